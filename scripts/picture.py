@@ -131,14 +131,68 @@ def shoot(document: Path, width: int, target: Path) -> None:
     print(target)
 
 
+# Of GitHub's comments: a telephone, the usual page, a wide one.
+WIDTHS = (400, 760, 1000)
+# Of the page without GitHub's own head, on a screen of 1080 lines.
+SCREEN = 950
+MEASURE = """<script>
+const row = document.querySelector("table tbody tr");
+const titles = [...document.querySelectorAll("table thead th")].map((title) => title.textContent.trim());
+const cells = row ? [...row.children] : [];
+const place = cells.findIndex((cell, index) => index > titles.indexOf("Instance") && cell.querySelector("strong"));
+const fold = document.querySelector("details");
+const end = fold ? fold.getBoundingClientRect().top : document.documentElement.getBoundingClientRect().height;
+const edge = (cell) => (cell ? cell.getBoundingClientRect().right : 0);
+const [verdict, right] = [edge(cells[0]), edge(cells[place])];
+document.title = JSON.stringify({ column: titles[place] ?? "", place, instance: titles.indexOf("Instance"), verdict, right, end });
+</script>"""
+
+
+def measured(markdown: str, width: int, folder: Path) -> dict:
+    """Where the number that decides ends, and where the first fold begins."""
+    drawings = drawn(MERMAID.findall(markdown), "light", folder)
+    document = folder / "page.html"
+    document.write_text(page(markdown, "light", drawings, False, width) + MEASURE, encoding="utf-8")
+    dom = browse(f"--window-size={width},800", "--dump-dom", document.as_uri())
+    title = re.search(r"<title>(\{.*?\})</title>", dom)
+    if not title:
+        sys.exit("the page could not be measured")
+    return json.loads(html.unescape(title[1]))
+
+
+def measure(paths: list[Path]) -> int:
+    """Ends with 1 where the number that decides is off the page, or not beside its name, or the first fold off the screen."""
+    broken = 0
+    for path in paths:
+        markdown = markdown_of(path)
+        for width in WIDTHS:
+            with tempfile.TemporaryDirectory() as folder:
+                found = measured(markdown, width, Path(folder))
+            # On a telephone a table is scrolled, and its first cell says what decides.
+            is_narrow = width < WIDTHS[1]
+            is_on_page = found["verdict" if is_narrow else "right"] <= width
+            is_beside = found["place"] in (-1, found["instance"] + 1)
+            is_on_screen = is_narrow or found["end"] <= SCREEN
+            is_good = is_on_page and is_beside and is_on_screen
+            broken += not is_good
+            print(
+                f"{'good' if is_good else 'BAD '} {path.stem} at {width} px: {found['column'] or 'nothing decides'}"
+                f" ends at {found['right']:.0f} px, the first fold begins at {found['end']:.0f} px"
+            )
+    return 1 if broken else 0
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="scripts/picture")
     parser.add_argument("--mermaid-only", action="store_true")
+    parser.add_argument("--measure", action="store_true")
     parser.add_argument("--out", type=Path, default=Path("target/pictures"))
     parser.add_argument("paths", nargs="+", type=Path)
     arguments = parser.parse_args()
     if arguments.mermaid_only:
         return check_mermaid(arguments.paths)
+    if arguments.measure:
+        return measure(arguments.paths)
     arguments.out.mkdir(parents=True, exist_ok=True)
     for path in arguments.paths:
         markdown = markdown_of(path)

@@ -14,7 +14,7 @@ use crate::instance::{InstanceConfiguration, Offer};
 use crate::measurement::{Measurement, newest_data};
 use crate::metric::{MemoryOf, Metric};
 use crate::plan::Ledger;
-use crate::report::{Delta, InstanceForecast, JobReport, Spend};
+use crate::report::{Delta, InstanceForecast, JobPolicy, JobReport, Spend};
 use crate::spec::{LineKind, LineOrigin};
 use crate::units::{Seconds, Usd};
 use crate::verdict::{self, Contender, JudgedLine, LineVerdict, Recommendation, Verdict};
@@ -175,6 +175,7 @@ fn of_one_data(input: &JobInput<'_>) -> JobReport {
         ),
         warnings: main.forecast.warnings,
         notes: once_each(notes),
+        policy: JobPolicy::default(),
         drift: None,
         spend: spend(input.measurements, input.worst_case, full_run),
     }

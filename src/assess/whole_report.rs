@@ -2,7 +2,7 @@
 
 use crate::assess::row;
 use crate::exit::{self, Strictness};
-use crate::report::{self, InstanceForecast, JobReport, Report, Spend};
+use crate::report::{self, InstanceForecast, JobPolicy, JobReport, Report, Spend};
 use crate::spec::Job;
 use crate::verdict::{self, Verdict};
 
@@ -53,6 +53,7 @@ pub(crate) fn unknown_report(
         advice: Vec::new(),
         warnings: Vec::new(),
         notes,
+        policy: JobPolicy::default(),
         drift: None,
         spend: Spend::default(),
     }

@@ -67,7 +67,8 @@ pub(crate) async fn plan(arguments: &PlanArguments) -> Result<u8, AppError> {
     let backend = backend::backend_of(&project, &[], RunTags::of_nobody()).await?;
     let mut text = changed_files::note(&change, &arguments.change)
         .map_or_else(String::new, |note| format!("{note}\n\n"));
-    for note in &project.policy.notes {
+    let removed = base_policy::removed_note(&project.policy);
+    for note in project.policy.notes.iter().chain(&removed) {
         let _ = writeln!(text, "{}\n", printable(note));
     }
     let origin = RunOrigin::of_environment(&project, Command::Run);

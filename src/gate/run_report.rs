@@ -15,13 +15,10 @@ pub(crate) fn assemble(
     strictness: Strictness,
 ) -> Report {
     for job in &mut jobs {
-        let of_policy = project.policy.notes_of(&job.name);
-        job.notes.extend(of_policy.iter().cloned());
+        job.policy = project.policy.reported_of(&job.name);
     }
-    let of_policy = project.policy.notes.iter().cloned();
-    let notes = of_policy.chain(notes).collect();
     let mut report = whole_report::report(jobs, notes, strictness, jiff::Timestamp::now());
-    report.policy = Some(project.policy.source());
+    report.policy = Some(project.policy.reported());
     report.commit = project.checkout.as_ref().and_then(Checkout::commit);
     report.spec_hash = Some(project.spec.hash.clone());
     report

@@ -241,8 +241,12 @@ impl Github {
         self.send(&call).await.map(|_| ())
     }
 
-    /// Sends a GraphQL query, which only reads, so it is repeated like any other reading request.
-    pub async fn graphql<T: DeserializeOwned>(&self, query: &str) -> Result<T, GithubError> {
+    /// Sends a GraphQL query, or a mutation that may be carried out twice: it is repeated like a reading request.
+    pub async fn graphql<T: DeserializeOwned>(
+        &self,
+        query: &str,
+        variables: &Value,
+    ) -> Result<T, GithubError> {
         let Some(url) = &self.graphql_url else {
             let (what, expected) = (
                 "GITHUB_GRAPHQL_URL",
@@ -250,7 +254,7 @@ impl Github {
             );
             return Err(GithubError::Settings { what, expected });
         };
-        let body = json!({"query": query});
+        let body = json!({"query": query, "variables": variables});
         let call = ApiCall {
             url: url.clone(),
             ..self.call(Method::POST, "graphql", Some(&body))

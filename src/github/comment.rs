@@ -89,6 +89,8 @@ pub struct Comment {
     pub body: String,
     /// Where a person reads it.
     pub url: String,
+    /// What GraphQL knows it by; empty where the answer lacks it.
+    pub node_id: String,
 }
 
 impl Marked for Comment {

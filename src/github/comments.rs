@@ -28,7 +28,7 @@ impl Github {
             database_id: Option<u64>,
         }
         let query = "query { viewer { login databaseId } }";
-        match self.graphql::<Data>(query).await {
+        match self.graphql::<Data>(query, &json!({})).await {
             Ok(Data { viewer }) => Identity {
                 login: viewer.login,
                 id: viewer.database_id,
@@ -97,6 +97,8 @@ struct CommentResponse {
     user: Option<GithubAccount>,
     body: Option<String>,
     html_url: String,
+    #[serde(default)]
+    node_id: String,
 }
 
 /// An account as GitHub gives it.
@@ -106,6 +108,21 @@ pub(super) struct GithubAccount {
     id: Option<u64>,
     #[serde(rename = "type")]
     kind: String,
+}
+
+impl GithubAccount {
+    pub(super) fn login(&self) -> &str {
+        &self.login
+    }
+
+    pub(super) fn id(&self) -> Option<u64> {
+        self.id
+    }
+
+    /// Neither a bot nor an organization.
+    pub(super) fn is_person(&self) -> bool {
+        self.kind == "User"
+    }
 }
 
 impl From<GithubAccount> for Author {
@@ -130,6 +147,7 @@ impl From<CommentResponse> for ListedComment {
                 String::new()
             },
             url: answered.html_url,
+            node_id: answered.node_id,
         })
     }
 }

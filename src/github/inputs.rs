@@ -25,10 +25,13 @@ pub enum IssuePolicy {
     Off,
 }
 
-/// Whether the comment on the pull request is kept up to date.
+/// How the pull request is commented on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommentPolicy {
+    /// One comment is kept up to date.
     Update,
+    /// Each run writes a comment of its own and hides the older ones.
+    New,
     Off,
 }
 
@@ -113,8 +116,9 @@ impl Inputs {
                 |text| is_role(text).then(|| text.to_owned()),
             ),
             comment: reader
-                .parsed("comment", "`update` or `off`", |text| match text {
+                .parsed("comment", "`update`, `new` or `off`", |text| match text {
                     "update" => Some(CommentPolicy::Update),
+                    "new" => Some(CommentPolicy::New),
                     "off" => Some(CommentPolicy::Off),
                     _ => None,
                 })

@@ -67,6 +67,14 @@ pub(super) trait Word {
     /// Whether nothing is to stand there in the end.
     fn is_last(&self) -> bool;
 
+    /// Whether one is created where none is there.
+    fn is_wanted(&self) -> bool {
+        true
+    }
+
+    /// Leaves those of our own that the word may be written over, and what a newer run wrote.
+    fn keep_to_its_own(&self, _own: &mut Vec<OwnItem<'_, Self::Item>>) {}
+
     async fn list(&self, github: &Github) -> Result<Vec<Self::Item>, GithubError>;
 
     async fn create(&self, github: &Github) -> Result<Self::Item, GithubError>;
@@ -201,6 +209,7 @@ impl<W: Word> Keeper<'_, W> {
         let marker = self.word.marker().clone();
         let mut own = own(&items, &self.identity, marker.spec(), self.now);
         own.retain(|(item, _)| !self.gone.contains(&item.number()));
+        self.word.keep_to_its_own(&mut own);
         match choose(&own, &marker) {
             KeeperChoice::Create => self.without_one(&items).await,
             KeeperChoice::Superseded { order, .. } => self.give_way(&own, order).await,
@@ -210,7 +219,7 @@ impl<W: Word> Keeper<'_, W> {
 
     /// None of ours is listed.
     async fn without_one(&mut self, items: &[W::Item]) -> Result<Option<Done>, GithubError> {
-        if self.word.is_last() {
+        if self.word.is_last() || !self.word.is_wanted() {
             let nothing = Done {
                 change: KeeperChange::Nothing,
                 url: None,

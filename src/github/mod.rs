@@ -4,6 +4,7 @@
 //! Reading GitHub's data is pure ([`event`], [`inputs`], [`comment`]); [`client`] sends requests, and everything that it returns
 //! may be a pull request's own text.
 
+pub mod accept_label;
 mod address;
 pub mod changes;
 pub mod client;
@@ -21,8 +22,10 @@ pub mod inputs;
 pub mod issue;
 mod issues;
 pub mod keeper;
+pub mod last_verdict;
 mod line;
 pub mod marked;
+mod minimize;
 pub mod order;
 #[expect(
     clippy::disallowed_methods,

@@ -1,51 +1,48 @@
 //! The canaries of a report: their table, what they cost, and those that failed.
 
+use std::collections::HashMap;
+
 use super::JobReport;
 use super::document::{Align, Grid};
 use super::words::{self, Quantity};
-use crate::measurement::{Abscissa, Measurement, Outcome, Start, Utilization};
+use crate::measurement::{Abscissa, Measurement, Outcome, Start, Usage, Utilization};
 use crate::metric::{MemoryOf, Metric};
 use crate::units::{Percent, Seconds, Usd};
 
-/// Every canary run, in the order of the plan. With several jobs the first column names the job.
+/// More runs than this have a line for each size and not for each run.
+const RUNS_SHOWN: usize = 6;
+/// Ways to start that are named in one line.
+const STARTS_SHOWN: usize = 3;
+
+/// The canary runs, in the order of the plan: each, or of many those of one size in one line. With several jobs the first
+/// column names the job.
 pub(super) fn canary_runs(jobs: &[&JobReport]) -> Grid {
-    let job_name = |job: &JobReport| {
-        if jobs.len() > 1 {
-            job.name.clone()
-        } else {
-            String::new()
-        }
-    };
+    let runs: usize = jobs.iter().map(|job| job.measurements.len()).sum();
+    let is_by_size = runs > RUNS_SHOWN;
     let rows = jobs.iter().flat_map(|job| {
-        job.measurements.iter().map(|run| {
-            let usage = &run.usage;
-            vec![
-                job_name(job),
-                run.instance.to_string(),
-                data(run),
-                work(run),
-                run.training_seconds.map_or(String::new(), seconds),
-                peak(run, MemoryOf::Machine).unwrap_or_default(),
-                mean(usage.cpu_percent.as_ref()),
-                mean(usage.gpu_percent.as_ref()),
-                peak(run, MemoryOf::Gpu).unwrap_or_else(|| mean(usage.gpu_memory_percent.as_ref())),
-                run.step_seconds.map_or(String::new(), |Seconds(time)| {
-                    Quantity::StepTime.figure(time)
-                }),
-                match run.reused {
-                    Some(reused) => format!("{} ago", words::age(reused.age_days)),
-                    None => run.start.map_or("", start).to_owned(),
-                },
-                run.reused
-                    .and_then(|reused| reused.saved_usd)
-                    .map_or(String::new(), |Usd(usd)| Quantity::Money.figure(usd)),
-                run.outcome.to_string(),
-            ]
-        })
+        let lines = match is_by_size {
+            true => by_size(&job.measurements),
+            false => job.measurements.iter().map(|run| vec![run]).collect(),
+        };
+        let name = if jobs.len() > 1 {
+            job.name.as_str()
+        } else {
+            ""
+        };
+        // A column of ones says nothing.
+        let are_several = lines.len() < job.measurements.len();
+        let count = move |runs: &[&Measurement]| match are_several {
+            true => runs.len().to_string(),
+            false => String::new(),
+        };
+        lines
+            .into_iter()
+            .map(move |runs| [vec![name.to_owned(), count(&runs)], cells(&runs)].concat())
     });
     Grid {
         columns: vec![
             ("Job", Align::Left),
+            ("Runs", Align::Right),
             ("Instance", Align::Left),
             ("Data", Align::Right),
             ("Work", Align::Right),
@@ -62,6 +59,86 @@ pub(super) fn canary_runs(jobs: &[&JobReport]) -> Grid {
         rows: rows.collect(),
     }
     .without_empty_columns()
+}
+
+/// Runs on one configuration with the same data, work and outcome.
+fn by_size(runs: &[Measurement]) -> Vec<Vec<&Measurement>> {
+    let mut sizes: Vec<Vec<&Measurement>> = Vec::new();
+    let mut places: HashMap<[String; 4], usize> = HashMap::new();
+    for run in runs {
+        let (instance, outcome) = (run.instance.to_string(), run.outcome.to_string());
+        let key = [instance, data(run), work(run), outcome];
+        let place = *places.entry(key).or_insert(sizes.len());
+        match sizes.get_mut(place) {
+            Some(size) => size.push(run),
+            None => sizes.push(vec![run]),
+        }
+    }
+    sizes
+}
+
+/// Of runs of one size, without the job's name and their number; of memory the highest peak.
+fn cells(runs: &[&Measurement]) -> Vec<String> {
+    let first = runs[0];
+    let highest = |of: MemoryOf| {
+        let known = runs.iter().filter(|run| run.usage.peak(of).is_some());
+        let amount = |run: &Measurement| {
+            let peak = run.usage.peak(of);
+            let percent = peak.and_then(|peak| peak.percent).map(|percent| percent.0);
+            let bytes = || Some(peak?.bytes?.as_f64());
+            percent.or_else(bytes).unwrap_or(0.0)
+        };
+        let highest = known.max_by(|one, other| amount(one).total_cmp(&amount(other)))?;
+        peak(highest, of)
+    };
+    let mean = |of: fn(&Usage) -> Option<&Utilization>| {
+        let means = runs.iter().filter_map(|run| Some(of(&run.usage)?.mean.0));
+        spread(means, Quantity::Percent)
+    };
+    let times = runs.iter().filter_map(|run| Some(run.training_seconds?.0));
+    let steps = runs.iter().filter_map(|run| Some(run.step_seconds?.0));
+    let mut starts: Vec<String> = Vec::new();
+    for run in runs {
+        let start = match run.reused {
+            Some(reused) => format!("{} ago", words::age(reused.age_days)),
+            None => run.start.map_or("", start).to_owned(),
+        };
+        if !start.is_empty() && !starts.contains(&start) && starts.len() < STARTS_SHOWN {
+            starts.push(start);
+        }
+    }
+    let saved = runs.iter().filter_map(|run| run.reused?.saved_usd);
+    let saved = saved.reduce(|sum, usd| sum + usd);
+    vec![
+        first.instance.to_string(),
+        data(first),
+        work(first),
+        spread(times, Quantity::Time),
+        highest(MemoryOf::Machine).unwrap_or_default(),
+        mean(|usage| usage.cpu_percent.as_ref()),
+        mean(|usage| usage.gpu_percent.as_ref()),
+        highest(MemoryOf::Gpu).unwrap_or_else(|| mean(|usage| usage.gpu_memory_percent.as_ref())),
+        spread(steps, Quantity::StepTime),
+        starts.join(", "),
+        saved.map_or(String::new(), |Usd(usd)| Quantity::Money.figure(usd)),
+        first.outcome.to_string(),
+    ]
+}
+
+/// `4m 12s`, of several `4m 02s–4m 12s`; empty without a value.
+fn spread(values: impl Iterator<Item = f64>, unit: Quantity) -> String {
+    let ends = values.fold(None, |ends, value| match ends {
+        None => Some((value, value)),
+        Some((least, most)) => Some((value.min(least), value.max(most))),
+    });
+    let Some((least, most)) = ends else {
+        return String::new();
+    };
+    let (least, most) = (unit.figure(least), unit.figure(most));
+    match least == most {
+        true => most,
+        false => format!("{least}–{most}"),
+    }
 }
 
 fn start(start: Start) -> &'static str {
@@ -122,12 +199,6 @@ fn peak(run: &Measurement, of: MemoryOf) -> Option<String> {
     };
     let at_least = if memory.is_lower_bound() { "≥ " } else { "" };
     Some(format!("{at_least}{figure}"))
-}
-
-fn mean(utilization: Option<&Utilization>) -> String {
-    utilization.map_or(String::new(), |utilization| {
-        Quantity::Percent.figure(utilization.mean.0)
-    })
 }
 
 /// `5 runs, 1.12 USD, 1.8% of one full run`: what the check itself took, over these jobs. With work levels they follow
@@ -330,6 +401,26 @@ mod tests {
         assert_eq!(data(&run), "1.1% (143 B)");
         run.bytes = None;
         assert_eq!(data(&run), "1%");
+    }
+
+    #[test]
+    fn many_runs_have_a_line_for_each_size() {
+        let mut job = samples::churn().jobs.remove(0);
+        let runs = std::mem::take(&mut job.measurements);
+        for _ in 0..200 {
+            job.measurements.extend(runs.clone());
+        }
+        job.measurements[0].training_seconds = Some(crate::units::Seconds(200.0));
+        let grid = canary_runs(&[&job]);
+        assert_eq!(grid.rows.len(), 5);
+        assert_eq!(grid.columns[0].0, "Runs");
+        assert_eq!(
+            grid.rows[0][..4],
+            ["200", "ml.m5.2xlarge", "1% (419 MiB)", "3m 20s–4m 12s"]
+        );
+        // Of another outcome, so in a line of its own.
+        job.measurements[0].outcome = Outcome::TimedOut;
+        assert_eq!(canary_runs(&[&job]).rows.len(), 6);
     }
 
     #[test]

@@ -144,6 +144,16 @@ impl<'a> Comparison<'a> {
     /// Jobs that fail the check come first. Of each job the judged configuration leads, since its row alone decides;
     /// then come the alternatives, worst first, then those not measured.
     pub(super) fn of(jobs: &[&'a JobReport]) -> Self {
+        Self::with(jobs, columns)
+    }
+
+    /// The same for a comment, which is narrow: the column that decides comes first, and CPU is left out unless a line is
+    /// about it.
+    pub(super) fn for_comment(jobs: &[&'a JobReport]) -> Self {
+        Self::with(jobs, columns_of_comment)
+    }
+
+    fn with(jobs: &[&'a JobReport], columns: ColumnChoice) -> Self {
         let mut forecasts: Vec<(&JobReport, usize, &InstanceForecast)> = Vec::new();
         for job in worst_first(jobs) {
             let mut of_job: Vec<_> = (0..).zip(&job.forecasts).collect();
@@ -189,6 +199,27 @@ pub(super) fn worst_first<'a>(jobs: &[&'a JobReport]) -> Vec<&'a JobReport> {
         (!is_worse_than_drift && !job.has_drifted(), job.verdict)
     });
     sorted
+}
+
+/// Which columns there are, of these forecasts with their places in their jobs.
+type ColumnChoice = fn(&[(&JobReport, usize, &InstanceForecast)]) -> Vec<Column>;
+
+/// The columns of lines that a judged configuration is over stand beside its name: on a narrow page others are cut off.
+fn columns_of_comment(forecasts: &[(&JobReport, usize, &InstanceForecast)]) -> Vec<Column> {
+    let cpu = Column::Metric(Metric::CpuUtilization);
+    let mut rows = (forecasts.iter()).flat_map(|(_, _, forecast)| &forecast.budget);
+    let has_line = rows
+        .any(|row| Column::of_line(row.line) == cpu && row.verdict != LineVerdict::NotApplicable);
+    let mut columns = columns(forecasts);
+    columns.retain(|column| *column != cpu || has_line);
+    let judged = forecasts.iter().filter(|(_, index, _)| *index == 0);
+    let over = judged.filter(|(_, _, forecast)| forecast.verdict == Verdict::Exceeded);
+    let decisive: Vec<Column> = over
+        .filter_map(|(_, _, forecast)| Some(Column::of_line(decisive_line(forecast)?.line)))
+        .collect();
+    let place = |column: &Column| decisive.iter().position(|decisive| decisive == column);
+    columns.sort_by_key(|column| place(column).unwrap_or(usize::MAX));
+    columns
 }
 
 /// A column appears only where it says something: a comment is narrow. What is known beside is in [`unshown_figures`].
@@ -403,17 +434,23 @@ fn decisive_line(forecast: &InstanceForecast) -> Option<&BudgetRow> {
 
 /// The point that a line's limit is held against, in the unit of the limit; of memory without one the most that a canary used.
 fn value_of(line: LineKind, forecast: &InstanceForecast) -> Option<f64> {
-    let estimate = match line {
-        LineKind::Absolute(metric) if let Some(highest) = highest_canary(metric, forecast) => {
-            return Some(highest);
-        }
+    if let LineKind::Absolute(metric) = line
+        && let Some(highest) = highest_canary(metric, forecast)
+    {
+        return Some(highest);
+    }
+    estimate_of(line, forecast).map(|estimate| estimate.point)
+}
+
+/// The estimate that a line's limit is held against, in the unit of the limit.
+pub(super) fn estimate_of(line: LineKind, forecast: &InstanceForecast) -> Option<Estimate> {
+    match line {
         LineKind::Absolute(metric) => forecast.estimates[metric],
         LineKind::Named(name) => forecast.metrics.get(&name).copied(),
         LineKind::Increase(Metric::Cost) => cost_change(forecast),
         LineKind::Increase(Metric::Time) => time_change(forecast),
         LineKind::Increase(_) => None,
-    };
-    estimate.map(|estimate| estimate.point)
+    }
 }
 
 /// In percent of what the base costs.

@@ -1,15 +1,15 @@
 //! From a report to its document.
 
 use super::comparison::{self, Comparison};
-use super::document::{Block, Document, DocumentLine, Fold, FoldKind, Headline};
+use super::document::{Block, Document, DocumentLine, Fold, FoldKind, Headline, Table};
 use super::footer::footer;
 use super::label::Label;
 use super::mark::Mark;
 use super::text::Prose;
 use super::{JobReport, Report};
 use super::{
-    background, canaries, change, drift, drift_chart, failures, hosts, law_chart, recommendation,
-    versus_twin, words,
+    background, canaries, change, drift, drift_chart, failures, hosts, law_chart, many_jobs,
+    policy_lines, recommendation, versus_twin, what_to_do, words,
 };
 use crate::verdict::Verdict;
 
@@ -18,20 +18,60 @@ const CHARTS_SHOWN: usize = 3;
 
 /// The report on one page.
 pub(super) fn document(report: &Report) -> Document {
+    let mut document = with_all_rows(report);
+    let jobs: Vec<&JobReport> = report.jobs.iter().collect();
+    if !many_jobs::is_many(&jobs) {
+        return document;
+    }
+    let (shown, folded) = Comparison::for_comment(&jobs).tables_of_many(&jobs);
+    let all = shown.is_none();
+    document.table = shown;
+    let is_policy = |line: &DocumentLine| line.label == Label::Policy;
+    let (policy, remarks): (Vec<_>, Vec<_>) = document.remarks.into_iter().partition(is_policy);
+    document.remarks = policy;
+    let rows = folded.map(|table| Fold {
+        kind: FoldKind::Rows,
+        title: if all { "All rows" } else { "All other rows" },
+        detail: Prose::literal(words::count(count_of_jobs(&table), "job")),
+        blocks: vec![Block::Table(table)],
+    });
+    let remarks = (!remarks.is_empty()).then(|| Fold {
+        kind: FoldKind::Remarks,
+        title: "Job by job: why, and what to do",
+        detail: Prose::default(),
+        blocks: vec![Block::List(remarks)],
+    });
+    let folds = rows.into_iter().chain(remarks);
+    document.folds = folds.chain(document.folds).collect();
+    document
+}
+
+/// Of the judged rows.
+fn count_of_jobs(table: &Table) -> usize {
+    table.rows.iter().filter(|row| row.is_judged).count()
+}
+
+/// The same with all rows in the one table.
+pub(super) fn with_all_rows(report: &Report) -> Document {
     let jobs: Vec<&JobReport> = report.jobs.iter().collect();
     let notes: Vec<DocumentLine> = report.notes.iter().map(|text| note(text)).collect();
     let (beside, folded) = match jobs.is_empty() {
         true => (notes, Vec::new()),
         false => (Vec::new(), notes),
     };
+    let folded = [policy_lines::further(report), folded].concat();
+    let of_jobs = of_jobs(&jobs, folded, &Comparison::for_comment(&jobs));
     Document {
         headlines: headlines(report, &jobs),
         warnings: warnings(&jobs),
         blocks: all_failures(report),
-        remarks: [beside, remarks(&jobs)].concat(),
+        remarks: [policy_lines::lines(report), beside, remarks(&jobs)].concat(),
         left_out: None,
         footer: footer(report),
-        ..of_jobs(&jobs, folded)
+        folds: (what_to_do::agreement(report).into_iter())
+            .chain(of_jobs.folds)
+            .collect(),
+        ..of_jobs
     }
 }
 
@@ -42,8 +82,10 @@ pub(super) fn by_job(report: &Report) -> Vec<Document> {
     let jobs = jobs.map(|job| Document {
         headlines: job_headlines(job),
         warnings: warnings(&[job]),
-        remarks: remarks(&[job]),
-        ..of_jobs(&[job], Vec::new())
+        remarks: (policy_lines::of_job(job).into_iter())
+            .chain(remarks(&[job]))
+            .collect(),
+        ..of_jobs(&[job], Vec::new(), &Comparison::of(&[job]))
     });
     jobs.chain(beside_jobs(report)).collect()
 }
@@ -63,23 +105,33 @@ pub(super) fn beside_jobs(report: &Report) -> Vec<Document> {
         remarks: vec![failures::spent_so_far(report)],
         ..Document::default()
     });
+    let policy = policy_lines::of_spec(report);
+    let removed = policy_lines::removed(report);
+    let policy = (policy.is_some() || removed.is_some()).then(|| Document {
+        headlines: removed.into_iter().collect(),
+        remarks: policy.into_iter().collect(),
+        ..Document::default()
+    });
     let notes = (!report.notes.is_empty()).then(|| Document {
         remarks: report.notes.iter().map(|text| note(text)).collect(),
         ..Document::default()
     });
-    let others = [further, cost, notes].into_iter().flatten();
+    let others = [further, cost, policy, notes].into_iter().flatten();
     failed.chain(others).collect()
 }
 
 /// Table and folds; `cautions` come before those of the jobs.
-fn of_jobs(jobs: &[&JobReport], cautions: Vec<DocumentLine>) -> Document {
-    let comparison = Comparison::of(jobs);
+fn of_jobs(
+    jobs: &[&JobReport],
+    cautions: Vec<DocumentLine>,
+    comparison: &Comparison<'_>,
+) -> Document {
     let drifts = comparison::worst_first(jobs).into_iter();
     let drifts = drifts.filter_map(|job| drift_fold(job, jobs.len() > 1));
     let others = [
         canary_fold(jobs),
         host_fold(jobs),
-        law_fold(jobs, &comparison),
+        law_fold(jobs, comparison),
         budget_fold(jobs),
         caution_fold(jobs, cautions),
     ];
@@ -101,33 +153,67 @@ fn headlines(report: &Report, jobs: &[&JobReport]) -> Vec<Headline> {
     if failures::has_only_failures(report) {
         return could_not.collect();
     }
+    let removed = policy_lines::removed(report);
     if jobs.is_empty() {
         let what = match report.verdict {
             Verdict::NotJudged => "nothing to judge",
             verdict => words::phrase(verdict),
         };
-        return vec![Headline {
+        let whole = Headline {
             mark: Mark::from(report.verdict),
             text: Prose::own(what),
-        }];
+        };
+        return removed.into_iter().chain([whole]).collect();
     }
     let sorted = comparison::worst_first(jobs);
+    if many_jobs::is_many(jobs) {
+        let failing = sorted.iter().filter(|job| many_jobs::is_failing(job));
+        let failing = failing
+            .flat_map(|job| job_headlines(job))
+            .take(many_jobs::HEADLINES_SHOWN);
+        return [many_jobs::counts(jobs)]
+            .into_iter()
+            .chain(failing)
+            .chain(could_not)
+            .chain(removed)
+            .collect();
+    }
     let is_failing = |job: &&JobReport| matches!(job.verdict, Verdict::Exceeded | Verdict::Failed);
     let (failing, others) = sorted.split_at(sorted.partition_point(is_failing));
     let failing = failing.iter().flat_map(|job| job_headlines(job));
     let others = others.iter().flat_map(|job| job_headlines(job));
-    failing.chain(could_not).chain(others).collect()
+    (failing.chain(could_not))
+        .chain(removed)
+        .chain(others)
+        .collect()
 }
 
 /// What its verdict is; where it was checked for drift, what that found. The worse comes first.
 pub(super) fn job_headlines(job: &JobReport) -> Vec<Headline> {
-    let name = || Prose::name(job.name.as_str());
+    let name = || {
+        let name = Prose::name(job.name.as_str());
+        match &job.policy.renamed_from {
+            Some(old) => Prose::fill("{} (renamed from {})", [name, Prose::name(old.as_str())]),
+            None => name,
+        }
+    };
     let mut headlines = Vec::new();
     if words::shows_verdict(job) {
         let phrase = Prose::own(words::job_phrase(job));
-        let reason = Prose::literal(job.reason.as_str());
+        let accepted = job.policy.accepted.as_ref();
+        let phrase = match accepted {
+            Some(accepted) => Prose::fill(
+                "{}, accepted by {}",
+                [phrase, Prose::name(accepted.by.as_str())],
+            ),
+            None => phrase,
+        };
+        let reason = Prose::literal(what_to_do::short_reason(job));
         headlines.push(Headline {
-            mark: words::shown_verdict(job.verdict, job.forecasts.first()).into(),
+            mark: match accepted {
+                Some(_) => Mark::Doubtful,
+                None => words::shown_verdict(job.verdict, job.forecasts.first()).into(),
+            },
             text: match job.reason.is_empty() {
                 true => Prose::fill("{} {}", [name(), phrase]),
                 false => Prose::fill("{} {}: {}", [name(), phrase, reason]),
@@ -226,6 +312,7 @@ pub(super) fn job_remarks(job: &JobReport) -> Vec<(Label, Prose)> {
     let further = comparison::further_lines(job).into_iter();
     remarks.extend(further.map(|line| (Label::FurtherBudgetLine, Prose::literal(line))));
     remarks.extend(recommendation::sentence(job).map(|sentence| (Label::Fitting, sentence)));
+    remarks.extend(what_to_do::text(job).map(|text| (Label::Remedy, text)));
     let groups = job.forecasts.iter().filter_map(versus_twin::sentence);
     remarks.extend(groups.map(|sentence| (Label::Groups, sentence)));
     let advice = job.advice.iter();
@@ -318,6 +405,8 @@ fn budget_fold(jobs: &[&JobReport]) -> Option<Fold> {
 }
 
 fn caution_fold(jobs: &[&JobReport], mut lines: Vec<DocumentLine>) -> Option<Fold> {
+    let whole = jobs.iter().filter_map(|job| what_to_do::whole_reason(job));
+    lines.extend(whole.map(|text| DocumentLine::new(Label::Note, text)));
     let cautions = background::cautions(jobs).into_iter();
     lines.extend(cautions.map(|(label, text)| DocumentLine::new(label, Prose::literal(text))));
     (!lines.is_empty()).then_some(Fold {

@@ -76,6 +76,12 @@ pub(super) struct Fold {
 /// What is folded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FoldKind {
+    /// Lines to paste that agree to an overrun.
+    Agreement,
+    /// Rows of the table, where many jobs are in it.
+    Rows,
+    /// What is said of each job, where there are many.
+    Remarks,
     Drift,
     Canaries,
     Hosts,

@@ -18,6 +18,8 @@ pub(super) enum Label {
     WhyChanged,
     Change,
     FurtherBudgetLine,
+    /// How the change's own policy differs.
+    Policy,
     Fitting,
     /// Groups of machines beside machines of one type.
     Groups,
@@ -60,6 +62,7 @@ impl Label {
             Self::Change => "change",
             Self::FurtherBudgetLine => "also",
             Self::Fitting => "fits",
+            Self::Policy => "policy",
             Self::Groups => "groups",
             Self::Advice => "advice",
             Self::Law => "law",
@@ -94,6 +97,7 @@ impl Label {
             Self::MayStillCost => Lead::Strong("What may still cost."),
             Self::ExitCode => Lead::Strong("What it means."),
             Self::WhyChanged => Lead::Strong("Why it changed."),
+            Self::Policy => Lead::Strong("Policy."),
             Self::Fitting => Lead::Strong("What would fit."),
             Self::Groups => Lead::Strong("Groups or one type."),
             Self::LeftOut => Lead::Strong("Left out, to fit a comment:"),

@@ -42,7 +42,11 @@ pub fn render_within(report: &Report, limit: usize) -> String {
 
 /// The document to this extent, which says what it leaves out.
 fn shortened(report: &Report, extent: Extent) -> Document {
-    let mut document = compose::document(report);
+    let mut document = match extent {
+        // As many rows as there is room for.
+        Extent::Bare => compose::with_all_rows(report),
+        _ => compose::document(report),
+    };
     document.footer = Prose::fill("{} · updated when the code changes", [document.footer]);
     if extent >= Extent::WithoutRuns {
         document
@@ -50,10 +54,14 @@ fn shortened(report: &Report, extent: Extent) -> Document {
             .retain(|fold| !matches!(fold.kind, FoldKind::Canaries | FoldKind::Hosts));
     }
     if extent >= Extent::WithoutFolds {
-        document.folds.clear();
+        document.folds.retain(|fold| {
+            fold.kind == FoldKind::Rows || (fold.kind == FoldKind::Remarks && extent < Extent::Bare)
+        });
     }
     if extent == Extent::Bare {
-        document.remarks.clear();
+        document.folds.clear();
+        // What a change does to its own limits is never out of sight.
+        document.remarks.retain(|line| line.label == Label::Policy);
         document.warnings.clear();
         document.blocks = failures::without_causes(document.blocks);
     }
@@ -256,6 +264,8 @@ mod tests {
         let text = shorter(text.len() - 60);
         assert!(!text.contains("**What would fit.**"), "{text}");
         assert!(text.contains("| **ml.m5.2xlarge** |"), "{text}");
+        let text = shorter(text.len() - 1);
+        assert!(text.contains("| **ml.m5.2xlarge** |"), "{text}");
         assert!(text.contains("row of the table's 4"), "{text}");
     }
 
@@ -330,7 +340,11 @@ mod tests {
             let [rows] = tables.as_slice() else {
                 panic!("{tables:?}")
             };
-            assert!(headings[0].starts_with("❌ 1 a reason"), "{}", headings[0]);
+            let over = (0..jobs).filter(|job| job % 3 == 1).count();
+            let counts = format!("❌ {over} of {jobs} jobs over budget");
+            assert_eq!(headings[0], counts);
+            assert!(headings[1].starts_with("❌ 1 a reason"), "{}", headings[1]);
+            assert_eq!(headings.len(), 6);
             assert!(*rows >= 200, "{rows}");
             let total = jobs * (1 + alternatives);
             let left_out = format!("{} rows of the table's {total}", total - rows);
@@ -344,12 +358,32 @@ mod tests {
             );
             let shown = (0..jobs).filter(is_shown).count();
             assert_eq!(shown, jobs.min(*rows));
-            let verdicts = jobs - headings.len();
-            assert!(
-                verdicts == 0 || text.contains(&format!("{verdicts} verdicts of {jobs}")),
-                "{verdicts}"
-            );
         }
+    }
+
+    /// 50 candidates, a thousand canaries of one size, and a job of which nothing is known.
+    #[test]
+    fn a_report_of_unusual_size_keeps_its_verdict_its_table_and_its_canaries() {
+        let mut report = samples::churn();
+        let job = &mut report.jobs[0];
+        let candidate = job.forecasts[1].clone();
+        job.forecasts.extend(vec![candidate; 49]);
+        let canary = job.measurements[0].clone();
+        job.measurements = vec![canary; 1000];
+        let text = render_within(&report, COMMENT);
+        assert!(text.len() <= COMMENT);
+        assert!(!text.contains("**Left out"), "{text}");
+        assert!(text.contains("| 1000 | ml.m5.2xlarge | 1%"), "{text}");
+        assert_eq!(read(&text).0[0], 53);
+        let mut unknown = samples::unknown();
+        unknown.jobs[0].forecasts.clear();
+        unknown.jobs[0].measurements.clear();
+        let text = render_within(&unknown, COMMENT);
+        assert!(
+            text.starts_with("### ❔ `ranker` could not be decided"),
+            "{text}"
+        );
+        assert!(text.contains("**What to do.**"), "{text}");
     }
 
     #[test]
@@ -419,7 +453,9 @@ mod tests {
             prop_assert!(is_cut || tables.len() >= 2, "{tables:?}");
             prop_assert!(tables[0] >= 1);
             let worst = if jobs > 1 { "❌ 1" } else { "✅ 0" };
-            prop_assert!(headings[0].starts_with(worst), "{}", headings[0]);
+            // Of many jobs the first headline counts them.
+            let of_worst = usize::from(jobs >= 4);
+            prop_assert!(headings[of_worst].starts_with(worst), "{}", headings[of_worst]);
         }
     }
 }

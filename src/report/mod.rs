@@ -7,6 +7,7 @@
 //! and folded parts, each as what it is. [`markdown`], [`terminal`] and [`html`] lay it out and escape. [`to_json`] and [`csv::render`]
 //! need no page.
 
+mod acceptance;
 pub mod actual;
 mod background;
 mod brief;
@@ -36,6 +37,7 @@ mod json;
 mod label;
 mod law_chart;
 mod length;
+mod many_jobs;
 mod mark;
 pub mod markdown;
 mod merge;
@@ -43,6 +45,7 @@ mod mermaid;
 pub mod plan;
 pub mod plan_lanes;
 pub mod plan_totals;
+mod policy_lines;
 mod recommendation;
 mod redact;
 #[cfg(test)]
@@ -51,8 +54,10 @@ mod status;
 pub mod terminal;
 mod text;
 mod versus_twin;
+mod what_to_do;
 pub mod words;
 
+pub use acceptance::{Acceptance, accept_overruns};
 pub use drift_issue::{DriftIssue, drift_issue, drift_over};
 pub use estimates::Estimates;
 pub(crate) use json::omit_nulls;
@@ -134,6 +139,45 @@ pub struct Policy {
     pub source: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha: Option<String>,
+    /// How the change's own policy differs, of what concerns every job; a sentence or two each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// Jobs that the change removes from the spec, so that nothing of them is checked; without renamed ones.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub removed_jobs: Vec<String>,
+}
+
+impl Policy {
+    /// Of this place, without a difference.
+    pub fn of(source: impl Into<String>, sha: Option<String>) -> Self {
+        Self {
+            source: source.into(),
+            sha,
+            notes: Vec::new(),
+            removed_jobs: Vec::new(),
+        }
+    }
+}
+
+/// The policy of one job, beside the budget's own rows.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct JobPolicy {
+    /// How the change's own policy for the job differs from the one that counts, and the overrides in force; a sentence or two
+    /// each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// The job's name in the base, whose policy counts; absent if the change does not rename it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub renamed_from: Option<String>,
+    /// Who accepted that the job is over its budget; absent if nobody did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accepted: Option<Acceptance>,
+}
+
+impl JobPolicy {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// The result of one job.
@@ -164,6 +208,8 @@ pub struct JobReport {
     pub warnings: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    #[serde(default, skip_serializing_if = "JobPolicy::is_default")]
+    pub policy: JobPolicy,
     /// The result of a check for drift; absent without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drift: Option<Drift>,

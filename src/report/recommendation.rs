@@ -141,7 +141,7 @@ fn limit_needed(needed: &LimitNeeded) -> String {
 }
 
 /// A limit as people write it, and on the side where it is enough.
-fn generous(line: LineKind, bound: Bound, limit: f64) -> f64 {
+pub(super) fn generous(line: LineKind, bound: Bound, limit: f64) -> f64 {
     let step = match line.unit() {
         words::Quantity::Time | words::Quantity::StepTime if limit >= 3600.0 => 300.0,
         words::Quantity::Time | words::Quantity::StepTime if limit >= 60.0 => 10.0,

@@ -5,8 +5,8 @@ mod groups;
 use std::collections::BTreeMap;
 
 use super::{
-    Baseline, Delta, Estimates, Failure, InstanceForecast, JobReport, PhaseEstimates, Policy,
-    Report, SCHEMA_VERSION, Spend,
+    Baseline, Delta, Estimates, Failure, InstanceForecast, JobPolicy, JobReport, PhaseEstimates,
+    Policy, Report, SCHEMA_VERSION, Spend,
 };
 use crate::drift::{Cause, CauseShare, Check, Drift, DriftChange, Shift};
 use crate::forecast::{Estimate, Law, Laws};
@@ -58,10 +58,10 @@ fn report(jobs: Vec<JobReport>, verdict: Verdict, exit_code: u8) -> Report {
         run_url: Some("https://github.com/example/models/actions/runs/4821".to_owned()),
         commit: Some("3f9c2e1d8a7054b6c1f2e3d4a5b6c7d8e9f0a1b2".to_owned()),
         spec_hash: Some("7be1a0c4d2f36958".to_owned()),
-        policy: Some(Policy {
-            source: "main".to_owned(),
-            sha: Some("a1b2c3d4e5f60718293a4b5c6d7e8f9001122334".to_owned()),
-        }),
+        policy: Some(Policy::of(
+            "main".to_owned(),
+            Some("a1b2c3d4e5f60718293a4b5c6d7e8f9001122334".to_owned()),
+        )),
         verdict,
         exit_code,
         jobs,
@@ -171,6 +171,7 @@ fn job(name: &str, verdict: Verdict, reason: &str, forecasts: Vec<InstanceForeca
         advice: Vec::new(),
         warnings: Vec::new(),
         notes: Vec::new(),
+        policy: JobPolicy::default(),
         drift: None,
         spend: Spend::default(),
     }
@@ -586,10 +587,7 @@ pub(super) fn not_judged() -> Report {
     report.verdict = Verdict::NotJudged;
     report.commit = None;
     report.run_url = None;
-    report.policy = Some(Policy {
-        source: "work tree".to_owned(),
-        sha: None,
-    });
+    report.policy = Some(Policy::of("work tree".to_owned(), None));
     report
 }
 
@@ -981,10 +979,7 @@ pub(super) fn hostile() -> Report {
     report.commit = Some(ATTACK.to_owned());
     report.spec_hash = Some(ATTACK.to_owned());
     report.run_url = Some("https://evil.example/x) [y](https://evil.example/".to_owned());
-    report.policy = Some(Policy {
-        source: ATTACK.to_owned(),
-        sha: Some(ATTACK.to_owned()),
-    });
+    report.policy = Some(Policy::of(ATTACK.to_owned(), Some(ATTACK.to_owned())));
     report.notes = vec![ATTACK.to_owned()];
     report.failures = vec![
         Failure {

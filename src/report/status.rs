@@ -168,7 +168,14 @@ pub fn status_line(report: &Report) -> String {
         .filter(|job| job.verdict == report.verdict)
         .map(|job| job.name.as_str())
         .collect();
-    let phrase = words::phrase(report.verdict);
+    let accepted = report
+        .jobs
+        .iter()
+        .find_map(|job| job.policy.accepted.as_ref());
+    let phrase = match accepted {
+        Some(by) => format!("{}, accepted by {}", words::phrase(report.verdict), by.by),
+        None => words::phrase(report.verdict).to_owned(),
+    };
     let line = match worst.as_slice() {
         [] => "nothing to judge".to_owned(),
         [one] => format!("{phrase}: {one}"),
@@ -193,10 +200,10 @@ mod tests {
             worst_case_usd: Some(Usd(5.0)),
             commit: Some("3f9c2e1d8a7054b6c1f2e3d4a5b6c7d8e9f0a1b2".to_owned()),
             run_url: Some("https://github.com/example/models/actions/runs/4821".to_owned()),
-            policy: Some(Policy {
-                source: "main".to_owned(),
-                sha: Some("a1b2c3d4e5f60718293a4b5c6d7e8f9001122334".to_owned()),
-            }),
+            policy: Some(Policy::of(
+                "main".to_owned(),
+                Some("a1b2c3d4e5f60718293a4b5c6d7e8f9001122334".to_owned()),
+            )),
         }
     }
 

@@ -161,6 +161,8 @@ fn push_block(text: &mut String, block: &Block, style: TerminalStyle) {
 /// What a page folds is said here in a few lines: tables and charts would be scrolled past.
 fn push_fold(text: &mut String, fold: &Fold, style: TerminalStyle) {
     match fold.kind {
+        // Each job has a page of its own here.
+        FoldKind::Agreement | FoldKind::Rows | FoldKind::Remarks => {}
         FoldKind::Budget | FoldKind::Hosts => {}
         FoldKind::Canaries => push_labelled(text, "canaries", &inline(&fold.detail), style),
         FoldKind::Law | FoldKind::Cautions => {

@@ -176,6 +176,7 @@ pub fn closing(report: &Report) -> String {
     // Its canaries were detached.
     let is_to_come = (report.jobs.iter()).any(|job| job.measurements.is_empty());
     let why = match (code, report.verdict) {
+        (0, Verdict::Exceeded) => "a budget is exceeded, which a person accepted",
         (0, Verdict::Within | Verdict::NotJudged) if was_over => {
             "a budget is exceeded as it was on the base, which passes"
         }

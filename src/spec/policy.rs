@@ -30,6 +30,8 @@ pub struct AppliedPolicy {
     pub job_notes: BTreeMap<String, Vec<String>>,
     /// Jobs of the base that the head removes, in the base's order; without renamed ones.
     pub removed_jobs: Vec<String>,
+    /// The name in the base of each job that the head renames.
+    pub renamed_from: BTreeMap<String, String>,
     /// Jobs that are not in the base: their policy is the head's own, and the cost of their canaries is capped.
     pub new_jobs: Vec<String>,
 }
@@ -129,6 +131,10 @@ pub fn apply_base_policy(
         notes: whole.into_notes(),
         job_notes: BTreeMap::new(),
         removed_jobs: Vec::new(),
+        renamed_from: renamed
+            .iter()
+            .map(|renamed| (renamed.to.clone(), renamed.from.clone()))
+            .collect(),
         new_jobs: Vec::new(),
     };
     let head_overrides = difference::by_job(&head.overrides);
@@ -272,6 +278,7 @@ fn head_policy_with_cap(
         notes,
         job_notes,
         removed_jobs: Vec::new(),
+        renamed_from: BTreeMap::new(),
         new_jobs: spec.jobs.iter().map(|job| job.name.clone()).collect(),
         spec,
     }

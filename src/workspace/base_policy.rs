@@ -13,6 +13,7 @@ use crate::spec::{self, MAX_SPEC_BYTES, OnInconclusive, OverrideState, Spec, Spe
 use crate::units::Usd;
 use crate::workspace::checkout::Checkout;
 use crate::workspace::project::Project;
+use crate::workspace::project_policy::ProjectPolicy;
 use crate::workspace::written_spec::DEFAULT_PLACES;
 
 /// What canaries of jobs that the base does not know may cost together, where nobody says.
@@ -234,7 +235,7 @@ fn apply_base(project: &mut Project, base: Base, cap: Usd) -> Result<(), AppErro
         ));
     }
     if found.is_some() {
-        policy.source = Some(Policy { source: name, sha });
+        policy.source = Some(Policy::of(name, sha));
     }
     // Whatever asks for the base's job of a name finds a renamed one.
     let followed = spec
@@ -258,12 +259,8 @@ fn apply_base(project: &mut Project, base: Base, cap: Usd) -> Result<(), AppErro
     match applied {
         Ok(applied) => {
             policy.notes.extend(applied.notes);
-            if !applied.removed_jobs.is_empty() {
-                policy.notes.push(format!(
-                    "This pull request removes {} from the spec, so nothing of it is checked.",
-                    names(&applied.removed_jobs)
-                ));
-            }
+            policy.removed_jobs = applied.removed_jobs;
+            policy.renamed_from = applied.renamed_from;
             policy.job_notes.extend(applied.job_notes);
             project.own_spec = Some(std::mem::replace(&mut project.spec, applied.spec));
         }
@@ -302,6 +299,15 @@ pub(crate) fn folder_of(file: &str) -> String {
         _ => folder,
     };
     folder.to_string_lossy().into_owned()
+}
+
+/// That jobs are removed; `None` if there are none.
+pub(crate) fn removed_note(policy: &ProjectPolicy) -> Option<String> {
+    let removed = policy.removed_jobs.as_slice();
+    (!removed.is_empty()).then(|| {
+        let names = names(removed);
+        format!("This pull request removes {names} from the spec, so nothing of it is checked.")
+    })
 }
 
 /// `job a`; `jobs a, b and 3 more`.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::change::BaseSpec;
-use crate::report::Policy;
+use crate::report::{JobPolicy, Policy};
 
 /// The policy's source in a report, if the work tree's own policy applies.
 const WORK_TREE: &str = "work tree";
@@ -19,6 +19,10 @@ pub(crate) struct ProjectPolicy {
     pub(crate) notes: Vec<String>,
     /// By job name.
     pub(crate) job_notes: BTreeMap<String, Vec<String>>,
+    /// Jobs of the base that the change removes; without renamed ones.
+    pub(crate) removed_jobs: Vec<String>,
+    /// The name in the base of each job that the change renames.
+    pub(crate) renamed_from: BTreeMap<String, String>,
     /// Why nothing can be judged under the base's policy; then nothing is run.
     pub(crate) undecidable: Option<String>,
 }
@@ -26,10 +30,31 @@ pub(crate) struct ProjectPolicy {
 impl ProjectPolicy {
     /// The source as a report names it.
     pub(crate) fn source(&self) -> Policy {
-        self.source.clone().unwrap_or_else(|| Policy {
-            source: WORK_TREE.to_owned(),
-            sha: None,
-        })
+        let known = self.source.clone();
+        known.unwrap_or_else(|| Policy::of(WORK_TREE, None))
+    }
+
+    /// Whether a change says nothing of policy that concerns the whole run.
+    pub(crate) fn is_as_on_the_base(&self) -> bool {
+        self.notes.is_empty() && self.removed_jobs.is_empty() && self.undecidable.is_none()
+    }
+
+    /// The same with all differences that concern the whole run.
+    pub(crate) fn reported(&self) -> Policy {
+        Policy {
+            notes: self.notes.clone(),
+            removed_jobs: self.removed_jobs.clone(),
+            ..self.source()
+        }
+    }
+
+    /// A job's policy as a report has it.
+    pub(crate) fn reported_of(&self, job: &str) -> JobPolicy {
+        JobPolicy {
+            notes: self.notes_of(job).to_vec(),
+            renamed_from: self.renamed_from.get(job).cloned(),
+            accepted: None,
+        }
     }
 
     /// The notes on a job's policy: differences from the base, overrides in force, expired overrides.

@@ -318,7 +318,7 @@ fn a_pull_request_that_draws_otherwise_is_named() {
     );
     project.commit("the newest alone");
     let report = project.run(&AGAINST_MAIN).ended_with(0).json();
-    let notes = report["jobs"][0]["notes"].to_string();
+    let notes = report["jobs"][0]["policy"]["notes"].to_string();
     let said = "are drawn: channel `train` from random to {order: last}.";
     assert!(notes.contains(said), "{notes}");
     // Renamed, it is another one.
@@ -329,7 +329,7 @@ fn a_pull_request_that_draws_otherwise_is_named() {
     );
     project.commit("by another name");
     let report = project.run(&AGAINST_MAIN).json();
-    let notes = report["jobs"][0]["notes"].to_string();
+    let notes = report["jobs"][0]["policy"]["notes"].to_string();
     let said = "are drawn: channel `newest`, which the base does not have, is {order: last}.";
     assert!(notes.contains(said), "{notes}");
 }

@@ -544,7 +544,12 @@ fn no_more_pages_are_read_than_asked_for() {
 fn graphql_says_who_is_asking() {
     for fake in [FakeGithub::start(), FakeGithub::enterprise()] {
         let ask = |query: &'static str| {
-            wait_for(async { client(&fake).await.graphql::<Value>(query).await })
+            wait_for(async {
+                client(&fake)
+                    .await
+                    .graphql::<Value>(query, &Value::Null)
+                    .await
+            })
         };
         fake.fail("POST", "/graphql")
             .times(1)
@@ -623,7 +628,7 @@ fn wrong_settings_are_named_before_anything_is_sent() {
     let error = wait_for(async {
         let client = Github::new(elsewhere).unwrap();
         client
-            .graphql::<Value>("{ viewer { login } }")
+            .graphql::<Value>("{ viewer { login } }", &Value::Null)
             .await
             .unwrap_err()
     });

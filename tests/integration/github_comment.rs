@@ -4,7 +4,8 @@ use canary_gate::github::client::{Github, Settings};
 use canary_gate::github::comment::{Marker, MarkerState, Order};
 use canary_gate::github::error::GithubError;
 use canary_gate::github::keeper::{KeeperChange, KeptItem};
-use canary_gate::github::posting::Finished;
+use canary_gate::github::last_verdict::LastVerdict;
+use canary_gate::github::posting::{Finished, IfMissing, OlderComments, Posting};
 use canary_gate::github::token::Token;
 use serde_json::json;
 
@@ -71,7 +72,15 @@ fn try_to_post(
 ) -> Result<KeptItem, GithubError> {
     let bodies: Vec<String> = bodies.iter().map(|body| (*body).to_owned()).collect();
     with_client(github, async |client| {
-        client.post_comment(7, marker, &bodies, now()).await
+        let posting = Posting {
+            pull_request: 7,
+            marker,
+            bodies: &bodies,
+            if_missing: IfMissing::Create,
+            older: OlderComments::WriteOver,
+            last_verdict: LastVerdict::Replaced,
+        };
+        client.post_comment(posting, now()).await
     })
 }
 

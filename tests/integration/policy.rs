@@ -20,9 +20,11 @@ fn sums(more: &str) -> String {
 /// Every note of the report.
 fn notes(report: &serde_json::Value) -> Vec<String> {
     let jobs = report["jobs"].as_array().unwrap().iter();
-    let of_jobs = jobs.filter_map(|job| job["notes"].as_array()).flatten();
-    let notes = report["notes"].as_array().into_iter().flatten();
-    let texts = notes.chain(of_jobs).filter_map(|note| note.as_str());
+    let of_jobs = jobs.flat_map(|job| [&job["notes"], &job["policy"]["notes"]]);
+    let of_run = [&report["notes"], &report["policy"]["notes"]];
+    let all = of_run.into_iter().chain(of_jobs);
+    let notes = all.filter_map(|notes| notes.as_array()).flatten();
+    let texts = notes.filter_map(|note| note.as_str());
     texts.map(str::to_owned).collect()
 }
 
@@ -53,7 +55,7 @@ fn a_raise_of_a_budget_is_named_and_counts_only_when_merged() {
     let report = judged(&project).ended_with(0).json();
     says(
         &report,
-        "This pull request raises the time budget from 1h to 2h. It takes effect when merged; until then 1h counts.",
+        "This pull request raises the time budget from 1h to 2h (counts when merged).",
     );
     assert_eq!(limit_of(&report, "time"), 3600.0);
     assert_eq!(report["policy"]["source"], "main");
@@ -488,7 +490,7 @@ fn an_override_that_a_change_brings_for_itself_does_not_count() {
     let report = judged(&project).ended_with(10).json();
     says(
         &report,
-        "This pull request adds an override of the cost budget, 90 USD until 9999-12-31. It takes effect when merged; until then the base's limit counts.",
+        "This pull request adds an override of the cost budget, 90 USD until 9999-12-31 (counts when merged).",
     );
     // Once it is merged it counts for the next change.
     project.git(&["checkout", "--quiet", "main"]);
@@ -545,11 +547,11 @@ fn a_change_is_checked_with_the_bases_design() {
     let report = judged(&project).ended_with(0).json();
     says(
         &report,
-        "This pull request lowers `canary.replicates` from 2 to 1.",
+        "This pull request lowers `canary.replicates` from 2 to 1 (counts when merged).",
     );
     says(
         &report,
-        "This pull request changes `canary.fractions` from 1%, 2%, 3% to 1%.",
+        "This pull request changes `canary.fractions` from 1%, 2%, 3% to 1% (counts when merged).",
     );
     assert_eq!(
         report["jobs"][0]["measurements"].as_array().unwrap().len(),

@@ -149,7 +149,7 @@ fn a_change_can_not_loosen_a_line_and_a_pattern_that_changes_is_said() {
     assert_eq!(line(&report)["limit"], 11000.0);
     says(
         &report,
-        "lowers the tokens_per_second budget from at least 11000 to at least 1. It takes effect when merged",
+        "lowers the tokens_per_second budget from at least 11000 to at least 1 (counts when merged)",
     );
 
     let (without, _) = spec.split_once("    budget:").unwrap();

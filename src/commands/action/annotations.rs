@@ -59,6 +59,7 @@ fn of_spec(errors: &SpecErrors) -> Vec<String> {
 
 fn of_job(job: &JobReport, project: Option<&Project>) -> Vec<String> {
     let level = match job.verdict {
+        Verdict::Exceeded if job.policy.accepted.is_some() => AnnotationLevel::Warning,
         Verdict::Exceeded | Verdict::Failed | Verdict::Unknown => AnnotationLevel::Error,
         Verdict::AtRisk => AnnotationLevel::Warning,
         Verdict::Within | Verdict::NotJudged => return Vec::new(),
@@ -67,7 +68,9 @@ fn of_job(job: &JobReport, project: Option<&Project>) -> Vec<String> {
         .forecasts
         .first()
         .map_or(&[], |forecast| &forecast.budget);
-    let title = format!("{} {}", job.name, words::phrase(job.verdict));
+    let accepted = job.policy.accepted.as_ref();
+    let accepted = accepted.map_or(String::new(), |by| format!(", accepted by {}", by.by));
+    let title = format!("{} {}{accepted}", job.name, words::phrase(job.verdict));
     let deciding = lines.iter().find(|line| line.decides);
     let spot = spot(job, deciding, project);
     let mut annotations = vec![commands::annotation(level, spot, &title, &job.reason)];
@@ -76,7 +79,7 @@ fn of_job(job: &JobReport, project: Option<&Project>) -> Vec<String> {
         .filter(|line| !line.decides && line.counts_as() == spec::Level::Fail);
     for line in others {
         let (level, what) = match line.verdict {
-            LineVerdict::Exceeded => (AnnotationLevel::Error, "exceeded"),
+            LineVerdict::Exceeded => (level, "exceeded"),
             LineVerdict::AtRisk => (AnnotationLevel::Warning, "at risk"),
             LineVerdict::Unknown => (AnnotationLevel::Error, "unknown"),
             LineVerdict::Within | LineVerdict::NotApplicable => continue,

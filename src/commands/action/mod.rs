@@ -3,6 +3,7 @@
 //! The image holds neither git nor Python: files, changes and the base's spec come from GitHub's API, and canaries run on
 //! SageMaker or are replayed.
 
+mod acceptance;
 mod annotations;
 mod checked;
 mod client;
@@ -36,6 +37,7 @@ use crate::github::client::Github;
 use crate::github::environment::Environment;
 use crate::github::event::GithubEvent;
 use crate::github::inputs::{ActionCommand, InputError, Inputs, IssuePolicy, OnFork};
+use crate::github::pull_request::PullRequest;
 use crate::history::record::Command;
 use crate::plan::Alternatives;
 use crate::spec::OnInconclusive;
@@ -47,8 +49,8 @@ use crate::workspace::project::Project;
 use crate::workspace::run_origin::RunOrigin;
 use crate::workspace::written_spec;
 use crate::workspace::{base_policy, changed_files};
+use acceptance::AskedHead;
 use checked::Checked;
-
 use parts::ComparedWith;
 use post_step::Stage;
 use publisher::Publisher;
@@ -73,7 +75,18 @@ pub(super) async fn action(loudness: Loudness) -> Result<u8, AppError> {
     // First of all: the first process of a container ignores a signal that it does not listen for.
     let interruption = signals::watch()?;
     let mut publisher = Publisher::open(environment);
-    let checked = check(&mut publisher, &variable, interruption, loudness).await;
+    let mut asked = None;
+    let mut checked = check(
+        &mut publisher,
+        &mut asked,
+        &variable,
+        interruption,
+        loudness,
+    )
+    .await;
+    if let (Some(asked), Ok(checked)) = (&asked, &mut checked) {
+        asked.apply(&publisher.environment, checked).await;
+    }
     Ok(publisher.publish(checked).await)
 }
 
@@ -85,6 +98,10 @@ struct ReadyStep {
     origin: RunOrigin,
     /// The commit to compare with; `None` if there is no change to compare.
     base: Option<BaseCommit>,
+    /// Why the change is compared with nothing, though there is a base.
+    uncompared: Option<String>,
+    /// The pull request whose own event started the check.
+    pull_request: Option<PullRequest>,
     github: Github,
 }
 
@@ -98,6 +115,7 @@ enum Prepared {
 /// The story up to the report. `publisher` learns where to report as soon as that is known.
 async fn check(
     publisher: &mut Publisher,
+    asked: &mut Option<AskedHead>,
     variable: &dyn Fn(&str) -> Option<String>,
     mut interruption: Interruption,
     loudness: Loudness,
@@ -109,19 +127,28 @@ async fn check(
         change,
         origin,
         base,
+        uncompared,
+        pull_request,
         github,
     } = match prepared.await?? {
         Prepared::Ready(ready) => *ready,
         Prepared::Done(checked) => return Ok(*checked),
     };
+    *asked = pull_request.map(|pull_request| AskedHead {
+        github: github.clone(),
+        pull_request,
+        strictness: strictness(&inputs, &project),
+    });
     let part = part(&inputs);
     if part != RunPart::Whole && inputs.report_from.is_empty() {
         detached::prepare(&mut project)?;
     }
     let affected = changed_files::select_jobs(&inputs.jobs, &project, &change)?;
+    publisher.is_untouched = affected.is_empty() && project.policy.is_as_on_the_base();
     project.refuse_not_yet(&affected.iter().map(|one| one.job).collect::<Vec<_>>())?;
     let strictness = strictness(&inputs, &project);
-    let notes = notes(&inputs, &project, &change, &affected)?;
+    let mut notes = notes(&inputs, &project, &change, &affected)?;
+    notes.extend(uncompared);
     if let Some(report) = run_report::undecidable_report(&project, &affected, strictness) {
         return Ok(Checked::without_canaries(report, Some(project)));
     }
@@ -265,12 +292,15 @@ async fn prepare(
     let base = trigger.base(&github, &project, &spec).await?;
     let base_commit = trigger.base_commit(&github, &project, &spec).await?;
     base_policy::apply(&mut project, base, inputs.max_spend)?;
+    let mut uncompared = None;
     let base_commit =
-        base_commit.and_then(|found| found.map_err(|why| project.policy.notes.push(why)).ok());
+        base_commit.and_then(|found| found.map_err(|why| uncompared = Some(why)).ok());
     publisher.on_inconclusive = Some(strictness(&inputs, &project).on_inconclusive);
     Ok(Prepared::Ready(Box::new(ReadyStep {
         origin: origin(&trigger, &project, &inputs, variable),
         base: base_commit,
+        uncompared,
+        pull_request: trigger.of_itself().cloned(),
         project,
         inputs,
         change,

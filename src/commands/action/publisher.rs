@@ -12,6 +12,9 @@ use crate::github::environment::Environment;
 use crate::github::error::GithubError;
 use crate::github::inputs::{CommentPolicy, Inputs};
 use crate::github::issue::IssueMarker;
+use crate::github::keeper::{KeeperChange, KeptItem};
+use crate::github::last_verdict::LastVerdict;
+use crate::github::posting::{IfMissing, LONGEST_COMMENT, OlderComments, Posting};
 use crate::github::status::{NewStatus, StatusState};
 use crate::instance::tables;
 use crate::report::{self, Ended, InProgress, JobInProgress, Leftovers, Report, terminal};
@@ -25,8 +28,6 @@ use super::checked::Checked;
 use super::trigger::Trigger;
 use super::{annotations, step_files};
 
-/// GitHub takes 65,536 of something; under this many bytes a comment is safe whatever it counts.
-const LONGEST_COMMENT: usize = 65_000;
 /// Where GitHub refuses even that.
 const SHORT_COMMENT: usize = 8_000;
 /// GitHub's limit of a step summary, with room for what is said about the comment.
@@ -41,6 +42,8 @@ pub(super) struct Publisher {
     pub(super) on_inconclusive: Option<OnInconclusive>,
     /// Whether canaries go on when the step has ended well, so that its verdict is still to come.
     pub(super) is_pending: bool,
+    /// Whether no job is affected and the policy is the base's, so that there is nothing to say.
+    pub(super) is_untouched: bool,
     /// The spec's path from the workspace.
     spec: String,
     commenting: Option<Commenting>,
@@ -64,6 +67,7 @@ struct Commenting {
     order: Order,
     /// Whether the run is of a fork's own event, whose token can only read.
     only_reads: bool,
+    older: OlderComments,
 }
 
 /// The status of a pull request's head.
@@ -81,6 +85,25 @@ impl Commenting {
             state,
         }
     }
+
+    async fn post(
+        &self,
+        state: MarkerState,
+        bodies: &[String],
+        if_missing: IfMissing,
+        last_verdict: LastVerdict,
+    ) -> Result<KeptItem, GithubError> {
+        let posting = Posting {
+            pull_request: self.pull_request,
+            marker: &self.marker(state),
+            bodies,
+            if_missing,
+            older: self.older,
+            last_verdict,
+        };
+        let now = jiff::Timestamp::now();
+        self.github.post_comment(posting, now).await
+    }
 }
 
 impl Publisher {
@@ -92,6 +115,7 @@ impl Publisher {
             environment,
             on_inconclusive: None,
             is_pending: false,
+            is_untouched: false,
             spec: written_spec::named_or_found(None),
             commenting: None,
             status: None,
@@ -120,6 +144,10 @@ impl Publisher {
             subject: self.subject(inputs),
             order: self.environment.order(time),
             only_reads: trigger.is_from_fork(&self.environment.repository),
+            older: match inputs.comment {
+                CommentPolicy::New => OlderComments::Hide,
+                CommentPolicy::Update | CommentPolicy::Off => OlderComments::WriteOver,
+            },
         });
     }
 
@@ -211,14 +239,12 @@ impl Publisher {
             run_url: Some(self.environment.run_url()),
             policy: self.policy.clone(),
         });
-        let marker = commenting.marker(MarkerState::Running);
         let posted = commenting
-            .github
-            .post_comment(
-                commenting.pull_request,
-                &marker,
+            .post(
+                MarkerState::Running,
                 &[body],
-                jiff::Timestamp::now(),
+                IfMissing::Create,
+                LastVerdict::Folded,
             )
             .await;
         if let Err(error) = posted {
@@ -335,6 +361,7 @@ impl Publisher {
             return Publication {
                 code: error.code(),
                 bodies: vec![ended.clone()],
+                last_verdict: LastVerdict::GivenBack,
                 summary: ended,
                 short,
                 spent,
@@ -350,6 +377,7 @@ impl Publisher {
                 report::render_within(report, LONGEST_COMMENT.saturating_sub(marker)),
                 short.clone(),
             ],
+            last_verdict: LastVerdict::Replaced,
             summary: report::render_within(report, LONGEST_SUMMARY),
             short,
             spent,
@@ -386,18 +414,25 @@ impl Publisher {
     /// cannot be posted decides nothing: the report stands in the summary, and so does why.
     async fn post(&mut self, publication: &Publication) -> Option<String> {
         let commenting = self.commenting.as_ref()?;
-        let marker = commenting.marker(MarkerState::Final);
+        let is_nothing = self.is_untouched && publication.code == 0;
         let posted = commenting
-            .github
-            .post_comment(
-                commenting.pull_request,
-                &marker,
+            .post(
+                MarkerState::Final,
                 &publication.bodies,
-                jiff::Timestamp::now(),
+                match is_nothing {
+                    true => IfMissing::LeaveOut,
+                    false => IfMissing::Create,
+                },
+                publication.last_verdict,
             )
             .await;
         match posted {
             Ok(posted) => {
+                if posted.change == KeeperChange::Nothing {
+                    say(
+                        "no comment is written: no job is affected, and there is none to bring up to date",
+                    );
+                }
                 step_files::write_state(&self.environment, &[("posted", "true")]);
                 for note in &posted.notes {
                     say(&format!("note: {}", printable(note)));
@@ -435,6 +470,8 @@ struct Publication {
     spent: Option<Usd>,
     /// The comment, longest first.
     bodies: Vec<String>,
+    /// What becomes of the verdict that the comment had.
+    last_verdict: LastVerdict,
     summary: String,
     short: String,
 }

@@ -116,6 +116,17 @@ impl Trigger {
         }
     }
 
+    /// The pull request, if its own event started the check.
+    pub(super) fn of_itself(&self) -> Option<&PullRequest> {
+        match self {
+            Self::PullRequest {
+                pull_request,
+                asked: Requester::Itself,
+            } => Some(pull_request),
+            _ => None,
+        }
+    }
+
     /// Whether it is a fork's pull request that no maintainer asked to run.
     pub(super) fn is_from_fork(&self, repository: &str) -> bool {
         match self {

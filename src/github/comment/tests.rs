@@ -60,6 +60,7 @@ fn written_by(login: &str, id: u64, body: &str) -> Comment {
         }),
         body: body.to_owned(),
         url: format!("https://github.example/{id}"),
+        node_id: format!("IC_{id}"),
     }
 }
 

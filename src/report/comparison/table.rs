@@ -4,6 +4,7 @@ use super::super::document::{Align, Cell, Table, TableColumn, TableRow};
 use super::super::mark::Mark;
 use super::super::text::Prose;
 use super::super::words;
+use super::super::{JobReport, many_jobs};
 use super::{Column, Comparison, ComparisonRow, Figure};
 use crate::metric::Metric;
 use crate::verdict::Verdict;
@@ -24,6 +25,31 @@ const LEAST_FIRST: [Column; 9] = [
 impl Comparison<'_> {
     /// `None` without rows. With several jobs the second column names the job.
     pub(in super::super) fn table(&self, several_jobs: bool) -> Option<Table> {
+        self.table_of(self.rows.iter().collect(), several_jobs)
+    }
+
+    /// Of many jobs the rows that somebody has to look at, and all others.
+    pub(in super::super) fn tables_of_many(
+        &self,
+        jobs: &[&JobReport],
+    ) -> (Option<Table>, Option<Table>) {
+        let is_failing = |row: &ComparisonRow<'_>| {
+            let mut jobs = jobs.iter();
+            let job = jobs.find(|job| job.name == row.job);
+            row.verdict == Verdict::AtRisk || job.is_some_and(|job| many_jobs::is_failing(job))
+        };
+        let mut shown = Vec::new();
+        let mut folded = Vec::new();
+        for row in &self.rows {
+            match row.is_judged && is_failing(row) && shown.len() < many_jobs::ROWS_SHOWN {
+                true => shown.push(row),
+                false => folded.push(row),
+            }
+        }
+        (self.table_of(shown, true), self.table_of(folded, true))
+    }
+
+    fn table_of(&self, rows: Vec<&ComparisonRow<'_>>, several_jobs: bool) -> Option<Table> {
         let words = |title: &'static str, is_evident: bool| TableColumn {
             title: Prose::own(title),
             align: Align::Left,
@@ -41,9 +67,8 @@ impl Comparison<'_> {
             is_evident: false,
             weight: self.weight(*column),
         }));
-        let rows: Vec<TableRow> = self
-            .rows
-            .iter()
+        let rows: Vec<TableRow> = rows
+            .into_iter()
             .map(|row| TableRow {
                 cells: self.cells(row, several_jobs),
                 is_judged: row.is_judged,

@@ -172,6 +172,11 @@ fn a_column_appears_only_where_it_says_something() {
     };
     assert_eq!(titles(&samples::failed()), ["Time"]);
     assert_eq!(titles(&samples::churn()), ["Time", "Cost", "Memory", "CPU"]);
+    // In a comment what the judged row is over comes first, and CPU has no line.
+    let churn = samples::churn();
+    let columns = Comparison::for_comment(&jobs(&churn)).columns;
+    let titles_of: Vec<_> = columns.iter().map(|column| column.title()).collect();
+    assert_eq!(titles_of, ["Cost", "Time", "Memory"]);
     let mut gpu = samples::gpu();
     let plain = ["Time", "Cost", "Memory", "GPU", "GPU mem"];
     assert_eq!(titles(&gpu), [&plain[..], &["Step", "Cost/step"]].concat());

@@ -24,6 +24,9 @@ pub fn render(report: &Report) -> String {
             .map(fold_section)
     };
     let parts = [
+        merged(fold(FoldKind::Rows).collect()),
+        merged(fold(FoldKind::Remarks).collect()),
+        merged(fold(FoldKind::Agreement).collect()),
         merged(fold(FoldKind::Drift).collect()),
         by_job("configurations", "Configurations compared", &jobs, compared),
         laws(&document, &jobs),
@@ -179,6 +182,9 @@ fn fold_section(fold: &Fold) -> HtmlSection {
 
 fn id(kind: FoldKind) -> &'static str {
     match kind {
+        FoldKind::Agreement => "agreement",
+        FoldKind::Rows => "further-rows",
+        FoldKind::Remarks => "remarks",
         FoldKind::Drift => "drift",
         FoldKind::Canaries => "canaries",
         FoldKind::Hosts => "hosts",

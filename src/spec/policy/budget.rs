@@ -52,14 +52,14 @@ fn compare(base: Option<&BudgetLine>, head: Option<&BudgetLine>, differences: &m
     match (base, head) {
         (None, None) => {}
         (None, Some(added)) => differences.say(format!(
-            "This pull request adds a budget of {}: {}. It takes effect when merged; until then it does not count.",
+            "This pull request adds a budget of {}: {} (counts when merged).",
             added.kind.words(),
             added.limit_words(),
         )),
         (Some(removed), None) => {
             let limit = removed.limit_words();
             differences.say(format!(
-                "This pull request takes away the {} budget of {limit}. It takes effect when merged; until then {limit} counts.",
+                "This pull request takes away the {} budget of {limit} (counts when merged).",
                 removed.kind.words(),
             ));
         }

@@ -110,14 +110,14 @@ impl Differences {
     pub(super) fn changes(&mut self, verb: &str, what: &str, base: &str, head: &str) {
         let (base, head) = (cut(base), cut(head));
         self.say(match (base.as_str(), head.as_str()) {
-            (NONE, head) => format!(
-                "This pull request sets {what} to {head}. It takes effect when merged; until then it is not set."
-            ),
-            (base, NONE) => format!(
-                "This pull request takes away {what}, {base}. It takes effect when merged; until then {base} counts."
-            ),
+            (NONE, head) => {
+                format!("This pull request sets {what} to {head} (counts when merged).")
+            }
+            (base, NONE) => {
+                format!("This pull request takes away {what}, {base} (counts when merged).")
+            }
             (base, head) => format!(
-                "This pull request {verb} {what} from {base} to {head}. It takes effect when merged; until then {base} counts."
+                "This pull request {verb} {what} from {base} to {head} (counts when merged)."
             ),
         });
     }
@@ -152,7 +152,7 @@ impl Differences {
             let to = ceiling(theirs);
             match base.iter().find(|ours| ours.budget == theirs.budget) {
                 None => self.say(format!(
-                    "This pull request adds an override of the {line} budget, {to}. It takes effect when merged; until then the base's limit counts."
+                    "This pull request adds an override of the {line} budget, {to} (counts when merged)."
                 )),
                 Some(ours) if ours == theirs => {}
                 Some(ours) => {
@@ -166,7 +166,7 @@ impl Differences {
         for ours in base {
             if !head.iter().any(|theirs| theirs.budget == ours.budget) {
                 self.say(format!(
-                    "This pull request takes away the override of the {} budget, {}. It takes effect when merged; until then it counts.",
+                    "This pull request takes away the override of the {} budget, {} (counts when merged).",
                     ours.budget.words(),
                     ceiling(ours),
                 ));

@@ -61,8 +61,8 @@ fn a_raise_is_named_with_both_values_and_does_not_count() {
     assert_eq!(
         notes(&head, &base),
         [
-            "This pull request raises the cost budget from 50 USD to 70 USD. It takes effect when merged; until then 50 USD counts.",
-            "This pull request lowers the memory budget from 90% to 80%. It takes effect when merged; until then 90% counts.",
+            "This pull request raises the cost budget from 50 USD to 70 USD (counts when merged).",
+            "This pull request lowers the memory budget from 90% to 80% (counts when merged).",
         ]
     );
     assert_eq!(
@@ -87,14 +87,14 @@ fn limits_that_come_go_or_turn_are_named() {
         "",
     );
     insta::assert_snapshot!(notes(&head, &base).join("\n"), @r"
-This pull request takes away the cost budget of 50 USD. It takes effect when merged; until then 50 USD counts.
-This pull request adds a budget of time: 8h. It takes effect when merged; until then it does not count.
-This pull request raises `at_least` of the cost increase budget from 5 USD to 50 USD. It takes effect when merged; until then 5 USD counts.
-This pull request lowers the CPU utilization budget from at least 20% to at least 10%. It takes effect when merged; until then at least 20% counts.
-This pull request changes the level of the CPU utilization budget from fail to warn. It takes effect when merged; until then fail counts.
-This pull request changes the I/O wait budget from at most 30% to at least 30%. It takes effect when merged; until then at most 30% counts.
-This pull request lowers the certainty of the budget from 95% to 80%. It takes effect when merged; until then 95% counts.
-This pull request changes `budget.existing_breach` from warn to fail. It takes effect when merged; until then warn counts.
+This pull request takes away the cost budget of 50 USD (counts when merged).
+This pull request adds a budget of time: 8h (counts when merged).
+This pull request raises `at_least` of the cost increase budget from 5 USD to 50 USD (counts when merged).
+This pull request lowers the CPU utilization budget from at least 20% to at least 10% (counts when merged).
+This pull request changes the level of the CPU utilization budget from fail to warn (counts when merged).
+This pull request changes the I/O wait budget from at most 30% to at least 30% (counts when merged).
+This pull request lowers the certainty of the budget from 95% to 80% (counts when merged).
+This pull request changes `budget.existing_breach` from warn to fail (counts when merged).
 ");
     assert_eq!(
         applied(&head, &base).spec.jobs[0].budget,
@@ -124,21 +124,21 @@ fn roles_places_and_limits_of_canaries_are_the_bases() {
     let applied = applied(&head, &base);
     let all = [applied.notes.clone(), applied.job_notes["churn"].clone()].concat();
     insta::assert_snapshot!(all.join("\n"), @r"
-This pull request changes `region` from us-east-1 to eu-west-1. It takes effect when merged; until then us-east-1 counts.
-This pull request sets `history` to s3://mine-records/. It takes effect when merged; until then it is not set.
-This pull request sets the price of ml.m5.xlarge to 0.01 USD/h. It takes effect when merged; until then it is not set.
-This pull request changes `strict` from false to true. It takes effect when merged; until then false counts.
-This pull request changes `on_inconclusive` from fail to pass. It takes effect when merged; until then fail counts.
-This pull request raises the spend limit of canaries from 5 USD to 500 USD. It takes effect when merged; until then 5 USD counts.
-This pull request lowers `canary.max_runtime` from 1h to 30m. It takes effect when merged; until then 1h counts.
-This pull request raises `canary.parallel` from 3 to 9. It takes effect when merged; until then 3 counts.
-This pull request changes `canary.probe` from true to false. It takes effect when merged; until then true counts.
+This pull request changes `region` from us-east-1 to eu-west-1 (counts when merged).
+This pull request sets `history` to s3://mine-records/ (counts when merged).
+This pull request sets the price of ml.m5.xlarge to 0.01 USD/h (counts when merged).
+This pull request changes `strict` from false to true (counts when merged).
+This pull request changes `on_inconclusive` from fail to pass (counts when merged).
+This pull request raises the spend limit of canaries from 5 USD to 500 USD (counts when merged).
+This pull request lowers `canary.max_runtime` from 1h to 30m (counts when merged).
+This pull request raises `canary.parallel` from 3 to 9 (counts when merged).
+This pull request changes `canary.probe` from true to false (counts when merged).
 This pull request changes `training.image` from image to another. Canaries and the full run start it.
-This pull request changes `training.role` from arn:aws:iam::123456789012:role/Training to arn:aws:iam::123456789012:role/Admin. It takes effect when merged; until then arn:aws:iam::123456789012:role/Training counts.
-This pull request changes `training.output` from s3://output/ to s3://mine/. It takes effect when merged; until then s3://output/ counts.
-This pull request sets `training.volume_kms_key` to alias/mine. It takes effect when merged; until then it is not set.
-This pull request sets `training.tags` to team=growth. It takes effect when merged; until then it is not set.
-This pull request raises `drift.max` from 15% to 90%. It takes effect when merged; until then 15% counts.
+This pull request changes `training.role` from arn:aws:iam::123456789012:role/Training to arn:aws:iam::123456789012:role/Admin (counts when merged).
+This pull request changes `training.output` from s3://output/ to s3://mine/ (counts when merged).
+This pull request sets `training.volume_kms_key` to alias/mine (counts when merged).
+This pull request sets `training.tags` to team=growth (counts when merged).
+This pull request raises `drift.max` from 15% to 90% (counts when merged).
 ");
     let job = &applied.spec.jobs[0];
     assert_eq!(job.training.sagemaker.image.as_deref(), Some("another"));
@@ -158,9 +158,9 @@ fn a_change_does_not_weaken_the_design_of_its_own_check() {
     assert_eq!(
         notes(&head, &base),
         [
-            "This pull request changes `canary.fractions` from 1%, 2%, 5% to 1%. It takes effect when merged; until then 1%, 2%, 5% counts.",
-            "This pull request lowers `canary.replicates` from 3 to 1. It takes effect when merged; until then 3 counts.",
-            "This pull request raises `canary.reuse` from 10d to 30d. It takes effect when merged; until then 10d counts.",
+            "This pull request changes `canary.fractions` from 1%, 2%, 5% to 1% (counts when merged).",
+            "This pull request lowers `canary.replicates` from 3 to 1 (counts when merged).",
+            "This pull request raises `canary.reuse` from 10d to 30d (counts when merged).",
         ]
     );
     let canary = &applied(&head, &base).spec.jobs[0].canary;
@@ -171,14 +171,12 @@ fn a_change_does_not_weaken_the_design_of_its_own_check() {
     assert_eq!(
         notes(&adaptive, &base),
         [
-            "This pull request changes `canary.design` from fixed (1%, 2%, 5%; replicates: 3) to adaptive (1%, 9%). It takes effect when merged; until then fixed (1%, 2%, 5%; replicates: 3) counts."
+            "This pull request changes `canary.design` from fixed (1%, 2%, 5%; replicates: 3) to adaptive (1%, 9%) (counts when merged)."
         ]
     );
     assert_eq!(
         notes(&with("fractions: [1%]"), &with("fractions: [1%, 9%]")),
-        [
-            "This pull request changes `canary.fractions` from 1%, 9% to 1%. It takes effect when merged; until then 1%, 9% counts."
-        ]
+        ["This pull request changes `canary.fractions` from 1%, 9% to 1% (counts when merged)."]
     );
 }
 
@@ -250,11 +248,11 @@ fn what_disarms_a_check_is_named_with_both_values() {
     let applied = applied(&head, &base);
     let all = [applied.notes.clone(), applied.job_notes["churn"].clone()].concat();
     insta::assert_snapshot!(all.join("\n"), @r"
-This pull request lowers the price of ml.m5.xlarge from 0.2 USD/h to 0.1 USD/h. It takes effect when merged; until then 0.2 USD/h counts.
+This pull request lowers the price of ml.m5.xlarge from 0.2 USD/h to 0.1 USD/h (counts when merged).
 This pull request changes `paths` from src/**, data/** to src/**. Until it is merged both count.
 This pull request changes `training.image` from image to slim. Canaries and the full run start it.
-This pull request changes the override of the cost budget from 20 USD until 2026-12-31 to 30 USD until 2026-12-31. It takes effect when merged; until then 20 USD until 2026-12-31 counts.
-This pull request changes the reason of the override of the cost budget from once to for ever. It takes effect when merged; until then once counts.
+This pull request changes the override of the cost budget from 20 USD until 2026-12-31 to 30 USD until 2026-12-31 (counts when merged).
+This pull request changes the reason of the override of the cost budget from once to for ever (counts when merged).
 ");
     // More paths after the base's disarm nothing.
     let wider = spec(&text("[src/**, data/**, docs/**]", "once", 20, "0.2"));
@@ -458,15 +456,15 @@ fn an_override_of_its_own_does_not_help_a_change() {
     assert_eq!(
         notes(&head, &base),
         [
-            "This pull request changes the override of the cost budget from 60 USD until 2026-12-31 to 90 USD until 2026-12-31. It takes effect when merged; until then 60 USD until 2026-12-31 counts.",
-            "This pull request takes away the override of the time budget, 9h until 2026-12-31. It takes effect when merged; until then it counts.",
+            "This pull request changes the override of the cost budget from 60 USD until 2026-12-31 to 90 USD until 2026-12-31 (counts when merged).",
+            "This pull request takes away the override of the time budget, 9h until 2026-12-31 (counts when merged).",
         ]
     );
     assert_eq!(applied(&head, &base).spec.overrides, base.overrides);
     assert_eq!(
         notes(&head, &sagemaker(budget, "")),
         [
-            "This pull request adds an override of the cost budget, 90 USD until 2026-12-31. It takes effect when merged; until then the base's limit counts."
+            "This pull request adds an override of the cost budget, 90 USD until 2026-12-31 (counts when merged)."
         ]
     );
 }

@@ -1,5 +1,6 @@
 //! `canary-gate action`: the gate on an event of GitHub, and its comment.
 
+mod accept_label;
 mod detached;
 mod events;
 mod forks;

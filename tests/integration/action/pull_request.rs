@@ -131,20 +131,6 @@ fn a_breach_is_annotated_at_its_line_of_the_spec() {
 }
 
 #[test]
-fn a_change_that_concerns_no_job_is_posted_too() {
-    let base = files(&spec(TOO_LITTLE), "print(1)");
-    let head = base.clone().with("README.md", "more");
-    let workflow = Workflow::between(&base, &head);
-    let step = workflow.run().ended_with(0);
-    assert_eq!(step.output("verdict"), "not_judged");
-    assert!(
-        workflow.comment().contains("no job is affected"),
-        "{}",
-        workflow.comment()
-    );
-}
-
-#[test]
 fn without_a_pull_request_the_summary_has_the_result() {
     let workflow = Workflow::pull_request(&spec(ENOUGH), &spec(ENOUGH));
     let push = json!({"before": workflow.base(), "after": workflow.head()});
@@ -183,11 +169,12 @@ fn a_head_that_is_checked_out_is_compared_with_where_it_left_the_base() {
     workflow
         .project
         .write(".git/HEAD", &format!("{}\n", workflow.head()));
-    workflow.run().ended_with(0);
-    let comment = workflow.comment();
+    let step = workflow.run().ended_with(0);
     assert!(
-        comment.contains("1 file changed from main to pull request 7"),
-        "{comment}"
+        step.summary
+            .contains("1 file changed from main to pull request 7"),
+        "{}",
+        step.summary
     );
 }
 
@@ -199,4 +186,119 @@ fn a_submodule_concerns_the_job_that_names_its_folder() {
     // As actions/checkout leaves it without `submodules: true`.
     std::fs::create_dir_all(workflow.project.path("vendor/library")).unwrap();
     workflow.run().ended_with(10);
+}
+
+/// Nobody waits for a comment about a job that is not concerned.
+#[test]
+fn a_change_that_concerns_no_job_writes_no_comment_and_brings_one_up_to_date() {
+    let red = files(&spec(TOO_LITTLE), "print(2)\n");
+    let base = files(&spec(TOO_LITTLE), "print(1)\n");
+    let mut workflow = Workflow::between(&base, &base.clone().with("README.md", "more"));
+    let step = workflow.run().ended_with(0);
+    assert_eq!(step.output("verdict"), "not_judged");
+    assert_eq!(workflow.github.comments(NUMBER), []);
+    assert!(
+        step.summary.contains("no job is affected"),
+        "{}",
+        step.summary
+    );
+    workflow.push(&red);
+    workflow.later();
+    workflow.run().ended_with(10);
+    assert!(workflow.comment().contains("over budget"));
+    // Taken back.
+    workflow.push(&base.clone().with("README.md", "less"));
+    workflow.later();
+    workflow.run().ended_with(0);
+    assert!(
+        workflow.comment().contains("no job is affected"),
+        "{}",
+        workflow.comment()
+    );
+}
+
+/// The one job is removed: nothing is checked, and that is no reason to be silent.
+#[test]
+fn a_job_that_is_removed_is_said_in_a_comment() {
+    let two = spec(ENOUGH).replace(
+        "  xgb_reg:",
+        "  other:\n    paths: [other.py]\n    training: {command: [python3, other.py], source_dir: other, channels: {train: {uri: data}}}\n    instance: local\n  xgb_reg:",
+    );
+    let base = files(&two, "print(1)\n").with("other/other.py", "1");
+    let head = files(&spec(ENOUGH), "print(1)\n").with("other/other.py", "1");
+    let workflow = Workflow::between(&base, &head);
+    workflow.run();
+    let comment = workflow.comment();
+    assert!(
+        comment.contains("### ⚠️ nothing is checked of `other`, a job that is removed"),
+        "{comment}"
+    );
+}
+
+#[test]
+fn a_new_comment_hides_the_older_ones_as_outdated() {
+    let mut workflow =
+        Workflow::pull_request(&spec(TOO_LITTLE), &spec(TOO_LITTLE)).input("comment", "new");
+    workflow.run().ended_with(10);
+    workflow.later();
+    workflow.run().ended_with(10);
+    let comments = workflow.github.comments(NUMBER);
+    let hidden: Vec<bool> = comments.iter().map(|one| one.is_minimized).collect();
+    assert_eq!(hidden, [true, false]);
+    assert!(comments[1].body.contains("/runs/4822"), "{comments:#?}");
+    // The older run ends once more, late: it writes nothing.
+    workflow.earlier();
+    workflow.run().ended_with(10);
+    assert_eq!(workflow.github.comments(NUMBER).len(), 2);
+    // A stranger with our marker stays as he is.
+    let marker = comments[0].body.clone();
+    let stranger = crate::github::User::person("mallory");
+    workflow.github.comment(NUMBER, &stranger, &marker);
+    workflow.later();
+    workflow.later();
+    workflow.run().ended_with(10);
+    let comments = workflow.github.comments(NUMBER);
+    let hidden: Vec<bool> = comments.iter().map(|one| one.is_minimized).collect();
+    assert_eq!(hidden, [true, true, false, false]);
+}
+
+#[test]
+fn a_comment_that_cannot_be_hidden_is_a_note() {
+    let mut workflow =
+        Workflow::pull_request(&spec(TOO_LITTLE), &spec(TOO_LITTLE)).input("comment", "new");
+    workflow.run().ended_with(10);
+    workflow.later();
+    // Two are for whose token it is.
+    workflow
+        .github
+        .fail("POST", "/graphql")
+        .after(4)
+        .with(crate::github::Fault::Forbidden("pull_requests=write"));
+    let step = workflow.run().ended_with(10);
+    assert_eq!(workflow.github.comments(NUMBER).len(), 2);
+    step.finished.complained("could not be hidden");
+}
+
+#[test]
+fn the_last_verdict_stays_while_the_next_run_measures() {
+    let mut workflow = Workflow::pull_request(&spec(TOO_LITTLE), &spec(TOO_LITTLE));
+    workflow.run().ended_with(10);
+    let commit = workflow.merge()[..7].to_owned();
+    workflow.push(&files(&spec(TOO_LITTLE), "print(3)\n"));
+    workflow.later();
+    workflow.run().ended_with(10);
+    let written: Vec<String> = workflow
+        .github
+        .requests()
+        .iter()
+        .filter(|said| said.method == "PATCH")
+        .filter_map(|said| said.body["body"].as_str().map(str::to_owned))
+        .collect();
+    let stub = &written[written.len() - 2];
+    assert!(stub.contains("### ⏳ measuring `xgb_reg`"), "{stub}");
+    let fold = format!("<details><summary>The last verdict, of {commit}</summary>");
+    assert!(stub.contains(&fold), "{stub}");
+    assert!(stub.contains("### ❌ `xgb_reg` over budget"), "{stub}");
+    let comment = workflow.comment();
+    assert!(!comment.contains("The last verdict"), "{comment}");
 }

@@ -15,7 +15,8 @@ pub(super) use comment::issue_comment;
 pub(super) use commit::{comparison, file_of_a_listing, git_commit, tree};
 pub(super) use contents::{At, blob, directory, stored_file};
 pub(super) use issue::{issue, issue_of_a_pull_request};
-pub(super) use pull_request::pull_request;
+pub(super) use pull_request::{pull_request, repository};
+pub(super) use user::{app, simple_user};
 
 /// When everything that a test does not speak of was made.
 const BIRTH: &str = "2024-01-02T03:04:05Z";
@@ -93,6 +94,6 @@ fn encoded(path: &str) -> String {
         .collect()
 }
 
-fn node_id(kind: &str, id: impl std::fmt::Display) -> String {
+pub(super) fn node_id(kind: &str, id: impl std::fmt::Display) -> String {
     format!("{kind}_kwDO{id}")
 }

@@ -31,7 +31,7 @@ pub(crate) use state::{Comment, CommitStatus, Issue, Said, User};
 
 use fault::FaultBuilder;
 use pull::Pull;
-use state::{Core, State};
+use state::{Core, LabelEvent, State, WorkflowRun};
 
 use crate::fake::{Record, Server};
 
@@ -145,6 +145,47 @@ impl FakeGithub {
     /// What a pull request says.
     pub(crate) fn pull_request(&self, number: u64) -> Pull {
         self.state().pulls[&number].clone()
+    }
+
+    /// Puts a label on a pull request.
+    pub(crate) fn label(&self, number: u64, name: &str, by: &User, at: &str) {
+        self.change_label(number, name, by, at, true);
+    }
+
+    /// Takes a label off.
+    pub(crate) fn take_off_label(&self, number: u64, name: &str, by: &User, at: &str) {
+        self.change_label(number, name, by, at, false);
+    }
+
+    fn change_label(&self, number: u64, name: &str, by: &User, at: &str, is_on: bool) {
+        self.state().labels.push(LabelEvent {
+            number,
+            name: name.to_owned(),
+            is_on,
+            by: by.clone(),
+            at: at.to_owned(),
+        });
+    }
+
+    /// Makes somebody a collaborator with this permission: `admin`, `write`, `read` or `none`.
+    pub(crate) fn permit(&self, login: &str, permission: &str) {
+        let mut state = self.state();
+        state
+            .permissions
+            .insert(login.to_owned(), permission.to_owned());
+    }
+
+    /// A run of the workflow for a head of the branch `feature`; of a number that is known already nothing changes.
+    pub(crate) fn workflow_run(&self, id: u64, head: &str, repository: &str, created_at: &str) {
+        let mut state = self.state();
+        if !state.runs.iter().any(|run| run.id == id) {
+            state.runs.push(WorkflowRun {
+                id,
+                head: head.to_owned(),
+                repository: repository.to_owned(),
+                created_at: created_at.to_owned(),
+            });
+        }
     }
 
     // Comments.

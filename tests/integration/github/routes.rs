@@ -1,13 +1,15 @@
 //! Which request gets which answer.
 
 mod issues;
+mod labels;
+mod runs;
 
 use serde_json::{Value, json};
 
 use super::REPOSITORY;
 use super::answers::{
     self, Answer, comparison, directory, failure, file_of_a_listing, git_commit, issue_comment,
-    pull_request, stored_file, tree,
+    node_id, pull_request, stored_file, tree,
 };
 use super::files::{File, Kind, Node};
 use super::state::{CommitStatus, Difference, Said, State, differences};
@@ -62,6 +64,10 @@ pub(super) fn answer(state: &mut State, web: &str, api: &str, said: &Said) -> An
             state.comments.remove(index);
             Answer::empty(204)
         }),
+        ("GET", ["issues", number, "labels"]) => labels::list(state, &place, number, said),
+        ("GET", ["issues", number, "events"]) => labels::events(state, &place, number, said),
+        ("GET", ["collaborators", login, "permission"]) => labels::permission(state, &place, login),
+        ("GET", ["actions", "workflows", file, "runs"]) => runs::list(state, &place, file, query),
         ("POST", ["statuses", sha]) => set_status(state, &place, sha, said),
         ("GET", ["issues"]) => issues::list(state, &place, said, query),
         ("POST", ["issues"]) => issues::create(state, &place, said),
@@ -176,8 +182,15 @@ fn page(place: &Place, said: &Said, all: &[Value]) -> Answer {
     }
 }
 
-fn graphql(state: &State, said: &Said) -> Answer {
+fn graphql(state: &mut State, said: &Said) -> Answer {
     let query = said.body["query"].as_str().unwrap_or_default();
+    let variables = &said.body["variables"];
+    if query.contains("nodes(ids: $ids)") {
+        return hidden_comments(state, &variables["ids"]);
+    }
+    if query.contains("minimizeComment(") && query.contains("classifier: OUTDATED") {
+        return minimize(state, &variables["id"]);
+    }
     if said.method != "POST" || !query.contains("viewer") {
         let error = json!({"message": "the fake only knows who is viewing"});
         return Answer::json(200, &json!({"errors": [error]}));
@@ -187,6 +200,31 @@ fn graphql(state: &State, said: &Said) -> Answer {
         viewer["databaseId"] = json!(state.viewer.id);
     }
     Answer::json(200, &json!({"data": {"viewer": viewer}}))
+}
+
+fn hidden_comments(state: &State, ids: &Value) -> Answer {
+    let ids = ids.as_array().expect("GitHub takes a list");
+    let node = |id: &Value| {
+        let mut comments = state.comments.iter();
+        let found = comments.find(|comment| *id == json!(node_id("IC", comment.id)));
+        found.map_or(
+            Value::Null,
+            |comment| json!({"id": id, "isMinimized": comment.is_minimized}),
+        )
+    };
+    let nodes: Vec<Value> = ids.iter().map(node).collect();
+    Answer::json(200, &json!({"data": {"nodes": nodes}}))
+}
+
+fn minimize(state: &mut State, id: &Value) -> Answer {
+    let mut comments = state.comments.iter_mut();
+    let Some(comment) = comments.find(|comment| *id == json!(node_id("IC", comment.id))) else {
+        let error = json!({"type": "NOT_FOUND", "message": "Could not resolve to a node"});
+        return Answer::json(200, &json!({"data": null, "errors": [error]}));
+    };
+    comment.is_minimized = true;
+    let hidden = json!({"minimizedComment": {"isMinimized": true}});
+    Answer::json(200, &json!({"data": {"minimizeComment": hidden}}))
 }
 
 // Comments.

@@ -57,6 +57,8 @@ pub(crate) struct Comment {
     pub(crate) body: String,
     pub(crate) created_at: String,
     pub(crate) updated_at: String,
+    /// Whether it is hidden as outdated.
+    pub(crate) is_minimized: bool,
 }
 
 /// A request that was made.
@@ -92,6 +94,26 @@ pub(crate) struct CommitStatus {
     pub(crate) description: String,
 }
 
+/// A label that was put on a pull request or taken off.
+#[derive(Debug, Clone)]
+pub(super) struct LabelEvent {
+    /// Of the pull request.
+    pub(super) number: u64,
+    pub(super) name: String,
+    pub(super) is_on: bool,
+    pub(super) by: User,
+    pub(super) at: String,
+}
+
+/// A run of a workflow.
+#[derive(Debug, Clone)]
+pub(super) struct WorkflowRun {
+    pub(super) id: u64,
+    pub(super) head: String,
+    pub(super) repository: String,
+    pub(super) created_at: String,
+}
+
 #[derive(Debug, Clone)]
 pub(super) struct Commit {
     pub(super) id: String,
@@ -109,6 +131,10 @@ pub(super) struct State {
     pub(super) comments: Vec<Comment>,
     pub(super) issues: Vec<Issue>,
     pub(super) statuses: Vec<CommitStatus>,
+    pub(super) labels: Vec<LabelEvent>,
+    /// The permission of people, by login.
+    pub(super) permissions: BTreeMap<String, String>,
+    pub(super) runs: Vec<WorkflowRun>,
     pub(super) viewer: User,
     pub(super) faults: Vec<Rule>,
     pub(super) requests: Vec<Said>,
@@ -126,6 +152,9 @@ impl State {
             comments: Vec::new(),
             issues: Vec::new(),
             statuses: Vec::new(),
+            labels: Vec::new(),
+            permissions: BTreeMap::new(),
+            runs: Vec::new(),
             viewer: User::actions(),
             faults: Vec::new(),
             requests: Vec::new(),
@@ -188,6 +217,7 @@ impl State {
             body: body.to_owned(),
             created_at: at.clone(),
             updated_at: at,
+            is_minimized: false,
         });
         id
     }

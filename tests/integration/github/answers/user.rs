@@ -6,7 +6,7 @@ use super::super::routes::Place;
 use super::super::state::User;
 use super::{BIRTH, node_id};
 
-pub(super) fn simple_user(place: &Place, user: &User) -> Value {
+pub(in crate::github) fn simple_user(place: &Place, user: &User) -> Value {
     let login = &user.login;
     let url = format!(
         "{}/users/{}",
@@ -36,7 +36,7 @@ pub(super) fn simple_user(place: &Place, user: &User) -> Value {
 }
 
 /// The app behind a bot's comment.
-pub(super) fn app(place: &Place, user: &User) -> Value {
+pub(in crate::github) fn app(place: &Place, user: &User) -> Value {
     let slug = user.login.trim_end_matches("[bot]");
     json!({
         "id": 15_368,

@@ -1,0 +1,119 @@
+//! Overruns that a person accepted.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{JobReport, Report};
+use crate::exit::{self, Strictness};
+use crate::spec::Level;
+use crate::verdict::{LineVerdict, Verdict};
+
+/// Who lets a known overrun pass. It is believed of the run that asked, and of no stored report.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Acceptance {
+    /// The login of a person who may write to the repository.
+    pub by: String,
+    /// When they accepted, RFC 3339 in UTC.
+    pub at: jiff::Timestamp,
+}
+
+impl JobReport {
+    /// The verdict that a job over its budget has without the lines that it is over; `None` for any other job, and where no line
+    /// shows the overrun.
+    pub fn beside_its_overrun(&self) -> Option<Verdict> {
+        let forecast = self.forecasts.first()?;
+        let counted = || {
+            let rows = forecast.budget.iter();
+            rows.filter(|row| row.counts_as() == Level::Fail)
+        };
+        let is = |verdict| counted().any(|row| row.verdict == verdict);
+        if self.verdict != Verdict::Exceeded || !is(LineVerdict::Exceeded) {
+            return None;
+        }
+        Some(if is(LineVerdict::Unknown) {
+            Verdict::Unknown
+        } else if is(LineVerdict::AtRisk) {
+            Verdict::AtRisk
+        } else {
+            Verdict::Within
+        })
+    }
+}
+
+/// Lets the overruns pass: the verdicts stay, and the exit code is that of all else.
+pub fn accept_overruns(report: &mut Report, acceptance: &Acceptance, strictness: Strictness) {
+    let verdicts: Vec<Verdict> = report
+        .jobs
+        .iter_mut()
+        .map(|job| match job.beside_its_overrun() {
+            Some(beside) => {
+                job.policy.accepted = Some(acceptance.clone());
+                beside
+            }
+            None => job.verdict,
+        })
+        .collect();
+    report.exit_code = exit::code_of_all(verdicts, strictness);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{merge, samples, words};
+    use super::*;
+    use crate::spec::OnInconclusive;
+
+    const STRICT: Strictness = Strictness {
+        strict: true,
+        on_inconclusive: OnInconclusive::Fail,
+    };
+
+    fn accepted(mut report: Report) -> Report {
+        let acceptance = Acceptance {
+            by: "alice".to_owned(),
+            at: "2026-11-21T09:20:00Z".parse().unwrap(),
+        };
+        accept_overruns(&mut report, &acceptance, STRICT);
+        report
+    }
+
+    #[test]
+    fn an_overrun_passes_and_stays_one() {
+        let report = accepted(samples::churn());
+        assert_eq!((report.exit_code, report.verdict), (0, Verdict::Exceeded));
+        assert_eq!(
+            words::closing(&report),
+            "exit 0: a budget is exceeded, which a person accepted"
+        );
+        let page = super::super::markdown::render(&report);
+        assert!(
+            page.starts_with("### ⚠️ `churn` over budget, accepted by `alice`: cost is 63 USD"),
+            "{page}"
+        );
+    }
+
+    #[test]
+    fn what_is_unknown_at_risk_or_failed_beside_it_does_not_pass() {
+        for (verdict, code) in [(LineVerdict::Unknown, 14), (LineVerdict::AtRisk, 11)] {
+            let mut report = samples::churn();
+            report.jobs[0].forecasts[0].budget[1].verdict = verdict;
+            assert_eq!(accepted(report).exit_code, code);
+        }
+        let mut report = samples::churn();
+        report.jobs.extend(samples::failed().jobs);
+        assert_eq!(accepted(report).exit_code, exit::FAILED);
+        let mut report = samples::churn();
+        report.jobs.extend(samples::unknown().jobs);
+        assert_eq!(accepted(report).exit_code, exit::UNKNOWN);
+        // A verdict without a line that shows it.
+        let mut report = samples::churn();
+        report.jobs[0].forecasts[0].budget.clear();
+        assert_eq!(accepted(report).exit_code, exit::EXCEEDED);
+    }
+
+    #[test]
+    fn a_stored_report_is_accepted_by_nobody() {
+        let report = merge(vec![accepted(samples::churn())]).unwrap();
+        assert_eq!(report.exit_code, exit::EXCEEDED);
+        assert_eq!(report.jobs[0].policy.accepted, None);
+    }
+}

@@ -1,0 +1,152 @@
+//! A page of many jobs: one headline with counts, headlines of what fails, and the rest folded, so that a reader sees on one
+//! screen what there is to do.
+
+use super::document::Headline;
+use super::mark::Mark;
+use super::text::Prose;
+use super::words;
+use super::{JobReport, comparison};
+use crate::verdict::Verdict;
+
+/// From so many jobs on.
+const MANY: usize = 4;
+/// Headlines of jobs below the one with counts.
+pub(super) const HEADLINES_SHOWN: usize = 5;
+/// Rows of the table; the others are folded.
+pub(super) const ROWS_SHOWN: usize = 6;
+
+pub(super) fn is_many(jobs: &[&JobReport]) -> bool {
+    jobs.len() >= MANY
+}
+
+/// Whether somebody has to look at it: its row is not folded.
+pub(super) fn is_failing(job: &JobReport) -> bool {
+    matches!(
+        job.verdict,
+        Verdict::Exceeded | Verdict::Failed | Verdict::Unknown
+    ) || job.has_drifted()
+}
+
+/// `7 of 20 over budget, 1 could not be decided`; what is fine is counted only where all is.
+pub(super) fn counts(jobs: &[&JobReport]) -> Headline {
+    let mut groups: Vec<(Mark, &'static str, usize)> = Vec::new();
+    for job in comparison::worst_first(jobs) {
+        let (mark, what) = finding(job);
+        match groups.iter_mut().find(|(_, known, _)| *known == what) {
+            Some((_, _, count)) => *count += 1,
+            None => groups.push((mark, what, 1)),
+        }
+    }
+    let is_fine = |mark: Mark| matches!(mark, Mark::Good | Mark::Nothing);
+    if groups.iter().any(|(mark, ..)| !is_fine(*mark)) {
+        groups.retain(|(mark, ..)| !is_fine(*mark));
+    }
+    let mark = groups.first().map_or(Mark::Nothing, |(mark, ..)| *mark);
+    let total = jobs.len();
+    let parts = groups.iter().enumerate();
+    let parts: Vec<String> = parts
+        .map(|(index, (_, what, count))| match index {
+            0 => format!("{count} of {total} jobs {what}"),
+            _ => format!("{count} {what}"),
+        })
+        .collect();
+    Headline {
+        mark,
+        text: Prose::literal(parts.join(", ")),
+    }
+}
+
+/// What follows a number of jobs.
+fn finding(job: &JobReport) -> (Mark, &'static str) {
+    let verdict = words::shown_verdict(job.verdict, job.forecasts.first());
+    let is_fine = matches!(
+        verdict,
+        Verdict::AtRisk | Verdict::Within | Verdict::NotJudged
+    );
+    if job.policy.accepted.is_some() {
+        return (Mark::Doubtful, "over budget and accepted");
+    }
+    match &job.drift {
+        Some(drift) if drift.drifted && is_fine => (Mark::Rose, "drifted"),
+        Some(_) if is_fine => (Mark::Good, "without drift"),
+        _ if verdict == Verdict::AtRisk && job.verdict != verdict => {
+            (Mark::Doubtful, "over budget, as their base")
+        }
+        _ => (
+            verdict.into(),
+            match verdict {
+                Verdict::AtRisk => "may pass their budget",
+                verdict => words::phrase(verdict),
+            },
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Report, markdown, samples};
+    use super::*;
+
+    /// So many jobs, of which these first ones are over their budget.
+    fn jobs(count: usize, over: usize) -> Report {
+        let mut report = samples::churn();
+        let (over_budget, within) = (
+            samples::churn().jobs.remove(0),
+            samples::within().jobs.remove(0),
+        );
+        report.jobs = (0..count)
+            .map(|index| {
+                let mut job = match index < over {
+                    true => over_budget.clone(),
+                    false => within.clone(),
+                };
+                job.name = format!("job-{index}");
+                job
+            })
+            .collect();
+        if over == 0 {
+            (report.verdict, report.exit_code) = (Verdict::Within, 0);
+        }
+        report
+    }
+
+    fn above_the_folds(report: &Report) -> (String, String) {
+        let page = markdown::render(report);
+        let folds = page.find("<details>").unwrap();
+        (page[..folds].to_owned(), page[folds..].to_owned())
+    }
+
+    #[test]
+    fn twenty_jobs_have_one_headline_with_counts_and_those_of_what_fails() {
+        let (page, folds) = above_the_folds(&jobs(20, 7));
+        assert!(
+            page.starts_with("### ❌ 7 of 20 jobs over budget\n"),
+            "{page}"
+        );
+        assert_eq!(page.matches("### ").count(), 1 + HEADLINES_SHOWN, "{page}");
+        assert_eq!(page.matches("| job-").count(), ROWS_SHOWN, "{page}");
+        // Every job is in a row, here or there.
+        for index in 0..20 {
+            let row = format!("| job-{index} |");
+            assert!(page.contains(&row) || folds.contains(&row), "{folds}");
+        }
+        insta::assert_snapshot!("twenty_jobs", page);
+    }
+
+    #[test]
+    fn where_all_is_fine_the_rows_are_folded() {
+        let (page, folds) = above_the_folds(&jobs(20, 0));
+        assert_eq!(page.trim(), "### ✅ 20 of 20 jobs within budget");
+        assert!(
+            folds.contains("<summary>All rows: 20 jobs</summary>"),
+            "{folds}"
+        );
+    }
+
+    #[test]
+    fn three_jobs_have_a_headline_each() {
+        let (page, _) = above_the_folds(&jobs(3, 1));
+        assert!(page.starts_with("### ❌ `job-0` over budget: "), "{page}");
+        assert_eq!(page.matches("### ").count(), 3, "{page}");
+    }
+}

@@ -1,0 +1,234 @@
+//! What to do about a job that fails the check or could not be decided.
+
+use super::comparison;
+use super::document::{Block, Fold, FoldKind};
+use super::recommendation::generous;
+use super::text::{Prose, Verbatim};
+use super::words;
+use super::{JobReport, Report};
+use crate::measurement::Outcome;
+use crate::metric::Metric;
+use crate::spec::{Bound, Level, LineKind};
+use crate::verdict::{BudgetRow, LineVerdict, Verdict};
+
+/// For how long lines to paste agree to an overrun.
+const DAYS: i64 = 30;
+
+/// A reason of more characters than this, such as one with AWS's own words, stands in a fold as a whole.
+const LONGEST_REASON: usize = 120;
+/// Between why a job is unknown and what to do about it.
+const AND_DO: &str = "; ";
+
+/// A sentence or two; `None` where there is nothing to do.
+pub(super) fn text(job: &JobReport) -> Option<Prose> {
+    Some(match job.verdict {
+        Verdict::Exceeded if job.policy.accepted.is_none() => over_budget(job),
+        Verdict::Failed => failed(job),
+        Verdict::Unknown => match job.reason.split_once(AND_DO) {
+            Some((_, advice)) => Prose::literal(format!("{}.", words::capitalized(advice))),
+            None => Prose::own(
+                "Run the check again: what was measured is kept and not paid for twice. Where the reason stays, it is for the owners of the spec: a price, a quota, or a higher spend limit.",
+            ),
+        },
+        _ => return None,
+    })
+}
+
+/// Why, without what to do about it and without what somebody else said at length.
+pub(super) fn short_reason(job: &JobReport) -> &str {
+    if job.verdict != Verdict::Unknown {
+        return &job.reason;
+    }
+    let why = why(job);
+    let is_long = why.chars().count() > LONGEST_REASON;
+    let ours = why.split_once(": ").filter(|_| is_long);
+    ours.map_or(why, |(ours, _)| ours)
+}
+
+fn why(job: &JobReport) -> &str {
+    let reason = job.reason.as_str();
+    reason.split_once(AND_DO).map_or(reason, |(why, _)| why)
+}
+
+/// The whole reason, where the headline has only its beginning.
+pub(super) fn whole_reason(job: &JobReport) -> Option<Prose> {
+    let is_cut = job.verdict == Verdict::Unknown && short_reason(job) != why(job);
+    let name = Prose::name(job.name.as_str());
+    is_cut.then(|| Prose::fill("{}: {}", [name, Prose::paragraph(why(job))]))
+}
+
+fn over_budget(job: &JobReport) -> Prose {
+    let agree = match overrides(job).is_empty() {
+        true => Prose::default(),
+        false => Prose::own(
+            ", or let the owners of the spec agree to it until a day, in a pull request of its own (lines to paste are below)",
+        ),
+    };
+    let cheapest = job.recommendation.as_ref();
+    let cheapest = cheapest.and_then(|known| known.cheapest.as_deref());
+    let cheapest = cheapest.filter(|cheapest| *cheapest != job.instance.to_string());
+    match cheapest {
+        Some(cheapest) => Prose::fill(
+            "Train on {}, which is within the budget, or make the job take less{}.",
+            [Prose::name(cheapest), agree],
+        ),
+        None => Prose::fill("Make the job take less{}.", [agree]),
+    }
+}
+
+fn failed(job: &JobReport) -> Prose {
+    let is_failed = |outcome: &Outcome| matches!(outcome, Outcome::Failed { .. });
+    let mut runs = job.measurements.iter();
+    let run = runs.find(|run| is_failed(&run.outcome));
+    match run.and_then(|run| run.training_job.as_deref()) {
+        Some(name) => Prose::fill(
+            "Correct the training code; the whole log is that of the training job {} in CloudWatch.",
+            [Prose::name(name)],
+        ),
+        None => Prose::own("Correct the training code; it fails on a sample of the data too."),
+    }
+}
+
+/// Lines of the spec that agree to what these jobs are over; `None` if there are none.
+pub(super) fn agreement(report: &Report) -> Option<Fold> {
+    let failing = report
+        .jobs
+        .iter()
+        .filter(|job| job.verdict == Verdict::Exceeded && job.policy.accepted.is_none());
+    let until = report.generated_at.to_zoned(jiff::tz::TimeZone::UTC).date();
+    let until = until.checked_add(jiff::Span::new().days(DAYS)).ok()?;
+    let lines: Vec<String> = failing
+        .flat_map(|job| {
+            let overrides = overrides(job).into_iter();
+            overrides.map(move |(line, up_to)| {
+                let name = in_yaml(&job.name);
+                format!(
+                    "  - {{job: {name}, budget: {line}, up_to: {up_to}, until: {until}, reason: \"why, and who agreed\"}}"
+                )
+            })
+        })
+        .collect();
+    (!lines.is_empty()).then(|| Fold {
+        kind: FoldKind::Agreement,
+        title: "To agree to the overrun until a day: lines for the spec of the base",
+        detail: Prose::default(),
+        blocks: vec![Block::Paste(Verbatim::new(
+            ["overrides:".to_owned()].into_iter().chain(lines),
+        ))],
+    })
+}
+
+/// The lines that a job is over, each with a limit that would be enough.
+fn overrides(job: &JobReport) -> Vec<(LineKind, String)> {
+    let Some(forecast) = job.forecasts.first() else {
+        return Vec::new();
+    };
+    let is_over =
+        |row: &&BudgetRow| row.verdict == LineVerdict::Exceeded && row.counts_as() == Level::Fail;
+    let rows = forecast.budget.iter().filter(is_over);
+    rows.filter_map(|row| {
+        let estimate = comparison::estimate_of(row.line, forecast)?;
+        let enough = match row.bound {
+            Bound::Max => estimate.upper,
+            Bound::Min => estimate.lower,
+        };
+        let up_to = generous(row.line, row.bound, enough);
+        // No spec makes a machine larger.
+        let is_of_machine = matches!(
+            row.line,
+            LineKind::Absolute(Metric::Memory | Metric::GpuMemory)
+        );
+        let is_possible = up_to.is_finite() && up_to > 0.0 && !(is_of_machine && up_to > 100.0);
+        is_possible.then(|| (row.line, row.line.unit().exact(up_to)))
+    })
+    .collect()
+}
+
+/// Plain, or in quotes.
+fn in_yaml(name: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
+    let begins = name.starts_with(|c: char| c.is_ascii_alphabetic());
+    match begins && name.chars().all(is_plain) {
+        true => name.to_owned(),
+        false => serde_json::Value::from(name).to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{markdown, samples};
+    use super::*;
+    use crate::spec::{SpecSource, read};
+
+    fn said(report: &Report) -> String {
+        let page = markdown::render(report);
+        let start = page.find("**What to do.**").expect("it is said");
+        assert!(start < page.find("<details>").unwrap(), "{page}");
+        page[start..].lines().next().unwrap().to_owned()
+    }
+
+    #[test]
+    fn an_overrun_has_lines_to_paste_that_the_spec_takes() {
+        let report = samples::churn();
+        assert_eq!(
+            said(&report),
+            "**What to do.** Make the job take less, or let the owners of the spec agree to it until a day, in a pull request of its own (lines to paste are below)."
+        );
+        let page = markdown::render(&report);
+        let start = page.find("overrides:\n").unwrap();
+        let lines: String = page[start..].lines().take(2).collect::<Vec<_>>().join("\n");
+        assert_eq!(
+            lines,
+            "overrides:\n  - {job: churn, budget: cost, up_to: 72 USD, until: 2026-12-21, reason: \"why, and who agreed\"}"
+        );
+        let spec = format!(
+            "version: 1\nbackend: local\nprices: {{local: 1 USD/h}}\njobs:\n  churn:\n    training: {{command: [sh, train.sh], channels: {{train: {{uri: data}}}}}}\n    instance: local\n    budget: {{cost: 50 USD}}\n{lines}\n"
+        );
+        let source = SpecSource {
+            name: "canary-gate.yml",
+            bytes: spec.as_bytes(),
+        };
+        let spec =
+            read(source, &[]).unwrap_or_else(|errors| panic!("{}", errors.render(false, 100)));
+        assert_eq!(spec.overrides[0].up_to.number, 72.0);
+    }
+
+    #[test]
+    fn a_configuration_that_fits_is_the_first_thing_to_do() {
+        let mut report = samples::churn();
+        let recommendation = report.jobs[0].recommendation.as_mut().unwrap();
+        recommendation.cheapest = Some("ml.c5.4xlarge".to_owned());
+        assert!(
+            said(&report).starts_with("**What to do.** Train on `ml.c5.4xlarge`, which is within"),
+            "{}",
+            said(&report)
+        );
+    }
+
+    #[test]
+    fn what_failed_or_is_unknown_has_something_to_do() {
+        assert!(said(&samples::failed()).contains("Correct the training code"));
+        assert!(said(&samples::unknown()).contains("Run the check again"));
+    }
+
+    #[test]
+    fn a_headline_says_why_and_the_words_of_others_are_folded() {
+        let mut report = samples::unknown();
+        let theirs = "The account-level limit. ".repeat(9);
+        report.jobs[0].reason =
+            format!("AWS refused sagemaker:CreateTrainingJob: {theirs}; ask for a quota");
+        let page = markdown::render(&report);
+        let headline = page.lines().next().unwrap();
+        assert!(headline.ends_with("CreateTrainingJob"), "{headline}");
+        let folds = page.find("<details>").unwrap();
+        assert!(page[folds..].contains("The account-level limit."));
+        assert_eq!(said(&report), "**What to do.** Ask for a quota.");
+    }
+
+    #[test]
+    fn names_are_quoted_where_yaml_would_read_more() {
+        assert_eq!(in_yaml("churn-2"), "churn-2");
+        assert_eq!(in_yaml("on: {x"), "\"on: {x\"");
+        assert_eq!(in_yaml("7"), "\"7\"");
+    }
+}

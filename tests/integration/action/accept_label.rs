@@ -1,0 +1,200 @@
+//! The label by which somebody who may write accepts a known overrun, and everything that it does not let pass.
+
+use super::workflow::{NUMBER, Step, TOO_LITTLE, Workflow, files, spec};
+use crate::github::{Fault, User};
+
+const LABEL: &str = "canary-gate: accept";
+/// The check of the head began at 09:14:07.
+const BEFORE: &str = "2026-11-21T09:14:06Z";
+const AFTER: &str = "2026-11-21T09:20:00Z";
+
+/// A pull request over its budget, and `alice`, who may write.
+fn overrun() -> Workflow {
+    let workflow = Workflow::pull_request(&spec(TOO_LITTLE), &spec(TOO_LITTLE));
+    workflow.github.permit("alice", "write");
+    workflow
+}
+
+fn alice() -> User {
+    User::person("alice")
+}
+
+#[track_caller]
+fn is_refused(workflow: &Workflow, why: &str) -> Step {
+    let step = workflow.run().ended_with(10);
+    let comment = workflow.comment();
+    assert!(
+        comment.contains("### ❌ `xgb_reg` over budget: "),
+        "{comment}"
+    );
+    let said = "**Policy.** The label `canary-gate: accept` does not count: ";
+    assert!(comment.contains(said), "{comment}");
+    assert!(comment.contains(why), "{comment}");
+    step
+}
+
+#[test]
+fn somebody_who_may_write_accepts_a_known_overrun_by_name() {
+    let workflow = overrun();
+    workflow.run().ended_with(10);
+    workflow.github.label(NUMBER, LABEL, &alice(), AFTER);
+    let step = workflow.run().ended_with(0);
+    let comment = workflow.comment();
+    for text in [&comment, &step.summary] {
+        assert!(
+            text.contains("### ⚠️ `xgb_reg` over budget, accepted by `alice`: time is "),
+            "{text}"
+        );
+        assert!(
+            text.contains("**Policy.** The overrun is accepted by alice, by the label `canary-gate: accept` of 2026-11-21 09"),
+            "{text}"
+        );
+    }
+    assert_eq!(step.output("verdict"), "exceeded");
+    assert_eq!(step.output("exit-code"), "0");
+    assert!(
+        !step.finished.stderr.contains("::error"),
+        "{}",
+        step.finished.seen()
+    );
+}
+
+#[test]
+fn the_run_that_the_label_starts_counts_it_and_the_next_push_does_not() {
+    let mut workflow = overrun();
+    workflow.run().ended_with(10);
+    workflow.github.label(NUMBER, LABEL, &alice(), AFTER);
+    // A run of its own, on the same head.
+    workflow.later();
+    workflow.run().ended_with(0);
+    workflow.push(&files(&spec(TOO_LITTLE), "print(3)\n"));
+    workflow.later();
+    is_refused(&workflow, "before the check of this commit began");
+}
+
+#[test]
+fn a_label_that_was_there_before_the_check_does_not_count() {
+    let workflow = overrun();
+    workflow.github.label(NUMBER, LABEL, &alice(), BEFORE);
+    is_refused(&workflow, "before the check of this commit began");
+}
+
+#[test]
+fn a_label_that_was_taken_off_does_not_count() {
+    let workflow = overrun();
+    workflow.github.label(NUMBER, LABEL, &alice(), AFTER);
+    let later = "2026-11-21T09:21:00Z";
+    workflow
+        .github
+        .take_off_label(NUMBER, LABEL, &alice(), later);
+    workflow.run().ended_with(10);
+    assert!(!workflow.comment().contains("canary-gate: accept"));
+    // Somebody else puts it on again: it is theirs.
+    let mallory = User::person("mallory");
+    workflow.github.permit("mallory", "read");
+    let again = "2026-11-21T09:22:00Z";
+    workflow.github.label(NUMBER, LABEL, &mallory, again);
+    is_refused(&workflow, "mallory put it on and may not write");
+}
+
+#[test]
+fn who_may_only_read_or_is_nobody_accepts_nothing() {
+    for permission in ["read", "none", "triage"] {
+        let workflow = overrun();
+        workflow.github.permit("octocat", permission);
+        let octocat = User::person("octocat");
+        workflow.github.label(NUMBER, LABEL, &octocat, AFTER);
+        is_refused(&workflow, "octocat put it on and may not write");
+    }
+    let workflow = overrun();
+    let stranger = User::person("stranger");
+    workflow.github.label(NUMBER, LABEL, &stranger, AFTER);
+    is_refused(&workflow, "stranger put it on and may not write");
+    let workflow = overrun();
+    // As GitHub names an account that is gone.
+    let ghost = User::person("ghost");
+    workflow.github.label(NUMBER, LABEL, &ghost, AFTER);
+    is_refused(&workflow, "ghost put it on and may not write");
+}
+
+#[test]
+fn a_bot_accepts_nothing() {
+    let workflow = overrun();
+    let bot = User::bot("helper[bot]");
+    workflow.github.permit("helper[bot]", "admin");
+    workflow.github.label(NUMBER, LABEL, &bot, AFTER);
+    is_refused(&workflow, "no person put it on");
+}
+
+#[test]
+fn the_last_of_many_events_decides() {
+    let workflow = overrun();
+    for _ in 0..120 {
+        workflow.github.label(NUMBER, "other", &alice(), AFTER);
+    }
+    workflow.github.label(NUMBER, LABEL, &alice(), AFTER);
+    workflow.run().ended_with(0);
+    // On the second page.
+    assert!(
+        workflow
+            .github
+            .calls("GET", "/issues/7/events?per_page=100&page=2")
+            > 0
+    );
+}
+
+#[test]
+fn what_cannot_be_asked_is_no_yes() {
+    for path in ["/issues/7/events", "/permission", "/actions/workflows"] {
+        let workflow = overrun();
+        workflow.github.label(NUMBER, LABEL, &alice(), AFTER);
+        let fault = Fault::Forbidden("actions=read");
+        workflow.github.fail("GET", path).with(fault);
+        is_refused(&workflow, "actions: read");
+    }
+}
+
+#[test]
+fn a_newer_push_and_a_head_that_came_back_need_a_label_of_their_own() {
+    let workflow = overrun();
+    workflow.github.label(NUMBER, LABEL, &alice(), AFTER);
+    let newer = workflow.github.commit(&[], &files(&spec(TOO_LITTLE), "4"));
+    let pushed = "2026-11-21T09:30:00Z";
+    workflow
+        .github
+        .workflow_run(9999, &newer, crate::github::REPOSITORY, pushed);
+    is_refused(&workflow, "or a newer commit was pushed");
+}
+
+#[test]
+fn what_is_not_a_known_overrun_is_not_asked_about() {
+    // The base's spec cannot be read, so the verdict is unknown.
+    let workflow = Workflow::pull_request("version: 1\njobs: {}\n", &spec(TOO_LITTLE));
+    workflow.github.permit("alice", "write");
+    workflow.github.label(NUMBER, LABEL, &alice(), AFTER);
+    workflow.run().ended_with(14);
+    assert_eq!(workflow.github.calls("GET", "/labels"), 0);
+}
+
+#[test]
+fn what_is_checked_out_is_the_head_that_was_accepted() {
+    let workflow = overrun();
+    workflow.github.label(NUMBER, LABEL, &alice(), AFTER);
+    let other = files(&spec(TOO_LITTLE), "print(5)\n");
+    let other = workflow.github.commit(&[workflow.base()], &other);
+    workflow.project.write(".git/HEAD", &format!("{other}\n"));
+    workflow.project.write("train.py", "print(5)\n");
+    is_refused(&workflow, "not the head of the pull request");
+}
+
+#[test]
+fn a_fork_is_not_judged_and_nothing_is_accepted() {
+    let workflow = overrun();
+    workflow.github.label(NUMBER, LABEL, &alice(), AFTER);
+    workflow.github.change_pull_request(NUMBER, |pull| {
+        pull.head_repository = Some("mallory/models".to_owned());
+    });
+    let step = workflow.run().ended_with(0);
+    assert_eq!(step.output("verdict"), "not_judged");
+    assert_eq!(workflow.github.calls("GET", "/labels"), 0);
+}
