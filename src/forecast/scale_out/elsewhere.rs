@@ -98,7 +98,7 @@ pub fn elsewhere(wanted: &Basis, measured: &[Measured], layout: &DataLayout) -> 
         MemoryOf::ALL.map(|of| PeakElsewhere::of(of, wanted, measured, layout, &mut notes));
     let scale_out = time_on_another_count(wanted, measured, layout);
     if let (Some(scale_out), Some(_)) = (&scale_out, wanted.offer.configuration.single_type()) {
-        notes.push(scale_out.note());
+        notes.extend(scale_out.note());
         notes.extend(layout.cautions(wanted.offer.configuration.total_count()));
     }
     let time: Quantity = match &scale_out {

@@ -67,8 +67,7 @@ impl DesignLoop<'_> {
             Some((true, _)) => self.run_count(run.clone()).await,
             Some((false, _)) => {
                 self.notes.push(format!(
-                    "The canary on {} was not run: with it all canaries would take more than canary.max_share ({}) of the full run. \
-                     Scale-out is assumed, not measured.",
+                    "The canary on {} was not run: with it all canaries would take more than canary.max_share ({}) of the full run.",
                     run.instance, self.input.of.job.canary.max_share,
                 ));
                 false
@@ -111,7 +110,7 @@ impl DesignLoop<'_> {
         let is_empty = ran.measurements.is_empty();
         if is_empty && ran.failure.is_none() && !self.is_over() {
             self.notes.push(format!(
-                "The canary on {on} was not run: it could have passed {}. Scale-out is assumed, not measured.",
+                "The canary on {on} was not run: it could have passed {}.",
                 self.ledger.tighter().name()
             ));
         }
