@@ -7,7 +7,7 @@ use crate::assess::input::{JobInput, measured_price};
 use crate::assess::other_counts::{self, ForecastHere};
 use crate::assess::row;
 use crate::assess::unfinished;
-use crate::assess::versus_twin;
+use crate::assess::versus_twin::{self, TwinInput};
 use crate::forecast::Forecast;
 use crate::forecast::scale_out::Measured;
 use crate::instance::{InstanceConfiguration, Offer};
@@ -84,7 +84,12 @@ fn of_one_data(input: &JobInput<'_>) -> JobReport {
             Some(extrapolated_rows::row(instance, why, &sources, input))
         })
         .collect();
-    let mut versus_twin = versus_twin::of_each(&measured, input.budget.certainty).into_iter();
+    let of_twins = TwinInput {
+        measurements: input.measurements,
+        layout: &input.layout,
+        certainty: input.budget.certainty,
+    };
+    let mut versus_twin = versus_twin::of_each(&measured, of_twins).into_iter();
     let mut with_twin = |row: InstanceForecast| InstanceForecast {
         versus_twin: versus_twin.next().flatten(),
         ..row
