@@ -2,6 +2,7 @@
 
 pub mod levels;
 mod memory;
+pub mod mpirun_tags;
 pub mod newest_data;
 pub mod printed_figures;
 pub mod steps;

@@ -3,22 +3,28 @@
 
 use crate::assess::input::JobInput;
 use crate::assess::row;
-use crate::forecast::Basis;
 use crate::forecast::scale_out::{Measured, elsewhere, peak_bytes};
+use crate::forecast::{Basis, Predictive};
 use crate::instance::{InstanceConfiguration, InstanceType, tables};
 use crate::metric::{MemoryOf, Metric};
 use crate::report::{InstanceForecast, words};
 use crate::spec::LineKind;
 use crate::verdict::{self, Candidate, JudgedLine, LineVerdict, MemoryNeed, Verdict};
 
-/// The row of an alternative without a canary, and its cautions. Only lines with a forecast are judged, so the row is never
-/// within its budget.
+/// The row of an alternative without a canary.
+pub(crate) struct RowByLaw {
+    pub(crate) row: InstanceForecast,
+    pub(crate) cost: Option<Predictive>,
+    pub(crate) cautions: Vec<String>,
+}
+
+/// Only lines with a forecast are judged, so the row is never within its budget.
 pub(crate) fn row(
     instance: &InstanceConfiguration,
     why: &str,
     measured: &[Measured<'_>],
     input: &JobInput<'_>,
-) -> (InstanceForecast, Vec<String>) {
+) -> RowByLaw {
     let offer = (input.offer_of)(instance);
     let basis = Basis {
         offer: &offer,
@@ -41,6 +47,7 @@ pub(crate) fn row(
         },
         estimates: row::estimates(&known.forecast, input.budget.certainty),
         estimated_from: known.source(),
+        scale_out: known.scale_out.as_ref().map(row::scale_out_basis),
         memory_is_lower_bound: row::memory_is_lower_bound(&known.forecast, MemoryOf::Machine),
         gpu_memory_is_lower_bound: row::memory_is_lower_bound(&known.forecast, MemoryOf::Gpu),
         price: offer
@@ -51,10 +58,11 @@ pub(crate) fn row(
         ..row::nothing_known(instance, why)
     };
     let notes = known.notes.iter();
-    (
+    RowByLaw {
         row,
-        notes.map(|note| format!("{instance}: {note}")).collect(),
-    )
+        cost: known.forecast[Metric::Cost].clone().ok(),
+        cautions: notes.map(|note| format!("{instance}: {note}")).collect(),
+    }
 }
 
 /// If a memory line of the job's instance is exceeded or at risk: the smallest listed instance with enough of that memory, or why

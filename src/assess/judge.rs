@@ -2,12 +2,12 @@
 
 use crate::assess::advice::{self, AdviceInput};
 use crate::assess::base_comparison::{self, BaseComparison, BaseComparisonInput};
-use crate::assess::extrapolated_rows;
+use crate::assess::extrapolated_rows::{self, RowByLaw};
 use crate::assess::input::{JobInput, measured_price};
 use crate::assess::other_counts::{self, ForecastHere};
 use crate::assess::row;
 use crate::assess::unfinished;
-use crate::assess::versus_twin;
+use crate::assess::versus_twin::{self, TwinInput};
 use crate::forecast::Forecast;
 use crate::forecast::scale_out::Measured;
 use crate::instance::{InstanceConfiguration, Offer};
@@ -77,14 +77,19 @@ fn of_one_data(input: &JobInput<'_>) -> JobReport {
         .collect();
     let all_measured = other_counts::all_measured(input);
     let sources: Vec<Measured> = all_measured.iter().map(ForecastHere::measured).collect();
-    let unmeasured: Vec<Option<(InstanceForecast, Vec<String>)>> = alternatives
+    let unmeasured: Vec<Option<RowByLaw>> = alternatives
         .iter()
         .map(|alternative| {
             let (instance, why) = alternative.as_ref().err()?;
             Some(extrapolated_rows::row(instance, why, &sources, input))
         })
         .collect();
-    let mut versus_twin = versus_twin::of_each(&measured, input.budget.certainty).into_iter();
+    let of_twins = TwinInput {
+        measurements: input.measurements,
+        layout: &input.layout,
+        certainty: input.budget.certainty,
+    };
+    let mut versus_twin = versus_twin::of_each(&measured, of_twins).into_iter();
     let mut with_twin = |row: InstanceForecast| InstanceForecast {
         versus_twin: versus_twin.next().flatten(),
         ..row
@@ -137,24 +142,30 @@ fn of_one_data(input: &JobInput<'_>) -> JobReport {
     let ways_out = input.measurements.iter();
     let ways_out = ways_out.filter_map(|run| run.way_out.clone());
     let full_run = main.row.estimates[Metric::Cost].map(|estimate| Usd(estimate.point));
+    let mut costs = vec![main.forecast[Metric::Cost].clone().ok()];
     let mut forecasts = vec![InstanceForecast {
         verdict,
         ..with_twin(main.row)
     }];
     for (alternative, unmeasured) in alternatives.into_iter().zip(unmeasured) {
         match (alternative, unmeasured) {
-            (Ok(judged), _) => forecasts.push(with_twin(judged.row)),
-            (Err(_), Some((row, cautions))) => {
-                forecasts.push(row);
-                notes.extend(cautions);
+            (Ok(judged), _) => {
+                costs.push(judged.forecast[Metric::Cost].clone().ok());
+                forecasts.push(with_twin(judged.row));
+            }
+            (Err(_), Some(by_law)) => {
+                costs.push(by_law.cost);
+                forecasts.push(by_law.row);
+                notes.extend(by_law.cautions);
             }
             (Err(_), None) => {}
         }
     }
+    notes.extend(other_counts::assumed_note(&forecasts));
     for row in &mut forecasts {
         row.efficiency = other_counts::efficiency(&row.instance, &sources, input);
     }
-    let of_counts = other_counts::advice(&forecasts);
+    let of_counts = other_counts::advice(&forecasts, &costs, input.budget.certainty);
     JobReport {
         name: input.name.to_owned(),
         verdict,
@@ -268,6 +279,7 @@ fn judge_configuration(
             verdict: row_verdict,
             not_measured: None,
             estimated_from: None,
+            scale_out: others.scale_out.filter(|_| forecast[Metric::Time].is_ok()),
             memory_at_least: forecast.memory.at_least,
             memory_is_lower_bound: row::memory_is_lower_bound(&forecast, MemoryOf::Machine),
             gpu_memory_at_least: forecast.gpu_memory.at_least,

@@ -2,16 +2,18 @@
 //! count that has a forecast of its own.
 
 use crate::assess::input::{JobInput, measured_price};
+use crate::assess::row;
 use crate::forecast::scale_out::{
     DataLayout, Elsewhere, Measured, efficiency_by, elsewhere, one_count,
 };
-use crate::forecast::{self, Basis, Estimate, FEWEST_RUNS, Forecast, Unknown};
+use crate::forecast::{self, Basis, Estimate, FEWEST_RUNS, Forecast, Predictive, Unknown};
 use crate::grammar;
 use crate::instance::{InstanceConfiguration, Offer, OfferOf};
 use crate::measurement::{self, Measurement, Outcome};
 use crate::metric::{MemoryOf, Metric};
-use crate::report::InstanceForecast;
+use crate::report::{InstanceForecast, ScaleOutBasis};
 use crate::units::{Bytes, Fraction};
+use crate::verdict;
 
 /// What the canaries on one configuration say of it by themselves.
 pub(crate) struct ForecastHere {
@@ -150,9 +152,10 @@ impl ForecastHere {
             measurements: all,
         };
         let known = elsewhere(&basis, &measured, layout);
-        if known.scale_out.is_none() {
+        let Some(scale_out) = known.scale_out.as_ref().map(row::scale_out_basis) else {
             return OtherCounts::default();
-        }
+        };
+        let scale_out = Some(scale_out);
         let has_time = |one: &&Self| one.forecast[Metric::Time].is_ok();
         let whole = sources.iter().find(has_time);
         let whole = whole.map(|one| one.offer.configuration.clone());
@@ -160,7 +163,11 @@ impl ForecastHere {
         let shares = shares.chain([self.forecast.largest_share]);
         self.forecast.largest_share = shares.flatten().reduce(f64::max);
         self.take(known);
-        OtherCounts { all: others, whole }
+        OtherCounts {
+            all: others,
+            whole,
+            scale_out,
+        }
     }
 
     fn take(&mut self, known: Elsewhere) {
@@ -215,6 +222,8 @@ pub(crate) struct OtherCounts {
     pub(crate) all: Vec<InstanceConfiguration>,
     /// The first with canaries enough for a forecast of its own.
     pub(crate) whole: Option<InstanceConfiguration>,
+    /// `None` where it follows from its own canaries.
+    pub(crate) scale_out: Option<ScaleOutBasis>,
 }
 
 /// The other counts of its machines that canaries ran on, ascending.
@@ -268,8 +277,13 @@ pub(crate) fn efficiency(
 /// A further machine that shortens the run by less brings little.
 const LITTLE: f64 = 0.1;
 
-/// Of each type whose scale-out was measured: of its rows which count is the cheapest, and from which on a further machine brings little.
-pub(crate) fn advice(rows: &[InstanceForecast]) -> Vec<String> {
+/// Of each type whose scale-out was measured: of its rows which counts may be the cheapest, as a recommendation weighs them, and from
+/// which on a further machine brings little. `costs` are those of the rows, in their order.
+pub(crate) fn advice(
+    rows: &[InstanceForecast],
+    costs: &[Option<Predictive>],
+    certainty: Fraction,
+) -> Vec<String> {
     let mut kinds = Vec::new();
     for row in rows {
         if let Some(kind) = row.instance.single_type()
@@ -279,50 +293,86 @@ pub(crate) fn advice(rows: &[InstanceForecast]) -> Vec<String> {
         }
     }
     let of_kind = |kind| {
-        let of_type = (rows.iter()).filter(|row| row.instance.single_type() == Some(kind));
-        let time = |row: &InstanceForecast| Some(row.estimates[Metric::Time]?.point);
-        let mut counts: Vec<(u32, f64, &InstanceForecast)> = of_type
-            .filter_map(|row| Some((row.instance.total_count(), time(row)?, row)))
-            .collect();
-        counts.sort_by_key(|(count, _, _)| *count);
-        counts.dedup_by_key(|(count, _, _)| *count);
-        let is_measured = counts.iter().any(|(_, _, row)| row.efficiency.is_some());
+        let of_type = (rows.iter().zip(costs))
+            .filter(|(row, _)| row.instance.single_type() == Some(kind))
+            .filter_map(|(row, cost)| {
+                Some(CountRow {
+                    count: row.instance.total_count(),
+                    seconds: row.estimates[Metric::Time]?.point,
+                    cost: cost.as_ref(),
+                    is_measured: row.efficiency.is_some(),
+                })
+            });
+        let mut counts: Vec<CountRow<'_>> = of_type.collect();
+        counts.sort_by_key(|row| row.count);
+        counts.dedup_by_key(|row| row.count);
+        let is_measured = counts.iter().any(|row| row.is_measured);
         (counts.len() > 1 && is_measured).then(|| {
-            let mut said = Vec::new();
-            let cost = |row: &InstanceForecast| row.estimates[Metric::Cost].map(|cost| cost.point);
-            let priced = counts
-                .iter()
-                .filter_map(|(count, _, row)| Some((*count, cost(row)?)));
-            if let Some((count, _)) = priced.min_by(|a, b| a.1.total_cmp(&b.1)) {
-                said.push(format!("{} the cheapest", is_or_are(count)));
-            }
-            if let Some(from) = little_from(&counts) {
-                said.push(format!(
+            let cheapest = cheapest(&counts, certainty);
+            let little = little_from(&counts).map(|from| {
+                format!(
                     "beyond {from} a further machine shortens the run by less than {}",
                     Fraction(LITTLE)
-                ));
-            }
-            (!said.is_empty()).then(|| format!("of the counts of {kind} {}", said.join("; ")))
+                )
+            });
+            let said: Vec<String> = cheapest.into_iter().chain(little).collect();
+            (!said.is_empty()).then(|| format!("of the counts of {kind} {}.", said.join("; ")))
         })?
     };
     kinds.into_iter().filter_map(of_kind).collect()
 }
 
-fn is_or_are(count: u32) -> String {
-    match count {
-        1 => "1 is".to_owned(),
-        count => format!("{count} are"),
+/// One count of a type.
+struct CountRow<'a> {
+    count: u32,
+    seconds: f64,
+    /// Absent without a price.
+    cost: Option<&'a Predictive>,
+    is_measured: bool,
+}
+
+/// `1 is the cheapest`, `2 or 4 are the cheapest, within noise`; `None` without a price.
+fn cheapest(counts: &[CountRow<'_>], certainty: Fraction) -> Option<String> {
+    let priced = counts.iter().filter_map(|row| Some((row.count, row.cost?)));
+    let (counts, costs): (Vec<u32>, Vec<&Predictive>) = priced.unzip();
+    let places = verdict::as_low_as_the_least(&costs, certainty);
+    let names: Vec<String> = (places.iter())
+        .map(|place| counts[*place].to_string())
+        .collect();
+    match names.as_slice() {
+        [] => None,
+        [one] if one == "1" => Some("1 is the cheapest".to_owned()),
+        [one] => Some(format!("{one} are the cheapest")),
+        several => Some(format!(
+            "{} are the cheapest, within noise",
+            several.join(" or ")
+        )),
     }
 }
 
 /// The smallest count beyond which each machine up to the next row shortens the run by less than [`LITTLE`].
-fn little_from(counts: &[(u32, f64, &InstanceForecast)]) -> Option<u32> {
+fn little_from(counts: &[CountRow<'_>]) -> Option<u32> {
     counts.windows(2).find_map(|pair| {
-        let [(few, longer, _), (many, shorter, _)] = pair else {
+        let [few, many] = pair else {
             return None;
         };
-        let each = (shorter / longer).powf(1.0 / f64::from(many - few));
-        (1.0 - each < LITTLE).then_some(*few)
+        let each = (many.seconds / few.seconds).powf(1.0 / f64::from(many.count - few.count));
+        (1.0 - each < LITTLE).then_some(few.count)
+    })
+}
+
+/// One sentence on all rows whose scale-out is assumed; `None` where there are none.
+pub(crate) fn assumed_note(rows: &[InstanceForecast]) -> Option<String> {
+    let assumed = rows
+        .iter()
+        .filter(|row| row.scale_out == Some(ScaleOutBasis::Assumed));
+    let assumed: Vec<String> = assumed.map(|row| row.instance.to_string()).collect();
+    (!assumed.is_empty()).then(|| {
+        format!(
+            "scale-out to {} is assumed, not measured: canaries ran on one count of these machines, and what grows with the data is taken to go \
+             with the heaviest host's share of it; a canary on a second count would measure it (`canary.counts`)",
+            grammar::list(&assumed)
+        )
     })
 }
 

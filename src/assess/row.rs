@@ -2,10 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use crate::forecast::scale_out::ScaleOut;
 use crate::forecast::{self, Doubt, Estimate, Forecast, Laws};
 use crate::instance::{InstanceConfiguration, Offer};
 use crate::metric::{LineKind, MemoryOf, MetricName};
-use crate::report::{Delta, Estimates, InstanceForecast, PhaseEstimates, PricedGroup};
+use crate::report::{
+    Delta, Estimates, InstanceForecast, PhaseEstimates, PricedGroup, ScaleOutBasis,
+};
 use crate::units::Fraction;
 use crate::verdict::{JudgedLine, Verdict};
 
@@ -17,6 +20,7 @@ pub(crate) fn nothing_known(instance: &InstanceConfiguration, why: &str) -> Inst
         verdict: Verdict::NotJudged,
         not_measured: Some(why.to_owned()),
         estimated_from: None,
+        scale_out: None,
         memory_at_least: None,
         memory_is_lower_bound: false,
         gpu_memory_at_least: None,
@@ -53,6 +57,14 @@ pub(crate) fn groups(offer: &Offer) -> Vec<PricedGroup> {
 pub(crate) fn memory_is_lower_bound(forecast: &Forecast, of: MemoryOf) -> bool {
     let doubt = &forecast.peak(of).doubt;
     doubt.as_ref().is_some_and(Doubt::is_of_lower_bound)
+}
+
+/// What the time on another count follows from.
+pub(crate) fn scale_out_basis(scale_out: &ScaleOut) -> ScaleOutBasis {
+    match scale_out.is_measured() {
+        true => ScaleOutBasis::Measured,
+        false => ScaleOutBasis::Assumed,
+    }
 }
 
 pub(crate) fn estimates(forecast: &Forecast, certainty: Fraction) -> Estimates {

@@ -57,7 +57,7 @@ use posterior::Prior;
 use runs::Runs;
 
 /// What an estimated price adds: in 90 of 100 cases it lies within this share of the true one.
-const PRICE_ESTIMATE_SHARE: f64 = 0.15;
+pub(crate) const PRICE_ESTIMATE_SHARE: f64 = 0.15;
 
 /// How much the time of a process varies however short it is.
 const JITTER: Seconds = Seconds(0.05);

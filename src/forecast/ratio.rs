@@ -217,6 +217,11 @@ impl RatioEstimate {
         Growth::new(&parts(base), &ratios)
     }
 
+    /// The new full run over the base's, as the average of each; `None` if both sides are the same runs.
+    pub fn of_full_runs(&self) -> Option<&Predictive> {
+        self.ratio.as_ref().map(|ratio| &ratio.total)
+    }
+
     /// The change at equal data and work, in percent: code or platform alone.
     pub fn rate_percent(&self, certainty: Fraction) -> Estimate {
         let percent = |p: f64| match &self.ratio {

@@ -99,6 +99,7 @@ pub(super) fn forecast(minutes: i64, code: u64) -> Record {
         verdict: Verdict::Within,
         not_measured: None,
         estimated_from: None,
+        scale_out: None,
         memory_at_least: None,
         memory_is_lower_bound: false,
         gpu_memory_at_least: None,

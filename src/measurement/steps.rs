@@ -5,6 +5,7 @@
 //! the run.
 
 use super::levels::LevelValues;
+use super::mpirun_tags::without_tags;
 use super::thinned::{self, Thinned};
 use crate::spec::PrintedMetric;
 use crate::units::Seconds;
@@ -89,14 +90,19 @@ impl<'a> OutputReader<'a> {
 
     fn end_line(&mut self) {
         let line = String::from_utf8_lossy(&self.line);
-        if let Some(captured) = self.sought.step.and_then(|step| step.captured(&line)) {
+        let printed = without_tags(&line);
+        // A pattern is of what the script prints; one that chooses a process names mpirun's tag.
+        let captured =
+            |metric: &PrintedMetric| metric.captured(&printed).or_else(|| metric.captured(&line));
+        if let Some(captured) = self.sought.step.and_then(captured) {
             self.printed.steps.add(captured);
         }
         for (metric, values) in self.sought.levels.iter().zip(&mut self.printed.levels) {
-            if let Some(captured) = metric.captured(&line) {
+            if let Some(captured) = captured(metric) {
                 values.add(number(captured));
             }
         }
+        drop(printed);
         drop(line);
         self.line.clear();
     }
@@ -223,6 +229,23 @@ mod tests {
         );
         assert_eq!(seconds_of("step time: 9\n"), Some(9.0));
         assert_eq!(seconds_of("epoch 1\n"), None);
+    }
+
+    /// mpirun brings the lines of all processes to the first host, each piece with its tag.
+    #[test]
+    fn a_pattern_from_a_line_s_begin_matches_what_mpirun_tags_and_one_with_a_tag_chooses_a_process()
+    {
+        let of = |pattern: &str| {
+            let metric = PrintedMetric::new("step", pattern).unwrap();
+            let mut reader = reader(&metric);
+            reader.read(
+                b"[1,0]<stdout>:step time: 9\n[1,1]<stderr>:step time: 3\n[1,0]<stdout>:step ti[1,0]<stdout>:me: 5\n",
+            );
+            let steps = reader.finish().steps;
+            (steps.matches(), steps.median().map(|seconds| seconds.0))
+        };
+        assert_eq!(of("^step time: ([0-9.]+)$"), (3, Some(4.0)));
+        assert_eq!(of(r"^\[1,1\]<stderr>:step time: ([0-9.]+)"), (1, Some(3.0)));
     }
 
     #[test]

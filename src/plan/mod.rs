@@ -288,6 +288,7 @@ pub fn plan_within(
             .iter()
             .map(|count| too_few_objects(job, &base, *count)),
     );
+    notes.extend(none_on_all(job, &base, &counts, &too_many));
     let offer = offer_of(&base);
     let worst = match &runs {
         PlannedRuns::Fixed(runs) => worst_case(runs, &offer)
@@ -419,10 +420,35 @@ fn worst_of_counts(counts: &[CanaryRun], offer_of: OfferOf<'_>) -> Usd {
 fn too_few_objects(job: &Job, base: &InstanceConfiguration, machines: u32) -> String {
     format!(
         "No canary runs on {machines} machines: no size of the design has two objects for each of them within half of \
-         canary.max_share ({}), which further counts share. All run on {base}, so scale-out is assumed, not measured; more and smaller objects would let it be \
-         measured.",
+         canary.max_share ({}), which further counts share. All run on {base}; more and smaller objects would let scale-out be measured.",
         job.canary.max_share,
     )
+}
+
+/// Where `canary.counts` leaves out the count of the full run.
+fn none_on_all(
+    job: &Job,
+    base: &InstanceConfiguration,
+    counts: &[CanaryRun],
+    too_many: &[u32],
+) -> Option<String> {
+    let all = job.instance.total_count();
+    let further = counts.iter().map(|run| run.instance.total_count());
+    let planned: Vec<u32> = [base.total_count()]
+        .into_iter()
+        .chain(further)
+        .chain(too_many.iter().copied())
+        .collect();
+    if planned.contains(&all) {
+        return None;
+    }
+    let with_all: Vec<String> = (planned.iter().chain([&all])).map(u32::to_string).collect();
+    Some(format!(
+        "No canary runs on all {all} machines of {}, since canary.counts does not name {all}: time and cost follow from fewer, and what only \
+         {all} show, such as an error or more memory, stays unseen. `counts: [{}]` runs one there.",
+        job.instance,
+        with_all.join(", ")
+    ))
 }
 
 fn least(one: Usd, other: Usd) -> Usd {

@@ -83,6 +83,7 @@ use serde::{Deserialize, Serialize};
 use crate::measurement::Usage;
 use crate::units::{Bytes, Seconds};
 
+pub use command::is_on_path;
 pub use error::ProbeError;
 pub use gate_socket::GateSocket;
 

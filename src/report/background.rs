@@ -142,8 +142,15 @@ pub(super) fn abscissa(job: &JobReport, forecast: &InstanceForecast) -> Abscissa
     runs.next().map_or(Abscissa::Data, Measurement::abscissa)
 }
 
+/// Of the canaries that the time follows from, on its own machines or on another count of them.
 fn largest_share(job: &JobReport, forecast: &InstanceForecast) -> Option<f64> {
+    let kind = forecast.scale_out.and(forecast.instance.single_type());
+    let on_other_counts = job
+        .measurements
+        .iter()
+        .filter(|run| kind.is_some() && run.instance.single_type() == kind && run.is_completed());
     completed(job, forecast)
+        .chain(on_other_counts)
         .map(Measurement::data_share)
         .max_by(f64::total_cmp)
 }
@@ -350,8 +357,9 @@ fn cases_of_a_hundred(level: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::samples;
+    use super::super::{ScaleOutBasis, samples};
     use super::*;
+    use crate::instance::InstanceConfiguration;
 
     #[test]
     fn the_law_stands_beside_runs_of_the_full_work() {
@@ -388,6 +396,26 @@ mod tests {
             interval_words(&[&report.jobs[0]]).unwrap(),
             "made to hold one new full run in 90 of 100 cases"
         );
+    }
+
+    /// The canary on all machines is small, and those on one reach further.
+    #[test]
+    fn a_time_that_follows_from_other_counts_is_known_as_far_as_those_reach() {
+        let mut report = samples::within();
+        let job = &mut report.jobs[0];
+        let one = job.forecasts[0].instance.to_string();
+        let several: InstanceConfiguration = format!("6x {one}").parse().unwrap();
+        let on_six = Measurement {
+            instance: several.clone(),
+            bytes: job.measurements[0].bytes,
+            ..job.measurements[0].clone()
+        };
+        job.measurements.push(on_six);
+        job.forecasts[0].instance = several;
+        let reach = |job: &JobReport| largest_share(job, &job.forecasts[0]).unwrap();
+        assert!(reach(job) < 0.02);
+        job.forecasts[0].scale_out = Some(ScaleOutBasis::Measured);
+        assert!(reach(job) > 0.03);
     }
 
     #[test]

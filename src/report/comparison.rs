@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use super::document::{Align, Grid};
 use super::words::{self, Quantity};
-use super::{InstanceForecast, JobReport};
+use super::{InstanceForecast, JobReport, ScaleOutBasis};
 use crate::forecast::Estimate;
 use crate::instance::Price;
 use crate::metric::{LineKind, MemoryOf, Metric, MetricName};
@@ -326,6 +326,21 @@ fn no_base(column: Column, forecast: &InstanceForecast) -> Option<Figure> {
 
 /// The verdict cell: the most used budget line and its chance, or why there is none.
 fn standing(
+    job: &JobReport,
+    is_judged: bool,
+    forecast: &InstanceForecast,
+    line: Option<&BudgetRow>,
+) -> (String, Option<String>) {
+    let (mut what, detail) = own_standing(job, is_judged, forecast, line);
+    // Of a row that was not measured its source says so.
+    let is_by_canaries = forecast.not_measured.is_none() && forecast.verdict != Verdict::Failed;
+    if is_by_canaries && forecast.scale_out == Some(ScaleOutBasis::Assumed) {
+        what.push_str(", scale-out assumed");
+    }
+    (what, detail)
+}
+
+fn own_standing(
     job: &JobReport,
     is_judged: bool,
     forecast: &InstanceForecast,

@@ -12,7 +12,7 @@ use crate::forecast::Estimate;
 use crate::metric::Metric;
 
 /// The columns; the first eight are the library's. Times are in seconds, `price` in US dollars per second.
-pub const HEADER: [&str; 23] = [
+pub const HEADER: [&str; 26] = [
     "InstanceType",
     "Projected_CPUUtilization",
     "Projected_MemoryUsedPercent",
@@ -36,6 +36,9 @@ pub const HEADER: [&str; 23] = [
     "Projected_GPUMemoryUtilization_upper",
     "Projected_TotalCost_lower",
     "Projected_TotalCost_upper",
+    "Efficiency",
+    "Efficiency_lower",
+    "Efficiency_upper",
 ];
 
 /// The table, with its header line.
@@ -85,6 +88,10 @@ fn row(job: &str, forecast: &InstanceForecast) -> Vec<String> {
         row.push(number(estimate.map(|e| e.lower)));
         row.push(number(estimate.map(|e| e.upper)));
     }
+    let efficiency = forecast.efficiency;
+    row.push(point(efficiency));
+    row.push(number(efficiency.map(|e| e.lower)));
+    row.push(number(efficiency.map(|e| e.upper)));
     row
 }
 
@@ -132,6 +139,24 @@ mod tests {
             let [time, price, cost] = [3, 6, 7].map(|index| row[index].parse::<f64>().unwrap());
             assert!((time * price / cost - 1.0).abs() < 1e-9, "{row:?}");
         }
+    }
+
+    /// A share, 1 where each of n machines takes an n-th of the time.
+    #[test]
+    fn several_machines_have_their_efficiency_behind_all_other_columns() {
+        let mut report = samples::churn();
+        report.jobs[0].forecasts[0].efficiency = Some(Estimate {
+            point: 0.7,
+            lower: 0.55,
+            upper: 0.9,
+            level: 0.9,
+        });
+        let table = render(&report);
+        let mut rows = table.lines();
+        let header = rows.next().unwrap();
+        assert!(header.ends_with(",Efficiency,Efficiency_lower,Efficiency_upper"));
+        assert!(rows.next().unwrap().ends_with(",0.7,0.55,0.9"));
+        assert!(rows.next().unwrap().ends_with(",,,"));
     }
 
     #[test]

@@ -274,6 +274,9 @@ pub struct InstanceForecast {
     /// ml.m5.2xlarge; time and cost are not known`; absent if it was measured, and if nothing is known of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimated_from: Option<String>,
+    /// How the time follows from canaries on other counts of its machines; absent where it follows from its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scale_out: Option<ScaleOutBasis>,
     /// The most memory that a canary used, in percent of the machine; absent where memory has an estimate, or none was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_at_least: Option<f64>,
@@ -328,6 +331,16 @@ impl InstanceForecast {
         let of_groups = self.groups.iter().filter_map(|group| group.price.as_ref());
         self.price.iter().chain(of_groups)
     }
+}
+
+/// What is known of the effect of another count of machines on the time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ScaleOutBasis {
+    /// By canaries on several counts.
+    Measured,
+    /// By canaries on one count, and a law that nothing has shown.
+    Assumed,
 }
 
 /// One group of equal machines.

@@ -183,8 +183,13 @@ impl PlannedJob<'_> {
 
     fn share(&self) -> String {
         let share = self.affected.job.canary.max_share;
+        let on_counts = match self.plan.counts.as_slice() {
+            [] => "",
+            [_] => "; the one on another count of machines is part of it",
+            _ => "; those on other counts of machines are part of it",
+        };
         format!(
-            "at most {share} of a full run; beyond {FEWEST_RUNS} canaries none is started that would pass it"
+            "at most {share} of a full run{on_counts}; beyond {FEWEST_RUNS} canaries none is started that would pass it"
         )
     }
 

@@ -129,6 +129,7 @@ fn forecast(configuration: &str, verdict: Verdict, estimates: Estimates) -> Inst
         verdict,
         not_measured: None,
         estimated_from: None,
+        scale_out: None,
         memory_at_least: None,
         memory_is_lower_bound: false,
         gpu_memory_at_least: None,

@@ -10,11 +10,15 @@ use crate::forecast::Estimate;
 use crate::instance::{InstanceConfiguration, InstanceType};
 
 /// Groups beside the first configuration of the job that is of one type and has a forecast. A ratio is what the twin takes over what
-/// the groups take, of one full run of each, drawn independently: no canary is of both.
+/// the groups take.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct VersusTwin {
     /// The configuration of one type.
     pub instance: InstanceConfiguration,
+    /// Whether the ratios of time and cost are by one law of growth for both, as far as their canaries agree. If not, and of a step, each
+    /// is of two independent draws, one from each forecast.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shares_law: bool,
     /// Above 1 where the groups are faster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_ratio: Option<Estimate>,
@@ -43,6 +47,14 @@ pub struct BreakEven {
     /// Of a training step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usd_per_hour_by_step: Option<Estimate>,
+}
+
+impl BreakEven {
+    /// Whether today's price is outside the interval of the price at which a full run costs the same.
+    fn is_decided(&self) -> bool {
+        let is_within = |even: &Estimate| (even.lower..=even.upper).contains(&self.price_today);
+        !self.usd_per_hour.as_ref().is_some_and(is_within)
+    }
 }
 
 /// `ml.p3.2xlarge takes 6.34 times as long (5.22–7.71) as data: 1x ml.c5.9xlarge + dnn: 1x ml.p3.2xlarge, and costs 4.28 times as much
@@ -75,8 +87,14 @@ pub(super) fn sentence(forecast: &InstanceForecast) -> Option<Prose> {
         let price = per_hour(even.usd_per_hour.as_ref()?);
         let kind = Prose::name(even.instance_type.name());
         let today = Quantity::Money.figure(even.price_today);
+        let sentence = match even.is_decided() {
+            true => "The groups are cheaper while {} costs less than {}; today it costs {}/h.",
+            false => {
+                "Whether the groups are cheaper is not decided: they are while {} costs less than {}, and today it costs {}/h."
+            }
+        };
         Some(Prose::fill(
-            "The groups are cheaper while {} costs less than {}; today it costs {}/h.",
+            sentence,
             [kind, Prose::literal(price), Prose::literal(today)],
         ))
     });
@@ -84,14 +102,19 @@ pub(super) fn sentence(forecast: &InstanceForecast) -> Option<Prose> {
     Some(Prose::joined(sentences, " "))
 }
 
-/// `Beside ml.p3.2xlarge each ratio is of two draws, one from each forecast; step by step the groups are cheaper while
-/// ml.c5.9xlarge costs less than 21 USD/h (20–23).`
+/// `Beside ml.p3.2xlarge time and cost are taken to grow by one law on both, as far as the canaries of both agree; step by step the groups
+/// are cheaper while ml.c5.9xlarge costs less than 21 USD/h (20–23).`
 pub(super) fn basis(forecast: &InstanceForecast) -> Option<String> {
     let versus = forecast.versus_twin.as_ref()?;
-    let mut sentence = format!(
-        "Beside {} each ratio is of two draws, one from each forecast",
-        versus.instance
-    );
+    let twin = &versus.instance;
+    let mut sentence = match versus.shares_law {
+        true => format!(
+            "Beside {twin} time and cost are taken to grow by one law on both, as far as the canaries of both agree"
+        ),
+        false => {
+            format!("Beside {twin} each ratio is of two draws, one from each forecast")
+        }
+    };
     if let Some(even) = &versus.break_even
         && let Some(price) = &even.usd_per_hour_by_step
     {
@@ -119,5 +142,50 @@ fn with_interval(point: String, quantity: Quantity, estimate: &Estimate) -> Stri
     match quantity.interval(estimate) {
         Some(interval) => format!("{point} ({interval})"),
         None => point,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{samples, terminal};
+    use super::*;
+
+    fn groups(change: impl Fn(&mut VersusTwin)) -> InstanceForecast {
+        let (_, mut report) = (samples::all().into_iter())
+            .find(|(name, _)| *name == "groups")
+            .unwrap();
+        let forecasts = report.jobs.remove(0).forecasts;
+        let mut forecasts = forecasts.into_iter();
+        let mut groups = forecasts.find(|one| one.versus_twin.is_some()).unwrap();
+        change(groups.versus_twin.as_mut().unwrap());
+        groups
+    }
+
+    #[test]
+    fn a_price_today_within_the_interval_of_the_break_even_price_decides_nothing() {
+        let said = |lower: f64| {
+            let groups = groups(|versus| {
+                let even = versus.break_even.as_mut().unwrap();
+                even.usd_per_hour.as_mut().unwrap().lower = lower;
+            });
+            terminal::inline(&sentence(&groups).unwrap())
+        };
+        assert!(said(16.1).ends_with(
+            "The groups are cheaper while ml.c5.9xlarge costs less than 20 USD/h (16–26); today it costs 1.84 USD/h."
+        ));
+        assert!(said(0.83).ends_with(
+            "Whether the groups are cheaper is not decided: they are while ml.c5.9xlarge costs less than 20 USD/h (0.83–26), and today it costs 1.84 USD/h."
+        ));
+    }
+
+    #[test]
+    fn what_a_ratio_rests_on_is_said() {
+        let said = |shares_law| basis(&groups(|versus| versus.shares_law = shares_law)).unwrap();
+        assert!(said(false).starts_with(
+            "Beside ml.p3.2xlarge each ratio is of two draws, one from each forecast; step by step"
+        ));
+        assert!(said(true).starts_with(
+            "Beside ml.p3.2xlarge time and cost are taken to grow by one law on both, as far as the canaries of both agree; step by step"
+        ));
     }
 }

@@ -15,7 +15,9 @@ pub use against::{Against, ExistingBreach};
 pub use fitting::{Candidate, Fit, MemoryNeed, smallest_fit};
 pub use reason::reason;
 use recommendation::chance_below;
-pub use recommendation::{ClosestFit, Contender, LimitNeeded, Recommendation, recommend};
+pub use recommendation::{
+    ClosestFit, Contender, LimitNeeded, Recommendation, as_low_as_the_least, recommend,
+};
 pub use row::BudgetRow;
 
 use std::borrow::Cow;

@@ -136,15 +136,27 @@ fn best(
             ))
         })
         .collect();
-    let (_, least) = known
-        .iter()
-        .min_by(|(_, a), (_, b)| a.median().total_cmp(&b.median()))?;
-    let mut as_good = known.iter().filter(|(_, other)| {
-        std::ptr::eq(*other, *least) || chance_below(least, other) < certainty.0 - CHANCE_ROUNDING
-    });
-    let (best, _) = as_good.next()?;
-    let ties = as_good.map(|(instance, _)| instance.clone()).collect();
-    Some((best.clone(), ties))
+    let amounts: Vec<&Predictive> = known.iter().map(|(_, amount)| *amount).collect();
+    let mut as_good = as_low_as_the_least(&amounts, certainty)
+        .into_iter()
+        .map(|place| known[place].0.clone());
+    let best = as_good.next()?;
+    Some((best, as_good.collect()))
+}
+
+/// The places of the amounts that may be the least: the chance that the least is below one does not reach `certainty`.
+pub fn as_low_as_the_least(amounts: &[&Predictive], certainty: Fraction) -> Vec<usize> {
+    let Some(least) = (amounts.iter()).min_by(|a, b| a.median().total_cmp(&b.median())) else {
+        return Vec::new();
+    };
+    let may_be = |other: &Predictive| {
+        std::ptr::eq(other, *least) || chance_below(least, other) < certainty.0 - CHANCE_ROUNDING
+    };
+    let places = amounts.iter().enumerate();
+    places
+        .filter(|(_, other)| may_be(other))
+        .map(|(place, _)| place)
+        .collect()
 }
 
 /// P(one < other) of two independent quantities: the mean, over equally likely values of `one`, of P(other > value). Where

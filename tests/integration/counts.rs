@@ -148,7 +148,7 @@ fn a_range_has_a_row_for_each_power_of_two_and_names_what_pays() {
     assert!((0.15..0.35).contains(&efficiency), "{efficiency}");
     assert_eq!(
         job["advice"][0],
-        "of the counts of ml.m5.4xlarge 1 is the cheapest; beyond 4 a further machine shortens the run by less than 10%"
+        "of the counts of ml.m5.4xlarge 1 is the cheapest; beyond 4 a further machine shortens the run by less than 10%."
     );
 }
 

@@ -66,8 +66,17 @@ fn a_launcher_that_is_not_there_is_named() {
     let project = project("{torchrun: {}}", "local");
     let empty = project.path("empty");
     std::fs::create_dir(&empty).unwrap();
+    let path = format!("{}:/usr/bin:/bin", empty.display());
+    let plan = project.run_with(&["plan", "--all"], |command| {
+        command.env("PATH", &path);
+    });
+    assert!(
+        plan.ended_with(0).stdout.contains(
+            "note            `torchrun`, which training.distribution asks for, is not on the PATH of this machine, so canaries cannot start here"
+        )
+    );
     let run = project.run_with(&["run", "--all"], |command| {
-        command.env("PATH", format!("{}:/usr/bin:/bin", empty.display()));
+        command.env("PATH", &path);
     });
     run.ended_with(1)
         .complained("command `torchrun` was not found on PATH");

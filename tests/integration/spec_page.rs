@@ -104,6 +104,7 @@ fn takes(value: &Value, keys: &mut dyn FnMut(&str, bool) -> String) -> String {
         return listed(examples.map(|text| format!("`{text}`")).collect());
     }
     match value["type"].as_str() {
+        Some("object") if value["maxProperties"] == 0 => "`{}`".to_owned(),
         Some("array") => format!("a list: {}", takes(&value["items"], keys)),
         Some("object") => {
             let mut of_name = |definition: &str, _| keys(definition, true);

@@ -300,7 +300,7 @@ fn runs_on_two_counts_measure_scale_out_and_runs_on_one_assume_it() {
          beyond the largest count it is a wide guess"
     );
     let (assumed, note) = row_and_note(&one);
-    assert!(note.starts_with("4x ml.m5.4xlarge: scale-out is assumed, not measured"));
+    assert!(note.starts_with("scale-out to 4x ml.m5.4xlarge is assumed, not measured"));
 
     let width = |row: &Value| {
         let time = &row["estimates"]["time_seconds"];

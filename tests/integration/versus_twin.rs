@@ -115,6 +115,10 @@ fn ratios_are_those_of_the_steps_and_of_their_price() {
         // A full run starts up as well, by a law that is not sure.
         near(point(&versus["time_ratio"]), of_time, 0.2);
         near(point(&versus["cost_ratio"]), of_cost, 0.2);
+        // One law for both: two draws would be 1.2 to 41.
+        assert_eq!(versus["shares_law"], true);
+        let time = &versus["time_ratio"];
+        assert!(time["upper"].as_f64().unwrap() < 6.0 * time["lower"].as_f64().unwrap());
         for ratio in ["time_ratio", "cost_ratio", "step_time_ratio"] {
             let [lower, upper] = ["lower", "upper"].map(|end| versus[ratio][end].as_f64().unwrap());
             assert!(lower < point(&versus[ratio]) && point(&versus[ratio]) < upper);

@@ -1,10 +1,12 @@
 //! The command of a host under a launcher, as AWS's training toolkit starts one: torchrun or mpirun of this machine.
 
+use std::ffi::{OsStr, OsString};
 use std::net::Ipv4Addr;
 
 use super::cluster::{Cluster, ClusterHost};
 use crate::instance::Capacity;
-use crate::spec::{LauncherKind, ScriptLauncher};
+use crate::probe;
+use crate::spec::{Job, LauncherKind, ScriptLauncher};
 
 /// The toolkit's.
 const PORT: &str = "7777";
@@ -13,6 +15,22 @@ const PORT: &str = "7777";
 pub(super) fn is_for(launcher: &ScriptLauncher, cluster: &Cluster, host: &ClusterHost) -> bool {
     let group = launcher.group.as_ref();
     !cluster.has_named_groups() || group.is_none_or(|group| *group == host.group)
+}
+
+/// A sentence where a job's launcher is not on the PATH that its canaries get.
+pub(super) fn missing(job: &Job, environment: &[(OsString, OsString)]) -> Option<String> {
+    let program = job.training.distribution.as_ref()?.program();
+    let mut own = job.training.environment.iter();
+    let own = own.find_map(|(name, path)| (name == "PATH").then_some(OsStr::new(path)));
+    let handed = environment.iter().find(|(name, _)| name == "PATH");
+    let path = own.or(handed.map(|(_, path)| path.as_os_str()));
+    let is_there = probe::is_on_path(program.as_ref(), path);
+    (!is_there).then(|| {
+        format!(
+            "`{program}`, which training.distribution asks for, is not on the PATH of this machine, so canaries cannot start here; \
+             install it, or put its folder on PATH"
+        )
+    })
 }
 
 /// The hosts that it starts processes on, sorted as their cluster's.
@@ -39,7 +57,7 @@ pub(super) fn command(
             let hosts = hosts(launcher, cluster);
             let rank = hosts.iter().position(|one| one.name == host.name);
             let mut all: Vec<String> = words(&[
-                "torchrun",
+                launcher.program(),
                 "--nnodes",
                 &hosts.len().to_string(),
                 "--nproc_per_node",
@@ -61,7 +79,12 @@ pub(super) fn command(
         } => {
             let count = processes_per_host.map_or(each, |count| count.to_string());
             // As root in CI's containers, and with more processes than cores.
-            let start = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-np"];
+            let start = [
+                launcher.program(),
+                "--allow-run-as-root",
+                "--oversubscribe",
+                "-np",
+            ];
             let mut all: Vec<String> = words(&start);
             all.push(count);
             let options = options

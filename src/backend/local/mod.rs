@@ -269,6 +269,13 @@ struct LocalJob<'a> {
 }
 
 impl<'a> Session<'a> for LocalJob<'a> {
+    fn notes(&self) -> Vec<String> {
+        let environment = &self.backend.environment;
+        launcher::missing(self.job, environment)
+            .into_iter()
+            .collect()
+    }
+
     fn list(&mut self) -> BackendFuture<'_, ListedData> {
         let Self { backend, job } = *self;
         Box::pin(async move {

@@ -16,7 +16,12 @@ pub(super) struct JobHosts<'a> {
     names: &'a [String],
     /// The place of its group in the configuration; `None` where it is not known, and where there are no groups.
     placed: Vec<Option<usize>>,
+    /// What a host reported that is no group of the configuration.
+    of_no_group: Option<String>,
 }
+
+/// SageMaker's, of a group; what a host reports is not to be trusted.
+const LONGEST_NAME: usize = 64;
 
 /// What was heard of one host.
 #[derive(Debug, Clone, Copy, Default)]
@@ -38,6 +43,9 @@ impl<'a> JobHosts<'a> {
             instance,
             names,
             placed: place(instance.groups(), signs),
+            of_no_group: (signs.iter().filter_map(|one| one.said))
+                .find(|said| instance.groups().iter().all(|group| group.name != **said))
+                .map(|said| said.chars().take(LONGEST_NAME).collect()),
         }
     }
 
@@ -85,8 +93,18 @@ impl<'a> JobHosts<'a> {
             .map(|(name, _)| name.clone())
             .collect();
         (!unknown.is_empty()).then(|| {
+            let (why, way_out) = match &self.of_no_group {
+                None => (
+                    "no probe reported it".to_owned(),
+                    "where `canary.probe` runs each host reports its group",
+                ),
+                Some(said) => (
+                    format!("a host reported `{said}`, and the spec has no such group"),
+                    "compare `groups` of the spec with those of the training job",
+                ),
+            };
             format!(
-                "the instance group of {} is not known: no probe reported it, and SageMaker numbers hosts in no order of groups; CPU and GPU by CloudWatch, which need it, are left out",
+                "the instance group of {} is not known: {why}, and SageMaker numbers hosts in no order of groups; CPU and GPU by CloudWatch, which need it, are left out; {way_out}",
                 list(&unknown)
             )
         })
@@ -275,9 +293,14 @@ mod tests {
             "{caution}"
         );
         assert_eq!(names(GROUPS, &[SILENT, SILENT, SILENT]), ["?", "?", "?"]);
-        assert_eq!(
-            names(GROUPS, &[said("other"), SILENT, SILENT]),
-            ["?", "?", "?"]
+        assert!(caution.contains("no probe reported it, and"), "{caution}");
+        let (groups, caution) = groups_of(GROUPS, &[said("other"), SILENT, SILENT]);
+        assert_eq!(groups, [None, None, None]);
+        let caution = caution.unwrap();
+        assert!(
+            caution.contains("a host reported `other`, and the spec has no such group, and")
+                && caution.ends_with("compare `groups` of the spec with those of the training job"),
+            "{caution}"
         );
         // More hosts than the group has are none of it.
         assert_eq!(

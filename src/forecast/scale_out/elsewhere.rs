@@ -98,7 +98,7 @@ pub fn elsewhere(wanted: &Basis, measured: &[Measured], layout: &DataLayout) -> 
         MemoryOf::ALL.map(|of| PeakElsewhere::of(of, wanted, measured, layout, &mut notes));
     let scale_out = time_on_another_count(wanted, measured, layout);
     if let (Some(scale_out), Some(_)) = (&scale_out, wanted.offer.configuration.single_type()) {
-        notes.push(scale_out.note());
+        notes.extend(scale_out.note());
         notes.extend(layout.cautions(wanted.offer.configuration.total_count()));
     }
     let time: Quantity = match &scale_out {
@@ -155,16 +155,20 @@ impl PeakElsewhere {
             .filter(|source| ran_out.is_none() && !source.forecast.peak(of).ran_out)
             .find_map(|source| Some((source, memory_bytes(of, wanted, source, layout)?)))
             .unzip();
-        let more = source.and_then(|source| MoreHere::of(of, wanted, source, layout));
-        let much = more.as_ref().filter(|more| more.times >= MUCH);
-        if let (Some(more), Some(source)) = (much, source) {
-            notes.push(more.note(of, &wanted.offer.configuration, source.instance()));
+        let here = source.map(|source| SeenHere::of(of, wanted, source, layout));
+        if let (Some(here), Some(source)) = (&here, source) {
+            notes.extend(here.note(of, &wanted.offer.configuration, source.instance()));
         }
+        let more = match here {
+            Some(SeenHere::More(more)) => Some(more),
+            _ => None,
+        };
         let bytes = match &more {
             Some(more) => bytes.and_then(|bytes: Predictive| more.applied_to(&bytes)),
             None => bytes,
         };
         let doubts = || {
+            let much = more.as_ref().filter(|more| more.is_beyond_the_law);
             let more = much.map(|_| Doubt::MoreOnItsCount);
             let mut doubts = measured.iter().map(|source| source.forecast.peak(of).doubt);
             more.or_else(|| doubts.find_map(|doubt| doubt))
@@ -239,7 +243,7 @@ fn memory_bytes(
             .collect();
         choose_memory_source(&mut runs, of, FEWEST_RUNS);
         let chosen = Runs::choose(&runs);
-        let points = chosen.measured(memory::peak_bytes(of)).ok()?;
+        let points = chosen.measured(in_bytes(of, source.offer)).ok()?;
         let law = weigh(&points, of.words(), memory::prior_of(of), chosen.fewest).ok()?;
         law.predict_at(to, 1.0)
     } else {
@@ -248,23 +252,39 @@ fn memory_bytes(
     Some(per_host.scaled(processes(&wanted.offer.configuration) / processes(source.instance())))
 }
 
-/// A canary is above a law where it is above this quantile of what the law gives for it.
-const CLEARLY: f64 = 0.95;
+/// Peak bytes of a run on the machines of an offer: measured in bytes, or in percent of a machine or GPU that is known.
+fn in_bytes(of: MemoryOf, offer: &Offer) -> impl Fn(&Measurement) -> Option<f64> + use<> {
+    let each = offer.capacity().and_then(|capacity| capacity.memory_of(of));
+    let (bytes, percent) = (memory::peak_bytes(of), memory::peak_percent(of));
+    move |run| bytes(run).or_else(|| Some(percent(run)? / 100.0 * each?.as_f64()))
+}
 
-/// What talks to other machines takes some memory whatever the data; from so many times the law on it is in doubt how it grows.
-const MUCH: f64 = 1.25;
+/// The upper end of what a law gives: a canary above it is above the law.
+const UPPER_END: f64 = 0.95;
 
-/// A canary on the wanted count that used clearly more than the law of another count gives for as much data.
+/// What canaries on the wanted count used of memory, beside what the law of another count gives for as much data.
+enum SeenHere {
+    /// No canary completed here, or none used more.
+    NoMore,
+    /// Canaries completed here, and none was measured as those of the law were.
+    NotSeen,
+    More(MoreHere),
+}
+
+/// A canary on the wanted count that used more than the law of another count gives for as much data.
 struct MoreHere {
     /// What it used, of what the law gives for it.
     times: f64,
     /// What it used beyond the law, of what the law gives for the full run.
     beyond: f64,
+    /// So many times the full run's memory by the law is above the law's own interval: another law holds here. What talks to other
+    /// machines takes some memory whatever the data, and is within it.
+    is_beyond_the_law: bool,
 }
 
-impl MoreHere {
+impl SeenHere {
     /// The canary that is most above the law, where one is above its interval.
-    fn of(of: MemoryOf, wanted: &Basis, source: &Measured, layout: &DataLayout) -> Option<Self> {
+    fn of(of: MemoryOf, wanted: &Basis, source: &Measured, layout: &DataLayout) -> Self {
         let configuration = &wanted.offer.configuration;
         let mut runs: Vec<Measurement> = wanted
             .measurements
@@ -273,35 +293,39 @@ impl MoreHere {
             .cloned()
             .collect();
         choose_memory_source(&mut runs, of, FEWEST_RUNS);
-        let (here, others): (Vec<Measurement>, Vec<Measurement>) =
+        let (mut here, others): (Vec<Measurement>, Vec<Measurement>) =
             runs.into_iter().partition(|run| run.is_on(configuration));
+        here.retain(Measurement::is_completed);
+        if here.is_empty() || source.instance() == configuration {
+            return Self::NoMore;
+        }
         let chosen = Runs::choose(&others);
-        let points = chosen.measured(memory::peak_bytes(of)).ok()?;
-        let law = weigh(&points, of.words(), memory::prior_of(of), chosen.fewest).ok()?;
+        let law = (chosen.measured(in_bytes(of, source.offer)))
+            .and_then(|points| weigh(&points, of.words(), memory::prior_of(of), chosen.fewest));
+        let used = in_bytes(of, wanted.offer);
+        let (Ok(law), true) = (law, here.iter().any(|run| used(run).is_some())) else {
+            return Self::NotSeen;
+        };
         let processes = processes(configuration) / processes(source.instance());
         let full = layout.held_share(configuration.total_count());
-        let full = law.predict_at(full, 1.0).scaled(processes).median();
-        let used = memory::peak_bytes(of);
-        here.iter()
-            .filter(|run| run.is_completed())
-            .filter_map(|run| {
-                let held = match layout.is_sharded() {
-                    true => Load::of(run).heaviest,
-                    false => run.data_share(),
-                };
-                let by_law = law.predict_at(held, run.work_share()).scaled(processes);
-                let used = used(run).filter(|used| *used > by_law.quantile(CLEARLY))?;
-                Some(Self {
-                    times: used / by_law.median(),
-                    beyond: (used - by_law.median()) / full,
-                })
+        let full = law.predict_at(full, 1.0).scaled(processes);
+        let more = |run: &Measurement| {
+            let held = match layout.is_sharded() {
+                true => Load::of(run).heaviest,
+                false => run.data_share(),
+            };
+            let by_law = law.predict_at(held, run.work_share()).scaled(processes);
+            let used = used(run).filter(|used| *used > by_law.quantile(UPPER_END))?;
+            let times = used / by_law.median();
+            Some(MoreHere {
+                times,
+                beyond: (used - by_law.median()) / full.median(),
+                is_beyond_the_law: full.median() * times > full.quantile(UPPER_END),
             })
+        };
+        (here.iter().filter_map(more))
             .max_by(|a, b| a.times.total_cmp(&b.times))
-    }
-
-    /// As much more whatever the data, or as many times as much: one canary does not tell.
-    fn applied_to(&self, by_law: &Predictive) -> Option<Predictive> {
-        Predictive::one_of(&[by_law.scaled(1.0 + self.beyond), by_law.scaled(self.times)])
+            .map_or(Self::NoMore, Self::More)
     }
 
     fn note(
@@ -309,14 +333,27 @@ impl MoreHere {
         of: MemoryOf,
         here: &InstanceConfiguration,
         source: &InstanceConfiguration,
-    ) -> String {
-        format!(
-            "{}: a canary on {here} used {:.1} times what those on {source} give for as much data, and how it grows there is not \
-             known; `canary.counts: [{}]` runs all canaries there",
-            of.words(),
-            self.times,
-            here.total_count()
-        )
+    ) -> Option<String> {
+        let (name, count) = (of.words(), here.total_count());
+        match self {
+            Self::More(more) if more.is_beyond_the_law => Some(format!(
+                "{name}: a canary on {here} used {:.1} times what those on {source} give for as much data, and how it grows there is not \
+                 known; `canary.counts: [{count}]` runs all canaries there",
+                more.times
+            )),
+            Self::NotSeen => Some(format!(
+                "{name}: no canary on {here} was measured as those on {source} were, so whether more is used there is not known; \
+                 `canary.counts: [{count}]` runs all canaries there"
+            )),
+            Self::More(_) | Self::NoMore => None,
+        }
+    }
+}
+
+impl MoreHere {
+    /// As much more whatever the data, or as many times as much: one canary does not tell.
+    fn applied_to(&self, by_law: &Predictive) -> Option<Predictive> {
+        Predictive::one_of(&[by_law.scaled(1.0 + self.beyond), by_law.scaled(self.times)])
     }
 }
 

@@ -27,7 +27,6 @@ use super::{Predictive, Unknown, seconds};
 use crate::grammar;
 use crate::instance::InstanceConfiguration;
 use crate::measurement::Measurement;
-use crate::units::Fraction;
 
 /// The time differs from assumed scale-out by at least (larger count / smaller count) to this power in 10 of 100 cases: a factor
 /// of 1.6 for twice the count, of 2.5 for four times.
@@ -104,7 +103,7 @@ pub enum Scaling {
     /// From runs on these counts, ascending.
     Measured { counts: Vec<u32> },
     /// From runs on one count alone.
-    Assumed { from: Load },
+    Assumed,
 }
 
 impl ScaleOut {
@@ -112,31 +111,21 @@ impl ScaleOut {
         matches!(self.scaling, Scaling::Measured { .. })
     }
 
-    /// A sentence on whether the scaling was measured or assumed, and how to improve it.
-    pub fn note(&self) -> String {
+    /// A sentence on the counts that it was measured on; `None` where it is assumed, which is one thing to say of all configurations.
+    pub fn note(&self) -> Option<String> {
+        let Scaling::Measured { counts } = &self.scaling else {
+            return None;
+        };
         let hosts = self.wanted.hosts;
-        match &self.scaling {
-            Scaling::Measured { counts } => {
-                let reach = match counts.last() {
-                    Some(most) if hosts > *most => {
-                        ", and beyond the largest count it is a wide guess"
-                    }
-                    _ => "",
-                };
-                format!(
-                    "scale-out is measured: the time on {} follows from runs on {}{reach}",
-                    instances(hosts),
-                    grammar::list(&counts.iter().map(u32::to_string).collect::<Vec<_>>()),
-                )
-            }
-            Scaling::Assumed { from } => format!(
-                "scale-out is assumed, not measured: all runs were on {}, and what grows with the data is taken to go with \
-                 the heaviest host's share of it, {} in place of {}; canaries on a second count would measure it",
-                instances(from.hosts),
-                Fraction(self.wanted.heaviest),
-                Fraction(from.heaviest),
-            ),
-        }
+        let reach = match counts.last() {
+            Some(most) if hosts > *most => ", and beyond the largest count it is a wide guess",
+            _ => "",
+        };
+        Some(format!(
+            "scale-out is measured: the time on {} follows from runs on {}{reach}",
+            instances(hosts),
+            grammar::list(&counts.iter().map(u32::to_string).collect::<Vec<_>>()),
+        ))
     }
 }
 
@@ -311,7 +300,7 @@ pub fn assume(
     let doubt = either_way(change).max(distance.powf(LEAST_DOUBT));
     Ok(ScaleOut {
         seconds: one.scaled(change).widened(doubt - 1.0),
-        scaling: Scaling::Assumed { from },
+        scaling: Scaling::Assumed,
         wanted: to,
     })
 }

@@ -6,7 +6,7 @@ use crate::instance::Capacity;
 use crate::instance::Offer;
 use crate::measurement::{HostUsage, Outcome, PeakMemory, Usage};
 use crate::metric::Metric;
-use crate::units::{Bytes, Seconds};
+use crate::units::{Bytes, Fraction, Percent, Seconds};
 
 fn near(left: f64, right: f64, relative: f64) -> bool {
     (left - right).abs() <= relative * left.abs().max(right.abs())
@@ -109,7 +109,10 @@ fn point_and_interval_are_those_of_the_formulas() {
 #[test]
 fn what_is_forecast_is_said() {
     let runs = [run(1, 1.0, 100.0), run(1, 1.0, 100.0), run(2, 1.0, 55.0)];
-    let note = |hosts| forecast(&runs, Load::even(hosts, 1.0)).unwrap().note();
+    let note = |hosts| {
+        let answer = forecast(&runs, Load::even(hosts, 1.0)).unwrap();
+        answer.note().unwrap()
+    };
     assert_eq!(
         note(4),
         "scale-out is measured: the time on 4 instances follows from runs on 1 and 2, and beyond the largest count it is a \
@@ -246,15 +249,12 @@ fn too_few_runs_or_counts_are_unknown_with_the_reason() {
 }
 
 #[test]
-fn an_assumption_scales_what_grows_and_says_so() {
+fn an_assumption_scales_what_grows() {
     let one = Predictive::log_student_t(100.0, 0.0, 5.0);
     let answer = assume(&one, 0.2, Load::even(1, 1.0), Load::even(4, 1.0)).unwrap();
     assert!(near(answer.seconds.median(), 40.0, 1e-12));
-    assert_eq!(
-        answer.note(),
-        "scale-out is assumed, not measured: all runs were on 1 instance, and what grows with the data is taken to go with \
-         the heaviest host's share of it, 25% in place of 100%; canaries on a second count would measure it"
-    );
+    assert!(!answer.is_measured());
+    assert_eq!(answer.note(), None);
 
     let uneven = Load {
         heaviest: 0.4,
@@ -587,30 +587,53 @@ proptest! {
     }
 }
 
+/// What canaries on one machine say of three, beside one on three with a fifth of the data. Each machine has 100 MB.
+fn beside_a_canary_on_three(on_one: &[Measurement], memory: PeakMemory) -> Elsewhere {
+    let mut here = with_memory("3x ml.m5.xlarge", 1.0)[1].clone();
+    here.usage.memory = Some(memory);
+    let own = Offer::unknown(&on_one[0].instance).or_capacity(|| Some(machine(100_000_000)));
+    let known = crate::forecast::forecast(&Basis {
+        offer: &own,
+        measurements: on_one,
+    });
+    let runs = [on_one, &[here]].concat();
+    let wanted = Offer::unknown(&configuration("3x ml.m5.xlarge"));
+    let basis = Basis {
+        offer: &wanted.or_capacity(|| Some(machine(100_000_000))),
+        measurements: &runs,
+    };
+    let measured = Measured {
+        offer: &own,
+        forecast: &known,
+    };
+    elsewhere(&basis, &[measured], &DataLayout::default())
+}
+
+fn megabytes(megabytes: f64) -> PeakMemory {
+    PeakMemory {
+        bytes: Some(Bytes::from_f64(megabytes * 1e6)),
+        percent: None,
+        source: "cgroup memory.stat".to_owned(),
+        upper_bound: None,
+        is_lower_bound: false,
+    }
+}
+
+/// As a source that knows no bytes has it.
+fn in_percent(memory: &PeakMemory) -> PeakMemory {
+    PeakMemory {
+        percent: memory.bytes.map(|bytes| Percent(bytes.as_f64() / 1e6)),
+        bytes: None,
+        ..memory.clone()
+    }
+}
+
 #[test]
 fn a_canary_on_the_wanted_count_with_more_than_the_law_scales_it_and_leaves_it_in_doubt() {
     let on_one = with_memory("1x ml.m5.xlarge", 1.0);
     // By the law 3 MB for a fifth of the data, and 11 MB for all.
-    let with = |megabytes: f64| {
-        let mut here = with_memory("3x ml.m5.xlarge", 1.0)[1].clone();
-        let memory = here.usage.memory.as_mut().unwrap();
-        memory.bytes = Some(Bytes::from_f64(megabytes * 1e6));
-        let own = Offer::unknown(&on_one[0].instance).or_capacity(|| Some(machine(100_000_000)));
-        let known = crate::forecast::forecast(&Basis {
-            offer: &own,
-            measurements: &on_one,
-        });
-        let runs = [on_one.as_slice(), &[here]].concat();
-        let wanted = Offer::unknown(&configuration("3x ml.m5.xlarge"));
-        let basis = Basis {
-            offer: &wanted.or_capacity(|| Some(machine(100_000_000))),
-            measurements: &runs,
-        };
-        let measured = Measured {
-            offer: &own,
-            forecast: &known,
-        };
-        let answer = elsewhere(&basis, &[measured], &DataLayout::default());
+    let with = |used: f64| {
+        let answer = beside_a_canary_on_three(&on_one, megabytes(used));
         let bytes = answer.forecast[Metric::MemoryBytes].clone().unwrap();
         let ends = [0.05, 0.95].map(|chance| (bytes.quantile(chance) / 1e6).round());
         (ends, answer.forecast.memory.doubt)
@@ -625,4 +648,68 @@ fn a_canary_on_the_wanted_count_with_more_than_the_law_scales_it_and_leaves_it_i
     let ([lower, upper], doubt) = with(6.0);
     assert!(lower <= 14.0 && 22.0 <= upper, "{lower} {upper}");
     assert_eq!(doubt, Some(crate::forecast::Doubt::MoreOnItsCount));
+}
+
+/// The farther canaries reach the narrower is their law, and the less of another count goes with it.
+#[test]
+fn how_much_more_leaves_memory_in_doubt_is_what_the_law_itself_leaves_open() {
+    let small = with_memory("1x ml.m5.xlarge", 1.0)[..3].to_vec();
+    let large = with_memory("1x ml.m5.xlarge", 1.0);
+    let least_in_doubt = |on_one: &[Measurement]| {
+        let is_in_doubt = |percent: &u32| {
+            let used = 3.0 * f64::from(*percent) / 100.0;
+            let answer = beside_a_canary_on_three(on_one, megabytes(used));
+            answer.forecast.memory.doubt.is_some()
+        };
+        (100..300).find(is_in_doubt).unwrap()
+    };
+    let (of_small, of_large) = (least_in_doubt(&small), least_in_doubt(&large));
+    assert!(of_large < of_small, "{of_large} {of_small}");
+    let known = |on_one: &[Measurement]| {
+        let own = Offer::unknown(&on_one[0].instance).or_capacity(|| Some(machine(100_000_000)));
+        let known = crate::forecast::forecast(&Basis {
+            offer: &own,
+            measurements: on_one,
+        });
+        let bytes = known[Metric::MemoryBytes].clone().unwrap();
+        bytes.quantile(0.95) / bytes.median() * 100.0
+    };
+    for (least, on_one) in [(of_small, &small), (of_large, &large)] {
+        let of_law = known(on_one);
+        assert!((f64::from(least) - of_law).abs() < 3.0, "{least} {of_law}");
+    }
+}
+
+#[test]
+fn memory_in_percent_alone_is_compared_with_that_of_another_count() {
+    let in_bytes = with_memory("1x ml.m5.xlarge", 1.0);
+    let mut in_percents = in_bytes.clone();
+    for run in &mut in_percents {
+        run.usage.memory = run.usage.memory.as_ref().map(in_percent);
+    }
+    for on_one in [&in_bytes, &in_percents] {
+        for memory in [megabytes(6.0), in_percent(&megabytes(6.0))] {
+            let answer = beside_a_canary_on_three(on_one, memory);
+            assert_eq!(
+                answer.forecast.memory.doubt,
+                Some(crate::forecast::Doubt::MoreOnItsCount)
+            );
+            let percent = answer.forecast[Metric::Memory].clone().unwrap();
+            assert!(percent.quantile(0.95) > 22.0, "{percent:?}");
+        }
+    }
+}
+
+#[test]
+fn memory_that_was_measured_in_another_way_there_is_said_to_be_not_compared() {
+    let on_one = with_memory("1x ml.m5.xlarge", 1.0);
+    let elsewhere = |memory| beside_a_canary_on_three(&on_one, memory);
+    let said = "memory: no canary on 3x ml.m5.xlarge was measured as those on ml.m5.xlarge were, so whether more is used there is not \
+                known; `canary.counts: [3]` runs all canaries there";
+    let by_another = PeakMemory {
+        source: "CloudWatch".to_owned(),
+        ..megabytes(6.0)
+    };
+    assert!(elsewhere(by_another).notes.contains(&said.to_owned()));
+    assert!(!elsewhere(megabytes(3.0)).notes.contains(&said.to_owned()));
 }

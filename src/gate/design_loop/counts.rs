@@ -20,8 +20,7 @@ const SURELY: f64 = 0.95;
 /// That a canary on a further count is left out.
 pub(crate) fn beyond_the_share(job: &Job, run: &CanaryRun) -> String {
     format!(
-        "The canary on {} was not run: with it all canaries would take more than canary.max_share ({}) of the full run. \
-         Scale-out is assumed, not measured.",
+        "The canary on {} was not run: with it all canaries would take more than canary.max_share ({}) of the full run.",
         run.instance, job.canary.max_share,
     )
 }
@@ -100,7 +99,7 @@ impl DesignLoop<'_> {
 
     fn refuse_count(&mut self, run: &CanaryRun) {
         self.notes.push(format!(
-            "The canary on {} was not run: it could have passed {}. Scale-out is assumed, not measured.",
+            "The canary on {} was not run: it could have passed {}.",
             run.instance,
             self.ledger.tighter().name()
         ));

@@ -25,6 +25,28 @@ fn all_further_counts_have_half_of_the_share_together() {
 }
 
 #[test]
+fn counts_that_leave_out_that_of_the_full_run_are_said() {
+    let notes = |counts: &[u32]| {
+        let mut job = adaptive(&[1.0, 2.0, 5.0, 10.0, 20.0]);
+        job.instance = InstanceConfiguration::Homogeneous {
+            instance_type: InstanceType::local(),
+            count: 6,
+        };
+        job.canary.counts = CanaryCounts::Written(counts.to_vec());
+        let plan = plan(&job, &dataset(100), &free, Alternatives::Skip).unwrap();
+        let mut notes = plan.notes.into_iter();
+        notes.find(|note| note.starts_with("No canary runs on all"))
+    };
+    assert_eq!(
+        notes(&[1, 2]).unwrap(),
+        "No canary runs on all 6 machines of 6x local, since canary.counts does not name 6: time and cost follow from fewer, and what only \
+         6 show, such as an error or more memory, stays unseen. `counts: [1, 2, 6]` runs one there."
+    );
+    assert_eq!(notes(&[1, 2, 6]), None);
+    assert_eq!(notes(&[6]), None);
+}
+
+#[test]
 fn of_the_fixed_design_the_smallest_size_with_objects_enough_is_taken() {
     let sizes = [5.0, 10.0, 15.0, 70.0];
     assert_eq!(on_counts(job(&sizes, 1), &[1, 2], 25.0), [5.0]);

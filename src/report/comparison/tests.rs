@@ -44,6 +44,22 @@ fn the_table_shows_the_line_that_the_verdict_rests_on() {
 }
 
 #[test]
+fn a_row_whose_scale_out_nothing_has_shown_says_so_beside_its_verdict() {
+    let mut report = samples::churn();
+    let standing = |report: &Report| Comparison::of(&jobs(report)).rows[0].standing.0.clone();
+    let by_its_own = standing(&report);
+    let mut of = |basis| {
+        report.jobs[0].forecasts[0].scale_out = Some(basis);
+        standing(&report)
+    };
+    assert_eq!(of(ScaleOutBasis::Measured), by_its_own);
+    assert_eq!(
+        of(ScaleOutBasis::Assumed),
+        format!("{by_its_own}, scale-out assumed")
+    );
+}
+
+#[test]
 fn a_job_that_was_not_planned_says_why_once() {
     let mut report = samples::churn();
     let job = &mut report.jobs[0];

@@ -52,6 +52,7 @@ pub(super) fn groups() -> Report {
         .collect();
     groups.versus_twin = Some(VersusTwin {
         instance: twin.instance.clone(),
+        shares_law: false,
         time_ratio: estimate(6.34, 5.22, 7.71),
         cost_ratio: estimate(4.28, 3.53, 5.21),
         step_time_ratio: estimate(6.61, 6.36, 6.87),

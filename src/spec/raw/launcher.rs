@@ -6,8 +6,42 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use super::reader::{FromNode, List, mapping, wrong_kind};
 use super::scalar::{Count, Text};
-use crate::spec::problems::{At, Findings};
+use crate::spec::problems::{At, Findings, quoted};
 use crate::spec::yaml::{Node, Value};
+
+/// What `distribution` takes: a launcher with its keys, of which the bare name is a likely mistake.
+#[derive(Debug)]
+pub(in crate::spec) struct KeyedLauncher(pub(in crate::spec) RawLauncher);
+
+impl FromNode for KeyedLauncher {
+    fn from_node(node: &Node, at: &At, findings: &mut Findings) -> Option<Self> {
+        let Value::Text(name) = &node.value else {
+            return RawLauncher::from_node(node, at, findings).map(Self);
+        };
+        let help = match name.as_str() {
+            "torchrun" => "write `{torchrun: {}}`",
+            "mpi" | "mpirun" => "write `{mpi: {}}`",
+            _ => "write `{torchrun: {}}` or `{mpi: {}}`",
+        };
+        let message = format!("{}, where a launcher with its keys is needed", quoted(name));
+        findings.wrong_with_help(at, message, help);
+        None
+    }
+}
+
+impl JsonSchema for KeyedLauncher {
+    fn inline_schema() -> bool {
+        RawLauncher::inline_schema()
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        RawLauncher::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        RawLauncher::json_schema(generator)
+    }
+}
 
 mapping! {
     /// What starts the script's processes on each machine. Give one launcher.
@@ -43,6 +77,14 @@ impl FromNode for NoKeys {
                 findings.wrong_with_help(
                     at,
                     "takes no keys: it starts a process for each GPU of a machine, or one",
+                    "write `torchrun: {}`",
+                );
+                None
+            }
+            Value::Null => {
+                findings.wrong_with_help(
+                    at,
+                    "no value, where `{}` is needed",
                     "write `torchrun: {}`",
                 );
                 None

@@ -19,7 +19,7 @@ pub(super) use job::{
     Alternative, Canary, DesignKind, Groups, Instance, MachineRange, Machines, Probe, RawJob,
     RawShare, RawWork,
 };
-pub(super) use launcher::RawLauncher;
+pub(super) use launcher::{KeyedLauncher, RawLauncher};
 pub(super) use printed_line::RawPrintedLine;
 pub(super) use reader::{
     Either, Entries, FromNode, List, Map, MapEntry, MappingKeys, Need, described, description,

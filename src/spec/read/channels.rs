@@ -348,7 +348,7 @@ impl SpecReader<'_> {
             self.findings.warn(
                 at,
                 format!(
-                    "no channel names the instance group {}, so its machines get no data",
+                    "no channel names the instance group {}, so its machines get no data; where they need some, add it to the `groups` of a channel",
                     quoted(group)
                 ),
             );

@@ -146,6 +146,28 @@ impl SpecReader<'_> {
     }
 }
 
+/// What was meant by counts that are written another way: `1-8x ml.m5.xlarge` for `1..8 x ml.m5.xlarge`, `4x ml.m5.xlarge` for
+/// `4 x ml.m5.xlarge`.
+pub(super) fn counts_meant(text: &str) -> Option<String> {
+    let kind_at = ["ml.", "local"].iter().find_map(|kind| text.find(kind))?;
+    let (counts, kind) = text.split_at(kind_at);
+    let kind = kind.trim_end();
+    let is_between = |character: char| character.is_whitespace() || "-.:x×*–—".contains(character);
+    let parts: Vec<&str> = counts
+        .split(is_between)
+        .filter(|part| !part.is_empty() && *part != "to")
+        .collect();
+    let numbers: Option<Vec<u32>> = parts.iter().map(|part| part.parse().ok()).collect();
+    let is_one = !kind.contains(char::is_whitespace);
+    match numbers?.as_slice() {
+        [count] if is_one && *count > 0 => Some(format!("{count}x {kind}")),
+        [first, last] if is_one && first != last && first.min(last) > &0 => {
+            Some(format!("{}-{}x {kind}", first.min(last), first.max(last)))
+        }
+        _ => None,
+    }
+}
+
 /// First, last and type of `1-8x ml.m5.xlarge`.
 fn range_parts(text: &str) -> Option<(&str, &str, &str)> {
     let (counts, kind) = text.trim().split_once(char::is_whitespace)?;

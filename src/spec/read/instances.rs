@@ -2,6 +2,7 @@
 
 use globset::Glob;
 
+use super::counts::counts_meant;
 use super::{Instances, SpecReader, limits};
 use crate::instance::{InstanceConfiguration, InstanceGroup, InstanceType};
 use crate::spec::Spec;
@@ -224,6 +225,22 @@ impl SpecReader<'_> {
         if self.refuse_range(&written.0, at) {
             return None;
         }
+        let parsed = written.0.parse();
+        if parsed.is_err()
+            && let Some(meant) = counts_meant(&written.0)
+            && meant != written.0
+        {
+            let help = match meant.contains('-') {
+                true => format!(
+                    "write {}; a range is an item of `alternatives`",
+                    quoted(&meant)
+                ),
+                false => format!("write {}", quoted(&meant)),
+            };
+            let message = format!("{} is not an instance", quoted(&written.0));
+            self.findings.wrong_with_help(at, message, help);
+            return None;
+        }
         // The configuration's own text form of groups is for programs; a spec writes a mapping.
         if written.0.contains(':') {
             self.findings.wrong_with_help(
@@ -233,7 +250,7 @@ impl SpecReader<'_> {
             );
             return None;
         }
-        let (instance_type, count) = match written.0.parse() {
+        let (instance_type, count) = match parsed {
             Ok(InstanceConfiguration::Homogeneous {
                 instance_type,
                 count,

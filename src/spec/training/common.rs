@@ -4,7 +4,7 @@ use super::launcher::ScriptLauncher;
 use super::local::{LocalKeys, LocalTraining};
 use super::sagemaker::{SagemakerKeys, SagemakerTraining};
 use crate::spec::problems::{Located, near_miss, quoted};
-use crate::spec::raw::{AnyText, Map, Quantity, RawChannel, RawLauncher, Text, mapping};
+use crate::spec::raw::{AnyText, KeyedLauncher, Map, Quantity, RawChannel, Text, mapping};
 use crate::spec::read::{Instances, SpecReader, limits};
 use crate::spec::rules::LimitRule;
 use crate::spec::{Channel, PatternError, PrintedMetric, SampledBy};
@@ -25,7 +25,7 @@ mapping! {
         /// The environment variables of the script, by name. Write no secrets: who reads this file reads them.
         optional environment: Map<AnyText>,
         /// What starts the script's processes on each machine: torchrun or mpirun. Without it the script is one process.
-        optional distribution: RawLauncher,
+        optional distribution: KeyedLauncher,
         /// The input channels, by name. Only a job with `share` or `work` needs none.
         optional channels: Map<RawChannel>,
         /// The time after which the full run is stopped. Default: 1d; locally: never.

@@ -6,7 +6,7 @@ use std::fmt;
 use super::{RawTraining, is_script};
 use crate::instance::InstanceConfiguration;
 use crate::spec::problems::{At, Located, near_miss, quoted};
-use crate::spec::raw::{List, RawLauncher, Text};
+use crate::spec::raw::{KeyedLauncher, List, RawLauncher, Text};
 use crate::spec::read::{Instances, SpecReader, limits};
 use crate::spec::rules::MachineRule;
 
@@ -40,6 +40,14 @@ pub enum LauncherKind {
 }
 
 impl ScriptLauncher {
+    /// The program that starts the processes.
+    pub fn program(&self) -> &'static str {
+        match self.kind {
+            LauncherKind::Torchrun => "torchrun",
+            LauncherKind::Mpi { .. } => "mpirun",
+        }
+    }
+
     /// Whether a hyperparameter of this name chooses the launcher in the training toolkit.
     pub fn is_of_launcher(hyperparameter: &str) -> bool {
         ALL.contains(&hyperparameter)
@@ -166,7 +174,7 @@ pub(super) fn check_on_sagemaker(reader: &mut SpecReader<'_>, raw: &RawTraining)
         );
         return;
     };
-    if let Some(torchrun) = &distribution.value.torchrun {
+    if let Some(torchrun) = &distribution.value.0.torchrun {
         if !entry_point.value.0.ends_with(".py") {
             reader.findings.wrong_with_help(
                 &torchrun.at,
@@ -176,7 +184,7 @@ pub(super) fn check_on_sagemaker(reader: &mut SpecReader<'_>, raw: &RawTraining)
         }
         refuse_frameworks(reader, raw, &torchrun.at, "torchrun");
     }
-    if let Some(mpi) = &distribution.value.mpi {
+    if let Some(mpi) = &distribution.value.0.mpi {
         refuse_frameworks(reader, raw, &mpi.at, "mpirun");
     }
     for entry in (raw.hyperparameters.iter()).flat_map(|all| &all.value.entries) {
@@ -193,7 +201,7 @@ pub(super) fn check_on_sagemaker(reader: &mut SpecReader<'_>, raw: &RawTraining)
 /// What this machine's launchers can start.
 pub(super) fn check_locally(reader: &mut SpecReader<'_>, raw: &RawTraining) {
     let torchrun =
-        (raw.distribution.as_ref()).and_then(|distribution| distribution.value.torchrun.as_ref());
+        (raw.distribution.as_ref()).and_then(|distribution| distribution.value.0.torchrun.as_ref());
     let (Some(torchrun), Some(command)) = (torchrun, &raw.local.command) else {
         return;
     };
@@ -233,7 +241,7 @@ fn refuse_frameworks(reader: &mut SpecReader<'_>, raw: &RawTraining, at: &At, la
 impl SpecReader<'_> {
     pub(super) fn launcher(
         &mut self,
-        raw: Located<RawLauncher>,
+        raw: Located<KeyedLauncher>,
         instances: Option<&Instances>,
     ) -> Option<ScriptLauncher> {
         const HELP: &str = "write `{torchrun: {}}` or `{mpi: {processes_per_host: 8}}`";
@@ -241,7 +249,7 @@ impl SpecReader<'_> {
             torchrun,
             mpi,
             groups,
-        } = raw.value;
+        } = raw.value.0;
         let kind = match (torchrun, mpi) {
             (Some(_), None) => LauncherKind::Torchrun,
             (None, Some(mpi)) => {

@@ -114,10 +114,12 @@ fn where_twenty_machines_would_have_too_few_objects_all_canaries_run_on_one_and_
     let notes = job["notes"].to_string();
     assert!(notes.contains("No canary runs on 20 machines"), "{notes}");
     assert!(
-        notes.contains("scale-out is assumed, not measured"),
+        notes.matches("assumed").count() == 1
+            && notes.contains("scale-out to 20x ml.m5.xlarge is assumed, not measured"),
         "{notes}"
     );
     assert!(job["forecasts"][0]["estimates"]["time_seconds"].is_object());
+    assert_eq!(job["forecasts"][0]["scale_out"], "assumed");
 }
 
 #[test]
@@ -148,8 +150,16 @@ fn a_range_takes_one_canary_for_each_count_and_too_many_machines_a_row_by_law() 
     );
     let advice = job["advice"].to_string();
     assert!(
-        advice.contains("of the counts of ml.m5.xlarge 1 is the cheapest; beyond"),
+        advice.contains(
+            "of the counts of ml.m5.xlarge 1 or 2 are the cheapest, within noise; beyond"
+        ),
         "{advice}"
+    );
+    // As the recommendation says, which keeps the instance that there is.
+    assert_eq!(job["recommendation"]["cheapest"], "2x ml.m5.xlarge");
+    assert_eq!(
+        job["recommendation"]["cheapest_ties"],
+        serde_json::json!(["ml.m5.xlarge"])
     );
 }
 

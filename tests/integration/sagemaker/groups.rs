@@ -175,7 +175,7 @@ fn hosts_that_report_no_group_have_none_and_that_is_said() {
     assert_eq!(first["usage"]["memory"]["percent"], 25.0);
     assert_eq!(
         notes(&job)[0],
-        "the instance group of algo-1, algo-2 and algo-3 is not known: no probe reported it, and SageMaker numbers hosts in no order of groups; CPU and GPU by CloudWatch, which need it, are left out"
+        "the instance group of algo-1, algo-2 and algo-3 is not known: no probe reported it, and SageMaker numbers hosts in no order of groups; CPU and GPU by CloudWatch, which need it, are left out; where `canary.probe` runs each host reports its group"
     );
 }
 

@@ -8,9 +8,9 @@
 //! to deceive: the probe is closed to it, but the toolkit that started both is not, and its role may describe its training
 //! job. Such a script decides by itself what it uses, too.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use crate::measurement::mpirun_tags::without_tags;
 use crate::measurement::{PeakMemory, Usage, Utilization};
 use crate::probe::{self, MARK_VARIABLE, MARKED_LINE, ProbeReport};
 
@@ -152,22 +152,6 @@ pub(in crate::backend) fn find_reports<'a>(
         true => Err(why),
         false => Ok(found),
     }
-}
-
-/// A line without what `mpirun --tag-output` puts before each piece that it reads of a process's output, which is where a line begins
-/// or anywhere in it: `[1,8]<stdout>:`, or with the host's name `[1,mpirank:8,algo-2]<stdout>:`.
-fn without_tags(line: &str) -> Cow<'_, str> {
-    const END: &str = "]<stdout>:";
-    if !line.contains(END) {
-        return line.into();
-    }
-    let mut pieces = line.split(END).peekable();
-    let mut text = String::new();
-    while let Some(piece) = pieces.next() {
-        let tag = piece.rfind('[').filter(|_| pieces.peek().is_some());
-        text.push_str(tag.map_or(piece, |tag| &piece[..tag]));
-    }
-    text.into()
 }
 
 fn read_report(json: &str) -> Result<ProbeReport, NoReport> {

@@ -85,6 +85,24 @@ fn wrong_counts_and_ranges_are_refused_where_they_stand() {
         let found = said(&with(more));
         assert!(found.contains(problem), "{more}: {found}");
     }
+    for written in [
+        "1-8 x ml.m5.xlarge",
+        "1..8x ml.m5.xlarge",
+        "1:8x ml.m5.xlarge",
+        "1 to 8 x ml.m5.xlarge",
+        "8..1x ml.m5.xlarge",
+        "1-8xml.m5.xlarge",
+        "1-8 ml.m5.xlarge",
+    ] {
+        assert_eq!(
+            said(&with(&format!("alternatives: [\"{written}\"]"))),
+            format!(
+                "jobs.taxi.alternatives[0]: `{written}` is not an instance (write `1-8x ml.m5.xlarge`; a range is an item of `alternatives`)"
+            )
+        );
+    }
+    let apart = said(&with("alternatives: [2 x ml.m5.xlarge]"));
+    assert!(apart.ends_with("(write `2x ml.m5.xlarge`)"), "{apart}");
     let instance = |instance: &str| CLOUD.replace("4x ml.m5.xlarge", instance);
     let one = instance("ml.m5.xlarge") + "    canary: {counts: [1, 4]}\n";
     assert!(said(&one).contains("counts: `instance` is one machine, `ml.m5.xlarge`"));

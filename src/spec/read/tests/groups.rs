@@ -66,7 +66,7 @@ fn a_group_without_data_is_said() {
     assert_eq!(
         remarks(&spec(&only("[data]"))),
         [
-            "jobs.churn.training.channels: no channel names the instance group `dnn`, so its machines get no data"
+            "jobs.churn.training.channels: no channel names the instance group `dnn`, so its machines get no data; where they need some, add it to the `groups` of a channel"
         ]
     );
     assert_eq!(remarks(&spec(&only("[data, dnn]"))), [""; 0]);

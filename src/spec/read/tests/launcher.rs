@@ -71,6 +71,22 @@ fn a_launcher_is_one_of_two() {
             "{torchrun: true}",
             ".torchrun: `true`, where `{}` is needed",
         ),
+        (
+            "{torchrun: }",
+            ".torchrun: no value, where `{}` is needed (write `torchrun: {}`)",
+        ),
+        (
+            "torchrun",
+            ": `torchrun`, where a launcher with its keys is needed (write `{torchrun: {}}`)",
+        ),
+        (
+            "mpirun",
+            ": `mpirun`, where a launcher with its keys is needed (write `{mpi: {}}`)",
+        ),
+        (
+            "smddp",
+            ": `smddp`, where a launcher with its keys is needed (write `{torchrun: {}}` or `{mpi: {}}`)",
+        ),
     ] {
         let found = problems(&with(written));
         let expected = format!("jobs.churn.training.distribution{expected}");
