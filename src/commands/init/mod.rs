@@ -1,5 +1,8 @@
 //! `init`: a commented spec to start from.
 
+#[allow(dead_code, unused_imports)]
+mod python;
+
 use std::borrow::Cow;
 use std::fs::OpenOptions;
 use std::io::Write;
