@@ -1,7 +1,15 @@
 //! `init`: a commented spec to start from.
 
 #[allow(dead_code, unused_imports)]
+mod finds;
+#[allow(dead_code)]
+mod looked;
+#[allow(dead_code)]
+mod overview;
+#[allow(dead_code, unused_imports)]
 mod python;
+#[allow(dead_code)]
+mod read_file;
 
 use std::borrow::Cow;
 use std::fs::OpenOptions;
