@@ -41,7 +41,7 @@ const CANARIES: &str = "Canaries";
 pub enum CliCommand {
     /// Try the gate on an example that it carries, in some seconds; needs Python 3.
     Demo(DemoArguments),
-    /// Write a commented spec to start from.
+    /// Write a commented spec of what the checkout holds: scripts, data, Estimator calls; starts none of it.
     Init(InitArguments),
     /// Check the spec and print every problem; costs nothing.
     Validate(ValidateArguments),
@@ -204,9 +204,15 @@ pub struct VerdictArguments {
 
 #[derive(Debug, Args)]
 pub struct InitArguments {
-    /// The file to write; an existing file is never overwritten.
+    /// The file to write.
     #[arg(value_name = "FILE", default_value = "canary-gate.yml")]
     pub file: PathBuf,
+    /// Write over an existing file.
+    #[arg(long)]
+    pub force: bool,
+    /// What the first line names as the schema, for editors [default: a file in .canary-gate/, written too].
+    #[arg(long, value_name = "URL")]
+    pub schema: Option<String>,
     /// Derive the spec from this SageMaker training job.
     #[arg(long, value_name = "NAME")]
     pub from_job: Option<String>,

@@ -41,6 +41,7 @@ mod groups;
 mod history_command;
 mod history_s3;
 mod iam_policy;
+mod init_layouts;
 mod layouts;
 mod local_groups;
 mod local_jobs;
