@@ -71,7 +71,7 @@ pub(super) fn of_launch(overview: &Overview, launch: &FoundLaunch) -> SpecDraft 
     instance(&mut draft, launch);
     let known = (launch.hyperparameters.iter())
         .filter_map(|(name, said)| Some((name.as_str(), said.text.as_deref()?)));
-    lines::work(&mut draft, known);
+    lines::work(&mut draft, &known);
     ending(&mut draft, seconds(launch.max_runtime.as_ref()));
     draft
 }

@@ -99,7 +99,7 @@ pub(super) fn setting(
             draft.line(3, placeholder, "guess: no file says it", WhenRefused::Kept);
         }
         (Some(said), None, None) => {
-            draft.remark(3, &format!("{key}: {} has {}", said.place, said.written))
+            draft.remark(3, &format!("{key}: {} has {}", said.place, said.written));
         }
         (None, _, None) => {}
     }

@@ -105,9 +105,8 @@ impl SpecDraft {
                 name: "canary-gate.yml",
                 bytes: text.as_bytes(),
             };
-            let errors = match spec::read(source, &known) {
-                Ok(_) => return Some(text),
-                Err(errors) => errors,
+            let Err(errors) = spec::read(source, &known) else {
+                return Some(text);
             };
             let mut places: Vec<(usize, String)> = (errors.problems().iter())
                 .filter_map(|problem| {

@@ -109,7 +109,7 @@ pub(super) fn escaped(path: &str) -> String {
 /// A suggestion, as a comment, where a hyperparameter says how much work is done.
 pub(super) fn work<'a>(
     draft: &mut SpecDraft,
-    settings: impl Iterator<Item = (&'a str, &'a str)> + Clone,
+    settings: &(impl Iterator<Item = (&'a str, &'a str)> + Clone),
 ) {
     let found = WORK.iter().find_map(|known| {
         let mut settings = settings.clone();

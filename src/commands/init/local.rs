@@ -56,7 +56,7 @@ pub(super) fn draft(overview: &Overview, script: &FoundScript) -> SpecDraft {
     let options = script.options.iter();
     lines::work(
         &mut draft,
-        options.map(|option| (option.name.as_str(), option.default.as_str())),
+        &options.map(|option| (option.name.as_str(), option.default.as_str())),
     );
     draft.remark(
         2,

@@ -62,7 +62,7 @@ pub(super) fn look(folder: &Path) -> (Overview, Vec<String>) {
         match files::read_text_up_to(&folder.join(path), limit) {
             Ok(text) => {
                 left -= bytes.min(left);
-                texts.push(ReadFile::new(path, &text));
+                texts.push(ReadFile::new(path, &text, finds::is_wanted_call));
             }
             Err(_) => unreadable += 1,
         }

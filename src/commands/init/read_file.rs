@@ -4,7 +4,6 @@ use std::cell::OnceCell;
 
 use serde_json::Value;
 
-use super::finds;
 use super::python::PythonFile;
 
 /// A text of the checkout.
@@ -16,11 +15,13 @@ pub(super) struct ReadFile {
     /// Of a notebook: the line at which each cell with code begins, and its number among all cells, from 1.
     cells: Vec<(u32, usize)>,
     python: OnceCell<PythonFile>,
+    /// Which calls are read, by their last name.
+    is_wanted: fn(&str) -> bool,
 }
 
 impl ReadFile {
     /// A notebook that cannot be read has no text.
-    pub(super) fn new(path: &str, text: &str) -> Self {
+    pub(super) fn new(path: &str, text: &str, is_wanted: fn(&str) -> bool) -> Self {
         let (text, cells) = match path.ends_with(".ipynb") {
             true => notebook(text),
             false => (text.to_owned(), Vec::new()),
@@ -30,13 +31,20 @@ impl ReadFile {
             text,
             cells,
             python: OnceCell::new(),
+            is_wanted,
         }
+    }
+
+    /// All of its calls are read.
+    #[cfg(test)]
+    pub(super) fn whole(path: &str, text: &str) -> Self {
+        Self::new(path, text, |_| true)
     }
 
     /// Its calls and names; empty unless it is Python.
     pub(super) fn python(&self) -> &PythonFile {
         self.python.get_or_init(|| match self.is_python() {
-            true => PythonFile::read(&self.text, &finds::is_wanted_call),
+            true => PythonFile::read(&self.text, &self.is_wanted),
             false => PythonFile::default(),
         })
     }
@@ -104,7 +112,7 @@ mod tests {
 
     #[test]
     fn a_notebook_is_its_code_and_places_are_cells() {
-        let file = ReadFile::new(
+        let file = ReadFile::whole(
             "a.ipynb",
             r##"{"cells": [
                 {"cell_type": "markdown", "source": ["# fit()"]},
@@ -126,7 +134,7 @@ mod tests {
             "{\"cells\": 1}",
             "{\"cells\": [{\"cell_type\": \"code\", \"source\": 7}]}",
         ] {
-            assert_eq!(ReadFile::new("a.ipynb", text).text, "", "{text}");
+            assert_eq!(ReadFile::whole("a.ipynb", text).text, "", "{text}");
         }
     }
 }

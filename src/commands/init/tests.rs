@@ -12,7 +12,7 @@ use crate::units::Bytes;
 fn spec_of(files: &[(&str, &str)]) -> String {
     let texts: Vec<ReadFile> = files
         .iter()
-        .map(|(path, text)| ReadFile::new(path, text))
+        .map(|(path, text)| ReadFile::new(path, text, finds::is_wanted_call))
         .collect();
     let seen: Vec<SeenFile> = (files.iter())
         .map(|(path, text)| SeenFile {

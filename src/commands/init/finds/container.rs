@@ -1,20 +1,10 @@
 //! Images of one's own that SageMaker starts: a Dockerfile with a program `train`, or with the training toolkit.
 //! <https://docs.aws.amazon.com/sagemaker/latest/dg/your-algorithms-training-algo-dockerfile.html>
 
-use super::{Find, FindKind};
+use super::find::{Find, FindKind, FoundContainer};
 use crate::commands::init::read_file::ReadFile;
 
 pub(super) const KIND: FindKind = FindKind { calls: &[], look };
-
-/// A Dockerfile of an image that trains.
-#[derive(Debug)]
-pub(in crate::commands::init) struct FoundContainer {
-    pub(in crate::commands::init) path: String,
-    /// The line that says so: `Dockerfile:7`.
-    pub(in crate::commands::init) place: String,
-    /// The folder that it lies in; empty at the root.
-    pub(in crate::commands::init) folder: String,
-}
 
 fn look(file: &ReadFile) -> Vec<Find> {
     let name = file.path.rsplit('/').next().unwrap_or(&file.path);
@@ -45,14 +35,14 @@ mod tests {
 
     #[test]
     fn a_dockerfile_of_training_is_known_by_a_line() {
-        let found = look(&ReadFile::new(
+        let found = look(&ReadFile::whole(
             "container/Dockerfile",
             "FROM python\nCOPY decision_trees /opt/program\n",
         ));
         assert!(
             matches!(&found[..], [Find::Container(found)] if found.place == "container/Dockerfile:2")
         );
-        assert!(look(&ReadFile::new("Dockerfile", "FROM nginx\n")).is_empty());
-        assert!(look(&ReadFile::new("docker.md", "/opt/ml")).is_empty());
+        assert!(look(&ReadFile::whole("Dockerfile", "FROM nginx\n")).is_empty());
+        assert!(look(&ReadFile::whole("docker.md", "/opt/ml")).is_empty());
     }
 }

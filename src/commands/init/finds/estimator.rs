@@ -1,8 +1,8 @@
 //! Estimators of the SageMaker Python SDK, version 2: `PyTorch(...)`, `Estimator(...)`, and what `fit` hands them.
 //! <https://sagemaker.readthedocs.io/en/v2/api/training/estimators.html>
 
-use super::launch::{FoundLaunch, LaunchReader};
-use super::{Find, FindKind};
+use super::find::{Find, FindKind};
+use super::launch::{FoundLaunch, LaunchReader, SaidSetting};
 use crate::commands::init::python::{PythonCall, PythonLiteral, PythonValue};
 use crate::commands::init::read_file::ReadFile;
 
@@ -175,7 +175,7 @@ fn channels(reader: LaunchReader<'_>, inputs: &PythonValue, found: &mut FoundLau
 }
 
 /// The address of one input.
-fn input(reader: LaunchReader<'_>, value: &PythonValue) -> super::SaidSetting {
+fn input(reader: LaunchReader<'_>, value: &PythonValue) -> SaidSetting {
     let resolved = reader.file.python().resolved(value);
     match &resolved.literal {
         PythonLiteral::Call(call) if matches!(call.name(), "TrainingInput" | "s3_input") => {
@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     fn launch_in(source: &str) -> FoundLaunch {
-        let file = ReadFile::new("launch.py", source);
+        let file = ReadFile::whole("launch.py", source);
         let found = look(&file).into_iter().find_map(|find| match find {
             Find::Launch(launch) => Some(*launch),
             _ => None,
@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn a_class_of_the_same_name_is_no_estimator() {
-        let file = ReadFile::new("a.py", "e = Estimator(alpha=1)\n");
+        let file = ReadFile::whole("a.py", "e = Estimator(alpha=1)\n");
         assert!(look(&file).is_empty());
     }
 }

@@ -3,35 +3,20 @@
 mod container;
 mod data;
 mod estimator;
+mod find;
 mod launch;
 mod model_trainer;
 mod requirements;
 mod script;
 mod training_job;
 
-pub(super) use container::FoundContainer;
 pub(super) use data::{FoundData, SeenFile, data_folders};
+pub(super) use find::{Find, FoundContainer, FoundScript};
 pub(super) use launch::{FoundLaunch, SaidSetting};
-pub(super) use requirements::{FoundRequirements, is_requirements};
-pub(super) use script::FoundScript;
+pub(super) use requirements::is_requirements;
 
 use super::read_file::ReadFile;
-
-/// Something in one file.
-pub(super) enum Find {
-    /// A call that starts a training job on SageMaker.
-    Launch(Box<FoundLaunch>),
-    Script(FoundScript),
-    Container(FoundContainer),
-    Requirements(FoundRequirements),
-}
-
-/// A kind of find.
-struct FindKind {
-    /// The calls of Python that it looks at, by their last name.
-    calls: &'static [&'static str],
-    look: fn(&ReadFile) -> Vec<Find>,
-}
+use find::FindKind;
 
 /// The register.
 const KINDS: [FindKind; 6] = [

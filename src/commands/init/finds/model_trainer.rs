@@ -2,8 +2,8 @@
 //! <https://sagemaker.readthedocs.io/en/stable/training/index.html>
 
 use super::estimator;
+use super::find::{Find, FindKind};
 use super::launch::{FoundLaunch, LaunchReader};
-use super::{Find, FindKind};
 use crate::commands::init::python::{PythonCall, PythonValue};
 use crate::commands::init::read_file::ReadFile;
 

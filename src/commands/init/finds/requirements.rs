@@ -1,6 +1,6 @@
 //! Files of packages that the code needs: a change of one may change what training takes.
 
-use super::{Find, FindKind};
+use super::find::{Find, FindKind, FoundRequirements};
 use crate::commands::init::read_file::ReadFile;
 
 pub(super) const KIND: FindKind = FindKind { calls: &[], look };
@@ -16,12 +16,6 @@ const NAMES: [&str; 9] = [
     "poetry.lock",
     "uv.lock",
 ];
-
-/// A file of packages.
-#[derive(Debug)]
-pub(in crate::commands::init) struct FoundRequirements {
-    pub(in crate::commands::init) path: String,
-}
 
 /// Whether a file has such a name.
 pub(in crate::commands::init) fn is_requirements(path: &str) -> bool {

@@ -1,6 +1,7 @@
 //! Scripts that train: what they are started with, and where they read their data.
 
-use super::{Find, FindKind, launch};
+use super::find::{Find, FindKind, FoundOption, FoundScript};
+use super::launch;
 use crate::commands::init::python::{PythonCall, PythonLiteral, PythonValue};
 use crate::commands::init::read_file::ReadFile;
 
@@ -24,31 +25,6 @@ pub(super) const KIND: FindKind = FindKind {
 const LOWEST_SCORE: i32 = 5;
 /// A script has no more options that a spec would name.
 const MOST_OPTIONS: usize = 100;
-
-/// A script that trains.
-#[derive(Debug)]
-pub(in crate::commands::init) struct FoundScript {
-    pub(in crate::commands::init) path: String,
-    pub(in crate::commands::init) score: i32,
-    /// Why it is taken for one: `SM_CHANNEL_TRAIN at train.py:9`.
-    pub(in crate::commands::init) why: String,
-    pub(in crate::commands::init) options: Vec<FoundOption>,
-    /// The channels whose variables it reads, in small letters.
-    pub(in crate::commands::init) channels: Vec<String>,
-    /// Where it reads data by a path: what is written there, and the place.
-    pub(in crate::commands::init) fixed_path: Option<(String, String)>,
-    /// The modules that it imports.
-    pub(in crate::commands::init) imports: Vec<String>,
-}
-
-/// An option of a script, with a default that is a number.
-#[derive(Debug)]
-pub(in crate::commands::init) struct FoundOption {
-    /// Without its dashes.
-    pub(in crate::commands::init) name: String,
-    pub(in crate::commands::init) default: String,
-    pub(in crate::commands::init) place: String,
-}
 
 fn look(file: &ReadFile) -> Vec<Find> {
     script(file).map(Find::Script).into_iter().collect()
@@ -183,7 +159,7 @@ mod tests {
     #[test]
     fn a_script_is_known_by_what_it_reads_and_does() {
         let text = "import argparse, os\nparser = argparse.ArgumentParser()\nparser.add_argument('--epochs', type=int, default=10)\nparser.add_argument('--train', default=os.environ['SM_CHANNEL_TRAIN'])\nparser.add_argument('--lr', default=LR)\nLR = 1e-3\nif __name__ == '__main__':\n    model.fit(x)\n";
-        let found = script(&ReadFile::new("src/train.py", text)).unwrap();
+        let found = script(&ReadFile::whole("src/train.py", text)).unwrap();
         assert_eq!(found.why, "SM_CHANNEL_* at src/train.py:4");
         assert_eq!(found.channels, ["train"]);
         let options: Vec<(&str, &str)> = (found.options.iter())
@@ -200,7 +176,7 @@ mod tests {
             ("src/plot.py", "if __name__ == '__main__': plot()"),
             ("README.md", "train SM_CHANNEL_TRAIN"),
         ] {
-            assert!(script(&ReadFile::new(path, text)).is_none(), "{path}");
+            assert!(script(&ReadFile::whole(path, text)).is_none(), "{path}");
         }
     }
 }

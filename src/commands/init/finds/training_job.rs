@@ -1,8 +1,8 @@
 //! `create_training_job(...)` of boto3, and `TrainingJob.create(...)` of sagemaker-core.
 //! <https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_CreateTrainingJob.html>
 
+use super::find::{Find, FindKind};
 use super::launch::{FoundLaunch, LaunchReader};
-use super::{Find, FindKind};
 use crate::commands::init::python::{PythonCall, PythonValue};
 use crate::commands::init::read_file::ReadFile;
 
@@ -74,7 +74,7 @@ fn setting(reader: LaunchReader<'_>, name: &str, value: &PythonValue, found: &mu
             found.volume_gb = below(["VolumeSizeInGB", "volume_size_in_gb"]);
         }
         "StoppingCondition" => {
-            found.max_runtime = below(["MaxRuntimeInSeconds", "max_runtime_in_seconds"])
+            found.max_runtime = below(["MaxRuntimeInSeconds", "max_runtime_in_seconds"]);
         }
         "OutputDataConfig" => found.output = below(["S3OutputPath", "s3_output_path"]),
         "CheckpointConfig" => found.checkpoints = below(["S3Uri", "s3_uri"]),
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn a_request_in_a_table_is_read() {
-        let file = ReadFile::new(
+        let file = ReadFile::whole(
             "a.py",
             "params = {'TrainingJobName': name, 'RoleArn': 'arn:aws:iam::123456789012:role/R', 'ResourceConfig': {'InstanceType': 'ml.m5.large', 'InstanceCount': 1, 'VolumeSizeInGB': 50}, 'InputDataConfig': [{'ChannelName': 'train', 'DataSource': {'S3DataSource': {'S3Uri': 's3://b-1/x'}}}]}\nboto3.client('sagemaker').create_training_job(**params)\n",
         );

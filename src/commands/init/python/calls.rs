@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::LONGEST_SOURCE;
-use super::literal::{PythonLiteral, PythonValue, ValueReader};
+use super::literal::{PythonCall, PythonLiteral, PythonValue, ValueReader};
 use super::tokens::{PythonWord, tokens};
 
+/// A text is read up to here; what is longer was made by a program.
+const LONGEST_SOURCE: usize = 1 << 20;
 /// A file with more was made by a program.
 const MOST_CALLS: usize = 5_000;
 /// A name may stand for another one so often.
@@ -13,32 +14,6 @@ const LONGEST_CHAIN: u32 = 8;
 /// f-strings of f-strings grow with each level.
 const DEEPEST_FORMAT: u32 = 2;
 const LONGEST_FORMAT: usize = 300;
-
-/// A call as it is written.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(in crate::commands::init) struct PythonCall {
-    /// Dotted: `sagemaker.pytorch.PyTorch`.
-    pub(in crate::commands::init) callee: String,
-    pub(in crate::commands::init) line: u32,
-    pub(in crate::commands::init) arguments: Vec<PythonValue>,
-    pub(in crate::commands::init) keywords: Vec<(String, PythonValue)>,
-    /// What stands behind `**`.
-    pub(in crate::commands::init) spread: Vec<PythonValue>,
-    /// The name that the result is assigned to.
-    pub(in crate::commands::init) assigned_to: Option<String>,
-}
-
-impl PythonCall {
-    /// The last part of its name: `PyTorch`.
-    pub(in crate::commands::init) fn name(&self) -> &str {
-        self.callee.rsplit('.').next().unwrap_or(&self.callee)
-    }
-
-    /// What the name's last part is asked of: `estimator` of `estimator.fit`.
-    pub(in crate::commands::init) fn owner(&self) -> Option<&str> {
-        self.callee.rsplit_once('.').map(|(owner, _)| owner)
-    }
-}
 
 /// What was read of a file.
 #[derive(Debug, Default)]

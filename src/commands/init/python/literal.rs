@@ -1,6 +1,5 @@
 //! Values as they are written: literals, calls, names, and what is none of these.
 
-use super::calls::PythonCall;
 use super::tokens::{PythonToken, PythonWord};
 
 /// Deeper values are not read.
@@ -37,6 +36,32 @@ pub(in crate::commands::init) enum PythonLiteral {
     Other,
 }
 
+/// A call as it is written.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(in crate::commands::init) struct PythonCall {
+    /// Dotted: `sagemaker.pytorch.PyTorch`.
+    pub(in crate::commands::init) callee: String,
+    pub(in crate::commands::init) line: u32,
+    pub(in crate::commands::init) arguments: Vec<PythonValue>,
+    pub(in crate::commands::init) keywords: Vec<(String, PythonValue)>,
+    /// What stands behind `**`.
+    pub(in crate::commands::init) spread: Vec<PythonValue>,
+    /// The name that the result is assigned to.
+    pub(in crate::commands::init) assigned_to: Option<String>,
+}
+
+impl PythonCall {
+    /// The last part of its name: `PyTorch`.
+    pub(in crate::commands::init) fn name(&self) -> &str {
+        self.callee.rsplit('.').next().unwrap_or(&self.callee)
+    }
+
+    /// What the name's last part is asked of: `estimator` of `estimator.fit`.
+    pub(in crate::commands::init) fn owner(&self) -> Option<&str> {
+        self.callee.rsplit_once('.').map(|(owner, _)| owner)
+    }
+}
+
 /// Reads values out of tokens.
 pub(super) struct ValueReader<'a> {
     pub(super) source: &'a str,
@@ -60,7 +85,7 @@ impl ValueReader<'_> {
         };
         let (literal, end) = match self.ends(behind) {
             true => (literal, behind),
-            false => self.product(literal, behind),
+            false => self.product(&literal, behind),
         };
         let value = PythonValue {
             literal,
@@ -80,12 +105,12 @@ impl ValueReader<'_> {
     }
 
     /// `24 * 60 * 60`, as time limits are mostly written; any other expression is not read.
-    fn product(&self, first: PythonLiteral, mut at: usize) -> (PythonLiteral, usize) {
+    fn product(&self, first: &PythonLiteral, mut at: usize) -> (PythonLiteral, usize) {
         let whole = |literal: &PythonLiteral| match literal {
             PythonLiteral::Number(number) => number.parse::<u64>().ok(),
             _ => None,
         };
-        let mut product = whole(&first);
+        let mut product = whole(first);
         while !self.ends(at) {
             let factor = match (self.is_sign(at, '*'), self.word(at + 1)) {
                 (true, Some(PythonWord::Number(number))) => number.parse::<u64>().ok(),

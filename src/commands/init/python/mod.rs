@@ -8,8 +8,5 @@ mod calls;
 mod literal;
 mod tokens;
 
-pub(super) use calls::{PythonCall, PythonFile};
-pub(super) use literal::{PythonLiteral, PythonValue};
-
-/// A text is read up to here; what is longer was made by a program.
-pub(super) const LONGEST_SOURCE: usize = 1 << 20;
+pub(super) use calls::PythonFile;
+pub(super) use literal::{PythonCall, PythonLiteral, PythonValue};
