@@ -22,6 +22,7 @@ mod caches;
 mod cancellation;
 mod chain;
 mod change;
+mod check_command;
 mod command_line;
 mod container;
 mod counts;
