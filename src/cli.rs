@@ -41,10 +41,12 @@ const CANARIES: &str = "Canaries";
 pub enum CliCommand {
     /// Try the gate on an example that it carries, in some seconds; needs Python 3.
     Demo(DemoArguments),
-    /// Write a commented spec to start from.
+    /// Write a commented spec of the training code and data that the checkout holds.
     Init(InitArguments),
     /// Check the spec and print every problem; costs nothing.
     Validate(ValidateArguments),
+    /// Check that this machine has what the spec asks for; costs nothing without --try.
+    Check(CheckArguments),
     /// Show affected jobs, their canaries and what these may cost; costs nothing.
     Plan(PlanArguments),
     /// Run the gate: plan, run the canaries, forecast, judge, report.
@@ -218,9 +220,15 @@ pub struct VerdictArguments {
 
 #[derive(Debug, Args)]
 pub struct InitArguments {
-    /// The file to write; an existing file is never overwritten.
+    /// The file to write.
     #[arg(value_name = "FILE", default_value = "canary-gate.yml")]
     pub file: PathBuf,
+    /// Write over an existing file.
+    #[arg(long)]
+    pub force: bool,
+    /// What the first line names as the schema, for editors [default: a file in .canary-gate/, written too].
+    #[arg(long, value_name = "URL")]
+    pub schema: Option<String>,
     /// Derive the spec from this SageMaker training job.
     #[arg(long, value_name = "NAME")]
     pub from_job: Option<String>,
@@ -233,6 +241,25 @@ pub struct InitArguments {
 pub struct ValidateArguments {
     #[command(flatten)]
     pub spec: SpecArguments,
+}
+
+#[derive(Debug, Args)]
+pub struct CheckArguments {
+    #[command(flatten)]
+    pub spec: SpecArguments,
+    /// Only this job; repeatable.
+    #[arg(long = "job", value_name = "NAME", value_delimiter = ',')]
+    pub jobs: Vec<String>,
+    /// Then run one canary, the smallest of the first job, and explain what fails; it costs at most what is said before.
+    #[arg(long = "try", help_heading = CANARIES)]
+    pub canary: bool,
+    /// Hand this variable on to the training code; repeatable.
+    #[arg(long = "pass-env", value_name = "NAME", help_heading = CANARIES)]
+    pub pass_env: Vec<String>,
+    #[command(flatten)]
+    pub policy: PolicyArguments,
+    #[command(flatten)]
+    pub data: DataArguments,
 }
 
 #[derive(Debug, Args)]

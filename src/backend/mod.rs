@@ -67,6 +67,12 @@ pub trait Session<'a> {
         Ok(Vec::new())
     }
 
+    /// What the account's quotas give the job, in a few words; `None` where there are none, or they may not be read. Reads only, and
+    /// fails where not one canary finds a machine.
+    fn machines(&mut self) -> BackendFuture<'_, Option<String>> {
+        Box::pin(async { Ok(None) })
+    }
+
     /// What a reader of the job's report should know by now, as sentences without a capital.
     fn notes(&self) -> Vec<String> {
         Vec::new()

@@ -2,6 +2,7 @@
 
 mod action;
 mod actuals;
+mod check;
 mod completions;
 mod demo;
 mod drift;
@@ -37,6 +38,7 @@ pub fn execute(cli: &Cli) -> u8 {
     let result = match &cli.command {
         CliCommand::Demo(arguments) => in_runtime(demo::demo(arguments, loudness)),
         CliCommand::Init(arguments) => in_runtime(init::init(arguments)),
+        CliCommand::Check(arguments) => in_runtime(check::check(arguments, loudness)),
         CliCommand::Validate(arguments) => in_runtime(validate::validate(arguments)),
         CliCommand::Plan(arguments) => in_runtime(plan::plan(arguments)),
         CliCommand::Run(arguments) => in_runtime(run::run(arguments, loudness)),

@@ -4,7 +4,9 @@ use std::fmt::Write;
 
 use crate::backend::sagemaker::RunTags;
 use crate::backend::{Backend, BackendError};
+use crate::canary::Dataset;
 use crate::cli::ValidateArguments;
+use crate::commands::check::data;
 use crate::console::{AppError, Loudness, print, printable, say, warn};
 use crate::gate::backend;
 use crate::instance::tables;
@@ -24,12 +26,19 @@ pub(crate) async fn validate(arguments: &ValidateArguments) -> Result<u8, AppErr
     }
     base_policy::warn_of_expired(spec);
     warn_of_idle_globs(&project)?;
-    warn_of_unplannable_jobs(&project).await?;
+    let missing = warn_of_unplannable_jobs(&project).await?;
     let mut text = String::new();
     let jobs: Vec<&str> = spec.jobs.iter().map(|job| job.name.as_str()).collect();
+    let state = match missing {
+        0 => "the spec is valid".to_owned(),
+        1 => "the spec has no errors, and 1 thing is missing on this machine".to_owned(),
+        missing => {
+            format!("the spec has no errors, and {missing} things are missing on this machine")
+        }
+    };
     let _ = writeln!(
         text,
-        "the spec is valid: {} ({}), backend {}",
+        "{state}: {} ({}), backend {}",
         match jobs.len() {
             1 => "1 job".to_owned(),
             count => format!("{count} jobs"),
@@ -41,45 +50,54 @@ pub(crate) async fn validate(arguments: &ValidateArguments) -> Result<u8, AppErr
     Ok(0)
 }
 
-/// Warns about what `run` would refuse: missing data or source, a worst case above the spend limit.
-async fn warn_of_unplannable_jobs(project: &Project) -> Result<(), AppError> {
+/// Warns about what `run` would refuse: missing data or source, a worst case above the spend limit. Returns how much is missing,
+/// which never fails: a spec is checked also where its data are not.
+async fn warn_of_unplannable_jobs(project: &Project) -> Result<usize, AppError> {
     let check_source = backend::source_check(project)?;
+    let mut missing = 0;
     // The backend's error names the field.
-    let warn_of = |error: &BackendError| say(&format!("warning: {}", printable(&error.what)));
+    let mut warn_of = |error: &BackendError| {
+        say(&format!("warning: {}", printable(&error.what)));
+        missing += 1;
+    };
     if project.traits().is_remote {
         // Checks local files only; no service is called.
         for job in &project.spec.jobs {
             check_source(job).unwrap_or_else(|error| warn_of(&error));
         }
-        return Ok(());
+        return Ok(missing);
     }
     let backend = match backend::backend_of(project, &[], RunTags::of_nobody()).await {
         Ok(backend) => backend,
         Err(error) => {
             say(&format!("warning: {}", error.in_a_line()));
-            return Ok(());
+            return Ok(missing + 1);
         }
     };
     for job in &project.spec.jobs {
         check_source(job).unwrap_or_else(|error| warn_of(&error));
-        if let Err(error) = try_to_plan(&*backend, project, job).await {
-            warn_of(&error);
+        match data::list(&*backend, job).await {
+            Ok(listed) => {
+                if let Err(error) = try_to_plan(&*backend, project, job, &listed.dataset).await {
+                    warn_of(&error);
+                }
+            }
+            Err(errors) => errors.iter().for_each(&mut warn_of),
         }
     }
-    Ok(())
+    Ok(missing)
 }
 
-/// Lists and plans a job as `plan` does; fails where the backend cannot.
+/// Plans a job as `plan` does; fails where the backend has too few runs for it.
 async fn try_to_plan(
     backend: &dyn Backend,
     project: &Project,
     job: &Job,
+    dataset: &Dataset,
 ) -> Result<(), BackendError> {
-    let mut session = backend.open(job).await?;
-    let dataset = session.list().await?.dataset;
     let offer_of = |instance: &_| project.offer(instance, &tables::capacity);
-    match plan::plan(job, &dataset, &offer_of, Alternatives::Skip) {
-        Ok(mut plan) => backend::check_supply(&*session, &mut plan)?,
+    match plan::plan(job, dataset, &offer_of, Alternatives::Skip) {
+        Ok(mut plan) => backend::check_supply(&*backend.open(job).await?, &mut plan)?,
         Err(error) => warn(&format!("jobs.{}", job.name), &error.to_string()),
     }
     Ok(())

@@ -11,6 +11,7 @@ mod job_gate;
 pub(crate) mod job_keys;
 pub(crate) mod machine_room;
 pub(crate) mod measurements_file;
+pub(crate) mod one_canary;
 pub(crate) mod open_history;
 mod outcome;
 pub(crate) mod pass_env;

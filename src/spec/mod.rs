@@ -15,6 +15,7 @@ mod file_system;
 mod metric;
 mod overrides;
 mod packing;
+pub mod page;
 pub mod policy;
 mod problems;
 mod raw;
@@ -27,6 +28,7 @@ mod training;
 mod warm_pool;
 mod words;
 mod yaml;
+pub mod yaml_text;
 
 pub use backend_kind::{BackendKind, Traits};
 pub use budget::{Bound, Budget, BudgetLine, LineOrigin, OverrideInForce};

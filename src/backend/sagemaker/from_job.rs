@@ -4,17 +4,16 @@ mod channels;
 mod launcher;
 mod layout;
 mod machines;
-mod page;
 mod program;
 mod script_mode;
 #[cfg(test)]
 mod tests;
 mod training;
-mod yaml;
 
 use aws_sdk_sagemaker::Client;
 use aws_sdk_sagemaker::operation::describe_training_job::DescribeTrainingJobOutput;
 
+pub use self::training::is_secret;
 use super::name::JobName;
 use super::watch::DESCRIBE;
 use crate::aws::Aws;

@@ -185,7 +185,10 @@ impl JobSession<'_> {
     }
 
     /// The account's quotas for the job's instance types; an error where not one canary fits on `instance`.
-    async fn quotas(&self, wants_pools: bool) -> Result<BTreeMap<InstanceType, u32>, BackendError> {
+    pub(super) async fn quotas(
+        &self,
+        wants_pools: bool,
+    ) -> Result<BTreeMap<InstanceType, u32>, BackendError> {
         let job = self.job;
         let configurations: Vec<&InstanceConfiguration> = std::iter::once(&job.instance)
             .chain(&job.alternatives)

@@ -90,6 +90,17 @@ impl<'a> Session<'a> for JobSession<'a> {
         Box::pin(self.list_channels())
     }
 
+    fn machines(&mut self) -> BackendFuture<'_, Option<String>> {
+        Box::pin(async move {
+            let quotas = self.quotas(false).await?;
+            let said: Vec<String> = quotas
+                .iter()
+                .map(|(kind, limit)| format!("{limit} of {}", kind.name()))
+                .collect();
+            Ok((!said.is_empty()).then(|| said.join(", ")))
+        })
+    }
+
     /// There is no lack of runs; credentials may end before the last of them, where somebody waits for it.
     fn check_supply(&self, plan: &mut Plan) -> Result<Vec<BackendError>, BackendError> {
         if self.backend.tags.part != RunPart::Whole {

@@ -1,6 +1,7 @@
 //! The gate on SageMaker, played by the fake AWS: the real binary, from the spec to the report.
 
 mod adoption;
+mod check;
 pub(crate) mod clean_up;
 mod counts;
 mod credentials;

@@ -3,10 +3,10 @@
 use aws_sdk_sagemaker::operation::describe_training_job::DescribeTrainingJobOutput;
 use aws_sdk_sagemaker::types::{Channel, FileSystemDataSource, S3DataSource};
 
-use super::page::{FILL_IN, SpecPage};
 use super::script_mode::is_script;
-use super::yaml;
 use crate::spec::FileSystem;
+use crate::spec::page::{FILL_IN, SpecPage};
+use crate::spec::yaml_text as yaml;
 
 /// The channel on which the SDK v3 hands over the code.
 pub(super) const CODE: &str = "code";

@@ -2,9 +2,9 @@
 
 use aws_sdk_sagemaker::operation::describe_training_job::DescribeTrainingJobOutput;
 
-use super::page::SpecPage;
 use super::script_mode::is_script;
-use super::yaml;
+use crate::spec::page::SpecPage;
+use crate::spec::yaml_text as yaml;
 use crate::spec::{LauncherKind, ScriptLauncher};
 
 /// What the SDK sets beside torchrun's; the toolkit reads it no longer, and on another machine it would be wrong.

@@ -2,8 +2,9 @@
 
 use aws_sdk_sagemaker::operation::describe_training_job::DescribeTrainingJobOutput;
 
-use super::page::{FILL_IN, SpecPage};
-use super::{channels, machines, training, yaml};
+use super::{channels, machines, training};
+use crate::spec::page::{FILL_IN, SpecPage};
+use crate::spec::yaml_text as yaml;
 
 /// A commented spec that asks for what this job was; `tags` are the job's. What a spec cannot say stands in remarks.
 pub(super) fn spec(

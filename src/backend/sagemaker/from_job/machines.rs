@@ -3,9 +3,9 @@
 use aws_sdk_sagemaker::operation::describe_training_job::DescribeTrainingJobOutput;
 use aws_sdk_sagemaker::types::ResourceConfig;
 
-use super::page::SpecPage;
-use super::yaml;
 use crate::instance::{InstanceConfiguration, InstanceGroup, InstanceType, Price, tables};
+use crate::spec::page::SpecPage;
+use crate::spec::yaml_text as yaml;
 use crate::units::{Seconds, Usd};
 
 /// A budget allows this much more than the job took.

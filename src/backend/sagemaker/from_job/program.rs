@@ -4,8 +4,8 @@ use aws_sdk_sagemaker::operation::describe_training_job::DescribeTrainingJobOutp
 use aws_sdk_sagemaker::types::{AlgorithmSpecification, TrainingImageConfig};
 
 use super::channels;
-use super::page::{FILL_IN, SpecPage};
 use super::script_mode::{PROGRAM, SUBMIT_DIRECTORY, is_script};
+use crate::spec::page::{FILL_IN, SpecPage};
 
 pub(super) fn write(
     page: &mut SpecPage,

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::instance::InstanceConfiguration;
+use crate::spec::yaml_text as yaml;
 use crate::spec::{self, DataType, Distribution, InputMode, Spec, SpecSource};
 
 const FIXTURES: [(&str, &str); 13] = [

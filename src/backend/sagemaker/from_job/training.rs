@@ -2,10 +2,11 @@
 
 use aws_sdk_sagemaker::operation::describe_training_job::DescribeTrainingJobOutput;
 
-use super::page::{FILL_IN, SpecPage};
 use super::script_mode::{PROGRAM, SUBMIT_DIRECTORY};
-use super::{channels, launcher, program, yaml};
+use super::{channels, launcher, program};
 use crate::spec::ScriptLauncher;
+use crate::spec::page::{FILL_IN, SpecPage};
+use crate::spec::yaml_text as yaml;
 use crate::units::Seconds;
 
 /// SageMaker takes 50 tags, four of which canary-gate sets.
@@ -114,7 +115,8 @@ fn write_hyperparameters(
     }
 }
 
-fn is_secret(name: &str) -> bool {
+/// Whether the value of a hyperparameter or variable of this name is a secret.
+pub fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase().replace('-', "_");
     // Not `max_tokens`.
     name == "token"

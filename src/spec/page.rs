@@ -2,35 +2,35 @@
 
 use std::fmt::Write;
 
-use super::yaml;
+use super::yaml_text as yaml;
 
 /// Where a person has to fill something in; no data lies there, so nothing is started on it by mistake.
-pub(super) const FILL_IN: &str = "FILL-IN";
+pub const FILL_IN: &str = "FILL-IN";
 
 /// The text, as it grows.
-pub(super) struct SpecPage(pub(super) String);
+pub struct SpecPage(pub String);
 
 impl SpecPage {
-    pub(super) fn line(&mut self, depth: usize, text: &str) {
+    pub fn line(&mut self, depth: usize, text: &str) {
         let _ = writeln!(self.0, "{}{text}", "  ".repeat(depth));
     }
 
-    pub(super) fn remark(&mut self, depth: usize, text: &str) {
+    pub fn remark(&mut self, depth: usize, text: &str) {
         self.line(depth, &format!("# {}", yaml::remark(text)));
     }
 
-    pub(super) fn gap(&mut self) {
+    pub fn gap(&mut self) {
         self.0.push('\n');
     }
 
     /// Nothing where the value is missing or empty, as AWS has both.
-    pub(super) fn text(&mut self, depth: usize, key: &str, value: Option<&str>) {
+    pub fn text(&mut self, depth: usize, key: &str, value: Option<&str>) {
         if let Some(value) = value.filter(|value| !value.is_empty()) {
             self.line(depth, &format!("{key}: {}", yaml::text(value)));
         }
     }
 
-    pub(super) fn list(&mut self, depth: usize, key: &str, values: &[String]) {
+    pub fn list(&mut self, depth: usize, key: &str, values: &[String]) {
         if !values.is_empty() {
             let values: Vec<String> = values.iter().map(|value| yaml::text(value)).collect();
             self.line(depth, &format!("{key}: [{}]", flow(&values)));

@@ -6,7 +6,7 @@ use std::fmt::Write;
 const LONGEST_REMARK: usize = 300;
 
 /// A key or a value of text: as it is where that can mean nothing else, else in double quotes.
-pub(super) fn text(text: &str) -> String {
+pub fn text(text: &str) -> String {
     let is_plain = text
         .bytes()
         .all(|byte| byte.is_ascii_alphanumeric() || b"_./@+=:-".contains(&byte))
@@ -23,7 +23,7 @@ pub(super) fn text(text: &str) -> String {
 }
 
 /// The same, but a plain number needs no quotes: where text is wanted, it is read as it is written.
-pub(super) fn text_or_number(value: &str) -> String {
+pub fn text_or_number(value: &str) -> String {
     let digits = value.strip_prefix('-').unwrap_or(value);
     let (whole, part) = digits.split_once('.').unwrap_or((digits, "0"));
     let all_digits = |text: &str| {
@@ -72,7 +72,7 @@ fn quoted(text: &str) -> String {
 }
 
 /// Text for behind a `#`: one line, not endless.
-pub(super) fn remark(text: &str) -> String {
+pub fn remark(text: &str) -> String {
     let mut characters = text.chars();
     let mut remark: String = characters
         .by_ref()

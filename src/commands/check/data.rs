@@ -1,0 +1,69 @@
+//! A job's data, as its backend lists them.
+
+use super::checked_thing::CheckedThing;
+use crate::backend::{Backend, BackendError, ListedData};
+use crate::canary::ChannelData;
+use crate::spec::Job;
+use crate::units::Bytes;
+
+/// Lists all channels. Of several that cannot be listed each is looked at by itself, so that all errors are said at once.
+pub(in crate::commands) async fn list(
+    backend: &dyn Backend,
+    job: &Job,
+) -> Result<ListedData, Vec<BackendError>> {
+    let whole = match listed(backend, job).await {
+        Ok(data) => return Ok(data),
+        Err(error) => error,
+    };
+    let mut errors = Vec::new();
+    if job.training.channels.len() > 1 {
+        for channel in &job.training.channels {
+            let mut alone = job.clone();
+            alone.training.channels = vec![channel.clone()];
+            errors.extend(listed(backend, &alone).await.err());
+        }
+        // One cause, such as credentials, is said once.
+        errors.dedup_by(|a, b| a.what == b.what);
+    }
+    match errors.is_empty() {
+        true => Err(vec![whole]),
+        false => Err(errors),
+    }
+}
+
+async fn listed(backend: &dyn Backend, job: &Job) -> Result<ListedData, BackendError> {
+    backend.open(job).await?.list().await
+}
+
+/// What each channel holds.
+pub(super) fn findings(data: &ListedData) -> Vec<CheckedThing> {
+    let channels = data.dataset.channels.iter();
+    channels
+        .map(|channel| {
+            CheckedThing::ready(
+                &format!("data {}", channel.name),
+                said(channel, data.knows_bytes),
+            )
+        })
+        .collect()
+}
+
+fn said(channel: &ChannelData, knows_bytes: bool) -> String {
+    let objects = match channel.objects.sizes().count() {
+        0 => return "whole in every canary, and not listed".to_owned(),
+        1 => "1 object".to_owned(),
+        count => format!("{count} objects"),
+    };
+    let bytes: Bytes = channel.objects.sizes().sum();
+    let size = if knows_bytes {
+        format!(", {bytes}")
+    } else {
+        String::new()
+    };
+    let drawn = match (&channel.rows, channel.sampled) {
+        (Some(_), _) => "canaries get some of the rows",
+        (None, true) => "canaries get a sample",
+        (None, false) => "whole in every canary",
+    };
+    format!("{objects}{size}; {drawn}")
+}

@@ -1,0 +1,160 @@
+//! Whether a job's script and its program are on this machine.
+
+use std::ffi::OsStr;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use super::checked_thing::CheckedThing;
+use crate::console::AppError;
+use crate::spec::{Job, LauncherKind};
+use crate::workspace::project::Project;
+
+/// The script of a job, which a canary gets only if git knows it; nothing where a job names none.
+pub(super) fn script(project: &Project, job: &Job) -> Result<Option<CheckedThing>, AppError> {
+    let training = &job.training;
+    let of_command = training
+        .local
+        .script()
+        .map(|at| &training.local.command[at]);
+    let Some(script) = training.sagemaker.entry_point.as_ref().or(of_command) else {
+        return Ok(None);
+    };
+    let file = source_folder(project, job).join(script);
+    let said = format!(
+        "{script} in {}",
+        training
+            .source_dir
+            .as_deref()
+            .unwrap_or("the spec's folder")
+    );
+    if !file.is_file() {
+        let help =
+            "correct the path; it is relative to `source_dir`, without one to the spec's folder";
+        return Ok(Some(CheckedThing::missing(
+            "script",
+            format!("there is no {said}"),
+            help,
+        )));
+    }
+    let is_known = match (project.known_files()?, file.canonicalize()) {
+        (Some(_), Ok(real)) if real.starts_with(&project.root) => {
+            project.is_tracked(&file)? || project.is_tracked(&real)?
+        }
+        _ => true,
+    };
+    Ok(Some(match is_known {
+        true => CheckedThing::ready("script", said),
+        false => CheckedThing::missing(
+            "script",
+            format!("git ignores {said}, so no canary gets it"),
+            "take it out of .gitignore, or `git add --force` it",
+        ),
+    }))
+}
+
+/// The folder that a job's command runs in a copy of.
+fn source_folder(project: &Project, job: &Job) -> PathBuf {
+    match job.training.source_dir.as_deref() {
+        None => project.folder.clone(),
+        Some(written) => match written.strip_prefix('/') {
+            Some(rooted) => project.root.join(rooted),
+            None => project.folder.join(written),
+        },
+    }
+}
+
+/// The programs that a local job's canaries start.
+pub(super) fn programs(project: &Project, job: &Job) -> Vec<CheckedThing> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folder = source_folder(project, job);
+    let launcher = job
+        .training
+        .distribution
+        .as_ref()
+        .map(|launcher| match launcher.kind {
+            LauncherKind::Torchrun => "torchrun",
+            LauncherKind::Mpi { .. } => "mpirun",
+        });
+    let words = started(&job.training.local.command)
+        .into_iter()
+        .chain(launcher);
+    words
+        .map(|word| match found(word, &folder, &path) {
+            Some(place) => CheckedThing::ready("program", format!("{word} is {}", place.display())),
+            None => CheckedThing::missing(
+                "program",
+                format!(
+                    "there is no program `{word}` {}",
+                    if word.contains('/') {
+                        "in the source"
+                    } else {
+                        "on PATH"
+                    }
+                ),
+                match word {
+                    "python" => "install it, or write `python3` in `training.command`",
+                    _ => "install it, or correct `training.command`",
+                },
+            ),
+        })
+        .collect()
+}
+
+/// The words of a command that are programs: behind `env` and its variables comes another.
+fn started(command: &[String]) -> Vec<&str> {
+    let mut words = command.iter().map(String::as_str);
+    let mut programs: Vec<&str> = words.next().into_iter().collect();
+    if programs
+        .first()
+        .is_some_and(|first| Path::new(first).file_name() == Some(OsStr::new("env")))
+    {
+        let is_own = |word: &&str| word.contains('=') || word.starts_with('-');
+        programs.extend(words.find(|word| !is_own(word)));
+    }
+    programs
+}
+
+/// Where a program lies that a command names.
+fn found(word: &str, folder: &Path, path: &OsStr) -> Option<PathBuf> {
+    let is_program = |file: &PathBuf| {
+        let metadata = file.metadata();
+        metadata
+            .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+    };
+    if word.contains('/') {
+        return Some(folder.join(word)).filter(is_program);
+    }
+    std::env::split_paths(path)
+        .map(|folder| folder.join(word))
+        .find(is_program)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(command: &[&str]) -> Vec<String> {
+        command.iter().map(|word| (*word).to_owned()).collect()
+    }
+
+    #[test]
+    fn behind_env_comes_the_program() {
+        assert_eq!(started(&words(&["python3", "train.py"])), ["python3"]);
+        assert_eq!(
+            started(&words(&["env", "-i", "A=b", "python3", "x"])),
+            ["env", "python3"]
+        );
+        assert_eq!(started(&words(&["env", "A=b"])), ["env"]);
+        assert!(started(&[]).is_empty());
+    }
+
+    #[test]
+    fn a_program_is_found_on_path_or_in_the_source() {
+        let path = OsStr::new("/usr/bin:/bin");
+        assert!(found("sh", Path::new("/"), path).is_some());
+        assert!(found("bin/sh", Path::new("/"), path).is_some());
+        assert!(found("no-such-program", Path::new("/"), path).is_none());
+        // A folder is none.
+        assert!(found("/usr", Path::new("/"), path).is_none());
+    }
+}

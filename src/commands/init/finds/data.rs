@@ -1,0 +1,257 @@
+//! Folders and files of data.
+
+use std::collections::BTreeMap;
+
+use crate::units::Bytes;
+
+/// A file of the checkout, known by its name and size alone.
+#[derive(Debug, Clone)]
+pub(in crate::commands::init) struct SeenFile {
+    /// Relative to the spec's folder.
+    pub(in crate::commands::init) path: String,
+    pub(in crate::commands::init) bytes: Bytes,
+}
+
+/// Where data lies.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::commands::init) struct FoundData {
+    /// A folder, or one file.
+    pub(in crate::commands::init) path: String,
+    pub(in crate::commands::init) files: usize,
+    pub(in crate::commands::init) bytes: Bytes,
+    /// The most frequent ending.
+    pub(in crate::commands::init) ending: String,
+}
+
+/// Endings of files of data; with one of the first group rows of a file can be drawn.
+const ROWS: [&str; 7] = ["csv", "tsv", "jsonl", "txt", "parquet", "tar", "ndjson"];
+const OBJECTS: [&str; 20] = [
+    "jpg",
+    "jpeg",
+    "png",
+    "bmp",
+    "tif",
+    "tiff",
+    "webp",
+    "gif",
+    "npy",
+    "npz",
+    "tfrecord",
+    "tfrecords",
+    "rec",
+    "h5",
+    "wav",
+    "flac",
+    "mp3",
+    "gz",
+    "libsvm",
+    "pt",
+];
+/// Names of folders that are a part of the data each, and never one class of it.
+const PARTS: [&str; 18] = [
+    "train",
+    "training",
+    "test",
+    "testing",
+    "val",
+    "valid",
+    "validation",
+    "eval",
+    "dev",
+    "raw",
+    "interim",
+    "processed",
+    "external",
+    "data",
+    "dataset",
+    "datasets",
+    "input",
+    "images",
+];
+
+impl FoundData {
+    /// Whether rows can be drawn of its files.
+    pub(in crate::commands::init) fn has_rows(&self) -> bool {
+        ROWS.contains(&self.ending.as_str())
+    }
+
+    /// `120 files .csv, 3.4 MB`
+    pub(in crate::commands::init) fn said(&self) -> String {
+        let files = match self.files {
+            1 => "1 file".to_owned(),
+            count => format!("{count} files"),
+        };
+        format!("{files} .{}, {}", self.ending, self.bytes)
+    }
+
+    /// What of the data it is, by its last name: `train`, `test`, ...
+    pub(in crate::commands::init) fn name(&self) -> &str {
+        let last = self.path.rsplit('/').next().unwrap_or(&self.path);
+        last.split('.').next().unwrap_or(last)
+    }
+
+    /// Training data come first, then the larger ones.
+    fn rank(&self) -> (u8, std::cmp::Reverse<u64>) {
+        let name = self.name().to_lowercase();
+        let parts: Vec<&str> = self.path.split('/').collect();
+        let is = |names: &[&str]| names.iter().any(|known| name.contains(known));
+        let rank = if is(&["test", "val", "eval", "dev", "sample"]) {
+            4
+        } else if is(&["train"]) {
+            0
+        } else if parts.contains(&"processed") {
+            1
+        } else if parts.iter().any(|part| part.starts_with("data")) {
+            2
+        } else {
+            3
+        };
+        (rank, std::cmp::Reverse(self.bytes.0))
+    }
+}
+
+/// The ending of a file's name, in small letters.
+fn ending(path: &str) -> Option<String> {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let (stem, ending) = name.rsplit_once('.')?;
+    (!stem.is_empty()).then(|| ending.to_lowercase())
+}
+
+/// Whether a file may hold data, by its name.
+fn is_data(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path).to_lowercase();
+    let is_text_of_project = [
+        "requirements",
+        "readme",
+        "license",
+        "notice",
+        "cmakelists",
+        "constraints",
+        "robots",
+    ]
+    .iter()
+    .any(|known| name.starts_with(known));
+    // Pictures of documentation are no data.
+    let is_of_project = path.split('/').any(|part| {
+        matches!(
+            part,
+            "docs"
+                | "doc"
+                | "reports"
+                | "figures"
+                | "assets"
+                | "img"
+                | "static"
+                | "models"
+                | "references"
+                | "notebooks"
+        )
+    });
+    let ending = ending(&name);
+    let is_known =
+        |ending: &String| ROWS.contains(&ending.as_str()) || OBJECTS.contains(&ending.as_str());
+    !is_text_of_project && !is_of_project && ending.as_ref().is_some_and(is_known)
+}
+
+/// The folders that hold data, the likeliest training data first.
+pub(in crate::commands::init) fn data_folders(files: &[SeenFile]) -> Vec<FoundData> {
+    // Of each folder with data, the files that lie in it itself.
+    let mut folders: BTreeMap<String, Vec<&SeenFile>> = BTreeMap::new();
+    for file in files.iter().filter(|file| is_data(&file.path)) {
+        let folder = file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        folders.entry(folder.to_owned()).or_default().push(file);
+    }
+    // Of each folder, how many of its own folders hold data, and whether one of them has the name of a part.
+    let mut below: BTreeMap<&str, (usize, bool)> = BTreeMap::new();
+    for (parent, name) in folders.keys().filter_map(|folder| folder.rsplit_once('/')) {
+        let (count, has_part) = below.entry(parent).or_default();
+        *count += 1;
+        *has_part |= PARTS.contains(&name);
+    }
+    // Folders of classes are one folder of data.
+    let mut merged: BTreeMap<String, Vec<&SeenFile>> = BTreeMap::new();
+    for (folder, files) in &folders {
+        let parent = folder.rsplit_once('/').map(|(parent, _)| parent);
+        let is_class = parent.is_some_and(|parent| {
+            let alike = below
+                .get(parent)
+                .is_some_and(|(count, has_part)| *count >= 2 && !has_part);
+            alike && !folders.contains_key(parent)
+        });
+        let home = parent.filter(|_| is_class).unwrap_or(folder);
+        merged.entry(home.to_owned()).or_default().extend(files);
+    }
+    let mut found: Vec<FoundData> = merged
+        .into_iter()
+        .flat_map(|(folder, files)| match (folder.is_empty(), files.len()) {
+            // A few files are data each by themselves; so are those at the root, which is no folder of data.
+            (true, _) | (false, 1..=3) => files
+                .into_iter()
+                .map(|file| found(&file.path, &[file]))
+                .collect(),
+            (false, _) => vec![found(&folder, &files)],
+        })
+        .collect();
+    found.sort_by_key(FoundData::rank);
+    found
+}
+
+fn found(path: &str, files: &[&SeenFile]) -> FoundData {
+    let mut endings: BTreeMap<String, usize> = BTreeMap::new();
+    for file in files {
+        *endings
+            .entry(ending(&file.path).unwrap_or_default())
+            .or_default() += 1;
+    }
+    let ending = endings.into_iter().max_by_key(|(_, count)| *count);
+    FoundData {
+        path: path.to_owned(),
+        files: files.len(),
+        bytes: Bytes(files.iter().map(|file| file.bytes.0).sum()),
+        ending: ending.map_or_else(String::new, |(ending, _)| ending),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn paths(files: &[&str]) -> Vec<(String, usize)> {
+        let seen: Vec<SeenFile> = (files.iter())
+            .map(|path| SeenFile {
+                path: (*path).to_owned(),
+                bytes: Bytes(1000),
+            })
+            .collect();
+        let found = data_folders(&seen).into_iter();
+        found.map(|found| (found.path, found.files)).collect()
+    }
+
+    #[test]
+    fn training_data_come_first_and_classes_are_one_folder() {
+        let classes = ["cat/1.jpg", "cat/2.jpg", "dog/1.jpg", "dog/2.jpg"];
+        let files: Vec<String> = ["val", "train"]
+            .iter()
+            .flat_map(|part| classes.map(|class| format!("data/{part}/{class}")))
+            .collect();
+        let files: Vec<&str> = files.iter().map(String::as_str).collect();
+        assert_eq!(
+            paths(&files),
+            [("data/train".to_owned(), 4), ("data/val".to_owned(), 4)]
+        );
+    }
+
+    #[test]
+    fn a_single_file_is_data_and_what_belongs_to_the_project_is_not() {
+        assert_eq!(
+            paths(&[
+                "iris.csv",
+                "requirements.txt",
+                "docs/a.png",
+                "src/train.py",
+                "data/.gitkeep"
+            ]),
+            [("iris.csv".to_owned(), 1)]
+        );
+    }
+}

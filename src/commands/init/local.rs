@@ -1,0 +1,259 @@
+//! The draft of a job on this machine: a script and its data.
+
+use super::draft::{SpecDraft, WhenRefused, is_open};
+use super::finds::{FoundData, FoundScript};
+use super::lines;
+use super::overview::{Overview, join};
+use crate::backend::sagemaker::from_job;
+use crate::spec::yaml_text as yaml;
+
+/// With fewer files a canary gets rows of them.
+const FEWEST_FILES: usize = 10;
+/// What stands for data that was not found.
+const NO_DATA: &str = "data/train";
+
+pub(super) fn draft(overview: &Overview, script: &FoundScript) -> SpecDraft {
+    let mut draft = SpecDraft::default();
+    let from = format!("{} ({})", script.path, script.why);
+    lines::opening(&mut draft, &from, &overview.others(&[&script.path]));
+    draft.line(
+        0,
+        "backend: local",
+        "canaries run on this machine; docs/sagemaker-from-zero.md has the way to SageMaker",
+        WhenRefused::Kept,
+    );
+    draft.gap();
+    draft.remark(0, "What an hour of this machine costs. With it, runs get a cost and `budget.cost` can be judged.");
+    draft.remark(0, "prices: {local: 1.20 USD/h}");
+    draft.gap();
+    draft.head(0, "jobs:");
+    let folder = folder_of(&script.path);
+    let stem = stem_of(&script.path);
+    let of_folder = folder.rsplit('/').next().filter(|name| !name.is_empty());
+    let name = match stem {
+        // `src/models/train_model.py`, `train.py`: its name says nothing that a job's does not.
+        "train" | "main" | "run" => of_folder
+            .filter(|name| !matches!(*name, "src" | "code" | "scripts"))
+            .unwrap_or(stem),
+        stem => stem,
+    };
+    draft.head(1, &format!("{}:", yaml::text(&lines::job_name(name))));
+    let top = folder.split('/').next().unwrap_or(folder);
+    lines::paths(&mut draft, overview, &[lines::all_below(top)]);
+    draft.remark(2, "The full run.");
+    draft.head(2, "training:");
+    draft.remark(
+        3,
+        "A canary runs in a copy of the files that git knows, without the data of channels.",
+    );
+    command(&mut draft, script);
+    hyperparameters(&mut draft, script);
+    channels(&mut draft, overview, script);
+    draft.remark(3, "max_runtime: 12h");
+    draft.gap();
+    draft.head(2, "instance: local");
+    draft.gap();
+    let options = script.options.iter();
+    lines::work(
+        &mut draft,
+        &options.map(|option| (option.name.as_str(), option.default.as_str())),
+    );
+    draft.remark(
+        2,
+        "The limits of the full run. The check fails if one is likely exceeded.",
+    );
+    draft.head(2, "budget:");
+    draft.line(
+        3,
+        "time: 8h",
+        "guess: how long it may take",
+        WhenRefused::LeftOut,
+    );
+    draft.line(
+        3,
+        "memory: 90%",
+        "guess: of this machine's",
+        WhenRefused::LeftOut,
+    );
+    draft
+}
+
+fn folder_of(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(folder, _)| folder)
+}
+
+fn stem_of(path: &str) -> &str {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    name.strip_suffix(".py").unwrap_or(name)
+}
+
+/// `[python3, train.py]`; a script that imports the package it lies in is started as a module of it.
+fn command(draft: &mut SpecDraft, script: &FoundScript) {
+    let parts: Vec<&str> = script.path.split('/').collect();
+    let module = |from: usize| {
+        let path = parts[from..].join(".");
+        path.strip_suffix(".py").unwrap_or(&path).to_owned()
+    };
+    let imports = |package: &str| {
+        let mut imports = script.imports.iter();
+        imports.any(|import| import.split('.').next() == Some(package))
+    };
+    let is_relative = script.imports.iter().any(String::is_empty);
+    // The package whose name it imports, by its place among the folders of its path.
+    let package = (0..parts.len() - 1).find(|place| imports(parts[*place]));
+    let (words, said) = match package.or(is_relative.then(|| parts.len().saturating_sub(2))) {
+        _ if parts.len() == 1 => (
+            vec!["python3".to_owned(), script.path.clone()],
+            String::new(),
+        ),
+        Some(0) => (
+            vec!["python3".to_owned(), "-m".to_owned(), module(0)],
+            format!("guess: a module, since it imports `{}`", parts[0]),
+        ),
+        Some(place) => (
+            vec![
+                "env".to_owned(),
+                format!("PYTHONPATH={}", parts[..place].join("/")),
+                "python3".to_owned(),
+                "-m".to_owned(),
+                module(place),
+            ],
+            format!("guess: a module, since it imports `{}`", parts[place]),
+        ),
+        None => (
+            vec!["python3".to_owned(), script.path.clone()],
+            String::new(),
+        ),
+    };
+    let words: Vec<String> = words.iter().map(|word| yaml::text(word)).collect();
+    let said = if said.is_empty() {
+        script.why.clone()
+    } else {
+        said
+    };
+    draft.line(
+        3,
+        &format!("command: [{}]", words.join(", ")),
+        &said,
+        WhenRefused::Kept,
+    );
+}
+
+/// The options whose default is a number, and that say how much work is done.
+fn hyperparameters(draft: &mut SpecDraft, script: &FoundScript) {
+    let mut seen = Vec::new();
+    let options = script.options.iter().filter(|option| {
+        let is_new = !seen.contains(&&option.name);
+        seen.push(&option.name);
+        is_new && is_open(&option.default) && !from_job::is_secret(&option.name)
+    });
+    let options: Vec<_> = options.collect();
+    if options.is_empty() {
+        return;
+    }
+    draft.remark(3, "Handed over as SageMaker does: --epochs 10. These are the script's defaults: keep those that matter.");
+    draft.line(3, "hyperparameters:", "", WhenRefused::LeftOut);
+    for option in options {
+        let text = format!(
+            "{}: {}",
+            yaml::text(&option.name),
+            yaml::text_or_number(&option.default)
+        );
+        draft.line(
+            4,
+            &text,
+            &format!("guess: the default at {}", option.place),
+            WhenRefused::LeftOut,
+        );
+    }
+}
+
+/// A channel for each that the script reads, else one.
+fn channels(draft: &mut SpecDraft, overview: &Overview, script: &FoundScript) {
+    draft.remark(3, "Canaries get a sample of each channel, in the folder that SM_CHANNEL_<NAME> names; with `sample: false` all of it.");
+    if let Some((path, place)) = &script.fixed_path {
+        draft.remark(3, &format!("Change the script: {place} reads {path} by a fixed path, where a canary has no sample."));
+    } else if script.channels.is_empty() {
+        draft.remark(
+            3,
+            "Change the script: it reads no SM_CHANNEL_*, where a canary has its sample.",
+        );
+    }
+    let none = "channels: {train: {uri: data/train}}".to_owned();
+    draft.line(3, "channels:", "", WhenRefused::Replaced(none));
+    let names = match script.channels.is_empty() {
+        true => vec!["train".to_owned()],
+        false => script.channels.clone(),
+    };
+    let mut taken: Vec<&FoundData> = Vec::new();
+    for name in &names {
+        let data = data_for(overview, script, name, names.len() == 1, &taken);
+        channel(draft, name, data);
+        taken.extend(data);
+    }
+}
+
+/// The data that a channel most likely has: what the script reads, what has its name, or the likeliest of all.
+fn data_for<'a>(
+    overview: &'a Overview,
+    script: &FoundScript,
+    name: &str,
+    is_only: bool,
+    taken: &[&FoundData],
+) -> Option<&'a FoundData> {
+    let free = |data: &&FoundData| !taken.iter().any(|other| other.path == data.path);
+    let read = script.fixed_path.iter().find_map(|(path, _)| {
+        let candidates = [join(folder_of(&script.path), path), join("", path)];
+        (overview.data.iter().filter(free)).find(|data| {
+            candidates
+                .iter()
+                .any(|path| data.path == *path || path.starts_with(&format!("{}/", data.path)))
+        })
+    });
+    // `training` is `train`, `val` is `validation`.
+    let named = || {
+        let stem = name.get(..3).unwrap_or(name);
+        (overview.data.iter().filter(free))
+            .find(|data| data.name().to_lowercase().starts_with(stem))
+    };
+    let is_training = is_only || name.starts_with("train");
+    read.or_else(named)
+        .or_else(|| overview.data.iter().filter(free).find(|_| is_training))
+}
+
+fn channel(draft: &mut SpecDraft, name: &str, data: Option<&FoundData>) {
+    let Some(data) = data else {
+        let uri = if name.starts_with("train") {
+            NO_DATA.to_owned()
+        } else {
+            format!("data/{name}")
+        };
+        draft.line(
+            4,
+            &format!("{}: {{uri: {}}}", yaml::text(name), yaml::text(&uri)),
+            "guess: no data was found for it; a folder with at least 10 files, better 100",
+            WhenRefused::LeftOut,
+        );
+        return;
+    };
+    let is_whole = ["test", "val", "eval", "dev"]
+        .iter()
+        .any(|known| name.starts_with(known));
+    let (sample, why) = match (is_whole, data.files < FEWEST_FILES && data.has_rows()) {
+        (true, _) => (", sample: false", ", whole in every canary"),
+        (false, true) => (", sample: rows", ", so rows of them are drawn"),
+        (false, false) => ("", ""),
+    };
+    let text = format!(
+        "{}: {{uri: {}{sample}}}",
+        yaml::text(name),
+        yaml::text(&data.path)
+    );
+    let none = format!("{}: {{uri: {NO_DATA}}}", yaml::text(name));
+    draft.line(
+        4,
+        &text,
+        &format!("guess: {}{why}", data.said()),
+        WhenRefused::Replaced(none),
+    );
+}

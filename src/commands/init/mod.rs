@@ -1,0 +1,208 @@
+//! `init`: a commented spec to start from: of what the checkout holds, or of a training job.
+
+mod cloud;
+mod cloud_settings;
+mod draft;
+mod finds;
+mod lines;
+mod local;
+mod looked;
+mod overview;
+mod python;
+mod read_file;
+#[cfg(test)]
+mod tests;
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use self::draft::SpecDraft;
+use self::overview::Overview;
+use crate::backend::sagemaker::from_job;
+use crate::cli::InitArguments;
+use crate::console::{AppError, files, printable, say};
+use crate::spec::{self, SpecSource};
+use crate::workspace::project::{STATE_FOLDER, environment_region};
+
+/// The file of the schema in the gate's own folder.
+const SCHEMA: &str = "spec.v1.json";
+
+pub(crate) async fn init(arguments: &InitArguments) -> Result<u8, AppError> {
+    let file = &arguments.file;
+    // Checked before any call of AWS.
+    if !arguments.force && file.symlink_metadata().is_ok() {
+        return Err(already_there(file));
+    }
+    let folder = folder_of(file);
+    if !folder.is_dir() {
+        return Err(
+            AppError::usage(format!("there is no folder {}", folder.display()))
+                .help("make the folder, or name a file in another one"),
+        );
+    }
+    let (text, from) = match &arguments.from_job {
+        None => of_checkout(&folder),
+        Some(name) => {
+            let region = arguments
+                .region
+                .clone()
+                .or_else(environment_region)
+                .ok_or_else(|| {
+                    AppError::usage("no region to look for the training job in")
+                        .help("name it with `--region us-east-1`, or set AWS_REGION")
+                })?;
+            let text = from_job::describe_as_spec(name, &region).await?;
+            (text, format!("the training job {name}"))
+        }
+    };
+    let schema = match &arguments.schema {
+        Some(named) => named.clone(),
+        None => write_schema(file, &folder)?,
+    };
+    let text = format!(
+        "# yaml-language-server: $schema={}\n{text}",
+        printable(&schema)
+    );
+    write(file, &text, arguments.force)?;
+    let guesses = text
+        .lines()
+        .filter(|line| line.contains("# guess:"))
+        .count();
+    say(&format!(
+        "wrote {} from {}",
+        file.display(),
+        printable(&from)
+    ));
+    let next = match guesses {
+        0 => "look at it, then:".to_owned(),
+        1 => "1 line is a guess: correct what is wrong (`# guess:`), then:".to_owned(),
+        count => format!("{count} lines are guesses: correct what is wrong (`# guess:`), then:"),
+    };
+    let named = match file.to_string_lossy().as_ref() {
+        "canary-gate.yml" | ".github/canary-gate.yml" => String::new(),
+        other => format!(" --spec {}", printable(other)),
+    };
+    say(&format!(
+        "{next}\n  canary-gate check{named}             what is missing on this machine; costs nothing\n  canary-gate check --try{named}       one smallest canary\n  canary-gate plan --all{named}        what the canaries may cost\n  canary-gate run --all{named}         the forecast"
+    ));
+    if arguments.from_job.is_some() {
+        warn_of_problems(file, &text);
+    }
+    Ok(0)
+}
+
+/// A spec of what the checkout holds, and what it is from.
+fn of_checkout(folder: &Path) -> (String, String) {
+    let (overview, notes) = looked::look(folder);
+    for note in notes {
+        say(&format!("note: {}", printable(&note)));
+    }
+    drafted(&overview)
+}
+
+/// The likeliest of what was found, as a valid spec; the template where there is nothing.
+fn drafted(overview: &Overview) -> (String, String) {
+    let launch = overview.launches.first();
+    let container = overview.containers.first();
+    let script = overview.scripts.first();
+    // A script that is started nowhere is nearer than an image that is.
+    let tries: [Option<(SpecDraft, String)>; 3] = [
+        launch.map(|launch| {
+            (
+                cloud::of_launch(overview, launch),
+                format!("{} at {}", launch.what, launch.place),
+            )
+        }),
+        container.map(|container| {
+            (
+                cloud::of_container(overview, container),
+                container.path.clone(),
+            )
+        }),
+        script.map(|script| (local::draft(overview, script), script.path.clone())),
+    ];
+    for (draft, from) in tries.into_iter().flatten() {
+        if let Some(text) = draft.valid_text() {
+            return (text, from);
+        }
+    }
+    let template = spec::init_template();
+    let text = format!(
+        "# Nothing that trains was found: no script, no Dockerfile, no Estimator, ModelTrainer or create_training_job.\n# This is the example of the manual; replace all of it.\n{template}"
+    );
+    (
+        text,
+        "the manual's example, since nothing that trains was found".to_owned(),
+    )
+}
+
+/// The folder that the spec's paths are relative to, links resolved as far as it is there.
+fn folder_of(file: &Path) -> PathBuf {
+    let beside = file
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    let beside = beside.unwrap_or(Path::new("."));
+    let beside = beside.canonicalize().unwrap_or_else(|_| beside.to_owned());
+    match beside.file_name() {
+        Some(name) if name == ".github" => beside.parent().unwrap_or(&beside).to_owned(),
+        _ => beside,
+    }
+}
+
+/// Writes the schema of this version into the gate's own folder, where an editor finds it without a network; its path from the
+/// spec.
+fn write_schema(file: &Path, folder: &Path) -> Result<String, AppError> {
+    let state = folder.join(STATE_FOLDER);
+    files::make_state_folder(&state)?;
+    files::write_new(
+        &state.join(SCHEMA),
+        format!("{:#}\n", spec::json_schema()).as_bytes(),
+        folder,
+    )?;
+    let is_below = file
+        .parent()
+        .and_then(Path::file_name)
+        .is_some_and(|name| name == ".github");
+    let up = if is_below { "../" } else { "" };
+    Ok(format!("{up}{STATE_FOLDER}/{SCHEMA}"))
+}
+
+/// Writes the spec; over another one only if that is asked for, and never through a link.
+fn write(file: &Path, text: &str, is_forced: bool) -> Result<(), AppError> {
+    if is_forced
+        && file
+            .symlink_metadata()
+            .is_ok_and(|metadata| metadata.is_file())
+    {
+        std::fs::remove_file(file).map_err(|source| files::cannot_write(file, source))?;
+    }
+    OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(file)
+        .and_then(|mut opened| opened.write_all(text.as_bytes()))
+        .map_err(|source| match source.kind() {
+            std::io::ErrorKind::AlreadyExists => already_there(file),
+            _ => files::cannot_write(file, source),
+        })
+}
+
+/// Warns if the job has what a spec cannot express.
+fn warn_of_problems(file: &Path, text: &str) {
+    let source = SpecSource {
+        name: &file.to_string_lossy(),
+        bytes: text.as_bytes(),
+    };
+    if let Err(problems) = spec::read(source, &[]) {
+        say(&format!(
+            "warning: {}",
+            printable(&AppError::from(problems).in_a_line())
+        ));
+    }
+}
+
+fn already_there(file: &Path) -> AppError {
+    AppError::usage(format!("{} is already there", file.display()))
+        .help("name another file, `canary-gate init FILE`, or write over it with `--force`")
+}

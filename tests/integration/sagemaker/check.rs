@@ -1,0 +1,43 @@
+//! `check` of a job on SageMaker, and the one canary of `check --try`.
+
+use super::{FIXED, created, gate, project};
+use crate::aws::Operation;
+
+#[test]
+fn a_look_asks_who_is_signed_in_and_starts_nothing() {
+    let (project, aws) = project(FIXED);
+    aws.quota("ml.m5.xlarge for training job usage", 4.0);
+    let found = gate(&project, &aws, &["check"]).ended_with(0);
+    insta::assert_snapshot!(found.seen());
+    assert_eq!(created(&aws), Vec::<String>::new());
+    assert!(aws.calls(Operation::CreateTrainingJob) == 0);
+}
+
+#[test]
+fn a_quota_of_none_and_a_bucket_that_is_not_there_are_said() {
+    let (project, aws) = project(FIXED);
+    aws.quota("ml.m5.xlarge for training job usage", 0.0);
+    gate(&project, &aws, &["check"])
+        .ended_with(1)
+        .reported("✗ quota: no quota for a canary on ml.m5.xlarge");
+    let spec = project.read("canary-gate.yml");
+    project.write("canary-gate.yml", &spec.replace("s3://data/", "s3://dta/"));
+    gate(&project, &aws, &["check"])
+        .ended_with(1)
+        .reported("✗ access: ");
+}
+
+#[test]
+fn one_training_job_is_tried_within_its_limit() {
+    let (project, aws) = project(FIXED);
+    let tried = gate(&project, &aws, &["check", "--try"]).ended_with(0);
+    tried
+        .complained("and costs at most")
+        .reported("✓ the smallest canary of churn completed");
+    assert_eq!(created(&aws).len(), 1);
+    assert_eq!(aws.in_progress(), Vec::<String>::new());
+    gate(&project, &aws, &["check", "--try", "--max-spend", "0.01"])
+        .ended_with(1)
+        .complained("above its limit");
+    assert_eq!(created(&aws).len(), 1);
+}
