@@ -10,6 +10,7 @@ use crate::console::progress::{Earlier, Progress};
 use crate::console::signals::{Interruption, unless_cancelled};
 use crate::console::{AppError, Loudness, printable};
 use crate::gate::backend;
+use crate::gate::failure_logs::FailureLogs;
 use crate::gate::gate_run::GateRun;
 use crate::gate::measurements_file::MeasurementsFile;
 use crate::gate::pass_env;
@@ -43,12 +44,14 @@ pub(crate) async fn run(
     let cancellation = interruption.cancellation.clone();
     let progress = Progress::new(loudness);
     let secrets = pass_env::secrets(pass_env);
+    let logs = FailureLogs::of(project);
     let runner = Runner {
         run_id: &run_id,
         file: &file,
         progress: &progress,
         cancellation: &cancellation,
         secrets: &secrets,
+        logs: &logs,
         jobs: 1,
         room: None,
     };

@@ -344,7 +344,12 @@ fn a_count_that_the_money_is_not_sure_to_pay_for_is_left_out_and_that_is_said() 
     assert!(!counts(&aws).contains(&6), "{:?}", counts(&aws));
     assert!(counts(&aws).len() >= 3);
     let notes = job["notes"].to_string();
-    assert!(notes.contains("The canary on 6x ml.m5.xlarge was not run: it could have passed canary.spend_limit."), "{notes}");
+    assert!(
+        notes.contains(
+            "The canary on 6x ml.m5.xlarge was not run: it could have passed canary.spend_limit."
+        ),
+        "{notes}"
+    );
 }
 
 /// A run with eight machines of another type as alternative, of which three canaries on one have ended while one on `instance` is at work.
