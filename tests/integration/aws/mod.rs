@@ -143,6 +143,13 @@ impl FakeAws {
         command.env("CANARY_GATE_PROBE", probe::static_header());
     }
 
+    /// The same without a program that may be sent, as where the gate was built for macOS.
+    pub(crate) fn reach_without_probe(&self, command: &mut Command) {
+        self.reach(command);
+        let no_program = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+        command.env("CANARY_GATE_PROBE", no_program);
+    }
+
     // S3.
 
     /// Puts an object; its bucket is made where there is none. A key that ends with `/` is a folder's marker.
