@@ -26,7 +26,6 @@ pub fn render(report: &Report) -> String {
     let parts = [
         merged(fold(FoldKind::Rows).collect()),
         merged(fold(FoldKind::Remarks).collect()),
-        merged(fold(FoldKind::Agreement).collect()),
         merged(fold(FoldKind::Drift).collect()),
         by_job("configurations", "Configurations compared", &jobs, compared),
         laws(&document, &jobs),
@@ -34,6 +33,7 @@ pub fn render(report: &Report) -> String {
         merged(fold(FoldKind::Canaries).collect()),
         merged(fold(FoldKind::Hosts).collect()),
         merged(fold(FoldKind::Budget).collect()),
+        merged(fold(FoldKind::Agreement).collect()),
         merged(fold(FoldKind::Cautions).collect()),
     ];
     HtmlPage {
