@@ -29,16 +29,20 @@ pub(crate) async fn validate(arguments: &ValidateArguments) -> Result<u8, AppErr
     let missing = warn_of_unplannable_jobs(&project).await?;
     let mut text = String::new();
     let jobs: Vec<&str> = spec.jobs.iter().map(|job| job.name.as_str()).collect();
-    let state = match missing {
-        0 => "the spec is valid".to_owned(),
-        1 => "the spec has no errors, and 1 thing is missing on this machine".to_owned(),
-        missing => {
-            format!("the spec has no errors, and {missing} things are missing on this machine")
-        }
+    let (state, end) = match missing {
+        0 => ("the spec is valid", String::new()),
+        1 => (
+            "the spec has no errors",
+            "; 1 thing is missing on this machine".to_owned(),
+        ),
+        missing => (
+            "the spec has no errors",
+            format!("; {missing} things are missing on this machine"),
+        ),
     };
     let _ = writeln!(
         text,
-        "{state}: {} ({}), backend {}",
+        "{state}: {} ({}), backend {}{end}",
         match jobs.len() {
             1 => "1 job".to_owned(),
             count => format!("{count} jobs"),

@@ -155,8 +155,8 @@ pub(crate) async fn gate<'a>(
     report.notes.extend(training_plan::note(job, &report));
     if !project.traits().replays {
         report
-            .notes
-            .extend(short_run::note(job.canary.skip_below, &report));
+            .advice
+            .extend(short_run::advice(job.canary.skip_below, &report));
     }
     set_unfinished_verdict(&mut report, measured, failure.as_ref());
     // What a signal cut short is no forecast.

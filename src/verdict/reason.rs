@@ -9,6 +9,8 @@ use crate::units::{Fraction, Percent};
 
 /// An increase that passes its share but less likely than this its `at_least`, has that said alone.
 const LEAST_CHANCE_SAID: f64 = 0.05;
+/// Of a limit that is so many times the forecast, the distance says nothing that the limit does not.
+const FAR_BELOW: f64 = 10.0;
 
 /// Why the job's verdict is what it is, by the line that decides.
 ///
@@ -175,6 +177,9 @@ fn finding(
                         format!("{name} is {value}, above the allowed {limit} and {at_least}")
                     }
                 };
+            }
+            if !is_above && point < row.limit / FAR_BELOW {
+                return format!("{name} is {value}, far below {limit}");
             }
             let side = if is_above { "above" } else { "below" };
             let distance = words::distance(row.line, (point - row.limit).abs());

@@ -67,7 +67,7 @@ pub(crate) fn change(arguments: &ChangeArguments, project: &Project) -> Result<C
                     .help("name what to compare with: `--base REF`"),
             );
         }
-        return everything("there is no origin to compare with; `--base REF` names another base");
+        return everything("there is no origin to compare with; `--base REF` names one");
     };
     let (head, head_name) = match &arguments.head {
         Some(reference) => (Head::Reference(reference), reference.as_str()),

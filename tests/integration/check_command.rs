@@ -51,7 +51,7 @@ jobs:
     project
         .run(&["validate"])
         .ended_with(0)
-        .reported("the spec has no errors, and 3 things are missing on this machine: 2 jobs (sums, other), backend local");
+        .reported("the spec has no errors: 2 jobs (sums, other), backend local; 3 things are missing on this machine");
     project
         .run(&["check", "--job", "nothing"])
         .ended_with(2)

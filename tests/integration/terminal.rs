@@ -153,7 +153,7 @@ fn while_canaries_run_a_line_says_what_is_known_of_the_full_run() {
         tmux.command(&["send-keys", ". ./go.sh", "Enter"]).unwrap();
         let seen = loop {
             let seen = tmux.screen();
-            if seen.contains("full run so far") || project.path("ended").exists() {
+            if seen.contains("forecast so far") || project.path("ended").exists() {
                 break seen;
             }
             std::thread::sleep(Duration::from_millis(50));
@@ -161,12 +161,12 @@ fn while_canaries_run_a_line_says_what_is_known_of_the_full_run() {
         project.write("goon", "");
         wait_for(&project.path("ended"));
         assert!(seen.starts_with("sums on local\n  ✓ 1% "), "{seen}");
-        let standing = seen.lines().find(|line| line.contains("full run so far"));
+        let standing = seen.lines().find(|line| line.contains("forecast so far"));
         let standing = standing.expect(&seen);
         assert!(standing.contains("at most 1h"), "{seen}");
         // What has ended stays; what was under way is gone.
         let after = tmux.screen();
-        assert!(!after.contains("full run so far"), "{after}");
+        assert!(!after.contains("forecast so far"), "{after}");
         assert!(after.contains("  ✓ 3% "), "{after}");
     }
 }

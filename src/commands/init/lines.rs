@@ -65,9 +65,9 @@ pub(super) fn paths(draft: &mut SpecDraft, overview: &Overview, code: &[String])
     let covered = |pattern: &String| {
         patterns.iter().any(|other| {
             other != pattern
-                && other
-                    .strip_suffix("/**")
-                    .is_some_and(|folder| pattern.starts_with(&format!("{folder}/")))
+                && (other == "**"
+                    || (other.strip_suffix("/**"))
+                        .is_some_and(|folder| pattern.starts_with(&format!("{folder}/"))))
         })
     };
     let mut kept: Vec<String> = patterns
@@ -80,16 +80,16 @@ pub(super) fn paths(draft: &mut SpecDraft, overview: &Overview, code: &[String])
     draft.line(
         2,
         &format!("paths: [{}]", kept.join(", ")),
-        "",
+        "guess: all that the result depends on",
         WhenRefused::LeftOut,
     );
     draft.gap();
 }
 
-/// `folder/**`, or all Python files of the root.
+/// `folder/**`; for the root everything, since helpers and settings lie beside a script.
 pub(super) fn all_below(folder: &str) -> String {
     match folder.is_empty() {
-        true => "*.py".to_owned(),
+        true => "**".to_owned(),
         false => format!("{}/**", escaped(folder)),
     }
 }

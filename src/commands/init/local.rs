@@ -9,6 +9,8 @@ use crate::spec::yaml_text as yaml;
 
 /// With fewer files a canary gets rows of them.
 const FEWEST_FILES: usize = 10;
+/// So many folders of data are named among the files that trigger the job.
+const MOST_DATA: usize = 4;
 /// What stands for data that was not found.
 const NO_DATA: &str = "data/train";
 
@@ -19,7 +21,7 @@ pub(super) fn draft(overview: &Overview, script: &FoundScript) -> SpecDraft {
     draft.line(
         0,
         "backend: local",
-        "canaries run on this machine; docs/sagemaker-from-zero.md has the way to SageMaker",
+        "canaries run on this machine; with `sagemaker` they are training jobs",
         WhenRefused::Kept,
     );
     draft.gap();
@@ -39,7 +41,9 @@ pub(super) fn draft(overview: &Overview, script: &FoundScript) -> SpecDraft {
     };
     draft.head(1, &format!("{}:", yaml::text(&lines::job_name(name))));
     let top = folder.split('/').next().unwrap_or(folder);
-    lines::paths(&mut draft, overview, &[lines::all_below(top)]);
+    let mut patterns = vec![lines::all_below(top)];
+    patterns.extend(overview.data.iter().take(MOST_DATA).map(pattern_of));
+    lines::paths(&mut draft, overview, &patterns);
     draft.remark(2, "The full run.");
     draft.head(2, "training:");
     draft.remark(
@@ -76,6 +80,15 @@ pub(super) fn draft(overview: &Overview, script: &FoundScript) -> SpecDraft {
         WhenRefused::LeftOut,
     );
     draft
+}
+
+/// One file, or all below a folder.
+fn pattern_of(data: &FoundData) -> String {
+    let is_file = data.files == 1 && data.path.ends_with(&format!(".{}", data.ending));
+    match is_file {
+        true => lines::escaped(&data.path),
+        false => lines::all_below(&data.path),
+    }
 }
 
 fn folder_of(path: &str) -> &str {

@@ -42,7 +42,7 @@ impl DesignLoop<'_> {
             return;
         }
         let standing = StandingForecast {
-            words: format!("full run so far: {}", said.join("; ")),
+            words: format!("forecast so far: {}", said.join("; ")),
             law: forecast.law.time.clone(),
         };
         self.runner.progress.stand(self.input.of.place, standing);
