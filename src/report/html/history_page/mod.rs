@@ -8,7 +8,8 @@ mod scale;
 mod spent;
 
 use super::super::history_figures::{
-    CheckFigures, FigureAndLimit, HistoryFigures, JobFigures, JobStanding, Spent, UnreadableRecords,
+    CheckFigures, FigureAndLimit, HistoryFigures, JobFigures, JobStanding, Month, Spent,
+    UnreadableRecords,
 };
 use super::super::mark::Mark;
 use super::super::text::Prose;
@@ -236,39 +237,40 @@ fn facts(figures: &HistoryFigures) -> Markup {
         return Markup::default();
     };
     let all = Spent::of_all(months.values().copied());
-    let fact = |label: String, spent: &Spent, saved: bool| {
+    let fact = |label: Markup, spent: &Spent, saved: bool| {
         let (figure, detail) = match saved {
             false => (spent::cost(spent), spent::canaries(spent)),
             true => (spent::saved(spent), spent::reused(spent)),
         };
         let detail = element("span", &[("class", "detail")], Markup::text(&detail));
-        element("dt", &[], Markup::text(&label)).then(element(
-            "dd",
-            &[],
-            Markup::text(&figure).then(detail),
-        ))
+        element("dt", &[], label).then(element("dd", &[], Markup::text(&figure).then(detail)))
     };
     let facts = [
-        fact(format!("Checks in {month}"), newest, false),
-        fact(format!("Saved by reuse in {month}"), newest, true),
-        fact("All checks".to_owned(), &all, false),
-        fact("Saved by reuse in all".to_owned(), &all, true),
+        fact(of_month("Checks in ", *month), newest, false),
+        fact(of_month("Saved by reuse in ", *month), newest, true),
+        fact(Markup::own("All checks"), &all, false),
+        fact(Markup::own("Saved by reuse in all"), &all, true),
     ];
     let facts = facts.into_iter().map(|fact| element("div", &[], fact));
     element("dl", &[("class", "facts")], facts.collect())
 }
 
+/// A label with a month, which no line breaks in.
+fn of_month(label: &'static str, month: Month) -> Markup {
+    Markup::own(label).then(Markup::unbroken(&month.to_string()))
+}
+
 /// A row for each job.
 fn jobs(figures: &HistoryFigures) -> HtmlSection {
     let newest_month = figures.spent().last_key_value().map(|(month, _)| *month);
-    let checks = newest_month.map_or("Checks".to_owned(), |month| format!("Checks in {month}"));
+    let checks = newest_month.map_or(Markup::own("Checks"), |month| of_month("Checks in ", month));
     let mut grid = MarkupGrid::new("All jobs")
         .text("Job")
         .text("Newest check")
         .number("Full run: cost")
         .number("Full run: time")
         .number("Baseline")
-        .number(&checks)
+        .number_under(checks)
         .text("Newest record");
     let shown = figures.jobs.iter().take(MOST_JOBS);
     for (place, job) in shown.enumerate() {

@@ -7,7 +7,7 @@ use super::over_time::points_for;
 use super::*;
 use crate::forecast::Estimate;
 use crate::report::history_figures::{
-    Fault, FullRunFigures, Month, SeriesSource, SpentBy, UnfinishedCheck,
+    Fault, FullRunFigures, SeriesSource, SpentBy, UnfinishedCheck,
 };
 use crate::units::{Seconds, Usd};
 use crate::verdict::Verdict;
