@@ -23,12 +23,18 @@ pub enum Doubt {
     JaxPool,
     /// On the count of the full run it was more than the law of another count gives for as much data.
     MoreOnItsCount,
+    /// On the count of the full run canaries completed, and none was measured as those of the law were.
+    NotSeenOnItsCount,
 }
 
 impl Doubt {
     /// Whether it is in the source of the figures: whatever more is measured by it, the doubt stays.
     pub fn is_of_source(&self) -> bool {
-        self.is_of_lower_bound() || matches!(self, Self::JaxPool | Self::MoreOnItsCount)
+        self.is_of_lower_bound()
+            || matches!(
+                self,
+                Self::JaxPool | Self::MoreOnItsCount | Self::NotSeenOnItsCount
+            )
     }
 
     /// Whether there may have been more than the source saw.
@@ -71,6 +77,9 @@ impl fmt::Display for Doubt {
             ),
             Self::MoreOnItsCount => f.write_str(
                 "is more on as many machines as the full run has than on the others, and how it grows there is not known; canaries of three sizes there would show it",
+            ),
+            Self::NotSeenOnItsCount => f.write_str(
+                "was not measured on as many machines as the full run has in the way it was on the others, so whether more is used there is not known; canaries of three sizes there would show it",
             ),
         }
     }

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::fs;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use crate::console::{AppError, files, say};
@@ -9,6 +10,8 @@ use crate::workspace::project::Project;
 
 /// Below the gate's own folder.
 const FOLDER: &str = "logs";
+/// What a job prints is for its owner alone.
+const BITS_OF_FOLDER: u32 = 0o700;
 const EXTENSION: &str = "log";
 /// Of a job's name in the name of a file.
 const NAME_LENGTH: usize = 40;
@@ -67,7 +70,11 @@ impl FailureLogs {
             return Err(AppError::failed(format!("{} is a link", folder.display()))
                 .help("remove the link; logs are kept in a folder of the gate's own"));
         }
-        fs::create_dir_all(&folder).map_err(cannot_write)?;
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(BITS_OF_FOLDER)
+            .create(&folder)
+            .map_err(cannot_write)?;
         if !is_first {
             return Ok(());
         }

@@ -248,6 +248,16 @@ impl JobFigures {
         self.checks.last()
     }
 
+    /// Whether its newest check found it within budget, and no newer one is open.
+    pub fn is_surely_within(&self) -> bool {
+        self.standing == JobStanding::Within && self.unfinished.is_none()
+    }
+
+    /// Whether a newer check than its standing is of has canaries and no forecast; one that ended badly is in the standing.
+    pub fn awaits_forecast(&self) -> bool {
+        !self.standing.needs_attention() && self.unfinished.is_some()
+    }
+
     /// Whether the newest check for drift found some, and nobody accepted it.
     pub fn has_drifted(&self) -> bool {
         has_drifted(&self.checks)
@@ -274,6 +284,11 @@ impl From<Verdict> for JobStanding {
 }
 
 impl JobStanding {
+    /// Whether somebody has to look at the job.
+    pub fn needs_attention(self) -> bool {
+        self <= Self::AtRisk
+    }
+
     /// The worst of what is known of a job.
     pub fn of(checks: &[CheckFigures], unfinished: Option<&UnfinishedCheck>) -> Self {
         let verdict = checks.last().map(|check| Self::from(check.verdict));

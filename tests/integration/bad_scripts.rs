@@ -35,6 +35,9 @@ fn the_whole_log_of_a_failed_canary_is_in_a_file() {
     let project = Project::with_script("seq 1000\nprintf 'a\\033[2Jb\\n' >&2\nls -aR .\nexit 3\n");
     let run = project.run(&["run", "--all"]).ended_with(13);
     run.complained("  its log: .canary-gate/logs/sums-1.log\n");
+    let folder = project.path(".canary-gate/logs").metadata().unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::mode(&folder.permissions());
+    assert_eq!(mode & 0o777, 0o700);
     let log = project.read(".canary-gate/logs/sums-1.log");
     assert!(log.starts_with("stdout: 1\nstdout: 2\n"), "{log}");
     assert!(log.contains("stdout: 1000\n"), "{log}");

@@ -289,6 +289,28 @@ fn an_existing_spec_is_kept_unless_force_is_given() {
 }
 
 #[test]
+fn a_folder_that_links_elsewhere_is_refused() {
+    let project = Project::empty()
+        .file("train.py", "model.fit(x)\n")
+        .committed();
+    let outside = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink(outside.path(), project.path(".github")).unwrap();
+    for file in [
+        std::path::PathBuf::from(".github/canary-gate.yml"),
+        project.path(".github/canary-gate.yml"),
+    ] {
+        let file = file.to_str().unwrap();
+        project
+            .run(&["init", file])
+            .complained(".github is a link; nothing is written through links");
+        project
+            .run(&["init", "--force", file])
+            .complained("remove the link, or write somewhere else");
+    }
+    assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 0);
+}
+
+#[test]
 fn bad_files_and_links_do_not_hinder_it() {
     let project = Project::empty()
         .file("broken.py", "def f(:\n\tE(entry_point='x.py', role=\n")

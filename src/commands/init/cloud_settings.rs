@@ -27,17 +27,19 @@ pub(super) fn no_data(channel: &str) -> String {
 }
 
 pub(super) fn no_image(region: &str) -> String {
-    format!("123456789012.dkr.ecr.{region}.amazonaws.com/{FILL_IN}:latest")
+    yaml::text(&format!(
+        "123456789012.dkr.ecr.{region}.amazonaws.com/{FILL_IN}:latest"
+    ))
 }
 
-/// Its region and where that was read.
+/// Its region and where that was read. Other letters than those of a region are hostile text: it goes into lines of its own.
 pub(super) fn region(launch: &FoundLaunch) -> (String, String) {
     let of_image = launch.image.as_ref().and_then(|image| {
         let (_, rest) = image.text.as_ref()?.split_once(".dkr.ecr.")?;
-        Some((
-            rest.split('.').next()?.to_owned(),
-            format!("{}, of the image", image.place),
-        ))
+        let region = rest.split('.').next()?;
+        let is_of_region = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        (!region.is_empty() && region.chars().all(is_of_region))
+            .then(|| (region.to_owned(), format!("{}, of the image", image.place)))
     });
     of_image.unwrap_or_else(|| (REGION.to_owned(), "guess: no file names one".to_owned()))
 }

@@ -41,6 +41,7 @@ pub(crate) async fn init(arguments: &InitArguments) -> Result<u8, AppError> {
                 .help("make the folder, or name a file in another one"),
         );
     }
+    files::check_target(file, &checkout_of(file)?)?;
     let (text, from) = match &arguments.from_job {
         None => of_checkout(&folder),
         Some(name) => {
@@ -147,6 +148,23 @@ fn folder_of(file: &Path) -> PathBuf {
     match beside.file_name() {
         Some(name) if name == ".github" => beside.parent().unwrap_or(&beside).to_owned(),
         _ => beside,
+    }
+}
+
+/// The checkout that the file is named in, as it is named: below a link lies another one. Without one, the working directory.
+fn checkout_of(file: &Path) -> Result<PathBuf, AppError> {
+    let unknown =
+        |source| AppError::usage(format!("`{}` is not a path", file.display())).caused_by(source);
+    let absolute = std::path::absolute(file).map_err(unknown)?;
+    let is_checkout = |folder: &&Path| {
+        folder.join(".git").exists()
+            && folder
+                .canonicalize()
+                .is_ok_and(|resolved| resolved == **folder)
+    };
+    match absolute.ancestors().skip(1).find(is_checkout) {
+        Some(root) => Ok(root.to_owned()),
+        None => std::env::current_dir().map_err(unknown),
     }
 }
 

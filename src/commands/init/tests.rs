@@ -84,6 +84,21 @@ fn values_that_are_yaml_stay_values() {
 }
 
 #[test]
+fn the_address_of_an_image_brings_no_keys_of_its_own() {
+    let text = spec_of(&[(
+        "launch.py",
+        "e = Estimator(image_uri='1.dkr.ecr.us-east-1\\n      environment: {A: b}\\n      #.amazonaws.com/a:1', role='R', instance_type='ml.m5.large')\n",
+    )]);
+    let spec = read(&text);
+    assert_eq!(spec.jobs[0].training.environment, [], "{text}");
+    assert!(!text.contains("\n      environment:"), "{text}");
+    assert!(
+        text.contains("region: us-east-1    # guess: no file names one"),
+        "{text}"
+    );
+}
+
+#[test]
 fn too_much_and_impossible_values_are_left_out_and_said() {
     let many: String = (0..150)
         .map(|number| format!("'p{number}': {number}, "))
@@ -117,6 +132,11 @@ proptest! {
         let path = format!("{}/train.py", texts[0].replace(['\0', '\n'], ""));
         let script = format!("parser.add_argument({}, default={number})\nos.environ['SM_CHANNEL_TRAIN']\nmodel.fit(x)\n", q(1).replacen('\'', "'--", 1));
         read(&spec_of(&[("launch.py", &launch), ("t.py", "")]));
+        for image in [format!("'1.dkr.ecr.{}.amazonaws.com/a:1'", quoted[0].trim_matches('\'')), q(1).clone()] {
+            let launch = format!("e = Estimator(image_uri={image}, role={}, instance_type='ml.m5.large')\n", q(2));
+            let text = spec_of(&[("launch.py", &launch)]);
+            prop_assert!(read(&text).jobs[0].training.environment.is_empty(), "{}", text);
+        }
         read(&spec_of(&[(&path, &script), (&format!("{}/a.csv", texts[2].replace('\n', "")), "1,2\n")]));
         read(&spec_of(&[(&format!("{}/Dockerfile", texts[3]), "FROM x\nENV SAGEMAKER_PROGRAM train.py\n")]));
     }

@@ -159,6 +159,7 @@ impl PeakElsewhere {
         if let (Some(here), Some(source)) = (&here, source) {
             notes.extend(here.note(of, &wanted.offer.configuration, source.instance()));
         }
+        let here_doubt = here.as_ref().and_then(SeenHere::doubt);
         let more = match here {
             Some(SeenHere::More(more)) => Some(more),
             _ => None,
@@ -168,10 +169,8 @@ impl PeakElsewhere {
             None => bytes,
         };
         let doubts = || {
-            let much = more.as_ref().filter(|more| more.is_beyond_the_law);
-            let more = much.map(|_| Doubt::MoreOnItsCount);
             let mut doubts = measured.iter().map(|source| source.forecast.peak(of).doubt);
-            more.or_else(|| doubts.find_map(|doubt| doubt))
+            here_doubt.or_else(|| doubts.find_map(|doubt| doubt))
         };
         Self {
             of,
@@ -326,6 +325,15 @@ impl SeenHere {
         (here.iter().filter_map(more))
             .max_by(|a, b| a.times.total_cmp(&b.times))
             .map_or(Self::NoMore, Self::More)
+    }
+
+    /// Why the law of another count may not hold here.
+    fn doubt(&self) -> Option<Doubt> {
+        match self {
+            Self::More(more) => more.is_beyond_the_law.then_some(Doubt::MoreOnItsCount),
+            Self::NotSeen => Some(Doubt::NotSeenOnItsCount),
+            Self::NoMore => None,
+        }
     }
 
     fn note(

@@ -701,7 +701,7 @@ fn memory_in_percent_alone_is_compared_with_that_of_another_count() {
 }
 
 #[test]
-fn memory_that_was_measured_in_another_way_there_is_said_to_be_not_compared() {
+fn memory_that_was_measured_in_another_way_there_is_not_compared_and_in_doubt() {
     let on_one = with_memory("1x ml.m5.xlarge", 1.0);
     let elsewhere = |memory| beside_a_canary_on_three(&on_one, memory);
     let said = "memory: no canary on 3x ml.m5.xlarge was measured as those on ml.m5.xlarge were, so whether more is used there is not \
@@ -710,6 +710,13 @@ fn memory_that_was_measured_in_another_way_there_is_said_to_be_not_compared() {
         source: "CloudWatch".to_owned(),
         ..megabytes(6.0)
     };
-    assert!(elsewhere(by_another).notes.contains(&said.to_owned()));
-    assert!(!elsewhere(megabytes(3.0)).notes.contains(&said.to_owned()));
+    let not_seen = elsewhere(by_another);
+    assert!(not_seen.notes.contains(&said.to_owned()));
+    assert_eq!(
+        not_seen.forecast.memory.doubt,
+        Some(crate::forecast::Doubt::NotSeenOnItsCount)
+    );
+    let seen = elsewhere(megabytes(3.0));
+    assert!(!seen.notes.contains(&said.to_owned()));
+    assert_eq!(seen.forecast.memory.doubt, None);
 }

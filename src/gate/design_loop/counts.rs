@@ -131,6 +131,8 @@ impl DesignLoop<'_> {
         }
         let measured = self.configurations.measured_on(&one.base, self.place);
         let time = CanaryTime::learn(&measured)?.at(run.data_share(), run.work_share());
+        // SageMaker takes whole seconds.
+        let left = left.floor();
         (left >= time.quantile(SURELY)).then_some(Seconds(left))
     }
 

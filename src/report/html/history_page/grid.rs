@@ -7,7 +7,7 @@ use super::super::markup::{Markup, element};
 pub(super) struct MarkupGrid {
     /// What it shows, for those who do not see where it stands; no two of a page show the same.
     about: String,
-    titles: Vec<(&'static str, String)>,
+    titles: Vec<(&'static str, Markup)>,
     rows: Vec<Markup>,
 }
 
@@ -25,16 +25,21 @@ impl MarkupGrid {
 
     /// A column of words.
     pub(super) fn text(self, title: &str) -> Self {
-        self.column(TEXT, title)
+        self.column(TEXT, Markup::text(title))
     }
 
     /// A column of numbers.
     pub(super) fn number(self, title: &str) -> Self {
+        self.number_under(Markup::text(title))
+    }
+
+    /// The same under a finished title.
+    pub(super) fn number_under(self, title: Markup) -> Self {
         self.column(NUMBER, title)
     }
 
-    fn column(mut self, class: &'static str, title: &str) -> Self {
-        self.titles.push((class, title.to_owned()));
+    fn column(mut self, class: &'static str, title: Markup) -> Self {
+        self.titles.push((class, title));
         self
     }
 
@@ -49,9 +54,9 @@ impl MarkupGrid {
     }
 
     pub(super) fn markup(self) -> Markup {
-        let titles = self.titles.iter().map(|(class, title)| {
-            let attributes = [("scope", "col"), ("class", *class)];
-            element("th", &attributes, Markup::text(title))
+        let titles = self.titles.into_iter().map(|(class, title)| {
+            let attributes = [("scope", "col"), ("class", class)];
+            element("th", &attributes, title)
         });
         let head = element("thead", &[], element("tr", &[], titles.collect()));
         let body = element("tbody", &[], self.rows.into_iter().collect());

@@ -8,7 +8,8 @@ mod scale;
 mod spent;
 
 use super::super::history_figures::{
-    CheckFigures, FigureAndLimit, HistoryFigures, JobFigures, JobStanding, Spent, UnreadableRecords,
+    CheckFigures, FigureAndLimit, HistoryFigures, JobFigures, JobStanding, Month, Spent,
+    UnreadableRecords,
 };
 use super::super::mark::Mark;
 use super::super::text::Prose;
@@ -40,19 +41,32 @@ pub fn render(figures: &HistoryFigures) -> String {
     .render()
 }
 
-/// What the page says first.
+/// What the page says first. Good is said of what is known alone: whatever is open takes it away.
 fn answer(figures: &HistoryFigures) -> (Mark, String) {
-    let jobs = figures.jobs.iter().filter(|job| !job.is_quiet);
-    let standings: Vec<JobStanding> = jobs.map(|job| job.standing).collect();
-    let of = |wanted: fn(&JobStanding) -> bool| standings.iter().filter(|one| wanted(one)).count();
+    let jobs: Vec<&JobFigures> = figures.jobs.iter().filter(|job| !job.is_quiet).collect();
+    let of = |wanted: fn(&JobFigures) -> bool| jobs.iter().filter(|job| wanted(job)).count();
     let [wanting, good] = [
-        of(|standing| *standing <= JobStanding::AtRisk),
-        of(|standing| *standing == JobStanding::Within),
+        of(|job| job.standing.needs_attention()),
+        of(JobFigures::is_surely_within),
     ];
-    let all = standings.len();
+    let (all, open) = (jobs.len(), open_ends(figures));
     match (all, wanting) {
-        (0, _) if figures.jobs.is_empty() => (Mark::Nothing, "No job has a record yet".to_owned()),
-        (0, _) => (Mark::Nothing, "No job was checked lately".to_owned()),
+        (0, _) if !figures.jobs.is_empty() => {
+            (Mark::Nothing, "No job was checked lately".to_owned())
+        }
+        (0, _) if open.is_empty() => (Mark::Nothing, "No job has a record yet".to_owned()),
+        (0, _) => (
+            Mark::Nothing,
+            format!("Nothing is known of any job; {}", open.join(", ")),
+        ),
+        (_, 0) if !open.is_empty() => (
+            Mark::Nothing,
+            format!(
+                "{good} of {} within budget; {}",
+                count(all, "job"),
+                open.join(", ")
+            ),
+        ),
         (1, 0) if good == 1 => (Mark::Good, "The job is within budget".to_owned()),
         (_, 0) if good == all => (Mark::Good, format!("All {all} jobs are within budget")),
         (_, 0) => (
@@ -65,6 +79,34 @@ fn answer(figures: &HistoryFigures) -> (Mark, String) {
     }
 }
 
+/// What may be wrong although no job that was checked lately needs attention, with numbers.
+fn open_ends(figures: &HistoryFigures) -> Vec<String> {
+    let of =
+        |wanted: fn(&JobFigures) -> bool| figures.jobs.iter().filter(|job| wanted(job)).count();
+    let UnreadableRecords { newer, damaged } = figures.unreadable;
+    let ends = [
+        (
+            of(JobFigures::awaits_forecast),
+            "with a newer check that has no forecast",
+        ),
+        (
+            of(needs_attention_since_long),
+            "not checked lately that needs attention",
+        ),
+        (newer.saturating_add(damaged), "unreadable"),
+    ];
+    let nouns = ["job", "job", "record"];
+    let ends = ends.into_iter().zip(nouns);
+    ends.filter(|((number, _), _)| *number > 0)
+        .map(|((number, said), noun)| format!("{} {said}", count(number, noun)))
+        .collect()
+}
+
+/// Without a record for long, and what was known of it last was not good.
+fn needs_attention_since_long(job: &JobFigures) -> bool {
+    job.is_quiet && job.standing.needs_attention()
+}
+
 fn header(figures: &HistoryFigures) -> Markup {
     let (mark, words) = answer(figures);
     let answer = marked("h1", "headline", mark, Markup::text(&words));
@@ -75,25 +117,44 @@ fn header(figures: &HistoryFigures) -> Markup {
         JobStanding::Drifted,
         JobStanding::AtRisk,
     ];
-    let lines = kinds.into_iter().filter_map(|kind| headline(figures, kind));
+    let lately = kinds.into_iter().filter_map(|kind| {
+        headline(figures, mark_of(kind), words_of(kind), |job| {
+            job.standing == kind && !job.is_quiet
+        })
+    });
+    let waiting = headline(
+        figures,
+        Mark::Measuring,
+        "with a newer check that has no forecast",
+        JobFigures::awaits_forecast,
+    );
+    let before = kinds.into_iter().filter_map(|kind| {
+        let said = format!("{}, without a record for 90 days", words_of(kind));
+        headline(figures, mark_of(kind), &said, |job| {
+            job.standing == kind && job.is_quiet
+        })
+    });
     answer
-        .then(lines.collect())
+        .then(lately.chain(waiting).chain(before).collect())
         .then(unreadable(figures.unreadable))
         .then(facts(figures))
         .then(element("p", &[("class", "muted")], made(figures)))
 }
 
-/// The jobs of one standing by name.
-fn headline(figures: &HistoryFigures, standing: JobStanding) -> Option<Markup> {
+/// The jobs that are meant, by name, after their number and what is said of them.
+fn headline(
+    figures: &HistoryFigures,
+    mark: Mark,
+    said: &str,
+    is_meant: impl Fn(&JobFigures) -> bool,
+) -> Option<Markup> {
     let jobs = figures.jobs.iter().enumerate();
-    let jobs: Vec<(usize, &JobFigures)> = jobs
-        .filter(|(_, job)| job.standing == standing && !job.is_quiet)
-        .collect();
+    let jobs: Vec<(usize, &JobFigures)> = jobs.filter(|(_, job)| is_meant(job)).collect();
     if jobs.is_empty() {
         return None;
     }
-    let said = format!("{} {}: ", jobs.len(), words_of(standing));
-    let mut names = Markup::text(said.trim_end()).then(Markup::own(" "));
+    let said = format!("{} {said}:", jobs.len());
+    let mut names = Markup::text(&said).then(Markup::own(" "));
     for (index, (place, job)) in jobs.iter().take(MOST_NAMED).enumerate() {
         let comma = if index == 0 { "" } else { ", " };
         names = names.then(Markup::own(comma)).then(name(*place, job));
@@ -102,7 +163,7 @@ fn headline(figures: &HistoryFigures, standing: JobStanding) -> Option<Markup> {
         let more = format!("and {} more", jobs.len() - MOST_NAMED);
         names = names.then(Markup::own(" ")).then(Markup::text(&more));
     }
-    Some(marked("p", "headline", mark_of(standing), names))
+    Some(marked("p", "headline", mark, names))
 }
 
 /// What follows a number of jobs.
@@ -176,39 +237,40 @@ fn facts(figures: &HistoryFigures) -> Markup {
         return Markup::default();
     };
     let all = Spent::of_all(months.values().copied());
-    let fact = |label: String, spent: &Spent, saved: bool| {
+    let fact = |label: Markup, spent: &Spent, saved: bool| {
         let (figure, detail) = match saved {
             false => (spent::cost(spent), spent::canaries(spent)),
             true => (spent::saved(spent), spent::reused(spent)),
         };
         let detail = element("span", &[("class", "detail")], Markup::text(&detail));
-        element("dt", &[], Markup::text(&label)).then(element(
-            "dd",
-            &[],
-            Markup::text(&figure).then(detail),
-        ))
+        element("dt", &[], label).then(element("dd", &[], Markup::text(&figure).then(detail)))
     };
     let facts = [
-        fact(format!("Checks in {month}"), newest, false),
-        fact(format!("Saved by reuse in {month}"), newest, true),
-        fact("All checks".to_owned(), &all, false),
-        fact("Saved by reuse in all".to_owned(), &all, true),
+        fact(of_month("Checks in ", *month), newest, false),
+        fact(of_month("Saved by reuse in ", *month), newest, true),
+        fact(Markup::own("All checks"), &all, false),
+        fact(Markup::own("Saved by reuse in all"), &all, true),
     ];
     let facts = facts.into_iter().map(|fact| element("div", &[], fact));
     element("dl", &[("class", "facts")], facts.collect())
 }
 
+/// A label with a month, which no line breaks in.
+fn of_month(label: &'static str, month: Month) -> Markup {
+    Markup::own(label).then(Markup::unbroken(&month.to_string()))
+}
+
 /// A row for each job.
 fn jobs(figures: &HistoryFigures) -> HtmlSection {
     let newest_month = figures.spent().last_key_value().map(|(month, _)| *month);
-    let checks = newest_month.map_or("Checks".to_owned(), |month| format!("Checks in {month}"));
+    let checks = newest_month.map_or(Markup::own("Checks"), |month| of_month("Checks in ", month));
     let mut grid = MarkupGrid::new("All jobs")
         .text("Job")
         .text("Newest check")
         .number("Full run: cost")
         .number("Full run: time")
         .number("Baseline")
-        .number(&checks)
+        .number_under(checks)
         .text("Newest record");
     let shown = figures.jobs.iter().take(MOST_JOBS);
     for (place, job) in shown.enumerate() {
@@ -287,13 +349,18 @@ fn standing(job: &JobFigures) -> Markup {
     let also_drifted = job.has_drifted() && job.standing != JobStanding::Drifted;
     let also = also_judged
         .into_iter()
-        .chain(also_drifted.then_some("drifted"));
+        .chain(also_drifted.then_some("drifted"))
+        .chain((job.awaits_forecast()).then_some("a newer check has no forecast"));
     let also = also.map(|words| {
         let words = Markup::text(&format!("and {words}"));
         element("span", &[("class", "detail")], words)
     });
     let words = Markup::text(&words::capitalized(words));
-    marked("span", "", mark_of(job.standing), words).then(also.collect())
+    let mark = match job.awaits_forecast() {
+        true => Mark::Measuring,
+        false => mark_of(job.standing),
+    };
+    marked("span", "", mark, words).then(also.collect())
 }
 
 /// The figure with its interval below.

@@ -7,7 +7,7 @@ use super::over_time::points_for;
 use super::*;
 use crate::forecast::Estimate;
 use crate::report::history_figures::{
-    Fault, FullRunFigures, Month, SeriesSource, SpentBy, UnfinishedCheck,
+    Fault, FullRunFigures, SeriesSource, SpentBy, UnfinishedCheck,
 };
 use crate::units::{Seconds, Usd};
 use crate::verdict::Verdict;
@@ -119,6 +119,61 @@ fn the_answer_counts_what_needs_attention() {
     let mut gone = good;
     gone.is_quiet = true;
     assert_eq!(answer(&page_of(vec![gone])).1, "No job was checked lately");
+}
+
+/// A check whose canaries completed, and which has no forecast.
+fn broken_off(number: i64) -> Option<UnfinishedCheck> {
+    Some(UnfinishedCheck {
+        at: day(number),
+        canaries: 2,
+        ended: None,
+    })
+}
+
+#[test]
+fn what_is_open_is_never_good() {
+    let good = || job("good", vec![check(1, 50.0, Verdict::Within)]);
+    let mut quiet = job("forgotten", vec![check(1, 90.0, Verdict::Exceeded)]);
+    quiet.is_quiet = true;
+    let mut broken = good();
+    broken.unfinished = broken_off(60);
+    let mut unreadable = page_of(vec![good()]);
+    unreadable.unreadable.damaged = 1;
+    let mut none_readable = page_of(Vec::new());
+    none_readable.unreadable.newer = 2;
+    for (figures, said) in [
+        (
+            page_of(vec![good(), quiet]),
+            "1 of 1 job within budget; 1 job not checked lately that needs attention",
+        ),
+        (
+            page_of(vec![good(), broken]),
+            "1 of 2 jobs within budget; 1 job with a newer check that has no forecast",
+        ),
+        (unreadable, "1 of 1 job within budget; 1 record unreadable"),
+        (
+            none_readable,
+            "Nothing is known of any job; 2 records unreadable",
+        ),
+    ] {
+        assert_eq!(answer(&figures), (Mark::Nothing, said.to_owned()));
+    }
+}
+
+#[test]
+fn what_is_open_is_named() {
+    let mut quiet = job("forgotten", vec![check(1, 90.0, Verdict::Exceeded)]);
+    quiet.is_quiet = true;
+    let mut broken = job("broken", vec![check(1, 50.0, Verdict::Within)]);
+    broken.unfinished = broken_off(60);
+    let said = texts(&page_of(vec![broken, quiet]));
+    for expected in [
+        "1 with a newer check that has no forecast: |broken",
+        "1 over budget, without a record for 90 days: |forgotten",
+        "Within budget|and a newer check has no forecast|",
+    ] {
+        assert!(said.contains(expected), "{expected}: {said}");
+    }
 }
 
 #[test]
