@@ -299,6 +299,11 @@ impl Measurement {
         matches!(self.outcome, Outcome::Failed { .. })
     }
 
+    /// Whether the training broke down by itself, so that a full run would too: it failed, or its memory ran out.
+    pub fn has_crashed(&self) -> bool {
+        self.has_failed() || matches!(self.outcome, Outcome::OutOfMemory { .. })
+    }
+
     /// Its share of the full data: by bytes if known, else the fraction requested. Of the full work where canaries differ in that
     /// alone.
     pub fn data_share(&self) -> f64 {

@@ -8,14 +8,15 @@ use crate::canary::{CanaryRun, Dataset};
 use crate::console::files;
 use crate::console::progress::{Earlier, Progress};
 use crate::console::signals::{Interruption, unless_cancelled};
-use crate::console::{AppError, Loudness, printable};
+use crate::console::{AppError, Loudness, printable, say};
 use crate::gate::backend;
+use crate::gate::ended_pools;
 use crate::gate::failure_logs::FailureLogs;
 use crate::gate::gate_run::GateRun;
 use crate::gate::measurements_file::MeasurementsFile;
 use crate::gate::pass_env;
 use crate::gate::runner::{self, Runner, RunningConfiguration, RunningJob};
-use crate::instance::tables;
+use crate::instance::{InstanceConfiguration, tables};
 use crate::measurement::Measurement;
 use crate::plan::{self, Alternatives, ConfigurationLedgers, JobLedger, Ledger, Plan, PlannedRuns};
 use crate::spec::Job;
@@ -61,6 +62,16 @@ pub(crate) async fn run(
         let finished = backend.finish(&cancellation).await;
         if finished.as_ref().is_ok_and(|end| !end.may_keep_machines) {
             gate_run.end();
+        }
+        match (&measured, &finished) {
+            (_, Ok(end)) => {
+                if let Some(stopped) = &end.stopped {
+                    say(stopped);
+                }
+            }
+            // The other error ends the command; what may go on is named all the same.
+            (Err(_), Err(error)) => say(&printable(&error.what)),
+            (Ok(_), Err(_)) => {}
         }
         let measured = measured.map_err(|error| error.without(&secrets))?;
         finished.map_err(|error| AppError::from(error).during("stopping what was started"))?;
@@ -117,8 +128,14 @@ async fn measure(
         is_wanted: &is_wanted,
     };
     let ran = runner::run(runner, of, &[run], Earlier::default(), &|_, _| {}).await;
-    ready.end_pools(runner.cancellation).await;
-    if let Some(measurement) = ran.measurements.into_iter().next() {
+    let ended = ready.end_pools(runner.cancellation).await;
+    let offer_of =
+        |instance: &InstanceConfiguration| project.offer(instance, &|kind| ready.capacity(kind));
+    ended_pools::bill(&ended, &ledger, &offer_of);
+    let mut measurements = ran.measurements;
+    // It says itself which pool may still be billed.
+    ended_pools::settle(&ended, &mut measurements, &ledger, &offer_of, runner.file);
+    if let Some(measurement) = measurements.into_iter().next() {
         return Ok(measurement);
     }
     match ran.failure {

@@ -83,6 +83,14 @@ struct WorkflowRun {
     created_at: Timestamp,
     /// Null for a fork that is gone.
     head_repository: Option<HeadRepository>,
+    /// The open pull requests of its branch, which may be several; empty where GitHub names none.
+    #[serde(default)]
+    pull_requests: Vec<NumberedPullRequest>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+struct NumberedPullRequest {
+    number: u64,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -214,7 +222,8 @@ fn is_login(login: &str) -> bool {
 /// When the check of this head began: the first of the newest runs of its branch that are all of it. `None` if this run is not
 /// among them: the branch has another head by now.
 ///
-/// A head that the branch had before counts from when it came back, for somebody may have seen another one in between.
+/// A head that the branch had before counts from when it came back, for somebody may have seen another one in between. A run that may
+/// be of another pull request of the branch dates nothing: nobody saw this one's check by it.
 fn began(mut runs: Vec<WorkflowRun>, head: CheckedHead<'_>) -> Option<Timestamp> {
     runs.retain(|run| {
         let of = run.head_repository.as_ref();
@@ -224,7 +233,11 @@ fn began(mut runs: Vec<WorkflowRun>, head: CheckedHead<'_>) -> Option<Timestamp>
     let newest = runs.iter().take_while(|run| run.head_sha == head.sha);
     let newest: Vec<&WorkflowRun> = newest.collect();
     let is_among = newest.iter().any(|run| run.id == head.run);
-    let first = newest.last().filter(|_| is_among)?;
+    let is_ours = |run: &&&WorkflowRun| {
+        let mut pull_requests = run.pull_requests.iter();
+        run.id == head.run || pull_requests.all(|of| of.number == head.pull_request)
+    };
+    let first = newest.iter().rfind(is_ours).filter(|_| is_among)?;
     Some(first.created_at)
 }
 
@@ -249,6 +262,7 @@ mod tests {
             head_repository: Some(HeadRepository {
                 full_name: repository.to_owned(),
             }),
+            pull_requests: Vec::new(),
         }
     }
 
@@ -290,6 +304,29 @@ mod tests {
             },
         ];
         assert_eq!(began(runs, HEAD).map(|at| at.as_second() / 60), Some(9));
+    }
+
+    #[test]
+    fn another_pull_request_of_the_branch_does_not_date_the_head_back() {
+        let of = |numbers: &[u64], run: WorkflowRun| WorkflowRun {
+            pull_requests: (numbers.iter())
+                .map(|&number| NumberedPullRequest { number })
+                .collect(),
+            ..run
+        };
+        let minute = |runs: Vec<WorkflowRun>| began(runs, HEAD).map(|at| at.as_second() / 60);
+        let earlier = |head, numbers| of(numbers, run(2, head, 5, "example/models"));
+        let this = |numbers| of(numbers, run(3, "h1", 9, "example/models"));
+        assert_eq!(minute(vec![this(&[7]), earlier("h1", &[7])]), Some(5));
+        assert_eq!(minute(vec![this(&[7]), earlier("h1", &[8])]), Some(9));
+        // GitHub names every open one of the branch: whose run it was is not known, but of this one.
+        assert_eq!(minute(vec![this(&[7, 8]), earlier("h1", &[7, 8])]), Some(9));
+        // What the branch had in between counts, whoever's check it was.
+        let first = of(&[7], run(1, "h1", 1, "example/models"));
+        assert_eq!(
+            minute(vec![this(&[7]), earlier("h0", &[8]), first]),
+            Some(9)
+        );
     }
 
     fn event(json: &serde_json::Value) -> Result<String, &'static str> {

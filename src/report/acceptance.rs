@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{JobReport, Report};
 use crate::exit::{self, Strictness};
+use crate::measurement::Measurement;
+use crate::metric::Metric;
 use crate::spec::Level;
 use crate::verdict::{LineVerdict, Verdict};
 
@@ -19,7 +21,7 @@ pub struct Acceptance {
 
 impl JobReport {
     /// The verdict that a job over its budget has without the lines that it is over; `None` for any other job, and where no line
-    /// shows the overrun.
+    /// shows the overrun. A training that crashes is [`Verdict::Failed`], whatever its lines are.
     pub fn beside_its_overrun(&self) -> Option<Verdict> {
         let forecast = self.forecasts.first()?;
         let counted = || {
@@ -30,7 +32,9 @@ impl JobReport {
         if self.verdict != Verdict::Exceeded || !is(LineVerdict::Exceeded) {
             return None;
         }
-        Some(if is(LineVerdict::Unknown) {
+        Some(if self.crashed_canary().is_some() {
+            Verdict::Failed
+        } else if is(LineVerdict::Unknown) {
             Verdict::Unknown
         } else if is(LineVerdict::AtRisk) {
             Verdict::AtRisk
@@ -38,14 +42,30 @@ impl JobReport {
             Verdict::Within
         })
     }
+
+    /// A canary that failed or ran out of memory, of those that the forecast follows from: on the job's instance, or on another
+    /// count of it where that has no time of its own.
+    pub fn crashed_canary(&self) -> Option<&Measurement> {
+        let stands_alone = self.forecasts.first().is_some_and(|forecast| {
+            forecast.scale_out.is_none() && forecast.estimates[Metric::Time].is_some()
+        });
+        let kind = self.instance.single_type().filter(|_| !stands_alone);
+        let is_source = |run: &Measurement| {
+            run.is_on(&self.instance) || kind.is_some() && run.instance.single_type() == kind
+        };
+        let mut runs = self.measurements.iter();
+        runs.find(|run| run.has_crashed() && is_source(run))
+    }
 }
 
-/// Lets the overruns pass: the verdicts stay, and the exit code is that of all else.
+/// Lets the overruns pass: the verdicts stay, and the exit code is that of all else. Of a job whose training crashes nothing is
+/// accepted.
 pub fn accept_overruns(report: &mut Report, acceptance: &Acceptance, strictness: Strictness) {
     let verdicts: Vec<Verdict> = report
         .jobs
         .iter_mut()
         .map(|job| match job.beside_its_overrun() {
+            Some(Verdict::Failed) => Verdict::Failed,
             Some(beside) => {
                 job.policy.accepted = Some(acceptance.clone());
                 beside
@@ -60,6 +80,8 @@ pub fn accept_overruns(report: &mut Report, acceptance: &Acceptance, strictness:
 mod tests {
     use super::super::{merge, samples, words};
     use super::*;
+    use crate::measurement::Outcome;
+    use crate::metric::MemoryOf;
     use crate::spec::OnInconclusive;
 
     const STRICT: Strictness = Strictness {
@@ -108,6 +130,56 @@ mod tests {
         let mut report = samples::churn();
         report.jobs[0].forecasts[0].budget.clear();
         assert_eq!(accepted(report).exit_code, exit::EXCEEDED);
+    }
+
+    #[test]
+    fn a_job_over_its_budget_whose_training_crashes_does_not_pass() {
+        let failed = Outcome::Failed {
+            exit_code: Some(1),
+            last_line: Some("KeyError: 'age'".to_owned()),
+        };
+        let out_of_memory = Outcome::OutOfMemory {
+            of: MemoryOf::Machine,
+            last_line: None,
+        };
+        for outcome in [failed.clone(), out_of_memory] {
+            let mut report = samples::churn();
+            report.jobs[0].measurements[2].outcome = outcome;
+            let report = accepted(report);
+            assert_eq!(
+                (report.exit_code, report.verdict),
+                (exit::FAILED, Verdict::Exceeded)
+            );
+            assert_eq!(report.jobs[0].policy.accepted, None);
+        }
+        // On other machines alone: nothing of the job's own forecast follows from it.
+        let mut report = samples::churn();
+        let own = report.jobs[0].instance.clone();
+        let elsewhere = report.jobs[0].measurements.iter_mut();
+        let elsewhere: Vec<_> = elsewhere.filter(|run| !run.is_on(&own)).collect();
+        assert!(!elsewhere.is_empty());
+        for run in elsewhere {
+            run.outcome = failed.clone();
+        }
+        assert_eq!(accepted(report).exit_code, 0);
+    }
+
+    #[test]
+    fn a_crash_on_another_count_counts_where_the_forecast_follows_from_it() {
+        let on_six = |report: &mut Report| {
+            let mut run = report.jobs[0].measurements[0].clone();
+            run.instance = "6x ml.m5.2xlarge".parse().unwrap();
+            run.outcome = Outcome::Failed {
+                exit_code: Some(1),
+                last_line: None,
+            };
+            report.jobs[0].measurements.push(run);
+        };
+        let mut report = samples::churn();
+        on_six(&mut report);
+        assert_eq!(accepted(report.clone()).exit_code, 0);
+        report.jobs[0].forecasts[0].estimates[Metric::Time] = None;
+        assert_eq!(accepted(report).exit_code, exit::FAILED);
     }
 
     #[test]

@@ -45,7 +45,8 @@ pub(crate) struct BaseFile {
 }
 
 /// The default places in the folders above that of a place, the nearest first: `a/canary-gate.yml`, then `canary-gate.yml`, for
-/// `a/b/canary-gate.yml`. The base's spec may have been found there, so taking it away must not evade its policy.
+/// `a/b/canary-gate.yml`. The base's spec may have been found there, so neither taking it away nor adding one below it evades its
+/// policy.
 fn places_above(place: &str) -> Vec<String> {
     let folder = place.rsplit_once('/').map_or("", |(folder, _)| folder);
     let above = Path::new(folder).ancestors().skip(1);
@@ -57,8 +58,9 @@ fn places_above(place: &str) -> Vec<String> {
 
 /// The places of the base's spec, relative to the checkout root, in order of search. Moving the spec must not evade its policy.
 ///
-/// Without `--spec` the default places count, with those of the folders above that no longer exist; with it the named file, then the default places that no longer exist. The path
-/// as written comes before the path with links resolved, so that a folder turned into a link cannot redirect the search.
+/// Without `--spec` they are those of the same search on the base, whatever the change has there: the default places, then those of
+/// the folders above. With it they are the named file, then the default places that no longer exist. The path as written comes
+/// before the path with links resolved, so that a folder turned into a link cannot redirect the search.
 pub(crate) fn places(project: &Project, arguments: &SpecArguments) -> Vec<String> {
     let mut places: Vec<String> = Vec::new();
     // The base may have a folder that the change removed.
@@ -83,10 +85,7 @@ pub(crate) fn places(project: &Project, arguments: &SpecArguments) -> Vec<String
         None => {
             places.extend(defaults);
             let above = above_here.as_deref().map(places_above).unwrap_or_default();
-            let is_gone = |place: &String| project.root.join(place).symlink_metadata().is_err();
-            let is_own = |place: &String| *place == project.place.file;
-            let above = above.into_iter();
-            places.extend(above.filter(|place| is_own(place) || is_gone(place)));
+            places.extend(above);
             places.push(project.place.file.clone());
         }
         Some(named) => {

@@ -70,3 +70,35 @@ fn the_policy_of_a_spec_between_here_and_the_root_still_holds_when_it_is_taken_a
     let time = crate::project::budget_line(&run.json(), "time")["limit"].clone();
     assert_eq!(time, 1.0, "{}", run.seen());
 }
+
+/// The same command in the same folder, before and after a pull request adds a spec of its own that is nearer than the base's.
+#[test]
+fn a_spec_that_is_nearer_than_the_bases_does_not_evade_its_policy() {
+    let strict = format!("{}    budget: {{time: 0.1s}}\n", Project::SPEC);
+    let project = Project::with_script("sleep 0.3\n")
+        .file("canary-gate.yml", &strict)
+        .file("team/job/train.sh", "sleep 0.3\n")
+        .data("team/job/data", 100)
+        .file("team/train.sh", "sleep 0.3\n")
+        .data("team/data", 100)
+        .committed();
+    let run = || {
+        project.run_with(
+            &["run", "--all", "--base", "main", "--format", "json"],
+            |command| {
+                command.current_dir(project.path("team/job"));
+            },
+        )
+    };
+    run().ended_with(10);
+    project.git(&["checkout", "--quiet", "-b", "change"]);
+    for nearer in ["team/job/canary-gate.yml", "team/.github/canary-gate.yml"] {
+        let lenient = strict.replace("0.1s", "8h");
+        project.write(nearer, &lenient);
+        project.commit("a spec of its own");
+        let run = run().ended_with(10);
+        let time = crate::project::budget_line(&run.json(), "time")["limit"].clone();
+        assert_eq!(time, 0.1, "{}", run.seen());
+        std::fs::remove_file(project.path(nearer)).unwrap();
+    }
+}

@@ -1,7 +1,7 @@
 //! A known overrun that somebody who may write accepts by a label: it stays an overrun, and the check passes.
 //!
-//! Only a pull request's own event counts, of a head in this repository that is what was checked out. What failed, what is
-//! unknown, and what could not be asked is never accepted.
+//! Only a pull request's own event counts, of a head in this repository that is what was checked out. What failed, also in a
+//! canary of a job that is over its budget, what is unknown, and what could not be asked is never accepted.
 
 use crate::console::{AppError, printable, say};
 use crate::exit::{self, Strictness};
@@ -9,7 +9,9 @@ use crate::github::accept_label::{ACCEPT_LABEL, CheckedHead, LabelAnswer};
 use crate::github::client::Github;
 use crate::github::environment::Environment;
 use crate::github::pull_request::PullRequest;
-use crate::report::{self, Acceptance, Policy};
+use crate::measurement::Outcome;
+use crate::report::{self, Acceptance, JobReport, Policy};
+use crate::verdict::Verdict;
 
 use super::checked::Checked;
 
@@ -64,17 +66,21 @@ impl AskedHead {
         let note = match answer {
             Ok(LabelAnswer::Absent) => return,
             Ok(LabelAnswer::Accepted(by)) => {
-                let at = report::words::minute(by.at);
-                let note = format!(
-                    "The overrun is accepted by {}, by the label `{ACCEPT_LABEL}` of {at}. The next push needs it again.",
-                    by.login
+                let accepted = format!(
+                    "The overrun is accepted by {}, by the label `{ACCEPT_LABEL}` of {}. The next push needs it again.",
+                    by.login,
+                    report::words::minute(by.at)
                 );
                 let acceptance = Acceptance {
                     by: by.login,
                     at: by.at,
                 };
                 report::accept_overruns(&mut checked.report, &acceptance, self.strictness);
-                note
+                let jobs = &checked.report.jobs;
+                let is_accepted = jobs.iter().any(|job| job.policy.accepted.is_some());
+                let notes = is_accepted.then_some(accepted).into_iter();
+                let notes: Vec<String> = notes.chain(crash_note(jobs)).collect();
+                notes.join(" ")
             }
             Ok(LabelAnswer::Refused(why)) => format!(
                 "The label `{ACCEPT_LABEL}` does not count: {why}. Take it off, put it on again, and run the check again."
@@ -101,6 +107,27 @@ impl AskedHead {
             Some(commit) => self.github.commit(commit).await?.parents.contains(head),
         })
     }
+}
+
+/// That the label does not count for jobs over their budget whose training crashes; `None` if there are none.
+fn crash_note(jobs: &[JobReport]) -> Option<String> {
+    let is_over = |job: &&JobReport| job.beside_its_overrun() == Some(Verdict::Failed);
+    let mut crashed = jobs.iter().filter(is_over);
+    let first = crashed.next()?;
+    let run = first.crashed_canary()?;
+    let how = match &run.outcome {
+        Outcome::OutOfMemory { of, .. } => format!("ran out of {}", of.words()),
+        _ => "failed".to_owned(),
+    };
+    let more = match crashed.count() {
+        0 => String::new(),
+        1 => ", and so it is with 1 more job".to_owned(),
+        count => format!(", and so it is with {count} more jobs"),
+    };
+    Some(format!(
+        "The label `{ACCEPT_LABEL}` does not count for job `{}`: its {} canary {how}{more}. A label accepts an overrun, not a training that crashes: correct that, and the label counts for the rest.",
+        first.name, run.fraction
+    ))
 }
 
 /// `canary-gate.yml` of `example/models/.github/workflows/canary-gate.yml@refs/pull/7/merge`.

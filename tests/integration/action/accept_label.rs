@@ -1,5 +1,7 @@
 //! The label by which somebody who may write accepts a known overrun, and everything that it does not let pass.
 
+use serde_json::{Value, json};
+
 use super::workflow::{NUMBER, Step, TOO_LITTLE, Workflow, files, spec};
 use crate::github::{Fault, User};
 
@@ -197,4 +199,68 @@ fn a_fork_is_not_judged_and_nothing_is_accepted() {
     let step = workflow.run().ended_with(0);
     assert_eq!(step.output("verdict"), "not_judged");
     assert_eq!(workflow.github.calls("GET", "/labels"), 0);
+}
+
+/// Of a job over its budget whose last canary, after eight that completed, ends so.
+fn with_last_canary(outcome: &Value) -> Workflow {
+    let spec = spec(TOO_LITTLE).replace("runs.csv", "runs.jsonl");
+    let workflow = Workflow::pull_request(&spec, &spec);
+    workflow.github.permit("alice", "write");
+    workflow.github.label(NUMBER, LABEL, &alice(), AFTER);
+    let table = workflow.project.read("runs.csv");
+    let runs = table.lines().skip(1).take(9).enumerate().map(|(index, row)| {
+        let cells: Vec<&str> = row.split(',').collect();
+        let number = |cell: usize| cells[cell].parse::<f64>().unwrap();
+        let is_last = index == 8;
+        let completed = json!({"kind": "completed"});
+        let run = json!({
+            "schema_version": 1, "job": cells[0], "instance": "local", "fraction": number(1), "replicate": index / 3,
+            "outcome": if is_last { outcome } else { &completed }, "training_seconds": number(7),
+        });
+        format!("{run}\n")
+    });
+    workflow
+        .project
+        .write("runs.jsonl", &runs.collect::<String>());
+    workflow
+}
+
+#[test]
+fn a_job_over_its_budget_whose_training_crashes_stays_red() {
+    for (outcome, how) in [
+        (json!({"kind": "failed", "exit_code": 1}), "failed"),
+        (json!({"kind": "out_of_memory"}), "ran out of memory"),
+    ] {
+        let workflow = with_last_canary(&outcome);
+        let step = workflow.run().ended_with(13);
+        assert_eq!(step.output("verdict"), "exceeded");
+        let comment = workflow.comment();
+        let why = format!(
+            "**Policy.** The label `canary-gate: accept` does not count for job `xgb_reg`: its 3% canary {how}. A label accepts an overrun, not a training that crashes"
+        );
+        for text in [&comment, &step.summary] {
+            assert!(text.contains("### ❌ `xgb_reg` over budget: "), "{text}");
+            assert!(text.contains(&why), "{text}");
+        }
+    }
+    let workflow = with_last_canary(&json!({"kind": "completed"}));
+    workflow.run().ended_with(0);
+}
+
+#[test]
+fn a_part_with_a_failed_canary_stays_red() {
+    let workflow = overrun().input("report-from", "parts/*.json");
+    workflow.github.label(NUMBER, LABEL, &alice(), AFTER);
+    workflow.project.write("parts/.keep", "");
+    let leg = ["run", "--all", "--quiet", "--output", "parts/one.json"];
+    workflow.project.run(&leg).ended_with(10);
+    let mut part: Value = serde_json::from_str(&workflow.project.read("parts/one.json")).unwrap();
+    part["commit"] = json!(workflow.merge());
+    workflow.project.write("parts/one.json", &part.to_string());
+    workflow.run().ended_with(0);
+
+    let runs = part["jobs"][0]["measurements"].as_array_mut().unwrap();
+    runs.last_mut().unwrap()["outcome"] = json!({"kind": "failed", "exit_code": 1});
+    workflow.project.write("parts/one.json", &part.to_string());
+    workflow.run().ended_with(13);
 }

@@ -1,7 +1,7 @@
 //! `check` of a job on SageMaker, and the one canary of `check --try`.
 
 use super::{FIXED, created, gate, project};
-use crate::aws::Operation;
+use crate::aws::{Fault, Operation, Polls};
 
 #[test]
 fn a_look_asks_who_is_signed_in_and_starts_nothing() {
@@ -40,4 +40,20 @@ fn one_training_job_is_tried_within_its_limit() {
         .ended_with(1)
         .complained("above its limit");
     assert_eq!(created(&aws).len(), 1);
+}
+
+#[test]
+fn a_tried_canary_that_can_neither_be_followed_nor_stopped_is_named() {
+    let (project, aws) = project(FIXED);
+    aws.polls(Polls::Nothing);
+    aws.fail(Operation::DescribeTrainingJob)
+        .since_call(2)
+        .with(Fault::AccessDenied);
+    aws.fail(Operation::StopTrainingJob)
+        .with(Fault::AccessDenied);
+    let tried = gate(&project, &aws, &["check", "--try"]).ended_with(1);
+    let name = &created(&aws)[0];
+    tried
+        .complained("sagemaker:DescribeTrainingJob")
+        .complained(&format!("stop {name}"));
 }
