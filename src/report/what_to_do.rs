@@ -1,11 +1,13 @@
 //! What to do about a job that fails the check or could not be decided.
 
+use std::borrow::Cow;
+
 use super::comparison;
 use super::document::{Block, Fold, FoldKind};
 use super::recommendation::generous;
 use super::text::{Prose, Verbatim};
 use super::words;
-use super::{JobReport, Report};
+use super::{InstanceForecast, JobReport, Report};
 use crate::measurement::Outcome;
 use crate::metric::Metric;
 use crate::spec::{Bound, Level, LineKind};
@@ -61,7 +63,7 @@ fn over_budget(job: &JobReport) -> Prose {
     let agree = match overrides(job).is_empty() {
         true => Prose::default(),
         false => Prose::own(
-            ", or let the owners of the spec agree to it until a day, in a pull request of its own (lines to paste are below)",
+            ", or let the owners of the spec agree to more until a day, by an override in a pull request of its own",
         ),
     };
     let cheapest = job.recommendation.as_ref();
@@ -69,10 +71,29 @@ fn over_budget(job: &JobReport) -> Prose {
     let cheapest = cheapest.filter(|cheapest| *cheapest != job.instance.to_string());
     match cheapest {
         Some(cheapest) => Prose::fill(
-            "Train on {}, which is within the budget, or make the job take less{}.",
-            [Prose::name(cheapest), agree],
+            "Train on {}, which is within the budget, or bring {} within it{}.",
+            [Prose::name(cheapest), exceeded(job), agree],
         ),
-        None => Prose::fill("Make the job take less{}.", [agree]),
+        None => Prose::fill("Bring {} within the budget{}.", [exceeded(job), agree]),
+    }
+}
+
+/// What the job is over: `time and cost`.
+fn exceeded(job: &JobReport) -> Prose {
+    let rows = job.forecasts.first().map(over_rows);
+    let mut names: Vec<Cow<'static, str>> = Vec::new();
+    for row in rows.into_iter().flatten() {
+        let name = row
+            .line
+            .metric()
+            .map_or_else(|| row.line.words(), |of| of.words().into());
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    match names.is_empty() {
+        true => Prose::own("the job"),
+        false => Prose::joined(names.into_iter().map(Prose::literal), " and "),
     }
 }
 
@@ -118,14 +139,19 @@ pub(super) fn agreement(report: &Report) -> Option<Fold> {
     })
 }
 
+/// The lines that fail the job.
+fn over_rows(forecast: &InstanceForecast) -> impl Iterator<Item = &BudgetRow> {
+    let is_over =
+        |row: &&BudgetRow| row.verdict == LineVerdict::Exceeded && row.counts_as() == Level::Fail;
+    forecast.budget.iter().filter(is_over)
+}
+
 /// The lines that a job is over, each with a limit that would be enough.
 fn overrides(job: &JobReport) -> Vec<(LineKind, String)> {
     let Some(forecast) = job.forecasts.first() else {
         return Vec::new();
     };
-    let is_over =
-        |row: &&BudgetRow| row.verdict == LineVerdict::Exceeded && row.counts_as() == Level::Fail;
-    let rows = forecast.budget.iter().filter(is_over);
+    let rows = over_rows(forecast);
     rows.filter_map(|row| {
         let estimate = comparison::estimate_of(row.line, forecast)?;
         let enough = match row.bound {
@@ -172,7 +198,7 @@ mod tests {
         let report = samples::churn();
         assert_eq!(
             said(&report),
-            "**What to do.** Make the job take less, or let the owners of the spec agree to it until a day, in a pull request of its own (lines to paste are below)."
+            "**What to do.** Bring cost within the budget, or let the owners of the spec agree to more until a day, by an override in a pull request of its own."
         );
         let page = markdown::render(&report);
         let start = page.find("overrides:\n").unwrap();
