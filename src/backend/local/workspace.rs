@@ -230,7 +230,8 @@ pub(super) fn place_objects(
     Ok(linked)
 }
 
-/// Copies `files`, given relative to `from`, into `to`. A link is copied as the file it leads to.
+/// Copies `files`, given relative to `from`, into `to`. A link is copied as the file it leads to. A file that is gone since it was
+/// listed was somebody's temporary one.
 pub(super) fn copy_source(from: &Path, files: &[PathBuf], to: &Path) -> Result<(), BackendError> {
     make_folder(to)?;
     for file in files {
@@ -239,9 +240,19 @@ pub(super) fn copy_source(from: &Path, files: &[PathBuf], to: &Path) -> Result<(
             make_folder(parent)?;
         }
         let source = from.join(file);
-        fs::copy(&source, &target).map_err(|error| cannot_read(&source, error))?;
+        let copied = fs::copy(&source, &target);
+        if copied.is_err() && is_gone(&source) {
+            continue;
+        }
+        copied.map_err(|error| cannot_read(&source, error))?;
     }
     Ok(())
+}
+
+/// A link that leads nowhere is there.
+fn is_gone(file: &Path) -> bool {
+    let found = file.symlink_metadata();
+    found.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
 }
 
 pub(super) fn cannot_write(path: &Path, source: std::io::Error) -> BackendError {
@@ -262,4 +273,23 @@ fn cannot_read(path: &Path, source: std::io::Error) -> BackendError {
         _ => "make it readable for the user that runs the gate",
     };
     BackendError::io(format!("could not copy {}", path.display()), help, source)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_gone_since_it_was_listed_is_passed_over_and_a_broken_link_is_an_error() {
+        let root = tempfile::tempdir().unwrap();
+        let [from, to] = ["from", "to"].map(|name| root.path().join(name));
+        fs::create_dir(&from).unwrap();
+        fs::write(from.join("train.py"), "pass").unwrap();
+        let files = ["gone.tmp", "train.py"].map(PathBuf::from);
+        copy_source(&from, &files, &to).unwrap();
+        assert!(to.join("train.py").exists() && !to.join("gone.tmp").exists());
+        symlink("nowhere", from.join("link")).unwrap();
+        let broken = copy_source(&from, &["link".into()], &to);
+        assert!(broken.unwrap_err().to_string().contains("could not copy"));
+    }
 }
