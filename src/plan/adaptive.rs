@@ -255,7 +255,16 @@ fn next_by(situation: &Situation, time: Option<&CanaryTime>) -> Next {
             .then(|| choose_near_the_longest(situation, &open, room))
             .flatten();
         let is_farther = |far: &Rung| far.size.fraction.0 > rung.size.fraction.0;
-        return run(far.filter(is_farther).unwrap_or(rung));
+        // Two sizes show no curve: a third is run in place of a repeat.
+        let is_new = |rung: &Rung| {
+            let mut of_rung = open.iter().filter(|one| one.rung == *rung);
+            of_rung.any(|one| situation.is_new(one))
+        };
+        let third = (!enough && !is_strict && !is_new(&rung))
+            .then(|| choose_cheapest(situation, &open, room))
+            .flatten();
+        let instead = far.filter(is_farther).or(third.filter(is_new));
+        return run(instead.unwrap_or(rung));
     }
     if enough || is_strict {
         return done(if chosen(&open, room).is_some() {
@@ -307,14 +316,16 @@ fn candidate(rung: &Rung, time: &CanaryTime) -> NextRung {
 }
 
 /// The next of the runs that are missing to the fewest, if the forecast needs no other: the cheapest size that was not
-/// measured yet, else the cheapest.
+/// measured yet, for two sizes show no curve, else the cheapest. Where no line is undecided, a new size that takes far longer than
+/// those so far is not worth it.
 fn choose_cheapest(situation: &Situation, open: &[NextRung], room: f64) -> Option<Rung> {
-    let mut fitting = open.iter().filter(|one| one.likely <= room);
-    fitting
-        .clone()
-        .find(|one| situation.is_new(one))
-        .or_else(|| fitting.next().filter(|_| situation.lacks_only_runs()))
-        .map(|one| one.rung)
+    let fitting = || open.iter().filter(|one| one.likely <= room);
+    let longest = NEAR_THE_LONGEST * situation.longest_completed();
+    let is_worth_it = |one: &&NextRung| situation.aim == Aim::GoOn || one.likely <= longest;
+    let new = || fitting().filter(|one| situation.is_new(one));
+    let repeat = || fitting().next().filter(|_| situation.lacks_only_runs());
+    let chosen = new().find(is_worth_it).or_else(repeat);
+    chosen.or_else(|| new().next()).map(|one| one.rung)
 }
 
 /// The largest new size that likely takes at most [`NEAR_THE_LONGEST`] times as long as the longest run so far, or the cheapest.

@@ -106,6 +106,20 @@ fn a_job_far_below_its_budget_costs_three_small_canaries() {
     finished.ended_with(0).reported("✓ iforest within budget");
 }
 
+/// It shows more of the growth for next to nothing.
+#[test]
+fn where_canaries_take_seconds_the_third_is_larger_however_far_the_budget_is() {
+    for (fixed, third) in [(1.0, 10.0), (60.0, 2.0)] {
+        let project = made(
+            |share| fixed * (1.0 + 8.0 * share),
+            "    budget: {time: 400h}\n",
+        );
+        let (finished, percentages) = gate(&project);
+        assert_eq!(percentages[2..], [third]);
+        finished.ended_with(0);
+    }
+}
+
 /// Ten times as much as two canaries say, or a tenth: the third is smaller than the second.
 #[test]
 fn where_two_canaries_decide_by_a_factor_of_ten_the_third_is_small() {

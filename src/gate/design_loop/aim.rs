@@ -16,6 +16,8 @@ use crate::verdict::{self, JudgedLine, LineVerdict};
 const CHANCE_FOR_A_SHORT_CUT: f64 = 0.05;
 /// A line is exceeded, whatever two canaries leave open, where the forecast is so many times its limit.
 const TENFOLD: f64 = 10.0;
+/// Of all canaries of a job.
+const BRIEF: Seconds = Seconds(10.0);
 
 impl DesignLoop<'_> {
     /// How long the full run may take by the budget's lines of time and cost; 0 without one.
@@ -93,7 +95,10 @@ impl DesignLoop<'_> {
                 false => line.is_decided(certainty) || is_clear(line),
             });
             let is_within = |line: &&JudgedLine| line.row.verdict == LineVerdict::Within;
-            let is_rough = forecast.is_rough() && !is_within_if_cubic(forecast, &counting);
+            // Among the fewest a larger one in place of a smaller shows more for next to nothing.
+            let is_free = !has_enough && is_brief(measurements);
+            let is_needless = is_within_if_cubic(forecast, &counting) && !is_free;
+            let is_rough = forecast.is_rough() && !is_needless;
             return match decided {
                 false => Aim::GoOn,
                 true if is_rough && counting.iter().all(is_within) => {
@@ -118,6 +123,12 @@ impl DesignLoop<'_> {
 fn is_tenfold(line: &JudgedLine) -> bool {
     let limit = line.row.limit;
     (line.estimate).is_some_and(|estimate| estimate.point >= TENFOLD * limit)
+}
+
+/// Whether the canaries so far are so short that a larger one costs nobody anything.
+fn is_brief(measurements: &[Measurement]) -> bool {
+    let times = measurements.iter().filter_map(Measurement::time);
+    times.map(|time| time.0).sum::<f64>() < BRIEF.0
 }
 
 /// Whether time and cost would be within budget even if all growth up to the largest canary were that of a cube.

@@ -408,6 +408,33 @@ fn two_sizes_are_repeated_to_three_runs_and_one_size_is_not() {
 }
 
 #[test]
+fn a_third_size_is_run_in_place_of_a_repeat_that_alone_keeps_to_the_share() {
+    let ladder = ladder(&[1.0, 3.0, 10.0, 50.0]);
+    let runs = [run(1.0, 10.0), run(10.0, 30.0)];
+    // Of a full run of about 230 s, 11 s are left: 1 % takes 10, 3 % 14.
+    for aim in [
+        Aim::GoOn,
+        Aim::Reached(Reached::Decided),
+        Aim::OneSizeFurther(Reached::Decided),
+    ] {
+        let of_share = Situation {
+            aim,
+            spending: SpendingRule::UpToAShare(Percent(22.0)),
+            ..situation(&ladder, &runs)
+        };
+        assert_eq!(percent_of(next(&of_share)), 3.0, "{aim:?}");
+        // Where no line is undecided, a third size that takes far longer is not worth it.
+        let far = [ladder[0], ladder[2], ladder[3]];
+        let far = Situation {
+            ladder: &far,
+            ..of_share
+        };
+        let percent = percent_of(next(&far));
+        assert_eq!(percent == 1.0, aim != Aim::GoOn, "{aim:?} {percent}");
+    }
+}
+
+#[test]
 fn too_little_money_is_reported_before_it_is_spent() {
     let ladder = ladder(&LADDER);
     let runs = [run(1.0, 1500.0)];
