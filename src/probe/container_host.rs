@@ -7,39 +7,62 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use super::ContainerHost;
+use super::model_files::reported;
 
 /// Where SageMaker lays the container's folders out, and the variable that names another place, as its training toolkit has it.
 const BASE: &str = "/opt/ml";
 const BASE_VARIABLE: &str = "SAGEMAKER_BASE_DIR";
 const FILE: &str = "input/config/resourceconfig.json";
+const MODEL: &str = "model";
 /// Hundreds of hosts fit many times.
 const LARGEST: u64 = 1 << 20;
 /// What SageMaker allows for the name of a group.
 const LONGEST_NAME: usize = 64;
 
-impl ContainerHost {
-    /// Of the container that the probe runs in; `None` where there is no such file.
+/// The container that the probe runs in.
+pub(super) struct TrainingContainer {
+    host: ContainerHost,
+    /// The folder of the model, where several hosts have one.
+    model: Option<PathBuf>,
+}
+
+impl TrainingContainer {
+    /// `None` where no training job's file says who it is.
     pub(super) fn here() -> Option<Self> {
         let base = std::env::var_os(BASE_VARIABLE).map_or_else(|| BASE.into(), PathBuf::from);
-        Self::read(&base.join(FILE))
+        Self::below(&base)
     }
 
-    fn read(file: &Path) -> Option<Self> {
+    /// Once the command has ended.
+    pub(super) fn into_host(self) -> ContainerHost {
+        ContainerHost {
+            model_files: self.model.as_deref().map(reported).unwrap_or_default(),
+            ..self.host
+        }
+    }
+
+    fn below(base: &Path) -> Option<Self> {
         #[derive(Deserialize)]
         struct ResourceConfig {
             current_host: String,
             current_group_name: Option<String>,
             current_instance_group: Option<String>,
+            #[serde(default)]
+            hosts: Vec<serde::de::IgnoredAny>,
         }
         let mut content = Vec::new();
-        let file = File::open(file).ok()?;
+        let file = File::open(base.join(FILE)).ok()?;
         file.take(LARGEST).read_to_end(&mut content).ok()?;
         let config: ResourceConfig = serde_json::from_slice(&content).ok()?;
         let is_name = |name: &String| !name.is_empty() && name.len() <= LONGEST_NAME;
         let group = config.current_group_name.or(config.current_instance_group);
         Some(Self {
-            name: Some(config.current_host).filter(is_name)?,
-            group: group.filter(is_name),
+            host: ContainerHost {
+                name: Some(config.current_host).filter(is_name)?,
+                group: group.filter(is_name),
+                model_files: Vec::new(),
+            },
+            model: (config.hosts.len() > 1).then(|| base.join(MODEL)),
         })
     }
 }
@@ -49,11 +72,26 @@ mod tests {
     use super::*;
 
     fn read(content: &str) -> Option<(String, Option<String>)> {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("resourceconfig.json");
-        std::fs::write(&file, content).unwrap();
-        let host = ContainerHost::read(&file)?;
+        let base = base_with(content);
+        let host = TrainingContainer::below(base.path())?.into_host();
+        assert_eq!(host.model_files, Vec::<String>::new());
         Some((host.name, host.group))
+    }
+
+    fn base_with(content: &str) -> tempfile::TempDir {
+        let base = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(base.path().join("input/config")).unwrap();
+        std::fs::write(base.path().join(FILE), content).unwrap();
+        base
+    }
+
+    #[test]
+    fn one_of_several_hosts_says_what_it_leaves_in_model() {
+        let base = base_with(r#"{"current_host": "algo-1", "hosts": ["algo-1", "algo-2"]}"#);
+        let container = TrainingContainer::below(base.path()).unwrap();
+        std::fs::create_dir(base.path().join(MODEL)).unwrap();
+        std::fs::write(base.path().join("model/model.bin"), "weights").unwrap();
+        assert_eq!(container.into_host().model_files, ["model.bin"]);
     }
 
     #[test]
@@ -83,7 +121,7 @@ mod tests {
         ] {
             assert_eq!(read(content), None, "{content}");
         }
-        assert_eq!(ContainerHost::read(Path::new("/nowhere/at/all")), None);
+        assert!(TrainingContainer::below(Path::new("/nowhere/at/all")).is_none());
         let long = "g".repeat(65);
         let host = read(&format!(
             r#"{{"current_host": "algo-1", "current_group_name": "{long}"}}"#

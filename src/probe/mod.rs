@@ -42,6 +42,7 @@ mod impossible;
 mod launched;
 #[cfg(target_os = "linux")]
 mod memory;
+mod model_files;
 #[cfg(target_os = "linux")]
 mod orphans;
 #[cfg(target_os = "linux")]
@@ -86,6 +87,7 @@ use crate::units::{Bytes, Seconds};
 pub use command::is_on_path;
 pub use error::ProbeError;
 pub use gate_socket::GateSocket;
+pub use model_files::files_below;
 
 #[cfg(target_os = "linux")]
 pub use self::{
@@ -252,6 +254,10 @@ pub struct ContainerHost {
     /// Of machines of one type: `homogeneousCluster`. Absent where the file names none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
+    /// Where the job has several hosts: the first hundred files in `model/` by their paths below it, as they were when the command had
+    /// ended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub model_files: Vec<String>,
 }
 
 /// How the command ended. If the probe ended it, the variant is the reason, however the command handled the signal.

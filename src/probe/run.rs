@@ -14,6 +14,7 @@ use signal_hook::consts::{SIGKILL, SIGTERM};
 
 use super::cgroup::{Controller, OomKills, OwnCgroup};
 use super::command;
+use super::container_host::TrainingContainer;
 use super::ending::{GRACE_FOR_LEFTOVERS, Shutdown, leftovers};
 use super::error::ProbeError;
 use super::fewer_rights::with_fewer_rights;
@@ -30,8 +31,7 @@ use super::signals::CaughtSignals;
 use super::tree::{Look, Process, ProcessTree};
 use super::usage::{CpuTime, IoWait};
 use super::{
-    CgroupUse, ContainerHost, Destination, Ending, HostNames, OptMl, ProbeOptions, ProbeReport,
-    UsageScope,
+    CgroupUse, Destination, Ending, HostNames, OptMl, ProbeOptions, ProbeReport, UsageScope,
 };
 use crate::units::Bytes;
 
@@ -83,7 +83,7 @@ struct WatchedRun<'a> {
     oom_kills_before: OomKills,
     opt_ml: Option<OptMl>,
     host_names: Option<HostNames>,
-    container_host: Option<ContainerHost>,
+    container: Option<TrainingContainer>,
     samples: u64,
     /// The longest time between two samples, where it was far longer than it should be.
     halted: Option<Duration>,
@@ -121,8 +121,8 @@ impl<'a> WatchedRun<'a> {
             _ => None,
         };
         // Before the command, which could write another.
-        let container_host = match &options.output {
-            Destination::Stdout { mark: Some(_) } => ContainerHost::here(),
+        let container = match &options.output {
+            Destination::Stdout { mark: Some(_) } => TrainingContainer::here(),
             _ => None,
         };
         let oom_kills_before = OomKills::now(memory_controller.as_ref());
@@ -205,7 +205,7 @@ impl<'a> WatchedRun<'a> {
             oom_kills_before,
             opt_ml,
             host_names,
-            container_host,
+            container,
             samples: 0,
             halted: None,
             notes,

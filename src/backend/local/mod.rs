@@ -14,7 +14,6 @@ mod file_digest;
 mod job_config;
 mod launcher;
 mod linked_file;
-mod model_files;
 mod notes;
 mod process;
 mod row_files;

@@ -15,14 +15,15 @@ use super::launcher;
 use super::linked_file::LinkedFile;
 use super::notes::{self, EndedHost};
 use super::process::{self, HostCommand, HostResult, LogTail, Probes};
-use super::{model_files, usage, workspace};
+use super::{usage, workspace};
+use crate::backend::model_files;
 use crate::backend::{BackendError, CanaryResult, Cancellation, Watcher, rows};
 use crate::canary::{self, CanaryRun};
 use crate::instance::Capacity;
 use crate::measurement::printed_figures::PrintedFigures;
 use crate::measurement::steps::Sought;
 use crate::measurement::{Measurement, Outcome, Phases, Usage};
-use crate::probe::NamedHost;
+use crate::probe::{NamedHost, files_below};
 use crate::rows::Copied;
 use crate::secret::CutAt;
 use crate::spec::{BackendKind, Job};
@@ -141,9 +142,9 @@ impl LocalBackend {
         let mut notes = notes::of_run(&cluster, &ended, decisive);
         notes.extend(rows::note_of_left(drawn.left));
         let hosts = cluster.hosts.iter().zip(&roots);
-        notes.extend(model_files::equal_names(
-            hosts.map(|(host, (root, _))| (host.name.as_str(), root.join("model"))),
-        ));
+        notes.extend(model_files::equal_names(hosts.map(|(host, (root, _))| {
+            (host.name.as_str(), files_below(&root.join("model")))
+        })));
         let printed: Vec<_> = results.iter().map(|result| &result.printed).collect();
         let sought = Sought {
             step: job.training.step_metric.as_ref(),
