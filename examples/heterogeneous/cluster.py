@@ -1,4 +1,4 @@
-"""The groups of machines of this job, as SageMaker tells every host of them."""
+"""The groups of machines of this job, as SageMaker describes them to every host."""
 
 import json
 import os

@@ -186,7 +186,7 @@ pub trait Ready {
     ) -> BackendFuture<'r, Option<CanaryResult>>;
 }
 
-/// Whoever waits for a canary.
+/// One that waits for a canary.
 #[derive(Clone, Copy)]
 pub struct Watcher<'a> {
     /// Hears how far it is.

@@ -5,7 +5,7 @@
 //! that other work took, and not more than the part of the run in which something waited for one (`Usage::cpu_pressure_percent`).
 //! A run that lost far more than the quietest one may be too slow, and counts as a cold one does.
 //!
-//! The wall time per CPU second alone tells nothing: it differs between sizes of the same quiet script. It only clears a run
+//! The wall time per CPU second alone shows nothing: it differs between sizes of the same quiet script. It only clears a run
 //! that used little of the machine and as much as the quietest: a wait for a disk, a GPU or a clock is not longer for it.
 
 use crate::grammar;

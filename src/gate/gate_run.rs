@@ -76,7 +76,7 @@ impl GateRun {
                 .custom_flags(nix::libc::O_NOFOLLOW)
                 .open(&path)
                 .map_err(cannot_write)?;
-            // Whoever holds the lock is at work.
+            // A process that holds the lock is at work.
             let Ok(mut lock) = Flock::lock(file, FlockArg::LockExclusiveNonblock) else {
                 continue;
             };

@@ -222,7 +222,7 @@ impl RunHistory {
     ) {
         let content = Content::Canary {
             canary_key: key.map(Key::to_string),
-            // Whoever reads it reuses it, for what it cost somebody.
+            // A run that reads it reuses it, for what it cost another.
             measurement: Box::new(Measurement {
                 reused: None,
                 ..measurement.clone()

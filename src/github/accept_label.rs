@@ -321,7 +321,7 @@ mod tests {
         assert_eq!(minute(vec![this(&[7]), earlier("h1", &[8])]), Some(9));
         // GitHub names every open one of the branch: whose run it was is not known, but of this one.
         assert_eq!(minute(vec![this(&[7, 8]), earlier("h1", &[7, 8])]), Some(9));
-        // What the branch had in between counts, whoever's check it was.
+        // What the branch had in between counts, no matter whose check it was.
         let first = of(&[7], run(1, "h1", 1, "example/models"));
         assert_eq!(
             minute(vec![this(&[7]), earlier("h0", &[8]), first]),

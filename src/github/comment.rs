@@ -1,6 +1,6 @@
 //! The comment's marker, its order, and which comment is ours.
 //!
-//! A comment is found again by the marker in its first line, and only among our own: whoever may write comments may write
+//! A comment is found again by the marker in its first line, and only among our own: anybody who may write comments may write
 //! our marker too. The marker also says which run wrote the comment, so that a slow older run cannot overwrite the result of
 //! a newer one.
 

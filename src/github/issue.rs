@@ -1,7 +1,7 @@
 //! The tracking issue of a drift: its marker, which issue is ours, and what GitHub takes.
 //!
 //! It is found again like the comment is ([`comment`](super::comment)): by the marker in its first line, and only among
-//! our own, since whoever may open an issue may write our marker too.
+//! our own, since anybody who may open an issue may write our marker too.
 
 use std::fmt;
 

@@ -7,7 +7,7 @@ use super::warm_pool::WarmPool;
 use crate::spec::WarmPoolPolicy;
 use crate::units::{Seconds, Usd, count_as_float};
 
-/// Of the limit, for what the adaptive design sets aside for kept machines on all configurations: a larger canary tells more than an
+/// Of the limit, for what the adaptive design sets aside for kept machines on all configurations: a larger canary shows more than an
 /// earlier one.
 const SHARE_FOR_POOLS: f64 = 0.1;
 

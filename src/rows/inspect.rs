@@ -12,7 +12,7 @@ use crate::units::Bytes;
 /// What of a file's beginning is read to know it.
 pub(super) const BEGINNING: u64 = 64 * Bytes::KIB;
 
-/// Looks at a file: its beginning, for Parquet its footer. `version` is what tells it from another of that name.
+/// Looks at a file: its beginning, for Parquet its footer. `version` is what distinguishes it from another of that name.
 pub async fn inspect<S: RangeSource>(
     key: &str,
     bytes: Bytes,

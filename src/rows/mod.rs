@@ -69,7 +69,7 @@ pub struct RowFile {
     /// As in the listing of its channel.
     pub key: String,
     pub bytes: Bytes,
-    /// What tells this version of the file from another: the `ETag` in S3, on a disk the time of its last writing.
+    /// What distinguishes this version of the file from another: the `ETag` in S3, on a disk the time of its last writing.
     pub version: String,
     pub layout: RowLayout,
     /// What a reader should know of a draw of its rows, as sentences without a capital.

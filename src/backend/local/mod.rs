@@ -187,7 +187,7 @@ impl LocalBackend {
         })
     }
 
-    /// The region that a canary is told: one that `--pass-env` hands on, else one for a script that wants any.
+    /// The region that a canary gets: one that `--pass-env` hands on, else one for a script that wants any.
     fn region(&self) -> String {
         let mut known = self.environment.iter();
         let passed = known.find(|(name, _)| name == "AWS_REGION");

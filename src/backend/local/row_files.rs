@@ -34,7 +34,7 @@ impl DiskFile {
         Ok(Self { path, file })
     }
 
-    /// Its size, and what tells this content of the file from another. Not the time of its last change: a hard link, as other
+    /// Its size, and what distinguishes this content of the file from another. Not the time of its last change: a hard link, as other
     /// canaries have it, is a change.
     fn listed(&self) -> Result<(u64, String), Error> {
         let read = |metadata: Metadata| {

@@ -52,7 +52,7 @@ pub(super) fn adopt(
             .is_some_and(|(had, wanted)| had.0 + 1.0 >= wanted.0)
     };
     let has_result = match &found.state {
-        // Whoever waits for it gets another attempt if its limit ends it.
+        // A run that waits for it gets another attempt if its limit ends it.
         JobState::Running { .. } if is_own || waits || is_as_long() => return Adoption::Take,
         JobState::Completed => true,
         JobState::Failed { reason } => matches!(

@@ -28,7 +28,7 @@ pub(super) struct ArchiveEntry {
 }
 
 impl ArchiveEntry {
-    /// A file of the source. Links are followed: whoever calls has seen where they lead.
+    /// A file of the source. Links are followed: the caller has seen where they lead.
     ///
     /// # Errors
     ///
@@ -174,7 +174,7 @@ fn read(name: &str, content: ArchivedContent, most: u64) -> Result<Option<Vec<u8
     Ok((bytes.len() as u64 <= most).then_some(bytes))
 }
 
-/// Whoever unpacks it must not be led out of the folder.
+/// Unpacking it must not lead out of the folder.
 fn check_name(name: &str) -> Result<(), BackendError> {
     let plain = |part: &str| !part.is_empty() && part != "." && part != "..";
     if name.split('/').all(plain) && !name.contains('\0') {

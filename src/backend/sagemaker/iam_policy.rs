@@ -181,7 +181,7 @@ impl PolicyScope<'_> {
         (self.spec.jobs.iter().any(is_kept)).then(|| with(end, only_ended))
     }
 
-    /// The keys of outputs and volumes, which whoever starts a job uses as the job does.
+    /// The keys of outputs and volumes, which the one who starts a job uses as the job does.
     fn kms_keys(&self) -> impl Iterator<Item = Value> {
         let output = self.keys(
             "OutputKeys",

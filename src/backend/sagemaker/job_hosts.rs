@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_probe_a_series_that_one_group_has_tells_it() {
+    fn without_a_probe_a_series_that_one_group_has_names_it() {
         assert_eq!(
             names(GROUPS, &[SILENT, WITH_GPU, SILENT]),
             ["data", "dnn", "data"]

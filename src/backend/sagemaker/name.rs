@@ -1,6 +1,6 @@
 //! The name of a canary's training job: `cg-<job>-<canary key>-<attempt>`.
 //!
-//! The same canary gets the same name whoever starts it, so that a job that is already there is found and adopted, and
+//! The same canary gets the same name from every run, so that a job that is already there is found and adopted, and
 //! SageMaker itself refuses to start it twice.
 
 use std::fmt;
@@ -57,7 +57,7 @@ impl JobName {
             key: key.to_owned(),
             attempt: attempt.parse().ok()?,
         };
-        // Whoever writes it differently, with a `+` or a leading zero, is not us.
+        // One that is written differently, with a `+` or a leading zero, is not ours.
         (Self::new(job, key, name.attempt) == name && name.to_string() == text).then_some(name)
     }
 

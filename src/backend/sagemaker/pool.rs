@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn each_field_of_the_match_key_tells_pools_apart_and_nothing_else_does() {
+    fn each_field_of_the_match_key_parts_pools_and_nothing_else_does() {
         let key = |request: aws_sdk_sagemaker::operation::create_training_job::builders::CreateTrainingJobInputBuilder| {
             MatchKey::of(&request.build().unwrap())
         };

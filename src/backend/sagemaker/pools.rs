@@ -103,7 +103,7 @@ impl ReadyJob<'_> {
         }
     }
 
-    /// Whoever leaves pools to the gate is not told of each that the account has no room for.
+    /// Where the spec leaves pools to the gate, not each is said that the account has no room for.
     fn note_no_pool(&self, instance: &InstanceConfiguration) {
         self.poolless.borrow_mut().insert(instance.to_string());
         if self.job.canary.warm_pool == WarmPoolPolicy::Auto {

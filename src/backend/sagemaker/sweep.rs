@@ -188,7 +188,7 @@ impl SagemakerBackend {
             .await
             .map_err(|error| error.to_error(&format!("look at the training job {name}")))?;
         match described {
-            // Whoever waits for it removes that by itself, when it has read its metrics.
+            // A run that waits for it removes that by itself, when it has read its metrics.
             Some(job) => {
                 let end = job.ended_at.or(job.created_at);
                 let age = end.map(|end| adoption::age(end, Timestamp::now()));

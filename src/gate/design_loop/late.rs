@@ -45,7 +45,7 @@ impl DesignLoop<'_> {
         let mut free: BTreeMap<usize, Measurement> = BTreeMap::new();
         while free.len() < count || !free.values().all(Measurement::is_completed) {
             tokio::select! {
-                // Whoever has ended as a whole is not late.
+                // A configuration that has ended as a whole is not late.
                 biased;
                 ran = &mut running => return ran,
                 Some(late) = self.late.next(), if !self.late.is_empty() => self.revise(late),

@@ -85,7 +85,7 @@ impl SpecReader<'_> {
         fractions: Option<Located<raw::List<raw::Quantity<Fraction>>>>,
         replicates: Option<Located<raw::Count>>,
     ) -> Design {
-        // Replicates belong to the fixed design, so whoever writes them means it.
+        // Replicates belong to the fixed design, so a spec with them means it.
         let kind = match (design, &replicates) {
             (Some(design), _) => design.value.0,
             (None, Some(_)) => DesignKind::Fixed,

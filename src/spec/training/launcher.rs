@@ -191,7 +191,7 @@ pub(super) fn check_on_sagemaker(reader: &mut SpecReader<'_>, raw: &RawTraining)
         if ALL.contains(&entry.name.value.as_str()) {
             reader.findings.wrong_with_help(
                 &entry.name.at,
-                "is what `distribution` tells the training toolkit",
+                "is set for the training toolkit by `distribution`",
                 "remove it here",
             );
         }

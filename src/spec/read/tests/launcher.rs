@@ -127,7 +127,7 @@ fn only_the_toolkit_starts_a_launcher() {
         ),
         (
             SCRIPT.replace("      output:", "      hyperparameters: {sagemaker_mpi_enabled: true}\n      output:"),
-            "hyperparameters.sagemaker_mpi_enabled: is what `distribution` tells the training toolkit (remove it here)".to_owned(),
+            "hyperparameters.sagemaker_mpi_enabled: is set for the training toolkit by `distribution` (remove it here)".to_owned(),
         ),
     ] {
         assert_eq!(problems(&text), [format!("jobs.churn.training.{expected}")]);
