@@ -9,6 +9,7 @@
 //! the laws hold beyond the largest canary is an assumption: [`Forecast::notes`] says so, and the interval carries it
 //! (`prior`).
 
+mod by_share;
 mod canary_time;
 mod doubt;
 mod growth_doubt;
@@ -34,6 +35,7 @@ mod supposed;
 pub(crate) mod tests;
 mod time;
 
+pub use by_share::{EstimateAtShare, time_by_share};
 pub use canary_time::CanaryTime;
 pub use doubt::Doubt;
 pub use law::Shape;
