@@ -221,6 +221,11 @@ fn judge_configuration(
 ) -> Judged {
     let mut here = ForecastHere::of(instance, input.measurements, input.offer_of, &input.layout);
     let others = here.with_other_counts(input.measurements, input.offer_of, &input.layout);
+    let certainty = input.budget.certainty;
+    let time_by_share = match (&here.forecast[Metric::Time], others.scale_out) {
+        (Ok(_), None) => here.time_by_share(&input.layout, certainty),
+        _ => Vec::new(),
+    };
     let ForecastHere {
         mut forecast,
         offer: measured,
@@ -235,7 +240,7 @@ fn judge_configuration(
         compared_on: others.whole.as_ref().unwrap_or(instance),
         offer_of: input.offer_of,
         layout: &input.layout,
-        certainty: input.budget.certainty,
+        certainty,
     });
     let (against, delta) = match comparison.as_ref().and_then(base_comparison::versus) {
         Some(BaseComparison {
@@ -271,7 +276,6 @@ fn judge_configuration(
         true => verdict::job_verdict(&lines).min(Verdict::Failed),
         false => verdict::job_verdict(&lines),
     };
-    let certainty = input.budget.certainty;
     Judged {
         row: InstanceForecast {
             instance: instance.clone(),
@@ -292,6 +296,7 @@ fn judge_configuration(
             delta,
             versus_twin: None,
             law: forecast.law.clone(),
+            time_by_share,
             price: offer.price().cloned(),
             budget: verdict::rows(&lines),
         },

@@ -6,7 +6,9 @@ use crate::assess::row;
 use crate::forecast::scale_out::{
     DataLayout, Elsewhere, Measured, efficiency_by, elsewhere, one_count,
 };
-use crate::forecast::{self, Basis, Estimate, FEWEST_RUNS, Forecast, Predictive, Unknown};
+use crate::forecast::{
+    self, Basis, Estimate, EstimateAtShare, FEWEST_RUNS, Forecast, Predictive, Unknown,
+};
 use crate::grammar;
 use crate::instance::{InstanceConfiguration, Offer, OfferOf};
 use crate::measurement::{self, Measurement, Outcome};
@@ -64,8 +66,7 @@ impl ForecastHere {
         let offer = offer_of(instance)
             .or_price(|| measured_price(&here))
             .or_capacity(|| measured_capacity(&here));
-        let hosts = layout.hosts_of_shards(instance);
-        let by_shard = layout.by_heaviest_shard(&here, hosts);
+        let by_shard = by_shard(&here, instance, layout);
         let mut forecast = extrapolate(&Basis {
             offer: &offer,
             measurements: by_shard.as_deref().unwrap_or(&here),
@@ -88,6 +89,17 @@ impl ForecastHere {
             offer,
             measurements: here,
         }
+    }
+
+    /// Between its canaries and the full run, for a drawing.
+    pub(crate) fn time_by_share(
+        &self,
+        layout: &DataLayout,
+        certainty: Fraction,
+    ) -> Vec<EstimateAtShare> {
+        let by_shard = by_shard(&self.measurements, &self.offer.configuration, layout);
+        let measurements = by_shard.as_deref().unwrap_or(&self.measurements);
+        forecast::time_by_share(measurements, certainty)
     }
 
     pub(crate) fn measured(&self) -> Measured<'_> {
@@ -204,6 +216,15 @@ impl ForecastHere {
         }
         own.notes.extend(known.notes);
     }
+}
+
+/// The same measurements with the bytes of the heaviest host's shard; `None` where the data are not in shards.
+fn by_shard(
+    here: &[Measurement],
+    instance: &InstanceConfiguration,
+    layout: &DataLayout,
+) -> Option<Vec<Measurement>> {
+    layout.by_heaviest_shard(here, layout.hosts_of_shards(instance))
 }
 
 /// Whether one of these canaries was ended at its time limit, and none with as much data completed.

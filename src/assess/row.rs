@@ -32,6 +32,7 @@ pub(crate) fn nothing_known(instance: &InstanceConfiguration, why: &str) -> Inst
         delta: Delta::default(),
         versus_twin: None,
         law: Laws::default(),
+        time_by_share: Vec::new(),
         price: None,
         budget: Vec::new(),
     }

@@ -9,6 +9,7 @@
 //! the laws hold beyond the largest canary is an assumption: [`Forecast::notes`] says so, and the interval carries it
 //! (`prior`).
 
+mod by_share;
 mod canary_time;
 mod doubt;
 mod growth_doubt;
@@ -32,7 +33,9 @@ pub(crate) mod simulation;
 mod supposed;
 #[cfg(test)]
 pub(crate) mod tests;
+mod time;
 
+pub use by_share::{EstimateAtShare, time_by_share};
 pub use canary_time::CanaryTime;
 pub use doubt::Doubt;
 pub use law::Shape;
@@ -53,8 +56,9 @@ use crate::measurement::{Measurement, Usage, Utilization};
 use crate::metric::{MemoryOf, Metric, MetricName, PerMetric};
 use crate::spec::Bound;
 use crate::units::{Fraction, Seconds};
-use posterior::Prior;
+use posterior::{Posterior, Prior};
 use runs::Runs;
+use time::{AtAShare, LawsOfTime};
 
 /// What an estimated price adds: in 90 of 100 cases it lies within this share of the true one.
 pub(crate) const PRICE_ESTIMATE_SHARE: f64 = 0.15;
@@ -312,13 +316,15 @@ pub fn provisional(basis: &Basis) -> Forecast {
 }
 
 fn of_runs(basis: &Basis, runs: &Runs) -> Forecast {
-    let phases = forecast_phases(runs);
-    let (whole, time_law) = apart(runs.extrapolate_time());
+    let laws_of_time = LawsOfTime::of(runs);
+    let AtAShare {
+        whole,
+        download,
+        training,
+        upload,
+        time,
+    } = laws_of_time.at(1.0);
     let time_doubt = runs.growth_doubt(&whole, &prior::TIME, JITTER.0, |run| seconds(run.time()));
-    let time = match sum_of_phases(runs, &phases) {
-        Some(sum) => Ok(sum),
-        None => whole,
-    };
     let time_at_least = runs.time_at_least();
     let time = match (time, time_at_least) {
         (Ok(time), Some(bound)) if time.median() < bound => Err(Unknown(
@@ -332,7 +338,7 @@ fn of_runs(basis: &Basis, runs: &Runs) -> Forecast {
         .measured(|run| seconds(run.step_seconds))
         .and_then(|points| level::positive_median(&points, Metric::StepTime.words()));
     let law = Laws {
-        time: time_law,
+        time: laws_of_time.law(),
         memory: memory.law,
         gpu_memory: gpu_memory.law,
     };
@@ -360,7 +366,12 @@ fn of_runs(basis: &Basis, runs: &Runs) -> Forecast {
     Forecast {
         quantities: PerMetric::of(quantity),
         levels: printed::levels(runs),
-        phases,
+        phases: PhaseForecast {
+            startup: startup(runs),
+            download,
+            training,
+            upload,
+        },
         warnings: notes::warnings(runs, &law),
         notes: notes::write(
             runs,
@@ -383,65 +394,13 @@ fn of_runs(basis: &Basis, runs: &Runs) -> Forecast {
     }
 }
 
-/// Start-up does not grow with the data; the other phases do.
-fn forecast_phases(runs: &Runs) -> PhaseForecast {
-    let growing = |phase: fn(&Measurement) -> Option<Seconds>| {
-        runs.extrapolate("the phase", &prior::TIME, |run| seconds(phase(run)))
-            .ok()
-            .map(|(predictive, _)| predictive)
-    };
-    PhaseForecast {
-        // That of the full run is a cold one.
-        startup: runs
-            .positive_level("start-up time", |run| {
-                let is_of_full_run = !runs::is_warm(run) || runs.all_have(runs::is_warm);
-                seconds(run.phases.startup).filter(|_| is_of_full_run)
-            })
-            .ok(),
-        download: growing(|run| run.phases.download),
-        training: growing(|run| run.phases.training),
-        upload: growing(|run| run.phases.upload),
-    }
-}
-
-/// The billed phases may miss the billed time by this share of it, as rounding to seconds makes them do in small canaries.
-const PHASES_MISS_AT_MOST: f64 = 0.1;
-
-/// The billed time as the sum of download, training and upload, each by its own law: a download of every byte and a
-/// training with a fixed part bend the whole in a way that one law does not follow.
-///
-/// Their errors are taken to be independent. `None` unless every run that entered measured all three, and they make up what
-/// was billed; then one law of the whole is the better guess.
-fn sum_of_phases(runs: &Runs, phases: &PhaseForecast) -> Option<Predictive> {
-    if !runs.all_have(has_billed_phases) {
-        return None;
-    }
-    let zero_in_all = |phase: fn(&Measurement) -> Option<Seconds>| {
-        runs.all_have(|run| phase(run).is_some_and(|time| time.0 == 0.0))
-    };
-    let mut terms = vec![phases.training.clone()?];
-    // A phase that took no time in any run, an upload of nothing, adds nothing.
-    if !zero_in_all(|run| run.phases.download) {
-        terms.push(phases.download.clone()?);
-    }
-    if !zero_in_all(|run| run.phases.upload) {
-        terms.push(phases.upload.clone()?);
-    }
-    Predictive::sum(&terms)
-}
-
-/// Whether the run measured every phase that is billed, and they make up its billed time.
-fn has_billed_phases(run: &Measurement) -> bool {
-    let phases = [run.phases.download, run.phases.training, run.phases.upload];
-    let Some(sum) = phases
-        .into_iter()
-        .map(|phase| seconds(phase).filter(|time| time.is_finite() && *time >= 0.0))
-        .sum::<Option<f64>>()
-    else {
-        return false;
-    };
-    run.time()
-        .is_none_or(|billed| (sum - billed.0).abs() <= PHASES_MISS_AT_MOST * billed.0)
+/// Start-up does not grow with the data. That of the full run is a cold one.
+fn startup(runs: &Runs) -> Option<Predictive> {
+    let startup = runs.positive_level("start-up time", |run| {
+        let is_of_full_run = !runs::is_warm(run) || runs.all_have(runs::is_warm);
+        seconds(run.phases.startup).filter(|_| is_of_full_run)
+    });
+    startup.ok()
 }
 
 /// What `time` costs over all machines at the basis's prices.
@@ -478,16 +437,18 @@ impl Runs<'_> {
         prior: &Prior,
         value: impl Fn(&Measurement) -> Option<f64>,
     ) -> Result<(Predictive, Law), Unknown> {
-        let posterior = points::weigh(&self.measured(value)?, subject, prior, self.fewest)?;
+        let posterior = self.weigh(subject, prior, value)?;
         Ok((posterior.predict_at(1.0, 1.0), posterior.law()))
     }
 
-    /// The billed time, given that runs which were ended at their limit would have taken longer.
-    fn extrapolate_time(&self) -> Result<(Predictive, Law), Unknown> {
-        let points = self.measured(|run| seconds(run.time()))?;
-        let posterior = points::weigh(&points, "time", &prior::TIME, self.fewest)?
-            .given_at_least(&self.lower_bounds());
-        Ok((posterior.predict_at(1.0, 1.0), posterior.law()))
+    /// The laws of a quantity that grows with the data.
+    fn weigh(
+        &self,
+        subject: &str,
+        prior: &Prior,
+        value: impl Fn(&Measurement) -> Option<f64>,
+    ) -> Result<Posterior, Unknown> {
+        points::weigh(&self.measured(value)?, subject, prior, self.fewest)
     }
 
     /// What a cold start adds at least to the billed time, with a chance of 90 %.
@@ -534,13 +495,6 @@ impl Runs<'_> {
         value: impl Fn(&Measurement) -> Option<f64>,
     ) -> Quantity {
         level::positive(&self.measured(value)?, subject)
-    }
-}
-
-fn apart<A, B>(both: Result<(A, B), Unknown>) -> (Result<A, Unknown>, Option<B>) {
-    match both {
-        Ok((first, second)) => (Ok(first), Some(second)),
-        Err(unknown) => (Err(unknown), None),
     }
 }
 

@@ -50,7 +50,7 @@ pub(super) fn utilization(mean: f64) -> Option<Utilization> {
 }
 
 /// On one ml.m5.2xlarge with 32 GiB at 0.50 USD/h.
-fn forecast_of(measurements: &[Measurement]) -> Forecast {
+pub(super) fn forecast_of(measurements: &[Measurement]) -> Forecast {
     forecast_on(
         "ml.m5.2xlarge",
         measurements,
@@ -91,7 +91,7 @@ fn near(left: f64, right: f64, relative: f64) -> bool {
 const NEAR_A_LINE: f64 = 0.04;
 
 /// 40 s and 71.6 s per percent: two hours in full.
-fn two_hours() -> Vec<Measurement> {
+pub(super) fn two_hours() -> Vec<Measurement> {
     [1.0, 2.0, 3.0]
         .map(|percent| run(percent, 40.0 + 71.6 * percent))
         .to_vec()
@@ -353,7 +353,10 @@ fn steps_and_utilization_are_levels_and_phases_stand_apart() {
     assert!(forecast.phases.upload.is_none());
 }
 
-fn with_phases(mut run: Measurement, [download, training, upload]: [f64; 3]) -> Measurement {
+pub(super) fn with_phases(
+    mut run: Measurement,
+    [download, training, upload]: [f64; 3],
+) -> Measurement {
     run.phases = Phases {
         startup: Some(Seconds(120.0)),
         download: Some(Seconds(download)),

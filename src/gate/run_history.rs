@@ -314,7 +314,7 @@ impl RunHistory {
         }
         let content = Content::Forecast(Box::new(record::ForecastRecord {
             verdict: report.verdict,
-            forecasts: report.forecasts.clone(),
+            forecasts: report.forecasts.iter().map(without_drawing).collect(),
             measurements: report.measurements.clone(),
             is_baseline,
             settings: Some(TrainingSettings::of(job)),
@@ -470,5 +470,13 @@ impl RunHistory {
             ..record.clone()
         })
         .await;
+    }
+}
+
+/// A row as a record keeps it: without what only a drawing needs.
+fn without_drawing(row: &InstanceForecast) -> InstanceForecast {
+    InstanceForecast {
+        time_by_share: Vec::new(),
+        ..row.clone()
     }
 }

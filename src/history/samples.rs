@@ -119,6 +119,7 @@ pub(super) fn forecast(minutes: i64, code: u64) -> Record {
         delta: Default::default(),
         versus_twin: None,
         law: Default::default(),
+        time_by_share: Vec::new(),
         price: None,
         budget: Vec::new(),
     };

@@ -7,7 +7,7 @@ use super::document::{Align, Grid};
 use super::label::Label;
 use super::versus_twin;
 use super::words::{self, Quantity, Subject};
-use super::{InstanceForecast, JobReport};
+use super::{InstanceForecast, JobReport, PhaseEstimates};
 use crate::forecast::{Estimate, Law};
 use crate::instance::Price;
 use crate::measurement::newest_data::NewestData;
@@ -57,14 +57,7 @@ fn source_sentence(forecast: &InstanceForecast) -> Option<String> {
 /// `Phases: start-up 2m, not billed; download 40s; training 5h 40m; upload 12s.` Absent where training is all there is.
 fn phases_sentence(forecast: &InstanceForecast) -> Option<String> {
     let phases = &forecast.phases;
-    let matters = |estimate: &Option<Estimate>| {
-        let training = phases.training.map_or(0.0, |training| training.point);
-        estimate.is_some_and(|phase| phase.point >= LEAST_PHASE * training)
-    };
-    if ![phases.startup, phases.download, phases.upload]
-        .iter()
-        .any(matters)
-    {
+    if !has_other_phases(phases) {
         return None;
     }
     let phase = |name: &str, estimate: &Option<Estimate>, remark: &str| {
@@ -81,6 +74,14 @@ fn phases_sentence(forecast: &InstanceForecast) -> Option<String> {
     .flatten()
     .collect();
     (!parts.is_empty()).then(|| format!("Phases: {}.", parts.join("; ")))
+}
+
+/// Whether a phase beside the training is worth a word.
+pub(super) fn has_other_phases(phases: &PhaseEstimates) -> bool {
+    let training = phases.training.map_or(0.0, |training| training.point);
+    let others = [phases.startup, phases.download, phases.upload];
+    let mut others = others.iter().flatten();
+    others.any(|phase| phase.point >= LEAST_PHASE * training)
 }
 
 /// `Beside the table: CPU 22% (20–24).`

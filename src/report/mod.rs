@@ -76,7 +76,7 @@ use std::collections::BTreeMap;
 
 use crate::drift::{CauseShare, Drift};
 use crate::exit::{self, Strictness};
-use crate::forecast::{Estimate, Laws};
+use crate::forecast::{Estimate, EstimateAtShare, Laws};
 use crate::instance::{InstanceConfiguration, InstanceType, Price};
 use crate::measurement::Measurement;
 use crate::metric::MetricName;
@@ -307,6 +307,10 @@ pub struct InstanceForecast {
     pub versus_twin: Option<VersusTwin>,
     #[serde(default)]
     pub law: Laws,
+    /// The time of runs with less of the data, from the smallest canary to the full run, ascending; absent in reports of older versions,
+    /// and where time does not follow from canaries on its own machines.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub time_by_share: Vec<EstimateAtShare>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
     #[serde(default)]

@@ -9,7 +9,7 @@ use super::{
     Policy, Report, SCHEMA_VERSION, Spend,
 };
 use crate::drift::{Cause, CauseShare, Check, Drift, DriftChange, Shift};
-use crate::forecast::{Estimate, Law, Laws};
+use crate::forecast::{Estimate, EstimateAtShare, Law, Laws};
 use crate::instance::{InstanceConfiguration, Price, PriceEvidence};
 use crate::measurement::{
     self, Measurement, Outcome, PeakMemory, Phases, Reused, Start, Usage, Utilization,
@@ -122,6 +122,28 @@ fn linear(intercept: f64, slope: f64) -> Option<Law> {
     })
 }
 
+/// About its law of time, up to the full run.
+fn by_share(forecast: &InstanceForecast, largest_canary: f64) -> Vec<EstimateAtShare> {
+    let (Some(law), Some(full)) = (&forecast.law.time, forecast.estimates[Metric::Time]) else {
+        return Vec::new();
+    };
+    let at = |share: f64| {
+        let beyond = 1.0 - share.ln() / largest_canary.ln();
+        let end = |of_full: f64| {
+            let time = law.at(share) * (of_full / full.point).powf(beyond.max(0.2));
+            time.round()
+        };
+        EstimateAtShare {
+            share,
+            point: end(full.point),
+            lower: end(full.lower),
+            upper: end(full.upper),
+        }
+    };
+    let shares = [0.0101, 0.045, largest_canary, 0.3, 0.45, 0.67, 1.0];
+    shares.map(at).to_vec()
+}
+
 fn forecast(configuration: &str, verdict: Verdict, estimates: Estimates) -> InstanceForecast {
     InstanceForecast {
         instance: instance(configuration),
@@ -141,6 +163,7 @@ fn forecast(configuration: &str, verdict: Verdict, estimates: Estimates) -> Inst
         delta: Delta::default(),
         versus_twin: None,
         law: Laws::default(),
+        time_by_share: Vec::new(),
         price: None,
         budget: Vec::new(),
     }
@@ -270,6 +293,7 @@ pub(super) fn churn() -> Report {
         memory: linear(1.2e9, 2.1e10),
         gpu_memory: None,
     };
+    judged.time_by_share = by_share(&judged, 0.203);
     judged.phases = PhaseEstimates {
         startup: estimate(131.0, 110.0, 160.0),
         download: estimate(412.0, 380.0, 450.0),
@@ -311,6 +335,7 @@ pub(super) fn churn() -> Report {
     );
     memory_bound.price = price(41.0 / (10_680.0 / 3600.0), PriceEvidence::PriceList);
     memory_bound.law.time = linear(35.0, 10_645.0);
+    memory_bound.time_by_share = by_share(&memory_bound, 0.1012);
     memory_bound.budget = budget(
         1,
         [

@@ -1,8 +1,10 @@
 //! `history export page.html`: all jobs of a history on one page.
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::aws::FakeAws;
+use crate::html::leave;
 use crate::project::{Finished, Project};
 
 const KEY: &str = "3f9c2e1d8a7054b6c1f2e3d4a5b6c7d83f9c2e1d8a7054b6c1f2e3d4a5b6c7d8";
@@ -17,21 +19,23 @@ jobs:
     budget: {time: 1h}
 ";
 
-/// The path of a record in the history, and the record: of a minute of 2026-11-21.
+/// The path of a record in the history, and the record.
 type Kept = (String, Value);
 
-fn kept(scope: &str, job: &str, minute: u32, content: &Value) -> Kept {
+/// Of a minute of 2026-11-21, or of a day before.
+fn kept(scope: &str, job: &str, minute: i64, content: &Value) -> Kept {
+    let first: Timestamp = "2026-11-21T00:00:00Z".parse().unwrap();
+    let at = first + jiff::SignedDuration::from_mins(minute);
     let kind = content["kind"].as_str().unwrap();
     let path = format!(
-        "{scope}/{job}/20261121T{:02}{:02}00.000Z-{kind}-{}-{minute:016x}.json",
-        minute / 60,
-        minute % 60,
+        "{scope}/{job}/{}-{kind}-{}-{minute:016x}.json",
+        at.strftime("%Y%m%dT%H%M%S.000Z"),
         &KEY[..16]
     );
     let record = json!({
         "schema_version": 1,
         "tool_version": "0.1.0",
-        "recorded_at": format!("2026-11-21T{:02}:{:02}:00Z", minute / 60, minute % 60),
+        "recorded_at": at.to_string(),
         "job": job,
         "writer": {"event": "push", "command": "run", "branch": "main"},
         "code_key": KEY,
@@ -40,16 +44,16 @@ fn kept(scope: &str, job: &str, minute: u32, content: &Value) -> Kept {
     (path, record)
 }
 
-fn canary(scope: &str, job: &str, minute: u32, cost: f64) -> Kept {
+fn canary(scope: &str, job: &str, minute: i64, cost: f64) -> Kept {
     let run = json!({
-        "schema_version": 1, "job": job, "instance": "ml.m5.2xlarge", "fraction": 0.01, "replicate": minute,
+        "schema_version": 1, "job": job, "instance": "ml.m5.2xlarge", "fraction": 0.01, "replicate": minute.unsigned_abs(),
         "outcome": {"kind": "completed"}, "training_seconds": 60.0, "cost": cost,
     });
     let content = json!({"kind": "canary", "canary_key": KEY, "measurement": run});
     kept(scope, job, minute, &content)
 }
 
-fn forecast(scope: &str, job: &str, minute: u32, verdict: &str, cost: f64) -> Kept {
+fn forecast(scope: &str, job: &str, minute: i64, verdict: &str, cost: f64) -> Kept {
     let estimate = |point: f64| json!({"point": point, "lower": point * 0.9, "upper": point * 1.2, "level": 0.9});
     let content = json!({
         "kind": "forecast", "verdict": verdict, "measurements": [],
@@ -172,11 +176,75 @@ fn records_that_cannot_be_read_are_counted_on_the_page() {
     assert!(answer(&page).contains(said), "{}", answer(&page));
 }
 
+/// Of the first version, of today, and of one to come.
+#[test]
+fn a_history_of_several_versions_is_one_page() {
+    let project = Project::with_script("sleep 0.1\n");
+    let mut old = forecast("main", "churn", 1, "within", 50.0);
+    let writer = old.1["writer"].as_object_mut().unwrap();
+    writer.remove("branch");
+    let mut newer = forecast("main", "later", 2, "within", 70.0);
+    newer.1["schema_version"] = json!(2);
+    let mut of_newer_run = canary("main", "churn", 3, 0.25);
+    of_newer_run.1["content"]["measurement"]["schema_version"] = json!(2);
+    for (path, record) in [old, newer, of_newer_run] {
+        project.write(&format!(".canary-gate/{path}"), &record.to_string());
+    }
+    project.run(&["run", "--all", "--quiet"]);
+    exported(&project, &["page.html"])
+        .ended_with(0)
+        .complained("newer canary-gate");
+    let page = project.read("page.html");
+    leave("history-several-versions", &page);
+    for job in ["churn", "sums"] {
+        assert!(page.contains(&format!("id=\"job-{job}\"")), "{page}");
+    }
+    assert!(!page.contains("id=\"job-later\""), "{page}");
+    let said = "2 records could not be read";
+    assert!(answer(&page).contains(said), "{}", answer(&page));
+}
+
+/// A check a week, which costs more from spring on and is over budget in the end.
+#[test]
+fn a_year_of_checks_is_drawn() {
+    const WEEK: i64 = 7 * 24 * 60;
+    let mut records = Vec::new();
+    for week in 0..52_u32 {
+        let cost = 40.0 + f64::from(week % 5) + if week < 20 { 0.0 } else { 8.0 };
+        for (job, factor) in [("churn", 1.0), ("ranker", 0.2), ("embeddings", 6.0)] {
+            let minute = (i64::from(week) - 51) * WEEK;
+            let verdict = match (job, week) {
+                ("churn", 45..) => "exceeded",
+                ("ranker", 51) => "unknown",
+                _ => "within",
+            };
+            records.push(canary("main", job, minute, cost * factor / 50.0));
+            let mut check = forecast("main", job, minute + 1, verdict, cost * factor);
+            let limit = if job == "churn" { 46.0 } else { 400.0 };
+            check.1["content"]["forecasts"][0]["budget"] = json!([{
+                "line": "cost", "limit": limit, "bound": "max", "level": "fail", "decides": true,
+                "verdict": if verdict == "exceeded" { "exceeded" } else { "within" },
+            }]);
+            records.push(check);
+        }
+    }
+    let project = project(&records);
+    exported(&project, &["page.html"]).ended_with(0);
+    let page = project.read("page.html");
+    leave("history-year", &page);
+    assert!(
+        answer(&page).contains("2 of 3 jobs need attention"),
+        "{page}"
+    );
+    assert!(page.contains("<svg"));
+}
+
 #[test]
 fn an_empty_history_is_a_page() {
     let project = project(&[]);
     exported(&project, &["page.html"]).ended_with(0);
     let page = project.read("page.html");
+    leave("history-empty", &page);
     assert!(answer(&page).contains("No job has a record yet"), "{page}");
 }
 

@@ -2,7 +2,7 @@
 //! browser.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::{Value, json};
 
@@ -11,29 +11,56 @@ use crate::project::Project;
 const ATTACK: &str =
     "</title></style></svg><script>alert(1)</script><img src=x onerror=alert(1)> \"' & `b`";
 
-/// Where the pages are left for `scripts/html`.
-fn folder() -> PathBuf {
+/// Leaves a page for `scripts/html`.
+pub(crate) fn leave(name: &str, page: &str) {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("html-pages");
     fs::create_dir_all(&folder).unwrap();
-    folder
+    fs::write(folder.join(format!("{name}.html")), page).unwrap();
+}
+
+fn stored(name: &str) -> Value {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/reports");
+    serde_json::from_str(&fs::read_to_string(folder.join(name)).unwrap()).unwrap()
 }
 
 /// A report of one job with four configurations.
 fn report() -> Value {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/reports/over-budget.json");
-    serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+    stored("over-budget.json")
+}
+
+/// A report as a person may read it.
+struct Shown {
+    page: String,
+    markdown: String,
+    terminal: String,
+}
+
+fn shown(name: &str, report: &Value) -> Shown {
+    let project = Project::empty();
+    fs::write(project.path("report.json"), report.to_string()).unwrap();
+    let run = project.run(&[
+        "report",
+        "--from",
+        "report.json",
+        "--details",
+        "--output",
+        "report.html",
+        "--output",
+        "report.md",
+    ]);
+    let code = i32::try_from(report["exit_code"].as_i64().unwrap()).unwrap();
+    let shown = Shown {
+        terminal: run.ended_with(code).stdout,
+        page: project.read("report.html"),
+        markdown: project.read("report.md"),
+    };
+    leave(name, &shown.page);
+    shown
 }
 
 /// The page of a report.
 fn page(name: &str, report: &Value) -> String {
-    let project = Project::empty();
-    fs::write(project.path("report.json"), report.to_string()).unwrap();
-    let run = project.run(&["report", "--from", "report.json", "--output", "report.html"]);
-    let code = i32::try_from(report["exit_code"].as_i64().unwrap()).unwrap();
-    run.ended_with(code);
-    let page = project.read("report.html");
-    fs::write(folder().join(format!("{name}.html")), &page).unwrap();
-    page
+    shown(name, report).page
 }
 
 /// So many configurations, each with its canaries.
@@ -94,8 +121,12 @@ fn a_page_of_five_candidates_is_small() {
 
 #[test]
 fn fifty_candidates_and_a_thousand_canaries_are_a_page() {
-    let many = page("fifty-candidates", &with_candidates(50));
-    assert!(many.contains("The first 16 of 49 configurations are drawn; the tables have all."));
+    let many = shown("fifty-candidates", &with_candidates(50));
+    let left_out = "The first 16 of 49 configurations are drawn; the tables have all.";
+    assert!(many.page.contains(left_out));
+    for text in [&many.markdown, &many.terminal] {
+        assert!(text.contains("49x ml.m5.2xlarge"), "{text}");
+    }
     let mut report = report();
     let runs = report["jobs"][0]["measurements"].as_array_mut().unwrap();
     let one = runs[0].clone();
@@ -106,8 +137,11 @@ fn fifty_candidates_and_a_thousand_canaries_are_a_page() {
         run["step_seconds"] = 0.02.into();
         runs.push(run);
     }
-    let many = page("thousand-canaries", &report);
-    assert!(many.len() < 1_500_000, "{} bytes", many.len());
+    let many = shown("thousand-canaries", &report);
+    assert!(many.page.len() < 1_500_000, "{} bytes", many.page.len());
+    for text in [&many.page, &many.markdown, &many.terminal] {
+        assert!(text.contains("1005 runs"), "{text}");
+    }
 }
 
 #[test]
@@ -130,8 +164,15 @@ fn a_report_without_any_forecast_is_a_page() {
     }
     job.as_object_mut().unwrap().remove("recommendation");
     (report["verdict"], report["exit_code"]) = ("failed".into(), 13.into());
-    let page = page("no-forecast", &report);
-    assert!(page.contains("failed in a canary") && !page.contains("<svg"));
+    let Shown {
+        page,
+        markdown,
+        terminal,
+    } = shown("no-forecast", &report);
+    assert!(!page.contains("<svg"));
+    for text in [page, markdown, terminal] {
+        assert!(text.contains("failed in a canary"), "{text}");
+    }
     // No job at all.
     report["jobs"] = json!([]);
     (report["verdict"], report["exit_code"]) = ("not_judged".into(), 0.into());
@@ -164,6 +205,50 @@ fn an_older_report_is_a_page_of_what_it_has() {
     let page = page("older", &report);
     assert!(page.contains("<title>Time on ml.m5.2xlarge</title>"));
     assert!(!page.contains("Time by phase"));
+}
+
+/// As the first version of the program wrote it.
+#[test]
+fn a_report_of_the_first_version_is_shown_as_one_of_today() {
+    let shown = shown("first-version", &stored("first-version.json"));
+    for text in [&shown.page, &shown.markdown, &shown.terminal] {
+        assert!(
+            text.contains("cost is 63 USD, 13 USD above 50 USD"),
+            "{text}"
+        );
+        assert!(text.contains("6x ml.m5.4xlarge"), "{text}");
+    }
+    assert!(shown.page.contains("The band only leads the eye to it."));
+    let shares = "<title>Time on ml.m5.2xlarge, logarithmic</title>";
+    assert!(shown.page.contains(shares));
+}
+
+#[test]
+fn a_report_of_no_more_than_its_schema_demands_is_shown() {
+    let run = |outcome: &Value| {
+        json!({"schema_version": 1, "job": "churn", "instance": "local", "fraction": 0.01,
+            "replicate": 0, "outcome": outcome})
+    };
+    let report = json!({
+        "schema_version": 1, "tool_version": "", "generated_at": "2026-11-21T09:14:07Z",
+        "verdict": "unknown", "exit_code": 14,
+        "jobs": [{
+            "name": "churn", "verdict": "unknown", "reason": "no canary measured the time",
+            "instance": "local",
+            "forecasts": [{"instance": "local", "verdict": "unknown"}],
+            "measurements": [run(&json!({"kind": "completed"})), run(&json!({"kind": "timed_out"}))],
+            "spend": {"canary_seconds": 0.0},
+        }],
+    });
+    let Shown {
+        page,
+        markdown,
+        terminal,
+    } = shown("least", &report);
+    assert!(!page.contains("<svg"));
+    for text in [page, markdown, terminal] {
+        assert!(text.contains("no canary measured the time"), "{text}");
+    }
 }
 
 #[test]

@@ -1,6 +1,10 @@
 //! What the README says holds: its spec is valid, its exit codes are those of `--help`, its commands are there.
 
+use std::path::Path;
+use std::process::{Command, Stdio};
+
 use crate::project::Project;
+use crate::quickstart::copy;
 
 const README: &str = include_str!("../../README.md");
 
@@ -25,6 +29,45 @@ fn the_example_specs_are_valid() {
             validated.seen()
         );
     }
+}
+
+#[test]
+fn the_picture_of_the_terminal_is_what_a_terminal_shows() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let stored = include_str!("../data/reports/over-budget.json");
+    let project = Project::empty().file("report.json", stored);
+    let arguments = ["report", "--from", "report.json", "--color", "always"];
+    let shown = project.run_with(&arguments, |command| {
+        command.env_remove("CANARY_GATE_DETAILS");
+    });
+    project.write("shown", &shown.stdout);
+    let drawn = Command::new("python3")
+        .arg(root.join("scripts/terminal-picture"))
+        .arg(project.path("terminal"))
+        .arg("canary-gate report --from report.json")
+        .stdin(std::fs::File::open(project.path("shown")).unwrap())
+        .stdout(Stdio::null())
+        .status();
+    assert!(drawn.unwrap().success());
+    for scheme in ["light", "dark"] {
+        let file = format!("terminal-{scheme}.svg");
+        let pictured = std::fs::read_to_string(root.join("docs/images").join(&file)).unwrap();
+        let is_same = project.read(&file) == pictured;
+        assert!(
+            is_same,
+            "draw docs/images/{file} again, as CONTRIBUTING.md says"
+        );
+    }
+}
+
+#[test]
+fn the_plan_that_is_shown_is_that_of_the_quickstart() {
+    let page = include_str!("../../docs/running.md");
+    let project = Project::empty();
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/quickstart");
+    copy(&example, project.root());
+    let plan = project.run(&["plan", "--all"]).ended_with(0).stdout;
+    assert!(page.contains(plan.trim_end()), "it should be:\n{plan}");
 }
 
 #[test]

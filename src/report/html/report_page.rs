@@ -94,16 +94,17 @@ fn compared(job: &JobReport) -> Markup {
         figures::memory(job, Metric::Memory),
         figures::memory(job, Metric::GpuMemory),
     ];
-    in_columns(figures.into_iter().flatten().collect())
+    in_columns("columns", figures.into_iter().flatten().collect())
 }
 
-fn in_columns(figures: Vec<Markup>) -> Markup {
+/// In the class `figures` two stand side by side, row by row; in `columns` each column is filled by itself.
+fn in_columns(class: &str, figures: Vec<Markup>) -> Markup {
     let column = |figure| element("div", &[], figure);
     match figures.is_empty() {
         true => Markup::default(),
         false => {
             let figures = figures.into_iter().map(column);
-            element("div", &[("class", "figures")], figures.collect())
+            element("div", &[("class", class)], figures.collect())
         }
     }
 }
@@ -120,7 +121,7 @@ fn laws(document: &Document, jobs: &[&JobReport]) -> Option<HtmlSection> {
         .iter()
         .position(|block| matches!(block, Block::Table(_)));
     let tables = fold.blocks.split_off(tables.unwrap_or(fold.blocks.len()));
-    let figures = |job: &JobReport| in_columns(figures::laws(job));
+    let figures = |job: &JobReport| in_columns("figures", figures::laws(job));
     let figures = by_job("law", fold.title, jobs, figures);
     let section = fold_section(&fold);
     let tables = tables.iter().map(|table| blocks::block(table, fold.title));

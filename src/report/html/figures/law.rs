@@ -5,9 +5,9 @@ use super::super::super::law_chart::{LIMIT_SHOWN_TO, TimeUnit, most, time_at};
 use super::super::super::words::{self, Quantity};
 use super::super::super::{InstanceForecast, JobReport};
 use super::super::markup::Markup;
-use super::super::plot::{PLOT_LINES, Plot, PlotAxis, PlotColour, PlotMark, PlotShape};
+use super::super::plot::{PLOT_LINES, Plot, PlotAxis, PlotColour, PlotMark, PlotScale, PlotShape};
 use super::{shown_upper, top};
-use crate::forecast::Law;
+use crate::forecast::{EstimateAtShare, Law};
 use crate::metric::Metric;
 use crate::units::Seconds;
 
@@ -19,6 +19,21 @@ const LAWS_SHOWN: usize = 5;
 
 /// Canaries that a description names.
 const CANARIES_NAMED: usize = 12;
+
+/// As a forecast gives them; a stored report may come from anybody.
+fn sound(by_share: &[EstimateAtShare]) -> &[EstimateAtShare] {
+    let is_amount = |value: f64| value.is_finite() && value >= 0.0;
+    let is_place = |one: &EstimateAtShare| {
+        let is_share = one.share > 0.0 && one.share <= 1.0;
+        is_share && is_amount(one.lower) && is_amount(one.upper) && one.lower <= one.upper
+    };
+    let is_sound =
+        by_share.iter().all(is_place) && by_share.is_sorted_by(|one, next| one.share < next.share);
+    match is_sound {
+        true => by_share,
+        false => &[],
+    }
+}
 
 /// Of each configuration with a law of time, the job's own first: a plot with even and one with logarithmic axes.
 pub(in super::super) fn laws(job: &JobReport) -> Vec<Markup> {
@@ -41,6 +56,9 @@ struct LawCurve<'a> {
     canaries: Vec<(f64, f64)>,
     /// Lower end, point and upper end of the full run.
     ends: [f64; 3],
+    /// Share, lower and upper end of what lies between the canaries and the full run; empty in reports of older versions, and where
+    /// its own canaries do not say.
+    band: Vec<(f64, f64, f64)>,
     limit: Option<f64>,
     /// The budget's, even where it is too far above to be drawn.
     limit_in_words: Option<String>,
@@ -70,6 +88,9 @@ impl<'a> LawCurve<'a> {
             unit,
             canaries: canaries.collect(),
             ends: ends.map(in_unit),
+            band: (sound(&forecast.time_by_share).iter())
+                .map(|one| (one.share, in_unit(one.lower), in_unit(one.upper)))
+                .collect(),
             limit: shown_limit.map(in_unit),
             limit_in_words: limit.map(|limit| Quantity::Time.figure(limit)),
         })
@@ -90,7 +111,7 @@ impl<'a> LawCurve<'a> {
         let places: Vec<f64> = places.collect();
         let x = PlotAxis::linear(self.x_title(), 0.0, 100.0);
         let y = PlotAxis::linear(self.unit.name(), 0.0, self.highest()?);
-        Some(self.plot("", &places, x, y))
+        Some(self.plot(PlotScale::Linear, &places, x, y))
     }
 
     /// `None` without canaries, which it is for: near 0 they run into each other elsewhere.
@@ -105,30 +126,31 @@ impl<'a> LawCurve<'a> {
         let places: Vec<f64> = (0..=STEPS).map(place).collect();
         let times = self.canaries.iter().map(|(_, time)| *time);
         let curve = places.iter().map(|share| self.at(*share));
-        let above = times.chain(curve).filter(|time| *time > 0.0);
+        let lower_ends = self.band.iter().map(|(_, lower, _)| *lower);
+        let above = times
+            .chain(curve)
+            .chain(lower_ends)
+            .filter(|time| *time > 0.0);
         let lowest = above.fold(self.highest()?, f64::min) * 0.8;
         let x = PlotAxis::logarithmic(self.x_title(), from * 100.0, 100.0);
         let y = PlotAxis::logarithmic(self.unit.name(), lowest, self.highest()? * 1.1);
-        Some(self.plot(", logarithmic", &places, x, y))
+        Some(self.plot(PlotScale::Logarithmic, &places, x, y))
     }
 
     fn x_title(&self) -> String {
         format!("share of the {} (%)", abscissa(self.job, self.forecast))
     }
 
-    fn plot(&self, scale: &str, places: &[f64], x: PlotAxis, y: PlotAxis) -> Markup {
+    fn plot(&self, scale: PlotScale, places: &[f64], x: PlotAxis, y: PlotAxis) -> Markup {
         let [lower, point, upper] = self.ends;
         let curve = places.iter().map(|share| (share * 100.0, self.at(*share)));
         let curve: Vec<(f64, f64)> = curve.collect();
-        let shares = self.canaries.iter().map(|(share, _)| *share);
-        let largest = shares.fold(0.0, f64::max);
-        let beyond = |share: f64| ((share - largest) / (1.0 - largest)).clamp(0.0, 1.0);
-        let band = places.iter().filter(|share| **share >= largest);
-        let band = band.map(|share| {
-            let (middle, part) = (self.at(*share), beyond(*share));
-            let end = |end: f64| (middle + part * (end - self.at(1.0))).max(0.0);
-            (share * 100.0, end(lower), end(upper))
-        });
+        let band = match self.band.is_empty() {
+            true => self.joined_band(places),
+            false => self.band.clone(),
+        };
+        let in_percent = |(share, lower, upper): (f64, f64, f64)| (share * 100.0, lower, upper);
+        let band = band.into_iter().map(in_percent);
         let purple = |shape| PlotMark::new(PlotColour::First, shape);
         let mut marks = vec![
             purple(PlotShape::Band(band.collect())),
@@ -146,8 +168,11 @@ impl<'a> LawCurve<'a> {
         marks.push(PlotMark::new(PlotColour::Third, canaries));
         let instance = &self.forecast.instance;
         Plot {
-            title: format!("Time on {instance}{scale}"),
-            caption: Markup::paragraph(&self.caption()),
+            title: match scale {
+                PlotScale::Linear => format!("Time on {instance}"),
+                PlotScale::Logarithmic => format!("Time on {instance}, logarithmic"),
+            },
+            caption: Markup::paragraph(&self.caption(scale)),
             description: self.description(),
             x,
             y,
@@ -157,7 +182,25 @@ impl<'a> LawCurve<'a> {
         .figure()
     }
 
-    fn caption(&self) -> String {
+    /// From the law at the largest canary to the interval of the full run: all that a report of an older version has.
+    fn joined_band(&self, places: &[f64]) -> Vec<(f64, f64, f64)> {
+        let [lower, _, upper] = self.ends;
+        let shares = self.canaries.iter().map(|(share, _)| *share);
+        let largest = shares.fold(0.0, f64::max);
+        let beyond = |share: f64| ((share - largest) / (1.0 - largest)).clamp(0.0, 1.0);
+        let places = places.iter().filter(|share| **share >= largest);
+        let ends = places.map(|share| {
+            let (middle, part) = (self.at(*share), beyond(*share));
+            let end = |end: f64| (middle + part * (end - self.at(1.0))).max(0.0);
+            (*share, end(lower), end(upper))
+        });
+        ends.collect()
+    }
+
+    fn caption(&self, scale: PlotScale) -> String {
+        if scale == PlotScale::Logarithmic {
+            return "The same, with logarithmic axes.".to_owned();
+        }
         let canaries = match self.canaries.is_empty() {
             true => "",
             false => "Blue points are canaries, ",
@@ -167,9 +210,15 @@ impl<'a> LawCurve<'a> {
             (Some(limit), Some(_)) => format!(" The dashed green line is the limit of {limit}."),
             (Some(limit), None) => format!(" The limit of {limit} is far above."),
         };
-        let law = format!(
-            "{canaries}the purple line is the law, and the bar at 100% the interval of a full run. The band only leads the eye to it.{limit}"
-        );
+        let band = match self.band.is_empty() {
+            true => {
+                "and the bar at 100% the interval of a full run. The band only leads the eye to it."
+            }
+            false => {
+                "and the band the interval of one new run of that size; the bar at 100% is that of the full run."
+            }
+        };
+        let law = format!("{canaries}the purple line is the law, {band}{limit}");
         words::capitalized(&law)
     }
 
@@ -186,5 +235,76 @@ impl<'a> LawCurve<'a> {
         let full = full.map(|full| format!("100% {full} by the forecast"));
         let all: Vec<String> = canaries.chain(further).chain(full).collect();
         all.join("; ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::super::samples;
+    use super::super::super::tests::read;
+    use super::*;
+
+    /// On one configuration.
+    fn churn() -> JobReport {
+        let mut job = samples::churn().jobs.remove(0);
+        job.forecasts.truncate(1);
+        job.forecasts[0].time_by_share.clear();
+        job
+    }
+
+    fn drawn(job: &JobReport) -> String {
+        laws(job).iter().map(|plot| plot.as_str()).collect()
+    }
+
+    fn said(job: &JobReport) -> String {
+        read(&drawn(job)).texts.concat()
+    }
+
+    fn at(share: f64, point: f64, lower: f64, upper: f64) -> EstimateAtShare {
+        EstimateAtShare {
+            share,
+            point,
+            lower,
+            upper,
+        }
+    }
+
+    const BY_SHARE: &str = "the band the interval of one new run of that size";
+    const JOINED: &str = "The band only leads the eye to it.";
+
+    #[test]
+    fn the_band_is_the_interval_of_each_size() {
+        let mut job = churn();
+        let joined = drawn(&job);
+        let own = samples::churn().jobs.remove(0).forecasts.remove(0);
+        job.forecasts[0].time_by_share = own.time_by_share;
+        assert!(said(&job).contains(BY_SHARE), "{}", said(&job));
+        assert!(!said(&job).contains(JOINED));
+        assert_ne!(drawn(&job), joined);
+    }
+
+    #[test]
+    fn a_report_of_an_older_version_has_its_ends_joined() {
+        let job = churn();
+        assert_eq!(job.forecasts[0].time_by_share, []);
+        assert!(said(&job).contains(JOINED), "{}", said(&job));
+    }
+
+    #[test]
+    fn what_no_forecast_gives_is_not_drawn() {
+        let mut job = churn();
+        let joined = drawn(&job);
+        for broken in [
+            vec![at(0.0, 1.0, 1.0, 1.0)],
+            vec![at(2.0, 1.0, 1.0, 1.0)],
+            vec![at(0.5, 1.0, 2.0, 1.0)],
+            vec![at(0.5, 1.0, -1.0, 1.0)],
+            vec![at(0.5, 1.0, 1.0, f64::INFINITY)],
+            vec![at(0.5, 1.0, f64::NAN, 1.0)],
+            vec![at(1.0, 1.0, 1.0, 1.0), at(0.5, 1.0, 1.0, 1.0)],
+        ] {
+            job.forecasts[0].time_by_share = broken;
+            assert_eq!(drawn(&job), joined);
+        }
     }
 }

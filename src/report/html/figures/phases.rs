@@ -1,5 +1,6 @@
 //! The time of a full run by phase.
 
+use super::super::super::background::has_other_phases;
 use super::super::super::law_chart::TimeUnit;
 use super::super::super::words::Quantity;
 use super::super::super::{InstanceForecast, JobReport, PhaseEstimates};
@@ -18,17 +19,15 @@ fn in_order(phases: &PhaseEstimates) -> [(&'static str, PlotColour, Option<Estim
     ]
 }
 
-/// `None` where no configuration has another phase than the training.
+/// `None` where no configuration has another phase than the training that is worth a word.
 pub(in super::super) fn phases(job: &JobReport) -> Option<Markup> {
     let whole = |forecast: &InstanceForecast| {
         let phases = &forecast.phases;
-        let others = [phases.startup, phases.download, phases.upload];
-        let has_others = others.iter().flatten().count() > 0;
         let known = in_order(phases)
             .into_iter()
             .filter_map(|(_, _, phase)| phase);
         let sum: f64 = known.map(|phase| phase.point).sum();
-        (has_others && sum.is_finite() && sum > 0.0).then_some(sum)
+        (has_other_phases(phases) && sum.is_finite() && sum > 0.0).then_some(sum)
     };
     let (rows, all) = known(job, whole);
     let longest = top(rows.iter().map(|(_, sum)| *sum))?;
