@@ -113,6 +113,35 @@ fn the_verdict_stands_first_and_figures_show_canaries_law_and_limits() {
     assert!(body.contains("2026-11-02"), "prices have their day");
 }
 
+/// The band about the law needs them; a record of the history does not.
+#[test]
+fn a_run_reports_the_time_between_its_canaries_and_the_full_run() {
+    let project = Project::with_script("sleep 0.1\n");
+    let arguments = [
+        "run",
+        "--all",
+        "--output",
+        "report.json",
+        "--output",
+        "report.html",
+    ];
+    project.run(&arguments).ended_with(0);
+    let report: Value = serde_json::from_str(&project.read("report.json")).unwrap();
+    let forecast = &report["jobs"][0]["forecasts"][0];
+    let by_share = forecast["time_by_share"].as_array().unwrap();
+    let (first, last) = (&by_share[0], by_share.last().unwrap());
+    assert!(first["share"].as_f64().unwrap() < 0.02 && last["share"] == 1.0);
+    for end in ["point", "lower", "upper"] {
+        assert_eq!(last[end], forecast["estimates"]["time_seconds"][end]);
+    }
+    let page = project.read("report.html");
+    assert!(page.contains("the band the interval of one new run of that size"));
+    let records = "grep --recursive --files-with-matches --include='*-forecast-*'";
+    let of_history = |word: &str| project.shell(&format!("{records} {word} .canary-gate/local"));
+    of_history("time_seconds").ended_with(0);
+    of_history("time_by_share").ended_with(1);
+}
+
 #[test]
 fn a_page_of_five_candidates_is_small() {
     let page = page("five-candidates", &with_candidates(5));
@@ -124,6 +153,12 @@ fn fifty_candidates_and_a_thousand_canaries_are_a_page() {
     let many = shown("fifty-candidates", &with_candidates(50));
     let left_out = "The first 16 of 49 configurations are drawn; the tables have all.";
     assert!(many.page.contains(left_out));
+    let fits = many.page.find("What would fit");
+    let table = many.page.find("<table>");
+    assert!(
+        fits.unwrap() < table.unwrap(),
+        "what to do is on the first screen"
+    );
     for text in [&many.markdown, &many.terminal] {
         assert!(text.contains("49x ml.m5.2xlarge"), "{text}");
     }

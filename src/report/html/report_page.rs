@@ -12,6 +12,9 @@ use crate::metric::Metric;
 /// Figures of more jobs would make a page of megabytes; the worst have theirs.
 const JOBS_DRAWN: usize = 12;
 
+/// Below a longer table the remarks would be out of sight.
+const ROWS_ABOVE_REMARKS: usize = 12;
+
 /// The whole report, the verdict first.
 pub fn render(report: &Report) -> String {
     let document = compose::document(report);
@@ -164,11 +167,19 @@ fn header(report: &Report, document: &Document) -> Markup {
     let table = table.map(|table| blocks::table(table, "What each configuration would take"));
     let others = document.blocks.iter();
     let others = others.map(|block| blocks::block(block, "What could not be checked"));
+    let rows = document.table.as_ref().map_or(0, |table| table.rows.len());
+    let remarks = blocks::lines(&document.remarks);
+    // What to do is on the first screen, however long the table is.
+    let (before, after) = match rows > ROWS_ABOVE_REMARKS {
+        true => (remarks, Markup::default()),
+        false => (Markup::default(), remarks),
+    };
     answer
         .then(warnings.collect())
+        .then(before)
         .then(table.unwrap_or_default())
         .then(others.collect())
-        .then(blocks::lines(&document.remarks))
+        .then(after)
 }
 
 fn fold_section(fold: &Fold) -> HtmlSection {
