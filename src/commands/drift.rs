@@ -59,6 +59,7 @@ pub(crate) async fn drift(arguments: &DriftArguments, loudness: Loudness) -> Res
         purpose: Purpose::Drift,
         part: RunPart::Whole,
         max_spend: arguments.max_spend,
+        max_spend_per_pull_request: None,
         origin,
         base: None,
         measurements: None,

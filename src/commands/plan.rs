@@ -7,6 +7,7 @@ use crate::change::AffectedJob;
 use crate::cli::PlanArguments;
 use crate::console::{AppError, print, printable};
 use crate::gate::backend;
+use crate::gate::pull_request_limit::PullRequestLimit;
 use crate::gate::run_history::RunHistory;
 use crate::history::record::{Command, ForecastRecord};
 use crate::instance::tables;
@@ -73,6 +74,11 @@ pub(crate) async fn plan(arguments: &PlanArguments) -> Result<u8, AppError> {
     }
     let origin = RunOrigin::of_environment(&project, Command::Run);
     let history = RunHistory::open(&project, &origin, None).await?;
+    let limit = arguments.pull_request.max_spend;
+    let limit = PullRequestLimit::open(limit, &project, &origin, &history).await?;
+    if let Some(note) = limit.note() {
+        let _ = writeln!(text, "{note}\n");
+    }
     let mut totals = Vec::new();
     let mut details = String::new();
     for affected in &affected {

@@ -69,6 +69,7 @@ pub(crate) async fn run(arguments: &RunArguments, loudness: Loudness) -> Result<
         purpose: Purpose::Budget,
         part,
         max_spend: arguments.policy.max_spend,
+        max_spend_per_pull_request: arguments.pull_request.max_spend,
         origin: RunOrigin::of_environment(&project, Command::Run),
         base: BaseCommit::of_git(&project, &arguments.spec, &arguments.change)?,
         measurements: arguments.measurements.as_deref(),

@@ -174,6 +174,9 @@ impl DesignLoop<'_> {
             // A canary that did not complete says more than what could not follow it.
             matches!(done, Some(StopReason::TooExpensive | StopReason::NoTimes)) && !has_cause
         });
+        let is_short = !has_cause && !plan::has_enough(&measured);
+        let refusal = self.ledger.refusal().filter(|_| is_short);
+        let too_expensive = too_expensive.or(refusal);
         let has_failed = measured.iter().any(Measurement::has_failed);
         if has_failed {
             self.configurations

@@ -15,6 +15,7 @@ pub(crate) mod one_canary;
 pub(crate) mod open_history;
 mod outcome;
 pub(crate) mod pass_env;
+pub(crate) mod pull_request_limit;
 mod request;
 mod run;
 pub(crate) mod run_history;

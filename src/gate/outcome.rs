@@ -14,6 +14,8 @@ pub(crate) struct GateOutcome {
     /// What a person must fix, each with its job; without one if it concerns the gate itself.
     pub(crate) failures: Vec<(Option<String>, AppError)>,
     pub(crate) left: Left,
+    /// How much of the pull request's limit is spent.
+    pub(crate) note: Option<String>,
 }
 
 /// Whether something may still run, and cost, after the gate has ended.
@@ -54,9 +56,10 @@ impl GateOutcome {
     pub(crate) fn report(
         self,
         project: &Project,
-        notes: Vec<String>,
+        mut notes: Vec<String>,
         strictness: Strictness,
     ) -> (Report, Option<AppError>) {
+        notes.extend(self.note);
         let mut report = run_report::assemble(project, self.jobs, notes, strictness);
         report.failures = self
             .failures

@@ -19,6 +19,9 @@ pub(crate) struct GateRequest<'a> {
     pub(crate) part: RunPart,
     /// The most that canaries of all jobs may cost together; `None`: each job's own limit alone.
     pub(crate) max_spend: Option<Usd>,
+    /// The most that canaries of all checks of the pull request may cost together, those before this one included; `None`: no
+    /// such limit.
+    pub(crate) max_spend_per_pull_request: Option<Usd>,
     /// Which part of the history the run writes and reads.
     pub(crate) origin: RunOrigin,
     /// The commit to compare with, if any.

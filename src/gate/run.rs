@@ -16,13 +16,14 @@ use crate::gate::gate_run::GateRun;
 use crate::gate::machine_room::MachineRoom;
 use crate::gate::measurements_file::MeasurementsFile;
 use crate::gate::outcome::{GateFailure, GateOutcome, Left};
+use crate::gate::pull_request_limit::PullRequestLimit;
 use crate::gate::request::{GateRequest, Reuse};
 use crate::gate::run_history::RunHistory;
 use crate::gate::runner::{Runner, what_to_do};
 use crate::gate::turns::{JobCompany, Turns};
 use crate::gate::{backend, job_gate, pass_env};
 use crate::instance::tables;
-use crate::plan::{JobLedger, Ledger};
+use crate::plan::{JobLedger, Ledger, PullRequestLedger};
 use crate::spec::Job;
 use crate::units::Usd;
 use crate::workspace::project::Project;
@@ -37,6 +38,7 @@ pub(crate) async fn run(
     let gate_run = GateRun::begin(project, request.part)?;
     let run_id = gate_run.id.clone();
     let history = RunHistory::open(project, &request.origin, Some(&run_id)).await?;
+    let pull_request = pull_request_limit(project, request, &history).await?;
     let reuse = match request.reuse {
         Reuse::Young => ReusePolicy::Young,
         Reuse::Never => ReusePolicy::Own,
@@ -68,7 +70,8 @@ pub(crate) async fn run(
     let run_ledger = RefCell::new(max_spend.map_or_else(Ledger::without_limit, Ledger::new));
     let new_ledger = |job: &Job| match request.part {
         RunPart::Collect => JobLedger::without_limit(),
-        RunPart::Whole | RunPart::Detach => JobLedger::new(job.canary.spend_limit, &run_ledger),
+        RunPart::Whole | RunPart::Detach => JobLedger::new(job.canary.spend_limit, &run_ledger)
+            .of_pull_request(pull_request.ledger()),
     };
     let ledgers: Vec<JobLedger<'_>> = (request.affected.iter())
         .map(|affected| new_ledger(affected.job))
@@ -76,7 +79,11 @@ pub(crate) async fn run(
     // A second signal drops this work; the next start finds what is left.
     let left = Cell::new(Left::Perhaps);
     let work = async {
-        let gated = gate_all(project, request, &history, &*backend, &ledgers, &runner).await;
+        let turns = Turns::new(limit_of_turns(request, &pull_request));
+        let gated = gate_all(
+            project, request, &history, &*backend, &ledgers, &runner, &turns,
+        );
+        let gated = gated.await;
         let finished = backend.finish(&cancellation).await;
         match &finished {
             Ok(end) => {
@@ -105,6 +112,7 @@ pub(crate) async fn run(
     written.map_err(broken)?;
     let (mut gated, finished) = gated.map_err(broken)?;
     gated.left = left;
+    gated.note = pull_request.note();
     if let Some(error) = history.take_failure() {
         let error = error.during("keeping what was found in the history");
         gated.failures.push((None, error));
@@ -125,19 +133,50 @@ fn max_spend(request: &GateRequest) -> Option<Usd> {
         .filter(|_| request.part != RunPart::Collect)
 }
 
+/// The limit of the pull request with what its earlier checks cost.
+async fn pull_request_limit(
+    project: &Project,
+    request: &GateRequest<'_>,
+    history: &RunHistory,
+) -> Result<PullRequestLimit, AppError> {
+    let limit = request.max_spend_per_pull_request;
+    // What was detached is in the history when it is collected, which is later than the next start.
+    if limit.is_some() && request.part != RunPart::Whole {
+        return Err(AppError::usage(
+            "--max-spend-per-pull-request does not go with detached canaries: what they cost is known only when they are collected",
+        )
+        .help("leave it out, and limit each run with --max-spend; or let `run` wait for its canaries"));
+    }
+    // Where nothing is to run nothing is asked.
+    let limit = limit.filter(|_| !request.affected.is_empty());
+    PullRequestLimit::open(limit, project, &request.origin, history).await
+}
+
+/// The limit by which jobs begin side by side: with less left, one after another, so that the first in the spec gets it.
+fn limit_of_turns(request: &GateRequest<'_>, pull_request: &PullRequestLimit) -> Option<Usd> {
+    let left = pull_request.ledger().map(PullRequestLedger::left);
+    let limits = max_spend(request).into_iter().chain(left);
+    limits.reduce(|one, other| if one < other { one } else { other })
+}
+
 /// A limit in dollars holds nothing back where there is no price.
 fn warn_of_no_price(project: &Project, request: &GateRequest<'_>) {
     let is_unpriced = |job: &&Job| {
         let offer = project.offer(&job.instance, &tables::capacity);
         offer.unpriced().is_some()
     };
-    if request.max_spend.is_none() || project.traits().needs_price {
+    let option = match (request.max_spend, request.max_spend_per_pull_request) {
+        (Some(_), _) => "--max-spend",
+        (None, Some(_)) => "--max-spend-per-pull-request",
+        (None, None) => return,
+    };
+    if project.traits().needs_price {
         return;
     }
     let jobs = request.affected.iter().map(|affected| affected.job);
     for job in jobs.filter(is_unpriced) {
         say(&format!(
-            "warning: --max-spend does not hold for job `{}`: {} has no price; write one under `prices`",
+            "warning: {option} does not hold for job `{}`: {} has no price; write one under `prices`",
             job.name, job.instance
         ));
     }
@@ -152,14 +191,14 @@ async fn gate_all<'a>(
     backend: &'a dyn Backend,
     ledgers: &[JobLedger<'_>],
     runner: &Runner<'a>,
+    turns: &Turns,
 ) -> Result<GateOutcome, AppError> {
-    let turns = &Turns::new(max_spend(request));
     let of_jobs = request.affected.iter().zip(ledgers).enumerate();
     let checks = of_jobs.map(|(place, (affected, ledger))| async move {
         let waits = || {
             runner.say_of(
                 affected.job,
-                "waits for a job before it to end: what is left of --max-spend does not cover its canary.spend_limit beside theirs",
+                "waits for a job before it to end: what is left of the limit for all jobs does not cover its canary.spend_limit beside theirs",
             );
         };
         let company = JobCompany::of(project.traits(), affected.job);
@@ -210,5 +249,6 @@ async fn gate_all<'a>(
         jobs,
         failures,
         left: Left::Perhaps,
+        note: None,
     })
 }

@@ -13,7 +13,7 @@ use crate::console::{AppError, printable, say};
 use crate::gate::job_keys::JobKeys;
 use crate::gate::open_history;
 use crate::history::record::{self, Command, Content, Record, Writer};
-use crate::history::{self, BaseWanted, Damaged, Entry, History};
+use crate::history::{self, BaseWanted, Damaged, Entry, History, ScopeSpend};
 use crate::measurement::{Measurement, Reused};
 use crate::report::InstanceForecast;
 use crate::report::JobReport;
@@ -115,6 +115,11 @@ impl RunHistory {
     /// Fails if no record of a job could be kept, as far as that is known in advance.
     pub(crate) async fn check_writable(&self, job: &str) -> Result<(), AppError> {
         Ok(self.history.check_writable(job).await?)
+    }
+
+    /// What the canaries of all records in this run's own scope cost.
+    pub(crate) async fn scope_spend(&self) -> Result<ScopeSpend, AppError> {
+        Ok(self.history.scope_spend().await?)
     }
 
     /// The names of a job's records, oldest first.

@@ -62,6 +62,8 @@ pub struct Inputs {
     pub on_fork: OnFork,
     /// The most that canaries may cost together; `None`: the jobs' own limits.
     pub max_spend: Option<Usd>,
+    /// The most that all checks of a pull request may cost together; `None`: no such limit.
+    pub max_spend_per_pull_request: Option<Usd>,
     /// Patterns of files with parts of a report, relative to the workspace; empty: the gate runs here.
     pub report_from: Vec<String>,
     /// The pull request, if the event does not name one.
@@ -150,6 +152,11 @@ impl Inputs {
             max_spend: reader.parsed("max-spend", "an amount such as `5 USD`", |text| {
                 text.parse().ok()
             }),
+            max_spend_per_pull_request: reader.parsed(
+                "max-spend-per-pull-request",
+                "an amount above 0 such as `20 USD`",
+                |text| text.parse().ok().filter(|usd: &Usd| usd.0 > 0.0),
+            ),
             report_from: reader.list("report-from", &['\n']),
             pull_request: reader.parsed("pull-request", "the number of a pull request", |text| {
                 let digits = text.strip_prefix('#').unwrap_or(text);
@@ -284,12 +291,14 @@ mod tests {
             ("INPUT_REPORT-FROM", "parts/*.json\nmore, odd.json\n"),
             ("INPUT_PULL-REQUEST", "#12"),
             ("INPUT_MAX-SPEND", "2.50 USD"),
+            ("INPUT_MAX-SPEND-PER-PULL-REQUEST", "20 USD"),
         ]);
         assert_eq!(errors, []);
         assert_eq!(inputs.jobs, ["churn", "digits"]);
         assert_eq!(inputs.report_from, ["parts/*.json", "more, odd.json"]);
         assert_eq!(inputs.pull_request, Some(12));
         assert_eq!(inputs.max_spend, Some(Usd(2.5)));
+        assert_eq!(inputs.max_spend_per_pull_request, Some(Usd(20.0)));
     }
 
     #[test]
@@ -298,6 +307,7 @@ mod tests {
             ("INPUT_COMMAND", "gate"),
             ("INPUT_STRICT", "yes"),
             ("INPUT_MAX-SPEND", "5"),
+            ("INPUT_MAX-SPEND-PER-PULL-REQUEST", "-20 USD"),
             ("INPUT_PULL-REQUEST", "0"),
             ("INPUT_ISSUE", "close"),
         ]);
@@ -309,6 +319,7 @@ mod tests {
                 "input `issue` is `close`; it can be `update` or `off`",
                 "input `strict` is `yes`; it can be `true` or `false`",
                 "input `max-spend` is `5`; it can be an amount such as `5 USD`",
+                "input `max-spend-per-pull-request` is `-20 USD`; it can be an amount above 0 such as `20 USD`",
                 "input `pull-request` is `0`; it can be the number of a pull request",
             ]
         );

@@ -96,6 +96,25 @@ impl RecordFolder {
         Ok(listing)
     }
 
+    /// Everything in the reader's own scope, unordered; `None` where the folder is not there.
+    pub(super) fn list_own(
+        &self,
+        reader: Scope,
+        now: Timestamp,
+    ) -> Result<Option<Listing>, HistoryError> {
+        let Some(root) = self.open_root()? else {
+            return Ok(None);
+        };
+        let mut listing = Listing::default();
+        let wanted = ListingRequest {
+            reader,
+            job: None,
+            now,
+        };
+        self.list_scope(&root, reader, wanted, &mut listing)?;
+        Ok(Some(listing))
+    }
+
     fn list_scope(
         &self,
         root: &Dir,

@@ -15,12 +15,14 @@ mod s3;
 #[cfg(test)]
 mod samples;
 mod scope;
+mod scope_spend;
 pub mod tally;
 
 pub use choose::{BaseWanted, FirstReadable, canaries, forecasts, newest};
 pub use entry::Entry;
 pub use record::RecordKind;
 pub use scope::Scope;
+pub use scope_spend::{PaidCanaries, ScopeSpend, UnbilledCanary};
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::PathBuf;
@@ -155,6 +157,15 @@ impl History {
             .damaged
             .sort_unstable_by(|one, other| one.place.cmp(&other.place));
         Ok(listing)
+    }
+
+    /// The names of all records of the scope that this run writes; `None` where the folder of the history is not there.
+    async fn list_own_scope(&self) -> Result<Option<Listing>, HistoryError> {
+        let now = Timestamp::now();
+        match &self.store {
+            Location::Folder(folder) => folder.list_own(self.scope, now),
+            Location::Bucket(bucket) => Ok(Some(bucket.list_own(self.scope, now).await?)),
+        }
     }
 
     /// Checks, before money is spent, that a record of a job can be written. Checks nothing under an S3 prefix, where only a

@@ -93,9 +93,31 @@ impl Bucket {
         job: Option<&str>,
         now: Timestamp,
     ) -> Result<Listing, HistoryError> {
-        let mut listing = Listing::default();
         let wanted = ListingRequest { reader, job, now };
-        for prefix in prefixes(reader, job) {
+        self.list_below(prefixes(reader, job), wanted).await
+    }
+
+    /// Everything in the reader's own scope, unordered.
+    pub(super) async fn list_own(
+        &self,
+        reader: Scope,
+        now: Timestamp,
+    ) -> Result<Listing, HistoryError> {
+        let wanted = ListingRequest {
+            reader,
+            job: None,
+            now,
+        };
+        self.list_below(vec![format!("{reader}/")], wanted).await
+    }
+
+    async fn list_below(
+        &self,
+        prefixes: Vec<String>,
+        wanted: ListingRequest<'_>,
+    ) -> Result<Listing, HistoryError> {
+        let mut listing = Listing::default();
+        for prefix in prefixes {
             let place = self.root.below(&prefix);
             let mut pages = self
                 .client

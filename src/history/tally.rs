@@ -8,6 +8,7 @@ use jiff::Timestamp;
 
 use super::canary_identity::canary_identity;
 use super::record::{Content, ForecastRecord, Record};
+use super::scope_spend::{bill, is_paid_canary};
 use super::{Damaged, Entry, Scope};
 use crate::measurement::{Measurement, Outcome};
 use crate::metric::Metric;
@@ -83,8 +84,6 @@ impl Tally {
 
     /// What a canary took. Nothing, if it is counted already or in another run's account; and a full run is not a check.
     fn spent_on(&mut self, record: &Record, run: &Measurement) -> Spent {
-        let is_adopted = matches!(record.content, Content::Canary { is_adopted, .. } if is_adopted);
-        let is_full_run = matches!(record.content, Content::FullRun { .. });
         let time = run.time().unwrap_or_default();
         if let Some(reused) = run.reused {
             return Spent {
@@ -94,8 +93,7 @@ impl Tally {
                 ..Spent::default()
             };
         }
-        if is_adopted
-            || is_full_run
+        if !is_paid_canary(record, run)
             || !self.seen.insert(self.hasher.hash_one(canary_identity(run)))
         {
             return Spent::default();
@@ -103,7 +101,7 @@ impl Tally {
         Spent {
             canaries: 1,
             time,
-            usd: run.cost.into_iter().chain(run.idle_usd).sum(),
+            usd: bill(run),
             unpriced: usize::from(run.cost.is_none()),
             ..Spent::default()
         }

@@ -140,9 +140,19 @@ impl<'a> ConfigurationLedger<'a> {
         })
     }
 
-    /// Which limit is reached first.
+    /// Which limit is reached first, or was.
     pub fn tighter(&self) -> TighterLimit {
         self.all.job.tighter()
+    }
+
+    /// Whether the pull request has a limit of its own.
+    pub fn is_of_pull_request(&self) -> bool {
+        self.all.job.is_of_pull_request()
+    }
+
+    /// Why the pull request's limit refused a canary of the job; `None` where it refused none.
+    pub fn refusal(&self) -> Option<String> {
+        self.all.job.refusal()
     }
 
     /// How long a run on these machines may still take within both limits, the time to stop it set aside; `None`: no limit, or no

@@ -1,25 +1,29 @@
 //! The **job's ledger**, below that of the whole run of the gate.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
-use super::{Ledger, Reservation};
+use super::{Ledger, PullRequestLedger, Reservation};
 use crate::units::Usd;
 
-/// A job's ledger, and above it that of the whole run of the gate: what is set aside fits into both.
+/// A job's ledger, and above it those of the whole run of the gate and of the pull request: what is set aside fits into all.
 #[derive(Debug)]
 pub struct JobLedger<'a> {
     job: RefCell<Ledger>,
     run: Option<&'a RefCell<Ledger>>,
+    pull_request: Option<&'a PullRequestLedger>,
+    /// Whether the pull request's refused a canary of this job.
+    is_refused: Cell<bool>,
     /// What machines may cost that are kept after a run, by that run: until it is known what they did cost.
     kept: RefCell<BTreeMap<String, Reservation>>,
 }
 
-/// The limit that has less left than the other.
+/// The limit that has less left than the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TighterLimit {
     OfTheJob,
     OfTheRun,
+    OfThePullRequest,
 }
 
 impl TighterLimit {
@@ -28,6 +32,7 @@ impl TighterLimit {
         match self {
             Self::OfTheJob => "canary.spend_limit",
             Self::OfTheRun => "--max-spend",
+            Self::OfThePullRequest => "--max-spend-per-pull-request",
         }
     }
 }
@@ -37,7 +42,15 @@ impl<'a> JobLedger<'a> {
         Self {
             job: RefCell::new(Ledger::new(limit)),
             run: Some(run),
-            kept: RefCell::default(),
+            ..Self::without_limit()
+        }
+    }
+
+    /// The same, of a check of a pull request with a limit of its own.
+    pub fn of_pull_request(self, pull_request: Option<&'a PullRequestLedger>) -> Self {
+        Self {
+            pull_request,
+            ..self
         }
     }
 
@@ -46,17 +59,30 @@ impl<'a> JobLedger<'a> {
         Self {
             job: RefCell::new(Ledger::without_limit()),
             run: None,
+            pull_request: None,
+            is_refused: Cell::new(false),
             kept: RefCell::default(),
         }
     }
 
-    /// Sets `worst` aside if it fits into both; else changes nothing.
+    /// Sets `worst` aside if it fits into all; else changes nothing.
     pub fn reserve(&self, worst: Usd) -> Option<Reservation> {
         let of_job = self.job.borrow_mut().reserve(worst)?;
         if let Some(run) = self.run
             && run.borrow_mut().reserve(worst).is_none()
         {
             self.job.borrow_mut().settle(of_job, None);
+            return None;
+        }
+        if let Some(pull_request) = self.pull_request
+            && pull_request.reserve(worst).is_none()
+        {
+            if let Some(run) = self.run {
+                let of_run = Reservation(worst);
+                run.borrow_mut().settle(of_run, None);
+            }
+            self.job.borrow_mut().settle(of_job, None);
+            self.is_refused.set(true);
             return None;
         }
         Some(of_job)
@@ -67,6 +93,9 @@ impl<'a> JobLedger<'a> {
         if let Some(run) = self.run {
             let of_run = Reservation(reservation.0);
             run.borrow_mut().settle(of_run, billed);
+        }
+        if let Some(pull_request) = self.pull_request {
+            pull_request.settle(Reservation(reservation.0), billed);
         }
         self.job.borrow_mut().settle(reservation, billed);
     }
@@ -82,6 +111,9 @@ impl<'a> JobLedger<'a> {
             // The job's reservation stands for both.
             let _ = of_gate.borrow_mut().set_aside(longest);
         }
+        if let Some(pull_request) = self.pull_request {
+            pull_request.set_aside(longest);
+        }
         kept.insert(run.to_owned(), self.job.borrow_mut().set_aside(longest));
     }
 
@@ -95,6 +127,9 @@ impl<'a> JobLedger<'a> {
         }
         if let Some(of_gate) = self.run {
             of_gate.borrow_mut().bill(idle);
+        }
+        if let Some(pull_request) = self.pull_request {
+            pull_request.bill(idle);
         }
         self.job.borrow_mut().bill(idle);
     }
@@ -131,22 +166,47 @@ impl<'a> JobLedger<'a> {
         self.kept.borrow().values().map(Reservation::amount).sum()
     }
 
-    /// What is left by both limits; `None`: no limit.
+    /// What is left by the limits of the job and of the run; `None`: no limit. Canaries are chosen by it.
     pub fn left(&self) -> Option<Usd> {
-        match self.tighter() {
-            TighterLimit::OfTheJob => self.job.borrow().left(),
+        match self.tighter_of_both() {
             TighterLimit::OfTheRun => self.run?.borrow().left(),
+            _ => self.job.borrow().left(),
         }
     }
 
-    /// Which limit is reached first.
+    /// Which limit is reached first, or was.
     pub fn tighter(&self) -> TighterLimit {
+        match self.is_refused.get() {
+            true => TighterLimit::OfThePullRequest,
+            false => self.tighter_of_both(),
+        }
+    }
+
+    fn tighter_of_both(&self) -> TighterLimit {
         let of_run = self.run.and_then(|run| run.borrow().left());
         match (self.job.borrow().left(), of_run) {
             (Some(job), Some(run)) if run < job => TighterLimit::OfTheRun,
             (None, Some(_)) => TighterLimit::OfTheRun,
             _ => TighterLimit::OfTheJob,
         }
+    }
+
+    /// Whether the pull request has a limit of its own.
+    pub fn is_of_pull_request(&self) -> bool {
+        self.pull_request.is_some()
+    }
+
+    /// Whether the pull request's limit covers so much; that it does not is a refusal.
+    pub fn fits_pull_request(&self, worst: Usd) -> bool {
+        let fits = self.pull_request.is_none_or(|one| one.fits(worst));
+        self.is_refused.set(self.is_refused.get() || !fits);
+        fits
+    }
+
+    /// Why the pull request's limit refused a canary of this job, and what to do; `None` where it refused none.
+    pub fn refusal(&self) -> Option<String> {
+        let pull_request = self.pull_request.filter(|_| self.is_refused.get())?;
+        Some(pull_request.refusal())
     }
 }
 

@@ -16,6 +16,7 @@ mod lane_runs;
 mod lanes;
 mod ledger;
 mod may_follow;
+mod pull_request_ledger;
 mod sampling;
 mod share;
 mod start_up;
@@ -43,6 +44,7 @@ pub use ledger::{
     Ledger, Reservation, TIME_TO_STOP, seconds_for_each, seconds_paid_by, worst_case, worst_case_of,
 };
 pub use may_follow::MayFollow;
+pub use pull_request_ledger::PullRequestLedger;
 pub use share::{FullRunTime, PendingCanary, Share, fewest, is_enough};
 pub use start_up::{FEWEST_STARTS, KnownStartUp, StartUp, StartUpMode};
 pub use warm_pool::WarmPool;

@@ -53,7 +53,10 @@ fn bash_completes_what_follows_a_command() {
     let project = project.file("completions.bash", &script);
     for (words, expected) in [
         ("canary-gate ru", "run"),
-        ("canary-gate run --max-s", "--max-spend"),
+        (
+            "canary-gate run --max-s",
+            "--max-spend --max-spend-per-pull-request",
+        ),
         ("canary-gate iam-policy --f", "--for"),
         ("canary-gate iam-policy --for ", "ci job"),
         ("canary-gate history export --form", "--format"),

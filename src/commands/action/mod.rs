@@ -180,7 +180,10 @@ async fn check(
     }
     // Who collects starts nothing that the post step would have to stop.
     if part != RunPart::Collect {
-        let begun = publisher.begin(&project, &affected, inputs.max_spend);
+        let limits = [inputs.max_spend, inputs.max_spend_per_pull_request];
+        let least = (limits.into_iter().flatten())
+            .reduce(|one, other| if one < other { one } else { other });
+        let begun = publisher.begin(&project, &affected, least);
         interruption.unless_interrupted(begun).await?;
     }
     let request = GateRequest {
@@ -202,6 +205,7 @@ async fn check(
         },
         part,
         max_spend: inputs.max_spend,
+        max_spend_per_pull_request: inputs.max_spend_per_pull_request,
         origin,
         base,
         measurements: None,

@@ -7,9 +7,14 @@ use crate::units::Usd;
 impl DesignLoop<'_> {
     /// Why the adaptive design ended on `instance`, for the report.
     pub(super) fn ending(&self, done: StopReason) -> String {
+        if let (StopReason::TooExpensive, Some(refusal)) = (done, self.ledger.refusal()) {
+            return refusal;
+        }
         let limit = self.ledger.tighter();
         let amount = match limit {
-            TighterLimit::OfTheJob => self.input.of.job.canary.spend_limit.to_string(),
+            TighterLimit::OfTheJob | TighterLimit::OfThePullRequest => {
+                self.input.of.job.canary.spend_limit.to_string()
+            }
             TighterLimit::OfTheRun => match self.ledger.left(TakenBefore::AtMost(Usd(0.0))) {
                 Some(left) => format!("{left} left for the whole run"),
                 None => "for the whole run".to_owned(),

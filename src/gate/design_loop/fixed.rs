@@ -4,13 +4,18 @@ use super::DesignLoop;
 use crate::canary::CanaryRun;
 use crate::console::progress::Earlier;
 use crate::measurement::Measurement;
-use crate::plan;
+use crate::plan::{self, TighterLimit};
+use crate::units::Usd;
 
 impl DesignLoop<'_> {
     /// The fixed design: the fewest runs of a forecast, and then every one that is within `canary.max_share`; all of them as
     /// far as they fit into the spend limit.
     pub(super) async fn run_all(&mut self, runs: &[CanaryRun]) {
         let (fewest, more) = runs.split_at(plan::fewest(runs));
+        if !self.fits_pull_request(fewest).await {
+            self.note_refused(runs.len(), runs.len());
+            return;
+        }
         self.run_batch(fewest, more.len()).await;
         while let Some(run) = self.due_count(&self.measured()) {
             if self.is_over() || self.broke_off.is_some() {
@@ -51,6 +56,42 @@ impl DesignLoop<'_> {
         self.run_batch(&more[..fitting], 0).await;
     }
 
+    /// Whether the pull request's limit covers all of these that no earlier run has measured, so that nothing is paid for a forecast
+    /// that cannot be made.
+    async fn fits_pull_request(&self, runs: &[CanaryRun]) -> bool {
+        if !self.ledger.is_of_pull_request() {
+            return true;
+        }
+        let mut worst = Usd(0.0);
+        for run in runs {
+            let known = match self.input.of.records {
+                Some(records) => records.found(run).await,
+                None => Ok(None),
+            };
+            // What cannot be looked up is an error when it is to run.
+            if let Ok(None) = known {
+                let offer = self.configuration().offer_on(Some(&run.instance));
+                let of_run = plan::worst_case(std::slice::from_ref(run), offer);
+                worst = worst + of_run.unwrap_or_default();
+            }
+        }
+        self.ledger.book(|job| job.fits_pull_request(worst))
+    }
+
+    fn note_refused(&mut self, refused: usize, of: usize) {
+        let limit = self.ledger.tighter();
+        let why = match limit {
+            TighterLimit::OfThePullRequest => format!("{} refused them", limit.name()),
+            TighterLimit::OfTheJob | TighterLimit::OfTheRun => format!(
+                "earlier ones cost more than they were to, and these could have passed {}",
+                limit.name()
+            ),
+        };
+        let instance = &self.configuration().instance;
+        let note = format!("{refused} of {of} canaries on {instance} were not run: {why}.");
+        self.notes.push(note);
+    }
+
     /// Runs some canaries of the fixed design; `to_come` more are planned after them.
     async fn run_batch(&mut self, runs: &[CanaryRun], to_come: usize) {
         if runs.is_empty() || self.is_over() {
@@ -63,14 +104,7 @@ impl DesignLoop<'_> {
         };
         let ran = self.run_canaries(runs.to_vec(), earlier).await;
         if ran.too_expensive > 0 {
-            let note = format!(
-                "{} of {} canaries on {} were not run: earlier ones cost more than they were to, and these could have passed {}.",
-                ran.too_expensive,
-                to_come + runs.len(),
-                self.configuration().instance,
-                self.ledger.tighter().name(),
-            );
-            self.notes.push(note);
+            self.note_refused(ran.too_expensive, to_come + runs.len());
         }
         self.keep(ran);
     }

@@ -8,6 +8,7 @@ mod history;
 mod parts;
 mod policy;
 mod pull_request;
+mod pull_request_limit;
 mod role;
 pub(crate) mod sagemaker;
 mod trouble;

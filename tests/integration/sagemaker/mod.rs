@@ -19,6 +19,7 @@ mod pool_sharing;
 mod pools;
 mod preflight;
 mod printed_levels;
+mod pull_request_limit;
 mod rows;
 mod scripts;
 mod shapes;

@@ -1,0 +1,148 @@
+//! The input `max-spend-per-pull-request`: each push has what those before it left.
+
+use std::process::{Command, Stdio};
+
+use nix::sys::signal::Signal;
+
+use super::workflow::{NUMBER, Step, Workflow};
+use crate::aws::{FakeAws, Polls};
+use crate::github::Files;
+use crate::project::Finished;
+use crate::sagemaker::clean_up::{signal, wait_for};
+use crate::sagemaker::{FIXED, spec, with_data};
+
+const INPUT: &str = "max-spend-per-pull-request";
+
+fn files(script: &str) -> Files {
+    let spec = spec(FIXED).replace("region:", "history: s3://records/gate/\nregion:");
+    Files::new()
+        .with("canary-gate.yml", spec)
+        .with("code/train.py", script)
+}
+
+/// A pull request whose checks may cost so much together.
+fn limited(limit: &str) -> (Workflow, FakeAws) {
+    let aws = with_data();
+    aws.make_bucket("records");
+    let workflow = Workflow::between(&files("print(1)"), &files("print(2)"));
+    (workflow.input(INPUT, limit), aws)
+}
+
+fn run(workflow: &Workflow, aws: &FakeAws) -> Step {
+    let mut command = workflow.command();
+    aws.reach(&mut command);
+    let output = command.output().unwrap();
+    workflow.step(Finished::new(&output, workflow.project.root()))
+}
+
+#[test]
+fn the_comment_says_what_is_spent_and_a_push_beyond_it_is_unknown() {
+    let (mut workflow, aws) = limited("0.37 USD");
+    run(&workflow, &aws).ended_with(0);
+    let comment = workflow.comment();
+    let standing = "Checks of this pull request so far: 0.017 USD of 0.37 USD.";
+    assert_eq!(comment.matches(standing).count(), 1, "{comment}");
+    workflow.later();
+    workflow.push(&files("print(3)"));
+    let step = run(&workflow, &aws).ended_with(14);
+    assert_eq!(step.output("verdict"), "unknown");
+    assert_eq!(aws.jobs().len(), 3, "nothing is started");
+    let comment = workflow.comment();
+    for said in [
+        standing,
+        "of 0.37 USD for the checks of this pull request 0.017 USD are spent",
+        "**What to do.** Raise --max-spend-per-pull-request, or lower",
+    ] {
+        assert!(comment.contains(said), "{comment}");
+    }
+    // Back to what was measured: judged, and nothing is paid.
+    workflow.later();
+    workflow.push(&files("print(2)"));
+    run(&workflow, &aws).ended_with(0);
+    assert_eq!(aws.jobs().len(), 3);
+}
+
+#[test]
+fn a_push_to_the_branch_has_no_such_limit() {
+    let (mut workflow, aws) = limited("0.01 USD");
+    let mut reached = Command::new("true");
+    aws.reach(&mut reached);
+    for (name, value) in reached.get_envs() {
+        let value = value.and_then(|value| value.to_str()).unwrap();
+        workflow = workflow.variable(name.to_str().unwrap(), value);
+    }
+    let step = workflow
+        .on_main("push", &files("print(1)"), &[])
+        .ended_with(0);
+    assert!(
+        step.summary
+            .contains("limits nothing here: this run is no pull request's"),
+        "{}",
+        step.summary
+    );
+}
+
+#[test]
+fn a_maintainers_run_for_a_fork_counts_as_the_pull_requests() {
+    let (mut workflow, aws) = limited("0.37 USD");
+    run(&workflow, &aws).ended_with(0);
+    workflow.later();
+    workflow.push(&files("print(3)"));
+    let workflow = workflow
+        .event("workflow_dispatch", serde_json::json!({}))
+        .input("pull-request", &NUMBER.to_string());
+    run(&workflow, &aws).ended_with(14);
+    assert_eq!(aws.jobs().len(), 3);
+}
+
+#[test]
+fn of_a_fork_nothing_is_asked_and_nothing_is_spent() {
+    let (workflow, aws) = limited("20 USD");
+    workflow.github.change_pull_request(NUMBER, |pull| {
+        pull.head_repository = Some("mallory/models".to_owned());
+    });
+    let step = run(&workflow, &aws).ended_with(0);
+    assert_eq!(step.output("verdict"), "not_judged");
+    assert_eq!(aws.jobs().len(), 0);
+    assert_eq!(aws.keys("records", ""), Vec::<String>::new());
+}
+
+#[test]
+fn an_amount_without_a_unit_or_above_nothing_is_a_wrong_input() {
+    for wrong in ["20", "0 USD", "-1 USD", "20 EUR"] {
+        let (workflow, aws) = limited(wrong);
+        run(&workflow, &aws)
+            .ended_with(2)
+            .finished
+            .complained("`max-spend-per-pull-request` is");
+        assert_eq!(aws.jobs().len(), 0);
+    }
+}
+
+/// Its bill comes later, and nobody waits for it.
+#[test]
+fn a_canary_that_a_cancelled_run_stopped_counts_with_the_most_it_may_have_cost() {
+    let (mut workflow, aws) = limited("0.49 USD");
+    aws.polls(Polls::Nothing);
+    let mut command = workflow.command();
+    aws.reach(&mut command);
+    let child = command
+        .env("CANARY_GATE_PACE", "0.001")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait_for(|| !aws.in_progress().is_empty());
+    signal(&child, Signal::SIGINT);
+    let output = child.wait_with_output().unwrap();
+    let finished = Finished::new(&output, workflow.project.root());
+    workflow.step(finished).ended_with(130);
+    aws.polls(Polls::NextStatus);
+    workflow.later();
+    workflow.push(&files("print(3)"));
+    run(&workflow, &aws).ended_with(14);
+    let comment = workflow.comment();
+    let standing = "Checks of this pull request so far: 0.12 USD of 0.49 USD.";
+    assert!(comment.contains(standing), "{comment}");
+    assert_eq!(aws.jobs().len(), 1);
+}

@@ -1,0 +1,259 @@
+//! `--max-spend-per-pull-request`: what the checks of one pull request may cost over all its pushes.
+
+use super::{FIXED, created, forget, gate, project, spec};
+use crate::aws::{FakeAws, Fault, Operation};
+use crate::project::{Finished, Project};
+
+const BUCKET: &str = "records";
+/// Three canaries may cost 0.368 USD at most and take two cents: there is room for a check, and for none after it.
+const FOR_ONE_CHECK: &str = "0.37 USD";
+
+/// A project whose records go to S3.
+fn shared(canary: &str) -> (Project, FakeAws) {
+    let (project, aws) = project(canary);
+    let spec = spec(canary).replace("region:", "history: s3://records/gate/\nregion:");
+    project.write("canary-gate.yml", &spec);
+    project.write(".gitignore", ".canary-gate/\n");
+    aws.make_bucket(BUCKET);
+    (project.committed(), aws)
+}
+
+/// As a step of GitHub Actions on an event of a reference.
+fn on(
+    event: &str,
+    reference: &str,
+    project: &Project,
+    aws: &FakeAws,
+    arguments: &[&str],
+) -> Finished {
+    project.run_with(arguments, |command| {
+        aws.reach(command);
+        command
+            .env("CANARY_GATE_PACE", "0")
+            .env("GITHUB_ACTIONS", "true")
+            .env("GITHUB_EVENT_NAME", event)
+            .env("GITHUB_REF", reference);
+    })
+}
+
+/// A check of pull request 12, all jobs, with this limit.
+fn check(project: &Project, aws: &FakeAws, limit: &str) -> Finished {
+    let arguments = ["run", "--all", "--max-spend-per-pull-request", limit];
+    on(
+        "pull_request",
+        "refs/pull/12/merge",
+        project,
+        aws,
+        &arguments,
+    )
+}
+
+/// Another commit, on another machine.
+fn push(project: &Project, code: &str) {
+    project.write("code/train.py", code);
+    project.commit("a push");
+    forget(project);
+}
+
+#[test]
+fn a_push_has_what_those_before_it_left() {
+    let (project, aws) = shared(FIXED);
+    check(&project, &aws, FOR_ONE_CHECK)
+        .ended_with(0)
+        .reported("Checks of this pull request so far: 0.01");
+    assert_eq!(created(&aws).len(), 3);
+    push(&project, "print('other')\n");
+    check(&project, &aws, FOR_ONE_CHECK)
+        .ended_with(14)
+        .reported("of 0.37 USD for the checks of this pull request 0.01")
+        .reported("Raise --max-spend-per-pull-request, or lower canary.max_runtime.");
+    assert_eq!(created(&aws).len(), 3, "nothing is started");
+    check(&project, &aws, "1 USD").ended_with(0);
+    assert_eq!(created(&aws).len(), 6);
+}
+
+#[test]
+fn what_is_measured_already_is_judged_though_the_limit_is_used_up() {
+    for canary in [FIXED, "{max_share: 10000%, max_runtime: 30m}"] {
+        let (project, aws) = shared(canary);
+        check(&project, &aws, "1 USD").ended_with(0);
+        let paid = created(&aws).len();
+        forget(&project);
+        check(&project, &aws, "0.001 USD")
+            .ended_with(0)
+            .reported("of 0.001 USD");
+        assert_eq!(created(&aws).len(), paid, "{canary}");
+        push(&project, "print('other')\n");
+        check(&project, &aws, "0.001 USD")
+            .ended_with(14)
+            .reported("of 0.001 USD for the checks of this pull request");
+        assert_eq!(created(&aws).len(), paid, "{canary}");
+    }
+}
+
+#[test]
+fn one_job_is_judged_and_one_that_would_have_to_be_paid_is_unknown() {
+    let (project, aws) = shared(FIXED);
+    // The spec's own file is no code of a job.
+    let spec = project.read("canary-gate.yml");
+    let spec = spec.replace("    instance:", "    paths: [\"code/**\"]\n    instance:");
+    project.write("canary-gate.yml", &spec);
+    check(&project, &aws, FOR_ONE_CHECK).ended_with(0);
+    let (_, job) = spec.split_once("  churn:\n").unwrap();
+    let other = job.replace("epochs: 5", "epochs: 6");
+    project.write("canary-gate.yml", &format!("{spec}  other:\n{other}"));
+    let paid = created(&aws).len();
+    let report = on(
+        "pull_request",
+        "refs/pull/12/merge",
+        &project,
+        &aws,
+        &[
+            "run",
+            "--all",
+            "--format",
+            "json",
+            "--max-spend-per-pull-request",
+            FOR_ONE_CHECK,
+        ],
+    )
+    .ended_with(14)
+    .json();
+    assert_eq!(created(&aws).len(), paid);
+    let verdicts: Vec<&str> = (report["jobs"].as_array().unwrap().iter())
+        .map(|job| job["verdict"].as_str().unwrap())
+        .collect();
+    assert_eq!(verdicts, ["within", "unknown"]);
+}
+
+#[test]
+fn what_others_paid_does_not_count() {
+    let (project, aws) = shared(FIXED);
+    for reference in ["refs/pull/13/merge", "refs/pull/120/merge"] {
+        let arguments = ["run", "--all", "--fresh"];
+        on("pull_request", reference, &project, &aws, &arguments).ended_with(0);
+    }
+    push(&project, "print('other')\n");
+    check(&project, &aws, FOR_ONE_CHECK).ended_with(0);
+}
+
+#[test]
+fn where_the_sum_is_not_known_nothing_is_started() {
+    let (project, aws) = shared(FIXED);
+    check(&project, &aws, "1 USD").ended_with(0);
+    let keys = aws.keys(BUCKET, "gate/pr/12/");
+    let key = keys.iter().find(|key| key.contains("-canary-")).unwrap();
+    let sound = aws.object(BUCKET, key).unwrap();
+    let text = String::from_utf8(sound.to_vec()).unwrap();
+    let cost = text.split_once("\"cost\":").unwrap().1;
+    let cost = &cost[..cost.find([',', '}']).unwrap()];
+    let with = |cost_now: &str| text.replace(&format!("\"cost\":{cost}"), cost_now);
+    push(&project, "print('other')\n");
+    for (broken, why) in [
+        (with("\"cost\":-100.0"), "an impossible amount"),
+        (with("\"cost\":1e999"), "not a record"),
+        (text[..text.len() / 2].to_owned(), "cut short"),
+        (
+            text.replacen("\"schema_version\":1", "\"schema_version\":9", 9),
+            "written by a newer canary-gate",
+        ),
+    ] {
+        aws.put_object(BUCKET, key, broken);
+        check(&project, &aws, "100 USD")
+            .ended_with(14)
+            .reported("it is not known what the checks of this pull request have cost")
+            .reported(why);
+    }
+    // Absurd, and counted.
+    aws.put_object(BUCKET, key, with("\"cost\":1e12"));
+    check(&project, &aws, "100 USD").ended_with(14);
+    assert_eq!(created(&aws).len(), 3);
+    aws.put_object(BUCKET, key, sound);
+    check(&project, &aws, "100 USD").ended_with(0);
+}
+
+#[test]
+fn a_history_that_cannot_be_read_or_is_not_there_costs_nothing() {
+    let (project, aws) = shared(FIXED);
+    aws.fail(Operation::ListObjectsV2)
+        .about(BUCKET)
+        .with(Fault::AccessDenied);
+    check(&project, &aws, "100 USD")
+        .ended_with(1)
+        .complained("s3:ListBucket");
+    assert_eq!(created(&aws).len(), 0);
+
+    let (project, aws) = shared(FIXED);
+    let spec = project.read("canary-gate.yml");
+    let here = spec.replace("s3://records/gate/", "records");
+    project.write("canary-gate.yml", &here);
+    project.write(".gitignore", ".canary-gate/\nrecords/\n");
+    check(&project, &aws, "100 USD")
+        .ended_with(14)
+        .reported("is not there")
+        .reported("create it empty");
+    assert_eq!(created(&aws).len(), 0);
+    std::fs::create_dir_all(project.path("records")).unwrap();
+    check(&project, &aws, "100 USD").ended_with(0);
+
+    let (project, aws) = shared(FIXED);
+    let none = project
+        .read("canary-gate.yml")
+        .replace("history: s3://records/gate/\n", "");
+    project.write("canary-gate.yml", &none);
+    check(&project, &aws, "100 USD")
+        .ended_with(2)
+        .complained("the spec names no `history`");
+    assert_eq!(created(&aws).len(), 0);
+}
+
+#[test]
+fn only_the_run_of_a_pull_request_has_the_limit() {
+    let (project, aws) = shared(FIXED);
+    let arguments = ["run", "--all", "--max-spend-per-pull-request", "100"];
+    gate(&project, &aws, &arguments)
+        .ended_with(2)
+        .complained("this run is none as far as it can tell");
+    // What is checked out may be anything.
+    let dispatched = ["workflow_dispatch", "issue_comment"];
+    for event in dispatched {
+        on(event, "refs/heads/main", &project, &aws, &arguments).ended_with(2);
+    }
+    for part in ["--detach", "--collect"] {
+        let arguments = [&arguments[..], &[part]].concat();
+        let reference = "refs/pull/12/merge";
+        on("pull_request", reference, &project, &aws, &arguments)
+            .ended_with(2)
+            .complained("does not go with detached canaries");
+    }
+    assert_eq!(created(&aws).len(), 0);
+    let reference = "refs/heads/gh-readonly-queue/main/pr-12";
+    on("merge_group", reference, &project, &aws, &arguments)
+        .ended_with(0)
+        .reported("limits nothing here: this run is no pull request's");
+}
+
+#[test]
+fn a_limit_that_is_no_amount_above_0_is_refused() {
+    let (project, aws) = shared(FIXED);
+    for wrong in ["0", "-3 USD", "20 EUR", "lots", "NaN", "1e999 USD"] {
+        check(&project, &aws, wrong).ended_with(2);
+    }
+    assert_eq!(created(&aws).len(), 0);
+}
+
+#[test]
+fn a_plan_says_how_much_is_spent() {
+    let (project, aws) = shared(FIXED);
+    check(&project, &aws, "1 USD").ended_with(0);
+    let arguments = ["plan", "--all", "--max-spend-per-pull-request", "1 USD"];
+    on(
+        "pull_request",
+        "refs/pull/12/merge",
+        &project,
+        &aws,
+        &arguments,
+    )
+    .ended_with(0)
+    .reported("Checks of this pull request so far: 0.01");
+}
