@@ -39,15 +39,20 @@ impl PullRequestLimit {
         };
         match (origin.scope, origin.writer.event) {
             (Scope::PullRequest(_), _) => {}
-            (Scope::Main, _) | (_, Event::MergeGroup) => return Ok(Self::OfNoPullRequest),
-            (Scope::Queue | Scope::Local, _) => return Err(of_no_pull_request()),
+            (_, Event::Push | Event::Schedule | Event::MergeGroup) => {
+                return Ok(Self::OfNoPullRequest);
+            }
+            // A person starts a dispatch on any branch, a pull request's too.
+            (_, _) => return Err(of_no_pull_request()),
         }
-        // A runner's own folder is empty at every check.
-        if project.spec.history.is_none() {
+        // A runner's own folder is empty at every check, and a history that the pull request names is a new one at every push.
+        let base = project.policy.base.as_ref();
+        let base = base.and_then(|base| base.spec.as_ref());
+        if base.is_none_or(|spec| spec.history.is_none()) {
             return Err(AppError::usage(format!(
-                "{OPTION} sums up what earlier checks cost, and the spec names no `history` that they share"
+                "{OPTION} sums up what earlier checks cost in the `history` that the base's spec names, and there is none"
             ))
-            .help("write `history: s3://BUCKET/PREFIX/` into the spec of the base branch (docs/history.md)")
+            .help("write `history: s3://BUCKET/PREFIX/` into the spec of the base branch first (docs/history.md); on the command line name the base by --base")
             .during("reading the history"));
         }
         let spent = history.scope_spend().await;

@@ -85,9 +85,10 @@ impl PullRequestLedger {
             );
         }
         format!(
-            "of {} for the checks of this pull request {} are spent, and the rest does not cover the most that the next canaries may cost; raise --max-spend-per-pull-request, or lower canary.max_runtime",
+            "of {} for the checks of this pull request {} are spent, and the rest ({}) does not cover the most that the next canaries may cost; raise --max-spend-per-pull-request, or lower canary.max_runtime",
             self.limit.exact(),
-            self.spent()
+            self.spent(),
+            self.left()
         )
     }
 
@@ -98,9 +99,10 @@ impl PullRequestLedger {
                 format!("What the checks of this pull request have cost is not known: {why}.")
             }
             None => format!(
-                "Checks of this pull request so far: {} of {}.",
+                "Checks of this pull request so far: {} of {}, {} left.",
                 self.spent(),
-                self.limit.exact()
+                self.limit.exact(),
+                self.left()
             ),
         }
     }
@@ -119,7 +121,7 @@ mod tests {
         ledger.settle(reserved, Some(Usd(0.2)));
         assert_eq!(
             ledger.standing(),
-            "Checks of this pull request so far: 20 USD of 20 USD."
+            "Checks of this pull request so far: 20 USD of 20 USD, 0.40 USD left."
         );
         assert!((ledger.left().0 - 0.4).abs() < 1e-9);
     }

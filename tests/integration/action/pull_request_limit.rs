@@ -40,7 +40,7 @@ fn the_comment_says_what_is_spent_and_a_push_beyond_it_is_unknown() {
     let (mut workflow, aws) = limited("0.37 USD");
     run(&workflow, &aws).ended_with(0);
     let comment = workflow.comment();
-    let standing = "Checks of this pull request so far: 0.017 USD of 0.37 USD.";
+    let standing = "Checks of this pull request so far: 0.017 USD of 0.37 USD, 0.35 USD left.";
     assert_eq!(comment.matches(standing).count(), 1, "{comment}");
     workflow.later();
     workflow.push(&files("print(3)"));
@@ -142,7 +142,7 @@ fn a_canary_that_a_cancelled_run_stopped_counts_with_the_most_it_may_have_cost()
     workflow.push(&files("print(3)"));
     run(&workflow, &aws).ended_with(14);
     let comment = workflow.comment();
-    let standing = "Checks of this pull request so far: 0.12 USD of 0.49 USD.";
+    let standing = "Checks of this pull request so far: 0.12 USD of 0.49 USD, 0.37 USD left.";
     assert!(comment.contains(standing), "{comment}");
     assert_eq!(aws.jobs().len(), 1);
 }

@@ -38,7 +38,8 @@ fn on(
 
 /// A check of pull request 12, all jobs, with this limit.
 fn check(project: &Project, aws: &FakeAws, limit: &str) -> Finished {
-    let arguments = ["run", "--all", "--max-spend-per-pull-request", limit];
+    let limited = ["--base", "main", "--max-spend-per-pull-request", limit];
+    let arguments = [&["run", "--all"], &limited[..]].concat();
     on(
         "pull_request",
         "refs/pull/12/merge",
@@ -98,10 +99,12 @@ fn one_job_is_judged_and_one_that_would_have_to_be_paid_is_unknown() {
     let spec = project.read("canary-gate.yml");
     let spec = spec.replace("    instance:", "    paths: [\"code/**\"]\n    instance:");
     project.write("canary-gate.yml", &spec);
+    project.commit("paths");
     check(&project, &aws, FOR_ONE_CHECK).ended_with(0);
     let (_, job) = spec.split_once("  churn:\n").unwrap();
     let other = job.replace("epochs: 5", "epochs: 6");
     project.write("canary-gate.yml", &format!("{spec}  other:\n{other}"));
+    project.commit("another job");
     let paid = created(&aws).len();
     let report = on(
         "pull_request",
@@ -113,6 +116,8 @@ fn one_job_is_judged_and_one_that_would_have_to_be_paid_is_unknown() {
             "--all",
             "--format",
             "json",
+            "--base",
+            "main",
             "--max-spend-per-pull-request",
             FOR_ONE_CHECK,
         ],
@@ -188,6 +193,7 @@ fn a_history_that_cannot_be_read_or_is_not_there_costs_nothing() {
     let here = spec.replace("s3://records/gate/", "records");
     project.write("canary-gate.yml", &here);
     project.write(".gitignore", ".canary-gate/\nrecords/\n");
+    project.commit("records in a folder");
     check(&project, &aws, "100 USD")
         .ended_with(14)
         .reported("is not there")
@@ -201,9 +207,20 @@ fn a_history_that_cannot_be_read_or_is_not_there_costs_nothing() {
         .read("canary-gate.yml")
         .replace("history: s3://records/gate/\n", "");
     project.write("canary-gate.yml", &none);
-    check(&project, &aws, "100 USD")
+    project.commit("no history");
+    project.git(&["checkout", "--quiet", "-b", "change"]);
+    // One that the pull request names would be another at every push.
+    for named in [none.clone(), spec] {
+        project.write("canary-gate.yml", &named);
+        check(&project, &aws, "100 USD")
+            .ended_with(2)
+            .complained("the `history` that the base's spec names, and there is none");
+    }
+    let reference = "refs/pull/12/merge";
+    let arguments = ["run", "--all", "--max-spend-per-pull-request", "100"];
+    on("pull_request", reference, &project, &aws, &arguments)
         .ended_with(2)
-        .complained("the spec names no `history`");
+        .complained("name the base by --base");
     assert_eq!(created(&aws).len(), 0);
 }
 
@@ -214,10 +231,20 @@ fn only_the_run_of_a_pull_request_has_the_limit() {
     gate(&project, &aws, &arguments)
         .ended_with(2)
         .complained("this run is none as far as it can tell");
-    // What is checked out may be anything.
-    let dispatched = ["workflow_dispatch", "issue_comment"];
-    for event in dispatched {
-        on(event, "refs/heads/main", &project, &aws, &arguments).ended_with(2);
+    // A person starts it on any branch, a pull request's too, and at any commit.
+    let head = project.read(".git/refs/heads/main");
+    for event in ["workflow_dispatch", "issue_comment"] {
+        for commit in ["", head.trim()] {
+            let dispatched = project.run_with(&arguments, |command| {
+                aws.reach(command);
+                command
+                    .env("GITHUB_ACTIONS", "true")
+                    .env("GITHUB_SHA", commit)
+                    .env("GITHUB_EVENT_NAME", event)
+                    .env("GITHUB_REF", "refs/heads/change");
+            });
+            dispatched.ended_with(2);
+        }
     }
     for part in ["--detach", "--collect"] {
         let arguments = [&arguments[..], &[part]].concat();
@@ -228,9 +255,11 @@ fn only_the_run_of_a_pull_request_has_the_limit() {
     }
     assert_eq!(created(&aws).len(), 0);
     let reference = "refs/heads/gh-readonly-queue/main/pr-12";
-    on("merge_group", reference, &project, &aws, &arguments)
-        .ended_with(0)
-        .reported("limits nothing here: this run is no pull request's");
+    for event in ["merge_group", "schedule"] {
+        on(event, reference, &project, &aws, &arguments)
+            .ended_with(0)
+            .reported("limits nothing here: this run is no pull request's");
+    }
 }
 
 #[test]
@@ -246,7 +275,8 @@ fn a_limit_that_is_no_amount_above_0_is_refused() {
 fn a_plan_says_how_much_is_spent() {
     let (project, aws) = shared(FIXED);
     check(&project, &aws, "1 USD").ended_with(0);
-    let arguments = ["plan", "--all", "--max-spend-per-pull-request", "1 USD"];
+    let limited = ["--base", "main", "--max-spend-per-pull-request", "1 USD"];
+    let arguments = [&["plan", "--all"], &limited[..]].concat();
     on(
         "pull_request",
         "refs/pull/12/merge",
