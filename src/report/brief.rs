@@ -10,7 +10,7 @@ use super::document::{
 use super::label::Label;
 use super::mark::Mark;
 use super::text::Prose;
-use super::{JobReport, Report, background, canaries, compose, words};
+use super::{JobReport, Report, background, canaries, compose, what_to_do, words};
 use crate::grammar;
 use crate::instance::Price;
 use crate::metric::Metric;
@@ -220,6 +220,7 @@ fn remarks(job: &JobReport) -> Vec<DocumentLine> {
             }
             Label::WhyChanged | Label::FurtherBudgetLine | Label::Fitting => true,
             Label::Advice => !is_fine,
+            Label::Remedy => what_to_do::is_cut_from_the_headline(job),
             _ => false,
         })
         .map(|(label, text)| DocumentLine::new(label, text))

@@ -52,6 +52,11 @@ fn why(job: &JobReport) -> &str {
     reason.split_once(AND_DO).map_or(reason, |(why, _)| why)
 }
 
+/// Whether the reason of an unknown job says what to do, which its headline does not.
+pub(super) fn is_cut_from_the_headline(job: &JobReport) -> bool {
+    job.verdict == Verdict::Unknown && why(job) != job.reason
+}
+
 /// The whole reason, where the headline has only its beginning.
 pub(super) fn whole_reason(job: &JobReport) -> Option<Prose> {
     let is_cut = job.verdict == Verdict::Unknown && short_reason(job) != why(job);

@@ -1,5 +1,7 @@
 //! `--max-spend-per-pull-request`: what the checks of one pull request may cost over all its pushes.
 
+use std::process::Command;
+
 use super::{FIXED, created, forget, gate, project, spec};
 use crate::aws::{FakeAws, Fault, Operation};
 use crate::project::{Finished, Project};
@@ -71,6 +73,26 @@ fn a_push_has_what_those_before_it_left() {
     assert_eq!(created(&aws).len(), 3, "nothing is started");
     check(&project, &aws, "1 USD").ended_with(0);
     assert_eq!(created(&aws).len(), 6);
+}
+
+/// At a terminal, where a job has few lines.
+#[test]
+fn in_few_lines_too_it_is_said_what_to_do() {
+    let (project, aws) = shared(FIXED);
+    let arguments = ["run", "--all", "--max-spend-per-pull-request", "0.01 USD"];
+    let few = |command: &mut Command| {
+        aws.reach(command);
+        command
+            .env("CANARY_GATE_PACE", "0")
+            .env("CANARY_GATE_DETAILS", "false")
+            .env("GITHUB_ACTIONS", "true")
+            .env("GITHUB_EVENT_NAME", "pull_request")
+            .env("GITHUB_REF", "refs/pull/12/merge");
+    };
+    project
+        .run_with(&arguments, few)
+        .ended_with(14)
+        .reported("Raise --max-spend-per-pull-request, or lower canary.max_runtime.");
 }
 
 #[test]
