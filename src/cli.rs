@@ -223,7 +223,7 @@ pub struct InitArguments {
     /// The file to write.
     #[arg(value_name = "FILE", default_value = "canary-gate.yml")]
     pub file: PathBuf,
-    /// Write over an existing file.
+    /// Write over an existing file, and beside another spec of the checkout.
     #[arg(long)]
     pub force: bool,
     /// What the first line names as the schema, for editors [default: a file in .canary-gate/, written too].
