@@ -152,7 +152,7 @@ fn seconds(Seconds(value): Seconds) -> String {
     Quantity::Time.figure(value)
 }
 
-/// `1% (0.41 GiB)`, where another share was drawn `1% (drew 7.7%, 20.0 KiB)`.
+/// `1% (0.41 GiB)`, where another share was drawn `1% (really 7.7%, 20.0 KiB)`.
 fn data(run: &Measurement) -> String {
     if run.abscissa() == Abscissa::Work {
         return "all".to_owned();
@@ -405,7 +405,7 @@ mod tests {
         let mut run = samples::churn().jobs.remove(0).measurements.remove(0);
         run.bytes_total = Some(Bytes(13 << 10));
         run.bytes = Some(Bytes(1 << 10));
-        assert_eq!(data(&run), "1% (drew 7.7%, 1.00 KiB)");
+        assert_eq!(data(&run), "1% (really 7.7%, 1.00 KiB)");
         run.bytes = Some(Bytes(143));
         assert_eq!(data(&run), "1.1% (143 B)");
         run.bytes = None;

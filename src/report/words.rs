@@ -80,11 +80,11 @@ pub fn used(of_limit: f64) -> String {
     }
 }
 
-/// A requested share with the share really drawn, where that is another: `1%`, `1% (drew 7.7%)`.
+/// A requested share with the share really drawn, where that is another: `1%`, `1% (really 7.7%)`.
 pub fn requested_and_drawn(requested: Fraction, drawn: f64) -> String {
     match requested.unlike(drawn) {
         false => share(drawn),
-        true => format!("{requested} (drew {})", share(drawn)),
+        true => format!("{requested} (really {})", share(drawn)),
     }
 }
 
