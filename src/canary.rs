@@ -334,13 +334,13 @@ impl CanaryRun {
     }
 
     /// A short name for progress lines and logs: `3% #2`, with a work level `3% #2, num_round 5`, where another share of the data
-    /// was drawn `1% (drew 7.7%) #1`.
+    /// was drawn `1% (really 7.7%) #1`.
     pub fn label(&self) -> String {
         let work = self.work.as_ref();
         let work = work.map_or(String::new(), |work| format!(", {work}"));
         let share = self.data_share();
         let drawn = match self.fraction.unlike(share) {
-            true => format!(" (drew {})", Fraction(share)),
+            true => format!(" (really {})", Fraction(share)),
             false => String::new(),
         };
         format!("{}{drawn} #{}{work}", self.fraction, self.replicate + 1)

@@ -238,7 +238,7 @@ pub struct InitArguments {
     /// The file to write.
     #[arg(value_name = "FILE", default_value = "canary-gate.yml")]
     pub file: PathBuf,
-    /// Write over an existing file.
+    /// Write over an existing file, and beside another spec of the checkout.
     #[arg(long)]
     pub force: bool,
     /// What the first line names as the schema, for editors [default: a file in .canary-gate/, written too].
@@ -266,6 +266,8 @@ pub struct CheckArguments {
     #[arg(long = "job", value_name = "NAME", value_delimiter = ',')]
     pub jobs: Vec<String>,
     /// Then run one canary, the smallest of the first job, and explain what fails; it costs at most what is said before.
+    ///
+    /// The script gets `training.hyperparameters` as arguments, `--epochs 100`, and in the variables SM_HPS and SM_HP_EPOCHS.
     #[arg(long = "try", help_heading = CANARIES)]
     pub canary: bool,
     /// Hand this variable on to the training code; repeatable.

@@ -116,6 +116,10 @@ pub struct Measurement {
     /// The name of the SageMaker training job; absent on other backends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub training_job: Option<String>,
+    /// Where the gate keeps all that a failed run printed, from its working directory, until the next run that has such a log;
+    /// absent where nothing is kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<String>,
     /// The reuse, if another run of the gate paid for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reused: Option<Reused>,
@@ -207,6 +211,7 @@ impl Measurement {
             idle_seconds: None,
             idle_usd: None,
             training_job: None,
+            log: None,
             reused: None,
             ended_at: None,
             notes: Vec::new(),
@@ -405,6 +410,19 @@ impl Outcome {
             Self::Stopped => "stopped",
             Self::NoCapacity => "no capacity",
             Self::PlatformError => "platform error",
+        }
+    }
+
+    /// What became of the training code: `ended with exit code 1`.
+    pub fn ending(&self) -> String {
+        match self {
+            Self::Failed {
+                exit_code: Some(code),
+                ..
+            } => format!("ended with exit code {code}"),
+            Self::Failed { .. } => "ended with an error".to_owned(),
+            Self::OutOfMemory { of, .. } => format!("ran out of {}", of.words()),
+            outcome => outcome.to_string(),
         }
     }
 

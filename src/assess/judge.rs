@@ -317,10 +317,10 @@ fn job_outcome(input: &JobInput<'_>, main: &Judged) -> (Verdict, String) {
         return (
             Verdict::Failed,
             format!(
-                "the training code failed in the {} canary{}: {}",
+                "the training code {} in the {} canary{}",
+                failed.outcome.ending(),
                 failed.fraction,
                 on_fewer(failed, input.instance),
-                failed.outcome
             ),
         );
     }
@@ -343,8 +343,9 @@ fn job_outcome(input: &JobInput<'_>, main: &Judged) -> (Verdict, String) {
     });
     if let Some(failed) = failed {
         reason.push_str(&format!(
-            "; and the training code failed in the {} canary: {}",
-            failed.fraction, failed.outcome
+            "; and the training code {} in the {} canary",
+            failed.outcome.ending(),
+            failed.fraction
         ));
     }
     if main.lines.iter().any(is_about_memory) {

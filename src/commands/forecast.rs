@@ -8,8 +8,8 @@ use crate::assess::judge;
 use crate::assess::whole_report;
 use crate::cli::ForecastArguments;
 use crate::commands::{publish, strictness};
-use crate::console::AppError;
 use crate::console::files::{self, Outputs};
+use crate::console::{AppError, Loudness};
 use crate::exit::Strictness;
 use crate::forecast::scale_out::DataLayout;
 use crate::gate::run_report;
@@ -23,7 +23,7 @@ use crate::workspace::{base_policy, recorded};
 /// Why a configuration of the spec has no runs here.
 const NOT_IN_FILE: &str = "no run of it in the file";
 
-pub(crate) fn forecast(arguments: &ForecastArguments) -> Result<u8, AppError> {
+pub(crate) fn forecast(arguments: &ForecastArguments, loudness: Loudness) -> Result<u8, AppError> {
     let mut project = Project::load_if_there(&arguments.spec)?;
     if let Some(project) = &mut project {
         project.region_flag.clone_from(&arguments.region);
@@ -34,7 +34,7 @@ pub(crate) fn forecast(arguments: &ForecastArguments) -> Result<u8, AppError> {
         None => std::env::current_dir()
             .map_err(|source| AppError::failed("the current folder is gone").caused_by(source))?,
     };
-    let outputs = Outputs::prepare(&arguments.output.outputs, &root)?;
+    let outputs = Outputs::prepare(&arguments.output.outputs, &root, loudness)?;
     let refused = AppError::usage(format!(
         "the measurements {} cannot be read",
         arguments.file.display()

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::backend::sagemaker::RunTags;
 use crate::change::AffectedJob;
 use crate::cli::PlanArguments;
-use crate::console::{AppError, print, printable};
+use crate::console::{AppError, print_prose, printable};
 use crate::gate::backend;
 use crate::gate::pull_request_limit::PullRequestLimit;
 use crate::gate::run_history::RunHistory;
@@ -39,7 +39,7 @@ pub(crate) async fn plan(arguments: &PlanArguments) -> Result<u8, AppError> {
     if affected.is_empty() {
         // A typing error there is the likeliest reason.
         idle_globs::warn_of_idle_globs(&project)?;
-        print(&format!(
+        print_prose(&format!(
             "{}\n",
             printable(&changed_files::nothing_affected(
                 &change,
@@ -57,7 +57,7 @@ pub(crate) async fn plan(arguments: &PlanArguments) -> Result<u8, AppError> {
                 one.job.name
             )
         };
-        print(&jobs.map(unknown).collect::<String>())?;
+        print_prose(&jobs.map(unknown).collect::<String>())?;
         return Ok(0);
     }
     let alternatives = if arguments.only_instance {
@@ -146,7 +146,7 @@ pub(crate) async fn plan(arguments: &PlanArguments) -> Result<u8, AppError> {
         let _ = writeln!(text, "{totals}");
     }
     text.push_str(&details);
-    print(&text)?;
+    print_prose(&text)?;
     Ok(0)
 }
 

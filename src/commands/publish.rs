@@ -1,7 +1,7 @@
 //! Publishes a report: to standard output in one format, to files in others.
 
 use crate::cli::OutputArguments;
-use crate::console::files::{self, Outputs};
+use crate::console::files::Outputs;
 use crate::console::{AppError, colours, print, say, terminal};
 use crate::report::Report;
 use crate::report::terminal::{ReportDepth, TerminalStyle};
@@ -17,6 +17,11 @@ pub(crate) fn publish_found(
     let Some(error) = failed else {
         return written.map(|()| report.exit_code);
     };
+    // Whoever reads both has read it above.
+    let is_said = arguments.format.is_for_terminal() && terminal::is_shared();
+    if is_said {
+        return written.map(|()| report.exit_code);
+    }
     // Of two errors the job's is returned, the other is printed.
     if let Err(unwritten) = written {
         say(unwritten.render_beside(false).trim_end());
@@ -43,7 +48,7 @@ pub(crate) fn publish(
     for (path, format) in &outputs.files {
         let text = format.render(report, TerminalStyle::default());
         // A file that cannot be written does not prevent the others.
-        failure = failure.and(files::write_new(path, text.as_bytes(), &outputs.root));
+        failure = failure.and(outputs.write(path, &text));
     }
     failure
 }

@@ -2,15 +2,15 @@
 
 use crate::cli::ReportArguments;
 use crate::commands::publish::publish;
-use crate::console::AppError;
 use crate::console::files::Outputs;
+use crate::console::{AppError, Loudness};
 use crate::report::{self};
 use crate::workspace::stored_report;
 
-pub(crate) fn report(arguments: &ReportArguments) -> Result<u8, AppError> {
+pub(crate) fn report(arguments: &ReportArguments, loudness: Loudness) -> Result<u8, AppError> {
     let here = std::env::current_dir()
         .map_err(|source| AppError::failed("the current folder is gone").caused_by(source))?;
-    let outputs = Outputs::prepare(&arguments.output.outputs, &here)?;
+    let outputs = Outputs::prepare(&arguments.output.outputs, &here, loudness)?;
     let mut parts = Vec::new();
     for file in &arguments.from {
         parts.push(stored_report::read(file)?);

@@ -48,7 +48,7 @@ pub(crate) async fn run(arguments: &RunArguments, loudness: Loudness) -> Result<
             .collect::<Vec<_>>(),
     )?;
     project.refuse_to_write_over_the_recording(written())?;
-    let outputs = Outputs::prepare(&arguments.output.outputs, &project.root)?;
+    let outputs = Outputs::prepare(&arguments.output.outputs, &project.root, loudness)?;
     let strictness = strictness::strictness(&arguments.verdict, &project.spec);
     if let Some(report) = run_report::undecidable_report(&project, &affected, strictness) {
         publish::publish(&report, &arguments.output, &outputs)?;

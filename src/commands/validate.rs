@@ -6,8 +6,8 @@ use crate::backend::sagemaker::RunTags;
 use crate::backend::{Backend, BackendError};
 use crate::canary::Dataset;
 use crate::cli::ValidateArguments;
-use crate::commands::check::data;
-use crate::console::{AppError, Loudness, print, printable, say, warn};
+use crate::commands::check::{data, missing_script};
+use crate::console::{AppError, Loudness, print_prose, printable, say, warn};
 use crate::gate::backend;
 use crate::instance::tables;
 use crate::plan::{self, Alternatives};
@@ -50,7 +50,7 @@ pub(crate) async fn validate(arguments: &ValidateArguments) -> Result<u8, AppErr
         printable(&jobs.join(", ")),
         spec.backend,
     );
-    print(&text)?;
+    print_prose(&text)?;
     Ok(0)
 }
 
@@ -59,6 +59,14 @@ pub(crate) async fn validate(arguments: &ValidateArguments) -> Result<u8, AppErr
 async fn warn_of_unplannable_jobs(project: &Project) -> Result<usize, AppError> {
     let check_source = backend::source_check(project)?;
     let mut missing = 0;
+    for job in &project.spec.jobs {
+        if check_source(job).is_ok()
+            && let Some(why) = missing_script(project, job)?
+        {
+            warn(&format!("jobs.{}.training", job.name), &why);
+            missing += 1;
+        }
+    }
     // The backend's error names the field.
     let mut warn_of = |error: &BackendError| {
         say(&format!("warning: {}", printable(&error.what)));

@@ -4,6 +4,7 @@ use std::error::Error;
 use std::fmt::Write;
 
 use crate::backend::{BackendError, Remedy};
+use crate::console::terminal::wrapped;
 use crate::console::text::{indented, printable};
 use crate::exit;
 use crate::git::GitError;
@@ -227,7 +228,9 @@ impl AppError {
                 } else {
                     ("", "", "")
                 };
-                let mut text = format!("  {red}×{reset} {}\n", printable(what));
+                let width = crate::console::terminal::stderr_width();
+                let fit = |line: String| wrapped(&line, width);
+                let mut text = fit(format!("  {red}×{reset} {}\n", printable(what)));
                 for (index, cause) in causes.iter().enumerate() {
                     let branch = if index + 1 == causes.len() {
                         "╰─▶"
@@ -236,7 +239,8 @@ impl AppError {
                     };
                     for (row, line) in cause.lines().enumerate() {
                         let start = if row == 0 { branch } else { "   " };
-                        let _ = writeln!(text, "  {red}{start}{reset} {}", indented(line));
+                        let line = format!("  {red}{start}{reset} {}", indented(line));
+                        let _ = writeln!(text, "{}", fit(line));
                     }
                 }
                 // Help may hold lines to paste.
@@ -244,6 +248,11 @@ impl AppError {
                 for (row, line) in help.lines().enumerate() {
                     let start = if row == 0 { "help:" } else { "     " };
                     let line = format!("  {cyan}{start}{reset} {}", indented(line));
+                    // What is to be pasted stands further in.
+                    let line = match help.contains("\n ") {
+                        true => line,
+                        false => fit(line),
+                    };
                     let _ = writeln!(text, "{}", line.trim_end());
                 }
                 text

@@ -7,7 +7,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use crate::console::AppError;
+use crate::console::{AppError, Loudness, printable, say};
 use crate::grammar;
 use crate::report::format::ReportFormat;
 use crate::units::Bytes;
@@ -17,11 +17,16 @@ use crate::units::Bytes;
 pub(crate) struct Outputs {
     pub(crate) files: Vec<(PathBuf, ReportFormat)>,
     pub(crate) root: PathBuf,
+    loudness: Loudness,
 }
 
 impl Outputs {
     /// Checks each path: its kind, that it is no link, and that its folder is there.
-    pub(crate) fn prepare(paths: &[PathBuf], root: &Path) -> Result<Self, AppError> {
+    pub(crate) fn prepare(
+        paths: &[PathBuf],
+        root: &Path,
+        loudness: Loudness,
+    ) -> Result<Self, AppError> {
         let mut files = Vec::new();
         for path in paths {
             let extension = path.extension().and_then(|extension| extension.to_str());
@@ -40,7 +45,13 @@ impl Outputs {
         Ok(Self {
             files,
             root: root.to_owned(),
+            loudness,
         })
+    }
+
+    /// Writes one of them.
+    pub(crate) fn write(&self, path: &Path, text: &str) -> Result<(), AppError> {
+        write_asked(path, text.as_bytes(), &self.root, self.loudness)
     }
 }
 
@@ -191,6 +202,7 @@ pub(crate) fn check_target(path: &Path, root: &Path) -> Result<(), AppError> {
 
 /// What training costs is for the owner's eyes, as in the history.
 pub(crate) const OWNERS_ALONE: u32 = 0o600;
+const AS_THE_UMASK_SAYS: u32 = 0o666;
 
 /// An unpredictable number, seeded by the operating system.
 pub(crate) fn random() -> u128 {
@@ -198,14 +210,34 @@ pub(crate) fn random() -> u128 {
     (half() << 64) | half()
 }
 
+/// Writes a file that somebody asked for, and says so: a page or a table, which others may read as far as the umask lets them.
+pub(crate) fn write_asked(
+    path: &Path,
+    content: &[u8],
+    root: &Path,
+    loudness: Loudness,
+) -> Result<(), AppError> {
+    write_with_mode(path, content, root, AS_THE_UMASK_SAYS)?;
+    if loudness > Loudness::Quiet && !is_device(path) {
+        say(&format!("wrote {}", printable(&path.to_string_lossy())));
+    }
+    Ok(())
+}
+
 /// Writes a file atomically: to a temporary file beside it, then renamed. Only its owner may read it.
 pub(crate) fn write_new(path: &Path, content: &[u8], root: &Path) -> Result<(), AppError> {
+    write_with_mode(path, content, root, OWNERS_ALONE)
+}
+
+/// A device such as /dev/stdout cannot be replaced by a file.
+fn is_device(path: &Path) -> bool {
+    path.symlink_metadata()
+        .is_ok_and(|metadata| metadata.file_type().is_char_device())
+}
+
+fn write_with_mode(path: &Path, content: &[u8], root: &Path, mode: u32) -> Result<(), AppError> {
     check_target(path, root)?;
-    // A device such as /dev/stdout cannot be replaced by a file.
-    if path.symlink_metadata().is_ok_and(|metadata| {
-        let kind = metadata.file_type();
-        kind.is_char_device()
-    }) {
+    if is_device(path) {
         return OpenOptions::new()
             .write(true)
             .open(path)
@@ -219,7 +251,7 @@ pub(crate) fn write_new(path: &Path, content: &[u8], root: &Path) -> Result<(), 
     let written = OpenOptions::new()
         .write(true)
         .create_new(true)
-        .mode(OWNERS_ALONE)
+        .mode(mode)
         .open(&beside)
         .and_then(|mut file| file.write_all(content).and_then(|()| file.sync_all()))
         .and_then(|()| fs::rename(&beside, path));

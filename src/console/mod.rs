@@ -11,5 +11,5 @@ pub(crate) mod terminal;
 pub(crate) mod text;
 
 pub(crate) use error::AppError;
-pub(crate) use output::{Loudness, print, say, warn};
+pub(crate) use output::{Loudness, print, print_prose, say, warn};
 pub(crate) use text::{indented, printable};

@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use crate::cli::Verbosity;
+use crate::console::terminal;
 use crate::console::text::printable;
 
 use crate::console::error::AppError;
@@ -41,8 +42,17 @@ pub(crate) fn print(text: &str) -> Result<(), AppError> {
     }
 }
 
-/// Prints a line to standard error.
+/// Prints lines of prose to standard output, as wide as its terminal.
+pub(crate) fn print_prose(text: &str) -> Result<(), AppError> {
+    print(&terminal::wrapped(
+        text,
+        terminal::stdout_width().map(usize::from),
+    ))
+}
+
+/// Prints a line to standard error, as wide as its terminal.
 pub(crate) fn say(text: &str) {
+    let text = terminal::wrapped(text, terminal::stderr_width());
     let mut stderr = std::io::stderr().lock();
     // Without standard error there is nowhere to report to.
     let _ = writeln!(stderr, "{text}");

@@ -116,6 +116,7 @@ impl Progress {
             instance: printable(&format!("{} on {instance}", job.name)),
             title,
             count: (!earlier.is_open).then_some(count),
+            earlier: earlier.runs,
             limit: job.canary.spend_limit,
             state: RefCell::new(State {
                 all,
@@ -255,6 +256,8 @@ pub(crate) struct Canaries<'a> {
     title: String,
     /// How many canaries there will be; `None` if unknown.
     count: Option<usize>,
+    /// How many there were before.
+    earlier: usize,
     limit: Usd,
     state: RefCell<State>,
 }
@@ -375,7 +378,7 @@ impl Canaries<'_> {
             }
             Shown::Lines => say(&format!(
                 "{}  {}  {}{}{spent}",
-                self.numbered(state.done),
+                self.numbered(self.earlier + index + 1),
                 printable(&run.label()),
                 measurement.outcome,
                 how_long(measurement),

@@ -1,15 +1,119 @@
-//! The width of the terminal.
+//! The width of the terminal, and text laid out for it.
 
-/// The width of the terminal on standard output; `None` if it is not a terminal.
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
+
+/// A label and the text behind it stand at most so far apart.
+const WIDEST_LABEL: usize = 32;
+/// Narrower than this nothing is laid out.
+const NARROWEST: usize = 20;
+
+/// The width of the terminal on standard output, else what COLUMNS says; `None` without both.
 pub(crate) fn stdout_width() -> Option<u16> {
-    console::Term::stdout()
-        .size_checked()
-        .map(|(_, columns)| columns)
+    let terminal = console::Term::stdout().size_checked();
+    terminal.map(|(_, columns)| columns).or_else(named_width)
 }
 
-/// The width of the terminal on standard error; `None` if it is not a terminal.
+/// The same of standard error.
 pub(crate) fn stderr_width() -> Option<usize> {
-    console::Term::stderr()
-        .size_checked()
-        .map(|(_, columns)| usize::from(columns))
+    let terminal = console::Term::stderr().size_checked();
+    let columns = terminal.map(|(_, columns)| columns).or_else(named_width);
+    columns.map(usize::from)
+}
+
+fn named_width() -> Option<u16> {
+    let named: u16 = std::env::var("COLUMNS").ok()?.parse().ok()?;
+    (usize::from(named) >= NARROWEST).then_some(named)
+}
+
+/// Whether standard output and standard error are one file, terminal or pipe.
+pub(crate) fn is_shared() -> bool {
+    let place = |fd: std::os::fd::BorrowedFd<'_>| {
+        let file = File::from(fd.try_clone_to_owned().ok()?);
+        let metadata = file.metadata().ok()?;
+        Some((metadata.dev(), metadata.ino()))
+    };
+    let out = place(std::io::stdout().as_fd());
+    out.is_some() && out == place(std::io::stderr().as_fd())
+}
+
+/// Breaks lines at spaces where they are wider than `width`; those that follow stand below the text behind the label, else a little
+/// further in. A longer word stays whole.
+pub(crate) fn wrapped(text: &str, width: Option<usize>) -> String {
+    let Some(width) = width.filter(|width| *width >= NARROWEST) else {
+        return text.to_owned();
+    };
+    let lines: Vec<String> = text.split('\n').map(|line| broken(line, width)).collect();
+    lines.join("\n")
+}
+
+fn broken(line: &str, width: usize) -> String {
+    if console::measure_text_width(line) <= width {
+        return line.to_owned();
+    }
+    let hanging = hanging(line).min(width / 2);
+    let mut text = String::new();
+    let mut column = 0;
+    for (place, word) in line.split(' ').enumerate() {
+        let length = console::measure_text_width(word);
+        let is_full = column + 1 + length > width && column > hanging;
+        if place > 0 && is_full && !word.is_empty() {
+            text.truncate(text.trim_end().len());
+            text.push('\n');
+            text.push_str(&" ".repeat(hanging));
+            column = hanging;
+        } else if place > 0 {
+            text.push(' ');
+            column += 1;
+        }
+        text.push_str(word);
+        column += length;
+    }
+    text
+}
+
+/// Where the text behind a label begins, as in `  worst case      0.56 USD`, else two columns further in than the line.
+fn hanging(line: &str) -> usize {
+    let indentation = line.len() - line.trim_start_matches(' ').len();
+    let behind_label = line[indentation..].find("  ").map(|gap| {
+        let gap = indentation + gap;
+        gap + (line[gap..].len() - line[gap..].trim_start_matches(' ').len())
+    });
+    let column = behind_label.map(|place| console::measure_text_width(&line[..place]));
+    let column = column.filter(|column| *column <= WIDEST_LABEL);
+    column.unwrap_or(indentation + 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_broken_at_spaces_and_continue_below_their_text() {
+        for (line, lines) in [
+            ("short", "short"),
+            (
+                "  worst case   0.56 USD of 1.00 USD; each ends after 2m",
+                "  worst case   0.56 USD of\n               1.00 USD; each\n               ends after 2m",
+            ),
+            (
+                "    put the data there, or correct the path",
+                "    put the data there, or\n      correct the path",
+            ),
+            (
+                "one two three four five sixsixsixsixsixsixsixsixsix seven",
+                "one two three four five\n  sixsixsixsixsixsixsixsixsix\n  seven",
+            ),
+            (
+                "\u{1b}[31mred\u{1b}[0m and some more that is plain",
+                "\u{1b}[31mred\u{1b}[0m and some more that is\n  plain",
+            ),
+        ] {
+            assert_eq!(wrapped(line, Some(30)), lines);
+        }
+        let long = "word ".repeat(100);
+        assert_eq!(wrapped(&long, None), long);
+        assert_eq!(wrapped(&long, Some(3)), long);
+    }
 }

@@ -1,11 +1,13 @@
 //! The logs of canaries that failed: files below `.canary-gate/logs/`, those of the last run that had any.
 
-use std::cell::Cell;
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use crate::console::{AppError, files, say};
+use crate::measurement::Measurement;
 use crate::workspace::project::Project;
 
 /// Below the gate's own folder.
@@ -21,7 +23,7 @@ const NAME_LENGTH: usize = 40;
 pub(crate) struct FailureLogs {
     state: PathBuf,
     root: PathBuf,
-    kept: Cell<usize>,
+    kept: RefCell<BTreeSet<String>>,
 }
 
 impl FailureLogs {
@@ -29,24 +31,27 @@ impl FailureLogs {
         Self {
             state: project.state_folder(),
             root: project.root.clone(),
-            kept: Cell::new(0),
+            kept: RefCell::default(),
         }
     }
 
-    /// Writes what a canary printed, without secrets; returns the path to show. `None` where it printed nothing, and where the
+    /// Writes what a canary printed, which is the `number`th of its job on its machines, without secrets; returns the path to show. `None` where it printed nothing, and where the
     /// file cannot be written, which is said. The first log of a run takes the place of those of earlier runs.
-    pub(crate) fn keep(&self, job: &str, lines: &[String]) -> Option<PathBuf> {
+    pub(crate) fn keep(
+        &self,
+        canary: &Measurement,
+        number: usize,
+        lines: &[String],
+    ) -> Option<PathBuf> {
         if lines.is_empty() {
             return None;
         }
-        let number = self.kept.replace(self.kept.get() + 1);
-        let path =
-            self.state
-                .join(FOLDER)
-                .join(format!("{}-{}.{EXTENSION}", file_name(job), number + 1));
+        let is_first = self.kept.borrow().is_empty();
+        let name = self.name(&canary.job, &canary.instance.to_string(), number);
+        let path = self.state.join(FOLDER).join(name);
         let text: String = lines.iter().map(|line| printed(line) + "\n").collect();
         let written = self
-            .prepare(number == 0)
+            .prepare(is_first)
             .and_then(|()| files::write_new(&path, text.as_bytes(), &self.root));
         match written {
             Ok(()) => Some(from_here(&path)),
@@ -58,6 +63,18 @@ impl FailureLogs {
                 None
             }
         }
+    }
+
+    /// `digits-local-3.log`, as progress numbers the canary. Where names of jobs become the same, with a further number.
+    fn name(&self, job: &str, machines: &str, number: usize) -> String {
+        let stem = format!("{}-{}-{number}", file_name(job), file_name(machines));
+        let mut kept = self.kept.borrow_mut();
+        let again = (2..).map(|again| format!("{stem}-{again}.{EXTENSION}"));
+        let mut names = std::iter::once(format!("{stem}.{EXTENSION}")).chain(again);
+        let free = names.find(|name| !kept.contains(name));
+        let name = free.expect("names do not end");
+        kept.insert(name.clone());
+        name
     }
 
     /// Makes the folder; before the first log of a run it is emptied.
@@ -89,7 +106,7 @@ impl FailureLogs {
     }
 }
 
-/// A name for a file, whatever the job is called. Two jobs may share it: the number makes the difference.
+/// A name for a file, whatever the job or its machines are called. Two jobs may share it.
 fn file_name(job: &str) -> String {
     let plain = |c: char| match c.is_ascii_alphanumeric() || c == '-' || c == '_' {
         true => c,

@@ -242,11 +242,12 @@ pub(crate) async fn run(
             }
             Some((index, Ok(launched))) => {
                 let Launched {
-                    measurement,
+                    mut measurement,
                     log_tail,
                     log,
                 } = launched;
-                let kept = runner.logs.keep(&job.name, &log);
+                let number = earlier.runs + index + 1;
+                let kept = runner.logs.keep(&measurement, number, &log);
                 // Elsewhere than at a terminal the file may be gone with its machine.
                 let log_tail = match (&kept, runner.progress.is_live()) {
                     (Some(_), true) => Vec::new(),
@@ -258,6 +259,7 @@ pub(crate) async fn run(
                 if let Some(path) = kept {
                     let path = printable(&path.to_string_lossy());
                     runner.say_of(job, &format!("its log: {path}"));
+                    measurement.log = Some(path);
                 }
                 let place = of.place_of(earlier.runs + index);
                 if let Err(error) = runner.file.borrow_mut().append(place, &measurement) {

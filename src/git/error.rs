@@ -1,5 +1,7 @@
 //! Why git could not answer, and what to do about it.
 
+use std::borrow::Cow;
+
 /// Why git could not answer.
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
@@ -8,7 +10,12 @@ pub enum GitError {
     #[error("`{0}` is not a git reference")]
     NotAReference(String),
     #[error("git has no commit `{reference}`: {said}")]
-    UnknownReference { reference: String, said: String },
+    UnknownReference {
+        reference: String,
+        said: String,
+        /// Branches that this clone has, the newest first.
+        branches: Vec<String>,
+    },
     #[error("git refuses this checkout: {said}")]
     Refused { said: String },
     #[error("`{reference}` is ambiguous: it names {}", names.join(" and "))]
@@ -26,17 +33,23 @@ pub enum GitError {
 
 impl GitError {
     /// What to do about it.
-    pub fn help(&self) -> &'static str {
-        match self {
+    pub fn help(&self) -> Cow<'static, str> {
+        if let Self::UnknownReference {
+            reference,
+            branches,
+            ..
+        } = self
+        {
+            return unknown_reference(reference, branches).into();
+        }
+        let help = match self {
             Self::NotStarted(_) => {
                 "install git, or name the changes with `--changed-files FILE` or `--all`"
             }
             Self::NotAReference(_) => {
                 "a reference is a branch, a tag or a commit, e.g. `origin/main`"
             }
-            Self::UnknownReference { .. } => {
-                "fetch it first: `git fetch origin main`, in GitHub Actions `fetch-depth: 0` at actions/checkout"
-            }
+            Self::UnknownReference { .. } => "",
             Self::Ambiguous { .. } => {
                 "write it in full, such as `refs/remotes/origin/main`, or remove the unwanted one"
             }
@@ -48,6 +61,19 @@ impl GitError {
             }
             Self::Link(_) => "replace the link by the file itself",
             Self::Failed { .. } => "name the changes with `--changed-files FILE` or `--all`",
-        }
+        };
+        help.into()
     }
+}
+
+/// What there is, and how the missing one is had.
+fn unknown_reference(reference: &str, branches: &[String]) -> String {
+    let known = match branches {
+        [] => String::new(),
+        branches => format!("the branches of this clone are {}; ", branches.join(", ")),
+    };
+    let name = reference.strip_prefix("origin/").unwrap_or(reference);
+    format!(
+        "{known}fetch another one first: `git fetch origin {name}`, in GitHub Actions `fetch-depth: 0` at actions/checkout"
+    )
 }

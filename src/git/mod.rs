@@ -304,9 +304,32 @@ impl GitCheckout {
             GitError::Failed { .. } => GitError::UnknownReference {
                 reference: reference.to_owned(),
                 said: "it is not in this clone".to_owned(),
+                branches: self.newest_branches(),
             },
             other => other,
         })
+    }
+
+    /// A few branches to name in an error.
+    fn newest_branches(&self) -> Vec<String> {
+        let listed = process::text(
+            &self.root,
+            [
+                "for-each-ref",
+                "--format=%(refname)",
+                "--sort=-committerdate",
+                "--count=8",
+                "refs/heads",
+                "refs/remotes",
+            ],
+        );
+        let names = listed.unwrap_or_default();
+        let short = |name: &str| {
+            let name = name.trim_start_matches("refs/heads/");
+            name.trim_start_matches("refs/remotes/").to_owned()
+        };
+        let is_branch = |name: &&str| !name.ends_with("/HEAD");
+        names.lines().filter(is_branch).map(short).collect()
     }
 
     /// Refuses a name of both a branch and a tag. git would prefer the tag, so anybody who may push a tag could choose what a

@@ -331,18 +331,18 @@ pub(super) fn interval_words(jobs: &[&JobReport]) -> Option<String> {
         .find_map(|job| Some((job, job.forecasts.first()?)))?;
     let level = forecast.estimates[Metric::Time]?.level;
     let holds = format!(
-        "made to hold one new full run in {} of 100 cases",
+        "{}% prediction interval for one full run",
         cases_of_a_hundred(level)
     );
     Some(match largest_share(job, forecast) {
         // A full run among the canaries: there is nothing beyond.
         Some(largest) if largest >= 1.0 && jobs.len() == 1 => holds,
         Some(largest) if jobs.len() == 1 => format!(
-            "{holds}, if the law holds beyond {} of the {}",
+            "{holds}, if growth beyond {} of the {} goes on as measured",
             words::share(largest),
             abscissa(job, forecast)
         ),
-        _ => format!("{holds}, if the law holds beyond the largest canary"),
+        _ => format!("{holds}, if growth beyond the largest canary goes on as measured"),
     })
 }
 
@@ -395,7 +395,7 @@ mod tests {
         report.jobs[0].measurements[0].bytes = report.jobs[0].measurements[0].bytes_total;
         assert_eq!(
             interval_words(&[&report.jobs[0]]).unwrap(),
-            "made to hold one new full run in 90 of 100 cases"
+            "90% prediction interval for one full run"
         );
     }
 

@@ -218,6 +218,7 @@ fn remarks(job: &JobReport) -> Vec<DocumentLine> {
                 failures += 1;
                 failures <= FAILURES_SHOWN
             }
+            Label::Log => failures <= FAILURES_SHOWN,
             Label::WhyChanged | Label::FurtherBudgetLine | Label::Fitting => true,
             Label::Advice => !is_fine,
             Label::Remedy => what_to_do::is_cut_from_the_headline(job),

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::JobReport;
 use super::document::{Align, Grid};
 use super::words::{self, Quantity};
-use crate::measurement::{Abscissa, Measurement, Outcome, Start, Usage, Utilization};
+use crate::measurement::{Abscissa, Measurement, Start, Usage, Utilization};
 use crate::metric::{MemoryOf, Metric};
 use crate::units::{Percent, Seconds, Usd};
 
@@ -152,7 +152,7 @@ fn seconds(Seconds(value): Seconds) -> String {
     Quantity::Time.figure(value)
 }
 
-/// `1% (0.41 GiB)`, where another share was drawn `1% (drew 7.7%, 20.0 KiB)`.
+/// `1% (0.41 GiB)`, where another share was drawn `1% (really 7.7%, 20.0 KiB)`.
 fn data(run: &Measurement) -> String {
     if run.abscissa() == Abscissa::Work {
         return "all".to_owned();
@@ -317,46 +317,54 @@ fn reused(jobs: &[&JobReport], runs: usize) -> Option<(ReusedRuns, String)> {
     })
 }
 
-/// Canary runs of the job that did not complete by the doing of the training code: what happened, how often, and the
-/// last line, which is hostile text.
-pub(super) fn failures(job: &JobReport) -> Vec<(String, Option<String>)> {
-    let mut failures: Vec<(&Measurement, usize)> = Vec::new();
-    for run in &job.measurements {
-        if !matches!(
-            run.outcome,
-            Outcome::Failed { .. } | Outcome::OutOfMemory { .. }
-        ) {
+/// A canary that did not complete by the doing of the training code, and others of its kind.
+pub(super) struct FailureLine<'a> {
+    /// What happened, and how often.
+    pub(super) what: String,
+    /// Hostile text.
+    pub(super) last_line: Option<&'a str>,
+    /// Where all of its log is, on this machine.
+    pub(super) log: Option<&'a str>,
+}
+
+/// Those of the job, each kind once.
+pub(super) fn failures(job: &JobReport) -> Vec<FailureLine<'_>> {
+    let mut failures: Vec<(&Measurement, usize, usize)> = Vec::new();
+    for (place, run) in job.measurements.iter().enumerate() {
+        if !run.has_crashed() {
             continue;
         }
-        let is_same = |known: &Measurement| {
-            known.instance.is_same_machines(&run.instance) && known.outcome == run.outcome
-        };
-        match failures.iter_mut().find(|(known, _)| is_same(known)) {
-            Some((_, count)) => *count += 1,
-            None => failures.push((run, 1)),
+        let is_same =
+            |known: &Measurement| known.is_on(&run.instance) && known.outcome == run.outcome;
+        match failures.iter_mut().find(|(known, ..)| is_same(known)) {
+            Some((_, count, _)) => *count += 1,
+            None => {
+                let before = job.measurements[..place].iter();
+                let number = before.filter(|before| before.is_on(&run.instance)).count() + 1;
+                failures.push((run, 1, number));
+            }
         }
     }
     failures
         .into_iter()
-        .map(|(run, count)| {
-            let runs = words::count(count, "canary run");
-            let what = match &run.outcome {
-                Outcome::OutOfMemory { of, .. } => format!("ran out of {}", of.words()),
-                outcome => outcome.to_string(),
+        .map(|(run, count, number)| {
+            let share = words::share(run.data_share());
+            let on = match run.instance.is_local() {
+                true => String::new(),
+                false => format!(" on {}", run.instance),
             };
-            let first = words::share(run.data_share());
-            let on = if run.instance.is_local() {
-                String::new()
-            } else {
-                format!(" on {}", run.instance)
-            };
-            let of = if count == 1 {
-                format!("with {first} of the {}", run.abscissa())
-            } else {
-                format!("the first with {first} of the {}", run.abscissa())
-            };
-            let last_line = run.outcome.last_line().map(str::to_owned);
-            (format!("{runs}{on} {what}, {of}"), last_line)
+            let (ending, abscissa) = (run.outcome.ending(), run.abscissa());
+            FailureLine {
+                what: match count {
+                    1 => format!("Canary {number}{on} {ending}, with {share} of the {abscissa}"),
+                    _ => format!(
+                        "{count} canaries{on} {ending}, the first with {share} of the {abscissa}"
+                    ),
+                },
+                last_line: run.outcome.last_line(),
+                // A runner of CI is gone with its files.
+                log: run.log.as_deref().filter(|_| run.instance.is_local()),
+            }
         })
         .collect()
 }
@@ -366,6 +374,7 @@ mod tests {
     use super::super::samples;
     use super::*;
     use crate::instance::InstanceConfiguration;
+    use crate::measurement::Outcome;
     use crate::units::Bytes;
 
     #[test]
@@ -396,7 +405,7 @@ mod tests {
         let mut run = samples::churn().jobs.remove(0).measurements.remove(0);
         run.bytes_total = Some(Bytes(13 << 10));
         run.bytes = Some(Bytes(1 << 10));
-        assert_eq!(data(&run), "1% (drew 7.7%, 1.00 KiB)");
+        assert_eq!(data(&run), "1% (really 7.7%, 1.00 KiB)");
         run.bytes = Some(Bytes(143));
         assert_eq!(data(&run), "1.1% (143 B)");
         run.bytes = None;
@@ -462,13 +471,18 @@ mod tests {
         let named = failures(&report.jobs[0]);
         assert_eq!(named.len(), 1);
         assert_eq!(
-            named[0].0,
-            "3 canary runs on ml.m5.2xlarge failed (exit code 1), the first with 1% of the data"
+            named[0].what,
+            "3 canaries on ml.m5.2xlarge ended with exit code 1, the first with 1% of the data"
         );
         report.jobs[0].measurements[0].outcome = Outcome::OutOfMemory {
             of: crate::metric::MemoryOf::Machine,
             last_line: None,
         };
-        assert_eq!(failures(&report.jobs[0]).len(), 2);
+        let named = failures(&report.jobs[0]);
+        assert_eq!(named.len(), 2);
+        assert_eq!(
+            named[0].what,
+            "Canary 1 on ml.m5.2xlarge ran out of memory, with 1% of the data"
+        );
     }
 }

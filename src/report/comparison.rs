@@ -115,7 +115,7 @@ pub(super) struct ComparisonRow<'a> {
     pub(super) is_judged: bool,
     pub(super) is_measured: bool,
     pub(super) verdict: Verdict,
-    /// What the verdict rests on: `cost 126%`, and its chance.
+    /// What the verdict rests on: `cost 126% of limit`, and its chance.
     pub(super) standing: (String, Option<String>),
     /// The column that the standing is about, where the row is over budget or at risk.
     pub(super) decisive: Option<Column>,
@@ -380,7 +380,7 @@ fn shown_excuse(forecast: &InstanceForecast) -> Option<&BudgetRow> {
 }
 
 /// What the canaries of other configurations say about one that was not measured, by its worst line, else by its memory:
-/// `memory 213%` and its chance.
+/// `memory 2.1x limit` and its chance.
 fn known_from_others(forecast: &InstanceForecast) -> Option<(String, String)> {
     forecast.estimated_from.as_ref()?;
     let row = decisive_line(forecast).or_else(|| {
@@ -428,7 +428,7 @@ fn chance_of(row: &BudgetRow, forecast: &InstanceForecast) -> Option<String> {
     chance.or(doubt)
 }
 
-/// How much of a line is used: `cost 126%`; where that says little the value itself, `CPU utilization 12%`.
+/// How much of a line is used: `cost 126% of limit`; where that says little the value itself, `CPU utilization 12%`.
 fn use_of(row: &BudgetRow, forecast: &InstanceForecast) -> String {
     let name = row.line.words();
     let Some(value) = value_of(row.line, forecast) else {
@@ -438,7 +438,7 @@ fn use_of(row: &BudgetRow, forecast: &InstanceForecast) -> String {
     if row.bound == Bound::Min || is_increase {
         format!("{name} {}", words::line_figure(row.line, value, row.limit))
     } else {
-        format!("{name} {}", words::share(value / row.limit))
+        format!("{name} {}", words::used(value / row.limit))
     }
 }
 

@@ -288,13 +288,15 @@ fn job_name(job: &JobReport, several_jobs: bool) -> Option<Prose> {
 
 pub(super) fn job_remarks(job: &JobReport) -> Vec<(Label, Prose)> {
     let mut remarks = Vec::new();
-    for (what, last_line) in canaries::failures(job) {
-        let what = Prose::literal(what);
-        let text = match last_line {
+    for failed in canaries::failures(job) {
+        let what = Prose::literal(failed.what);
+        let text = match failed.last_line {
             Some(line) => Prose::fill("{}: {}", [what, Prose::log_line(line)]),
             None => what,
         };
         remarks.push((Label::FailedRuns, text));
+        let log = failed.log.map(|path| (Label::Log, Prose::name(path)));
+        remarks.extend(log);
     }
     let label = |explains: bool| match explains {
         true => Label::WhyChanged,

@@ -118,7 +118,7 @@ pub(super) fn spent_so_far(report: &Report) -> DocumentLine {
         .reduce(|sum, usd| sum + usd);
     let jobs: Vec<&JobReport> = report.jobs.iter().collect();
     let text = match (runs, usd) {
-        (0, None) => Prose::own("Nothing known: no canary run was recorded."),
+        (0, None) => Prose::own("Nothing, as far as is known: no canary was recorded."),
         _ => Prose::literal(format!("{}.", canaries::spend(&jobs))),
     };
     DocumentLine::new(Label::SpentSoFar, text)

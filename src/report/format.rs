@@ -39,6 +39,11 @@ impl ReportFormat {
         }
     }
 
+    /// Whether a person reads it where errors are printed too.
+    pub fn is_for_terminal(self) -> bool {
+        self.extension.is_none()
+    }
+
     /// As `--format` names it.
     pub fn named(name: &str) -> Option<Self> {
         ALL.into_iter().find(|format| format.name == Some(name))

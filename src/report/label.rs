@@ -15,6 +15,8 @@ pub(super) enum Label {
     MayStillCost,
     ExitCode,
     FailedRuns,
+    /// Where all is that a failed canary printed.
+    Log,
     WhyChanged,
     Change,
     FurtherBudgetLine,
@@ -59,6 +61,7 @@ impl Label {
             Self::Remedy => "do",
             Self::SpentSoFar | Self::MayStillCost => "cost",
             Self::FailedRuns => "failed",
+            Self::Log => "log",
             Self::Change => "change",
             Self::FurtherBudgetLine => "also",
             Self::Fitting => "fits",
@@ -79,7 +82,6 @@ impl Label {
         match self {
             Self::More
             | Self::Cause
-            | Self::FailedRuns
             | Self::Change
             | Self::Advice
             | Self::Law
@@ -87,6 +89,7 @@ impl Label {
             | Self::Hidden
             | Self::Note => Lead::Nothing,
             Self::FurtherBudgetLine => Lead::Words("Also"),
+            Self::Log => Lead::Words("Its whole log"),
             Self::Price => Lead::Words("price"),
             Self::ChangedFiles => Lead::Words("changed"),
             Self::Interval => Lead::Words("interval"),
@@ -96,6 +99,7 @@ impl Label {
             Self::SpentSoFar => Lead::Strong("What it has cost."),
             Self::MayStillCost => Lead::Strong("What may still cost."),
             Self::ExitCode => Lead::Strong("What it means."),
+            Self::FailedRuns => Lead::Strong("What failed."),
             Self::WhyChanged => Lead::Strong("Why it changed."),
             Self::Policy => Lead::Strong("Policy."),
             Self::Fitting => Lead::Strong("What would fit."),

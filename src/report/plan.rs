@@ -71,9 +71,9 @@ impl fmt::Display for PlannedJob<'_> {
             ("work levels", self.work_levels()),
             ("rows", self.rows()),
             ("full run", self.full_run()),
-            ("worst case", Some(self.worst_case())),
-            ("share", Some(self.share())),
             ("expected", Some(self.expected())),
+            ("share", Some(self.share())),
+            ("worst case", Some(self.worst_case())),
             ("wall-clock", Some(self.wall_clock())),
         ];
         for (label, text) in facts {
@@ -168,7 +168,7 @@ impl PlannedJob<'_> {
         let (limit, longest) = (canary.spend_limit, canary.max_runtime);
         match self.plan.worst_case {
             Some(worst) if self.plan.is_adaptive() => format!(
-                "{worst} of {limit}; each is ended after {longest}, or sooner where what is left asks for it"
+                "{worst} of {limit} if every size runs until it is stopped after {longest}; a limit, no forecast"
             ),
             Some(worst) => format!("{worst} of {limit} ({longest} each, ended then)"),
             None if self.traits.needs_price => {
@@ -189,13 +189,18 @@ impl PlannedJob<'_> {
             _ => "; those on other counts of machines are part of it",
         };
         format!(
-            "at most {share} of a full run{on_counts}; beyond {FEWEST_RUNS} canaries none is started that would pass it"
+            "{FEWEST_RUNS} canaries in any case; a further one only while all take at most {share} of a full run{on_counts}"
         )
     }
 
     fn expected(&self) -> String {
         let Some(expected) = self.expected else {
-            return "not known before the first canary has run".to_owned();
+            return match self.plan.is_adaptive() {
+                true => format!(
+                    "{FEWEST_RUNS} canaries or a few more; what they take is not known before the first has run"
+                ),
+                false => "not known before the first canary has run".to_owned(),
+            };
         };
         let money = expected.usd.map_or(String::new(), |usd| format!("{usd}, "));
         format!(
@@ -224,7 +229,7 @@ impl PlannedJob<'_> {
             true => format!("up to {parallel} at a time after the first"),
             false => format!("{parallel} at a time"),
         };
-        format!("at most {longest}, {at_a_time}")
+        format!("at most {longest} if each runs to its limit; {at_a_time}")
     }
 }
 

@@ -260,6 +260,7 @@ fn canary(
         idle_seconds: None,
         idle_usd: None,
         training_job: None,
+        log: None,
         reused: None,
         ended_at: None,
         notes: Vec::new(),
@@ -1066,6 +1067,7 @@ pub(super) fn hostile() -> Report {
             exit_code: Some(1),
             last_line: Some(ATTACK.to_owned()),
         };
+        job.measurements[0].log = Some(ATTACK.to_owned());
         job.measurements[1].notes = vec![ATTACK.to_owned()];
     }
     report

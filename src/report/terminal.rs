@@ -31,7 +31,7 @@ pub enum ReportDepth {
 /// Names of the lines below a table stand in a column of this width.
 const LABEL_WIDTH: usize = 10;
 /// Characters of a verdict in a table's cell.
-const VERDICT_LIMIT: usize = 38;
+const VERDICT_LIMIT: usize = 44;
 /// Of what stands with it.
 const DETAIL_LIMIT: usize = 40;
 /// The same where the table is made narrow.
@@ -242,7 +242,7 @@ fn push_table(text: &mut String, table: &Table, style: TerminalStyle) {
     }
 }
 
-/// The widest form of the table that fits: intervals beside their numbers, else below them, else without the columns
+/// The widest form of the table that fits: intervals beside their numbers, else below them, with what a share is of, else without the columns
 /// that decide least. Returns those left out.
 fn fitted_table(table: &Table, style: TerminalStyle) -> (String, Vec<usize>) {
     let width = |form: &Form<'_>| {
@@ -258,8 +258,8 @@ fn fitted_table(table: &Table, style: TerminalStyle) -> (String, Vec<usize>) {
     };
     let mut left_out = Vec::new();
     while !fits(&form) {
-        if form.details == Details::Beside {
-            form.details = Details::Below;
+        if let Some(narrower) = form.details.narrower() {
+            form.details = narrower;
             continue;
         }
         let weighed = form.columns.iter().enumerate();
@@ -279,6 +279,18 @@ fn fitted_table(table: &Table, style: TerminalStyle) -> (String, Vec<usize>) {
 enum Details {
     Beside,
     Below,
+    /// What a share is of stands below it too.
+    AllBelow,
+}
+
+impl Details {
+    fn narrower(self) -> Option<Self> {
+        match self {
+            Self::Beside => Some(Self::Below),
+            Self::Below => Some(Self::AllBelow),
+            Self::AllBelow => None,
+        }
+    }
 }
 
 /// One way to lay a table out.
@@ -327,17 +339,21 @@ impl Form<'_> {
             Some(mark) => format!("{} {}", mark.sign(), within(&cell.text, VERDICT_LIMIT)),
             None => inline(&cell.text),
         };
+        let text = match self.details {
+            Details::AllBelow => text.replace(" of limit", "\nof limit"),
+            Details::Beside | Details::Below => text,
+        };
         let detail = cell.detail.as_ref().map(|detail| match self.details {
             Details::Beside => within(detail, DETAIL_LIMIT),
-            Details::Below => within(detail, NARROW_DETAIL_LIMIT),
+            Details::Below | Details::AllBelow => within(detail, NARROW_DETAIL_LIMIT),
         });
         let text = match (detail, self.details) {
             (Some(detail), Details::Beside) if cell.mark.is_some() => format!("{text}, {detail}"),
             (Some(detail), Details::Beside) => format!("{text} ({detail})"),
-            (Some(detail), Details::Below) => format!("{text}\n{detail}"),
+            (Some(detail), Details::Below | Details::AllBelow) => format!("{text}\n{detail}"),
             (None, Details::Beside) => text,
             // Each group of machines on its own line.
-            (None, Details::Below) => text.replace(" + ", "\n+ "),
+            (None, Details::Below | Details::AllBelow) => text.replace(" + ", "\n+ "),
         };
         let mut shown = comfy_table::Cell::new(text);
         if let Some(colour) = cell.mark.and_then(|mark| colour(mark.tone())) {

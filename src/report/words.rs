@@ -71,11 +71,20 @@ pub fn share(value: f64) -> String {
     }
 }
 
-/// A requested share with the share really drawn, where that is another: `1%`, `1% (drew 7.7%)`.
+/// A value as a part of its limit, lest it be read as the value itself: `38% of limit`, `2.4x limit`, `24x limit`.
+pub fn used(of_limit: f64) -> String {
+    match of_limit {
+        ..2.0 => format!("{} of limit", share(of_limit)),
+        2.0..10.0 => format!("{of_limit:.1}x limit"),
+        _ => format!("{}x limit", Quantity::Number.figure(of_limit)),
+    }
+}
+
+/// A requested share with the share really drawn, where that is another: `1%`, `1% (really 7.7%)`.
 pub fn requested_and_drawn(requested: Fraction, drawn: f64) -> String {
     match requested.unlike(drawn) {
         false => share(drawn),
-        true => format!("{requested} (drew {})", share(drawn)),
+        true => format!("{requested} (really {})", share(drawn)),
     }
 }
 
@@ -357,6 +366,22 @@ mod tests {
             ),
         ] {
             assert_eq!(quantity.with_interval(&estimate), shown);
+        }
+    }
+
+    #[test]
+    fn a_part_of_a_limit_is_not_read_as_a_value() {
+        for (of_limit, said) in [
+            (0.0, "0% of limit"),
+            (0.0005, "0.05% of limit"),
+            (0.38, "38% of limit"),
+            (1.264, "126% of limit"),
+            (2.13, "2.1x limit"),
+            (9.96, "10.0x limit"),
+            (24.14, "24x limit"),
+            (1e300, "∞x limit"),
+        ] {
+            assert_eq!(used(of_limit), said);
         }
     }
 

@@ -159,6 +159,9 @@ pub(crate) fn nothing_affected(change: &Change, names: &[String]) -> String {
     };
     match change {
         Change::Everything { .. } => format!("no job{among} to look at"),
+        Change::Paths { paths, between } if paths.is_empty() => {
+            format!("no job{among} is affected: nothing changed from {between}")
+        }
         Change::Paths { paths, between } => format!(
             "no job{among} is affected: {} changed from {between}, and none concerns a job",
             match paths.len() {

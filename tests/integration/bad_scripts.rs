@@ -20,7 +20,7 @@ fn a_failing_script_is_a_result_with_its_last_line() {
     let run = project.run(&["run", "--all"]).ended_with(13);
     assert!(
         run.stdout
-            .contains("the training code failed in the 1% canary: failed (exit code 3)"),
+            .contains("the training code ended with exit code 3 in the 1% canary"),
         "{}",
         run.seen()
     );
@@ -34,11 +34,12 @@ fn a_failing_script_is_a_result_with_its_last_line() {
 fn the_whole_log_of_a_failed_canary_is_in_a_file() {
     let project = Project::with_script("seq 1000\nprintf 'a\\033[2Jb\\n' >&2\nls -aR .\nexit 3\n");
     let run = project.run(&["run", "--all"]).ended_with(13);
-    run.complained("  its log: .canary-gate/logs/sums-1.log\n");
+    run.complained("  its log: .canary-gate/logs/sums-local-1.log\n")
+        .reported("  log       .canary-gate/logs/sums-local-1.log\n");
     let folder = project.path(".canary-gate/logs").metadata().unwrap();
     let mode = std::os::unix::fs::PermissionsExt::mode(&folder.permissions());
     assert_eq!(mode & 0o777, 0o700);
-    let log = project.read(".canary-gate/logs/sums-1.log");
+    let log = project.read(".canary-gate/logs/sums-local-1.log");
     assert!(log.starts_with("stdout: 1\nstdout: 2\n"), "{log}");
     assert!(log.contains("stdout: 1000\n"), "{log}");
     assert!(log.ends_with("stderr: ab\n"), "{log}");
@@ -46,8 +47,25 @@ fn the_whole_log_of_a_failed_canary_is_in_a_file() {
     project.write(".canary-gate/logs/other-1.log", "of an earlier run");
     project.run(&["run", "--all"]).ended_with(13);
     assert!(!project.path(".canary-gate/logs/other-1.log").exists());
-    let log = project.read(".canary-gate/logs/sums-1.log");
+    let log = project.read(".canary-gate/logs/sums-local-1.log");
     assert!(!log.contains("canary-gate/logs"), "{log}");
+}
+
+/// The third is the first that fails.
+#[test]
+fn a_log_has_the_number_of_its_canary_in_the_progress() {
+    let project = Project::with_script(
+        "test $(ls $SM_CHANNEL_TRAIN | wc -l) -lt 3 || { echo too many; exit 4; }\n",
+    );
+    let run = project.run(&["run", "--all"]).ended_with(13);
+    run.complained("sums on local canary 3/6  3% #1  failed (exit code 4)")
+        .reported("Canary 3 ended with exit code 4, with 3.1% of the data: too many\n")
+        .reported("  log       .canary-gate/logs/sums-local-3.log\n");
+    assert!(
+        project
+            .read(".canary-gate/logs/sums-local-3.log")
+            .contains("too many")
+    );
 }
 
 #[test]

@@ -43,6 +43,23 @@ fn nothing_affected_is_said_and_is_no_failure() {
 }
 
 #[test]
+fn where_nothing_changed_that_is_said() {
+    two_jobs()
+        .run(&["run"])
+        .ended_with(0)
+        .reported("no job is affected: nothing changed from origin/main to the work tree\n");
+}
+
+#[test]
+fn a_base_that_is_not_there_is_answered_by_the_branches_that_are() {
+    two_jobs()
+        .run(&["plan", "--base", "origin/release"])
+        .ended_with(1)
+        .complained("git has no commit `origin/release`: it is not in this clone")
+        .complained("the branches of this clone are main, origin/main; fetch another one first: `git fetch origin release`");
+}
+
+#[test]
 fn by_default_uncommitted_and_untracked_files_count() {
     let project = two_jobs();
     project.write("first/new.py", "");

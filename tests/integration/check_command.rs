@@ -51,7 +51,7 @@ jobs:
     project
         .run(&["validate"])
         .ended_with(0)
-        .reported("the spec has no errors: 2 jobs (sums, other), backend local; 3 things are missing on this machine");
+        .reported("the spec has no errors: 2 jobs (sums, other), backend local; 5 things are missing on this machine");
     project
         .run(&["check", "--job", "nothing"])
         .ended_with(2)
@@ -127,4 +127,15 @@ jobs:
         .ended_with(1)
         .reported("✗ source: ")
         .reported("– access: the source has to be there first");
+}
+
+#[test]
+fn a_script_that_is_not_there_is_missing_to_validate_too() {
+    let project = Project::with_script("true\n");
+    std::fs::remove_file(project.path("train.sh")).unwrap();
+    project
+        .run(&["validate"])
+        .ended_with(0)
+        .complained("warning: jobs.sums.training: there is no train.sh in the spec's folder")
+        .reported("the spec has no errors: 1 job (sums), backend local; 1 thing is missing on this machine");
 }

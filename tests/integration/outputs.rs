@@ -334,37 +334,30 @@ fn a_stored_report_is_judged_by_its_rows() {
     assert!(!run.stdout.contains("within budget"), "{}", run.seen());
 }
 
-/// What training costs is for the owner's eyes, as in the history.
+/// What training costs is for the owner's eyes, but for what somebody asked to have in a report.
 #[test]
-fn what_is_written_is_for_the_owner_alone() {
+fn measurements_are_for_the_owner_alone_and_reports_for_whom_the_umask_says() {
     use std::os::unix::fs::PermissionsExt;
     let project = Project::with_script("cat $SM_CHANNEL_TRAIN/* > /dev/null\n");
-    for measurements in ["runs.jsonl", "runs.csv"] {
-        project
-            .run(&[
-                "run",
-                "--all",
-                "--output",
-                "report.json",
-                "--measurements",
-                measurements,
-            ])
-            .ended_with(0);
-        for file in ["report.json", measurements] {
-            let mode = project.path(file).metadata().unwrap().permissions().mode();
-            assert_eq!(mode & 0o777, 0o600, "{file}");
+    let gate = env!("CARGO_BIN_EXE_canary-gate");
+    for (umask, of_reports) in [("077", 0o600), ("022", 0o644)] {
+        let ran = project.shell(&format!(
+            "umask {umask}; for kind in jsonl csv; do {gate} run --all --output report.json --output report.html --measurements runs.$kind; done; \
+             {gate} history export history.csv; {gate} history export page.html"
+        ));
+        ran.ended_with(0)
+            .complained("wrote report.html\n")
+            .complained("wrote page.html\n");
+        let mode = |file: &str| project.path(file).metadata().unwrap().permissions().mode() & 0o777;
+        for file in ["runs.jsonl", "runs.csv"] {
+            assert_eq!(mode(file), 0o600, "{file}");
+        }
+        for file in ["report.json", "report.html", "history.csv", "page.html"] {
+            assert_eq!(mode(file), of_reports, "{file}");
         }
     }
-    project
-        .run(&["history", "export", "--output", "history.csv"])
-        .ended_with(0);
-    let mode = project
-        .path("history.csv")
-        .metadata()
-        .unwrap()
-        .permissions()
-        .mode();
-    assert_eq!(mode & 0o777, 0o600);
+    let quiet = project.run(&["run", "--all", "--quiet", "--output", "report.md"]);
+    assert_eq!(quiet.stderr, "");
 }
 
 /// A script knows the number of the gate's process.
@@ -383,4 +376,41 @@ fn a_temporary_file_has_a_name_that_a_script_cannot_guess() {
         .run(&["run", "--all", "--output", "report.json"])
         .ended_with(0);
     assert!(project.path("report.json").is_file());
+}
+
+#[test]
+fn who_reads_both_outputs_reads_an_error_once() {
+    let project = Project::with_script("true\n");
+    std::fs::remove_dir_all(project.path("data")).unwrap();
+    let gate = env!("CARGO_BIN_EXE_canary-gate");
+    let both = project.shell(&format!("{gate} run --all 2>&1 || echo ended with $?"));
+    assert_eq!(
+        both.stdout.matches("cannot be read").count(),
+        1,
+        "{}",
+        both.seen()
+    );
+    both.reported("ended with 1\n");
+    project
+        .run(&["run", "--all"])
+        .ended_with(1)
+        .complained("the data `data` cannot be read")
+        .reported("the data `data` cannot be read");
+}
+
+#[test]
+fn a_pipe_is_as_wide_as_columns_says() {
+    let project = Project::with_script("true\n");
+    for arguments in [
+        &["plan", "--all"][..],
+        &["check"],
+        &["validate"],
+        &["run", "--all"],
+    ] {
+        let narrow = project.run_with(arguments, |command| {
+            command.env("COLUMNS", "60");
+        });
+        let widest = narrow.stdout.lines().map(|line| line.chars().count()).max();
+        assert!(widest <= Some(60), "{}", narrow.seen());
+    }
 }

@@ -84,7 +84,7 @@ fn what_training_code_tells_of_secrets_is_kept_and_shown_nowhere() {
         run.seen()
     );
     assert_untold(&project, &run.seen());
-    let log = project.read(".canary-gate/logs/sums-1.log");
+    let log = project.read(".canary-gate/logs/sums-local-1.log");
     assert!(log.contains("stdout: connecting with ***"), "{log}");
     let report = project.read("out/report.json");
     assert!(!report.contains("123456789012"), "{report}");

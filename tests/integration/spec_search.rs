@@ -102,3 +102,40 @@ fn a_spec_that_is_nearer_than_the_bases_does_not_evade_its_policy() {
         std::fs::remove_file(project.path(nearer)).unwrap();
     }
 }
+
+#[test]
+fn init_writes_no_second_spec_that_hides_the_first() {
+    let project = in_a_folder().committed();
+    let spec = project.read("canary-gate.yml");
+    let init = |folder: &str, arguments: &[&str]| {
+        project.run_with(&[&["init"], arguments].concat(), |command| {
+            command.current_dir(project.path(folder));
+        })
+    };
+    init("training/churn", &[])
+        .ended_with(2)
+        .complained("../../canary-gate.yml is already the spec of this checkout")
+        .complained("add the job there; `--force` writes canary-gate.yml all the same");
+    for file in [".github/canary-gate.yml", "training/canary-gate.yml"] {
+        init("", &[file])
+            .ended_with(2)
+            .complained("× canary-gate.yml is already the spec of this checkout");
+    }
+    assert!(!project.path("training/churn/canary-gate.yml").exists());
+    // One that is named hides none.
+    init("training", &["other.yml"]).ended_with(0);
+    init("training", &["--force"]).ended_with(0);
+    assert_eq!(project.read("canary-gate.yml"), spec);
+}
+
+#[test]
+fn init_names_a_spec_with_the_other_extension() {
+    let project = in_a_folder().committed();
+    let [spec, other] = ["canary-gate.yml", "canary-gate.yaml"].map(|name| project.path(name));
+    std::fs::rename(spec, other).unwrap();
+    project
+        .run(&["init"])
+        .ended_with(2)
+        .complained("canary-gate.yaml is already there, under a name that is not looked for")
+        .complained("rename it to canary-gate.yml; `--force` writes canary-gate.yml all the same");
+}

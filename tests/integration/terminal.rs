@@ -122,7 +122,7 @@ fn a_failed_canary_is_a_line_with_the_last_one_of_its_log_and_where_that_is() {
             "{seen}"
         );
         assert!(
-            seen.contains("  its log: .canary-gate/logs/sums-1.log\n"),
+            seen.contains("  its log: .canary-gate/logs/sums-local-1.log\n"),
             "{seen}"
         );
         assert!(!seen.contains("| stdout"), "{seen}");

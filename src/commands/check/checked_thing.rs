@@ -55,6 +55,13 @@ impl CheckedThing {
         }
     }
 
+    pub(super) fn why_missing(&self) -> Option<&str> {
+        match &self.state {
+            ThingState::Missing { why, .. } => Some(why),
+            ThingState::Ready(_) | ThingState::NotLookedAt(_) => None,
+        }
+    }
+
     pub(super) fn is_missing(&self) -> bool {
         matches!(self.state, ThingState::Missing { .. })
     }

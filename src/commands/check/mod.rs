@@ -9,7 +9,7 @@ use self::checked_thing::CheckedThing;
 use crate::backend::sagemaker::RunTags;
 use crate::backend::{Backend, ListedData};
 use crate::cli::CheckArguments;
-use crate::console::{AppError, Loudness, print, printable, say};
+use crate::console::{AppError, Loudness, print_prose, printable, say};
 use crate::exit;
 use crate::gate::backend;
 use crate::grammar::count;
@@ -57,7 +57,11 @@ pub(crate) async fn check(arguments: &CheckArguments, loudness: Loudness) -> Res
         1 => "\n1 thing is missing on this machine\n".to_owned(),
         missing => format!("\n{missing} things are missing on this machine\n"),
     });
-    print(&text)?;
+    if missing > 0 {
+        let said = "something that the spec asks for is missing";
+        text.push_str(&format!("\nexit {}: {said}\n", exit::TOOL_FAILED));
+    }
+    print_prose(&text)?;
     if missing > 0 {
         if arguments.canary {
             say("no canary is tried while something is missing");
@@ -68,6 +72,18 @@ pub(crate) async fn check(arguments: &CheckArguments, loudness: Loudness) -> Res
         (true, Some(job)) => trial::try_one(&project, job, arguments, loudness).await,
         _ => Ok(0),
     }
+}
+
+/// Why a job's script is not there for canaries; `None` where it is, and where the job names none.
+pub(in crate::commands) fn missing_script(
+    project: &Project,
+    job: &Job,
+) -> Result<Option<String>, AppError> {
+    if project.traits().replays {
+        return Ok(None);
+    }
+    let script = program::script(project, job)?;
+    Ok(script.and_then(|script| script.why_missing().map(str::to_owned)))
 }
 
 /// The jobs of these names; all if none is named.

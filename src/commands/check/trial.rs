@@ -1,10 +1,11 @@
 //! `check --try`: one canary of one job, the smallest, to see whether the training code runs at all.
 
 use crate::cli::CheckArguments;
-use crate::console::{AppError, Loudness, print, printable, signals};
+use crate::console::{AppError, Loudness, print_prose, printable, signals};
 use crate::exit;
 use crate::gate::one_canary;
 use crate::measurement::Outcome;
+use crate::report::words;
 use crate::spec::Job;
 use crate::workspace::project::Project;
 
@@ -62,6 +63,11 @@ pub(super) async fn try_one(
     } else if measurement.outcome == Outcome::TimedOut {
         text.push_str("    it ran until `canary.max_runtime`: raise that, or let canaries do less by `fractions` or `work`\n");
     }
-    print(&text)?;
+    let ended = match code {
+        0 => "the smallest canary completed",
+        code => words::exit_words(code),
+    };
+    text.push_str(&format!("\nexit {code}: {ended}\n"));
+    print_prose(&text)?;
     Ok(code)
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use jiff::Timestamp;
 
 use crate::cli::{ExportFormat, HistoryExportArguments};
-use crate::console::{AppError, files, print, printable};
+use crate::console::{AppError, Loudness, files, print, printable};
 use crate::history::export::{CanaryFormat, Export};
 use crate::history::{History, Scope};
 use crate::workspace::project::Project;
@@ -63,6 +63,7 @@ pub(super) async fn export(
     history: &History,
     arguments: &HistoryExportArguments,
     project: &Project,
+    loudness: Loudness,
 ) -> Result<u8, AppError> {
     let root = &project.root;
     let format = format(arguments)?;
@@ -82,7 +83,7 @@ pub(super) async fn export(
     let text = export.finish(&damaged, Timestamp::now());
     match output(arguments) {
         None => print(&text)?,
-        Some(output) => files::write_new(output, text.as_bytes(), root)?,
+        Some(output) => files::write_asked(output, text.as_bytes(), root, loudness)?,
     }
     warn_of(&damaged);
     Ok(0)

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::{Value, json};
 
 use crate::cli::{HistoryListArguments, RecordFormat};
-use crate::console::{AppError, print};
+use crate::console::{AppError, print, terminal};
 use crate::history::record::{Content, Record};
 use crate::history::{Entry, History, Loaded};
 use crate::metric::Metric;
@@ -34,6 +34,8 @@ const COLUMNS: [&str; 10] = [
 
 /// The column that is omitted if all records are of one branch.
 const BRANCH: usize = 3;
+/// Columns that a narrow terminal has no room for, the first first. The id names the record to `history show`.
+const EXPENDABLE: [&str; 6] = ["Where", "Commit", "Branch", "Cost", "Time", "What"];
 
 pub(super) async fn list(
     history: &History,
@@ -54,7 +56,7 @@ pub(super) async fn list(
                 false => "none of the records can be read\n".to_owned(),
             }
         }
-        RecordFormat::Terminal => terminal(&loaded, more, count),
+        RecordFormat::Terminal => table_of(&loaded, more, count),
     })?;
     warn_of(&loaded.damaged);
     Ok(0)
@@ -82,7 +84,7 @@ async fn newest(history: &History, entries: &[Entry], limit: usize) -> Result<Lo
 }
 
 /// The note that `more` of `count` records are not shown.
-fn terminal(loaded: &Loaded, more: usize, count: usize) -> String {
+fn table_of(loaded: &Loaded, more: usize, count: usize) -> String {
     let mut text = String::new();
     if !loaded.records.is_empty() {
         let branches = loaded
@@ -91,8 +93,10 @@ fn terminal(loaded: &Loaded, more: usize, count: usize) -> String {
             .map(|(_, record)| &record.writer.branch);
         let has_branches = branches.collect::<HashSet<_>>().len() > 1;
         let rows = loaded.records.iter();
-        let rows = rows.map(|(entry, record)| columns(row(entry, record), has_branches));
-        text = table::lines(columns(COLUMNS, has_branches), rows, CELL_LIMIT, "");
+        let rows: Vec<_> = rows.map(|(entry, record)| row(entry, record)).collect();
+        let mut shown: Vec<usize> = (0..COLUMNS.len()).collect();
+        shown.retain(|column| *column != BRANCH || has_branches);
+        text = fitted(&rows, shown, terminal::stdout_width());
         text.push_str(if more > 0 { "\n" } else { "" });
     }
     if more > 0 {
@@ -102,13 +106,42 @@ fn terminal(loaded: &Loaded, more: usize, count: usize) -> String {
     text
 }
 
-/// Omits the branch if all records are of one.
-fn columns<Cell>(cells: [Cell; COLUMNS.len()], has_branches: bool) -> Vec<Cell> {
-    let mut cells = Vec::from(cells);
-    if !has_branches {
-        cells.remove(BRANCH);
+/// The table with as many of its columns as the width has room for; first the intervals go. What is left out is said.
+fn fitted(rows: &[[String; COLUMNS.len()]], mut shown: Vec<usize>, width: Option<u16>) -> String {
+    let lines = |shown: &[usize], cell: fn(&str) -> &str| {
+        let row = |row: &[String; COLUMNS.len()]| -> Vec<String> {
+            let cells = shown.iter().map(|column| cell(&row[*column]).to_owned());
+            cells.collect()
+        };
+        let header = shown.iter().map(|column| COLUMNS[*column]);
+        table::lines(header, rows.iter().map(row), CELL_LIMIT, "")
+    };
+    let fits = |text: &str| {
+        let widest = text.lines().map(|line| line.chars().count()).max();
+        width.is_none_or(|width| widest <= Some(width.into()))
+    };
+    let whole = lines(&shown, |cell| cell);
+    if fits(&whole) {
+        return whole;
     }
-    cells
+    let bare: fn(&str) -> &str = |cell| cell.split(" (").next().unwrap_or(cell);
+    let mut left_out = vec!["intervals"];
+    let mut text = lines(&shown, bare);
+    for name in EXPENDABLE {
+        if fits(&text) {
+            break;
+        }
+        let before = shown.len();
+        shown.retain(|column| COLUMNS[*column] != name);
+        if shown.len() < before {
+            left_out.push(name);
+            text = lines(&shown, bare);
+        }
+    }
+    format!(
+        "{text}\nin a wider terminal also: {}\n",
+        left_out.join(", ")
+    )
 }
 
 fn row(entry: &Entry, record: &Record) -> [String; COLUMNS.len()] {
@@ -192,4 +225,43 @@ fn json(loaded: &Loaded, count: usize) -> String {
     });
     omit_nulls(&mut value);
     for_json(&format!("{value:#}\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_narrow_terminal_loses_intervals_and_then_columns() {
+        let row = [
+            "2026-11-23 11:24:02",
+            "digits",
+            "local",
+            "main",
+            "forecast",
+            "fae2238",
+            "45s (30s–1m 07s)",
+            "0.015 USD (0.0099–0.022)",
+            "within budget",
+            "c645d2bed1a01b18",
+        ];
+        let rows = [row.map(str::to_owned)];
+        let without_branch = || (0..COLUMNS.len()).filter(|column| *column != BRANCH);
+        let texts = [None, Some(120), Some(80)]
+            .map(|width| fitted(&rows, without_branch().collect(), width));
+        insta::assert_snapshot!(texts.join("---\n"), @"
+        When (UTC)           Job     Where  What      Commit   Time              Cost                      Verdict        Id
+        2026-11-23 11:24:02  digits  local  forecast  fae2238  45s (30s–1m 07s)  0.015 USD (0.0099–0.022)  within budget  c645d2bed1a01b18
+        ---
+        When (UTC)           Job     Where  What      Commit   Time  Cost       Verdict        Id
+        2026-11-23 11:24:02  digits  local  forecast  fae2238  45s   0.015 USD  within budget  c645d2bed1a01b18
+
+        in a wider terminal also: intervals
+        ---
+        When (UTC)           Job     What      Time  Verdict        Id
+        2026-11-23 11:24:02  digits  forecast  45s   within budget  c645d2bed1a01b18
+
+        in a wider terminal also: intervals, Where, Commit, Cost
+        ");
+    }
 }

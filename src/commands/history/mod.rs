@@ -8,14 +8,14 @@ mod show;
 mod table;
 
 use crate::cli::HistoryCommand;
-use crate::console::AppError;
+use crate::console::{AppError, Loudness};
 use crate::gate::open_history;
 use crate::history::History;
 use crate::history::record::Command;
 use crate::workspace::project::Project;
 use crate::workspace::run_origin::RunOrigin;
 
-pub(super) async fn history(command: &HistoryCommand) -> Result<u8, AppError> {
+pub(super) async fn history(command: &HistoryCommand, loudness: Loudness) -> Result<u8, AppError> {
     match command {
         HistoryCommand::List(arguments) => {
             let project = Project::load(&arguments.spec)?;
@@ -32,7 +32,7 @@ pub(super) async fn history(command: &HistoryCommand) -> Result<u8, AppError> {
             let origin = RunOrigin::of_environment(&project, Command::Run);
             let reader = export::reader(arguments, origin.scope)?;
             let history = open_history::open(&project, reader).await?;
-            export::export(&history, arguments, &project).await
+            export::export(&history, arguments, &project, loudness).await
         }
     }
 }

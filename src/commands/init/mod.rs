@@ -24,6 +24,7 @@ use crate::cli::InitArguments;
 use crate::console::{AppError, files, printable, say};
 use crate::spec::{self, SpecSource};
 use crate::workspace::project::{STATE_FOLDER, environment_region};
+use crate::workspace::written_spec::{self, OtherSpec};
 
 /// The file of the schema in the gate's own folder.
 const SCHEMA: &str = "spec.v1.json";
@@ -33,6 +34,9 @@ pub(crate) async fn init(arguments: &InitArguments) -> Result<u8, AppError> {
     // Checked before any call of AWS.
     if !arguments.force && file.symlink_metadata().is_ok() {
         return Err(already_there(file));
+    }
+    if !arguments.force {
+        refuse_beside_another(file)?;
     }
     let folder = folder_of(file);
     if !folder.is_dir() {
@@ -223,4 +227,27 @@ fn warn_of_problems(file: &Path, text: &str) {
 fn already_there(file: &Path) -> AppError {
     AppError::usage(format!("{} is already there", file.display()))
         .help("name another file, `canary-gate init FILE`, or write over it with `--force`")
+}
+
+/// Refuses a spec where the search finds another one: the nearer hides the other, with all of its jobs and limits.
+fn refuse_beside_another(file: &Path) -> Result<(), AppError> {
+    let here = file.display();
+    match written_spec::other_than(file) {
+        None => Ok(()),
+        Some(OtherSpec::Found(other)) => Err(AppError::usage(format!(
+            "{} is already the spec of this checkout",
+            other.display()
+        ))
+        .help(format!(
+            "add the job there; `--force` writes {here} all the same, and from a folder only the nearest spec counts"
+        ))),
+        Some(OtherSpec::NearMiss(other)) => Err(AppError::usage(format!(
+            "{} is already there, under a name that is not looked for",
+            other.display()
+        ))
+        .help(format!(
+            "rename it to {}; `--force` writes {here} all the same",
+            other.with_extension("yml").display()
+        ))),
+    }
 }

@@ -170,7 +170,7 @@ fn a_breach_of_the_base_is_shown_as_one_that_only_warns() {
     assert_eq!(
         Comparison::of(&[&alone]).rows[0].standing,
         (
-            "cost 126%".to_owned(),
+            "cost 126% of limit".to_owned(),
             Some("as on the base already".to_owned())
         )
     );
@@ -232,6 +232,9 @@ fn memory_without_an_estimate_shows_the_highest_canary_and_a_lower_bound_is_mark
     let judged = comparison.rows.iter().find(|row| row.is_judged).unwrap();
     assert_eq!(
         judged.standing,
-        ("memory 83%".to_owned(), Some("a lower bound".to_owned()))
+        (
+            "memory 83% of limit".to_owned(),
+            Some("a lower bound".to_owned())
+        )
     );
 }

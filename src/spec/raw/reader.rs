@@ -80,6 +80,8 @@ pub(in crate::spec) trait MappingKeys: Sized {
 /// The entries of a mapping whose keys are known.
 pub(in crate::spec) struct Entries<'a> {
     entries: HashMap<&'static str, (&'a YamlKey, &'a Node)>,
+    /// Unknown keys that are nearly these; each is complained about.
+    near_misses: HashMap<&'static str, (&'a YamlKey, &'a Node)>,
     at: &'a At,
 }
 
@@ -102,9 +104,12 @@ impl<'a> Entries<'a> {
             return None;
         };
         let mut entries = HashMap::new();
+        let mut near_misses = HashMap::new();
         for (key, value) in written {
             let Some(name) = known.iter().copied().find(|name| *name == key.text) else {
-                unknown_key(key, at, known, findings);
+                if let Some(near) = unknown_key(key, at, known, findings) {
+                    near_misses.insert(near, (key, value));
+                }
                 continue;
             };
             if entries.contains_key(name) {
@@ -113,7 +118,11 @@ impl<'a> Entries<'a> {
                 entries.insert(name, (key, value));
             }
         }
-        Some(Self { entries, at })
+        Some(Self {
+            entries,
+            near_misses,
+            at,
+        })
     }
 
     /// The value of a key; complains about a required one that is missing.
@@ -134,7 +143,12 @@ impl<'a> Entries<'a> {
         findings: &mut Findings,
         read: impl Fn(&Node, &At, &mut Findings) -> Option<T>,
     ) -> Option<Located<T>> {
-        match self.entries.remove(name) {
+        // A misspelt key is one problem, and not also a missing one with all that follows.
+        let meant = || match need {
+            Need::Required => self.near_misses.remove(name),
+            _ => None,
+        };
+        match self.entries.remove(name).or_else(meant) {
             Some((key, node)) => {
                 let at = self.at.key(name, underline(key, node));
                 read(node, &at, findings).map(|value| Located { value, at })
@@ -149,7 +163,13 @@ impl<'a> Entries<'a> {
     }
 }
 
-fn unknown_key(key: &YamlKey, at: &At, known: &[&'static str], findings: &mut Findings) {
+/// Complains about a key; returns the known one that was probably meant.
+fn unknown_key(
+    key: &YamlKey,
+    at: &At,
+    known: &[&'static str],
+    findings: &mut Findings,
+) -> Option<&'static str> {
     let at = At {
         path: at.path.clone(),
         span: key.span.clone(),
@@ -164,6 +184,7 @@ fn unknown_key(key: &YamlKey, at: &At, known: &[&'static str], findings: &mut Fi
         None => format!("known here: {}", known.join(", ")),
     };
     findings.wrong_with_help(&at, format!("unknown key {}", quoted(&key.text)), help);
+    near
 }
 
 fn given_twice(key: &YamlKey, at: &At, findings: &mut Findings) {

@@ -246,7 +246,7 @@ fn a_script_that_fails_on_one_machine_fails_the_check_and_the_way_out_is_named()
     let job = report.json()["jobs"][0].clone();
     let reason = job["reason"].as_str().unwrap();
     assert!(
-        reason.starts_with("the training code failed in the 1% canary on ml.m5.xlarge (`canary.counts: [6]` runs all on 6x ml.m5.xlarge)"),
+        reason.starts_with("the training code ended with exit code 1 in the 1% canary on ml.m5.xlarge (`canary.counts: [6]` runs all on 6x ml.m5.xlarge)"),
         "{reason}"
     );
 }

@@ -118,11 +118,11 @@ fn a_script_that_raises_is_reported_with_its_last_line() {
     assert!(run.stderr.contains("Traceback"), "{}", run.seen());
     assert!(
         run.stderr
-            .contains("its log: .canary-gate/logs/churn-1.log"),
+            .contains("its log: .canary-gate/logs/churn-ml-m5-xlarge-1.log"),
         "{}",
         run.seen()
     );
-    let log = project.read(".canary-gate/logs/churn-1.log");
+    let log = project.read(".canary-gate/logs/churn-ml-m5-xlarge-1.log");
     assert!(
         log.contains("Traceback") && log.contains("KeyError: 'age'"),
         "{log}"

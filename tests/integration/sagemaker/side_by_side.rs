@@ -413,7 +413,7 @@ fn a_script_that_fails_is_paid_for_by_the_canaries_that_ran_at_once_and_named_on
         assert_eq!(comment.matches("no such column").count(), 1, "{comment}");
         if paid > 1 {
             let named = format!(
-                "{paid} canary runs on ml.m5.xlarge failed (exit code 1), the first with 1% of the data"
+                "{paid} canaries on ml.m5.xlarge ended with exit code 1, the first with 1% of the data"
             );
             assert!(comment.contains(&named), "{comment}");
         }

@@ -243,6 +243,14 @@ fn each_kind_of_value_says_what_it_wants() {
 }
 
 #[test]
+fn a_misspelt_key_is_one_problem_and_not_a_missing_one_too() {
+    assert_eq!(
+        problems(&LOCAL.replace("{uri: data}", "{url: data}")),
+        ["jobs.churn.training.channels.train: unknown key `url` (did you mean `uri`?)"]
+    );
+}
+
+#[test]
 fn what_a_key_names_must_exist() {
     for (from, to, expected) in [
         (
