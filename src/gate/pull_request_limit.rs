@@ -42,8 +42,9 @@ impl PullRequestLimit {
             (_, Event::Push | Event::Schedule | Event::MergeGroup) => {
                 return Ok(Self::OfNoPullRequest);
             }
-            // A person starts a dispatch on any branch, a pull request's too.
-            (_, _) => return Err(of_no_pull_request()),
+            // Of a branch that a person has checked.
+            (Scope::Main, _) => return Ok(Self::OfNoPullRequest),
+            (Scope::Queue | Scope::Local, _) => return Err(of_no_pull_request()),
         }
         // A runner's own folder is empty at every check, and a history that the pull request names is a new one at every push.
         let base = project.policy.base.as_ref();
