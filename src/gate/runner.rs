@@ -377,13 +377,23 @@ impl Batch<'_> {
             drop(slot.take());
         };
         self.progress.start(index, run);
+        let paid_for_nothing = RefCell::new(None);
         let watcher = Watcher {
             report: &|progress| self.progress.report(index, run, progress),
             may_start: &|| self.may_launch(),
             freed: &freed,
+            paid_for_nothing: &|paid| drop(paid_for_nothing.replace(Some(paid))),
             cancellation: self.cancellation,
         };
-        let Some(result) = self.of.of.ready.run(run, &watcher).await.transpose() else {
+        let result = self.of.of.ready.run(run, &watcher).await;
+        // Nothing of it is reused, and the limit of a pull request counts it.
+        if let Some(paid) = paid_for_nothing.take()
+            && let Some(records) = self.of.of.records
+        {
+            let paid = self.as_kept(run, paid);
+            (records.history.keep_canary(&records.keys, None, &paid)).await;
+        }
+        let Some(result) = result.transpose() else {
             settle(None);
             return None;
         };

@@ -1,7 +1,7 @@
 //! `--max-spend-per-pull-request`: what the checks of one pull request may cost over all its pushes.
 
 use super::{FIXED, created, forget, gate, project, spec};
-use crate::aws::{FakeAws, Fault, Operation};
+use crate::aws::{FakeAws, Fault, Operation, Timeline};
 use crate::project::{Finished, Project};
 
 const BUCKET: &str = "records";
@@ -124,6 +124,53 @@ fn one_job_is_judged_and_one_that_would_have_to_be_paid_is_unknown() {
         .map(|job| job["verdict"].as_str().unwrap())
         .collect();
     assert_eq!(verdicts, ["within", "unknown"]);
+}
+
+#[test]
+fn canaries_that_end_in_an_error_after_they_ran_count() {
+    let (project, aws) = shared(FIXED);
+    aws.train(|_| Timeline::failed("ClientError: Artifact upload failed").training(1800.0));
+    check(&project, &aws, "0.45 USD").ended_with(1);
+    assert_eq!(created(&aws).len(), 1);
+    push(&project, "print('other')\n");
+    check(&project, &aws, "0.45 USD")
+        .ended_with(14)
+        .reported("of 0.45 USD for the checks of this pull request 0.1");
+    assert_eq!(created(&aws).len(), 1);
+    // What has no result is reused by nobody.
+    push(&project, "print('trained')\n");
+    check(&project, &aws, "1 USD").ended_with(1);
+    assert_eq!(created(&aws).len(), 2);
+}
+
+#[test]
+fn a_training_job_that_was_lost_counts_with_the_most_that_it_may_cost() {
+    let (project, aws) = shared(FIXED);
+    aws.train(|_| Timeline::completed().deleted_after_polls(1));
+    check(&project, &aws, "0.37 USD").ended_with(14);
+    assert_eq!(created(&aws).len(), 1);
+    push(&project, "print('other')\n");
+    check(&project, &aws, "0.37 USD")
+        .ended_with(14)
+        .reported("of 0.37 USD for the checks of this pull request 0.1");
+    assert_eq!(created(&aws).len(), 1);
+}
+
+#[test]
+fn one_that_never_had_a_machine_costs_nothing() {
+    let (project, aws) = shared(FIXED);
+    aws.train(|_| Timeline::failed("ClientError: no such image").never_started());
+    check(&project, &aws, FOR_ONE_CHECK).ended_with(1);
+    let arguments = ["plan", "--all", "--max-spend-per-pull-request", "1 USD"];
+    on(
+        "pull_request",
+        "refs/pull/12/merge",
+        &project,
+        &aws,
+        &arguments,
+    )
+    .ended_with(0)
+    .reported("Checks of this pull request so far: 0 USD of 1 USD");
 }
 
 #[test]
