@@ -174,6 +174,17 @@ fn one_that_never_had_a_machine_costs_nothing() {
 }
 
 #[test]
+fn what_kept_machines_may_cost_must_fit_as_well_before_the_first_canary() {
+    let pooled = FIXED.replace("parallel: 1", "parallel: 1, warm_pool: {keep_alive: 30m}");
+    let (project, aws) = shared(&pooled);
+    aws.quota("ml.m5.xlarge for training warm pool usage", 2.0);
+    // Three canaries cost 0.368 USD at most, and as much again after them.
+    check(&project, &aws, "0.5 USD").ended_with(14);
+    assert_eq!(created(&aws).len(), 0);
+    check(&project, &aws, "0.8 USD").ended_with(0);
+}
+
+#[test]
 fn what_others_paid_does_not_count() {
     let (project, aws) = shared(FIXED);
     for reference in ["refs/pull/13/merge", "refs/pull/120/merge"] {
