@@ -36,6 +36,8 @@ pub struct PaidCanaries {
 pub struct UnbilledCanary {
     pub job: String,
     pub instance: InstanceConfiguration,
+    /// Its worst case when it was started; absent where no price was known, and in older records.
+    pub at_most: Option<Usd>,
 }
 
 /// Whether who wrote a record paid for a run in it as a canary: it is neither reused nor another run's, and no full run.
@@ -70,9 +72,12 @@ impl Bills {
                 match (run.cost, &run.outcome) {
                     (Some(_), _) => drop(self.billed_jobs.insert(name.clone())),
                     (None, Outcome::Stopped) => {
+                        let known = self.unbilled.remove(name);
                         let canary = UnbilledCanary {
                             job: run.job.clone(),
                             instance: run.instance.clone(),
+                            // A forecast holds the canary as well, and not its worst case.
+                            at_most: record.at_most().or(known.and_then(|one| one.at_most)),
                         };
                         self.unbilled.insert(name.clone(), canary);
                     }
@@ -227,11 +232,16 @@ mod tests {
         let mut stopped = billed(1, 1.0, None);
         first(&mut stopped).cost = None;
         first(&mut stopped).outcome = Outcome::Stopped;
-        let ScopeSpend::Known(paid) = spent(std::slice::from_ref(&stopped)).await else {
+        if let Content::Canary { at_most, .. } = &mut stopped.content {
+            *at_most = Some(Usd(0.75));
+        }
+        let ScopeSpend::Known(paid) = spent(&[stopped.clone(), forecast_of(&[&stopped])]).await
+        else {
             panic!("it is known");
         };
         assert_eq!(paid.billed, Usd(0.0));
         assert_eq!(paid.unbilled[0].job, "churn");
+        assert_eq!(paid.unbilled[0].at_most, Some(Usd(0.75)));
         let found = billed(1, 0.25, None);
         assert_eq!(spent(&[stopped, found]).await, known(0.25));
     }
@@ -256,6 +266,10 @@ mod tests {
         for (found, forged) in [
             ("\"cost\":1.0", "\"cost\":-50.0"),
             ("\"cost\":1.0", "\"cost\":1e999"),
+            (
+                "\"kind\":\"canary\"",
+                "\"kind\":\"canary\",\"at_most\":-9.0",
+            ),
             ("\"schema_version\":1", "\"schema_version\":99"),
         ] {
             let file = sample.file(&kept);

@@ -157,6 +157,27 @@ fn a_training_job_that_was_lost_counts_with_the_most_that_it_may_cost() {
 }
 
 #[test]
+fn what_such_a_job_may_cost_is_as_it_was_when_it_was_started() {
+    let (project, aws) = shared(FIXED);
+    aws.train(|_| Timeline::completed().deleted_after_polls(1));
+    check(&project, &aws, "1 USD").ended_with(14);
+    let spec = project.read("canary-gate.yml");
+    let shorter = spec.replace("max_runtime: 30m", "max_runtime: 2m");
+    project.write("canary-gate.yml", &shorter);
+    project.commit("a shorter limit");
+    let arguments = ["plan", "--all", "--max-spend-per-pull-request", "1 USD"];
+    on(
+        "pull_request",
+        "refs/pull/12/merge",
+        &project,
+        &aws,
+        &arguments,
+    )
+    .ended_with(0)
+    .reported("Checks of this pull request so far: 0.12");
+}
+
+#[test]
 fn one_that_never_had_a_machine_costs_nothing() {
     let (project, aws) = shared(FIXED);
     aws.train(|_| Timeline::failed("ClientError: no such image").never_started());
