@@ -77,7 +77,7 @@ impl DesignLoop<'_> {
                 worst = worst + of_run.unwrap_or_default() + kept.unwrap_or_default();
             }
         }
-        self.ledger.book(|job| job.fits_pull_request(worst))
+        self.ledger.fits_pull_request(worst)
     }
 
     fn note_refused(&mut self, refused: usize, of: usize) {
