@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::canary_identity::canary_identity;
+use super::choose::is_start;
 use super::record::{Content, Record};
-use super::{Damaged, Entry, History, HistoryError, RecordKind};
+use super::{Damaged, Entry, History, HistoryError, RecordKind, Scope};
 use crate::instance::InstanceConfiguration;
 use crate::measurement::{Measurement, Outcome};
 use crate::units::Usd;
@@ -62,10 +63,54 @@ struct Bills {
     /// Training jobs with a bill, and those that were stopped without one.
     billed_jobs: BTreeSet<String>,
     unbilled: BTreeMap<String, UnbilledCanary>,
+    /// Those that canaries of this scope took over from another run.
+    adopted: BTreeMap<String, AdoptedCanary>,
+}
+
+/// A canary whose training job another run started: that run has it in its account, if it came so far.
+#[derive(Debug, Clone)]
+struct AdoptedCanary {
+    training_job: String,
+    job: String,
+    canary_key: Option<String>,
+    cost: Usd,
+}
+
+impl AdoptedCanary {
+    fn of(record: &Record) -> Option<Self> {
+        let Content::Canary {
+            canary_key,
+            measurement,
+            is_adopted: true,
+            at_most: Some(cost),
+        } = &record.content
+        else {
+            return None;
+        };
+        Some(Self {
+            training_job: measurement.training_job.clone()?,
+            job: record.job.clone(),
+            canary_key: canary_key.clone(),
+            cost: *cost,
+        })
+    }
+
+    fn is_paid_by(&self, record: &Record) -> bool {
+        let runs = record.measurements().iter();
+        let mut paid = runs.filter(|run| is_paid_canary(record, run));
+        paid.any(|run| run.training_job.as_ref() == Some(&self.training_job))
+    }
 }
 
 impl Bills {
     fn add(&mut self, record: &Record) {
+        if let Some(canary) = AdoptedCanary::of(record) {
+            let known = self.adopted.entry(canary.training_job.clone());
+            let known = known.or_insert_with(|| canary.clone());
+            if canary.cost > known.cost {
+                *known = canary;
+            }
+        }
         let runs = record.measurements().iter();
         for run in runs.filter(|run| is_paid_canary(record, run)) {
             if let Some(name) = &run.training_job {
@@ -94,16 +139,31 @@ impl Bills {
         }
     }
 
+    /// Adopted training jobs that no run of this scope has in its account, with their bill or without.
+    fn of_others(&self) -> Vec<AdoptedCanary> {
+        let adopted = self.adopted.values();
+        let is_of_others = |one: &&AdoptedCanary| {
+            let name = &one.training_job;
+            !self.billed_jobs.contains(name) && !self.unbilled.contains_key(name)
+        };
+        adopted.filter(is_of_others).cloned().collect()
+    }
+
     fn sum(self) -> PaidCanaries {
-        let unbilled = self.unbilled.into_iter();
-        PaidCanaries {
-            billed: self.known.values().copied().sum(),
+        let known: Usd = self.known.values().copied().sum();
+        let mut paid = PaidCanaries {
+            billed: known,
+            unbilled: Vec::new(),
+        };
+        for (name, canary) in self.unbilled {
             // A later run may have found the training job, and its bill.
-            unbilled: unbilled
-                .filter(|(name, _)| !self.billed_jobs.contains(name))
-                .map(|(_, canary)| canary)
-                .collect(),
+            match self.adopted.get(&name) {
+                _ if self.billed_jobs.contains(&name) => {}
+                Some(adopted) => paid.billed = paid.billed + adopted.cost,
+                None => paid.unbilled.push(canary),
+            }
         }
+        paid
     }
 }
 
@@ -134,14 +194,36 @@ impl History {
                 bills.add(record);
             }
         }
-        Ok(ScopeSpend::Known(bills.sum()))
+        let mut of_nobody = Usd(0.0);
+        for adopted in bills.of_others() {
+            if !self.is_paid_by_main(&adopted).await? {
+                of_nobody = of_nobody + adopted.cost;
+            }
+        }
+        let mut paid = bills.sum();
+        paid.billed = paid.billed + of_nobody;
+        Ok(ScopeSpend::Known(paid))
+    }
+
+    /// Whether the default branch has it in its account.
+    async fn is_paid_by_main(&self, adopted: &AdoptedCanary) -> Result<bool, HistoryError> {
+        let Some(key) = &adopted.canary_key else {
+            return Ok(false);
+        };
+        let listing = self.list(Some(&adopted.job)).await?;
+        let entries: Vec<Entry> = (listing.entries.into_iter())
+            .filter(|entry| entry.scope == Scope::Main && is_start(&entry.key, key))
+            .filter(|entry| entry.kind == RecordKind::Canary)
+            .collect();
+        let loaded = self.load(&entries).await?;
+        let mut records = loaded.records.iter();
+        Ok(records.any(|(_, record)| adopted.is_paid_by(record)))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::history::Scope;
     use crate::history::samples::{Sample, baseline, canary, forecast, full_run};
     use crate::measurement::Reused;
 
@@ -244,6 +326,44 @@ mod tests {
         assert_eq!(paid.unbilled[0].at_most, Some(Usd(0.75)));
         let found = billed(1, 0.25, None);
         assert_eq!(spent(&[stopped, found]).await, known(0.25));
+    }
+
+    /// The training job of a canary, found by a later run at that bill.
+    fn adopted(number: u64, cost: f64) -> Record {
+        let mut record = billed(number, cost, None);
+        first(&mut record).cost = None;
+        if let Content::Canary {
+            is_adopted,
+            at_most,
+            ..
+        } = &mut record.content
+        {
+            *is_adopted = true;
+            *at_most = Some(Usd(cost));
+        }
+        record
+    }
+
+    #[tokio::test]
+    async fn the_bill_that_a_later_run_finds_is_that_of_the_stopped_canary() {
+        let mut stopped = billed(1, 1.0, None);
+        first(&mut stopped).cost = None;
+        first(&mut stopped).outcome = Outcome::Stopped;
+        let all = [stopped, adopted(1, 0.25), adopted(1, 0.25)];
+        assert_eq!(spent(&all).await, known(0.25));
+    }
+
+    #[tokio::test]
+    async fn a_training_job_that_is_in_nobodys_account_counts_for_who_took_it_over() {
+        let paid = billed(1, 0.5, None);
+        assert_eq!(spent(&[adopted(1, 0.5)]).await, known(0.5));
+        assert_eq!(spent(&[adopted(1, 0.5), paid.clone()]).await, known(0.5));
+        let sample = Sample::new(OURS);
+        sample.keep(&adopted(1, 0.5)).await;
+        let of_main = sample.to(Scope::Main);
+        of_main.append(&paid, None).await.unwrap();
+        let spent = sample.history.scope_spend().await.unwrap();
+        assert_eq!(spent, known(0.0));
     }
 
     #[tokio::test]

@@ -195,6 +195,21 @@ fn one_that_never_had_a_machine_costs_nothing() {
 }
 
 #[test]
+fn training_jobs_that_a_check_takes_over_count_where_no_record_that_it_reads_has_paid_them() {
+    let (project, aws) = shared(FIXED);
+    // Its records are out of sight, as where a run was killed before it wrote any.
+    let reference = "refs/pull/13/merge";
+    on("pull_request", reference, &project, &aws, &["run", "--all"]).ended_with(0);
+    forget(&project);
+    check(&project, &aws, "1 USD").ended_with(0);
+    assert_eq!(created(&aws).len(), 3);
+    push(&project, "print('other')\n");
+    check(&project, &aws, FOR_ONE_CHECK)
+        .ended_with(14)
+        .reported("of 0.37 USD for the checks of this pull request 0.01");
+}
+
+#[test]
 fn what_kept_machines_may_cost_must_fit_as_well_before_the_first_canary() {
     let pooled = FIXED.replace("parallel: 1", "parallel: 1, warm_pool: {keep_alive: 30m}");
     let (project, aws) = shared(&pooled);
