@@ -196,6 +196,8 @@ pub struct Watcher<'a> {
     /// Hears, at most once, that the machines are free again while what they used is still collected: the measurement as far as it
     /// is known, with outcome and times.
     pub freed: &'a dyn Fn(Measurement),
+    /// Hears, at most once, of a run that was paid and has no result: what is known of its bill, as one that was stopped.
+    pub paid_for_nothing: &'a dyn Fn(Measurement),
     /// Ends it.
     pub cancellation: &'a Cancellation,
 }

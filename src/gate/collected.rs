@@ -193,6 +193,7 @@ impl Collector<'_> {
             },
             may_start: &|| false,
             freed: &|_| {},
+            paid_for_nothing: &|_| {},
             cancellation: self.runner.cancellation,
         };
         let mut canaries = Vec::with_capacity(runs.len());

@@ -252,6 +252,7 @@ impl<'a> Launcher<'a> {
             report,
             may_start: &|| true,
             freed: &|_| {},
+            paid_for_nothing: &|_| {},
             cancellation: self.runner.cancellation,
         }
     }

@@ -97,7 +97,10 @@ fn spent_at_most(project: &Project, paid: &PaidCanaries) -> Result<Usd, String> 
     let mut spent = paid.billed;
     for canary in &paid.unbilled {
         let offer = project.offer(&canary.instance, &tables::capacity);
-        let most = plan::worst_case_of(longest(project, canary), &offer);
+        let of_spec = plan::worst_case_of(longest(project, canary), &offer);
+        // The spec may have had a longer limit then.
+        let most = of_spec.into_iter().chain(canary.at_most);
+        let most = most.reduce(|one, other| if other > one { other } else { one });
         spent = spent
             + most.ok_or_else(|| {
                 format!(

@@ -14,12 +14,12 @@ use crate::gate::job_keys::JobKeys;
 use crate::gate::open_history;
 use crate::history::record::{self, Command, Content, Record, Writer};
 use crate::history::{self, BaseWanted, Damaged, Entry, History, ScopeSpend};
-use crate::measurement::{Measurement, Reused};
+use crate::measurement::{Measurement, Outcome, Reused};
 use crate::report::InstanceForecast;
 use crate::report::JobReport;
 use crate::report::plan_totals::ExpectedSpend;
 use crate::spec::{Job, TrainingSettings};
-use crate::units::Seconds;
+use crate::units::{Seconds, Usd};
 use crate::workspace::base_commit::BaseCommit;
 use crate::workspace::checkout::Checkout;
 use crate::workspace::project::Project;
@@ -224,7 +224,13 @@ impl RunHistory {
         keys: &JobKeys,
         key: Option<&Key>,
         measurement: &Measurement,
+        worst_case: Option<Usd>,
     ) {
+        let at_most = match (measurement.reused, &measurement.outcome) {
+            (Some(reused), _) => reused.saved_usd,
+            (None, Outcome::Stopped) if measurement.cost.is_none() => worst_case,
+            (None, _) => None,
+        };
         let content = Content::Canary {
             canary_key: key.map(Key::to_string),
             // A run that reads it reuses it, for what it cost another.
@@ -233,6 +239,7 @@ impl RunHistory {
                 ..measurement.clone()
             }),
             is_adopted: measurement.reused.is_some(),
+            at_most,
         };
         self.keep(&measurement.job, keys, content).await;
     }

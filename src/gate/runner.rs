@@ -24,7 +24,7 @@ use crate::measurement::{Measurement, Reused};
 use crate::plan::{self, ConfigurationLedger};
 use crate::secret::SecretMask;
 use crate::spec::Job;
-use crate::units::Seconds;
+use crate::units::{Seconds, Usd};
 use crate::workspace::project::Project;
 
 /// What running needs, whichever job's canaries are run.
@@ -167,9 +167,9 @@ impl Records<'_> {
         })
     }
 
-    /// Keeps a measurement. A canary without a key is never reused: one of unknown code, or of code that was edited while it
+    /// Keeps a measurement of a canary that may have cost `worst`. A canary without a key is never reused: one of unknown code, or of code that was edited while it
     /// ran.
-    async fn keep(&self, run: &CanaryRun, measurement: &Measurement) {
+    async fn keep(&self, run: &CanaryRun, measurement: &Measurement, worst: Option<Usd>) {
         // Elsewhere a canary has its own copy of the code from its start.
         let runs_here = self.project.traits().runs_here;
         let is_edited =
@@ -184,7 +184,7 @@ impl Records<'_> {
         };
         let key = keys.canary(run);
         self.history
-            .keep_canary(&keys, key.as_ref(), measurement)
+            .keep_canary(&keys, key.as_ref(), measurement, worst)
             .await;
     }
 }
@@ -379,13 +379,26 @@ impl Batch<'_> {
             drop(slot.take());
         };
         self.progress.start(index, run);
+        let paid_for_nothing = RefCell::new(None);
         let watcher = Watcher {
             report: &|progress| self.progress.report(index, run, progress),
             may_start: &|| self.may_launch(),
             freed: &freed,
+            paid_for_nothing: &|paid| drop(paid_for_nothing.replace(Some(paid))),
             cancellation: self.cancellation,
         };
-        let Some(result) = self.of.of.ready.run(run, &watcher).await.transpose() else {
+        let result = self.of.of.ready.run(run, &watcher).await;
+        // Nothing of it is reused, and the limit of a pull request counts it.
+        if let Some(paid) = paid_for_nothing.take()
+            && let Some(records) = self.of.of.records
+        {
+            let paid = self.as_kept(run, paid);
+            (records
+                .history
+                .keep_canary(&records.keys, None, &paid, worst))
+            .await;
+        }
+        let Some(result) = result.transpose() else {
             settle(None);
             return None;
         };
@@ -423,7 +436,7 @@ impl Batch<'_> {
         (self.of.ledger).book(|ledger| ledger.end_kept(ended_pools, measurement.idle_usd));
         // Here, and not where results are gathered: a slow write must not keep another canary from being stopped.
         if let Some(records) = self.of.of.records {
-            records.keep(run, &measurement).await;
+            records.keep(run, &measurement, worst).await;
         }
         if !is_shown.get() {
             self.show_end(index, run, &measurement);

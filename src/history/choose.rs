@@ -55,7 +55,7 @@ pub fn canaries<'e>(
 }
 
 /// Whether a name's key is the start of a full key.
-fn is_start(key: &str, of: &str) -> bool {
+pub(super) fn is_start(key: &str, of: &str) -> bool {
     !key.is_empty() && of.starts_with(key)
 }
 

@@ -11,6 +11,7 @@ use crate::report;
 const KEY_DIGITS: usize = 64;
 /// The start of the complaint about a sound record of a newer version.
 pub(super) const OF_NEWER: &str = "it was written by a newer canary-gate";
+const IMPOSSIBLE: &str = "it holds an impossible amount for a canary";
 /// In characters; an unknown word in a record may be as long as the record.
 const LONGEST_COMPLAINT: usize = 200;
 
@@ -97,6 +98,12 @@ fn contradiction(record: &Record, entry: &Entry) -> Option<String> {
     if matches!(&record.content, Content::Forecast(forecast) if forecast.forecasts.is_empty()) {
         return Some("it is a forecast record without a forecast".to_owned());
     }
+    if record
+        .at_most()
+        .is_some_and(|most| !(most.0.is_finite() && most.0 >= 0.0))
+    {
+        return Some(IMPOSSIBLE.to_owned());
+    }
     record
         .measurements()
         .iter()
@@ -110,7 +117,7 @@ fn problem(run: &Measurement, job: &str) -> Option<String> {
     if run.job != job {
         return Some("it holds a canary of another job".to_owned());
     }
-    (!is_sound(run)).then(|| "it holds an impossible amount for a canary".to_owned())
+    (!is_sound(run)).then(|| IMPOSSIBLE.to_owned())
 }
 
 /// Whether a canary run is possible: positive shares, times of at least 0, no NaN.

@@ -9,6 +9,7 @@ use crate::measurement::{Measurement, Outcome};
 use crate::metric::Metric;
 use crate::report::InstanceForecast;
 use crate::spec::TrainingSettings;
+use crate::units::Usd;
 use crate::verdict::Verdict;
 
 /// The version that this program writes. A reader skips a newer one and reports it.
@@ -50,6 +51,10 @@ pub enum Content {
         /// Whether the training job is another run's, which has it in its account.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         is_adopted: bool,
+        /// The most that its training job cost, where the measurement says nothing of it: of one whose bill is unknown its worst
+        /// case, of another run's its bill. Absent in older records.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        at_most: Option<Usd>,
     },
     /// A full run, which is compared with a forecast. No forecast uses it.
     FullRun { measurement: Box<Measurement> },
@@ -156,6 +161,14 @@ impl Record {
                 std::slice::from_ref(measurement)
             }
             Content::Forecast(forecast) => &forecast.measurements,
+        }
+    }
+
+    /// The most that a canary cost whose measurement says nothing of it.
+    pub(super) fn at_most(&self) -> Option<Usd> {
+        match &self.content {
+            Content::Canary { at_most, .. } => *at_most,
+            Content::FullRun { .. } | Content::Forecast(_) => None,
         }
     }
 

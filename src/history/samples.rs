@@ -67,6 +67,7 @@ pub(super) fn canary(minutes: i64, canary: u64) -> Record {
         canary_key: Some(key(canary)),
         measurement: Box::new(measurement(JOB)),
         is_adopted: false,
+        at_most: None,
     };
     record(minutes, 1, content)
 }
@@ -77,6 +78,7 @@ pub(super) fn canary_without_key(minutes: i64) -> Record {
         canary_key: None,
         measurement: Box::new(measurement(JOB)),
         is_adopted: false,
+        at_most: None,
     };
     Record {
         code_key: None,

@@ -25,6 +25,8 @@ struct Booked {
     /// The part of it that was set aside for machines that are kept.
     kept: Usd,
     under_way: usize,
+    /// Whether the pull request's limit refused a canary of it.
+    is_refused: bool,
 }
 
 /// One configuration's part of a job's ledger.
@@ -73,7 +75,11 @@ impl<'a> ConfigurationLedgers<'a> {
 impl<'a> ConfigurationLedger<'a> {
     /// Sets `worst` aside for a run if it fits; else changes nothing.
     pub fn reserve(&self, worst: Usd) -> Option<Reservation> {
-        let reserved = self.book(|job| job.reserve(worst))?;
+        let reserved = self.book(|job| job.try_reserve(worst));
+        if let Err(TighterLimit::OfThePullRequest) = reserved {
+            self.change(|booked| booked.is_refused = true);
+        }
+        let reserved = reserved.ok()?;
         self.change(|booked| {
             booked.reserved = booked.reserved + worst;
             booked.under_way += 1;
@@ -142,7 +148,10 @@ impl<'a> ConfigurationLedger<'a> {
 
     /// Which limit is reached first, or was.
     pub fn tighter(&self) -> TighterLimit {
-        self.all.job.tighter()
+        match self.is_refused() {
+            true => TighterLimit::OfThePullRequest,
+            false => self.all.job.tighter(),
+        }
     }
 
     /// Whether the pull request has a limit of its own.
@@ -150,9 +159,20 @@ impl<'a> ConfigurationLedger<'a> {
         self.all.job.is_of_pull_request()
     }
 
-    /// Why the pull request's limit refused a canary of the job; `None` where it refused none.
+    /// Whether the pull request's limit covers so much; that it does not is a refusal.
+    pub fn fits_pull_request(&self, worst: Usd) -> bool {
+        let fits = self.all.job.fits_pull_request(worst);
+        self.change(|booked| booked.is_refused |= !fits);
+        fits
+    }
+
+    fn is_refused(&self) -> bool {
+        self.all.booked[self.place].get().is_refused
+    }
+
+    /// Why the pull request's limit refused a canary of this configuration, and what to do; `None` where it refused none.
     pub fn refusal(&self) -> Option<String> {
-        self.all.job.refusal()
+        self.all.job.refusal().filter(|_| self.is_refused())
     }
 
     /// How long a run on these machines may still take within both limits, the time to stop it set aside; `None`: no limit, or no

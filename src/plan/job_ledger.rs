@@ -1,6 +1,6 @@
 //! The **job's ledger**, below that of the whole run of the gate.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use super::{Ledger, PullRequestLedger, Reservation};
@@ -12,8 +12,6 @@ pub struct JobLedger<'a> {
     job: RefCell<Ledger>,
     run: Option<&'a RefCell<Ledger>>,
     pull_request: Option<&'a PullRequestLedger>,
-    /// Whether the pull request's refused a canary of this job.
-    is_refused: Cell<bool>,
     /// What machines may cost that are kept after a run, by that run: until it is known what they did cost.
     kept: RefCell<BTreeMap<String, Reservation>>,
 }
@@ -60,19 +58,23 @@ impl<'a> JobLedger<'a> {
             job: RefCell::new(Ledger::without_limit()),
             run: None,
             pull_request: None,
-            is_refused: Cell::new(false),
             kept: RefCell::default(),
         }
     }
 
     /// Sets `worst` aside if it fits into all; else changes nothing.
     pub fn reserve(&self, worst: Usd) -> Option<Reservation> {
-        let of_job = self.job.borrow_mut().reserve(worst)?;
+        self.try_reserve(worst).ok()
+    }
+
+    /// The same; else the limit that refused it.
+    pub(super) fn try_reserve(&self, worst: Usd) -> Result<Reservation, TighterLimit> {
+        let of_job = (self.job.borrow_mut().reserve(worst)).ok_or(TighterLimit::OfTheJob)?;
         if let Some(run) = self.run
             && run.borrow_mut().reserve(worst).is_none()
         {
             self.job.borrow_mut().settle(of_job, None);
-            return None;
+            return Err(TighterLimit::OfTheRun);
         }
         if let Some(pull_request) = self.pull_request
             && pull_request.reserve(worst).is_none()
@@ -82,10 +84,9 @@ impl<'a> JobLedger<'a> {
                 run.borrow_mut().settle(of_run, None);
             }
             self.job.borrow_mut().settle(of_job, None);
-            self.is_refused.set(true);
-            return None;
+            return Err(TighterLimit::OfThePullRequest);
         }
-        Some(of_job)
+        Ok(of_job)
     }
 
     /// The run is over: what it was billed takes the place of what was reserved.
@@ -168,21 +169,14 @@ impl<'a> JobLedger<'a> {
 
     /// What is left by the limits of the job and of the run; `None`: no limit. Canaries are chosen by it.
     pub fn left(&self) -> Option<Usd> {
-        match self.tighter_of_both() {
+        match self.tighter() {
             TighterLimit::OfTheRun => self.run?.borrow().left(),
             _ => self.job.borrow().left(),
         }
     }
 
-    /// Which limit is reached first, or was.
+    /// Which of the limits of the job and of the run is reached first.
     pub fn tighter(&self) -> TighterLimit {
-        match self.is_refused.get() {
-            true => TighterLimit::OfThePullRequest,
-            false => self.tighter_of_both(),
-        }
-    }
-
-    fn tighter_of_both(&self) -> TighterLimit {
         let of_run = self.run.and_then(|run| run.borrow().left());
         match (self.job.borrow().left(), of_run) {
             (Some(job), Some(run)) if run < job => TighterLimit::OfTheRun,
@@ -196,17 +190,14 @@ impl<'a> JobLedger<'a> {
         self.pull_request.is_some()
     }
 
-    /// Whether the pull request's limit covers so much; that it does not is a refusal.
-    pub fn fits_pull_request(&self, worst: Usd) -> bool {
-        let fits = self.pull_request.is_none_or(|one| one.fits(worst));
-        self.is_refused.set(self.is_refused.get() || !fits);
-        fits
+    /// Whether the pull request's limit covers so much.
+    pub(super) fn fits_pull_request(&self, worst: Usd) -> bool {
+        self.pull_request.is_none_or(|one| one.fits(worst))
     }
 
-    /// Why the pull request's limit refused a canary of this job, and what to do; `None` where it refused none.
-    pub fn refusal(&self) -> Option<String> {
-        let pull_request = self.pull_request.filter(|_| self.is_refused.get())?;
-        Some(pull_request.refusal())
+    /// Why the pull request's limit refused a canary, and what to do; `None` where it has none.
+    pub(super) fn refusal(&self) -> Option<String> {
+        Some(self.pull_request?.refusal())
     }
 }
 

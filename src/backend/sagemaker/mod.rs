@@ -24,6 +24,7 @@ pub mod from_job;
 pub mod iam_policy;
 mod job_hosts;
 mod known;
+mod last_job;
 mod launch;
 pub mod listing;
 mod logs;

@@ -1,5 +1,6 @@
 //! Runs the canaries of a ready job as training jobs.
 
+use super::last_job::LastJob;
 use super::launch::LaunchOutcome;
 use super::ready_job::ReadyJob;
 use super::retries::Retries;
@@ -30,6 +31,24 @@ impl ReadyJob<'_> {
         run: &CanaryRun,
         watcher: &Watcher<'_>,
     ) -> Result<Option<CanaryResult>, BackendError> {
+        let mut last = None;
+        let result = self.try_canary(run, watcher, &mut last).await;
+        if !matches!(result, Ok(Some(_)))
+            && let Some(last) = last
+            && let Some(paid) = last.without_result(run)
+        {
+            (watcher.paid_for_nothing)(paid);
+        }
+        result
+    }
+
+    /// `last` is then its last training job.
+    async fn try_canary(
+        &self,
+        run: &CanaryRun,
+        watcher: &Watcher<'_>,
+        last: &mut Option<LastJob>,
+    ) -> Result<Option<CanaryResult>, BackendError> {
         let key = self.key_of(run);
         let mut retries = Retries::of(run);
         loop {
@@ -37,6 +56,11 @@ impl ReadyJob<'_> {
             let LaunchOutcome::Job(found, room) = launched else {
                 return Ok(None);
             };
+            let last = last.insert(LastJob {
+                found: found.clone(),
+                ended: None,
+                retries: retries.clone(),
+            });
             let ended = match self.watch(&found, watcher).await {
                 WatchEnd::Lost { error, is_left } => {
                     if !is_left {
@@ -48,6 +72,7 @@ impl ReadyJob<'_> {
                 WatchEnd::Cancelled => None,
                 WatchEnd::Description(description) => Some(description),
             };
+            last.ended.clone_from(&ended);
             if let Some(description) = &ended {
                 if retries.try_again(&found, description) {
                     watcher.report(CanaryProgress::Fact(

@@ -31,11 +31,7 @@ impl ReadyJob<'_> {
     ) -> Result<CanaryResult, BackendError> {
         let Some(description) = ended else {
             return Ok(CanaryResult {
-                measurement: Measurement {
-                    training_job: Some(found.name.to_string()),
-                    attempt: found.name.attempt(),
-                    ..Measurement::of_run(run, BackendKind::Sagemaker, Outcome::Stopped)
-                },
+                measurement: without_bill(run, found),
                 log_tail: Vec::new(),
                 log: Vec::new(),
                 ended_pools: Vec::new(),
@@ -190,7 +186,16 @@ fn outcome(
     })
 }
 
-fn measurement(
+/// Of a job whose end nobody waited for.
+pub(super) fn without_bill(run: &CanaryRun, found: &Found) -> Measurement {
+    Measurement {
+        training_job: Some(found.name.to_string()),
+        attempt: found.name.attempt(),
+        ..Measurement::of_run(run, BackendKind::Sagemaker, Outcome::Stopped)
+    }
+}
+
+pub(super) fn measurement(
     run: &CanaryRun,
     found: &Found,
     description: &JobDescription,

@@ -72,10 +72,12 @@ impl DesignLoop<'_> {
             if let Ok(None) = known {
                 let offer = self.configuration().offer_on(Some(&run.instance));
                 let of_run = plan::worst_case(std::slice::from_ref(run), offer);
-                worst = worst + of_run.unwrap_or_default();
+                // Its machines may be kept after it, which is set aside with it.
+                let kept = offer.cost(self.kept_after(&run.instance));
+                worst = worst + of_run.unwrap_or_default() + kept.unwrap_or_default();
             }
         }
-        self.ledger.book(|job| job.fits_pull_request(worst))
+        self.ledger.fits_pull_request(worst)
     }
 
     fn note_refused(&mut self, refused: usize, of: usize) {

@@ -3,7 +3,7 @@ use std::cell::RefCell;
 use proptest::prelude::*;
 
 use super::*;
-use crate::plan::Ledger;
+use crate::plan::{Ledger, PullRequestLedger};
 
 /// A configuration of the fixed design: what each of its canaries can cost, and what they are billed of it.
 #[derive(Debug, Clone)]
@@ -125,4 +125,23 @@ fn kept_machines_of_those_before_may_turn_out_to_cost_nothing() {
     // Those of its own are taken in any case.
     alternative.book(|ledger| ledger.keep("canary-1", Usd(0.25)));
     assert_eq!(left(), [4.2, 4.2]);
+}
+
+#[test]
+fn what_the_pull_request_refuses_one_configuration_is_no_refusal_of_another() {
+    let of_run = RefCell::new(Ledger::without_limit());
+    let of_pull_request = PullRequestLedger::new(Usd(2.0), Ok(Usd(0.0)));
+    let job = JobLedger::new(Usd(5.0), &of_run).of_pull_request(Some(&of_pull_request));
+    let ledgers = ConfigurationLedgers::new(&job, 3);
+    assert!(ledgers.of(0).reserve(Usd(1.0)).is_some());
+    assert!(ledgers.of(1).reserve(Usd(3.0)).is_none());
+    assert!(!ledgers.of(2).fits_pull_request(Usd(3.0)));
+    for place in [1, 2] {
+        assert_eq!(ledgers.of(place).tighter(), TighterLimit::OfThePullRequest);
+        assert!(ledgers.of(place).refusal().is_some());
+    }
+    // The job's own limit refuses that.
+    assert!(ledgers.of(0).reserve(Usd(6.0)).is_none());
+    assert_eq!(ledgers.of(0).tighter(), TighterLimit::OfTheJob);
+    assert_eq!(ledgers.of(0).refusal(), None);
 }

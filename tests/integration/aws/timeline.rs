@@ -99,6 +99,11 @@ impl Timeline {
         timeline
     }
 
+    /// It ends before any machine comes.
+    pub(crate) fn never_started(self) -> Self {
+        self.only("Starting", 90.0)
+    }
+
     fn only(mut self, status: &str, seconds: f64) -> Self {
         self.spans.retain(|span| span.status == status);
         self.span(status, seconds)

@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use super::{FIXED, created, forget, gate, project, spec};
-use crate::aws::{FakeAws, Fault, Operation};
+use crate::aws::{FakeAws, Fault, Operation, Timeline};
 use crate::project::{Finished, Project};
 
 const BUCKET: &str = "records";
@@ -151,6 +151,100 @@ fn one_job_is_judged_and_one_that_would_have_to_be_paid_is_unknown() {
         .map(|job| job["verdict"].as_str().unwrap())
         .collect();
     assert_eq!(verdicts, ["within", "unknown"]);
+}
+
+#[test]
+fn canaries_that_end_in_an_error_after_they_ran_count() {
+    let (project, aws) = shared(FIXED);
+    aws.train(|_| Timeline::failed("ClientError: Artifact upload failed").training(1800.0));
+    check(&project, &aws, "0.45 USD").ended_with(1);
+    assert_eq!(created(&aws).len(), 1);
+    push(&project, "print('other')\n");
+    check(&project, &aws, "0.45 USD")
+        .ended_with(14)
+        .reported("of 0.45 USD for the checks of this pull request 0.1");
+    assert_eq!(created(&aws).len(), 1);
+    // What has no result is reused by nobody.
+    push(&project, "print('trained')\n");
+    check(&project, &aws, "1 USD").ended_with(1);
+    assert_eq!(created(&aws).len(), 2);
+}
+
+#[test]
+fn a_training_job_that_was_lost_counts_with_the_most_that_it_may_cost() {
+    let (project, aws) = shared(FIXED);
+    aws.train(|_| Timeline::completed().deleted_after_polls(1));
+    check(&project, &aws, "0.37 USD").ended_with(14);
+    assert_eq!(created(&aws).len(), 1);
+    push(&project, "print('other')\n");
+    check(&project, &aws, "0.37 USD")
+        .ended_with(14)
+        .reported("of 0.37 USD for the checks of this pull request 0.1");
+    assert_eq!(created(&aws).len(), 1);
+}
+
+#[test]
+fn what_such_a_job_may_cost_is_as_it_was_when_it_was_started() {
+    let (project, aws) = shared(FIXED);
+    aws.train(|_| Timeline::completed().deleted_after_polls(1));
+    check(&project, &aws, "1 USD").ended_with(14);
+    let spec = project.read("canary-gate.yml");
+    let shorter = spec.replace("max_runtime: 30m", "max_runtime: 2m");
+    project.write("canary-gate.yml", &shorter);
+    project.commit("a shorter limit");
+    let arguments = ["plan", "--all", "--max-spend-per-pull-request", "1 USD"];
+    on(
+        "pull_request",
+        "refs/pull/12/merge",
+        &project,
+        &aws,
+        &arguments,
+    )
+    .ended_with(0)
+    .reported("Checks of this pull request so far: 0.12");
+}
+
+#[test]
+fn one_that_never_had_a_machine_costs_nothing() {
+    let (project, aws) = shared(FIXED);
+    aws.train(|_| Timeline::failed("ClientError: no such image").never_started());
+    check(&project, &aws, FOR_ONE_CHECK).ended_with(1);
+    let arguments = ["plan", "--all", "--max-spend-per-pull-request", "1 USD"];
+    on(
+        "pull_request",
+        "refs/pull/12/merge",
+        &project,
+        &aws,
+        &arguments,
+    )
+    .ended_with(0)
+    .reported("Checks of this pull request so far: 0 USD of 1 USD");
+}
+
+#[test]
+fn training_jobs_that_a_check_takes_over_count_where_no_record_that_it_reads_has_paid_them() {
+    let (project, aws) = shared(FIXED);
+    // Its records are out of sight, as where a run was killed before it wrote any.
+    let reference = "refs/pull/13/merge";
+    on("pull_request", reference, &project, &aws, &["run", "--all"]).ended_with(0);
+    forget(&project);
+    check(&project, &aws, "1 USD").ended_with(0);
+    assert_eq!(created(&aws).len(), 3);
+    push(&project, "print('other')\n");
+    check(&project, &aws, FOR_ONE_CHECK)
+        .ended_with(14)
+        .reported("of 0.37 USD for the checks of this pull request 0.01");
+}
+
+#[test]
+fn what_kept_machines_may_cost_must_fit_as_well_before_the_first_canary() {
+    let pooled = FIXED.replace("parallel: 1", "parallel: 1, warm_pool: {keep_alive: 30m}");
+    let (project, aws) = shared(&pooled);
+    aws.quota("ml.m5.xlarge for training warm pool usage", 2.0);
+    // Three canaries cost 0.368 USD at most, and as much again after them.
+    check(&project, &aws, "0.5 USD").ended_with(14);
+    assert_eq!(created(&aws).len(), 0);
+    check(&project, &aws, "0.8 USD").ended_with(0);
 }
 
 #[test]
