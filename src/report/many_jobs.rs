@@ -75,7 +75,7 @@ fn finding(job: &JobReport) -> (Mark, &'static str) {
         _ => (
             verdict.into(),
             match verdict {
-                Verdict::AtRisk => "may pass their budget",
+                Verdict::AtRisk => "may exceed their budget",
                 verdict => words::phrase(verdict),
             },
         ),

@@ -986,7 +986,7 @@ pub(super) fn not_drifted() -> Report {
 pub(super) fn drifts() -> Report {
     let mut report = drifted();
     report.jobs[0].verdict = Verdict::AtRisk;
-    report.jobs[0].reason = "time may pass 6h: 5h 42m, 24% likely over".to_owned();
+    report.jobs[0].reason = "time may exceed 6h: 5h 42m, 24% likely over".to_owned();
     report.jobs[0].forecasts[0].verdict = Verdict::AtRisk;
     let mut fine = not_drifted().jobs.remove(0);
     fine.name = "ranker".to_owned();

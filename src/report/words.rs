@@ -110,7 +110,7 @@ pub fn phrase(verdict: Verdict) -> &'static str {
         Verdict::Exceeded => "over budget",
         Verdict::Failed => "failed in a canary",
         Verdict::Unknown => "could not be decided",
-        Verdict::AtRisk => "may pass its budget",
+        Verdict::AtRisk => "may exceed its budget",
         Verdict::Within => "within budget",
         Verdict::NotJudged => "not judged",
     }

@@ -14,7 +14,7 @@ const FAR_BELOW: f64 = 10.0;
 
 /// Why the job's verdict is what it is, by the line that decides.
 ///
-/// `cost is 63 USD, 13 USD above 50 USD`; `memory may pass 90%: 88%, 24% likely over`; `cost is unknown: no price for
+/// `cost is 63 USD, 13 USD above 50 USD`; `memory may exceed 90%: 88%, 24% likely over`; `cost is unknown: no price for
 /// local`; `memory is forecast at 426% (390–465%) of ml.m5.4xlarge: this fails`. Where nothing counts, why not.
 ///
 /// A breach that was there before, and so does not count, is said in full where nothing else is wrong, else beside.
@@ -127,9 +127,9 @@ fn finding(
         let value = match (judged.estimate, at_least) {
             (Some(estimate), _) => value(row, estimate.point, forecast),
             (None, Some(least)) => highest_canary(least),
-            (None, None) => return format!("{name} may pass {limit}: it {doubt}"),
+            (None, None) => return format!("{name} may exceed {limit}: it {doubt}"),
         };
-        return format!("{name} may pass {limit}: {value}, but {subject} {doubt}");
+        return format!("{name} may exceed {limit}: {value}, but {subject} {doubt}");
     }
     let (Some(Estimate { point, .. }), Some(chance)) = (judged.estimate, row.chance_of_breach)
     else {
@@ -326,7 +326,7 @@ mod tests {
             (at_most(Time, 18_000.0), "time is 5h 42m, 42m above 5h"),
             (
                 at_most(Memory, 90.0),
-                "memory may pass 90%: 84%, 25% likely over",
+                "memory may exceed 90%: 84%, 25% likely over",
             ),
             (
                 at_least(CpuUtilization, 20.0),
@@ -350,7 +350,7 @@ mod tests {
             ),
             (
                 implicit(at_most(Memory, 90.0)),
-                "memory may pass 90% of the machine: 84%, 25% likely over",
+                "memory may exceed 90% of the machine: 84%, 25% likely over",
             ),
             (implicit(at_most(Memory, 100.0)), "no budget is written"),
             (
@@ -400,7 +400,7 @@ mod tests {
             (
                 &far,
                 at_most(Memory, 90.0),
-                "memory may pass 90%: 84%, 25% likely over",
+                "memory may exceed 90%: 84%, 25% likely over",
             ),
         ] {
             let said = reason(&judged(forecast, &[line]), forecast, &one(), CERTAINTY);
@@ -420,7 +420,7 @@ mod tests {
         );
         assert_eq!(
             said(&[at_most(Cost, 90.0), at_most(Memory, 90.0)]),
-            "memory may pass 90%: 84%, 25% likely over"
+            "memory may exceed 90%: 84%, 25% likely over"
         );
         assert_eq!(
             said(&[at_most(Cost, 50.0), at_most(Time, 3600.0)]),

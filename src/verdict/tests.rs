@@ -129,11 +129,11 @@ fn what_grows_faster_than_any_law_is_at_risk_at_best_and_stays_undecided() {
     );
     assert_eq!(
         reason(&lines[..1], &doubted, &one(), Fraction(0.95)),
-        "time may pass 5h: 1h, but time grows faster than any law known here, up to the largest canary with 50% of the full run, which may take far more"
+        "time may exceed 5h: 1h, but time grows faster than any law known here, up to the largest canary with 50% of the full run, which may take far more"
     );
     assert_eq!(
         reason(&lines[1..2], &doubted, &one(), Fraction(0.95)),
-        "cost may pass 500 USD: 50 USD, but time grows faster than any law known here, up to the largest canary with 50% of the full run, which may take far more"
+        "cost may exceed 500 USD: 50 USD, but time grows faster than any law known here, up to the largest canary with 50% of the full run, which may take far more"
     );
     assert_eq!(lines[0].row.chance_of_breach, None);
 }
@@ -162,7 +162,7 @@ fn a_lower_bound_of_memory_is_never_within_and_asks_nothing_of_who_wrote_no_line
     };
     assert_eq!(
         said(&at(47.0)),
-        "memory may pass 90%: 47%, but memory was looked at only once a minute, so its peak may have been far higher"
+        "memory may exceed 90%: 47%, but memory was looked at only once a minute, so its peak may have been far higher"
     );
 
     // Without a law the highest canary is what is known.
@@ -177,7 +177,7 @@ fn a_lower_bound_of_memory_is_never_within_and_asks_nothing_of_who_wrote_no_line
     assert_eq!(verdicts(&seen(75.0), &lines), [AtRisk, NotApplicable]);
     assert_eq!(
         said(&seen(75.0)),
-        "memory may pass 90%: at least 75% (highest canary), but memory was looked at only once a minute, so its peak may have been far higher"
+        "memory may exceed 90%: at least 75% (highest canary), but memory was looked at only once a minute, so its peak may have been far higher"
     );
     assert_eq!(verdicts(&seen(94.0), &lines)[0], Exceeded);
     assert_eq!(
@@ -196,7 +196,7 @@ fn a_lower_bound_of_memory_is_never_within_and_asks_nothing_of_who_wrote_no_line
     assert_eq!(verdicts(&unseen, &lines), [AtRisk, NotApplicable]);
     assert_eq!(
         said(&unseen),
-        "memory may pass 90%: it was not seen: it is looked at only once a minute, and no canary ran for 3m"
+        "memory may exceed 90%: it was not seen: it is looked at only once a minute, and no canary ran for 3m"
     );
 }
 

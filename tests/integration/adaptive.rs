@@ -84,7 +84,7 @@ fn the_last_of_the_fewest_canaries_is_large_where_that_costs_little() {
     assert_eq!(percentages, [1.0, 3.0, 50.0]);
     finished
         .ended_with(0)
-        .reported("! svm_rbf may pass its budget");
+        .reported("! svm_rbf may exceed its budget");
 }
 
 #[test]

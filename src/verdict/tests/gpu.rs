@@ -47,7 +47,7 @@ fn more_than_a_gpu_has_is_over_budget_without_a_written_line() {
     let (found, said) = verdict(95.0);
     assert_eq!(found, Verdict::AtRisk);
     assert!(
-        said.starts_with("GPU memory may pass 100% of the GPU: 95%"),
+        said.starts_with("GPU memory may exceed 100% of the GPU: 95%"),
         "{said}"
     );
     assert_eq!(verdict(40.0).0, Verdict::NotJudged);

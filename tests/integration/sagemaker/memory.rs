@@ -186,7 +186,7 @@ fn the_highest_memory_seen_is_shown_where_there_is_no_law() {
     assert!(run.stdout.contains("≥ 68%"), "{}", run.seen());
     assert!(
         run.stdout
-            .contains("memory may pass 90%: at least 68% (highest canary)"),
+            .contains("memory may exceed 90%: at least 68% (highest canary)"),
         "{}",
         run.seen()
     );
@@ -349,5 +349,5 @@ fn strictly_what_could_not_be_seen_fails_the_check() {
     let run = ["run", "--all", "--strict"];
     check(&project, &aws, Source::CloudWatch, &run)
         .ended_with(11)
-        .reported("memory may pass 90%: it was not seen");
+        .reported("memory may exceed 90%: it was not seen");
 }

@@ -173,7 +173,7 @@ fn words_of(standing: JobStanding) -> &'static str {
         JobStanding::Failed => "failed in a canary",
         JobStanding::Unknown => "could not be decided",
         JobStanding::Drifted => "drifted",
-        JobStanding::AtRisk => "may pass the budget",
+        JobStanding::AtRisk => "may exceed the budget",
         JobStanding::Within => "within budget",
         JobStanding::NotJudged => "not judged",
         JobStanding::Unmeasured => "not measured on a branch",

@@ -222,7 +222,7 @@ fn what_is_wrong_beside_the_worst_is_said_too() {
     checks[2].drifted = Some(true);
     for (verdict, said) in [
         (Verdict::Within, "Drifted"),
-        (Verdict::AtRisk, "Drifted|and may pass its budget"),
+        (Verdict::AtRisk, "Drifted|and may exceed its budget"),
         (Verdict::Exceeded, "Over budget|and drifted"),
     ] {
         checks[2].verdict = verdict;
