@@ -8,6 +8,7 @@ use std::os::unix::fs::{DirBuilderExt, FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::console::{AppError, Loudness, printable, say};
+use crate::git::own_files;
 use crate::grammar;
 use crate::report::format::ReportFormat;
 use crate::units::Bytes;
@@ -218,6 +219,7 @@ pub(crate) fn write_asked(
     loudness: Loudness,
 ) -> Result<(), AppError> {
     write_with_mode(path, content, root, AS_THE_UMASK_SAYS)?;
+    own_files::remember(root, path);
     if loudness > Loudness::Quiet && !is_device(path) {
         say(&format!("wrote {}", printable(&path.to_string_lossy())));
     }

@@ -7,6 +7,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::console::{AppError, files};
+use crate::git::own_files;
 use crate::measurement::{Measurement, table};
 
 /// Where a canary stands in the spec's order.
@@ -54,9 +55,14 @@ impl MeasurementsFile {
             return Ok(Self::Nowhere);
         };
         match path.extension().and_then(|extension| extension.to_str()) {
-            Some("jsonl") => Ok(Self::Lines(Lines::open(path, root)?)),
+            Some("jsonl") => {
+                let lines = Lines::open(path, root)?;
+                own_files::remember(root, path);
+                Ok(Self::Lines(lines))
+            }
             Some("csv") => {
                 files::check_target(path, root)?;
+                own_files::remember(root, path);
                 Ok(Self::Csv {
                     path: path.to_owned(),
                     root: root.to_owned(),

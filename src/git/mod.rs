@@ -1,9 +1,12 @@
-//! Git: the checkout, the changed files, the files that count. Runs the `git` command and only reads.
+//! Git: the checkout, the changed files, the files that count. Runs the `git` command and only reads, but for one list of its own
+//! ([`own_files`]).
 
 mod error;
+pub(crate) mod own_files;
 mod process;
 mod work_tree;
 
+use std::ffi::OsString;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -159,18 +162,23 @@ impl GitCheckout {
         process::paths(&self.root, ["ls-files", "--cached", "--full-name", "-z"])
     }
 
-    /// The paths that git neither tracks nor ignores.
+    /// The paths that git neither tracks nor ignores, without what the gate itself wrote.
     fn untracked(&self) -> Result<Vec<String>, GitError> {
-        process::paths(
-            &self.root,
-            [
-                "ls-files",
-                "--others",
-                "--exclude-standard",
-                "--full-name",
-                "-z",
-            ],
-        )
+        let own = own_files::list(&self.root);
+        let without_own = own.map(|list| {
+            let mut option = OsString::from("--exclude-from=");
+            option.push(list);
+            option
+        });
+        let arguments = [
+            "ls-files",
+            "--others",
+            "--exclude-standard",
+            "--full-name",
+            "-z",
+        ];
+        let arguments = arguments.map(OsString::from).into_iter();
+        process::paths(&self.root, arguments.chain(without_own))
     }
 
     /// All files that are tracked, or untracked and not ignored; relative to the root, sorted. Without tracked files that are

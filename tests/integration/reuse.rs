@@ -350,3 +350,21 @@ fn without_git_canaries_are_kept_shown_and_exported_and_never_reused() {
     let exported = project.run(&["history", "export", "--format", "jsonl"]);
     assert_eq!(exported.stdout.lines().count(), 12, "{}", exported.seen());
 }
+
+#[test]
+fn what_the_gate_was_asked_to_write_is_no_code() {
+    let counted = Counted::new();
+    let all = SPEC.replace("[train.sh, '!**/*.md']", "['**']");
+    counted.project.write("canary-gate.yml", &all);
+    counted.project.commit("everything is code");
+    let run = || {
+        let outputs = ["--output", "report.html", "--output", "report.json"];
+        let arguments = [&outputs[..], &["--measurements", "canaries.csv"]].concat();
+        counted.run(&arguments).ended_with(0);
+        counted.started()
+    };
+    assert_eq!([run(), run()], [6, 0]);
+    // What is tracked is a file like any other.
+    counted.project.commit("with outputs");
+    assert_eq!(run(), 6);
+}

@@ -1,0 +1,81 @@
+//! Files that the gate itself wrote into a checkout: reports, pages, tables. Untracked, they are nobody's code.
+//!
+//! They are named in a file of the git folder, where no commit can put any, as patterns that `git ls-files` leaves out.
+
+use std::fs::OpenOptions;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+const LIST: &str = ".git/canary-gate-outputs";
+/// A longer one is somebody else's.
+const LARGEST: u64 = 1 << 20;
+
+/// The list of the checkout at `root`; `None` where it has none.
+pub(super) fn list(root: &Path) -> Option<PathBuf> {
+    let list = root.join(LIST);
+    let metadata = list.symlink_metadata().ok()?;
+    metadata.is_file().then_some(list)
+}
+
+/// Adds a file that was written. A checkout that keeps its git folder elsewhere has no list: there such a file counts as any other.
+pub(crate) fn remember(root: &Path, file: &Path) {
+    // The file itself is written: that it is not remembered costs a canary at worst.
+    if let Err(error) = add(root, file) {
+        tracing::debug!("could not remember {}: {error}", file.display());
+    }
+}
+
+fn add(root: &Path, file: &Path) -> io::Result<()> {
+    let folder = file.parent().filter(|folder| *folder != Path::new(""));
+    let folder = folder.unwrap_or(Path::new(".")).canonicalize()?;
+    let file = folder.join(file.file_name().unwrap_or_default());
+    let Ok(within) = file.strip_prefix(root.canonicalize()?) else {
+        return Ok(());
+    };
+    let Some(pattern) = within.to_str().and_then(pattern) else {
+        return Ok(());
+    };
+    if !root.join(".git").symlink_metadata()?.is_dir() {
+        return Ok(());
+    }
+    let mut list = OpenOptions::new()
+        .read(true)
+        .append(true)
+        .create(true)
+        .custom_flags(nix::libc::O_NOFOLLOW)
+        .open(root.join(LIST))?;
+    let mut known = String::new();
+    (&mut list).take(LARGEST).read_to_string(&mut known)?;
+    match known.lines().any(|line| line == pattern) {
+        true => Ok(()),
+        false => list.write_all(format!("{pattern}\n").as_bytes()),
+    }
+}
+
+/// As git reads a path from the root in a list of patterns; `None` of a name that no line can hold.
+fn pattern(path: &str) -> Option<String> {
+    let mut pattern = String::from("/");
+    for character in path.chars() {
+        match character {
+            '\n' | '\r' => return None,
+            '*' | '?' | '[' | ']' | '\\' | ' ' => pattern.extend(['\\', character]),
+            other => pattern.push(other),
+        }
+    }
+    Some(pattern)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_with_signs_of_a_pattern_is_only_itself() {
+        assert_eq!(
+            pattern("a/re port*[1].html").unwrap(),
+            r"/a/re\ port\*\[1\].html"
+        );
+        assert_eq!(pattern("two\nlines.html"), None);
+    }
+}
