@@ -10,7 +10,7 @@ use super::document::{
 use super::label::Label;
 use super::mark::Mark;
 use super::text::Prose;
-use super::{JobReport, Report, background, canaries, compose, what_to_do, words};
+use super::{JobReport, Report, background, canaries, compose, policy_lines, what_to_do, words};
 use crate::grammar;
 use crate::instance::Price;
 use crate::metric::Metric;
@@ -150,7 +150,9 @@ fn of_job(job: &JobReport) -> Document {
         headlines,
         warnings: compose::warnings(&jobs),
         table: comparison.table(false).filter(|_| says_more),
-        remarks: remarks(job),
+        remarks: (policy_lines::of_job(job).into_iter())
+            .chain(remarks(job))
+            .collect(),
         ..Document::default()
     }
 }
