@@ -1,5 +1,6 @@
 //! The draft of a job on this machine: a script and its data.
 
+use super::CHANGE_THE_SCRIPT;
 use super::draft::{SpecDraft, WhenRefused, is_open};
 use super::finds::{FoundData, FoundScript};
 use super::lines;
@@ -185,12 +186,10 @@ fn hyperparameters(draft: &mut SpecDraft, script: &FoundScript) {
 fn channels(draft: &mut SpecDraft, overview: &Overview, script: &FoundScript) {
     draft.remark(3, "Canaries get a sample of each channel, in the folder that SM_CHANNEL_<NAME> names; with `sample: false` all of it.");
     if let Some((path, place)) = &script.fixed_path {
-        draft.remark(3, &format!("Change the script: {place} reads {path} by a fixed path, where a canary has no sample."));
+        draft.remark(3, &format!("{CHANGE_THE_SCRIPT}{place} reads {path} by a fixed path, where a canary has no sample."));
     } else if script.channels.is_empty() {
-        draft.remark(
-            3,
-            "Change the script: it reads no SM_CHANNEL_*, where a canary has its sample.",
-        );
+        let why = "it reads no SM_CHANNEL_*, where a canary has its sample.";
+        draft.remark(3, &format!("{CHANGE_THE_SCRIPT}{why}"));
     }
     let none = "channels: {train: {uri: data/train}}".to_owned();
     draft.line(3, "channels:", "", WhenRefused::Replaced(none));

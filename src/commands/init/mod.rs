@@ -28,6 +28,8 @@ use crate::workspace::written_spec::{self, OtherSpec};
 
 /// The file of the schema in the gate's own folder.
 const SCHEMA: &str = "spec.v1.json";
+/// Begins a comment on what the script must read otherwise: without it a canary reads nothing, or all data.
+const CHANGE_THE_SCRIPT: &str = "Change the script: ";
 
 pub(crate) async fn init(arguments: &InitArguments) -> Result<u8, AppError> {
     let file = &arguments.file;
@@ -79,6 +81,10 @@ pub(crate) async fn init(arguments: &InitArguments) -> Result<u8, AppError> {
         file.display(),
         printable(&from)
     ));
+    let changes = text.lines().filter(|line| line.contains(CHANGE_THE_SCRIPT));
+    for change in changes {
+        say(&format!("! {}", change.trim_start_matches([' ', '#'])));
+    }
     let next = match guesses {
         0 => "look at it, then:".to_owned(),
         1 => "1 line is a guess: correct what is wrong (`# guess:`), then:".to_owned(),
