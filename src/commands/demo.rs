@@ -48,7 +48,7 @@ pub(crate) async fn demo(arguments: &DemoArguments, loudness: Loudness) -> Resul
     find_python()?;
     write(folder).map_err(|error| files::cannot_write(folder, error))?;
     say(&format!(
-        "wrote {}: a spec, a training script, 100 files of data. Next is `canary-gate run --all --spec {shown}`:\n",
+        "wrote {}: a spec, a training script, 100 files of data. Now it runs `canary-gate run --all --spec {shown}`:\n",
         folder.display()
     ));
     let words = ["canary-gate", "run", "--all", "--spec"].map(Into::into);

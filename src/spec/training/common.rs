@@ -18,7 +18,7 @@ mapping! {
     /// The full run, in SageMaker's terms. A local job has `command` in place of `image` and `role`.
     pub(in crate::spec) struct RawTraining {
         /// The folder with the training code. Built-in algorithms need none; a local job without one runs in a copy of
-        /// the tracked files of the spec's folder.
+        /// the spec's folder, without what git ignores.
         optional source_dir: Text,
         /// The hyperparameters, by name. The script receives each as text, as written.
         optional hyperparameters: Map<AnyText>,
