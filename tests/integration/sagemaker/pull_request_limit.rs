@@ -79,7 +79,8 @@ fn a_push_has_what_those_before_it_left() {
 #[test]
 fn in_few_lines_too_it_is_said_what_to_do() {
     let (project, aws) = shared(FIXED);
-    let arguments = ["run", "--all", "--max-spend-per-pull-request", "0.01 USD"];
+    let limited = ["--base", "main", "--max-spend-per-pull-request", "0.01 USD"];
+    let arguments = [&["run", "--all"], &limited[..]].concat();
     let few = |command: &mut Command| {
         aws.reach(command);
         command
