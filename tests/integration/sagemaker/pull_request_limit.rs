@@ -185,6 +185,27 @@ fn a_training_job_that_was_lost_counts_with_the_most_that_it_may_cost() {
 }
 
 #[test]
+fn an_attempt_that_sagemaker_broke_off_counts_where_the_next_cannot_be_started() {
+    let (project, aws) = shared(FIXED);
+    aws.train(|_| Timeline::failed("InternalServerError: please try again").training(1500.0));
+    aws.fail(Operation::CreateTrainingJob)
+        .since_call(2)
+        .with(Fault::AccessDenied);
+    check(&project, &aws, "0.37 USD").ended_with(1);
+    assert_eq!(created(&aws).len(), 1);
+    let arguments = ["plan", "--all", "--max-spend-per-pull-request", "1 USD"];
+    on(
+        "pull_request",
+        "refs/pull/12/merge",
+        &project,
+        &aws,
+        &arguments,
+    )
+    .ended_with(0)
+    .reported("Checks of this pull request so far: 0.098");
+}
+
+#[test]
 fn what_such_a_job_may_cost_is_as_it_was_when_it_was_started() {
     let (project, aws) = shared(FIXED);
     aws.train(|_| Timeline::completed().deleted_after_polls(1));
