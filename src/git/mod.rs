@@ -1,5 +1,5 @@
-//! Git: the checkout, the changed files, the files that count. Runs the `git` command and only reads, but for one list of its own
-//! ([`own_files`]).
+//! Git: the checkout, the changed files, the files that count. Runs the `git` command and only reads, but for a list of
+//! what the gate wrote.
 
 mod error;
 pub(crate) mod own_files;
