@@ -56,8 +56,10 @@ struct LawCurve<'a> {
     canaries: Vec<(f64, f64)>,
     /// Lower end, point and upper end of the full run.
     ends: [f64; 3],
-    /// Share, lower and upper end of what lies between the canaries and the full run; empty in reports of older versions, and where
-    /// its own canaries do not say.
+    /// Share and point of the forecast between the canaries and the full run; empty in reports of older versions, and where its own
+    /// canaries do not say. One law alone may lie off the points that several are weighed by.
+    line: Vec<(f64, f64)>,
+    /// Share, lower and upper end of the same.
     band: Vec<(f64, f64, f64)>,
     limit: Option<f64>,
     /// The budget's, even where it is too far above to be drawn.
@@ -88,6 +90,9 @@ impl<'a> LawCurve<'a> {
             unit,
             canaries: canaries.collect(),
             ends: ends.map(in_unit),
+            line: (sound(&forecast.time_by_share).iter())
+                .map(|one| (one.share, in_unit(one.point)))
+                .collect(),
             band: (sound(&forecast.time_by_share).iter())
                 .map(|one| (one.share, in_unit(one.lower), in_unit(one.upper)))
                 .collect(),
@@ -143,8 +148,11 @@ impl<'a> LawCurve<'a> {
 
     fn plot(&self, scale: PlotScale, places: &[f64], x: PlotAxis, y: PlotAxis) -> Markup {
         let [lower, point, upper] = self.ends;
-        let curve = places.iter().map(|share| (share * 100.0, self.at(*share)));
-        let curve: Vec<(f64, f64)> = curve.collect();
+        let curve: Vec<(f64, f64)> = match self.line.is_empty() {
+            true => (places.iter().map(|share| (*share, self.at(*share)))).collect(),
+            false => self.line.clone(),
+        };
+        let curve = (curve.into_iter().map(|(share, time)| (share * 100.0, time))).collect();
         let band = match self.band.is_empty() {
             true => self.joined_band(places),
             false => self.band.clone(),
@@ -218,8 +226,12 @@ impl<'a> LawCurve<'a> {
                 "and the band the interval of one new run of that size; the bar at 100% is that of the full run."
             }
         };
-        let law = format!("{canaries}the purple line is the law, {band}{limit}");
-        words::capitalized(&law)
+        let line = match self.line.is_empty() {
+            true => "the law",
+            false => "the forecast",
+        };
+        let text = format!("{canaries}the purple line is {line}, {band}{limit}");
+        words::capitalized(&text)
     }
 
     fn description(&self) -> String {
