@@ -149,7 +149,7 @@ fn finding(
     match row.verdict {
         LineVerdict::AtRisk => {
             let passing = match row.bound {
-                Bound::Max => "pass",
+                Bound::Max => "exceed",
                 Bound::Min => "fall below",
             };
             let chance = words::chance(chance, row.bound);
