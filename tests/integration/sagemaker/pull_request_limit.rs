@@ -193,7 +193,8 @@ fn an_attempt_that_sagemaker_broke_off_counts_where_the_next_cannot_be_started()
         .with(Fault::AccessDenied);
     check(&project, &aws, "0.37 USD").ended_with(1);
     assert_eq!(created(&aws).len(), 1);
-    let arguments = ["plan", "--all", "--max-spend-per-pull-request", "1 USD"];
+    let limited = ["--base", "main", "--max-spend-per-pull-request", "1 USD"];
+    let arguments = [&["plan", "--all"], &limited[..]].concat();
     on(
         "pull_request",
         "refs/pull/12/merge",
@@ -214,7 +215,8 @@ fn what_such_a_job_may_cost_is_as_it_was_when_it_was_started() {
     let shorter = spec.replace("max_runtime: 30m", "max_runtime: 2m");
     project.write("canary-gate.yml", &shorter);
     project.commit("a shorter limit");
-    let arguments = ["plan", "--all", "--max-spend-per-pull-request", "1 USD"];
+    let limited = ["--base", "main", "--max-spend-per-pull-request", "1 USD"];
+    let arguments = [&["plan", "--all"], &limited[..]].concat();
     on(
         "pull_request",
         "refs/pull/12/merge",
@@ -231,7 +233,8 @@ fn one_that_never_had_a_machine_costs_nothing() {
     let (project, aws) = shared(FIXED);
     aws.train(|_| Timeline::failed("ClientError: no such image").never_started());
     check(&project, &aws, FOR_ONE_CHECK).ended_with(1);
-    let arguments = ["plan", "--all", "--max-spend-per-pull-request", "1 USD"];
+    let limited = ["--base", "main", "--max-spend-per-pull-request", "1 USD"];
+    let arguments = [&["plan", "--all"], &limited[..]].concat();
     on(
         "pull_request",
         "refs/pull/12/merge",
