@@ -315,7 +315,8 @@ pub struct RunArguments {
     /// Start the canaries and end, on SageMaker; a later `run --collect` at the same commit measures them and gives the verdict.
     #[arg(long, conflicts_with_all = ["collect", "measurements"], help_heading = CANARIES)]
     pub detach: bool,
-    /// Measure the canaries that `run --detach` has started at this commit, and start none; ends with 14 while some still run, or with 1 under `--on-inconclusive pass`.
+    /// Measure the canaries that `run --detach` has started at this commit, and start none; ends with 14 while some still run, or
+    /// with 1 under `--on-inconclusive pass`.
     #[arg(long, help_heading = CANARIES)]
     pub collect: bool,
     /// Also write the measurements to this file: .jsonl grows as each canary ends, .csv is written at the end.

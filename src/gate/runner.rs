@@ -167,8 +167,8 @@ impl Records<'_> {
         })
     }
 
-    /// Keeps a measurement of a canary that may have cost `worst`. A canary without a key is never reused: one of unknown code, or of code that was edited while it
-    /// ran.
+    /// Keeps a measurement of a canary that may have cost `worst`. A canary without a key is never reused: one of unknown code, or
+    /// of code that was edited while it ran.
     async fn keep(&self, run: &CanaryRun, measurement: &Measurement, worst: Option<Usd>) {
         // Elsewhere a canary has its own copy of the code from its start.
         let runs_here = self.project.traits().runs_here;

@@ -83,7 +83,8 @@ pub(crate) async fn init(arguments: &InitArguments) -> Result<u8, AppError> {
     ));
     let changes = text.lines().filter(|line| line.contains(CHANGE_THE_SCRIPT));
     for change in changes {
-        say(&format!("! {}", change.trim_start_matches([' ', '#'])));
+        let change = change.trim_start_matches([' ', '#']);
+        say(&format!("! {}", printable(change)));
     }
     let next = match guesses {
         0 => "look at it, then:".to_owned(),

@@ -51,6 +51,19 @@ fn check(project: &Project, aws: &FakeAws, limit: &str) -> Finished {
     )
 }
 
+/// What a plan of pull request 12 says with a limit of 1 USD.
+fn planned(project: &Project, aws: &FakeAws) -> Finished {
+    let limited = ["--base", "main", "--max-spend-per-pull-request", "1 USD"];
+    let arguments = [&["plan", "--all"], &limited[..]].concat();
+    on(
+        "pull_request",
+        "refs/pull/12/merge",
+        project,
+        aws,
+        &arguments,
+    )
+}
+
 /// Another commit, on another machine.
 fn push(project: &Project, code: &str) {
     project.write("code/train.py", code);
@@ -193,17 +206,9 @@ fn an_attempt_that_sagemaker_broke_off_counts_where_the_next_cannot_be_started()
         .with(Fault::AccessDenied);
     check(&project, &aws, "0.37 USD").ended_with(1);
     assert_eq!(created(&aws).len(), 1);
-    let limited = ["--base", "main", "--max-spend-per-pull-request", "1 USD"];
-    let arguments = [&["plan", "--all"], &limited[..]].concat();
-    on(
-        "pull_request",
-        "refs/pull/12/merge",
-        &project,
-        &aws,
-        &arguments,
-    )
-    .ended_with(0)
-    .reported("Checks of this pull request so far: 0.098");
+    planned(&project, &aws)
+        .ended_with(0)
+        .reported("Checks of this pull request so far: 0.098");
 }
 
 #[test]
@@ -215,17 +220,9 @@ fn what_such_a_job_may_cost_is_as_it_was_when_it_was_started() {
     let shorter = spec.replace("max_runtime: 30m", "max_runtime: 2m");
     project.write("canary-gate.yml", &shorter);
     project.commit("a shorter limit");
-    let limited = ["--base", "main", "--max-spend-per-pull-request", "1 USD"];
-    let arguments = [&["plan", "--all"], &limited[..]].concat();
-    on(
-        "pull_request",
-        "refs/pull/12/merge",
-        &project,
-        &aws,
-        &arguments,
-    )
-    .ended_with(0)
-    .reported("Checks of this pull request so far: 0.12");
+    planned(&project, &aws)
+        .ended_with(0)
+        .reported("Checks of this pull request so far: 0.12");
 }
 
 #[test]
@@ -233,17 +230,9 @@ fn one_that_never_had_a_machine_costs_nothing() {
     let (project, aws) = shared(FIXED);
     aws.train(|_| Timeline::failed("ClientError: no such image").never_started());
     check(&project, &aws, FOR_ONE_CHECK).ended_with(1);
-    let limited = ["--base", "main", "--max-spend-per-pull-request", "1 USD"];
-    let arguments = [&["plan", "--all"], &limited[..]].concat();
-    on(
-        "pull_request",
-        "refs/pull/12/merge",
-        &project,
-        &aws,
-        &arguments,
-    )
-    .ended_with(0)
-    .reported("Checks of this pull request so far: 0 USD of 1 USD");
+    planned(&project, &aws)
+        .ended_with(0)
+        .reported("Checks of this pull request so far: 0 USD of 1 USD");
 }
 
 #[test]
@@ -405,15 +394,7 @@ fn a_limit_that_is_no_amount_above_0_is_refused() {
 fn a_plan_says_how_much_is_spent() {
     let (project, aws) = shared(FIXED);
     check(&project, &aws, "1 USD").ended_with(0);
-    let limited = ["--base", "main", "--max-spend-per-pull-request", "1 USD"];
-    let arguments = [&["plan", "--all"], &limited[..]].concat();
-    on(
-        "pull_request",
-        "refs/pull/12/merge",
-        &project,
-        &aws,
-        &arguments,
-    )
-    .ended_with(0)
-    .reported("Checks of this pull request so far: 0.01");
+    planned(&project, &aws)
+        .ended_with(0)
+        .reported("Checks of this pull request so far: 0.01");
 }

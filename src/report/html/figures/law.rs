@@ -56,11 +56,9 @@ struct LawCurve<'a> {
     canaries: Vec<(f64, f64)>,
     /// Lower end, point and upper end of the full run.
     ends: [f64; 3],
-    /// Share and point of the forecast between the canaries and the full run; empty in reports of older versions, and where its own
-    /// canaries do not say. One law alone may lie off the points that several are weighed by.
-    line: Vec<(f64, f64)>,
-    /// Share, lower and upper end of the same.
-    band: Vec<(f64, f64, f64)>,
+    /// The forecast between the canaries and the full run; empty in reports of older versions, and where its own canaries do not
+    /// say. One law alone may lie off the points that several are weighed by.
+    between: Vec<EstimateAtShare>,
     limit: Option<f64>,
     /// The budget's, even where it is too far above to be drawn.
     limit_in_words: Option<String>,
@@ -90,11 +88,13 @@ impl<'a> LawCurve<'a> {
             unit,
             canaries: canaries.collect(),
             ends: ends.map(in_unit),
-            line: (sound(&forecast.time_by_share).iter())
-                .map(|one| (one.share, in_unit(one.point)))
-                .collect(),
-            band: (sound(&forecast.time_by_share).iter())
-                .map(|one| (one.share, in_unit(one.lower), in_unit(one.upper)))
+            between: (sound(&forecast.time_by_share).iter())
+                .map(|one| EstimateAtShare {
+                    share: one.share,
+                    point: in_unit(one.point),
+                    lower: in_unit(one.lower),
+                    upper: in_unit(one.upper),
+                })
                 .collect(),
             limit: shown_limit.map(in_unit),
             limit_in_words: limit.map(|limit| Quantity::Time.figure(limit)),
@@ -131,7 +131,7 @@ impl<'a> LawCurve<'a> {
         let places: Vec<f64> = (0..=STEPS).map(place).collect();
         let times = self.canaries.iter().map(|(_, time)| *time);
         let curve = places.iter().map(|share| self.at(*share));
-        let lower_ends = self.band.iter().map(|(_, lower, _)| *lower);
+        let lower_ends = self.between.iter().map(|one| one.lower);
         let above = times
             .chain(curve)
             .chain(lower_ends)
@@ -148,14 +148,18 @@ impl<'a> LawCurve<'a> {
 
     fn plot(&self, scale: PlotScale, places: &[f64], x: PlotAxis, y: PlotAxis) -> Markup {
         let [lower, point, upper] = self.ends;
-        let curve: Vec<(f64, f64)> = match self.line.is_empty() {
+        let curve: Vec<(f64, f64)> = match self.between.is_empty() {
             true => (places.iter().map(|share| (*share, self.at(*share)))).collect(),
-            false => self.line.clone(),
+            false => (self.between.iter().map(|one| (one.share, one.point))).collect(),
         };
         let curve = (curve.into_iter().map(|(share, time)| (share * 100.0, time))).collect();
-        let band = match self.band.is_empty() {
+        let band: Vec<(f64, f64, f64)> = match self.between.is_empty() {
             true => self.joined_band(places),
-            false => self.band.clone(),
+            false => (self
+                .between
+                .iter()
+                .map(|one| (one.share, one.lower, one.upper)))
+            .collect(),
         };
         let in_percent = |(share, lower, upper): (f64, f64, f64)| (share * 100.0, lower, upper);
         let band = band.into_iter().map(in_percent);
@@ -218,7 +222,7 @@ impl<'a> LawCurve<'a> {
             (Some(limit), Some(_)) => format!(" The dashed green line is the limit of {limit}."),
             (Some(limit), None) => format!(" The limit of {limit} is far above."),
         };
-        let band = match self.band.is_empty() {
+        let band = match self.between.is_empty() {
             true => {
                 "and the bar at 100% the interval of a full run. The band only leads the eye to it."
             }
@@ -226,7 +230,7 @@ impl<'a> LawCurve<'a> {
                 "and the band the interval of one new run of that size; the bar at 100% is that of the full run."
             }
         };
-        let line = match self.line.is_empty() {
+        let line = match self.between.is_empty() {
             true => "the law",
             false => "the forecast",
         };
