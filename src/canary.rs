@@ -7,8 +7,7 @@ mod settings;
 
 pub use draw::{ChannelListing, DrawProblem, partners};
 pub use key::{
-    CodeFile, Key, canary_key, code_key, data_key, listing_digest, machine_key, on_machine,
-    without_probe,
+    Key, canary_key, code_key, data_key, listing_digest, machine_key, on_machine, without_probe,
 };
 pub use objects::{Objects, ObjectsBuilder, TooManyObjects};
 pub use settings::{environment, hyperparameters};

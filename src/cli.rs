@@ -541,7 +541,7 @@ pub struct CompletionsArguments {
 
 #[derive(Debug, Args)]
 pub struct DemoArguments {
-    /// The folder that it is written to, which must not be there.
+    /// The folder that it is written to; an earlier demo there is run again.
     #[arg(value_name = "FOLDER", default_value = "canary-gate-demo")]
     pub folder: PathBuf,
 }

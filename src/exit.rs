@@ -25,6 +25,17 @@ pub struct Strictness {
     pub on_inconclusive: OnInconclusive,
 }
 
+impl Strictness {
+    /// Where what is unknown is the doing of the change.
+    #[must_use]
+    pub fn without_passing(self) -> Self {
+        Self {
+            on_inconclusive: OnInconclusive::Fail,
+            ..self
+        }
+    }
+}
+
 /// The code of one outcome.
 pub fn code(verdict: Verdict, strictness: Strictness) -> u8 {
     match verdict {

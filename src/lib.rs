@@ -31,6 +31,8 @@ pub mod instance;
 
 pub mod spec;
 
+pub mod code;
+
 pub mod change;
 
 pub mod canary;

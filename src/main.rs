@@ -2,16 +2,21 @@
 
 use std::io::Write;
 use std::process::ExitCode;
+use std::thread;
 
-use canary_gate::cli::{Cli, Verbosity};
+use canary_gate::cli::{Cli, CliCommand, Verbosity};
 use canary_gate::{commands, exit, probe};
 use clap::{CommandFactory, FromArgMatches};
 use tracing_subscriber::fmt::writer::MakeWriterExt as _;
 
+/// `ulimit -s` leaves the first thread what it likes.
+const STACK: usize = 8 << 20;
+
 fn main() -> ExitCode {
     // The gate's environment has tokens, and the probe's word is believed.
     probe::keep_private();
-    let cli = match parse() {
+    probe::survive_the_file_limit();
+    let cli = match with_room(parse) {
         Ok(cli) => cli,
         Err(refusal) => {
             // Help and version are no failure, and neither is a reader that closed the pipe.
@@ -21,7 +26,21 @@ fn main() -> ExitCode {
         }
     };
     start_logging(&cli);
-    ExitCode::from(commands::execute(&cli))
+    ExitCode::from(match cli.command {
+        // It makes namespaces, which needs a process with one thread.
+        CliCommand::Probe(_) => commands::execute(&cli),
+        _ => with_room(move || commands::execute(&cli)),
+    })
+}
+
+/// On a thread with a stack of its own, to its end.
+fn with_room<T: Send + 'static>(task: impl FnOnce() -> T + Send + 'static) -> T {
+    let thread = thread::Builder::new().name("main".to_owned());
+    let thread = thread.stack_size(STACK).spawn(task);
+    let thread = thread.expect("the system allows this program a thread; `ulimit -u` limits them");
+    thread
+        .join()
+        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 fn parse() -> Result<Cli, clap::Error> {

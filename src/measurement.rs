@@ -74,6 +74,9 @@ pub struct Measurement {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<Start>,
     pub outcome: Outcome,
+    /// Whether any file of a sampled channel was opened while it ran; absent where that was not watched, or nothing was sampled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sample_opened: Option<bool>,
     /// What to do about the failure, where it is one of the likeliest first errors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub way_out: Option<String>,
@@ -144,8 +147,15 @@ impl Measurement {
         self.job == other.job && self.is_on(&other.instance) && asked(self) == asked(other)
     }
 
+    /// Whether its code ended well and had its sample, so that it is one point of a law.
     pub fn is_completed(&self) -> bool {
-        self.outcome == Outcome::Completed
+        self.outcome == Outcome::Completed && !self.is_unread()
+    }
+
+    /// Whether its code ended well and opened no file of its sample: what it took is that of other data, and says nothing of the
+    /// full run.
+    pub fn is_unread(&self) -> bool {
+        self.outcome == Outcome::Completed && self.sample_opened == Some(false)
     }
 
     /// Whether its times and amounts of money are finite and not negative. A stored report may come from anybody.
@@ -197,6 +207,7 @@ impl Measurement {
             attempt: 0,
             start: None,
             outcome,
+            sample_opened: None,
             way_out: None,
             phases: Phases::default(),
             installs_seconds: None,

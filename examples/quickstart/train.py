@@ -53,7 +53,7 @@ def parse_arguments():
         return Path(os.environ.get(variable, default))
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--epochs", type=int, default=100, help="how often every image is seen")
+    parser.add_argument("--epochs", type=int, default=50, help="how often every image is seen")
     parser.add_argument("--hidden", type=int, default=64, help="units of the hidden layer")
     parser.add_argument("--learning-rate", type=float, default=0.01, help="size of a step")
     parser.add_argument("--seed", type=int, default=1, help="start of the random numbers")

@@ -140,6 +140,8 @@ fn of_one_data(input: &JobInput<'_>) -> JobReport {
         notes.push(format!("time: {reason}."));
     }
     let ways_out = input.measurements.iter();
+    // That of an unread sample stands in the reason.
+    let ways_out = ways_out.filter(|run| !run.is_unread());
     let ways_out = ways_out.filter_map(|run| run.way_out.clone());
     let full_run = main.row.estimates[Metric::Cost].map(|estimate| Usd(estimate.point));
     let mut costs = vec![main.forecast[Metric::Cost].clone().ok()];
@@ -258,6 +260,11 @@ fn judge_configuration(
         }
     };
     let lines = verdict::judge(input.budget, &forecast, &offer, against.as_ref());
+    let scale_out = others.scale_out.filter(|_| forecast[Metric::Time].is_ok());
+    let [not_measured, estimated_from] = match scale_out {
+        Some(_) => others.unmeasured(&measurements),
+        None => [None, None],
+    };
     let on_others = input.measurements.iter();
     // A canary that failed on fewer machines is one of the job's, though nothing follows from it.
     let is_alone = is_judged && measurements.is_empty() && others.all.is_empty();
@@ -272,18 +279,22 @@ fn judge_configuration(
     });
     let measurements: Vec<Measurement> =
         measurements.into_iter().chain(on_others.cloned()).collect();
-    let row_verdict = match measurements.iter().any(Measurement::has_failed) {
-        true => verdict::job_verdict(&lines).min(Verdict::Failed),
-        false => verdict::job_verdict(&lines),
+    let worst_of = |is_so: fn(&Measurement) -> bool, verdict| match measurements.iter().any(is_so) {
+        true => verdict,
+        false => Verdict::NotJudged,
     };
+    // Of a job without a budget too: what it would take is not known.
+    let row_verdict = verdict::job_verdict(&lines)
+        .min(worst_of(Measurement::has_failed, Verdict::Failed))
+        .min(worst_of(Measurement::is_unread, Verdict::Unknown));
     Judged {
         row: InstanceForecast {
             instance: instance.clone(),
             groups: row::groups(&offer),
             verdict: row_verdict,
-            not_measured: None,
-            estimated_from: None,
-            scale_out: others.scale_out.filter(|_| forecast[Metric::Time].is_ok()),
+            not_measured,
+            estimated_from,
+            scale_out,
             memory_at_least: forecast.memory.at_least,
             memory_is_lower_bound: row::memory_is_lower_bound(&forecast, MemoryOf::Machine),
             gpu_memory_at_least: forecast.gpu_memory.at_least,
@@ -325,7 +336,8 @@ fn job_outcome(input: &JobInput<'_>, main: &Judged) -> (Verdict, String) {
         );
     }
     let is_open = matches!(main.row.verdict, Verdict::Unknown | Verdict::NotJudged);
-    let unfinished = (is_open && main.forecast[Metric::Time].is_err())
+    let is_unread = main.measurements.iter().any(Measurement::is_unread);
+    let unfinished = (is_open && (is_unread || main.forecast[Metric::Time].is_err()))
         .then(|| {
             // What ended on the job's own machines says more than what ended on fewer.
             let mut runs = main.measurements.clone();

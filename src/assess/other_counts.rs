@@ -164,6 +164,7 @@ impl ForecastHere {
             measurements: all,
         };
         let known = elsewhere(&basis, &measured, layout);
+        let source = known.source();
         let Some(scale_out) = known.scale_out.as_ref().map(row::scale_out_basis) else {
             return OtherCounts::default();
         };
@@ -179,6 +180,7 @@ impl ForecastHere {
             all: others,
             whole,
             scale_out,
+            source,
         }
     }
 
@@ -245,6 +247,20 @@ pub(crate) struct OtherCounts {
     pub(crate) whole: Option<InstanceConfiguration>,
     /// `None` where it follows from its own canaries.
     pub(crate) scale_out: Option<ScaleOutBasis>,
+    /// In words.
+    source: Option<String>,
+}
+
+impl OtherCounts {
+    /// Of a configuration that no canary ran on though it has a forecast: why it is shown as not measured, and where the forecast
+    /// comes from.
+    pub(crate) fn unmeasured(&self, here: &[Measurement]) -> [Option<String>; 2] {
+        let is_unmeasured = here.is_empty() && self.scale_out.is_some();
+        [
+            is_unmeasured.then(|| "no canary ran on it".to_owned()),
+            self.source.clone().filter(|_| is_unmeasured),
+        ]
+    }
 }
 
 /// The other counts of its machines that canaries ran on, ascending.

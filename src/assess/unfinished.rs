@@ -54,6 +54,12 @@ fn of_canary(run: &Measurement, on_several: bool, max_runtime: Option<Seconds>) 
                 "{canary} was stopped{after}, its time limit{limit}; raise {raise}, or write {smaller}"
             ))
         }
+        Outcome::Completed if run.is_unread() => Some(format!(
+            "{canary} opened no file of its sample; {}",
+            run.way_out
+                .as_deref()
+                .unwrap_or("let the script read its channels")
+        )),
         Outcome::Completed | Outcome::Failed { .. } | Outcome::OutOfMemory { .. } => None,
     }
 }

@@ -78,14 +78,16 @@ impl CallError {
 
     /// Whether AWS reports that the resource does not exist.
     pub(crate) fn is_not_found(&self) -> bool {
-        match self.code.as_deref() {
-            Some("ResourceNotFound" | "ResourceNotFoundException" | "NoSuchKey" | "NotFound") => {
-                true
-            }
-            // SageMaker's answer for a missing training job; it has no code of its own.
-            Some("ValidationException") => self.message.contains("not found"),
-            _ => false,
-        }
+        matches!(
+            self.code.as_deref(),
+            Some("ResourceNotFound" | "ResourceNotFoundException" | "NoSuchKey" | "NotFound")
+        )
+    }
+
+    /// The same of a look at a training job by a name that is a name: SageMaker has nothing else to refuse in it, and no code of its
+    /// own for a job that is not there.
+    pub(crate) fn is_not_there(&self) -> bool {
+        self.is_not_found() || self.has_code("ValidationException")
     }
 
     pub(crate) fn has_code(&self, code: &str) -> bool {
@@ -172,7 +174,7 @@ impl CallError {
     }
 
     /// The code and message of AWS or the transport.
-    pub(super) fn said(&self) -> String {
+    pub(crate) fn said(&self) -> String {
         match &self.code {
             Some(code) => format!("{code}: {}", self.message),
             None => self.message.clone(),

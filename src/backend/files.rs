@@ -1,6 +1,7 @@
 //! What lies in a channel on this machine: the files below its path, none of them outside the checkout and the data roots.
 
-use std::fs;
+use std::fs::{self, Metadata};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use nix::unistd::{AccessFlags, access};
@@ -11,6 +12,9 @@ use crate::spec::{Channel, InputMode, Job, ON_THIS_MACHINE};
 use crate::units::Bytes;
 
 use super::project_paths::{Closed, ProjectPaths, Unresolved};
+
+/// A smaller file is soon read, holes and all.
+const LEAST_SPARSE: Bytes = Bytes(Bytes::GIB);
 
 /// Where a channel's `uri` lies: below the spec's folder, or below the checkout root with a leading `/`.
 ///
@@ -135,10 +139,29 @@ fn walk(
             trail.pop();
         } else if metadata.is_file() {
             access(&real, AccessFlags::R_OK).map_err(|errno| unreadable(&path, errno.into()))?;
+            refuse_sparse(&real, &metadata, field)?;
             add(objects, &key, Bytes(metadata.len()), field)?;
         }
     }
     Ok(())
+}
+
+/// A file whose holes would take hours to read, for nothing is stored there. File systems that compress may store little of a file too.
+fn refuse_sparse(path: &Path, metadata: &Metadata, field: &str) -> Result<(), BackendError> {
+    const STORED_UNIT: u64 = 512;
+    let (size, stored) = (metadata.len(), metadata.blocks() * STORED_UNIT);
+    if size < LEAST_SPARSE.0 || stored > size / 1000 {
+        return Ok(());
+    }
+    Err(BackendError::new(
+        format!(
+            "{field}: {} is {}, of which only {} are stored: the rest is a hole",
+            path.display(),
+            Bytes(size),
+            Bytes(stored)
+        ),
+        "cut the file to what it holds, such as by `truncate`",
+    ))
 }
 
 fn add(
@@ -191,13 +214,13 @@ fn open_target(
 }
 
 fn file_bytes(path: &Path, field: &str) -> Result<Bytes, BackendError> {
-    path.metadata()
-        .map(|metadata| Bytes(metadata.len()))
-        .map_err(|source| {
-            BackendError::io(
-                format!("{field}: {} cannot be read", path.display()),
-                "make it readable for the user that runs the gate",
-                source,
-            )
-        })
+    let metadata = path.metadata().map_err(|source| {
+        BackendError::io(
+            format!("{field}: {} cannot be read", path.display()),
+            "make it readable for the user that runs the gate",
+            source,
+        )
+    })?;
+    refuse_sparse(path, &metadata, field)?;
+    Ok(Bytes(metadata.len()))
 }

@@ -9,6 +9,7 @@ pub mod project_paths;
 pub mod replay;
 mod rows;
 pub mod sagemaker;
+mod sample_opened;
 mod source;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,7 +20,7 @@ use tokio::sync::watch;
 use crate::canary::{CanaryRun, Dataset, DrawProblem, Key};
 use crate::instance::{Capacity, InstanceConfiguration, InstanceType, Price};
 use crate::measurement::Measurement;
-use crate::plan::{LanePlan, Plan, PlannedAlternative, WarmPool};
+use crate::plan::{Plan, PlannedAlternative, PoolPlan, WarmPool};
 use crate::spec::Job;
 use crate::units::{Fraction, Seconds};
 
@@ -44,6 +45,11 @@ pub trait Backend {
     /// Where something may be left running; it is named.
     fn finish<'a>(&'a self, _: &'a Cancellation) -> BackendFuture<'a, BackendEnd> {
         Box::pin(async { Ok(BackendEnd::default()) })
+    }
+
+    /// What is billed of every run of a canary that this run of the gate has started, by an earlier process too. Reads only.
+    fn bills(&self) -> BackendFuture<'_, Vec<BilledJob>> {
+        Box::pin(async { Ok(Vec::new()) })
     }
 }
 
@@ -74,6 +80,11 @@ pub trait Session<'a> {
         Box::pin(async { Ok(None) })
     }
 
+    /// Whether rights are there that are needed once canaries run. Reads only.
+    fn rights(&self) -> LocalBoxFuture<'_, Vec<Right>> {
+        Box::pin(async { Vec::new() })
+    }
+
     /// What a reader of the job's report should know by now, as sentences without a capital.
     fn notes(&self) -> Vec<String> {
         Vec::new()
@@ -85,6 +96,16 @@ pub trait Session<'a> {
     fn prepare<'p>(self: Box<Self>, planned: Planned<'p>) -> BackendFuture<'p, Box<dyn Ready + 'a>>
     where
         'a: 'p;
+}
+
+/// A right that was asked for before it is needed.
+#[derive(Debug)]
+pub struct Right {
+    /// What it is about, such as `logs`.
+    pub name: &'static str,
+    /// As the end of "may ...".
+    pub for_what: String,
+    pub denied: Option<BackendError>,
 }
 
 /// What a job's data are.
@@ -105,7 +126,7 @@ pub struct Planned<'p> {
     /// The job as the commit itself writes it, before the base's policy.
     pub as_written: &'p Job,
     /// By which pools are chosen once the quotas are known; `None` where no machines are started.
-    pub lanes: Option<&'p LanePlan>,
+    pub pools: Option<&'p PoolPlan>,
 }
 
 /// The keys that identify a job's canaries.
@@ -193,6 +214,8 @@ pub struct Watcher<'a> {
     pub report: &'a dyn Fn(CanaryProgress<'_>),
     /// Whether it may still be started: not after another one of the same code has failed.
     pub may_start: &'a dyn Fn() -> bool,
+    /// Whether another one of its configuration may follow on its machines.
+    pub has_successor: bool,
     /// Hears, at most once, that the machines are free again while what they used is still collected: the measurement as far as it
     /// is known, with outcome and times.
     pub freed: &'a dyn Fn(Measurement),
@@ -234,11 +257,29 @@ pub struct CanaryResult {
     pub ended_pools: Vec<String>,
 }
 
+/// The bill of one run of a canary.
+#[derive(Debug, Clone)]
+pub struct BilledJob {
+    /// The job of the spec.
+    pub job: String,
+    pub training_job: String,
+    pub instance: InstanceConfiguration,
+    pub created_at: jiff::Timestamp,
+    /// Of each machine; `None` while it is not over.
+    pub billed: Option<Seconds>,
+    /// For how long its machines were kept after it.
+    pub idle: Seconds,
+}
+
 /// How a backend ended a run of the gate.
 #[derive(Debug, Default)]
 pub struct BackendEnd {
     /// What it had to stop, as a sentence without a capital.
     pub stopped: Option<String>,
+    /// Whether it started canaries that outlive the gate, or took such up.
+    pub has_run: bool,
+    /// Whether it paid for a canary without a result.
+    pub has_unmeasured: bool,
     /// Whether machines may still be kept, which was said.
     pub may_keep_machines: bool,
 }

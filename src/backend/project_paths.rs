@@ -1,7 +1,10 @@
 //! The folders of a project, and where the spec's paths lead: into the checkout, and to data below an opened data root.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
+use crate::code::CodeTree;
 use crate::spec::ON_THIS_MACHINE;
 
 /// The folders of a project, against which the spec's paths are resolved.
@@ -11,8 +14,8 @@ pub struct ProjectPaths {
     pub checkout: PathBuf,
     /// The folder that the spec's paths are relative to; all links resolved.
     pub spec_folder: PathBuf,
-    /// The files that git knows, relative to the checkout root; `None` without git.
-    pub known_files: Option<Vec<String>>,
+    /// What counts for each job, by its name, read before anything was started.
+    pub code: Rc<BTreeMap<String, CodeTree>>,
     /// The gate's own folder, `.canary-gate` beside the spec.
     pub state: PathBuf,
     /// The folder of the history, all links resolved; `None` if it is in S3.

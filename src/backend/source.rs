@@ -1,19 +1,79 @@
-//! Which files are a job's source: those that git knows below `source_dir`, else below the spec's folder; never `.git`,
+//! Which files are a job's source: those that count for it and lie in its `source_dir`, else in the spec's folder; never `.git`,
 //! `.env*`, the gate's own folders, or the data of a channel.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::PathBuf;
 
 use crate::backend::BackendError;
+use crate::code::{BlobHash, CodeFile, PathKind};
 use crate::spec::Job;
 
 use super::project_paths::{ProjectPaths, Unresolved};
 
-/// A job's source: a folder and its files, relative to it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A job's source.
+#[derive(Debug)]
 pub(super) struct Source {
+    /// All links resolved.
     pub(super) folder: PathBuf,
-    pub(super) files: Vec<PathBuf>,
+    /// In order of their names.
+    pub(super) files: Vec<SourceFile>,
+}
+
+/// A file of it, as it was when the job's code was read.
+#[derive(Debug, Clone)]
+pub(super) struct SourceFile {
+    /// From the source's folder.
+    pub(super) name: PathBuf,
+    /// Where it lies.
+    pub(super) path: PathBuf,
+    pub(super) is_executable: bool,
+    /// The id of its content.
+    pub(super) blob: String,
+}
+
+impl SourceFile {
+    /// Hands its bytes over, and fails where they are others than those that were read.
+    pub(super) fn read(
+        &self,
+        mut take: impl FnMut(&[u8]) -> Result<(), BackendError>,
+    ) -> Result<(), BackendError> {
+        let unreadable = |source: io::Error| match source.kind() {
+            io::ErrorKind::NotFound => self.changed(),
+            _ => BackendError::io(
+                format!("the source file {} cannot be read", self.path.display()),
+                "make it readable for the user that runs the gate",
+                source,
+            ),
+        };
+        let mut file = File::open(&self.path).map_err(unreadable)?;
+        let length = file.metadata().map_err(unreadable)?.len();
+        let mut hash = BlobHash::new(&self.blob, length);
+        let mut chunk = vec![0; 1 << 16];
+        loop {
+            match file.read(&mut chunk).map_err(unreadable)? {
+                0 => break,
+                count => {
+                    hash.update(&chunk[..count]);
+                    take(&chunk[..count])?;
+                }
+            }
+        }
+        match hash.end() == self.blob {
+            true => Ok(()),
+            false => Err(self.changed()),
+        }
+    }
+
+    fn changed(&self) -> BackendError {
+        BackendError::new(
+            format!(
+                "the source file {} has changed since this run read it, so no canary gets it",
+                self.path.display()
+            ),
+            "keep the checkout as it is while canaries run, also from training code; then run the gate again",
+        )
+    }
 }
 
 /// Finds the source of a job.
@@ -57,106 +117,63 @@ pub(super) fn find(paths: &ProjectPaths, job: &Job) -> Result<Source, BackendErr
         .channels
         .iter()
         .filter_map(|channel| paths.resolve(&channel.uri).ok())
-        .collect();
-    let mut files = Vec::new();
-    let mut pending = below(paths, &folder)?;
-    // Links may lead round in a circle.
-    let mut behind_links: Vec<PathBuf> = Vec::new();
-    let mut next = 0;
-    while let Some(file) = pending.get(next).cloned() {
-        next += 1;
-        let path = folder.join(&file);
         // A channel that is the source folder itself is no reason to copy nothing.
-        let is_data = data
-            .iter()
-            .any(|data| *data != folder && path.starts_with(data));
-        if is_data || paths.is_private(&path) {
+        .filter(|data| *data != folder)
+        .collect();
+    let mut files: Vec<SourceFile> = Vec::new();
+    let code = paths.code.get(&job.name);
+    let within = folder.strip_prefix(&paths.checkout).unwrap_or(&folder);
+    let mut links = Vec::new();
+    for file in code.map_or(&[][..], |code| code.files()) {
+        let CodeFile {
+            path,
+            real,
+            kind,
+            blob,
+        } = file;
+        let (as_found, real) = (paths.checkout.join(path), paths.checkout.join(real));
+        let Ok(name) = path.strip_prefix(within) else {
             continue;
-        }
-        let real = match path.canonicalize() {
-            Ok(real) => real,
-            Err(error) if path.is_symlink() => {
-                tracing::warn!(
-                    "{} is a link that leads nowhere ({error}); it is left out of the source",
-                    path.display()
-                );
-                continue;
-            }
-            Err(source) => {
-                return Err(BackendError::io(
-                    format!("{} cannot be read", path.display()),
-                    "make it readable for the user that runs the gate",
-                    source,
-                ));
-            }
         };
-        // A link is as private as what it leads to.
-        if let Err(closed) = paths.check(&real) {
-            tracing::warn!(
-                "{} is {}; it is left out of the source",
-                path.display(),
-                closed.link()
-            );
+        let is_data = |path: &PathBuf| data.iter().any(|data| path.starts_with(data));
+        if is_data(&as_found) || paths.is_private(&as_found) {
             continue;
         }
-        if real.is_file() {
-            files.push(file);
-        } else if real.is_dir() && path.is_symlink() && !behind_links.contains(&real) {
-            // git knows a link to a folder, or a submodule, as one path.
-            let names = below(paths, &real)?;
-            pending.extend(names.into_iter().map(|name| file.join(name)));
-            behind_links.push(real);
+        match kind {
+            PathKind::Link => links.push(as_found),
+            PathKind::Submodule => {}
+            // A link is as private as what it leads to.
+            _ if is_data(&real) || paths.is_private(&real) => {}
+            PathKind::File | PathKind::Executable => files.push(SourceFile {
+                name: name.to_owned(),
+                path: real,
+                is_executable: *kind == PathKind::Executable,
+                blob: blob.clone(),
+            }),
         }
     }
-    files.sort();
+    for link in links {
+        let closed = link.canonicalize().map(|real| paths.check(&real));
+        let name = link.strip_prefix(&folder).unwrap_or(&link);
+        let leads = match closed {
+            Err(error) => format!("a link that leads nowhere ({error})"),
+            Ok(Err(closed)) => closed.link().to_owned(),
+            Ok(Ok(())) if files.iter().any(|file| file.name.starts_with(name)) => continue,
+            Ok(Ok(())) => "a link to nothing that git knows".to_owned(),
+        };
+        tracing::warn!(
+            "{} is {leads}; it is left out of the source",
+            link.display()
+        );
+    }
     if files.is_empty() {
         return Err(BackendError::new(
             format!(
-                "{field}: {} holds no source files that git knows",
+                "{field}: {} holds no source files that count for the job",
                 folder.display()
             ),
-            "track its files with git, or name another folder; files that git ignores and data of channels are left out",
+            "track its files with git, or name another folder; files that git ignores, that `paths` leaves out, and data of channels are not copied",
         ));
     }
     Ok(Source { folder, files })
-}
-
-/// The files below `folder` that git knows, relative to it; without git all of them.
-fn below(paths: &ProjectPaths, folder: &Path) -> Result<Vec<PathBuf>, BackendError> {
-    let Some(files) = &paths.known_files else {
-        return walk(paths, folder);
-    };
-    let inside = files.iter().filter_map(|file| {
-        let path = paths.checkout.join(file);
-        Some(path.strip_prefix(folder).ok()?.to_owned())
-    });
-    Ok(inside.collect())
-}
-
-/// Without git: every file below `folder`, relative to it, sorted.
-fn walk(paths: &ProjectPaths, folder: &Path) -> Result<Vec<PathBuf>, BackendError> {
-    let mut files = Vec::new();
-    let mut pending = vec![PathBuf::new()];
-    while let Some(below) = pending.pop() {
-        let path = folder.join(&below);
-        let entries = fs::read_dir(&path).map_err(|source| {
-            BackendError::io(
-                format!("{} cannot be read", path.display()),
-                "make it readable for the user that runs the gate",
-                source,
-            )
-        })?;
-        for entry in entries.flatten() {
-            let below = below.join(entry.file_name());
-            if paths.is_private(&entry.path()) {
-                continue;
-            }
-            match entry.file_type() {
-                Ok(kind) if kind.is_dir() => pending.push(below),
-                _ => files.push(below),
-            }
-        }
-    }
-    files.sort();
-    Ok(files)
 }

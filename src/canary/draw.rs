@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::{ChannelData, Dataset, Objects};
-use crate::change::PathGlobs;
+use crate::code::PathGlobs;
 use crate::rows::RowBlocks;
 use crate::spec::{Channel, ChannelSample, DrawRule, Job};
 

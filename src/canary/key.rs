@@ -2,7 +2,7 @@
 //!
 //! | key | what counts |
 //! |---|---|
-//! | code | path and git blob id of every file that the job's `paths` match, or that lies in its `source_dir` and that `!` does not leave out; of the spec `training` without role, output, max_runtime, spot, checkpoints, retries, training plan, registry credentials, tags and KMS keys; `share` and `work`; the names under `budget.metrics`; `canary.seed` and `canary.probe` |
+//! | code | path, kind and id of every file, link and submodule that counts ([`crate::code`]): a file's bytes and whether it can be executed, a link's text and what it leads to, a submodule's commit; of the spec `training` without role, output, max_runtime, spot, checkpoints, retries, training plan, registry credentials, tags and KMS keys; `share` and `work`; the names under `budget.metrics`; `canary.seed` and `canary.probe` |
 //! | data | channel by channel the digest of its listing, see below |
 //! | canary | both of them, the instance configuration, the objects drawn or the share handed over, the work level, the replicate; with the local backend the machine and the variables of `--pass-env` |
 //!
@@ -25,9 +25,11 @@ use std::fmt;
 use sha2::{Digest, Sha256};
 
 use super::{CanaryRun, Objects};
+use crate::code::{CodeFile, PathKind};
 use crate::spec::{
-    ChannelSample, Compression, DataType, Distribution, InputMode, Job, PrintedMetric, ProbePolicy,
-    RecordWrapper, SagemakerTraining, SharePlace,
+    CanaryPolicy, Channel, ChannelSample, Compression, ContainerWords, DataType, Distribution,
+    InputMode, Job, LocalTraining, PrintedMetric, ProbePolicy, RecordWrapper, SagemakerTraining,
+    ScriptShare, SharePlace, Training, Work,
 };
 
 /// How many hex digits of a canary key a training job's name holds.
@@ -52,109 +54,83 @@ impl fmt::Display for Key {
     }
 }
 
-/// A file that a job's `paths` match.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct CodeFile {
-    /// Relative to the checkout root.
-    pub path: String,
-    /// git's id of the content, in hex.
-    pub blob: String,
-}
-
-/// The key of a job's code, independent of the order of `files`.
+/// The key of a job's code, of which `files` are all that counts, sorted.
+///
+/// Every structure of the spec is taken apart whole here and below: a field that is new in one is hashed, or left out by its name.
 pub fn code_key(job: &Job, files: &[CodeFile]) -> Key {
-    let mut sorted: Vec<&CodeFile> = files.iter().collect();
-    sorted.sort();
-    let mut hash = Fields::new("code 1");
-    hash.list(sorted.iter().flat_map(|file| [&file.path, &file.blob]));
-    let training = &job.training;
-    hash.list(&training.local.command);
-    if !training.local.caches.is_empty() {
-        hash.text(Some("caches"));
-        hash.list(&training.local.caches);
-    }
-    hash.text(training.sagemaker.image.as_deref());
-    hash.text(training.source_dir.as_deref());
-    hash.text(training.sagemaker.entry_point.as_deref());
-    hash.pairs(&training.hyperparameters);
-    hash.pairs(&training.environment);
-    for channel in &training.channels {
-        hash.text(Some(&channel.name));
-        hash.text(Some(&channel.uri));
-        if channel.data_type == DataType::Manifest {
-            hash.text(Some("a manifest"));
-        }
-        hash.text(Some(match channel.mode {
-            InputMode::File => "File",
-            InputMode::FastFile => "FastFile",
-            InputMode::Pipe => "Pipe",
+    let Job {
+        name: _,
+        paths: _,
+        training,
+        instance: _,
+        alternatives: _,
+        ranged: _,
+        share,
+        following,
+        work,
+        canary,
+        budget: _,
+        drift: _,
+    } = job;
+    let mut hash = Fields::new("code 2");
+    for file in files {
+        let CodeFile {
+            path,
+            real: _,
+            kind,
+            blob,
+        } = file;
+        hash.text(Some(match kind {
+            PathKind::File => "file",
+            PathKind::Executable => "executable",
+            PathKind::Link => "link",
+            PathKind::Submodule => "submodule",
         }));
-        hash.text(channel.content_type.as_deref());
-        hash.text(Some(match channel.distribution {
-            Distribution::FullyReplicated => "FullyReplicated",
-            Distribution::ShardedByS3Key => "ShardedByS3Key",
-        }));
-        hash.text(Some(match channel.sample {
-            ChannelSample::Whole => "whole",
-            ChannelSample::Objects => "sampled",
-            ChannelSample::Rows => "rows",
-        }));
-        if !channel.draw.is_default() {
-            // No channel's name has a space.
-            hash.text(Some(&format!("drawn {}", channel.draw)));
-        }
-        hash.list(&channel.groups);
-        // What is not written leaves the key as it was.
-        if channel.compression == Compression::Gzip {
-            hash.text(Some("compression Gzip"));
-        }
-        if channel.record_wrapper == RecordWrapper::RecordIo {
-            hash.text(Some("wrapper RecordIO"));
-        }
+        hash.bytes(path.as_os_str().as_encoded_bytes());
+        hash.text(Some(blob));
     }
-    hash.number(training.sagemaker.volume.0);
-    hash.list(&training.sagemaker.subnets);
-    hash.list(&training.sagemaker.security_groups);
-    hash.text(Some(if training.sagemaker.network_isolation {
-        "isolated"
-    } else {
-        "open"
-    }));
-    hash.pairs(&training.metrics);
-    hash.text(training.step_metric.as_ref().map(|metric| metric.name()));
-    match &job.work {
-        None => hash.text(None),
-        Some(work) => {
-            hash.text(Some(&work.hyperparameter));
-            hash.number(work.full.to_bits());
-            hash.list(work.canary.iter().map(|level| level.to_bits().to_string()));
-        }
+    hash.text(None);
+    hash_training(&mut hash, training);
+    if let Some(Work {
+        hyperparameter,
+        full,
+        canary,
+    }) = work
+    {
+        hash.text(Some("work"));
+        hash.text(Some(hyperparameter));
+        hash.number(full.to_bits());
+        hash.list(canary.iter().map(|level| level.to_bits().to_string()));
     }
-    if let Some(share) = &job.share {
-        hash.text(Some(match share.place {
+    if let Some(ScriptShare { place, full }) = share {
+        hash.text(Some(match place {
             SharePlace::Hyperparameter(_) => "share as a hyperparameter",
             SharePlace::Environment(_) => "share as a variable",
         }));
-        hash.text(Some(share.place.name()));
-        hash.text(share.full.text().as_deref());
+        hash.text(Some(place.name()));
+        hash.text(full.text().as_deref());
     }
-    start(&mut hash, &training.sagemaker);
-    if let Some(launcher) = &training.distribution {
-        hash.text(Some("launcher"));
-        hash.text(Some(&launcher.to_string()));
-    }
-    if let Some(following) = &job.following {
-        hash.text(Some("a count that follows"));
-        hash.text(Some(&following.to_string()));
-    }
+    let following = following.as_ref().map(ToString::to_string);
+    hash.said("a count that follows", following.as_deref());
     // An earlier run was not asked for what a budget line names since.
-    let judged = job.judged_metrics();
-    if !judged.is_empty() {
-        hash.text(Some("metrics of the budget"));
-        hash.list(judged.iter().map(PrintedMetric::name));
-    }
-    hash.number(job.canary.seed);
-    match &job.canary.probe {
+    hash.text(Some("metrics of the budget"));
+    hash.list(job.judged_metrics().iter().map(PrintedMetric::name));
+    let CanaryPolicy {
+        design: _,
+        counts: _,
+        spend_limit: _,
+        max_share: _,
+        skip_below: _,
+        max_runtime: _,
+        parallel: _,
+        warm_pool: _,
+        training_plan: _,
+        reuse: _,
+        seed,
+        probe,
+    } = canary;
+    hash.number(*seed);
+    match probe {
         ProbePolicy::Off => hash.text(None),
         // There is nothing that it could start.
         ProbePolicy::ScriptMode if !training.sagemaker.has_known_start() => hash.text(None),
@@ -164,24 +140,123 @@ pub fn code_key(job: &Job, files: &[CodeFile]) -> Key {
     hash.end()
 }
 
-/// What a job starts beside its image and entry point. Of what is not written the key holds nothing.
-fn start(hash: &mut Fields, training: &SagemakerTraining) {
-    let mut said = |what: &str, text: Option<&str>| {
-        if let Some(text) = text {
-            hash.text(Some(what));
-            hash.text(Some(text));
-        }
-    };
-    let framework = training.framework.as_ref().map(ToString::to_string);
-    said("framework", framework.as_deref());
-    said("algorithm", training.algorithm.as_deref());
-    said("source channel", training.source_channel.as_deref());
-    said("encrypted traffic", training.encrypt_traffic.then_some(""));
-    if !training.container.is_empty() {
-        hash.text(Some("container"));
-        hash.list(&training.container.entrypoint);
-        hash.list(&training.container.arguments);
-    }
+fn hash_training(hash: &mut Fields, training: &Training) {
+    let Training {
+        source_dir,
+        hyperparameters,
+        environment,
+        distribution,
+        channels,
+        max_runtime: _,
+        metrics,
+        step_metric,
+        local: LocalTraining { command, caches },
+        sagemaker,
+    } = training;
+    hash.said("source", source_dir.as_deref());
+    hash.pairs(hyperparameters);
+    hash.pairs(environment);
+    let launcher = distribution.as_ref().map(ToString::to_string);
+    hash.said("launcher", launcher.as_deref());
+    channels
+        .iter()
+        .for_each(|channel| hash_channel(hash, channel));
+    hash.pairs(metrics);
+    hash.said("step", step_metric.as_ref().map(PrintedMetric::name));
+    hash.list(command);
+    hash.list(caches);
+    let SagemakerTraining {
+        image,
+        framework,
+        algorithm,
+        container: ContainerWords {
+            entrypoint,
+            arguments,
+        },
+        registry_credentials: _,
+        role: _,
+        entry_point,
+        source_channel,
+        output: _,
+        volume,
+        volume_kms_key: _,
+        output_kms_key: _,
+        spot: _,
+        checkpoints: _,
+        subnets,
+        security_groups,
+        network_isolation,
+        encrypt_traffic,
+        retries: _,
+        training_plan: _,
+        profiler,
+        tags: _,
+    } = sagemaker;
+    hash.said("image", image.as_deref());
+    let framework = framework.as_ref().map(ToString::to_string);
+    hash.said("framework", framework.as_deref());
+    hash.said("algorithm", algorithm.as_deref());
+    hash.list(entrypoint);
+    hash.list(arguments);
+    hash.said("entry point", entry_point.as_deref());
+    hash.said("source channel", source_channel.as_deref());
+    hash.number(volume.0);
+    hash.list(subnets);
+    hash.list(security_groups);
+    hash.number(u64::from(*network_isolation));
+    hash.number(u64::from(*encrypt_traffic));
+    hash.said(
+        "profiler",
+        profiler.map(|is_on| if is_on { "on" } else { "off" }),
+    );
+}
+
+fn hash_channel(hash: &mut Fields, channel: &Channel) {
+    let Channel {
+        name,
+        uri,
+        data_type,
+        mode,
+        content_type,
+        distribution,
+        compression,
+        record_wrapper,
+        sample,
+        draw,
+        groups,
+    } = channel;
+    hash.said("channel", Some(name));
+    hash.text(Some(uri));
+    hash.text(Some(match data_type {
+        DataType::Prefix => "a prefix",
+        DataType::Manifest => "a manifest",
+        DataType::AugmentedManifest => "an augmented manifest",
+    }));
+    hash.text(Some(match mode {
+        InputMode::File => "File",
+        InputMode::FastFile => "FastFile",
+        InputMode::Pipe => "Pipe",
+    }));
+    hash.text(content_type.as_deref());
+    hash.text(Some(match distribution {
+        Distribution::FullyReplicated => "FullyReplicated",
+        Distribution::ShardedByS3Key => "ShardedByS3Key",
+    }));
+    hash.text(Some(match compression {
+        Compression::None => "plain",
+        Compression::Gzip => "Gzip",
+    }));
+    hash.text(Some(match record_wrapper {
+        RecordWrapper::None => "unwrapped",
+        RecordWrapper::RecordIo => "RecordIO",
+    }));
+    hash.text(Some(match sample {
+        ChannelSample::Whole => "whole",
+        ChannelSample::Objects => "sampled",
+        ChannelSample::Rows => "rows",
+    }));
+    hash.text(Some(&draw.to_string()));
+    hash.list(groups);
 }
 
 /// The key of a canary.
@@ -295,6 +370,14 @@ impl Fields {
         self.bytes(text.unwrap_or_default().as_bytes());
     }
 
+    /// Something by its name; of what is absent there is nothing.
+    fn said(&mut self, what: &str, text: Option<&str>) {
+        if text.is_some() {
+            self.text(Some(what));
+            self.text(text);
+        }
+    }
+
     fn list(&mut self, texts: impl IntoIterator<Item = impl AsRef<str>>) {
         for text in texts {
             self.text(Some(text.as_ref()));
@@ -372,7 +455,9 @@ jobs:
         let files: Vec<CodeFile> = files
             .iter()
             .map(|(path, blob)| CodeFile {
-                path: (*path).to_owned(),
+                path: path.into(),
+                real: path.into(),
+                kind: PathKind::File,
                 blob: (*blob).to_owned(),
             })
             .collect();
@@ -418,6 +503,7 @@ jobs:
                 "s3://data/train/}",
                 "s3://data/train/, mode: Pipe, compression: Gzip}",
             ),
+            ("      output:", "      profiler: true\n      output:"),
             ("seed: 1", "seed: 2"),
             ("seed: 1", "probe: false"),
             (
@@ -474,7 +560,6 @@ jobs:
             assert!(SPEC.contains(from));
             assert_eq!(key_of(&SPEC.replacen(from, to, 1), &files), key, "{to}");
         }
-        assert_eq!(key_of(SPEC, &[files[1], files[0]]), key);
     }
 
     /// A canary that drew `keys` of the channel `train`.

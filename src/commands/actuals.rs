@@ -13,6 +13,7 @@ use crate::cli::ActualsArguments;
 use crate::console::progress::{Earlier, Progress};
 use crate::console::{AppError, Loudness, files, print, signals};
 use crate::exit;
+use crate::gate::account::Accounted;
 use crate::gate::backend;
 use crate::gate::failure_logs::FailureLogs;
 use crate::gate::gate_run::GateRun;
@@ -125,6 +126,8 @@ impl ForecastJob<'_> {
     ) -> Ran {
         let runner = Runner {
             run_id,
+            is_resumed: false,
+            held: &Accounted::default(),
             file: &RefCell::new(MeasurementsFile::Nowhere),
             progress,
             cancellation,

@@ -1,4 +1,4 @@
-//! `demo`: the quickstart, carried in the program.
+//! `demo`: the quickstart, carried in the program, in a checkout of its own.
 
 use std::fs;
 use std::path::Path;
@@ -10,6 +10,7 @@ use include_dir::{Dir, include_dir};
 use super::run;
 use crate::cli::{Cli, CliCommand, DemoArguments};
 use crate::console::{AppError, Loudness, files, say};
+use crate::git::GitCheckout;
 use crate::probe;
 
 /// The example's files. Its folder as a whole may hold more: what runs of it left.
@@ -33,12 +34,13 @@ pub(crate) async fn demo(arguments: &DemoArguments, loudness: Loudness) -> Resul
     let folder = &arguments.folder;
     let spec = folder.join("canary-gate.yml");
     let shown = spec.display();
-    if folder.symlink_metadata().is_ok() {
-        return Err(
-            AppError::usage(format!("{} is already there", folder.display())).help(format!(
-                "nothing is overwritten. To run it again: `canary-gate run --all --spec {shown}`; for another folder: `canary-gate demo FOLDER`"
-            )),
-        );
+    let is_there = folder.symlink_metadata().is_ok();
+    if is_there && !FILES.iter().all(|(name, _)| folder.join(name).is_file()) {
+        return Err(AppError::usage(format!(
+            "{} is already there, and is no demo",
+            folder.display()
+        ))
+        .help("nothing is overwritten; for another folder: `canary-gate demo FOLDER`"));
     }
     probe::check_system().map_err(|reason| {
         AppError::failed("the demo runs its canaries on this machine, which must be a Linux one")
@@ -46,10 +48,27 @@ pub(crate) async fn demo(arguments: &DemoArguments, loudness: Loudness) -> Resul
             .help("start it in a Linux container with Python 3; a Linux release is one static file")
     })?;
     find_python()?;
-    write(folder).map_err(|error| files::cannot_write(folder, error))?;
+    let what = if is_there {
+        format!(
+            "{} is there from an earlier demo and stays as it is",
+            folder.display()
+        )
+    } else {
+        write(folder).map_err(|error| files::cannot_write(folder, error))?;
+        format!(
+            "wrote {}: a spec, a training script, 100 files of data",
+            folder.display()
+        )
+    };
+    // A checkout around it may ignore the folder, and then has no source in it; one that does not would show a hundred files.
+    if let Err(error) = GitCheckout::create(folder, &[FILES[0].0, FILES[1].0, FILES[2].0, "data"]) {
+        let reason = AppError::from(error).in_a_line();
+        say(&format!(
+            "warning: the demo is not a git checkout, so a second start runs its canaries again: {reason}"
+        ));
+    }
     say(&format!(
-        "wrote {}: a spec, a training script, 100 files of data. Now it runs `canary-gate run --all --spec {shown}`:\n",
-        folder.display()
+        "{what}. Now it runs `canary-gate run --all --spec {shown}`:\n"
     ));
     let words = ["canary-gate", "run", "--all", "--spec"].map(Into::into);
     let words = words.into_iter().chain([spec.clone().into_os_string()]);

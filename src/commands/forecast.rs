@@ -49,10 +49,6 @@ pub(crate) fn forecast(arguments: &ForecastArguments, loudness: Loudness) -> Res
         recorded.notes.extend(recorded.about_jobs.take());
     }
     let names = job_names(&recorded.measurements, &arguments.jobs)?;
-    let offer_of = |instance: &InstanceConfiguration| match &project {
-        Some(project) => project.offer(instance, &tables::capacity),
-        None => offer_by_the_tables(instance, arguments.region.as_deref()),
-    };
     let is_allowed: Box<dyn Fn(&InstanceType) -> bool> = match &project {
         Some(project) => Box::new(project.spec.allowed()),
         None => Box::new(|_| true),
@@ -68,6 +64,11 @@ pub(crate) fn forecast(arguments: &ForecastArguments, loudness: Loudness) -> Res
             let (measurements, note) = newest_run(of_jobs.remove(name).unwrap_or_default());
             let notes: Vec<String> = recorded.notes.iter().cloned().chain(note).collect();
             let known = project.as_ref().and_then(|project| project.spec.job(name));
+            let offer_of = |instance: &InstanceConfiguration| match (&project, known) {
+                (Some(project), Some(job)) => project.offer_to(job, instance, &tables::capacity),
+                (Some(project), None) => project.offer(instance, &tables::capacity),
+                (None, _) => offer_by_the_tables(instance, arguments.region.as_deref()),
+            };
             offline_report(name, known, &measurements, &offer_of, &*is_allowed, &notes)
         })
         .collect();

@@ -9,14 +9,11 @@ use crate::console::{AppError, print_prose, printable};
 use crate::gate::backend;
 use crate::gate::pull_request_limit::PullRequestLimit;
 use crate::gate::run_history::RunHistory;
-use crate::history::record::{Command, ForecastRecord};
+use crate::history::record::Command;
 use crate::instance::tables;
-use crate::measurement::{Measurement, Start};
-use crate::plan::{self, Alternatives, FEWEST_STARTS, Plan, PlanError, StartUpMode};
+use crate::plan::{self, Alternatives, KnownBefore, PlanError};
 use crate::report::plan::PlannedJob;
-use crate::report::plan_lanes::{CanaryTimes, PlannedWays};
 use crate::report::plan_totals::{JobOrder, JobTotals, PlanTotals};
-use crate::spec::{Job, TrainingSettings};
 use crate::units::Seconds;
 use crate::workspace::idle_globs;
 use crate::workspace::project::Project;
@@ -94,30 +91,29 @@ pub(crate) async fn plan(arguments: &PlanArguments) -> Result<u8, AppError> {
         };
         let mut session = backend::open(&*backend, &project, job).await?;
         let listed = session.list().await?;
+        let earlier = history.last_check(job).await?;
         match plan::plan_within(
             job,
             &listed.dataset,
             &|instance| project.offer(instance, &tables::capacity),
             alternatives,
-            // What the jobs before it take is not known yet.
-            arguments.policy.max_spend,
+            KnownBefore {
+                // What the jobs before it take is not known yet.
+                left_of_run: arguments.policy.max_spend,
+                earlier: &earlier,
+            },
         ) {
             Ok(mut plan) => {
                 backend::check_supply(&*session, &mut plan)?;
                 plan.notes.extend(session.notes());
                 let of_policy = project.policy.notes_of(&job.name).iter();
                 plan.notes.extend(of_policy.map(|note| printable(note)));
-                let ways = match project.traits().start_up_unknown {
-                    true => planned_ways(&project, job, &plan, &history).await?,
-                    false => None,
-                };
                 let planned = PlannedJob {
                     affected,
                     dataset: &listed.dataset,
                     knows_bytes: listed.knows_bytes,
                     plan: &plan,
                     expected,
-                    ways,
                     traits: project.traits(),
                 };
                 let _ = writeln!(details, "{planned}");
@@ -148,66 +144,4 @@ pub(crate) async fn plan(arguments: &PlanArguments) -> Result<u8, AppError> {
     text.push_str(&details);
     print_prose(&text)?;
     Ok(0)
-}
-
-/// Records that are looked at for start-ups; each may be a call.
-const MOST_CHECKS: usize = 10;
-
-/// The plan's ways with the times of the newest check on `instance`, and the start-ups of the newest checks whose channels were
-/// read as today's are.
-async fn planned_ways(
-    project: &Project,
-    job: &Job,
-    plan: &Plan,
-    history: &RunHistory,
-) -> Result<Option<PlannedWays>, AppError> {
-    let Some(lanes) = &plan.lanes else {
-        return Ok(None);
-    };
-    let settings = TrainingSettings::of(job);
-    let mut newest: Option<Vec<Measurement>> = None;
-    let (mut starts, mut checks) = (Vec::new(), 0);
-    let look = |check: &ForecastRecord| {
-        let runs = &check.measurements;
-        let is_on_it = runs.iter().any(|run| run.is_on(&job.instance));
-        if newest.is_none() && is_on_it {
-            newest = Some(runs.clone());
-        }
-        let changes = check
-            .settings
-            .as_ref()
-            .map(|then| then.changes_to(&settings));
-        let is_read_alike = changes.is_some_and(|changes| {
-            !changes
-                .iter()
-                .any(|change| change.field.starts_with("training.channels."))
-        });
-        if is_read_alike {
-            starts.extend(runs.iter().cloned());
-        }
-        checks += 1;
-        let of = |start| starts.iter().filter(|run| run.start == Some(start)).count();
-        let has_all = [Start::Cold, Start::Warm]
-            .iter()
-            .all(|start| of(*start) >= FEWEST_STARTS);
-        (newest.is_some() && has_all) || checks >= MOST_CHECKS
-    };
-    history.look_back(job, look).await?;
-    let start_up = StartUpMode::of(job).observed(&starts);
-    let earlier = newest.unwrap_or_default();
-    let all =
-        plan::configuration_runs(job, &plan.runs, &plan.alternatives, &earlier, &|instance| {
-            project.offer(instance, &tables::capacity)
-        });
-    Ok(Some(PlannedWays {
-        ways: lanes
-            .ways(&plan::no_quotas)
-            .with_times(&all, start_up.times),
-        start_up,
-        instances: all.into_iter().map(|one| one.instance).collect(),
-        times: match earlier.is_empty() {
-            true => CanaryTimes::Longest,
-            false => CanaryTimes::Measured,
-        },
-    }))
 }

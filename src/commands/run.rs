@@ -20,6 +20,7 @@ use crate::workspace::{base_policy, changed_files};
 pub(crate) async fn run(arguments: &RunArguments, loudness: Loudness) -> Result<u8, AppError> {
     let mut project = Project::load(&arguments.spec)?;
     project.open_folders(&arguments.data)?;
+    project.grows = project.relative(arguments.measurements.iter());
     changed_files::refuse_another_head(&arguments.change, &project)?;
     let base = base_policy::base_of(&project, &arguments.spec, &arguments.change)?;
     base_policy::apply(&mut project, base, arguments.policy.max_spend)?;

@@ -324,7 +324,8 @@ fn of_runs(basis: &Basis, runs: &Runs) -> Forecast {
         upload,
         time,
     } = laws_of_time.at(1.0);
-    let time_doubt = runs.growth_doubt(&whole, &prior::TIME, JITTER.0, |run| seconds(run.time()));
+    let (prior, compared) = time::compared(runs);
+    let time_doubt = runs.growth_doubt(&whole, &prior, JITTER.0, compared);
     let time_at_least = runs.time_at_least();
     let time = match (time, time_at_least) {
         (Ok(time), Some(bound)) if time.median() < bound => Err(Unknown(

@@ -1,7 +1,7 @@
 //! Cautions about a forecast: its assumption, its reach, and what was left out; and warnings, which a reader must not miss.
 
 use super::runs::Runs;
-use super::{Doubt, Laws};
+use super::{Doubt, Laws, other_work};
 use crate::grammar;
 use crate::measurement::Abscissa;
 use crate::metric::MemoryOf;
@@ -9,13 +9,19 @@ use crate::units::Fraction;
 
 /// A script that takes the same time for so many times the data may not read them.
 const FAR: f64 = 10.0;
+/// Its CPU worked on them where it did so many times as much.
+const GROWN: f64 = 1.5;
 
 /// What makes it doubtful that the canaries were like the full run, as sentences.
 pub(super) fn warnings(runs: &Runs, law: &Laws) -> Vec<String> {
-    flat_time(runs, law).into_iter().collect()
+    let busy = runs.busy().map(|taken| {
+        format!("other work took {taken} of this machine: times are those of this hour")
+    });
+    flat_time(runs, law).into_iter().chain(busy).collect()
 }
 
-/// The question whether the script reads its data; `None` unless its time is the same over far more of them.
+/// The question whether the script reads its data; `None` unless its time is the same over far more of them, it was not seen to
+/// open them, and its CPU did not work more for them either.
 fn flat_time(runs: &Runs, law: &Laws) -> Option<String> {
     let is_flat = law.time.as_ref().is_some_and(|law| law.slope == 0.0);
     let (smallest, largest) = runs.ends()?;
@@ -24,7 +30,14 @@ fn flat_time(runs: &Runs, law: &Laws) -> Option<String> {
         Abscissa::Data => "its channel",
         Abscissa::Work => "the hyperparameter of `work`",
     };
-    (is_flat && largest / smallest >= FAR).then(|| {
+    let is_known = runs.all_have(|run| run.sample_opened == Some(true)) || {
+        let at = |share| {
+            let mut runs = runs.entered().iter();
+            other_work::cpu_time(runs.find(|run| run.data_share() == share)?)
+        };
+        (at(smallest).zip(at(largest))).is_some_and(|(less, more)| more >= GROWN * less)
+    };
+    (is_flat && largest / smallest >= FAR && !is_known).then(|| {
         format!(
             "time did not grow from {} to {} of the {abscissa}: does the script read {asked}?",
             Fraction(smallest),

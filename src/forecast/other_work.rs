@@ -21,6 +21,23 @@ const LITTLE: f64 = 0.2;
 /// The most runs that a note names.
 const NAMED_RUNS: usize = 6;
 
+/// Of its time. A run that lost more had less than three quarters of the CPUs that it asked for.
+const MOST_LOST: f64 = 25.0;
+
+/// The most that other work took of the machine, in percent, where the largest run or half of all lost more than a quarter of
+/// their time to it; `None` where they did not, or do not say.
+pub(super) fn busy(runs: &[&Measurement]) -> Option<Percent> {
+    let has_lost = |run: &&&Measurement| lost(run).is_some_and(|lost| lost > MOST_LOST);
+    let of_size = |run: &&Measurement| run.data_share() * run.work_share();
+    let largest = (runs.iter()).max_by(|a, b| of_size(a).total_cmp(&of_size(b)))?;
+    let slowed: Vec<_> = runs.iter().filter(has_lost).collect();
+    let taken = slowed
+        .iter()
+        .filter_map(|run| percent(&run.usage.other_cpu_percent));
+    let taken = taken.reduce(f64::max)?;
+    (has_lost(&largest) || 2 * slowed.len() >= runs.len()).then_some(Percent(taken))
+}
+
 /// A run beside which other work took the machine.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Disturbed<'a> {
@@ -45,6 +62,11 @@ pub(super) fn disturbed<'a>(runs: &[&'a Measurement]) -> Vec<Disturbed<'a>> {
     (known.iter().filter(is_far_more))
         .map(|&(run, lost)| Disturbed { run, lost, least })
         .collect()
+}
+
+/// The CPU time of a run spread over the whole machine, in seconds: no run takes less.
+pub(super) fn cpu_time(run: &Measurement) -> Option<f64> {
+    Some(percent(&run.usage.cpu_percent)? / 100.0 * run.time()?.0)
 }
 
 fn percent(share: &Option<Utilization>) -> Option<f64> {
@@ -179,6 +201,23 @@ mod tests {
         assert_eq!(found(&runs), Vec::<f64>::new());
         let slowed = [beside(1.0, [2.0, 1.0, 2.0]), beside(5.0, [1.0, 98.0, 99.0])];
         assert_eq!(found(&slowed), [5.0]);
+    }
+
+    #[test]
+    fn a_machine_is_busy_where_the_largest_run_or_half_of_them_lost_a_quarter() {
+        let runs = |lost: [f64; 4]| {
+            let beside = |(percent, lost): (&f64, f64)| beside(*percent, [10.0, 90.0, lost]);
+            let runs: Vec<Measurement> = [1.0, 5.0, 20.0, 20.0]
+                .iter()
+                .zip(lost)
+                .map(beside)
+                .collect();
+            busy(&runs.iter().collect::<Vec<_>>()).map(|taken| taken.0)
+        };
+        assert_eq!(runs([24.0; 4]), None);
+        assert_eq!(runs([26.0, 24.0, 24.0, 24.0]), None);
+        assert_eq!(runs([26.0, 26.0, 24.0, 24.0]), Some(90.0));
+        assert_eq!(runs([0.0, 0.0, 0.0, 26.0]), Some(90.0));
     }
 
     #[test]

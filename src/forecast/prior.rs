@@ -38,6 +38,12 @@ pub(super) const TIME: Prior = Prior {
     cold_weight: 0.1,
 };
 
+/// Of what begins when the script does: a cold start adds nothing to it.
+pub(super) const TIME_ONCE_STARTED: Prior = Prior {
+    no_cold_weight: 1.0,
+    ..TIME
+};
+
 /// Memory is measured almost without noise, is mostly fixed in small canaries, and is curved more often: caches fill up, and a
 /// later phase overtakes the import.
 pub(super) const MEMORY: Prior = Prior {

@@ -11,7 +11,7 @@ use crate::measurement::newest_data::NewestData;
 use crate::measurement::{Abscissa, Measurement, Outcome, Start, Usage, Utilization};
 use crate::metric::MemoryOf;
 use crate::metric::MetricName;
-use crate::units::{Bytes, Seconds};
+use crate::units::{Bytes, Percent, Seconds};
 
 /// A process holds some more pages or fewer from run to run, whatever its data.
 const LEAST_MEMORY_STEP: Bytes = Bytes(Bytes::MIB);
@@ -109,8 +109,14 @@ impl<'a> Runs<'a> {
                 run.fraction,
                 Seconds(time)
             ),
+            None if self.some_are_unread() => "no canary opened a file of its sample".to_owned(),
             None => "no canary run completed".to_owned(),
         })
+    }
+
+    fn some_are_unread(&self) -> bool {
+        let mut runs = self.left_out.iter().flat_map(|(_, runs)| runs);
+        runs.any(|run| run.is_unread())
     }
 
     /// The runs that were stopped at their time limit, each with its time.
@@ -220,6 +226,11 @@ impl<'a> Runs<'a> {
         &self.entered
     }
 
+    /// What other work took of the machine, where it kept them from their CPUs.
+    pub(super) fn busy(&self) -> Option<Percent> {
+        other_work::busy(&self.entered)
+    }
+
     /// A sentence on the runs beside which other work took the machine.
     pub(super) fn disturbed(&self) -> Option<String> {
         other_work::note(&self.disturbed)
@@ -302,6 +313,7 @@ fn has_bytes(run: &Measurement) -> bool {
 
 fn reason_to_leave_out(run: &Measurement) -> Option<&'static str> {
     match run.outcome {
+        Outcome::Completed if run.is_unread() => return Some("opened no file of the sample"),
         Outcome::Completed => {}
         Outcome::Failed { .. } => return Some("failed"),
         Outcome::OutOfMemory {

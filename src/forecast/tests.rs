@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::instance::{Capacity, InstanceType, Price, PriceEvidence};
+use crate::instance::{Capacity, InstanceType, Price, PriceEvidence, PriceKind};
 use crate::measurement::{Outcome, PeakMemory, Phases};
 use crate::metric::Metric;
 use crate::units::{Bytes, Percent, UsdPerHour};
@@ -76,6 +76,8 @@ fn forecast_on(instance: &str, measurements: &[Measurement], price: Option<&Pric
 
 fn price(evidence: PriceEvidence) -> Price {
     Price {
+        kind: PriceKind::OnDemand,
+        on_demand_usd_per_hour: None,
         usd_per_hour: UsdPerHour(0.5),
         source: "test".to_owned(),
         as_of: None,
@@ -525,6 +527,19 @@ fn a_time_that_stays_the_same_over_ten_times_the_data_is_asked_about() {
         ["time did not grow from 1% to 50% of the data: does the script read its channel?"]
     );
     assert!(!far.notes.contains(&noted));
+    // It was seen to open them, or its CPU worked on them.
+    let known: [fn(&mut Measurement, f64); 2] = [
+        |run, _| run.sample_opened = Some(true),
+        |run, percent| run.usage.cpu_percent = utilization(1.0 + percent),
+    ];
+    for known in known {
+        let runs = [1.0, 5.0, 20.0, 50.0].map(|percent| {
+            let mut run = run(percent, 20.0);
+            known(&mut run, percent);
+            run
+        });
+        assert!(forecast_of(&runs).warnings.is_empty());
+    }
     let near = flat([10.0, 20.0, 30.0, 50.0]);
     assert!(near.warnings.is_empty());
     assert!(near.notes.contains(&noted));
@@ -691,6 +706,42 @@ fn a_run_beside_other_work_counts_less_and_widens_the_time() {
         assert!(seen.1 / seen.0 > upper / lower && seen.0 < 440.0 && 440.0 < seen.1);
         assert!(seen.2 < unseen.2, "{seen:?} {unseen:?}");
     }
+}
+
+/// Two start cold and pull an image for four minutes, the next is warm: the download shows the pull, and three sizes the growth.
+#[test]
+fn a_pull_that_the_download_shows_widens_nothing_else() {
+    use crate::instance::InstanceConfiguration;
+    use crate::measurement::Start;
+    let started = |start, percent: f64| {
+        let pull = if start == Start::Cold { 240.0 } else { 0.0 };
+        let phases = [pull + 2.0 + 0.2 * percent, 10.0 + 30.0 * percent, 1.0];
+        let run = run(percent, phases.iter().sum());
+        with_phases(
+            Measurement {
+                start: Some(start),
+                ..run
+            },
+            phases,
+        )
+    };
+    let offer = Offer::unknown(&InstanceConfiguration::one(InstanceType::local()));
+    let upper = |last| {
+        let check = [
+            started(Start::Cold, 1.0),
+            started(Start::Cold, 2.0),
+            started(last, 10.0),
+        ];
+        let basis = Basis {
+            offer: &offer,
+            measurements: &check,
+        };
+        let found = forecast(&basis);
+        assert_eq!(found.time_doubt, None);
+        found[Metric::Time].as_ref().unwrap().quantile(0.95)
+    };
+    let (warm, cold) = (upper(Start::Warm), upper(Start::Cold));
+    assert!(warm < 1.25 * cold, "{warm} {cold}");
 }
 
 /// The first of a lane are cold and pull their image for 50 s; the rest are warm. The full run is cold.

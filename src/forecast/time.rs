@@ -1,7 +1,7 @@
 //! The billed time of a run with a share of the data, by laws of the whole or of each phase.
 
-use super::posterior::Posterior;
-use super::runs::Runs;
+use super::posterior::{Posterior, Prior};
+use super::runs::{self, Runs};
 use super::{Law, Predictive, Quantity, Unknown, prior, seconds};
 use crate::measurement::Measurement;
 use crate::units::Seconds;
@@ -38,8 +38,8 @@ pub(super) struct AtAShare {
 
 impl LawsOfTime {
     pub(super) fn of(runs: &Runs) -> Self {
-        let phase = |phase: fn(&Measurement) -> Option<Seconds>| {
-            let weighed = runs.weigh("the phase", &prior::TIME, |run| seconds(phase(run)));
+        let phase = |phase: fn(&Measurement) -> Option<Seconds>, prior: &Prior| {
+            let weighed = runs.weigh("the phase", prior, |run| seconds(phase(run)));
             weighed.ok()
         };
         let zero_in_all = |phase: fn(&Measurement) -> Option<Seconds>| {
@@ -47,9 +47,10 @@ impl LawsOfTime {
         };
         Self {
             whole: whole(runs),
-            download: phase(|run| run.phases.download),
-            training: phase(|run| run.phases.training),
-            upload: phase(|run| run.phases.upload),
+            // The image is pulled in it.
+            download: phase(|run| run.phases.download, &prior::TIME),
+            training: phase(|run| run.phases.training, &prior::TIME_ONCE_STARTED),
+            upload: phase(|run| run.phases.upload, &prior::TIME_ONCE_STARTED),
             sum: runs.all_have(has_billed_phases).then(|| PhasesOfSum {
                 has_download: !zero_in_all(|run| run.phases.download),
                 has_upload: !zero_in_all(|run| run.phases.upload),
@@ -100,6 +101,19 @@ impl LawsOfTime {
             terms.push(upload.clone()?);
         }
         Predictive::sum(&terms)
+    }
+}
+
+/// The value of a run in which sizes are compared, and its prior: the billed time, but where some runs started cold and others warm and
+/// all have phases, what is left of it after the download, which alone a cold start makes longer.
+pub(super) fn compared(runs: &Runs) -> (Prior, fn(&Measurement) -> Option<f64>) {
+    let is_mixed = !runs.all_have(runs::is_warm) && !runs.all_have(|run| !runs::is_warm(run));
+    match is_mixed && runs.all_have(has_billed_phases) {
+        true => (prior::TIME_ONCE_STARTED, |run| {
+            let phases = [run.phases.training, run.phases.upload];
+            phases.into_iter().map(seconds).sum()
+        }),
+        false => (prior::TIME, |run| seconds(run.time())),
     }
 }
 

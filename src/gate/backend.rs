@@ -18,7 +18,7 @@ use crate::console::{AppError, files, say, warn};
 use crate::gate::pass_env;
 use crate::github::id_token::{IdTokenError, IdTokenService};
 use crate::instance::{InstanceConfiguration, InstanceType, tables};
-use crate::plan::{LanePlan, NotMeasured, Plan, PlannedAlternative};
+use crate::plan::{NotMeasured, Plan, PlannedAlternative, PoolPlan};
 use crate::spec::{BackendKind, Job};
 use crate::units::Bytes;
 use crate::workspace::project::Project;
@@ -143,7 +143,7 @@ pub(crate) async fn prepare<'a>(
         job,
         dataset,
         &mut plan.alternatives,
-        plan.lanes.as_ref(),
+        plan.pools.as_ref(),
     )?;
     Ok(session.prepare(planned).await?)
 }
@@ -154,14 +154,14 @@ pub(crate) fn planned<'p>(
     job: &'p Job,
     dataset: &'p Dataset,
     alternatives: &'p mut [PlannedAlternative],
-    lanes: Option<&'p LanePlan>,
+    pools: Option<&'p PoolPlan>,
 ) -> Result<Planned<'p>, AppError> {
     Ok(Planned {
         dataset,
         alternatives,
         code: project.code_key(job)?,
         as_written: project.as_written(job),
-        lanes,
+        pools,
     })
 }
 
@@ -275,7 +275,7 @@ fn project_paths(project: &Project) -> Result<ProjectPaths, AppError> {
     Ok(ProjectPaths {
         checkout: project.root.clone(),
         spec_folder: project.folder.clone(),
-        known_files: project.known_files()?.map(<[String]>::to_vec),
+        code: project.code()?.of_jobs.clone(),
         state: project.state_folder(),
         history: history_folder(project),
         data_roots: project.data_roots.clone(),

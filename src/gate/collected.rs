@@ -192,6 +192,7 @@ impl Collector<'_> {
                 }
             },
             may_start: &|| false,
+            has_successor: false,
             freed: &|_| {},
             paid_for_nothing: &|_| {},
             cancellation: self.runner.cancellation,

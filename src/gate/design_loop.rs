@@ -177,7 +177,7 @@ impl DesignLoop<'_> {
         let is_short = !has_cause && !plan::has_enough(&measured);
         let refusal = self.ledger.refusal().filter(|_| is_short);
         let too_expensive = too_expensive.or(refusal);
-        let has_failed = measured.iter().any(Measurement::has_failed);
+        let has_failed = (measured.iter()).any(|run| run.has_failed() || run.is_unread());
         if has_failed {
             self.configurations
                 .give_up_alternatives(NotMeasured::CodeFailed);
@@ -330,7 +330,7 @@ impl DesignLoop<'_> {
 
     /// The next round after the canaries `here`.
     fn round(&self, ladder: &[LadderSize], here: &[Measurement], outlook: Outlook) -> NextRound {
-        let (job, offer) = (self.input.of.job, self.offer());
+        let (job, offer) = (self.input.of.job, self.judged_offer());
         let one = self.configuration();
         let on_base = self.on_base(here);
         if let Some(other) = here
@@ -404,8 +404,9 @@ impl DesignLoop<'_> {
         self.configurations.at(self.place)
     }
 
-    fn offer(&self) -> &Offer {
-        &self.configuration().offer
+    /// As the full run buys it.
+    fn judged_offer(&self) -> &Offer {
+        &self.configuration().full_run_offer
     }
 
     /// In the order in which they were planned; of those that are late, what is known.

@@ -251,6 +251,7 @@ impl<'a> Launcher<'a> {
         Watcher {
             report,
             may_start: &|| true,
+            has_successor: false,
             freed: &|_| {},
             paid_for_nothing: &|_| {},
             cancellation: self.runner.cancellation,

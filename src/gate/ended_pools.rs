@@ -1,10 +1,8 @@
 //! What machines cost that were kept between canaries, and what those may cost that could not be given back.
 
-use std::cell::RefCell;
-
 use crate::backend::EndedPool;
 use crate::console::say;
-use crate::gate::measurements_file::MeasurementsFile;
+use crate::gate::runner::Runner;
 use crate::instance::OfferOf;
 use crate::measurement::Measurement;
 use crate::plan::JobLedger;
@@ -32,7 +30,7 @@ pub(crate) fn settle(
     measurements: &mut [Measurement],
     ledger: &JobLedger<'_>,
     offer_of: OfferOf<'_>,
-    file: &RefCell<MeasurementsFile>,
+    runner: &Runner<'_>,
 ) -> Vec<String> {
     let mut notes = Vec::new();
     let mut kept = Vec::new();
@@ -42,7 +40,7 @@ pub(crate) fn settle(
         let offer = offer_of(&pool.instance);
         match &pool.idle {
             Ok(idle) if idle.0 > 0.0 => {
-                notes.extend(enter(pool, *idle, offer.cost(*idle), measurements, file));
+                enter(pool, *idle, offer.cost(*idle), measurements, runner);
             }
             Ok(_) => {}
             Err(why) => {
@@ -65,14 +63,13 @@ pub(crate) fn settle(
 }
 
 /// Enters the time into the measurement of the last run on a pool, where that is known, else of another on the same machines.
-/// Returns a note where there is none.
 fn enter(
     pool: &EndedPool,
     idle: Seconds,
     cost: Option<Usd>,
     measurements: &mut [Measurement],
-    file: &RefCell<MeasurementsFile>,
-) -> Option<String> {
+    runner: &Runner<'_>,
+) {
     let is_last = |run: &Measurement| run.training_job.as_deref() == Some(&*pool.training_job);
     let place = (measurements.iter().position(is_last)).or_else(|| {
         measurements
@@ -80,17 +77,12 @@ fn enter(
             .rposition(|run| run.is_on(&pool.instance))
     });
     let Some(run) = place.and_then(|place| measurements.get_mut(place)) else {
-        let cost = cost.map_or_else(String::new, |usd| format!(", for {}", usd.exact()));
-        return Some(format!(
-            "machines of {} were kept for {} after {}{cost}, which no measured canary holds",
-            pool.instance,
-            idle.exact(),
-            pool.training_job,
-        ));
+        return runner.held.lacks_some.set(true);
     };
     run.idle_seconds = Some(run.idle_seconds.unwrap_or(Seconds(0.0)) + idle);
     let costs = run.idle_usd.into_iter().chain(cost);
     run.idle_usd = costs.reduce(|sum, more| sum + more);
-    file.borrow_mut().revise(run);
-    None
+    let held = &mut runner.held.pools.borrow_mut();
+    held.insert(pool.training_job.clone());
+    runner.file.borrow_mut().revise(run);
 }

@@ -30,8 +30,8 @@ pub(crate) struct GateRun {
     pub(crate) id: String,
     /// Locked as long as this run lives; `None` in GitHub Actions, which has an id of its own.
     file: Option<(PathBuf, Flock<File>)>,
-    /// Whether a gate that was killed had this id.
-    is_resumed: bool,
+    /// Whether a gate that was killed, or ended without a report of what it was billed, had this id.
+    pub(crate) is_resumed: bool,
 }
 
 impl GateRun {

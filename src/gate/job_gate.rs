@@ -28,7 +28,7 @@ use crate::gate::runner::{Records, Runner, RunningJob};
 use crate::gate::turns::MachineSharing;
 use crate::instance::{InstanceConfiguration, tables};
 use crate::metric::Metric;
-use crate::plan::{self, JobLedger, Plan, PlanError};
+use crate::plan::{self, JobLedger, KnownBefore, Plan, PlanError};
 use crate::report::{InstanceForecast, JobReport};
 use crate::spec::{BudgetLine, Job};
 use crate::verdict::Verdict;
@@ -54,7 +54,15 @@ pub(crate) async fn gate<'a>(
     } = listing;
     let alternatives = request.alternatives;
     let offer_of = |instance: &_| project.offer(instance, &tables::capacity);
-    let mut plan = match plan::plan_within(job, &dataset, &offer_of, alternatives, ledger.left()) {
+    let earlier = match project.traits().is_remote {
+        true => history.last_check(job).await?,
+        false => Vec::new(),
+    };
+    let known = KnownBefore {
+        left_of_run: ledger.left(),
+        earlier: &earlier,
+    };
+    let mut plan = match plan::plan_within(job, &dataset, &offer_of, alternatives, known) {
         Ok(plan) => plan,
         Err(PlanError::Unknown(reason)) => {
             let report = whole_report::unknown_report(job, &affected.by, &reason, Vec::new());
@@ -68,7 +76,6 @@ pub(crate) async fn gate<'a>(
     let (ready, keys, base) = unless_cancelled(preparing, runner.cancellation).await??;
     // A recording hands its runs out again and again; nothing is measured.
     let records = (!project.traits().replays).then(|| Records {
-        project,
         job,
         history,
         keys: keys.clone(),
@@ -114,7 +121,7 @@ pub(crate) async fn gate<'a>(
         &mut measured.measurements,
         ledger,
         &offer_of,
-        runner.file,
+        runner,
     );
     let failure = measured.failure.take();
     let failure = failure.map(|error| error.during("running the canaries"));
@@ -136,6 +143,9 @@ pub(crate) async fn gate<'a>(
         );
     }
     notes.extend(no_base_yet(job, request, &keys, base.as_ref()));
+    let full_run_offer = |instance: &InstanceConfiguration| {
+        project.offer_to(job, instance, &|kind| ready.capacity(kind))
+    };
     let mut report = judge::job_report(&JobInput {
         name: &job.name,
         instance: &job.instance,
@@ -145,7 +155,7 @@ pub(crate) async fn gate<'a>(
         measurements: &measured.measurements,
         max_runtime: Some(job.canary.max_runtime),
         worst_case: plan.total_worst_case(),
-        offer_of: &offer_of,
+        offer_of: &full_run_offer,
         layout: DataLayout::of(job, knows_bytes.then_some(&dataset)),
         base: base.as_ref(),
         is_allowed: &project.spec.allowed(),

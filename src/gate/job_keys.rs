@@ -48,14 +48,6 @@ impl JobKeys {
         }
     }
 
-    /// The same where the code is not known any more.
-    pub(crate) fn without_code(&self) -> Self {
-        Self {
-            code: None,
-            ..self.clone()
-        }
-    }
-
     /// The key of a canary of the job.
     pub(crate) fn canary(&self, run: &CanaryRun) -> Option<Key> {
         let key = canary_key(&self.code?, &self.data?, run);

@@ -1,5 +1,6 @@
 //! One run of the gate: for each affected job plan -> canaries -> forecast -> verdict, and everything it started ended.
 
+pub(crate) mod account;
 pub(crate) mod backend;
 mod collected;
 mod design_loop;

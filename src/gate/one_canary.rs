@@ -9,6 +9,7 @@ use crate::console::files;
 use crate::console::progress::{Earlier, Progress};
 use crate::console::signals::{Interruption, unless_cancelled};
 use crate::console::{AppError, Loudness, printable, say};
+use crate::gate::account::Accounted;
 use crate::gate::backend;
 use crate::gate::ended_pools;
 use crate::gate::failure_logs::FailureLogs;
@@ -48,6 +49,8 @@ pub(crate) async fn run(
     let logs = FailureLogs::of(project);
     let runner = Runner {
         run_id: &run_id,
+        is_resumed: gate_run.is_resumed,
+        held: &Accounted::default(),
         file: &file,
         progress: &progress,
         cancellation: &cancellation,
@@ -60,7 +63,9 @@ pub(crate) async fn run(
         let measured = measure(project, job, max_spend, &*backend, &runner).await;
         // Whatever came of it, nothing of it goes on.
         let finished = backend.finish(&cancellation).await;
-        if finished.as_ref().is_ok_and(|end| !end.may_keep_machines) {
+        // What a killed gate was billed the next check shows.
+        let is_new = !gate_run.is_resumed;
+        if is_new && finished.as_ref().is_ok_and(|end| !end.may_keep_machines) {
             gate_run.end();
         }
         match (&measured, &finished) {
@@ -96,7 +101,7 @@ async fn measure(
     let offer_of = |instance: &_| project.offer(instance, &tables::capacity);
     let mut plan = plan::plan(job, &listed.dataset, &offer_of, Alternatives::Skip)?;
     // No machine is kept for a next one.
-    plan.lanes = None;
+    plan.pools = None;
     let run = smallest(job, &plan, &listed.dataset);
     let preparing = backend::prepare(session, project, job, &listed.dataset, &mut plan);
     let ready = unless_cancelled(preparing, runner.cancellation).await??;
@@ -134,7 +139,7 @@ async fn measure(
     ended_pools::bill(&ended, &ledger, &offer_of);
     let mut measurements = ran.measurements;
     // It says itself which pool may still be billed.
-    ended_pools::settle(&ended, &mut measurements, &ledger, &offer_of, runner.file);
+    ended_pools::settle(&ended, &mut measurements, &ledger, &offer_of, runner);
     if let Some(measurement) = measurements.into_iter().next() {
         return Ok(measurement);
     }

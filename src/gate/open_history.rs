@@ -75,10 +75,11 @@ impl Folder {
             places.any(|place| file.starts_with(place) || place.starts_with(file))
         };
         let tracked = checkout.tracked()?;
-        match tracked.iter().find(|file| is_of_it(Path::new(file))) {
+        match tracked.iter().find(|file| is_of_it(file)) {
             None => Ok(()),
             Some(file) => Err(AppError::usage(format!(
-                "history: git tracks {file}, so a pull request could bring records of its own"
+                "history: git tracks {}, so a pull request could bring records of its own",
+                file.display()
             ))
             .help(format!(
                 "take it out of git: `git rm -r --cached {}`, and commit; a history that runs share is best kept in S3 (docs/history.md)",

@@ -14,8 +14,8 @@ pub(crate) struct GateOutcome {
     /// What a person must fix, each with its job; without one if it concerns the gate itself.
     pub(crate) failures: Vec<(Option<String>, AppError)>,
     pub(crate) left: Left,
-    /// How much of the pull request's limit is spent.
-    pub(crate) note: Option<String>,
+    /// About the whole run.
+    pub(crate) notes: Vec<String>,
 }
 
 /// Whether something may still run, and cost, after the gate has ended.
@@ -59,7 +59,7 @@ impl GateOutcome {
         mut notes: Vec<String>,
         strictness: Strictness,
     ) -> (Report, Option<AppError>) {
-        notes.extend(self.note);
+        notes.extend(self.notes);
         let mut report = run_report::assemble(project, self.jobs, notes, strictness);
         report.failures = self
             .failures

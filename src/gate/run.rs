@@ -6,11 +6,12 @@ use futures_util::future::join_all;
 
 use crate::assess::whole_report;
 use crate::backend::sagemaker::ReusePolicy;
-use crate::backend::{Backend, RunPart};
+use crate::backend::{Backend, BackendEnd, RunPart};
 use crate::console::files;
 use crate::console::progress::Progress;
 use crate::console::signals::Interruption;
 use crate::console::{AppError, Loudness, printable, say};
+use crate::gate::account::{self, Accounted, BillingState};
 use crate::gate::failure_logs::FailureLogs;
 use crate::gate::gate_run::GateRun;
 use crate::gate::machine_room::MachineRoom;
@@ -56,8 +57,11 @@ pub(crate) async fn run(
     let progress = Progress::new(loudness);
     let room = MachineRoom::default();
     let logs = FailureLogs::of(project);
+    let held = Accounted::default();
     let runner = Runner {
         run_id: &run_id,
+        is_resumed: gate_run.is_resumed,
+        held: &held,
         file: &file,
         progress: &progress,
         cancellation: &cancellation,
@@ -83,8 +87,15 @@ pub(crate) async fn run(
         let gated = gate_all(
             project, request, &history, &*backend, &ledgers, &runner, &turns,
         );
-        let gated = gated.await;
+        let mut gated = gated.await;
         let finished = backend.finish(&cancellation).await;
+        let bills = match &finished {
+            Ok(end) => {
+                let known = (&history, &*backend);
+                bills_of(project, request, known, end, &runner, &mut gated).await
+            }
+            Err(_) => BillingState::Open,
+        };
         match &finished {
             Ok(end) => {
                 if let Some(stopped) = &end.stopped {
@@ -93,7 +104,9 @@ pub(crate) async fn run(
                 // Else the next start, or a sweep, ends what is kept.
                 if !end.may_keep_machines {
                     left.set(Left::Nothing);
-                    gate_run.end();
+                    if bills == BillingState::Shown {
+                        gate_run.end();
+                    }
                 }
             }
             // After a signal the report is not shown.
@@ -112,7 +125,7 @@ pub(crate) async fn run(
     written.map_err(broken)?;
     let (mut gated, finished) = gated.map_err(broken)?;
     gated.left = left;
-    gated.note = pull_request.note();
+    gated.notes.extend(pull_request.note());
     if let Some(error) = history.take_failure() {
         let error = error.during("keeping what was found in the history");
         gated.failures.push((None, error));
@@ -124,6 +137,40 @@ pub(crate) async fn run(
         ));
     }
     Ok(gated)
+}
+
+/// Whether the report has every bill of the run; one that is not shown has none.
+async fn bills_of(
+    project: &Project,
+    request: &GateRequest<'_>,
+    (history, backend): (&RunHistory, &dyn Backend),
+    end: &BackendEnd,
+    runner: &Runner<'_>,
+    gated: &mut Result<GateOutcome, AppError>,
+) -> BillingState {
+    let has_run = end.has_run || runner.is_resumed;
+    if !has_run || request.part != RunPart::Whole {
+        return BillingState::Shown;
+    }
+    let Ok(gated) = gated else {
+        return BillingState::Open;
+    };
+    // What was just stopped is billed for a little longer.
+    if runner.cancellation.is_cancelled() || end.stopped.is_some() {
+        return BillingState::Open;
+    }
+    let lacks_some = end.has_unmeasured || runner.held.lacks_some.get();
+    if !runner.is_resumed && !lacks_some {
+        return BillingState::Shown;
+    }
+    let completed = account::complete(gated, runner.held, project, backend, history).await;
+    completed.unwrap_or_else(|error| {
+        say(&format!(
+            "warning: what earlier starts of this run were billed is not known: {}; the next start looks again",
+            error.in_a_line()
+        ));
+        BillingState::Open
+    })
 }
 
 /// The limit of the run. What was detached is paid already: no limit keeps it from being read.
@@ -214,6 +261,7 @@ async fn gate_all<'a>(
             project, place, request, history, backend, ledger, runner,
         );
         let gated = gated.await.map_err(|error| error.without(runner.secrets));
+        runner.held.lacks_some.set(runner.held.lacks_some.get() || gated.is_err());
         turns.end(turn, ledger);
         if let Err(error) = &gated
             && error.is_transient()
@@ -249,6 +297,6 @@ async fn gate_all<'a>(
         jobs,
         failures,
         left: Left::Perhaps,
-        note: None,
+        notes: Vec::new(),
     })
 }

@@ -2,7 +2,7 @@
 //! this run's own findings are kept.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
@@ -176,16 +176,51 @@ impl RunHistory {
         let Some((_, record)) = found.record else {
             return Ok(None);
         };
+        let is_own = !is_adopted(&record) && self.writer.run.is_some();
+        let is_own = is_own && record.writer.run == self.writer.run;
+        let shown = match is_own {
+            true => self.shown(&job.name, record.recorded_at).await?,
+            false => BTreeSet::new(),
+        };
         let measurement = record.measurements().first().cloned();
-        Ok(measurement.map(|measurement| Measurement {
-            // The same objects may have been drawn for another fraction; this run's design counts by its own.
-            fraction: run.fraction,
-            reused: Some(Reused {
-                age_days: Seconds(age(&record, &measurement).max(0.0)).in_days(),
-                saved_usd: None,
-            }),
-            ..measurement
+        Ok(measurement.map(|measurement| {
+            let is_unshown = (measurement.training_job.as_ref())
+                .is_some_and(|name| is_own && !shown.contains(name));
+            Measurement {
+                // The same objects may have been drawn for another fraction; this run's design counts by its own.
+                fraction: run.fraction,
+                // What this run was billed before it was killed is in no report yet.
+                reused: (!is_unshown).then(|| Reused {
+                    age_days: Seconds(age(&record, &measurement).max(0.0)).in_days(),
+                    saved_usd: None,
+                }),
+                ..measurement
+            }
         }))
+    }
+
+    /// The training jobs of a job that reports of this very run have shown since a time.
+    pub(crate) async fn shown(
+        &self,
+        job: &str,
+        since: Timestamp,
+    ) -> Result<BTreeSet<String>, AppError> {
+        self.look_up(job).await?;
+        let entries = self.of_job(job);
+        let mut shown = BTreeSet::new();
+        let is_over = |record: &Record| {
+            if record.writer.run == self.writer.run {
+                let runs = record.measurements().iter();
+                shown.extend(runs.filter_map(|run| run.training_job.clone()));
+            }
+            record.recorded_at < since
+        };
+        let found = self
+            .history
+            .first(history::forecasts(&entries, job), is_over);
+        let found = found.await?;
+        self.warn_of(found.damaged);
+        Ok(shown)
     }
 
     /// When the training job ended that another run measured already, and has in its account.
@@ -295,6 +330,23 @@ impl RunHistory {
                 at: record.recorded_at,
             })
         }))
+    }
+
+    /// The canaries of the newest check of a job on its instance; empty without one.
+    pub(crate) async fn last_check(&self, job: &Job) -> Result<Vec<Measurement>, AppError> {
+        let mut newest = Vec::new();
+        let take = |check: &record::ForecastRecord| {
+            let is_on_it = check
+                .measurements
+                .iter()
+                .any(|run| run.is_on(&job.instance));
+            if is_on_it {
+                newest.clone_from(&check.measurements);
+            }
+            is_on_it
+        };
+        self.look_back(job, take).await?;
+        Ok(newest)
     }
 
     /// Shows the forecasts of a job on record, newest first, until `is_enough` says so.

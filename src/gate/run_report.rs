@@ -15,7 +15,7 @@ pub(crate) fn assemble(
     strictness: Strictness,
 ) -> Report {
     for job in &mut jobs {
-        job.policy = project.policy.reported_of(&job.name);
+        job.policy = project.policy.reported_of(job);
     }
     let mut report = whole_report::report(jobs, notes, strictness, jiff::Timestamp::now());
     report.policy = Some(project.policy.reported());

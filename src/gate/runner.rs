@@ -12,7 +12,8 @@ use crate::backend::{CanaryResult, Cancellation, Ready, RunPart, Watcher};
 use crate::canary::CanaryRun;
 use crate::console::progress::{Canaries, CanaryGroup, Earlier, Progress};
 use crate::console::signals::unless_cancelled;
-use crate::console::{AppError, indented, printable, say};
+use crate::console::{AppError, indented, printable};
+use crate::gate::account::Accounted;
 use crate::gate::failure_logs::FailureLogs;
 use crate::gate::job_keys::JobKeys;
 use crate::gate::machine_room::MachineRoom;
@@ -25,13 +26,16 @@ use crate::plan::{self, ConfigurationLedger};
 use crate::secret::SecretMask;
 use crate::spec::Job;
 use crate::units::{Seconds, Usd};
-use crate::workspace::project::Project;
 
 /// What running needs, whichever job's canaries are run.
 #[derive(Clone, Copy)]
 pub(crate) struct Runner<'a> {
     /// The id of this run of the gate, which every measurement names.
     pub(crate) run_id: &'a str,
+    /// Whether an earlier process had this id: what its machines cost that it kept is counted when pools are ended.
+    pub(crate) is_resumed: bool,
+    /// What measurements hold of the bills.
+    pub(crate) held: &'a Accounted,
     pub(crate) file: &'a RefCell<MeasurementsFile>,
     pub(crate) progress: &'a Progress,
     pub(crate) cancellation: &'a Cancellation,
@@ -107,7 +111,6 @@ impl RunningConfiguration<'_> {
 
 /// The records of one job's canaries: read before a canary is run, written after.
 pub(crate) struct Records<'a> {
-    pub(crate) project: &'a Project,
     pub(crate) job: &'a Job,
     pub(crate) history: &'a RunHistory,
     pub(crate) keys: JobKeys,
@@ -167,24 +170,11 @@ impl Records<'_> {
         })
     }
 
-    /// Keeps a measurement of a canary that may have cost `worst`. A canary without a key is never reused: one of unknown code, or
-    /// of code that was edited while it ran.
+    /// Keeps a measurement of a canary that may have cost `worst`. One of unknown code has no key, and is never reused.
     async fn keep(&self, run: &CanaryRun, measurement: &Measurement, worst: Option<Usd>) {
-        // Elsewhere a canary has its own copy of the code from its start.
-        let runs_here = self.project.traits().runs_here;
-        let is_edited =
-            runs_here && self.project.code_key(self.job).ok().flatten() != self.keys.code;
-        let keys = if is_edited {
-            say(
-                "warning: files under the job's `paths` or source folder changed while a canary ran; its measurement is not kept for other runs",
-            );
-            self.keys.without_code()
-        } else {
-            self.keys.clone()
-        };
-        let key = keys.canary(run);
+        let key = self.keys.canary(run);
         self.history
-            .keep_canary(&keys, key.as_ref(), measurement, worst)
+            .keep_canary(&self.keys, key.as_ref(), measurement, worst)
             .await;
     }
 }
@@ -219,12 +209,20 @@ pub(crate) async fn run(
     let at_once = at_once.max(1) as usize;
     let batch = Batch {
         run_id: runner.run_id,
+        is_resumed: runner.is_resumed,
+        held: runner.held,
         of,
         cancellation: runner.cancellation,
         secrets: runner.secrets,
         room: runner.room,
         progress: runner.progress.canaries(job, of.group(), runs, earlier),
         slots: Semaphore::new(at_once),
+        at_once,
+        canaries: runs.len(),
+        to_come: match earlier.is_open {
+            true => 1,
+            false => earlier.to_come,
+        },
         freed,
         is_launching: Cell::new(true),
         too_expensive: Cell::new(0),
@@ -285,6 +283,8 @@ pub(crate) async fn run(
 /// The canaries of one configuration under way.
 struct Batch<'a> {
     run_id: &'a str,
+    is_resumed: bool,
+    held: &'a Accounted,
     of: RunningConfiguration<'a>,
     cancellation: &'a Cancellation,
     secrets: &'a SecretMask,
@@ -292,6 +292,10 @@ struct Batch<'a> {
     progress: Canaries<'a>,
     /// So many canaries at a time, in their order.
     slots: Semaphore,
+    at_once: usize,
+    canaries: usize,
+    /// In later batches, as far as they are known: of an open design one.
+    to_come: usize,
     freed: Freed<'a>,
     /// False after a failure: nothing more is launched.
     is_launching: Cell<bool>,
@@ -309,10 +313,15 @@ impl Batch<'_> {
         if let Some(records) = self.of.of.records {
             match records.found(run).await {
                 Ok(None) => {}
-                Ok(Some(measurement)) => {
+                Ok(Some(mut measurement)) => {
+                    if self.is_resumed {
+                        measurement.idle_seconds = None;
+                    }
                     let measurement = of_run(self.run_id, priced(measurement, self.of.offer));
-                    let saved = measurement.reused.and_then(|reused| reused.saved_usd);
-                    self.of.ledger.book(|ledger| ledger.reuse(saved));
+                    (self.of.ledger).book(|ledger| match measurement.reused {
+                        Some(reused) => ledger.reuse(reused.saved_usd),
+                        None => ledger.carry(measurement.cost),
+                    });
                     (self.freed)(index, measurement.clone());
                     self.show_end(index, run, &measurement);
                     return Some(Ok(Launched {
@@ -340,7 +349,9 @@ impl Batch<'_> {
             return None;
         }
         let worst = plan::worst_case(std::slice::from_ref(run), self.of.offer);
+        let has_successor = self.has_successor(index);
         let kept = self.of.of.ready.warm_pool(&run.instance);
+        let kept = kept.filter(|_| has_successor);
         let longest = kept.and_then(|pool| self.of.offer.cost(pool.keep_alive));
         let worst = worst.map(|worst| worst + longest.unwrap_or_default());
         let reserved = self.of.ledger.reserve(worst.unwrap_or_default());
@@ -383,6 +394,7 @@ impl Batch<'_> {
         let watcher = Watcher {
             report: &|progress| self.progress.report(index, run, progress),
             may_start: &|| self.may_launch(),
+            has_successor,
             freed: &freed,
             paid_for_nothing: &|paid| drop(paid_for_nothing.replace(Some(paid))),
             cancellation: self.cancellation,
@@ -423,6 +435,7 @@ impl Batch<'_> {
             job: self.of.of.job,
             run,
             outcome: &measurement.outcome,
+            is_unread: measurement.is_unread(),
             log_tail: &log_tail,
         });
         let measurement = Measurement {
@@ -432,6 +445,7 @@ impl Batch<'_> {
         };
         let measurement = self.as_kept(run, measurement);
         settle_and_keep(&measurement);
+        self.held.pools.borrow_mut().extend(ended_pools.clone());
         let ended_pools = ended_pools.iter().map(String::as_str);
         (self.of.ledger).book(|ledger| ledger.end_kept(ended_pools, measurement.idle_usd));
         // Here, and not where results are gathered: a slow write must not keep another canary from being stopped.
@@ -446,6 +460,13 @@ impl Batch<'_> {
             log_tail,
             log,
         }))
+    }
+
+    /// Whether another canary may follow on the machines of this one: one of the batch that waits for a machine, else one to come,
+    /// for which the last canaries keep theirs, since they are the largest and end last.
+    fn has_successor(&self, index: usize) -> bool {
+        let waits = index + self.at_once < self.canaries;
+        waits || index + self.to_come.min(self.at_once) >= self.canaries
     }
 
     fn may_launch(&self) -> bool {

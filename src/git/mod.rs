@@ -1,17 +1,27 @@
 //! Git: the checkout, the changed files, the files that count. Runs the `git` command and only reads, but for a list of
-//! what the gate wrote.
+//! what the gate wrote and the checkout that the demo is.
 
 mod error;
+mod new_checkout;
 pub(crate) mod own_files;
 mod process;
-mod work_tree;
+mod stored;
 
-use std::ffi::OsString;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
 use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 pub use error::GitError;
+
+use crate::code::{PathKind, Tree, TreeFile};
+
+/// Folders in which submodules are looked for.
+const DEEPEST: usize = 32;
+/// No path is longer on Linux, and no link.
+const LONGEST_LINK: u64 = 4096;
 
 /// A git checkout.
 #[derive(Debug, Clone)]
@@ -19,23 +29,13 @@ pub struct GitCheckout {
     root: PathBuf,
 }
 
-/// A path of a commit.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TreeEntry {
-    /// From the root.
-    pub path: String,
-    /// The blob id of its content.
-    pub id: String,
-    /// False for a symbolic link and a submodule.
-    pub is_file: bool,
-}
-
-/// The new side of a comparison.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Head<'a> {
-    /// The files on disk, including uncommitted and untracked ones.
-    WorkTree,
-    Reference(&'a str),
+/// What git knows of the work tree: on disk a file may be another, or gone.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ListedFiles {
+    /// Tracked, and those that are neither tracked nor ignored, which have no id.
+    pub files: Vec<TreeFile>,
+    /// Tracked, and left out of a sparse checkout.
+    pub sparse: Vec<TreeFile>,
 }
 
 impl GitCheckout {
@@ -96,38 +96,6 @@ impl GitCheckout {
             .find(|reference| self.resolve(reference).is_ok())
     }
 
-    /// The paths that differ between `head` and its merge base with `base`, relative to the root, sorted. The path of a
-    /// submodule ends with `/`.
-    pub fn changed_files(&self, base: &str, head: Head<'_>) -> Result<Vec<String>, GitError> {
-        let head_name = match head {
-            Head::WorkTree => "HEAD",
-            Head::Reference(reference) => reference,
-        };
-        let head_commit = self.resolve(head_name)?;
-        let fork = self.merge_base(base, head_name)?;
-        let mut changed = match head {
-            Head::WorkTree => {
-                let mut changed = work_tree::changed_since(&self.root, &fork)?;
-                changed.extend(self.untracked()?);
-                changed
-            }
-            Head::Reference(_) => {
-                let arguments = ["diff", "--name-only", "--no-renames", "--no-ext-diff"];
-                let commits = ["--ignore-submodules=none", "-z", &fork, &head_commit, "--"];
-                process::paths(&self.root, arguments.into_iter().chain(commits))?
-            }
-        };
-        // A submodule changes as one path, but globs match it as a folder.
-        for path in &mut changed {
-            if self.root.join(&*path).is_dir() {
-                path.push('/');
-            }
-        }
-        changed.sort();
-        changed.dedup();
-        Ok(changed)
-    }
-
     /// The best common ancestor of both.
     pub fn merge_base(&self, base: &str, head: &str) -> Result<String, GitError> {
         let (base_commit, head_commit) = (self.resolve(base)?, self.resolve(head)?);
@@ -139,31 +107,19 @@ impl GitCheckout {
         })
     }
 
-    /// All entries of a commit except folders, sorted by path.
-    pub fn tree(&self, commit: &str) -> Result<Vec<TreeEntry>, GitError> {
+    /// All files of a commit, with those of submodules whose commit is here too.
+    pub fn tree(&self, commit: &str) -> Result<Tree, GitError> {
         let commit = self.resolve(commit)?;
-        let listed = process::paths(&self.root, ["ls-tree", "-r", "-z", "--full-tree", &commit])?;
-        // `100644 blob 3f9c…<TAB>path`
-        let entry = |line: &String| {
-            let (about, path) = line.split_once('\t')?;
-            let mut about = about.split(' ');
-            let (mode, _, id) = (about.next()?, about.next()?, about.next()?);
-            Some(TreeEntry {
-                path: path.to_owned(),
-                id: id.to_owned(),
-                is_file: matches!(mode, "100644" | "100755" | "100664"),
-            })
-        };
-        Ok(listed.iter().filter_map(entry).collect())
+        let (mut files, mut targets) = (Vec::new(), BTreeMap::new());
+        add_tree(&self.root, &commit, Path::new(""), &mut files, &mut targets)?;
+        Ok(Tree::new(files, targets).at(&self.root))
     }
 
-    /// The tracked paths, including files missing from the work tree; a submodule is one path.
-    pub fn tracked(&self) -> Result<Vec<String>, GitError> {
-        process::paths(&self.root, ["ls-files", "--cached", "--full-name", "-z"])
-    }
-
-    /// The paths that git neither tracks nor ignores, without what the gate itself wrote.
-    fn untracked(&self) -> Result<Vec<String>, GitError> {
+    /// The files that git tracks, or does not track and does not ignore, without what the gate itself wrote. Of submodules that are
+    /// checked out the tracked ones.
+    pub fn listed(&self) -> Result<ListedFiles, GitError> {
+        let mut listed = ListedFiles::default();
+        add_index(&self.root, Path::new(""), &mut listed)?;
         let own = own_files::list(&self.root);
         let without_own = own.map(|list| {
             let mut option = OsString::from("--exclude-from=");
@@ -178,59 +134,21 @@ impl GitCheckout {
             "-z",
         ];
         let arguments = arguments.map(OsString::from).into_iter();
-        process::paths(&self.root, arguments.chain(without_own))
+        let untracked = process::bytes(&self.root, arguments.chain(without_own))?;
+        // A repository that is no submodule ends with `/`; git knows nothing of its files.
+        let names = entries(&untracked).filter(|name| !name.ends_with(b"/"));
+        listed.files.extend(names.map(|name| TreeFile {
+            path: path_of(name),
+            blob: String::new(),
+            kind: PathKind::File,
+        }));
+        Ok(listed)
     }
 
-    /// All files that are tracked, or untracked and not ignored; relative to the root, sorted. Without tracked files that are
-    /// missing from the work tree.
-    pub fn files(&self) -> Result<Vec<String>, GitError> {
-        // With the tracked files of submodules, but without their untracked ones.
-        let mut files = process::paths(
-            &self.root,
-            [
-                "ls-files",
-                "--cached",
-                "--recurse-submodules",
-                "--full-name",
-                "-z",
-            ],
-        )?;
-        files.extend(self.untracked()?);
-        files.retain(|file| self.root.join(file).symlink_metadata().is_ok());
-        files.sort();
-        files.dedup();
-        Ok(files)
-    }
-
-    /// The blob id of each of `files` in the work tree, in their order, without paths that are not files, such as a submodule
-    /// or a link to a folder.
-    pub fn blobs(&self, files: &[String]) -> Result<Vec<(String, String)>, GitError> {
-        // A name with a line end cannot be passed on standard input; such files are hashed one by one.
-        let (asked, odd): (Vec<&String>, Vec<&String>) = files
-            .iter()
-            .filter(|file| self.root.join(file).is_file())
-            .partition(|file| !file.contains('\n'));
-        let list = asked.iter().map(|file| format!("{file}\n")).collect();
-        // Without filters: they are programs that a checkout could configure.
-        let ids = process::answer(
-            &self.root,
-            ["hash-object", "--no-filters", "--stdin-paths"],
-            list,
-        )?;
-        let ids = String::from_utf8_lossy(&ids);
-        let mut blobs: Vec<(String, String)> = asked
-            .into_iter()
-            .cloned()
-            .zip(ids.lines().map(str::to_owned))
-            .collect();
-        for file in odd {
-            let id = process::text(
-                &self.root,
-                ["hash-object", "--no-filters", "--", file.as_str()],
-            )?;
-            blobs.push((file.clone(), id));
-        }
-        Ok(blobs)
+    /// Those of `files`, as a commit has them, that lie on disk as git writes them there: with other line ends, or with the content
+    /// that a pointer of Git LFS names.
+    pub fn as_checked_out(&self, files: &[TreeFile]) -> Result<BTreeSet<PathBuf>, GitError> {
+        stored::as_checked_out(&self.root, files)
     }
 
     /// The first `limit` bytes of a file in a commit; `path` is relative to the root. `None` if there is no such file; a link
@@ -370,6 +288,101 @@ impl GitCheckout {
             }),
         }
     }
+}
+
+/// The path of these bytes: names of git are any bytes.
+pub(crate) fn path_of(bytes: &[u8]) -> PathBuf {
+    PathBuf::from(OsStr::from_bytes(bytes))
+}
+
+/// The parts of a list that zero bytes end.
+fn entries(listed: &[u8]) -> impl Iterator<Item = &[u8]> {
+    listed
+        .split(|byte| *byte == 0)
+        .filter(|entry| !entry.is_empty())
+}
+
+/// `100644 blob 3f9c…<TAB>path`: the words, and the path below `above`.
+fn entry<'l>(line: &'l [u8], above: &Path) -> Option<(Vec<&'l str>, PathBuf)> {
+    let tab = line.iter().position(|byte| *byte == b'\t')?;
+    let about = std::str::from_utf8(&line[..tab]).ok()?;
+    Some((
+        about.split(' ').collect(),
+        above.join(path_of(&line[tab + 1..])),
+    ))
+}
+
+/// The folder of a submodule that is checked out; `path` is from the checkout's root, as `above` is, where `folder` lies.
+fn submodule(kind: PathKind, folder: &Path, above: &Path, path: &Path) -> Option<PathBuf> {
+    if kind != PathKind::Submodule || path.components().count() > DEEPEST {
+        return None;
+    }
+    let inside = folder.join(path.strip_prefix(above).ok()?);
+    let is_checked_out = inside.join(".git").symlink_metadata().is_ok();
+    is_checked_out.then_some(inside)
+}
+
+/// Adds the files of a commit of the repository at `folder`, which lies at `above`.
+fn add_tree(
+    folder: &Path,
+    commit: &str,
+    above: &Path,
+    files: &mut Vec<TreeFile>,
+    targets: &mut BTreeMap<String, PathBuf>,
+) -> Result<(), GitError> {
+    let listed = process::bytes(folder, ["ls-tree", "-r", "-z", "--full-tree", commit])?;
+    let mut links = BTreeSet::new();
+    for line in entries(&listed) {
+        let Some((about, path)) = entry(line, above) else {
+            continue;
+        };
+        let [mode, _, id] = about[..] else { continue };
+        let Some(kind) = PathKind::of_mode(mode) else {
+            continue;
+        };
+        if let Some(inside) = submodule(kind, folder, above, &path) {
+            // A commit that is not there has another id than what is checked out.
+            let _ = add_tree(&inside, id, &path, files, targets);
+        }
+        if kind == PathKind::Link {
+            links.insert(id);
+        }
+        let blob = id.to_owned();
+        files.push(TreeFile { path, blob, kind });
+    }
+    if !links.is_empty() {
+        let texts = stored::blobs(folder, &links, LONGEST_LINK)?;
+        targets.extend(texts.into_iter().map(|(id, text)| (id, path_of(&text))));
+    }
+    Ok(())
+}
+
+/// Adds the tracked files of the repository at `folder`, which lies at `above`.
+fn add_index(folder: &Path, above: &Path, listed: &mut ListedFiles) -> Result<(), GitError> {
+    // `H 100644 3f9c… 0<TAB>path`; of a conflict each side.
+    let index = process::bytes(folder, ["ls-files", "-t", "--stage", "--full-name", "-z"])?;
+    for line in entries(&index) {
+        let Some((about, path)) = entry(line, above) else {
+            continue;
+        };
+        let [tag, mode, id, _] = about[..] else {
+            continue;
+        };
+        let Some(kind) = PathKind::of_mode(mode) else {
+            continue;
+        };
+        let mut blob = id.to_owned();
+        if let Some(inside) = submodule(kind, folder, above, &path) {
+            blob = process::text(&inside, ["rev-parse", "--verify", "HEAD"])?;
+            add_index(&inside, &path, listed)?;
+        }
+        let file = TreeFile { path, blob, kind };
+        if tag == "S" {
+            listed.sparse.push(file.clone());
+        }
+        listed.files.push(file);
+    }
+    Ok(())
 }
 
 /// Checks the form of a reference, so that git cannot take it for an option or an expression.

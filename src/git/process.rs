@@ -7,8 +7,8 @@ use std::process::{Command, Output, Stdio};
 
 use super::error::GitError;
 
-/// Runs git without programs that a checkout's configuration could start, and without the caller's GIT_ variables. Filters of
-/// the work tree are turned off where it is compared: see [`without_filters`].
+/// Runs git without programs that a checkout's configuration could start, and without the caller's GIT_ variables. Filters are
+/// turned off where files are read: see [`without_filters`].
 pub(super) fn run<I, S>(folder: &Path, arguments: I) -> std::io::Result<Output>
 where
     I: IntoIterator<Item = S>,
@@ -68,12 +68,8 @@ pub(super) fn without_filters(git: &mut Command, filters: &BTreeSet<String>) {
 }
 
 /// Git's output for `input` on standard input, which is written from a thread: both pipes may fill up.
-pub(super) fn answer<const N: usize>(
-    folder: &Path,
-    arguments: [&str; N],
-    input: String,
-) -> Result<Vec<u8>, GitError> {
-    let mut child = command(folder, arguments)
+pub(super) fn answer(mut git: Command, name: &str, input: Vec<u8>) -> Result<Vec<u8>, GitError> {
+    let mut child = git
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -83,15 +79,19 @@ pub(super) fn answer<const N: usize>(
     let writer = std::thread::spawn(move || {
         use std::io::Write;
         // If git ended early, its standard error says why.
-        stdin.map(|mut stdin| stdin.write_all(input.as_bytes()))
+        stdin.map(|mut stdin| stdin.write_all(&input))
     });
     let output = child.wait_with_output().map_err(GitError::NotStarted)?;
     let _ = writer.join();
+    succeeded(output, name)
+}
+
+fn succeeded(output: Output, name: &str) -> Result<Vec<u8>, GitError> {
     if output.status.success() {
         return Ok(output.stdout);
     }
     Err(GitError::Failed {
-        command: arguments.first().copied().unwrap_or_default().to_owned(),
+        command: name.to_owned(),
         said: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
     })
 }
@@ -103,15 +103,6 @@ where
 {
     let bytes = bytes(folder, arguments)?;
     Ok(String::from_utf8_lossy(&bytes).trim_end().to_owned())
-}
-
-/// A NUL-separated list. A name that is not UTF-8 is converted with replacement characters; `**` still matches it.
-pub(super) fn paths<I, S>(folder: &Path, arguments: I) -> Result<Vec<String>, GitError>
-where
-    I: IntoIterator<Item = S>,
-    S: AsRef<OsStr>,
-{
-    Ok(names(&bytes(folder, arguments)?))
 }
 
 pub(super) fn names(listed: &[u8]) -> Vec<String> {
@@ -131,23 +122,12 @@ where
         .into_iter()
         .map(|argument| argument.as_ref().to_owned())
         .collect();
-    output(command(folder, &arguments), &arguments)
-}
-
-/// The same of a command that was made ready.
-pub(super) fn output<S: AsRef<OsStr>>(
-    mut git: Command,
-    arguments: &[S],
-) -> Result<Vec<u8>, GitError> {
-    let output = git.output().map_err(GitError::NotStarted)?;
-    if output.status.success() {
-        return Ok(output.stdout);
-    }
-    Err(GitError::Failed {
-        command: arguments
-            .first()
-            .map(|name| name.as_ref().to_string_lossy().into_owned())
-            .unwrap_or_default(),
-        said: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
-    })
+    let name = arguments
+        .first()
+        .map(|name| name.to_string_lossy().into_owned());
+    let output = command(folder, &arguments).output();
+    succeeded(
+        output.map_err(GitError::NotStarted)?,
+        &name.unwrap_or_default(),
+    )
 }

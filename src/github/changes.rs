@@ -3,14 +3,13 @@
 //! GitHub silently cuts a comparison at 300 files. If one may have been cut, the two trees are compared instead. The path of a
 //! submodule ends with `/`, if it is known to be one.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use serde::Deserialize;
 
 use super::client::Github;
 use super::commit::{Named, is_no_commit, object_id};
 use super::error::GithubError;
-use super::tree::{PathKind, Tree};
 
 /// The most files in GitHub's answer to a comparison.
 /// <https://docs.github.com/en/rest/commits/commits#compare-two-commits>
@@ -127,7 +126,11 @@ impl Github {
             Ok((before, after))
         };
         match trees.await {
-            Ok((before, after)) => Ok(Changes::Files(differing(&before, &after))),
+            Ok((before, after)) => {
+                let paths = before.differing(&after).into_iter();
+                let names = paths.map(|path| path.to_string_lossy().into_owned());
+                Ok(Changes::Files(names.collect()))
+            }
             Err(error @ GithubError::TooLarge { .. }) => {
                 let why = format!("the change is too large to be listed: {error}");
                 Ok(Changes::Everything { why })
@@ -161,28 +164,6 @@ fn everything(base: &str, head: &str, error: GithubError) -> Result<Changes, Git
     Ok(Changes::Everything { why })
 }
 
-/// The paths that differ between both.
-fn differing(before: &Tree, after: &Tree) -> BTreeSet<String> {
-    let by_path = |tree: &'_ Tree| -> BTreeMap<String, (String, PathKind)> {
-        let files = tree.files.iter();
-        files
-            .map(|file| {
-                let path = match file.kind {
-                    PathKind::Submodule => format!("{}/", file.path),
-                    _ => file.path.clone(),
-                };
-                (path, (file.blob.clone(), file.kind))
-            })
-            .collect()
-    };
-    let (before, after) = (by_path(before), by_path(after));
-    let changed = after
-        .iter()
-        .filter(|(path, file)| before.get(*path) != Some(file));
-    let gone = before.keys().filter(|path| !after.contains_key(*path));
-    changed.map(|(path, _)| path).chain(gone).cloned().collect()
-}
-
 /// The values of `path = …`.
 fn submodules_of(gitmodules: &str) -> BTreeSet<String> {
     let values = gitmodules
@@ -208,49 +189,7 @@ struct CommitComparison {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tree::TreeFile;
     use super::*;
-
-    fn tree(files: &[(&str, &str, PathKind)]) -> Tree {
-        let files = files.iter().map(|(path, blob, kind)| TreeFile {
-            path: (*path).to_owned(),
-            blob: (*blob).to_owned(),
-            kind: *kind,
-        });
-        Tree {
-            files: files.collect(),
-        }
-    }
-
-    #[test]
-    fn trees_differ_by_content_by_kind_and_by_what_only_one_has() {
-        let before = tree(&[
-            ("same", "1", PathKind::File),
-            ("edited", "1", PathKind::File),
-            ("made-executable", "1", PathKind::File),
-            ("old-name", "2", PathKind::File),
-            ("vendor/lib", "3", PathKind::Submodule),
-        ]);
-        let after = tree(&[
-            ("same", "1", PathKind::File),
-            ("edited", "3", PathKind::File),
-            ("made-executable", "1", PathKind::Executable),
-            ("new-name", "2", PathKind::File),
-            ("vendor/lib", "4", PathKind::Submodule),
-        ]);
-        let expected = [
-            "edited",
-            "made-executable",
-            "new-name",
-            "old-name",
-            "vendor/lib/",
-        ];
-        assert_eq!(
-            differing(&before, &after),
-            expected.map(str::to_owned).into()
-        );
-        assert_eq!(differing(&after, &after), BTreeSet::new());
-    }
 
     #[test]
     fn submodules_are_where_gitmodules_says() {

@@ -21,7 +21,7 @@ use super::error::{GithubError, Permission};
 use super::line::{causes, line, message};
 use super::retry::{Refusal, TRIES, backoff};
 use super::token::Token;
-use super::tree_file::Tree;
+use crate::code::Tree;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The longest wait between two parts of an answer.

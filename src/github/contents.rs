@@ -2,7 +2,7 @@
 
 use super::client::Github;
 use super::error::GithubError;
-use super::tree::{PathKind, blob_id};
+use crate::code::{PathKind, blob_id};
 
 /// The most folders that a path may name.
 const MOST_FOLDERS: usize = 20;
@@ -72,7 +72,7 @@ impl Github {
         }
         let content = self.get_raw(&path, limit).await?;
         // Only SHA-1 is verified; a repository with SHA-256 has ids of 64 digits.
-        if id.len() == 40 && blob_id(&content) != id {
+        if id.len() == 40 && blob_id(id, &content) != id {
             let reason = "it is not the content with that id".to_owned();
             return Err(GithubError::Malformed { request, reason });
         }

@@ -21,8 +21,6 @@ pub struct Environment {
     pub event_path: PathBuf,
     /// The commit that started the workflow; on a pull request GitHub's own merge of it.
     pub sha: String,
-    /// The workflow's file with its repository and ref; absent outside of GitHub itself.
-    pub workflow_ref: Option<String>,
     pub run_id: u64,
     /// Counts from 1; a rerun of a workflow keeps its run id.
     pub run_attempt: u32,
@@ -66,7 +64,6 @@ impl Environment {
             event_name: required("GITHUB_EVENT_NAME")?,
             event_path: required("GITHUB_EVENT_PATH")?.into(),
             sha: required("GITHUB_SHA")?,
-            workflow_ref: optional("GITHUB_WORKFLOW_REF"),
             run_id: number(&required("GITHUB_RUN_ID")?, "GITHUB_RUN_ID")?,
             run_attempt: number(&or("GITHUB_RUN_ATTEMPT", "1"), "GITHUB_RUN_ATTEMPT")?,
             output: optional("GITHUB_OUTPUT").map(PathBuf::from),

@@ -13,10 +13,6 @@ const PERMISSIONS_FOR_ISSUES: &str = "    permissions:\n      contents: read\n  
 const PERMISSIONS_FOR_STATUSES: &str =
     "    permissions:\n      contents: read\n      pull-requests: write\n      statuses: write";
 
-/// All permissions of a job that lets a label accept an overrun.
-const PERMISSIONS_FOR_RUNS: &str =
-    "    permissions:\n      contents: read\n      pull-requests: write\n      actions: read";
-
 /// A permission that a workflow grants its token.
 /// <https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-syntax#permissions>
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +23,6 @@ pub enum Permission {
     IssuesRead,
     IssuesWrite,
     StatusesWrite,
-    ActionsRead,
 }
 
 impl Permission {
@@ -40,7 +35,6 @@ impl Permission {
             Self::IssuesRead => "issues: read",
             Self::IssuesWrite => "issues: write",
             Self::StatusesWrite => "statuses: write",
-            Self::ActionsRead => "actions: read",
         }
     }
 
@@ -49,7 +43,6 @@ impl Permission {
         match self {
             Self::IssuesRead | Self::IssuesWrite => PERMISSIONS_FOR_ISSUES,
             Self::StatusesWrite => PERMISSIONS_FOR_STATUSES,
-            Self::ActionsRead => PERMISSIONS_FOR_RUNS,
             _ => PERMISSIONS,
         }
     }
@@ -66,7 +59,6 @@ impl Permission {
             ["issues"] | ["issues", _] if is_read => Self::IssuesRead,
             ["issues"] | ["issues", _] => Self::IssuesWrite,
             ["statuses", _] => Self::StatusesWrite,
-            ["actions", ..] => Self::ActionsRead,
             ["issues" | "pulls", ..] if is_read => Self::PullRequestsRead,
             ["issues" | "pulls", ..] => Self::PullRequestsWrite,
             _ => Self::ContentsRead,

@@ -4,28 +4,17 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use serde::Deserialize;
-use sha1::{Digest as _, Sha1};
 
 use super::client::Github;
 use super::commit::object_id;
 use super::error::GithubError;
-pub use super::tree_file::{PathKind, Tree, TreeFile};
+use crate::code::{PathKind, Tree, TreeFile};
 
 /// The most files and folders of one tree that are read.
 const MOST_ENTRIES: usize = 500_000;
 /// The most requests for one tree: a tree that GitHub cuts is read folder by folder. A workflow's token has 1,000 an hour for
 /// the whole repository.
 const MOST_REQUESTS: usize = 200;
-
-/// The id that Git gives a content: the SHA-1 of `blob LENGTH`, a zero byte, and the content.
-/// <https://git-scm.com/book/en/v2/Git-Internals-Git-Objects>
-pub fn blob_id(content: &[u8]) -> String {
-    let mut hash = Sha1::new();
-    hash.update(format!("blob {}\0", content.len()));
-    hash.update(content);
-    let digest = hash.finalize();
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
-}
 
 impl Github {
     /// All files below a tree, by the tree's id or a commit's. Each is read once.
@@ -69,7 +58,7 @@ impl Github {
                 let path = format!("{above}{}", entry.path);
                 match entry.kind() {
                     Some(kind) => found.push(TreeFile {
-                        path,
+                        path: path.into(),
                         blob: entry.sha,
                         kind,
                     }),
@@ -80,8 +69,7 @@ impl Github {
                 }
             }
         }
-        found.sort();
-        Ok(Tree { files: found })
+        Ok(Tree::new(found, BTreeMap::new()))
     }
 
     /// The entries of one folder by the id of its tree or, for the root, of a commit.
@@ -122,35 +110,6 @@ pub(super) struct TreeItem {
 impl TreeItem {
     /// None for a folder.
     pub(super) fn kind(&self) -> Option<PathKind> {
-        match self.mode.as_str() {
-            "040000" => None,
-            "100755" => Some(PathKind::Executable),
-            "120000" => Some(PathKind::Link),
-            "160000" => Some(PathKind::Submodule),
-            _ => Some(PathKind::File),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_blob_has_the_id_that_git_gives_it() {
-        // printf '' | git hash-object --stdin, and so on; git 2.47.3.
-        assert_eq!(blob_id(b""), "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391");
-        assert_eq!(
-            blob_id(b"what is up, doc?"),
-            "bd9dbf5aae1a3862dd1526723246b20206e5fc37"
-        );
-        assert_eq!(
-            blob_id(b"hello\n"),
-            "ce013625030ba8dba906f756967f9e9ca394464a"
-        );
-        assert_eq!(
-            blob_id(b"\0\xff\r\n"),
-            "00822ce7dfc6f27759b94e2c7dfd26f25afbac9d"
-        );
+        PathKind::of_mode(&self.mode)
     }
 }

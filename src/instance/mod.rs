@@ -332,10 +332,33 @@ pub enum PriceEvidence {
     Estimate,
 }
 
-/// The on-demand price of one machine for one hour.
+/// How the machines of a price are bought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PriceKind {
+    #[default]
+    OnDemand,
+    Spot,
+    /// The job runs on spot capacity, whose price is not known.
+    OnDemandForSpot,
+}
+
+impl PriceKind {
+    fn is_on_demand(&self) -> bool {
+        *self == Self::OnDemand
+    }
+}
+
+/// The price of one machine for one hour.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Price {
     pub usd_per_hour: UsdPerHour,
+    /// Omitted of a job that runs on demand.
+    #[serde(default, skip_serializing_if = "PriceKind::is_on_demand")]
+    pub kind: PriceKind,
+    /// What the machine of a spot price costs on demand; absent where that is not known, and of other kinds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_demand_usd_per_hour: Option<UsdPerHour>,
     /// Where the figure comes from, for a reader.
     pub source: String,
     /// The day or year it was true, e.g. `2026-11-02`; absent for a price from the spec.
@@ -349,6 +372,8 @@ impl Price {
     pub fn from_spec(usd_per_hour: UsdPerHour) -> Self {
         Self {
             usd_per_hour,
+            kind: PriceKind::OnDemand,
+            on_demand_usd_per_hour: None,
             source: "spec".to_owned(),
             as_of: None,
             evidence: PriceEvidence::Spec,

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::{Capacity, InstanceConfiguration, InstanceType, Price};
-use crate::units::{Bytes, Seconds, Usd};
+use super::{Capacity, InstanceConfiguration, InstanceType, Price, PriceKind};
+use crate::units::{Bytes, Seconds, Usd, UsdPerHour};
 
 /// A configuration and what is known of its members. What is asked of the whole, its cost above all, is asked here, so
 /// that groups of several types are answered as one type is.
@@ -144,6 +144,24 @@ impl Offer {
         self
     }
 
+    /// As a job on spot capacity buys it: at the spot price where one is known. Instance groups are on demand.
+    pub fn on_spot(mut self, spot: impl FnOnce(&InstanceType) -> Option<UsdPerHour>) -> Self {
+        if let [only] = self.members.as_mut_slice() {
+            match (spot(&only.instance_type), &mut only.price) {
+                (Some(spot), on_demand) => {
+                    *on_demand = Some(Price {
+                        kind: PriceKind::Spot,
+                        on_demand_usd_per_hour: on_demand.as_ref().map(|price| price.usd_per_hour),
+                        ..Price::from_spec(spot)
+                    });
+                }
+                (None, Some(on_demand)) => on_demand.kind = PriceKind::OnDemandForSpot,
+                (None, None) => {}
+            }
+        }
+        self
+    }
+
     /// The configuration where it has one type without a price, else the types that have none; `None` where all have one.
     pub fn unpriced(&self) -> Option<String> {
         let missing = self.members.iter().filter(|member| member.price.is_none());
@@ -197,7 +215,6 @@ impl Offer {
 mod tests {
     use super::*;
     use crate::instance::{PriceEvidence, tables};
-    use crate::units::UsdPerHour;
 
     const GROUPS: &str = "data: 2x ml.m5.large + dnn: 1x ml.p3.2xlarge";
 

@@ -2,13 +2,13 @@
 //!
 //! They are in `data/` beside this file, with their sources and dates. A table is parsed at its first use.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::{Capacity, InstanceType, Price, PriceEvidence};
+use super::{Capacity, InstanceType, Price, PriceEvidence, PriceKind};
 use crate::units::{Bytes, UsdPerHour};
 
 const INSTANCES: &str = include_str!("data/instances.csv");
@@ -27,7 +27,12 @@ pub fn is_listed(kind: &InstanceType) -> bool {
 
 /// Whether machines of this type have disks of their own, which SageMaker encrypts itself.
 pub fn has_local_disks(kind: &InstanceType) -> bool {
-    instances().with_local_disks.contains(kind.name())
+    local_disks(kind).is_some()
+}
+
+/// How many GB they have together; `None` where there are none.
+pub fn local_disks(kind: &InstanceType) -> Option<f64> {
+    instances().local_disks.get(kind.name()).copied()
 }
 
 /// Every listed type, by family and from small to large, for suggestions.
@@ -51,7 +56,8 @@ struct InstanceTable {
     /// In the order of the file.
     names: Vec<String>,
     capacities: HashMap<String, Capacity>,
-    with_local_disks: HashSet<String>,
+    /// In GB.
+    local_disks: HashMap<String, f64>,
 }
 
 /// Region, then type.
@@ -63,10 +69,12 @@ fn instances() -> &'static InstanceTable {
         let rows: Vec<InstanceRow> = rows(INSTANCES);
         InstanceTable {
             names: rows.iter().map(|row| row.instance_type.clone()).collect(),
-            with_local_disks: rows
+            local_disks: rows
                 .iter()
-                .filter(|row| row.local_nvme_gb.is_some_and(|size| size > 0.0))
-                .map(|row| row.instance_type.clone())
+                .filter_map(|row| {
+                    let size = row.local_nvme_gb.filter(|size| *size > 0.0)?;
+                    Some((row.instance_type.clone(), size))
+                })
                 .collect(),
             capacities: rows
                 .into_iter()
@@ -166,6 +174,8 @@ struct PriceRow {
 impl PriceRow {
     fn price(self) -> (String, String, Price) {
         let price = Price {
+            kind: PriceKind::OnDemand,
+            on_demand_usd_per_hour: None,
             usd_per_hour: UsdPerHour(self.usd_per_hour),
             source: self.source,
             as_of: Some(self.as_of),
@@ -189,6 +199,8 @@ struct EstimateRow {
 impl EstimateRow {
     fn price(self) -> (String, String, Price) {
         let price = Price {
+            kind: PriceKind::OnDemand,
+            on_demand_usd_per_hour: None,
             usd_per_hour: UsdPerHour(self.usd_per_hour_estimate),
             source: format!("estimate: {} x {}", self.multiplier, self.basis),
             as_of: Some(self.as_of),
@@ -272,6 +284,8 @@ mod tests {
     fn the_best_evidence_wins_in_either_order() {
         let row = |dollars, evidence| {
             let price = Price {
+                kind: PriceKind::OnDemand,
+                on_demand_usd_per_hour: None,
                 usd_per_hour: UsdPerHour(dollars),
                 source: String::new(),
                 as_of: None,
@@ -333,6 +347,8 @@ mod tests {
         assert_eq!(
             c6i,
             Price {
+                kind: PriceKind::OnDemand,
+                on_demand_usd_per_hour: None,
                 usd_per_hour: UsdPerHour(0.204),
                 source: "estimate: 1.2 x EC2 on-demand list, us-east-1, linear in size".to_owned(),
                 as_of: Some("2026".to_owned()),

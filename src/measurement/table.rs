@@ -31,6 +31,9 @@ pub struct MeasurementTable {
     pub about_jobs: Option<String>,
 }
 
+/// A longer table is refused: a forecast holds all of its runs at once.
+pub const MOST_ROWS: usize = 20_000;
+
 /// The text is not a table of measurements. The message has one line for each problem.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TableError {
@@ -40,6 +43,10 @@ pub enum TableError {
     Empty,
     #[error("the table has a header and no rows; expected one row for each run")]
     NoRows,
+    #[error(
+        "the table has more than {MOST_ROWS} rows; keep those of the newest runs, or of one job"
+    )]
+    TooLong,
     #[error(
         "the columns are not those of a table of measurements\n  found:    {found}\n  expected: {}\n  or:       {}",
         seed::REQUIRED.join(", "),
@@ -207,6 +214,25 @@ mod tests {
         assert_eq!(
             read_csv("workload,fraction_requested,wall_seconds\n\n"),
             Err(TableError::NoRows)
+        );
+    }
+
+    #[test]
+    fn a_table_of_too_many_rows_is_refused() {
+        let csv = |rows| {
+            format!(
+                "workload,fraction_requested,wall_seconds\n{}",
+                "a,1%,1\n".repeat(rows)
+            )
+        };
+        assert_eq!(
+            read_csv(&csv(MOST_ROWS)).unwrap().measurements.len(),
+            MOST_ROWS
+        );
+        assert_eq!(read_csv(&csv(MOST_ROWS + 1)), Err(TableError::TooLong));
+        assert_eq!(
+            read_json_lines(&"{}\n".repeat(MOST_ROWS + 1)),
+            Err(TableError::TooLong)
         );
     }
 

@@ -146,7 +146,7 @@ pub enum StopReason {
     NoTimes,
     /// Not even the fewest runs that a forecast needs fit into the budget.
     TooExpensive,
-    /// A run failed, ran out of memory or was stopped; the same code on more data would too.
+    /// A run failed, ran out of memory, was stopped or did not open its sample; the same code on more data would too.
     Ended,
 }
 
@@ -173,7 +173,7 @@ fn next_by(situation: &Situation, time: Option<&CanaryTime>) -> Next {
     if situation
         .measurements
         .iter()
-        .any(|run| !matches!(run.outcome, Outcome::Completed | Outcome::TimedOut))
+        .any(|run| !run.is_completed() && run.outcome != Outcome::TimedOut)
     {
         return done(StopReason::Ended);
     }

@@ -11,7 +11,7 @@ use crate::units::count_as_float;
 const OBJECTS_A_HOST: u64 = 2;
 
 /// Of what canaries may take of the full run, for those on all further counts of a configuration together.
-pub(super) const PART_OF_THE_SHARE: f64 = 0.5;
+pub const PART_OF_THE_SHARE: f64 = 0.5;
 
 /// So many of the machines of a configuration.
 pub(super) fn with_count(
@@ -75,6 +75,8 @@ pub(super) fn on_counts(
             None => too_many.push(count),
         }
     }
+    // What is judged has the money first.
+    further.sort_by_key(|run| run.instance != *configuration);
     if !counts.follows {
         return RunsOnCounts {
             runs: Ok(runs.on(&base)),

@@ -59,18 +59,19 @@ pub fn detached_runs(
         true => job.canary.max_share.as_fraction().0,
         false => f64::INFINITY,
     };
-    let mut fits = |runs: &[CanaryRun]| {
+    let mut fits = |runs: &[CanaryRun], is_needed: bool| {
         let part: f64 = runs.iter().map(part_of).sum();
-        let fits = part <= left + ROUNDING;
+        let fits = is_needed || part <= left + ROUNDING;
         left -= if fits { part } else { 0.0 };
         fits
     };
     let mut own = on(&plan.base, &plan.runs, &[]);
     let mut left_out = Vec::new();
     // The fewest are made in any case.
-    let counts_fit = fits(&own);
+    let counts_fit = fits(&own, false);
     for run in &plan.counts {
-        match counts_fit && fits(std::slice::from_ref(run)) {
+        let is_judged = run.instance == job.instance;
+        match (counts_fit || is_judged) && fits(std::slice::from_ref(run), is_judged) {
             true => own.push(run.clone()),
             false => left_out.push(run.clone()),
         }
@@ -78,7 +79,7 @@ pub fn detached_runs(
     let alternatives = plan.alternatives.iter().map(|alternative| {
         let planned = alternative.runs.as_ref().map_err(NotMeasured::clone)?;
         let runs = on(alternative.runs_on(), planned, &alternative.counts);
-        match counts_fit && fits(&runs) {
+        match counts_fit && fits(&runs, false) {
             true => Ok(runs),
             false => Err(NotMeasured::BeyondTheShare(job.canary.max_share)),
         }

@@ -144,6 +144,14 @@ impl<'a> JobLedger<'a> {
         self.end_kept(over.iter().map(String::as_str), None);
     }
 
+    /// An earlier start of this run was billed so much, which the pull request's limit has counted by then.
+    pub fn carry(&self, billed: Option<Usd>) {
+        if let Some(run) = self.run {
+            run.borrow_mut().bill(billed);
+        }
+        self.job.borrow_mut().bill(billed);
+    }
+
     /// A canary of an earlier run was reused, which would have cost `saved`.
     pub fn reuse(&self, saved: Option<Usd>) {
         if let Some(run) = self.run {

@@ -10,10 +10,6 @@ mod counts;
 mod design;
 mod detached;
 mod job_ledger;
-mod lane_choice;
-mod lane_plan;
-mod lane_runs;
-mod lanes;
 mod ledger;
 mod may_follow;
 mod pull_request_ledger;
@@ -29,31 +25,26 @@ pub use adaptive::{
 pub use configuration_ledger::{
     ConfigurationLedger, ConfigurationLedgers, StillNeeded, TakenBefore,
 };
-pub use counts::base_instance;
+pub use counts::{PART_OF_THE_SHARE, base_instance};
 pub use design::{canary, level, level_of_size};
 pub use detached::{DetachedRuns, allowed_by_the_budget, detached_runs};
 pub use job_ledger::{JobLedger, TighterLimit};
-pub use lane_choice::{KEEP_ALIVE, NoPool, Ways, no_quotas, ways};
-pub use lane_plan::LanePlan;
-pub use lane_runs::configuration_runs;
-pub use lanes::{
-    BETWEEN_CANARIES, ConfigurationRuns, Lanes, MachineQuotas, QuotasOf, Schedule,
-    one_after_another, schedule,
-};
 pub use ledger::{
     Ledger, Reservation, TIME_TO_STOP, seconds_for_each, seconds_paid_by, worst_case, worst_case_of,
 };
 pub use may_follow::MayFollow;
 pub use pull_request_ledger::PullRequestLedger;
 pub use share::{FullRunTime, PendingCanary, Share, fewest, is_enough};
-pub use start_up::{FEWEST_STARTS, KnownStartUp, StartUp, StartUpMode};
-pub use warm_pool::WarmPool;
+pub use start_up::{StartUp, StartUpMode};
+pub use warm_pool::{MachineQuotas, NoPool, PoolPlan, QuotasOf, WarmPool, no_quotas};
 
+use self::warm_pool::ConfigurationCanaries;
 use crate::canary::{CanaryRun, Dataset, HandedShare, WorkLevel};
 use crate::forecast::scale_out::DataLayout;
 use crate::forecast::{FEWEST_RUNS, FEWEST_SIZES};
 use crate::grammar::count;
 use crate::instance::{InstanceConfiguration, Offer, OfferOf};
+use crate::measurement::Measurement;
 use crate::spec::{Distribution, Job};
 use crate::units::{Fraction, Percent, Seconds, Usd, count_as_float};
 
@@ -69,12 +60,12 @@ pub struct Plan {
     /// Their worst-case cost, which is the whole spend limit for the adaptive design; absent without a price.
     pub worst_case: Option<Usd>,
     /// The longest that all runs can take, those of alternatives included: in the cloud with start-ups by input mode
-    /// ([`LanePlan::longest`]), on this machine `parallel` at a time in the fixed design, one after the other in the adaptive one.
+    /// ([`PoolPlan::longest`]), on this machine `parallel` at a time in the fixed design, one after the other in the adaptive one.
     pub wall_clock: Seconds,
     /// One entry for each alternative, in the order of the spec.
     pub alternatives: Vec<PlannedAlternative>,
-    /// How they are run on machines in the cloud; `None` on this machine.
-    pub lanes: Option<LanePlan>,
+    /// What is kept of machines in the cloud; `None` on this machine.
+    pub pools: Option<PoolPlan>,
     /// Cautions, as sentences.
     pub notes: Vec<String>,
 }
@@ -253,22 +244,31 @@ pub fn plan(
     offer_of: OfferOf<'_>,
     alternatives: Alternatives,
 ) -> Result<Plan, PlanError> {
-    plan_within(job, dataset, offer_of, alternatives, None)
+    plan_within(job, dataset, offer_of, alternatives, KnownBefore::default())
 }
 
-/// The same with what the limit of the whole run of the gate leaves; `None` without such a limit.
+/// What is known before a job is planned, beside itself.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct KnownBefore<'a> {
+    /// What the limit of the whole run of the gate leaves; `None` without such a limit.
+    pub left_of_run: Option<Usd>,
+    /// The canaries of the newest check, by which machines are kept or not.
+    pub earlier: &'a [Measurement],
+}
+
+/// The same with what is known before.
 pub fn plan_within(
     job: &Job,
     dataset: &Dataset,
     offer_of: OfferOf<'_>,
     alternatives: Alternatives,
-    left_of_run: Option<Usd>,
+    known: KnownBefore<'_>,
 ) -> Result<Plan, PlanError> {
     let mut notes = Vec::new();
     let runs = design::runs(job, dataset, &mut notes)?;
     // Nothing is spent yet: this ledger only finds what would fit.
     let spend_limit = job.canary.spend_limit;
-    let limit = left_of_run.map_or(spend_limit, |left| {
+    let limit = known.left_of_run.map_or(spend_limit, |left| {
         if left < spend_limit {
             left
         } else {
@@ -359,19 +359,19 @@ pub fn plan_within(
             job.canary.parallel
         ));
     }
-    let lanes = (!job.instance.is_local()).then(|| LanePlan {
-        all: configuration_runs(job, &runs, &alternatives, &[], offer_of),
+    let pools = (!job.instance.is_local()).then(|| PoolPlan {
+        all: ConfigurationCanaries::all(job, &runs, &alternatives, known.earlier, offer_of),
         policy: job.canary.warm_pool,
         spend_limit: limit,
         left: ledger.left().unwrap_or_default(),
+        max_runtime: job.canary.max_runtime,
         start_up: StartUpMode::of(job).table(),
-        is_adaptive: matches!(runs, PlannedRuns::Ladder(_)),
     });
-    if let Some(lanes) = &lanes {
+    if let Some(pools) = &pools {
         let measured = alternatives.iter_mut().filter(|one| one.runs.is_ok());
         let worst_cases = measured.map(|one| &mut one.worst_case);
         let each = std::iter::once(&mut worst).chain(worst_cases);
-        for (worst, idle) in each.zip(lanes.longest_idle()) {
+        for (worst, idle) in each.zip(pools.longest_idle()) {
             *worst = worst.map(|worst| least(worst + idle, limit));
         }
     }
@@ -385,13 +385,13 @@ pub fn plan_within(
             + on_counts
     };
     Ok(Plan {
-        wall_clock: (lanes.as_ref()).map_or_else(on_this_machine, LanePlan::longest),
+        wall_clock: (pools.as_ref()).map_or_else(on_this_machine, PoolPlan::longest),
         runs,
         base,
         counts,
         worst_case: worst,
         alternatives,
-        lanes,
+        pools,
         notes,
     })
 }

@@ -109,7 +109,10 @@ impl Share<'_> {
 
     /// The same where a price is missing, by the time of every machine.
     fn machine_seconds_left(&self, time: &CanaryTime, offer: &Offer) -> Seconds {
-        let of_run = |run: &Measurement| Some(run.time()?.0 * machines(&run.instance));
+        let of_run = |run: &Measurement| {
+            let idle = run.idle_seconds.unwrap_or_default();
+            Some((run.time()?.0 + idle.0) * machines(&run.instance))
+        };
         let taken: f64 = self.measurements.iter().filter_map(of_run).sum();
         let full_run = time.at(1.0, 1.0).median() * machines(&self.offer.configuration);
         Seconds((full_run * self.part() - taken) / machines(&offer.configuration))
@@ -125,7 +128,8 @@ impl Share<'_> {
             _ => self.beside(&longest, full_run.median())?,
         };
         for run in self.measurements {
-            left -= run.cost.or_else(|| saved(run))?.0;
+            let idle = run.idle_usd.unwrap_or_default();
+            left -= run.cost.or_else(|| saved(run))?.0 + idle.0;
         }
         let a_second = offer.cost(Seconds(1.0))?.0;
         (a_second > 0.0).then(|| Seconds(left / a_second))

@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
 use super::procfs;
 
 /// How often a removal is tried, with a pause between: on a busy host the kernel releases the last process late.
@@ -272,8 +275,7 @@ impl OwnCgroup {
     }
 }
 
-/// Removes cgroups that killed probes left: those named after this process or one that no longer exists. The kernel removes
-/// only empty ones.
+/// Removes cgroups that killed probes left, with all that runs in them: those named after this process or one that no longer exists.
 fn remove_orphans(own: &Path, this: i32) {
     for entry in fs::read_dir(own).into_iter().flatten().flatten() {
         let owner: Option<i32> = entry
@@ -281,8 +283,22 @@ fn remove_orphans(own: &Path, this: i32) {
             .to_str()
             .and_then(|name| name.strip_prefix(FOLDER_PREFIX)?.parse().ok());
         if owner.is_some_and(|pid| pid == this || !Path::new(&format!("/proc/{pid}")).exists()) {
+            empty(&entry.path());
             let _ = fs::remove_dir(entry.path());
         }
+    }
+}
+
+/// Ends what a canary left that killed its probe, such as a daemon. The kernel removes only empty cgroups.
+fn empty(folder: &Path) {
+    for _ in 0..REMOVAL_ATTEMPTS {
+        let processes = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
+        let processes = processes.lines().filter_map(|line| line.parse().ok());
+        let ended = processes.map(|pid: i32| kill(Pid::from_raw(pid), Signal::SIGKILL));
+        if ended.count() == 0 {
+            return;
+        }
+        thread::sleep(REMOVAL_PAUSE);
     }
 }
 

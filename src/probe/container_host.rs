@@ -22,6 +22,8 @@ const LONGEST_NAME: usize = 64;
 /// The container that the probe runs in.
 pub(super) struct TrainingContainer {
     host: ContainerHost,
+    /// What stands for `/opt/ml`.
+    pub(super) base: PathBuf,
     /// The folder of the model, where several hosts have one.
     model: Option<PathBuf>,
 }
@@ -62,6 +64,7 @@ impl TrainingContainer {
                 group: group.filter(is_name),
                 model_files: Vec::new(),
             },
+            base: base.to_owned(),
             model: (config.hosts.len() > 1).then(|| base.join(MODEL)),
         })
     }

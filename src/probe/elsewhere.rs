@@ -51,6 +51,11 @@ pub fn host_capacity() -> Capacity {
     }
 }
 
+/// It is not known how long something waited for a CPU.
+pub fn cpu_pressure() -> Option<std::time::Duration> {
+    None
+}
+
 /// The kind of this host on one line.
 pub fn host_kind(capacity: &Capacity) -> String {
     format!("{}, {} cores", std::env::consts::OS, capacity.vcpus)
@@ -65,6 +70,7 @@ mod tests {
         keep_private();
         end_orphans(&[]);
         assert!(check_system().is_err());
+        assert_eq!(cpu_pressure(), None);
         assert_eq!(
             adopt_orphans().unwrap_err().kind(),
             io::ErrorKind::Unsupported

@@ -84,6 +84,7 @@ mod tests {
             opt_ml: None,
             host_names: None,
             container_host: None,
+            channels_opened: None,
             survivors_ended: 0,
             memory_total: Some(Bytes(4 << 30)),
             cores: 2.0,

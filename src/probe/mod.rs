@@ -32,6 +32,7 @@ mod ending;
 mod error;
 #[cfg(target_os = "linux")]
 mod fewer_rights;
+mod file_limit;
 mod gate_socket;
 #[cfg(target_os = "linux")]
 mod gpu;
@@ -43,6 +44,8 @@ mod launched;
 #[cfg(target_os = "linux")]
 mod memory;
 mod model_files;
+#[cfg(target_os = "linux")]
+mod opened;
 #[cfg(target_os = "linux")]
 mod orphans;
 #[cfg(target_os = "linux")]
@@ -75,6 +78,7 @@ mod tree;
 #[cfg(target_os = "linux")]
 mod usage;
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -93,13 +97,17 @@ pub use model_files::files_below;
 pub use self::{
     host::{check_system, host_capacity, host_kind},
     orphans::{adopt_orphans, end_orphans},
+    other_work::cpu_pressure,
     privacy::keep_private,
     run::run,
 };
 
+pub use file_limit::survive_the_file_limit;
+
 #[cfg(not(target_os = "linux"))]
 pub use elsewhere::{
-    adopt_orphans, check_system, end_orphans, host_capacity, host_kind, keep_private, run,
+    adopt_orphans, check_system, cpu_pressure, end_orphans, host_capacity, host_kind, keep_private,
+    run,
 };
 
 /// The version of [`ProbeReport`] that this program writes. A reader refuses a newer one.
@@ -234,6 +242,10 @@ pub struct ProbeReport {
     /// In a training job's container; absent elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub container_host: Option<ContainerHost>,
+    /// By channel, whether the command or what it started opened a file of it. Absent where that is not known of each: they are no
+    /// folders of files, they could not be watched, or a launcher started others before the probe.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub channels_opened: Option<BTreeMap<String, bool>>,
     /// Processes that outlived the command's main process, and were ended.
     pub survivors_ended: u32,
     /// Of the host, or of the container that the probe runs in; absent if `/proc/meminfo` cannot be read.

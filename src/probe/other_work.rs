@@ -12,6 +12,11 @@ use crate::units::{Percent, Seconds};
 /// The whole machine's.
 const HOST_PRESSURE: &str = "/proc/pressure/cpu";
 
+/// The time in which something on this machine waited for a CPU since it was started; `None` where the kernel does not say it.
+pub fn cpu_pressure() -> Option<Duration> {
+    parse_pressure(&std::fs::read(HOST_PRESSURE).ok()?)
+}
+
 /// Reads `some avg10=0.00 avg60=0.00 avg300=0.00 total=1234`, `Documentation/accounting/psi.rst`: the time in which at least
 /// one process waited for a CPU. `None` if it is another text.
 fn parse_pressure(text: &[u8]) -> Option<Duration> {

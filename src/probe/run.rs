@@ -22,6 +22,7 @@ use super::gpu::{GpuSampler, GpuUsage};
 use super::host::{cores, gpu_program};
 use super::launched::LaunchedTree;
 use super::memory::{HostMemory, LevelSource, MemoryGuard, Pressure, TreeMemory};
+use super::opened::WatchedChannels;
 use super::other_work::OtherWork;
 use super::output::{CommandEnvironment, Output};
 use super::parent::Parent;
@@ -84,6 +85,7 @@ struct WatchedRun<'a> {
     opt_ml: Option<OptMl>,
     host_names: Option<HostNames>,
     container: Option<TrainingContainer>,
+    channels: WatchedChannels,
     samples: u64,
     /// The longest time between two samples, where it was far longer than it should be.
     halted: Option<Duration>,
@@ -126,6 +128,12 @@ impl<'a> WatchedRun<'a> {
             _ => None,
         };
         let oom_kills_before = OomKills::now(memory_controller.as_ref());
+        let container_base = container.as_ref().map(|container| container.base.as_path());
+        // Beside a launcher's first process the others may have opened theirs already.
+        let channels = (options.opt_ml.as_deref().or(container_base))
+            .filter(|_| options.scope == UsageScope::Command)
+            .map(WatchedChannels::below)
+            .unwrap_or_default();
 
         // After the cgroup, which a new namespace could put out of reach, and before any thread.
         let opt_ml = options.opt_ml.as_deref().map(mount_opt_ml);
@@ -206,6 +214,7 @@ impl<'a> WatchedRun<'a> {
             opt_ml,
             host_names,
             container,
+            channels,
             samples: 0,
             halted: None,
             notes,
@@ -359,6 +368,7 @@ impl<'a> WatchedRun<'a> {
         let processes = self.processes();
         let elapsed = self.started.elapsed();
         self.samples += 1;
+        self.channels.look();
         self.cpu.observe(elapsed, &processes);
         self.io_wait.observe(&mut self.reader);
         let level = self.memory.observe(&mut self.reader, elapsed, &processes);

@@ -1,14 +1,17 @@
 //! Overruns that a person accepted.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{JobReport, Report};
+use super::comparison::estimate_of;
+use super::{InstanceForecast, JobReport, Report};
 use crate::exit::{self, Strictness};
 use crate::measurement::Measurement;
 use crate::metric::Metric;
-use crate::spec::Level;
-use crate::verdict::{LineVerdict, Verdict};
+use crate::spec::{Bound, Level};
+use crate::verdict::{BudgetRow, LineVerdict, Verdict};
 
 /// Who lets a known overrun pass. It is believed of the run that asked, and of no stored report.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -58,6 +61,34 @@ impl JobReport {
     }
 }
 
+/// How far each line of an overrun may go, by job and line, `churn/cost`: the end of its interval on the wrong side of the limit,
+/// larger where it is worse; infinite where that is not known. Of a training that crashes nothing can be accepted.
+pub fn overrun_ends(report: &Report) -> BTreeMap<String, f64> {
+    let jobs = report.jobs.iter();
+    let over = jobs.filter(|job| {
+        let beside = job.beside_its_overrun();
+        beside.is_some_and(|beside| beside != Verdict::Failed)
+    });
+    let rows = over.flat_map(|job| {
+        let forecast = &job.forecasts[0];
+        let rows = forecast.budget.iter();
+        let exceeded = rows
+            .filter(|row| row.counts_as() == Level::Fail && row.verdict == LineVerdict::Exceeded);
+        exceeded.map(|row| (format!("{}/{}", job.name, row.line), far_end(row, forecast)))
+    });
+    rows.collect()
+}
+
+fn far_end(row: &BudgetRow, forecast: &InstanceForecast) -> f64 {
+    // Of an increase that a report has no estimate of, what increases.
+    let whole = || forecast.estimates[row.line.metric()?];
+    let estimate = estimate_of(row.line, forecast).or_else(whole);
+    estimate.map_or(f64::INFINITY, |estimate| match row.bound {
+        Bound::Max => estimate.upper,
+        Bound::Min => -estimate.lower,
+    })
+}
+
 /// Lets the overruns pass: the verdicts stay, and the exit code is that of all else. Of a job whose training crashes nothing is
 /// accepted.
 pub fn accept_overruns(report: &mut Report, acceptance: &Acceptance, strictness: Strictness) {
@@ -96,6 +127,21 @@ mod tests {
         };
         accept_overruns(&mut report, &acceptance, STRICT);
         report
+    }
+
+    #[test]
+    fn an_overrun_goes_as_far_as_its_interval() {
+        let mut report = samples::churn();
+        let row = &report.jobs[0].forecasts[0].budget[0];
+        assert_eq!(row.line, Metric::Cost.into());
+        let upper = report.jobs[0].forecasts[0].estimates[Metric::Cost]
+            .unwrap()
+            .upper;
+        let ends = |report: &Report| overrun_ends(report).into_iter().collect::<Vec<_>>();
+        assert_eq!(ends(&report), [("churn/cost".to_owned(), upper)]);
+        // As where a canary that was ended at its time limit decides.
+        report.jobs[0].forecasts[0].estimates[Metric::Cost] = None;
+        assert_eq!(ends(&report), [("churn/cost".to_owned(), f64::INFINITY)]);
     }
 
     #[test]

@@ -9,9 +9,9 @@ use std::collections::BTreeSet;
 
 use super::document::{Align, Grid};
 use super::words::{self, Quantity};
-use super::{InstanceForecast, JobReport, ScaleOutBasis};
+use super::{InstanceForecast, JobReport};
 use crate::forecast::Estimate;
-use crate::instance::Price;
+use crate::instance::{Price, PriceKind};
 use crate::metric::{LineKind, MemoryOf, Metric, MetricName};
 use crate::spec::{Bound, Level};
 use crate::units::Bytes;
@@ -83,7 +83,26 @@ impl Column {
             ""
         };
         let point = format!("{at_least}{mark}{}", unit.figure(estimate.point));
-        Some(Figure::of(point, unit.interval(&estimate)))
+        let bought = (metric == Metric::Cost).then(|| bought(forecast, estimate.point));
+        let detail: Vec<String> = (unit.interval(&estimate).into_iter())
+            .chain(bought.flatten())
+            .collect();
+        let detail = (!detail.is_empty()).then(|| detail.join(", "));
+        Some(Figure::of(point, detail))
+    }
+}
+
+/// How a full run on spot capacity is bought, and what it costs on demand: `spot, 2.75 USD on demand`.
+fn bought(forecast: &InstanceForecast, cost: f64) -> Option<String> {
+    let price = forecast.price.as_ref()?;
+    match (price.kind, price.on_demand_usd_per_hour) {
+        (PriceKind::OnDemand, _) => None,
+        (PriceKind::OnDemandForSpot, _) => Some("on demand, spot not known".to_owned()),
+        (PriceKind::Spot, None) => Some("spot".to_owned()),
+        (PriceKind::Spot, Some(on_demand)) => {
+            let on_demand = Quantity::Money.figure(cost * on_demand.0 / price.usd_per_hour.0);
+            Some(format!("spot, {on_demand} on demand"))
+        }
     }
 }
 
@@ -326,21 +345,6 @@ fn no_base(column: Column, forecast: &InstanceForecast) -> Option<Figure> {
 
 /// The verdict cell: the most used budget line and its chance, or why there is none.
 fn standing(
-    job: &JobReport,
-    is_judged: bool,
-    forecast: &InstanceForecast,
-    line: Option<&BudgetRow>,
-) -> (String, Option<String>) {
-    let (mut what, detail) = own_standing(job, is_judged, forecast, line);
-    // Of a row that was not measured its source says so.
-    let is_by_canaries = forecast.not_measured.is_none() && forecast.verdict != Verdict::Failed;
-    if is_by_canaries && forecast.scale_out == Some(ScaleOutBasis::Assumed) {
-        what.push_str(", scale-out assumed");
-    }
-    (what, detail)
-}
-
-fn own_standing(
     job: &JobReport,
     is_judged: bool,
     forecast: &InstanceForecast,

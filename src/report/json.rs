@@ -7,6 +7,7 @@ use super::redact::redact;
 use super::{Report, SCHEMA_VERSION};
 use crate::measurement::Measurement;
 use crate::measurement::table::plain_words;
+use crate::secret::unseen::visible_json;
 
 /// A text is not a report that this program can read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -45,7 +46,7 @@ pub fn to_json(report: &Report) -> String {
         serde_json::to_value(report).expect("a report holds only text, numbers and lists of them");
     omit_nulls(&mut value);
     redact_texts(&mut value);
-    format!("{value:#}\n")
+    visible_json(format!("{value:#}\n"))
 }
 
 /// What a text stands for, and not what somebody wrote: a shorter one would be another's.
@@ -205,6 +206,15 @@ mod tests {
             causes.for_each(|cause| *cause = cause.replace("arn:aws:sts::123456789012", "arn:…"));
             assert_eq!(from_json(&text), Ok(report), "{name}");
         }
+    }
+
+    #[test]
+    fn what_turns_text_around_is_written_by_its_number() {
+        let mut report = samples::within();
+        report.jobs[0].notes = vec!["a\u{202e}b\u{e0041}".to_owned()];
+        let text = to_json(&report);
+        assert!(text.contains(r"a\u202eb\udb40\udc41"), "{text}");
+        assert_eq!(from_json(&text), Ok(report));
     }
 
     #[test]

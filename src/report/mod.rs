@@ -43,7 +43,6 @@ pub mod markdown;
 mod merge;
 mod mermaid;
 pub mod plan;
-pub mod plan_lanes;
 pub mod plan_totals;
 mod policy_lines;
 mod recommendation;
@@ -57,7 +56,7 @@ mod versus_twin;
 mod what_to_do;
 pub mod words;
 
-pub use acceptance::{Acceptance, accept_overruns};
+pub use acceptance::{Acceptance, accept_overruns, overrun_ends};
 pub use drift_issue::{DriftIssue, drift_issue, drift_over};
 pub use estimates::Estimates;
 pub(crate) use json::omit_nulls;
@@ -78,7 +77,7 @@ use crate::drift::{CauseShare, Drift};
 use crate::exit::{self, Strictness};
 use crate::forecast::{Estimate, EstimateAtShare, Laws};
 use crate::instance::{InstanceConfiguration, InstanceType, Price};
-use crate::measurement::Measurement;
+use crate::measurement::{Measurement, Outcome};
 use crate::metric::MetricName;
 use crate::spec::ChangedSetting;
 use crate::units::{Seconds, Usd, UsdPerHour};
@@ -221,6 +220,12 @@ impl JobReport {
     pub fn has_drifted(&self) -> bool {
         self.drift.as_ref().is_some_and(|drift| drift.drifted)
     }
+
+    /// Whether no canary came to its end before its time limit: code that hangs is not inconclusive.
+    fn never_ended(&self) -> bool {
+        let is_stopped = |run: &Measurement| run.outcome == Outcome::TimedOut;
+        !self.measurements.is_empty() && self.measurements.iter().all(is_stopped)
+    }
 }
 
 /// The code that a run ends with which came to these jobs: of their verdicts, of drift, and of the `troubles` that kept it
@@ -232,6 +237,10 @@ pub fn exit_code(
 ) -> u8 {
     let drifts = jobs.iter().filter(|job| job.has_drifted());
     let troubles = troubles.into_iter().chain(drifts.map(|_| exit::DRIFT));
+    let strictness = match jobs.iter().any(JobReport::never_ended) {
+        true => strictness.without_passing(),
+        false => strictness,
+    };
     exit::code_of_run(jobs.iter().map(|job| job.verdict), troubles, strictness)
 }
 

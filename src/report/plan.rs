@@ -3,12 +3,11 @@
 use std::fmt;
 
 use super::escape::for_terminal;
-use super::plan_lanes::PlannedWays;
 use super::plan_totals::ExpectedSpend;
 use crate::canary::{CanaryRun, ChannelData, Dataset, HandedShare, WorkLevel};
 use crate::change::AffectedJob;
 use crate::forecast::FEWEST_RUNS;
-use crate::plan::{self, LadderSize, Plan, PlannedAlternative, PlannedRuns};
+use crate::plan::{self, LadderSize, NoPool, Plan, PlannedAlternative, PlannedRuns, WarmPool};
 use crate::rows::{READ_THROUGH, RowBlocks, RowFormat};
 use crate::spec::Traits;
 use crate::units::{Bytes, Fraction};
@@ -26,8 +25,6 @@ pub struct PlannedJob<'a> {
     pub plan: &'a Plan,
     /// By the newest check in the history.
     pub expected: Option<ExpectedSpend>,
-    /// Where canaries start machines in the cloud.
-    pub ways: Option<PlannedWays>,
     /// Of the spec's backend.
     pub traits: &'a Traits,
 }
@@ -81,8 +78,14 @@ impl fmt::Display for PlannedJob<'_> {
                 writeln!(f, "  {label:<16}{text}")?;
             }
         }
-        if let Some(ways) = &self.ways {
-            write!(f, "{ways}")?;
+        let pools = self.plan.pools.iter();
+        for (instance, pool) in pools.flat_map(|plan| plan.choose(&plan::no_quotas)) {
+            let text = match pool {
+                Ok(pool) => kept(&pool),
+                Err(NoPool::Off) => continue,
+                Err(why) => format!("none, {why}"),
+            };
+            writeln!(f, "  {:<16}{instance}: {text}", "warm pool")?;
         }
         for run in &self.plan.counts {
             let (fraction, objects) = (run.fraction, run.objects);
@@ -101,6 +104,16 @@ impl fmt::Display for PlannedJob<'_> {
         }
         Ok(())
     }
+}
+
+/// `kept up to 5m for the next canary, within the quota `ml.m5.xlarge for training warm pool usage``
+fn kept(pool: &WarmPool) -> String {
+    let kind = pool.instance.single_type();
+    let kind = kind.map_or_else(String::new, ToString::to_string);
+    format!(
+        "kept up to {} for the next canary, within the quota `{kind} for training warm pool usage`",
+        pool.keep_alive
+    )
 }
 
 impl PlannedJob<'_> {
@@ -216,7 +229,7 @@ impl PlannedJob<'_> {
         }
         let longest = self.plan.wall_clock;
         let parallel = self.affected.job.canary.parallel;
-        if self.ways.is_some() {
+        if self.plan.pools.is_some() {
             return match (self.plan.is_adaptive(), parallel) {
                 (true, _) => format!("at most {longest}: each size once, cold, one at a time"),
                 (false, 1) => format!("at most {longest}: cold, one at a time"),

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::drift::{Cause, CauseShare, Check, Drift, DriftChange, Shift};
 use crate::forecast::{Estimate, EstimateAtShare, Law, Laws};
-use crate::instance::{InstanceConfiguration, Price, PriceEvidence};
+use crate::instance::{InstanceConfiguration, Price, PriceEvidence, PriceKind};
 use crate::measurement::{
     self, Measurement, Outcome, PeakMemory, Phases, Reused, Start, Usage, Utilization,
 };
@@ -85,6 +85,8 @@ fn instance(text: &str) -> InstanceConfiguration {
 
 fn price(usd_per_hour: f64, evidence: PriceEvidence) -> Option<Price> {
     Some(Price {
+        kind: PriceKind::OnDemand,
+        on_demand_usd_per_hour: None,
         usd_per_hour: UsdPerHour(usd_per_hour),
         source: "us-east-1, on demand".to_owned(),
         as_of: Some("2026-11-02".to_owned()),
@@ -236,6 +238,7 @@ fn canary(
         attempt: 0,
         start: Some(Start::Cold),
         outcome: Outcome::Completed,
+        sample_opened: None,
         way_out: None,
         phases: Phases::default(),
         installs_seconds: None,

@@ -5,7 +5,7 @@ use super::{InstanceForecast, JobReport, Report};
 use crate::exit;
 use crate::forecast::{Estimate, Law};
 pub use crate::grammar::count;
-use crate::instance::{Price, PriceEvidence};
+use crate::instance::{Price, PriceEvidence, PriceKind};
 use crate::measurement::Abscissa;
 use crate::spec::{Bound, LineKind};
 use crate::units::{Fraction, UsdPerHour};
@@ -303,6 +303,16 @@ pub fn hourly(price: &Price) -> UsdPerHour {
 /// `0.461 USD/h per machine, AWS price list: us-east-1, on demand, 2026-11-02`
 pub fn price(price: &Price) -> String {
     let each = format!("{} per machine", hourly(price));
+    let each = match (price.kind, price.on_demand_usd_per_hour) {
+        (PriceKind::Spot, Some(on_demand)) => {
+            format!("{each} on spot capacity ({on_demand} on demand)")
+        }
+        (PriceKind::Spot, None) => format!("{each} on spot capacity"),
+        (PriceKind::OnDemandForSpot, _) => {
+            format!("{each} on demand, since `prices` has none below `spot`")
+        }
+        (PriceKind::OnDemand, _) => each,
+    };
     let known = match price.evidence {
         PriceEvidence::Spec => return format!("{each}, from the spec"),
         PriceEvidence::PriceList => "AWS price list",

@@ -1,5 +1,6 @@
 //! What a text holds that nobody sees: commands to a terminal, and characters that take no room.
 
+use std::fmt::Write as _;
 use std::iter::Peekable;
 
 /// The text without what is not seen: what stands between two of its characters must not part a secret. Line ends and tabs stay.
@@ -55,6 +56,24 @@ pub fn skip_escape_sequence(characters: &mut Peekable<impl Iterator<Item = char>
 pub fn skip_control_sequence(characters: &mut Peekable<impl Iterator<Item = char>>) {
     while characters.next_if(|c| (' '..='?').contains(c)).is_some() {}
     characters.next_if(|c| ('@'..='~').contains(c));
+}
+
+/// JSON in which invisible characters are written by their numbers. In JSON they stand in texts alone, so it means the same.
+pub fn visible_json(json: String) -> String {
+    if !json.chars().any(is_invisible) {
+        return json;
+    }
+    let mut visible = String::with_capacity(json.len() + 64);
+    for character in json.chars() {
+        if is_invisible(character) {
+            for unit in character.encode_utf16(&mut [0; 2]).iter() {
+                write!(visible, "\\u{unit:04x}").expect("writing to a string cannot fail");
+            }
+        } else {
+            visible.push(character);
+        }
+    }
+    visible
 }
 
 /// Zero-width, direction-changing, tag and filler characters: Unicode's category Cf and the blank fillers.

@@ -46,8 +46,6 @@ pub struct Traits {
     pub replays: bool,
     /// No canary is launched on machines without a price.
     pub needs_price: bool,
-    /// A canary's time to start comes on top of its time limit.
-    pub start_up_unknown: bool,
     /// A service is asked, so that `validate`, which calls nothing, does not open a job.
     pub is_remote: bool,
     /// A job without `source_dir` runs what its image brings along, which the spec names.
@@ -61,7 +59,6 @@ impl Traits {
         runs_here: false,
         replays: false,
         needs_price: false,
-        start_up_unknown: false,
         is_remote: false,
         image_brings_code: false,
     };

@@ -87,6 +87,8 @@ pub struct Spec {
     pub history: Option<String>,
     /// Prices that win over the tables.
     pub prices: BTreeMap<InstanceType, UsdPerHour>,
+    /// What full runs on spot capacity are judged by.
+    pub spot_prices: BTreeMap<InstanceType, UsdPerHour>,
     /// Globs over instance types; empty: all are allowed.
     pub allowed_instances: Vec<String>,
     pub strict: bool,

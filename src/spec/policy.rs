@@ -28,6 +28,8 @@ pub struct AppliedPolicy {
     pub notes: Vec<String>,
     /// About one job's policy, by its name; jobs without notes are left out.
     pub job_notes: BTreeMap<String, Vec<String>>,
+    /// The same of its training, where no record of the base is there to compare with.
+    pub uncompared_notes: BTreeMap<String, Vec<String>>,
     /// Jobs of the base that the head removes, in the base's order; without renamed ones.
     pub removed_jobs: Vec<String>,
     /// The name in the base of each job that the head renames.
@@ -130,6 +132,7 @@ pub fn apply_base_policy(
         spec: top,
         notes: whole.into_notes(),
         job_notes: BTreeMap::new(),
+        uncompared_notes: BTreeMap::new(),
         removed_jobs: Vec::new(),
         renamed_from: renamed
             .iter()
@@ -148,6 +151,8 @@ pub fn apply_base_policy(
                 if let Some(renamed) = renamed {
                     differences.say(renamed.note());
                 }
+                let under_test = job::changes_under_test(base, job);
+                (applied.uncompared_notes).insert(job.name.clone(), under_test);
                 *job = job::apply_base_policy(job, base, &mut differences);
             }
             None => {
@@ -194,6 +199,7 @@ fn apply_to_top(head: &Spec, base: &Spec, differences: &mut Differences) -> Spec
         region,
         history,
         prices,
+        spot_prices,
         allowed_instances,
         strict,
         on_inconclusive,
@@ -210,7 +216,8 @@ fn apply_to_top(head: &Spec, base: &Spec, differences: &mut Differences) -> Spec
         backend,
         region: differences.take("`region`", &base.region, &region, text),
         history: differences.take("`history`", &base.history, &history, text),
-        prices: differences.prices(&base.prices, &prices),
+        prices: differences.prices("price", &base.prices, &prices),
+        spot_prices: differences.prices("spot price", &base.spot_prices, &spot_prices),
         allowed_instances: differences.take(
             "`allowed_instances`",
             &base.allowed_instances,
@@ -254,13 +261,15 @@ fn head_policy_with_cap(
 ) -> AppliedPolicy {
     let mut spec = head.clone();
     let mut dropped = Vec::new();
-    spec.prices.retain(|kind, price| {
-        let is_dropped = is_listed(kind);
-        if is_dropped {
-            dropped.push(format!("{kind} ({} USD/h)", price.0));
-        }
-        !is_dropped
-    });
+    for prices in [&mut spec.prices, &mut spec.spot_prices] {
+        prices.retain(|kind, price| {
+            let is_dropped = is_listed(kind);
+            if is_dropped {
+                dropped.push(format!("{kind} ({} USD/h)", price.0));
+            }
+            !is_dropped
+        });
+    }
     let notes = if dropped.is_empty() {
         Vec::new()
     } else {
@@ -277,6 +286,7 @@ fn head_policy_with_cap(
     AppliedPolicy {
         notes,
         job_notes,
+        uncompared_notes: BTreeMap::new(),
         removed_jobs: Vec::new(),
         renamed_from: BTreeMap::new(),
         new_jobs: spec.jobs.iter().map(|job| job.name.clone()).collect(),

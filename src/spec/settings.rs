@@ -6,7 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ChannelSample, Compression, Distribution, InputMode, Job, RecordWrapper};
+use super::{
+    Channel, ChannelSample, Compression, ContainerWords, Distribution, InputMode, Job,
+    LocalTraining, RecordWrapper, SagemakerTraining, Training,
+};
 
 /// Of a value, in characters; what is longer is cut.
 const VALUE_LIMIT: usize = 200;
@@ -36,88 +39,119 @@ pub struct ChangedSetting {
 
 impl TrainingSettings {
     pub fn of(job: &Job) -> Self {
-        let training = &job.training;
-        let sagemaker = &training.sagemaker;
+        // Taken apart whole: a field that is new in one of these is kept, or left out by its name.
+        let Training {
+            source_dir,
+            hyperparameters,
+            environment,
+            distribution,
+            channels,
+            max_runtime: _,
+            metrics: _,
+            step_metric: _,
+            local: LocalTraining { command, caches },
+            sagemaker:
+                SagemakerTraining {
+                    image,
+                    framework,
+                    algorithm,
+                    container:
+                        ContainerWords {
+                            entrypoint,
+                            arguments,
+                        },
+                    registry_credentials: _,
+                    role: _,
+                    entry_point,
+                    source_channel: _,
+                    output: _,
+                    volume: _,
+                    volume_kms_key: _,
+                    output_kms_key: _,
+                    spot: _,
+                    checkpoints: _,
+                    subnets: _,
+                    security_groups: _,
+                    network_isolation: _,
+                    encrypt_traffic,
+                    retries: _,
+                    training_plan: _,
+                    profiler: _,
+                    tags: _,
+                },
+        } = &job.training;
         let mut settings = BTreeMap::new();
-        let mut set = |field: String, value: &str| {
+        let mut set = |field: &str, value: &str| {
             if !value.is_empty() {
-                settings.insert(field, shortened(value));
+                settings.insert(format!("training.{field}"), shortened(value));
             }
         };
         let text = |value: &Option<String>| value.clone().unwrap_or_default();
-        set("training.image".to_owned(), &text(&sagemaker.image));
-        let framework = sagemaker.framework.as_ref().map(ToString::to_string);
-        set("training.framework".to_owned(), &text(&framework));
-        set("training.algorithm".to_owned(), &text(&sagemaker.algorithm));
-        let container = &sagemaker.container;
+        let framework = framework.as_ref().map(ToString::to_string);
+        let launcher = distribution.as_ref().map(ToString::to_string);
+        set("image", &text(image));
+        set("framework", &text(&framework));
+        set("algorithm", &text(algorithm));
+        set("container.entrypoint", &entrypoint.join(" "));
+        set("container.arguments", &arguments.join(" "));
+        set("distribution", &text(&launcher));
         set(
-            "training.container.entrypoint".to_owned(),
-            &container.entrypoint.join(" "),
+            "encrypt_traffic",
+            if *encrypt_traffic { "true" } else { "" },
         );
-        set(
-            "training.container.arguments".to_owned(),
-            &container.arguments.join(" "),
-        );
-        let launcher = training.distribution.as_ref().map(ToString::to_string);
-        set("training.distribution".to_owned(), &text(&launcher));
-        if sagemaker.encrypt_traffic {
-            set("training.encrypt_traffic".to_owned(), "true");
+        set("entry_point", &text(entry_point));
+        set("source_dir", &text(source_dir));
+        set("command", &command.join(" "));
+        set("caches", &caches.join(", "));
+        for (name, value) in hyperparameters {
+            let value = if is_secret(name) { "***" } else { value };
+            set(&format!("hyperparameters.{name}"), value);
         }
-        set(
-            "training.entry_point".to_owned(),
-            &text(&sagemaker.entry_point),
-        );
-        set(
-            "training.source_dir".to_owned(),
-            &text(&training.source_dir),
-        );
-        set(
-            "training.command".to_owned(),
-            &training.local.command.join(" "),
-        );
-        set(
-            "training.caches".to_owned(),
-            &training.local.caches.join(", "),
-        );
-        for (name, value) in &training.hyperparameters {
-            let field = format!("training.hyperparameters.{name}");
-            set(field, if is_secret(name) { "***" } else { value });
-        }
-        let names: Vec<&str> = training
-            .environment
-            .iter()
-            .map(|(name, _)| name.as_str())
-            .collect();
-        set("training.environment".to_owned(), &names.join(", "));
-        for channel in &training.channels {
-            let field = |key: &str| format!("training.channels.{}.{key}", channel.name);
+        let names: Vec<&str> = environment.iter().map(|(name, _)| name.as_str()).collect();
+        set("environment", &names.join(", "));
+        for channel in channels {
+            let Channel {
+                name,
+                // The data are said by a forecast.
+                uri: _,
+                data_type: _,
+                mode,
+                content_type: _,
+                distribution,
+                compression,
+                record_wrapper,
+                sample,
+                draw,
+                groups: _,
+            } = channel;
+            let mut set = |key: &str, value: &str| set(&format!("channels.{name}.{key}"), value);
             set(
-                field("mode"),
-                match channel.mode {
+                "mode",
+                match mode {
                     InputMode::File => "File",
                     InputMode::FastFile => "FastFile",
                     InputMode::Pipe => "Pipe",
                 },
             );
-            match channel.sample {
-                ChannelSample::Rows => set(field("sample"), "rows"),
-                ChannelSample::Objects if !channel.draw.is_default() => {
-                    set(field("draw"), &channel.draw.to_string());
-                }
+            match sample {
+                ChannelSample::Rows => set("sample", "rows"),
+                ChannelSample::Objects if !draw.is_default() => set("draw", &draw.to_string()),
                 ChannelSample::Objects | ChannelSample::Whole => {}
             }
             set(
-                field("distribution"),
-                match channel.distribution {
+                "distribution",
+                match distribution {
                     Distribution::FullyReplicated => "FullyReplicated",
                     Distribution::ShardedByS3Key => "ShardedByS3Key",
                 },
             );
-            if channel.compression == Compression::Gzip {
-                set(field("compression"), "Gzip");
+            match compression {
+                Compression::None => {}
+                Compression::Gzip => set("compression", "Gzip"),
             }
-            if channel.record_wrapper == RecordWrapper::RecordIo {
-                set(field("record_wrapper"), "RecordIO");
+            match record_wrapper {
+                RecordWrapper::None => {}
+                RecordWrapper::RecordIo => set("record_wrapper", "RecordIO"),
             }
         }
         Self(settings)

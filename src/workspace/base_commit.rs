@@ -1,20 +1,18 @@
 //! The commit that a change is compared with, and the keys of its jobs' code.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 
-use crate::canary::{CodeFile, Key};
-use crate::change::PathGlobs;
+use crate::canary::Key;
 use crate::cli::{ChangeArguments, SpecArguments};
+use crate::code::{CodeSelection, CodeTree, Tree};
 use crate::console::AppError;
-use crate::git::{GitError, TreeEntry};
-use crate::github::tree::{PathKind, TreeFile};
+use crate::git::GitError;
 use crate::instance::InstanceConfiguration;
 use crate::spec::{Job, Spec};
 use crate::workspace::base_policy::{self, BaseFile};
 use crate::workspace::checkout::Checkout;
-use crate::workspace::code_files::{CodeSelection, key_of_files};
-use crate::workspace::project::{Project, without_dots};
+use crate::workspace::code_files::key_of_code;
+use crate::workspace::project::Project;
 
 /// The commit that a change is compared with.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,38 +27,6 @@ pub(crate) struct BaseCommit {
     pub(crate) instances: BTreeMap<String, InstanceConfiguration>,
     /// Why a job has no code key, by job name.
     pub(crate) unknown: BTreeMap<String, String>,
-}
-
-/// A path of a commit.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Listed {
-    pub(crate) file: CodeFile,
-    /// False for a symbolic link and a submodule: the commit does not list what is behind them.
-    pub(crate) is_file: bool,
-}
-
-impl From<TreeEntry> for Listed {
-    fn from(entry: TreeEntry) -> Self {
-        Self {
-            file: CodeFile {
-                path: entry.path,
-                blob: entry.id,
-            },
-            is_file: entry.is_file,
-        }
-    }
-}
-
-impl From<TreeFile> for Listed {
-    fn from(file: TreeFile) -> Self {
-        Self {
-            is_file: matches!(file.kind, PathKind::File | PathKind::Executable),
-            file: CodeFile {
-                path: file.path,
-                blob: file.blob,
-            },
-        }
-    }
 }
 
 impl BaseCommit {
@@ -96,8 +62,7 @@ impl BaseCommit {
             Err(error) => return Err(error.into()),
         };
         let files = base_policy::files_at(checkout, &sha, base_policy::places(project, spec))?;
-        let tree = checkout.tree(&sha)?.into_iter().map(Listed::from);
-        let tree: Vec<Listed> = tree.collect();
+        let tree = checkout.tree(&sha)?;
         Ok(Some(Self::of(&name, sha, files, Ok(&tree))))
     }
 
@@ -106,7 +71,7 @@ impl BaseCommit {
         name: &str,
         sha: String,
         files: Vec<BaseFile>,
-        tree: Result<&[Listed], &str>,
+        tree: Result<&Tree, &str>,
     ) -> Self {
         let mut base = Self {
             name: name.to_owned(),
@@ -144,45 +109,11 @@ impl BaseCommit {
 /// The code key that a checkout of this commit would give, or why it is unknown. The spec's paths are relative to `folder`.
 ///
 /// Files count by their git blob id. A checkout that rewrites files (line ends, large file storage) has another key.
-fn key_in(tree: &[Listed], spec: &Spec, job: &Job, folder: &str) -> Result<Key, String> {
-    let source = job.training.source_dir.as_ref();
-    let source = source.map(|written| source_folder(written, folder));
-    if let Some(source) = &source
-        && let Some(link) = tree
-            .iter()
-            .find(|listed| !listed.is_file && source.starts_with(&listed.file.path))
-    {
-        return Err(behind(&link.file.path));
-    }
-    let selection = CodeSelection {
-        globs: vec![PathGlobs::new(&job.paths, folder)],
-        sources: source.into_iter().collect(),
-    };
-    let mut files = Vec::new();
-    for Listed { file, is_file } in tree {
-        // A submodule matches like a file inside it.
-        let inside = || selection.takes(&format!("{}/", file.path));
-        match is_file {
-            true if selection.takes(&file.path) => files.push(file.clone()),
-            false if selection.takes(&file.path) || inside() => return Err(behind(&file.path)),
-            _ => {}
-        }
-    }
-    key_of_files(spec.backend, job, &files)
+fn key_in(tree: &Tree, spec: &Spec, job: &Job, folder: &str) -> Result<Key, String> {
+    let code = CodeTree::of(tree, CodeSelection::of(job, folder, None));
+    let code = code.map_err(|problem| problem.to_string())?;
+    key_of_code(spec.backend, job, &code)
         .ok_or_else(|| "no file of its code is in that commit".to_owned())
-}
-
-fn behind(path: &str) -> String {
-    format!("{path} is a link or a submodule there, and only a checkout can follow it")
-}
-
-/// The folder of a `source_dir`, relative to the checkout root; no link is resolved.
-fn source_folder(written: &str, folder: &str) -> PathBuf {
-    let whole = match written.strip_prefix('/') {
-        Some(rooted) => PathBuf::from(rooted.trim_start_matches('/')),
-        None => Path::new(folder).join(written),
-    };
-    without_dots(&whole)
 }
 
 #[cfg(test)]

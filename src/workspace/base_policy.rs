@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::change::{BaseSpec, SpecPlace};
 use crate::cli::{ChangeArguments, SpecArguments};
+use crate::code::Tree;
 use crate::console::{AppError, warn};
 use crate::git::{self, GitError};
 use crate::instance::tables;
@@ -11,7 +12,7 @@ use crate::report::Policy;
 use crate::spec::policy::{self, BasePolicyError};
 use crate::spec::{self, MAX_SPEC_BYTES, OnInconclusive, OverrideState, Spec, SpecSource};
 use crate::units::Usd;
-use crate::workspace::checkout::Checkout;
+use crate::workspace::checkout::{self, Checkout};
 use crate::workspace::project::Project;
 use crate::workspace::project_policy::ProjectPolicy;
 use crate::workspace::written_spec::DEFAULT_PLACES;
@@ -32,6 +33,8 @@ pub(crate) struct Base {
     pub(crate) sha: Option<String>,
     /// In the order of [`places`]; the first that exists is the base's spec.
     pub(crate) files: Vec<BaseFile>,
+    /// All of its files, where a recording is held against them.
+    pub(crate) tree: Option<Tree>,
 }
 
 /// A place where the base may have its spec.
@@ -122,10 +125,13 @@ pub(crate) fn base_of(
     };
     let commit = checkout.resolve(name)?;
     let files = files_at(checkout, &commit, places(project, spec))?;
+    let replays = project.traits().replays;
+    let tree = replays.then(|| checkout.tree(&commit)).transpose()?;
     Ok(Some(Base {
         name: name.clone(),
         sha: Some(commit),
         files,
+        tree,
     }))
 }
 
@@ -192,12 +198,21 @@ pub(crate) fn warn_of_expired(spec: &Spec) {
 }
 
 fn apply_base(project: &mut Project, base: Base, cap: Usd) -> Result<(), AppError> {
-    let Base { name, sha, files } = base;
+    let Base {
+        name,
+        sha,
+        files,
+        tree,
+    } = base;
     let shown = match &sha {
         Some(sha) => format!("{name} ({})", sha.get(..SHORT_COMMIT).unwrap_or(sha)),
         None => name.clone(),
     };
+    let recording = tree
+        .map(|tree| recording_note(project, &tree, &shown))
+        .transpose()?;
     let policy = &mut project.policy;
+    policy.notes.extend(recording.flatten());
     let looked_for: Vec<&str> = files.iter().map(|file| file.place.as_str()).collect();
     let looked_for = looked_for.join(", ");
     let found = files
@@ -261,20 +276,54 @@ fn apply_base(project: &mut Project, base: Base, cap: Usd) -> Result<(), AppErro
             policy.removed_jobs = applied.removed_jobs;
             policy.renamed_from = applied.renamed_from;
             policy.job_notes.extend(applied.job_notes);
+            policy.uncompared_notes = applied.uncompared_notes;
             project.own_spec = Some(std::mem::replace(&mut project.spec, applied.spec));
         }
         Err(error @ BasePolicyError::BackendChanged { .. }) => {
             policy.undecidable = Some(format!("{error}; {}", error.help()));
-            if let Some(base) = &spec {
-                project.spec.strict = base.strict;
-                project.spec.on_inconclusive = base.on_inconclusive;
-            }
+            // No policy makes another backend than the base's a pass.
+            project.spec.on_inconclusive = OnInconclusive::Fail;
         }
         Err(error @ BasePolicyError::NotAllowed(_)) => {
             return Err(AppError::usage(format!("{error}; nothing was run")).help(error.help()));
         }
     }
     Ok(())
+}
+
+/// That the recording is another than the base's: what is replayed is the change's own word. `None` where it is the same, or cannot be
+/// read, which is an error of its own.
+fn recording_note(project: &Project, base: &Tree, shown: &str) -> Result<Option<String>, AppError> {
+    let written = project.spec.recording.as_deref();
+    let file = written.map(|written| project.recording_file(written));
+    let Some(Ok(file)) = file else {
+        return Ok(None);
+    };
+    let Ok(path) = file.strip_prefix(&project.root) else {
+        return Ok(None);
+    };
+    let of_base = base.get(path);
+    let like = of_base.map_or("", |of_base| &of_base.blob);
+    let here = checkout::ids(&project.root, like, &[path]);
+    let is_same =
+        of_base.is_some_and(|of_base| matches!(&here[..], [Ok(id)] if *id == of_base.blob));
+    let checkout = project.checkout.as_ref().and_then(Checkout::git);
+    let is_checked_out = match (checkout, of_base) {
+        (Some(checkout), Some(of_base)) => !checkout
+            .as_checked_out(std::slice::from_ref(of_base))?
+            .is_empty(),
+        _ => false,
+    };
+    let differs = match of_base {
+        None => format!("is not on {shown}"),
+        Some(_) => format!("is another than that of {shown}"),
+    };
+    Ok((!is_same && !is_checked_out).then(|| {
+        format!(
+            "The recording {} {differs}: the runs that are replayed are this pull request's own.",
+            path.display()
+        )
+    }))
 }
 
 /// Reads the base's spec, or returns why it is invalid.

@@ -1,9 +1,11 @@
 //! The change that the flags name: git references, a list of files, or everything.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
 use crate::change::{AffectedJob, Change, affected_jobs};
 use crate::cli::ChangeArguments;
 use crate::console::{AppError, files, printable, say};
-use crate::git::Head;
 use crate::workspace::checkout::Checkout;
 use crate::workspace::project::Project;
 
@@ -31,18 +33,19 @@ pub(crate) fn change(arguments: &ChangeArguments, project: &Project) -> Result<C
             .help("it is a text file with one path a line, relative to the checkout root")
             .caused_by(source)
         })?;
-        let paths: Vec<String> = text
+        let paths: Vec<PathBuf> = text
             .lines()
-            .map(|line| line.trim().trim_start_matches("./").to_owned())
+            .map(|line| line.trim().trim_start_matches("./"))
             .filter(|line| !line.is_empty())
+            .map(PathBuf::from)
             .collect();
         if paths.is_empty() {
             say("warning: the list of changed files is empty, so no job is affected");
         }
-        if let Some(odd) = paths.iter().find(|path| path.starts_with('/')) {
+        if let Some(odd) = paths.iter().find(|path| path.is_absolute()) {
             say(&format!(
                 "warning: `{}` is not relative to the checkout root, and concerns no job",
-                printable(odd)
+                printable(&odd.to_string_lossy())
             ));
         }
         return Ok(Change::Paths {
@@ -69,13 +72,10 @@ pub(crate) fn change(arguments: &ChangeArguments, project: &Project) -> Result<C
         }
         return everything("there is no origin to compare with; `--base REF` names one");
     };
-    let (head, head_name) = match &arguments.head {
-        Some(reference) => (Head::Reference(reference), reference.as_str()),
-        None => (Head::WorkTree, "the work tree"),
-    };
+    let head = arguments.head.as_deref();
     Ok(Change::Paths {
-        paths: checkout.changed_files(&base, head)?,
-        between: format!("{base} to {head_name}"),
+        paths: project.changed_since(checkout, &base, head)?,
+        between: format!("{base} to {}", head.unwrap_or("the work tree")),
     })
 }
 
@@ -95,12 +95,20 @@ pub(crate) fn select_jobs<'a>(
     change: &Change,
 ) -> Result<Vec<AffectedJob<'a>>, AppError> {
     check_names(names, project)?;
-    let mut jobs = affected_jobs(
-        &project.spec,
-        &project.place,
-        project.policy.base.as_ref(),
-        change,
-    );
+    let base = project.policy.base.as_ref();
+    let mut jobs = match change {
+        Change::Everything { .. } => affected_jobs(
+            &project.spec,
+            &project.place,
+            base,
+            change,
+            &BTreeMap::new(),
+        ),
+        Change::Paths { .. } => {
+            let code = &project.code()?.of_jobs;
+            affected_jobs(&project.spec, &project.place, base, change, code)
+        }
+    };
     jobs.retain(|affected| names.is_empty() || names.contains(&affected.job.name));
     Ok(jobs)
 }

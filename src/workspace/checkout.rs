@@ -1,11 +1,15 @@
 //! The checkout that holds the spec, as git knows it or, without git, as GitHub lists its commit.
 
-use std::fs;
+use std::collections::{BTreeMap, HashMap};
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
+use crate::code::{BlobHash, CodeTree, PathKind, Tree, TreeFile, blob_id};
 use crate::console::AppError;
 use crate::git;
-use crate::github::tree;
 
 /// A checkout whose files are known.
 #[derive(Debug)]
@@ -21,8 +25,15 @@ pub(crate) struct CommitCheckout {
     pub(crate) root: PathBuf,
     /// In full.
     pub(crate) commit: String,
-    /// The files of the commit, relative to the root.
-    pub(crate) files: Vec<String>,
+    pub(crate) tree: Tree,
+}
+
+/// The checkout, and what of it counts for each job.
+#[derive(Debug)]
+pub(crate) struct CheckoutCode {
+    pub(crate) tree: Tree,
+    /// By name.
+    pub(crate) of_jobs: Rc<BTreeMap<String, CodeTree>>,
 }
 
 impl Checkout {
@@ -42,43 +53,20 @@ impl Checkout {
         }
     }
 
-    /// The files that count, relative to the root, sorted: tracked and present; with git also untracked but not ignored.
-    pub(crate) fn files(&self) -> Result<Vec<String>, AppError> {
+    /// The files that may count: tracked and present; with git also untracked but not ignored. An id is that of the commit or index,
+    /// and empty for what these do not have.
+    pub(crate) fn files(&self) -> Result<Vec<TreeFile>, AppError> {
         match self {
-            Self::Git(checkout) => Ok(checkout.files()?),
-            Self::Commit(checkout) => {
-                let mut files = checkout.files.clone();
-                files.retain(|file| checkout.root.join(file).symlink_metadata().is_ok());
-                files.sort();
-                files.dedup();
-                Ok(files)
-            }
+            Self::Git(checkout) => Ok(checkout.listed()?.files),
+            Self::Commit(checkout) => Ok(checkout.tree.files().to_vec()),
         }
     }
 
-    /// The tracked files, present or not.
-    pub(crate) fn tracked(&self) -> Result<Vec<String>, AppError> {
-        match self {
-            Self::Git(checkout) => Ok(checkout.tracked()?),
-            Self::Commit(checkout) => Ok(checkout.files.clone()),
-        }
-    }
-
-    /// The git blob id of each file as it is on disk, in the order of `files`; only plain files and links.
-    pub(crate) fn blobs(&self, files: &[String]) -> Result<Vec<(String, String)>, AppError> {
-        match self {
-            Self::Git(checkout) => Ok(checkout.blobs(files)?),
-            // An earlier step may have changed a file, and the file on disk is what runs.
-            Self::Commit(checkout) => {
-                let mut blobs = Vec::new();
-                for file in files {
-                    if let Some(content) = checkout.content(file)? {
-                        blobs.push((file.clone(), tree::blob_id(&content)));
-                    }
-                }
-                Ok(blobs)
-            }
-        }
+    /// The paths of the tracked files, present or not.
+    pub(crate) fn tracked(&self) -> Result<Vec<PathBuf>, AppError> {
+        let mut files = self.files()?;
+        files.retain(|file| !file.blob.is_empty());
+        Ok(files.into_iter().map(|file| file.path).collect())
     }
 
     /// The git checkout; `None` without git.
@@ -90,25 +78,93 @@ impl Checkout {
     }
 }
 
-impl CommitCheckout {
-    /// The content of a file; for a link out of the checkout the path that it names. `None` if it is not a plain file.
-    fn content(&self, file: &str) -> Result<Option<Vec<u8>>, AppError> {
-        let path = self.root.join(file);
-        let unreadable = |source| {
-            AppError::failed(format!("{} cannot be read", path.display()))
-                .help("make it readable for the user that runs the gate")
-                .caused_by(source)
+/// These files as they lie on disk below `root`. What is gone, or is neither file nor link nor submodule, is left out. Files keep their
+/// ids.
+pub(crate) fn on_disk(root: &Path, listed: Vec<TreeFile>) -> Tree {
+    let like = (listed.iter().map(|file| &file.blob)).find(|id| !id.is_empty());
+    let like = like.cloned().unwrap_or_default();
+    let mut targets = BTreeMap::new();
+    // A folder that has become a link holds nothing itself.
+    let mut are_folders: HashMap<PathBuf, bool> = HashMap::new();
+    let found = listed.into_iter().filter_map(|file| {
+        let path = root.join(&file.path);
+        let folder = path.parent()?;
+        let is_folder = are_folders.get(folder).copied().unwrap_or_else(|| {
+            let is_folder = folder.canonicalize().is_ok_and(|real| real == folder);
+            are_folders.insert(folder.to_owned(), is_folder);
+            is_folder
+        });
+        if !is_folder {
+            return None;
+        }
+        let metadata = path.symlink_metadata().ok()?;
+        let kind = metadata.file_type();
+        if kind.is_symlink() {
+            let target = fs::read_link(&path).ok()?;
+            let blob = blob_id(&like, target.as_os_str().as_encoded_bytes());
+            targets.insert(blob.clone(), target);
+            return Some(TreeFile {
+                blob,
+                kind: PathKind::Link,
+                ..file
+            });
+        }
+        let kind = match kind {
+            // What git looks at, too.
+            kind if kind.is_file() => match metadata.permissions().mode() & 0o100 {
+                0 => PathKind::File,
+                _ => PathKind::Executable,
+            },
+            kind if kind.is_dir() && file.kind == PathKind::Submodule => PathKind::Submodule,
+            _ => return None,
         };
-        let real = path.canonicalize();
-        if path.is_symlink() && !real.is_ok_and(|real| real.starts_with(&self.root)) {
-            let target = fs::read_link(&path).map_err(unreadable)?;
-            return Ok(Some(target.into_os_string().into_encoded_bytes()));
+        Some(TreeFile { kind, ..file })
+    });
+    let found = found.collect();
+    Tree::new(found, targets).at(root)
+}
+
+/// Git's ids of these files, whose paths are from `root`, by what their bytes on disk are: what the index says of a file rests on
+/// times, and on flags and settings that hide a change.
+pub(crate) fn ids(root: &Path, like: &str, paths: &[&Path]) -> Vec<io::Result<String>> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let share = paths.len().div_ceil(threads).max(1);
+    let of_part = |part: &[&Path]| -> Vec<io::Result<String>> {
+        part.iter()
+            .map(|path| id_of(&root.join(path), like))
+            .collect()
+    };
+    std::thread::scope(|scope| {
+        let parts = paths.chunks(share);
+        let started: Vec<_> = parts
+            .map(|part| scope.spawn(move || of_part(part)))
+            .collect();
+        let ended = started.into_iter().map(|part| match part.join() {
+            Ok(ids) => ids,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        ended.flatten().collect()
+    })
+}
+
+fn id_of(path: &Path, like: &str) -> io::Result<String> {
+    let mut file = File::open(path)?;
+    let length = file.metadata()?.len();
+    let mut hash = BlobHash::new(like, length);
+    let whole = usize::try_from(length).unwrap_or(usize::MAX);
+    let mut chunk = vec![0; whole.clamp(1, 1 << 16)];
+    let mut read = 0;
+    // What is written behind its end meanwhile is seen when it is copied.
+    while read < whole {
+        match file.read(&mut chunk)? {
+            0 => break,
+            count => {
+                hash.update(&chunk[..count]);
+                read += count;
+            }
         }
-        if !path.is_file() {
-            return Ok(None);
-        }
-        fs::read(&path).map(Some).map_err(unreadable)
     }
+    Ok(hash.end())
 }
 
 /// The folder that holds `.git` at or above `folder`, and not above `workspace`; `None` without one.

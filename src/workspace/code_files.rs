@@ -1,120 +1,149 @@
-//! The files that a job's code is known by.
+//! What counts for a job, of the checkout and of a base's commit.
 
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
-use crate::canary::{CodeFile, Key, code_key};
-use crate::change::PathGlobs;
+use crate::canary::{Key, code_key};
+use crate::code::{CodeSelection, CodeTree, without_dots};
 use crate::console::AppError;
-use crate::github::tree;
+use crate::git::GitCheckout;
 use crate::spec::{BackendKind, Job};
+use crate::workspace::checkout::{self, CheckoutCode};
 use crate::workspace::project::Project;
 
-/// Which files a job's code is known by: those that its `paths` match, and those of its source, unless `!` leaves them out.
-#[derive(Debug)]
-pub(crate) struct CodeSelection {
-    /// Those of every spec that speaks of the job.
-    pub(crate) globs: Vec<PathGlobs>,
-    /// The folders that its source is packed from, relative to the checkout root.
-    pub(crate) sources: Vec<PathBuf>,
-}
+/// Files up to this size are read also where they count for no job: that they changed is said.
+const SMALL: u64 = 1 << 16;
+/// What git does to files when it checks them out is written in files of this name.
+const ATTRIBUTES: &str = ".gitattributes";
 
-impl CodeSelection {
-    /// Whether a file, relative to the checkout root, counts.
-    ///
-    /// Source files count even if a change to them does not start the gate. `!` excludes a file only if every spec excludes it:
-    /// otherwise a change could hide its own code and be taken for an earlier one.
-    pub(crate) fn takes(&self, file: &str) -> bool {
-        self.globs.iter().any(|globs| globs.matches(file))
-            || (self.is_source(file) && !self.globs.iter().all(|globs| globs.mentions(file)))
-    }
-
-    fn is_source(&self, file: &str) -> bool {
-        let file = Path::new(file);
-        self.sources.iter().any(|folder| file.starts_with(folder))
-    }
-}
-
-/// The code key of a job with these files; `None` without a file, since nothing then distinguishes its code. A built-in
+/// The code key of a job with this code; `None` without a file, since nothing then distinguishes its code. A built-in
 /// algorithm of SageMaker has a key without files.
-pub(crate) fn key_of_files(backend: BackendKind, job: &Job, files: &[CodeFile]) -> Option<Key> {
+pub(crate) fn key_of_code(backend: BackendKind, job: &Job, code: &CodeTree) -> Option<Key> {
     let brings_its_code = backend.traits().image_brings_code && job.training.source_dir.is_none();
-    (!files.is_empty() || brings_its_code).then(|| code_key(job, files))
+    (!code.files().is_empty() || brings_its_code).then(|| code_key(job, code.files()))
 }
 
 impl Project {
     /// The code key of a job; `None` without git.
     pub(crate) fn code_key(&self, job: &Job) -> Result<Option<Key>, AppError> {
-        let files = self.code_files(job)?;
-        let key = key_of_files(self.spec.backend, self.as_written(job), &files);
-        Ok(key.filter(|_| self.checkout.is_some()))
+        let code = self.code()?.of_jobs.get(&job.name);
+        let key = |code| key_of_code(self.spec.backend, self.as_written(job), code);
+        Ok(code.and_then(key).filter(|_| self.checkout.is_some()))
     }
 
-    /// The files of a job's code, each with its git blob id; empty without git. These are the files that `paths` match, here or
-    /// on the base, and those of its source, unless `!` excludes them in both.
-    fn code_files(&self, job: &Job) -> Result<Vec<CodeFile>, AppError> {
-        let (Some(checkout), Some(files)) = (&self.checkout, self.known_files()?) else {
-            return Ok(Vec::new());
-        };
-        let mut globs = vec![PathGlobs::new(&job.paths, &self.place.folder)];
+    /// Reads the files that count, as they lie on disk. To be called once the base's policy is applied.
+    pub(super) fn read_code(&self) -> Result<CheckoutCode, AppError> {
+        let mut tree = self.files()?.clone();
         let base = self.policy.base.as_ref();
-        globs.extend(base.and_then(|base| {
-            let job = base.spec.as_ref()?.job(&job.name)?;
-            Some(PathGlobs::new(&job.paths, &base.place.folder))
-        }));
-        let selection = CodeSelection {
-            globs,
-            sources: self.source_folders(job, files),
+        let mut of_jobs = BTreeMap::new();
+        let mut counted: HashSet<OsString> = HashSet::new();
+        for job in &self.spec.jobs {
+            let of_base = base.and_then(|base| base.job(&job.name));
+            let selection = CodeSelection::of(job, &self.place.folder, of_base);
+            let code = CodeTree::of(&tree, selection).map_err(|problem| {
+                AppError::failed(format!("jobs.{}: {problem}", job.name))
+                    .help("leave out by `!` in `paths` what the job does not need")
+            })?;
+            let data = self.data_of(job);
+            let files = code.files().iter().filter(|file| file.kind.is_file());
+            // Without git nothing has a key, and data are not copied.
+            let is_read = |path: &Path| {
+                self.checkout.is_some() || !data.iter().any(|data| path.starts_with(data))
+            };
+            let files = files.map(|file| &file.real).filter(|real| is_read(real));
+            counted.extend(files.map(|real| real.as_os_str().to_owned()));
+            of_jobs.insert(job.name.clone(), code);
+        }
+        let is_small = |path: &Path| {
+            let metadata = self.root.join(path).symlink_metadata();
+            metadata.is_ok_and(|metadata| metadata.len() <= SMALL)
         };
-        let matched: Vec<String> = files
-            .iter()
-            .filter(|file| selection.takes(file))
-            .cloned()
+        let others = tree.files().iter().filter(|file| {
+            let is_other = file.kind.is_file() && !counted.contains(file.path.as_os_str());
+            is_other && self.checkout.is_some() && is_small(&file.path)
+        });
+        let read: Vec<&Path> = (counted.iter().map(Path::new))
+            .chain(others.map(|file| &*file.path))
             .collect();
-        let blobs = checkout.blobs(&matched)?.into_iter();
-        let mut code: Vec<CodeFile> = blobs.map(|(path, blob)| CodeFile { path, blob }).collect();
-        // Git hashes no link to a folder on disk; its target counts all the same.
-        for path in matched {
-            let link = self.root.join(&path);
-            if let Ok(target) = link.read_link()
-                && link.is_dir()
-            {
-                let blob = tree::blob_id(target.as_os_str().as_encoded_bytes());
-                code.push(CodeFile { path, blob });
+        let like = tree.files().iter().map(|file| &file.blob);
+        let like = like.max_by_key(|id| id.len()).cloned().unwrap_or_default();
+        let mut ids: HashMap<OsString, String> = HashMap::new();
+        for (path, id) in read.iter().zip(checkout::ids(&self.root, &like, &read)) {
+            match id {
+                Ok(id) => drop(ids.insert(path.as_os_str().to_owned(), id)),
+                // Gone since it was listed: somebody's temporary file.
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(source) if counted.contains(path.as_os_str()) => {
+                    let path = self.root.join(path);
+                    return Err(
+                        AppError::failed(format!("{} cannot be read", path.display()))
+                            .help("make it readable for the user that runs the gate")
+                            .caused_by(source),
+                    );
+                }
+                Err(_) => {}
             }
         }
-        Ok(code)
+        tree.set_ids(|file| ids.get(file.path.as_os_str()).cloned());
+        for code in of_jobs.values_mut() {
+            code.set_ids(|path| ids.get(path.as_os_str()).cloned());
+        }
+        let of_jobs = Rc::new(of_jobs);
+        Ok(CheckoutCode { tree, of_jobs })
     }
 
-    /// The folders of a job's source, relative to the root: `source_dir`, and the folders that its links lead to.
-    fn source_folders(&self, job: &Job, files: &[String]) -> Vec<PathBuf> {
-        let within = |path: PathBuf| {
-            let real = path.canonicalize().ok()?;
-            Some(real.strip_prefix(&self.root).ok()?.to_owned())
+    /// The places of a job's channels in the checkout, by their text, but for one that is its source itself.
+    fn data_of(&self, job: &Job) -> Vec<PathBuf> {
+        let place = |written: &str| match written.strip_prefix('/') {
+            Some(rooted) => without_dots(Path::new(rooted)),
+            None => without_dots(&Path::new(&self.place.folder).join(written)),
         };
-        let own = job.training.source_dir.as_ref().and_then(|written| {
-            within(match written.strip_prefix('/') {
-                Some(rooted) => self.root.join(rooted),
-                None => self.folder.join(written),
-            })
-        });
-        let mut folders: Vec<PathBuf> = own.into_iter().collect();
-        let links: Vec<&String> = files
+        let source = place(job.training.source_dir.as_deref().unwrap_or("."));
+        let channels = job
+            .training
+            .channels
             .iter()
-            .filter(|file| self.root.join(file).is_symlink())
-            .collect();
-        // A linked folder may hold links too.
-        let mut looked_at = 0;
-        while let Some(folder) = folders.get(looked_at).cloned() {
-            looked_at += 1;
-            let inside = links
-                .iter()
-                .filter(|link| Path::new(link).starts_with(&folder));
-            for link in inside {
-                let target = within(self.root.join(link));
-                let target = target.filter(|target| self.root.join(target).is_dir());
-                folders.extend(target.filter(|target| !folders.contains(target)));
-            }
+            .map(|channel| place(&channel.uri));
+        channels.filter(|data| *data != source).collect()
+    }
+
+    /// The paths that differ between `head`, by default the work tree, and its merge base with `base`: from the root, sorted.
+    pub(crate) fn changed_since(
+        &self,
+        checkout: &GitCheckout,
+        base: &str,
+        head: Option<&str>,
+    ) -> Result<Vec<PathBuf>, AppError> {
+        let fork = checkout.merge_base(base, head.unwrap_or("HEAD"))?;
+        let before = checkout.tree(&fork)?;
+        if let Some(head) = head {
+            return Ok(before.differing(&checkout.tree(head)?));
         }
-        folders
+        let now = &self.code()?.tree;
+        let mut changed = before.differing(now);
+        let is_gone = |path: &PathBuf| now.get(path).is_none();
+        if changed.iter().any(is_gone) {
+            let sparse = checkout.listed()?.sparse;
+            let is_left_out =
+                |path: &PathBuf| before.get(path).is_some_and(|file| sparse.contains(file));
+            changed.retain(|path| !(is_gone(path) && is_left_out(path)));
+        }
+        // Where the change itself says what git makes of files, their bytes alone count.
+        if changed.iter().any(|path| path.ends_with(ATTRIBUTES)) {
+            return Ok(changed);
+        }
+        let other_content = changed.iter().filter_map(|path| {
+            let (before, now) = (before.get(path)?, now.get(path)?);
+            (before.kind == now.kind && now.kind.is_file()).then(|| before.clone())
+        });
+        let same = checkout.as_checked_out(&other_content.collect::<Vec<_>>())?;
+        changed.retain(|path| !same.contains(path));
+        Ok(changed)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,16 +2,17 @@
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use crate::backend::project_paths::has_private_name;
 use crate::change::SpecPlace;
 use crate::cli::{DataArguments, SpecArguments};
+use crate::code::{PathKind, Tree, TreeFile, without_dots};
 use crate::console::{AppError, Loudness, printable, say, warn};
 use crate::git;
 use crate::instance::{Capacity, InstanceConfiguration, InstanceType, Offer, Price, tables};
 use crate::spec::{Job, Spec, Traits, is_secret_place};
-use crate::workspace::checkout::{self, Checkout, CommitCheckout};
+use crate::workspace::checkout::{self, Checkout, CheckoutCode, CommitCheckout};
 use crate::workspace::project_policy::ProjectPolicy;
 use crate::workspace::written_spec::{self, WrittenSpec};
 
@@ -43,8 +44,12 @@ pub(crate) struct Project {
     pub(crate) own_spec: Option<Spec>,
     /// The policy that applies; the spec's own until the base's is applied.
     pub(crate) policy: ProjectPolicy,
+    /// Files of the checkout, from its root, that this run writes while canaries run; they are nobody's code.
+    pub(crate) grows: Vec<String>,
     /// Listed once.
-    files: OnceCell<Vec<String>>,
+    files: OnceCell<Tree>,
+    /// Read once, before anything is started: what a canary does to the checkout is nobody's code.
+    code: OnceCell<CheckoutCode>,
     /// Today's prices, from the backend.
     prices: RefCell<BTreeMap<InstanceType, Price>>,
 }
@@ -57,12 +62,12 @@ impl Project {
         Self::of(written, checkout)
     }
 
-    /// Reads the spec in a checkout without git. `files_of` lists the files of a commit; `head` is taken for the commit if the
+    /// Reads the spec in a checkout without git. `tree_of` lists a commit; `head` is taken for the commit if the
     /// checkout does not name one.
     pub(crate) async fn load_commit(
         arguments: &SpecArguments,
         head: &str,
-        files_of: impl AsyncFnOnce(&str) -> Result<Vec<String>, AppError>,
+        tree_of: impl AsyncFnOnce(&str) -> Result<Tree, AppError>,
     ) -> Result<Self, AppError> {
         let workspace = std::env::current_dir()
             .and_then(|folder| folder.canonicalize())
@@ -76,12 +81,8 @@ impl Project {
             ));
             head.to_owned()
         });
-        let files = files_of(&commit).await?;
-        let checkout = CommitCheckout {
-            root,
-            commit,
-            files,
-        };
+        let tree = tree_of(&commit).await?;
+        let checkout = CommitCheckout { root, commit, tree };
         Self::of(written, Some(Checkout::Commit(checkout)))
     }
 
@@ -115,7 +116,9 @@ impl Project {
             role_to_assume: None,
             own_spec: None,
             policy: ProjectPolicy::default(),
+            grows: Vec::new(),
             files: OnceCell::new(),
+            code: OnceCell::new(),
             prices: RefCell::default(),
         })
     }
@@ -187,16 +190,58 @@ impl Project {
         }
     }
 
-    /// The files that git knows, relative to the checkout root; `None` without git.
-    pub(crate) fn known_files(&self) -> Result<Option<&[String]>, AppError> {
-        let Some(checkout) = &self.checkout else {
-            return Ok(None);
-        };
+    /// The files that git knows, from the checkout's root; without git all files of the project.
+    pub(crate) fn files(&self) -> Result<&Tree, AppError> {
         if self.files.get().is_none() {
+            let mut listed = match &self.checkout {
+                Some(checkout) => checkout.files()?,
+                None => self.walked()?,
+            };
+            listed.retain(|file| {
+                !self
+                    .grows
+                    .iter()
+                    .any(|grows| file.path.as_os_str() == grows.as_str())
+            });
             // Set here only, and the program has one thread.
-            let _ = self.files.set(checkout.files()?);
+            let _ = self.files.set(checkout::on_disk(&self.root, listed));
         }
-        Ok(self.files.get().map(Vec::as_slice))
+        Ok(self.files.get().expect("it was just set"))
+    }
+
+    /// What counts for each job, by the base's policy too: to be asked for once that is applied.
+    pub(crate) fn code(&self) -> Result<&CheckoutCode, AppError> {
+        if self.code.get().is_none() {
+            let _ = self.code.set(self.read_code()?);
+        }
+        Ok(self.code.get().expect("it was just set"))
+    }
+
+    /// Without git: every file of the project that is not private.
+    fn walked(&self) -> Result<Vec<TreeFile>, AppError> {
+        let mut files = Vec::new();
+        let mut pending = vec![PathBuf::new()];
+        while let Some(below) = pending.pop() {
+            let path = self.root.join(&below);
+            let entries = std::fs::read_dir(&path).map_err(|source| {
+                AppError::failed(format!("{} cannot be read", path.display()))
+                    .help("make it readable for the user that runs the gate")
+                    .caused_by(source)
+            })?;
+            for entry in entries.flatten() {
+                let path = below.join(entry.file_name());
+                match entry.file_type() {
+                    _ if has_private_name(&path) => {}
+                    Ok(kind) if kind.is_dir() => pending.push(path),
+                    _ => files.push(TreeFile {
+                        path,
+                        blob: String::new(),
+                        kind: PathKind::File,
+                    }),
+                }
+            }
+        }
+        Ok(files)
     }
 
     /// Whether git tracks a path of the checkout, or would with the next `git add`.
@@ -204,9 +249,7 @@ impl Project {
         let Ok(relative) = path.strip_prefix(&self.root) else {
             return Ok(false);
         };
-        let relative = relative.to_string_lossy();
-        let files = self.known_files()?;
-        Ok(files.is_some_and(|files| files.iter().any(|file| *file == relative)))
+        Ok(self.checkout.is_some() && self.files()?.get(relative).is_some())
     }
 
     /// The job as the commit writes it: its keys must not change when it is merged.
@@ -232,6 +275,20 @@ impl Project {
         capacity_of: &dyn Fn(&InstanceType) -> Option<Capacity>,
     ) -> Offer {
         Offer::of(instance, capacity_of, &|kind| self.price(kind))
+    }
+
+    /// The same for a full run of a job, which may buy spot capacity. Canaries never do.
+    pub(crate) fn offer_to(
+        &self,
+        job: &Job,
+        instance: &InstanceConfiguration,
+        capacity_of: &dyn Fn(&InstanceType) -> Option<Capacity>,
+    ) -> Offer {
+        let offer = self.offer(instance, capacity_of);
+        match job.training.sagemaker.spot {
+            true => offer.on_spot(|kind| self.spec.spot_prices.get(kind).copied()),
+            false => offer,
+        }
     }
 
     /// The price of one machine for one hour: the spec's, else today's, else the tables'.
@@ -347,21 +404,6 @@ fn folder_as_written() -> Option<PathBuf> {
         real.is_some() && folder.canonicalize().ok() == real
     };
     Some(written.filter(is_here).unwrap_or(real))
-}
-
-/// A path without `.` and `..`, by its text alone.
-pub(super) fn without_dots(path: &Path) -> PathBuf {
-    let mut clean = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir => {
-                clean.pop();
-            }
-            other => clean.push(other),
-        }
-    }
-    clean
 }
 
 /// The value of AWS_REGION; `None` if it is empty.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::change::BaseSpec;
-use crate::report::{JobPolicy, Policy};
+use crate::report::{JobPolicy, JobReport, Policy};
 
 /// The policy's source in a report, if the work tree's own policy applies.
 const WORK_TREE: &str = "work tree";
@@ -19,6 +19,8 @@ pub(crate) struct ProjectPolicy {
     pub(crate) notes: Vec<String>,
     /// By job name.
     pub(crate) job_notes: BTreeMap<String, Vec<String>>,
+    /// By job name: what of a training changed, for a job without a record of the base.
+    pub(crate) uncompared_notes: BTreeMap<String, Vec<String>>,
     /// Jobs of the base that the change removes; without renamed ones.
     pub(crate) removed_jobs: Vec<String>,
     /// The name in the base of each job that the change renames.
@@ -49,10 +51,16 @@ impl ProjectPolicy {
     }
 
     /// A job's policy as a report has it.
-    pub(crate) fn reported_of(&self, job: &str) -> JobPolicy {
+    pub(crate) fn reported_of(&self, job: &JobReport) -> JobPolicy {
+        let uncompared = self.uncompared_notes.get(&job.name);
+        let uncompared = uncompared.filter(|_| job.baseline.is_none());
+        let notes = self.notes_of(&job.name).iter();
         JobPolicy {
-            notes: self.notes_of(job).to_vec(),
-            renamed_from: self.renamed_from.get(job).cloned(),
+            notes: notes
+                .chain(uncompared.into_iter().flatten())
+                .cloned()
+                .collect(),
+            renamed_from: self.renamed_from.get(&job.name).cloned(),
             accepted: None,
         }
     }

@@ -28,6 +28,19 @@ fn an_empty_channel() {
 }
 
 #[test]
+fn a_file_of_holes() {
+    let project = project_without_data();
+    project.write("data/small", "1");
+    let holes = std::fs::File::create(project.path("data/x.tar")).unwrap();
+    holes.set_len(1 << 40).unwrap();
+    project
+        .run(&["plan", "--all"])
+        .ended_with(1)
+        .complained("of which only")
+        .complained("the rest is a hole");
+}
+
+#[test]
 fn one_object() {
     let project = project_without_data();
     project.write("data/model.bin", "weights");

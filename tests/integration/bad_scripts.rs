@@ -149,7 +149,7 @@ fn memory_that_was_used_while_the_probe_was_halted_is_not_within() {
         .replace("[sh, train.sh]", "[python3, train.py]")
         .replace("replicates: 2", "replicates: 1");
     let project = Project::empty()
-        .file("train.py", script)
+        .file("train.py", &format!("{}{script}", Project::READS_IN_PYTHON))
         .data("data", 100)
         .file(
             "canary-gate.yml",
@@ -434,6 +434,46 @@ fn a_script_cannot_change_the_source_or_small_data() {
     assert!(
         project
             .read("train.sh")
-            .starts_with("echo spoiled > train.sh\n")
+            .contains("\necho spoiled > train.sh\n")
     );
+}
+
+/// What a shell limits, and what the gate says of it.
+#[test]
+fn a_limit_of_the_shell_is_no_riddle() {
+    let project = Project::with_script("true");
+    let gate = env!("CARGO_BIN_EXE_canary-gate");
+    project
+        .shell(&format!("ulimit -s 256; {gate} run --all"))
+        .ended_with(0);
+    project
+        .shell(&format!("ulimit -f 1; {gate} run --all --fresh"))
+        .ended_with(1)
+        .complained("File too large");
+}
+
+#[test]
+fn a_canary_that_puts_a_link_in_place_of_the_gate_s_folder_has_nothing_written_through_it() {
+    let project = Project::with_script("true").file("away/kept", "");
+    let (root, away) = (project.root().display(), project.path("away"));
+    let script = format!(
+        "cd {root}; mv .canary-gate moved.$$; ln -s {} .canary-gate",
+        away.display()
+    );
+    project.write("train.sh", &script);
+    let refused = project.run(&["run", "--all"]).ended_with(1);
+    assert!(refused.seen().contains("is a link"), "{}", refused.seen());
+    assert_eq!(
+        std::fs::read_dir(away).unwrap().count(),
+        1,
+        "{}",
+        refused.seen()
+    );
+}
+
+#[test]
+fn a_dead_gate_s_folder_goes_even_if_its_canary_took_the_lock_away() {
+    let project = Project::with_script("true").file(".canary-gate/work/2147483646-0/left", "");
+    project.run(&["run", "--all"]).ended_with(0);
+    assert!(!project.path(".canary-gate/work/2147483646-0").exists());
 }

@@ -29,7 +29,7 @@ fn project(training: &str) -> (Project, tempfile::TempDir) {
     std::fs::write(home.path().join(".netrc"), "password").unwrap();
     let project = Project::empty()
         .data("data", 20)
-        .file("train.py", MODEL)
+        .file("train.py", &format!("{}{MODEL}", Project::READS_IN_PYTHON))
         .file(
             "canary-gate.yml",
             &format!(
@@ -109,7 +109,10 @@ if libc.unshare(NEWUSER | NEWNS) == 0:
 #[test]
 fn a_canary_cannot_undo_the_mount() {
     let (project, home) = project(NAMED);
-    let project = project.file("train.py", MOUNTER);
+    let project = project.file(
+        "train.py",
+        &format!("{}{MOUNTER}", Project::READS_IN_PYTHON),
+    );
     let cache = opened(&home);
     let ran = run(&project, &home, &["run", "--all", "--cache", &cache]);
     if is_skipped(&ran) {

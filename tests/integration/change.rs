@@ -1,5 +1,7 @@
 //! Which jobs a change touches.
 
+use std::os::unix::fs::symlink;
+
 use crate::project::Project;
 
 /// Two jobs with globs of their own, committed, with `main` as what `origin/main` would be.
@@ -180,42 +182,53 @@ fn a_head_needs_a_base() {
         .complained("there is no origin to compare `HEAD` with");
 }
 
-#[test]
-fn a_changed_submodule_concerns_the_job_that_names_its_folder() {
-    let library = Project::empty().file("lib.py", "").committed();
-    let project = Project::with_script("true").committed();
-    let url = library.root().to_str().unwrap();
-    project.git(&[
-        "-c",
-        "protocol.file.allow=always",
-        "submodule",
-        "--quiet",
-        "add",
-        url,
-        "vendor/lib",
-    ]);
-    project.write(
-        "canary-gate.yml",
-        &Project::SPEC.replace(
-            "    training:\n",
-            "    paths: [vendor/lib/**]\n    training:\n",
-        ),
+/// Adds a repository with a file as a submodule.
+fn with_submodule(project: &Project, path: &str) {
+    let library = Project::empty().file("lib.py", "1").committed();
+    let source = library.root().display().to_string();
+    let allowed = ["-c", "protocol.file.allow=always"];
+    project.git(
+        &[
+            &allowed[..],
+            &["submodule", "--quiet", "add", &source, path],
+        ]
+        .concat(),
     );
-    project.commit("a submodule");
-    project.git(&["branch", "base"]);
-    project.git(&[
-        "-C",
+}
+
+#[test]
+fn a_changed_submodule_concerns_the_job_that_names_its_folder_or_what_is_in_it() {
+    for paths in [
+        "vendor/lib/**",
         "vendor/lib",
-        "commit",
-        "--quiet",
-        "--allow-empty",
-        "--message",
-        "more",
-    ]);
-    project
-        .run(&["plan", "--base", "base"])
-        .ended_with(0)
-        .reported("because vendor/lib/ changed");
+        "vendor/lib/*.py",
+        "vendor/*/lib.py",
+    ] {
+        let project = Project::with_script("true").committed();
+        with_submodule(&project, "vendor/lib");
+        let paths = format!("    paths: [train.sh, {paths}]\n    training:\n");
+        let spec = Project::SPEC.replace("    training:\n", &paths);
+        project.write("canary-gate.yml", &spec);
+        project.commit("a submodule");
+        project.git(&["branch", "base"]);
+        project.write("vendor/lib/lib.py", "2");
+        project
+            .run(&["plan", "--base", "base"])
+            .ended_with(0)
+            .reported("because vendor/lib/lib.py changed");
+        project.git(&["-C", "vendor/lib", "checkout", "--quiet", "."]);
+        let commit = ["-C", "vendor/lib", "commit", "--quiet", "--allow-empty"];
+        project.git(&[&commit[..], &["--message", "more"]].concat());
+        let is_seen = || {
+            let planned = project.run(&["plan", "--base", "base"]).ended_with(0);
+            planned.reported("because vendor/lib/ changed");
+        };
+        is_seen();
+        // As where submodules are not fetched.
+        project.commit("the pointer alone");
+        project.git(&["submodule", "--quiet", "deinit", "--force", "vendor/lib"]);
+        is_seen();
+    }
 }
 
 #[test]
@@ -309,19 +322,19 @@ fn a_file_of_git_lfs_is_compared_with_its_pointer() {
     let project = two_jobs();
     // The pointer of `true`, as a commit has it.
     let digest = "b5bea41b6c623f7c09f1bf24dcae58ebab3c0cdd90ad966bc43a45b44867e12b";
-    project.write(
-        "second/train.sh",
-        &format!("version https://git-lfs.github.com/spec/v1\noid sha256:{digest}\nsize 4\n"),
-    );
+    let write = |content: &str| std::fs::write(project.path("second/train.sh"), content).unwrap();
+    write(&format!(
+        "version https://git-lfs.github.com/spec/v1\noid sha256:{digest}\nsize 4\n"
+    ));
     project.commit("with LFS");
     project.git(&["update-ref", "refs/remotes/origin/main", "HEAD"]);
     project.git(&["config", "filter.lfs.clean", "git-lfs clean -- %f"]);
-    project.write("second/train.sh", "true");
+    write("true");
     project
         .run(&["plan"])
         .ended_with(0)
         .reported("no job is affected");
-    project.write("second/train.sh", "fake");
+    write("fake");
     project
         .run(&["plan"])
         .ended_with(0)
@@ -330,18 +343,8 @@ fn a_file_of_git_lfs_is_compared_with_its_pointer() {
 
 #[test]
 fn a_change_cannot_hide_a_submodule() {
-    let library = Project::empty().file("lib.py", "1").committed();
     let project = two_jobs();
-    let source = library.root().display().to_string();
-    project.git(&[
-        "-c",
-        "protocol.file.allow=always",
-        "submodule",
-        "--quiet",
-        "add",
-        &source,
-        "first/lib",
-    ]);
+    with_submodule(&project, "first/lib");
     project.commit("a submodule");
     project.git(&["update-ref", "refs/remotes/origin/main", "HEAD"]);
     project.git(&[
@@ -355,5 +358,86 @@ fn a_change_cannot_hide_a_submodule() {
     project
         .run(&["plan"])
         .ended_with(0)
-        .reported("first · canaries chosen one by one on local, because first/lib/ changed");
+        .reported("first · canaries chosen one by one on local, because first/lib/lib.py changed");
+}
+
+/// A job in a folder whose links lead to another one, committed as `base`.
+fn linked(spec_of_job: &str) -> Project {
+    let spec = format!(
+        "version: 1\nbackend: local\njobs:\n  sums:\n{spec_of_job}    training: {{command: [sh, train.sh], source_dir: job, channels: {{train: {{uri: data}}}}}}\n    instance: local\n"
+    );
+    let project = Project::empty()
+        .file("canary-gate.yml", &spec)
+        .file("job/train.sh", "true")
+        .file("shared/deep/x.py", "1")
+        .file("shared/one.py", "1")
+        .file("shared/notes.md", "1")
+        .data("data", 100);
+    symlink("../shared", project.path("job/lib")).unwrap();
+    symlink("lib/one.py", project.path("job/one.py")).unwrap();
+    symlink("nowhere/yet.py", project.path("job/later.py")).unwrap();
+    let project = project.committed();
+    project.git(&["branch", "base"]);
+    project
+}
+
+#[test]
+fn what_links_of_the_source_lead_to_concerns_the_job() {
+    let paths = "    paths: ['job/**', '!**/*.md']\n";
+    for (path, edit) in [
+        ("shared/one.py", "echo 2 > shared/one.py"),
+        ("shared/deep/new.py", "echo 1 > shared/deep/new.py"),
+        ("shared/deep/x.py", "rm shared/deep/x.py"),
+        ("job/lib/", "rm job/lib"),
+        (
+            "job/nowhere/yet.py",
+            "mkdir job/nowhere; echo 1 > job/nowhere/yet.py",
+        ),
+    ] {
+        let project = linked(paths);
+        project.shell(edit).ended_with(0);
+        project
+            .run(&["plan", "--base", "base"])
+            .ended_with(0)
+            .reported(&format!("because {path} changed"));
+        project.write("changed.txt", path.trim_end_matches('/'));
+        let listed = project.run(&["plan", "--changed-files", "changed.txt"]);
+        assert!(
+            !listed.stdout.contains("no job is affected"),
+            "{path}: {}",
+            listed.seen()
+        );
+    }
+    let project = linked(paths);
+    project.write("shared/notes.md", "2");
+    project
+        .run(&["plan", "--base", "base"])
+        .ended_with(0)
+        .reported("no job is affected: 1 file changed");
+}
+
+#[test]
+fn line_ends_that_git_writes_are_no_change_and_attributes_that_a_change_writes_are() {
+    let project = two_jobs();
+    project.write("second/train.sh", "one\ntwo\n");
+    project.commit("lines");
+    project.git(&["update-ref", "refs/remotes/origin/main", "HEAD"]);
+    project.git(&["config", "core.autocrlf", "true"]);
+    project.write("second/train.sh", "one\r\ntwo\r\n");
+    let plan = || project.run(&["plan"]).ended_with(0);
+    plan().reported("no job is affected");
+    project.git(&["config", "core.autocrlf", "false"]);
+    project.write(".gitattributes", "*.sh eol=crlf\n");
+    plan().reported("because second/train.sh changed");
+}
+
+#[test]
+fn a_sparse_checkout_is_no_change() {
+    let project = two_jobs();
+    project.git(&["sparse-checkout", "set", "first", "data"]);
+    assert!(!project.path("second/train.sh").exists());
+    project
+        .run(&["plan"])
+        .ended_with(0)
+        .reported("no job is affected: nothing changed");
 }

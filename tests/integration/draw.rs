@@ -19,7 +19,7 @@ time.sleep(0.01 * sum(len(f) for f in seen.values()))
 "#;
 
 fn project(channels: &str) -> Project {
-    let project = Project::empty().file("train.py", LOOK);
+    let project = Project::empty().file("train.py", &format!("{}{LOOK}", Project::READS_IN_PYTHON));
     let said = project.path("said.txt");
     project.file(
         "canary-gate.yml",

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::future::Future;
 
+use canary_gate::code::{self, PathKind};
 use canary_gate::github::changes::Changes;
 use canary_gate::github::client::{Github, ListExtent, Settings};
 use canary_gate::github::error::{GithubError, Permission};
 use canary_gate::github::token::Token;
-use canary_gate::github::tree::{PathKind, blob_id};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -270,10 +270,9 @@ fn a_tree_has_every_file_with_its_blob_and_kind() {
         .with_submodule("vendor/library", library);
     let commit = fake.commit(&[], &files);
     let tree = wait_for(async { client(&fake).await.tree(&commit).await.unwrap() });
-    let listed = tree
-        .files
-        .iter()
-        .map(|file| (file.path.as_str(), file.blob.as_str(), file.kind));
+    let blob_id = |content: &[u8]| code::blob_id("", content);
+    let listed = (tree.files().iter())
+        .map(|file| (file.path.to_str().unwrap(), file.blob.as_str(), file.kind));
     assert_eq!(
         listed.collect::<Vec<_>>(),
         [
@@ -313,7 +312,9 @@ fn a_tree_that_github_cuts_is_read_folder_by_folder() {
     let tree = wait_for(async { client(&fake).await.tree(&head).await.unwrap() });
     let mut expected = added(100);
     expected.insert("README.md".to_owned());
-    let listed: BTreeSet<String> = tree.files.into_iter().map(|file| file.path).collect();
+    let listed: BTreeSet<String> = (tree.files().iter())
+        .map(|file| file.path.to_str().unwrap().to_owned())
+        .collect();
     assert_eq!(listed, expected);
 }
 

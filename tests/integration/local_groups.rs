@@ -146,7 +146,7 @@ fn hosts_reach_each_other_by_their_names_at_one_port() {
         .data("data", 100)
         .data("both", 3)
         .file("canary-gate.yml", &spec)
-        .file("ring.py", RING);
+        .file("ring.py", &format!("{}{RING}", Project::READS_IN_PYTHON));
     let run = project.run(&["run", "--all"]);
     if run.stdout.contains("have no addresses on this machine") {
         eprintln!("skipped: user and mount namespaces are not allowed here");

@@ -23,7 +23,7 @@ fn project(distribution: &str, instance: &str) -> Project {
         "import os\nrank = os.environ.get('OMPI_COMM_WORLD_RANK') or os.environ['RANK']\nopen('{}/seen-' + rank, 'w').write(os.environ['SM_CURRENT_HOST'])\n",
         project.root().display()
     );
-    project.file("train.py", &look)
+    project.file("train.py", &format!("{}{look}", Project::READS_IN_PYTHON))
 }
 
 #[test]

@@ -340,7 +340,7 @@ fn a_link_at_the_base_is_not_followed() {
 }
 
 #[test]
-fn another_backend_is_unknown_by_the_bases_word() {
+fn another_backend_is_unknown_and_no_word_lets_it_pass() {
     let recorded = "version: 1\nbackend: replay\nrecording: runs.csv\n";
     let replayed = |more: &str| {
         Project::SPEC.replace("version: 1\nbackend: local\n", &format!("{recorded}{more}"))
@@ -368,7 +368,7 @@ fn another_backend_is_unknown_by_the_bases_word() {
     let lenient = on_main(&replayed("on_inconclusive: pass\n"));
     lenient.write("canary-gate.yml", &sums(""));
     lenient.commit("run it here");
-    judged(&lenient).ended_with(0);
+    judged(&lenient).ended_with(14);
 }
 
 #[test]
@@ -595,4 +595,34 @@ fn a_renamed_job_is_affected_by_what_affected_the_old_one() {
         .run(&["plan", "--changed-files", "changed.txt", "--base", "main"])
         .ended_with(0)
         .reported("totals · 6 canaries on local, because train.sh changed");
+}
+
+/// Whoever may edit what is replayed decides what it says.
+#[test]
+fn a_recording_that_a_change_edits_is_named() {
+    let spec = Project::SPEC.replace("backend: local", "backend: replay\nrecording: runs.csv")
+        + "    budget: {time: 1h}\n";
+    let rows = |seconds: u32| {
+        let sizes = [1, 2, 3].map(|size| format!("sums,{size}%,{seconds}\n").repeat(2));
+        format!(
+            "workload,fraction_requested,wall_seconds\n{}",
+            sizes.concat()
+        )
+    };
+    let project = Project::empty()
+        .file("canary-gate.yml", &spec)
+        .file("runs.csv", &rows(60))
+        .committed();
+    let run = || project.run(&["run", "--all", "--quiet", "--base", "main"]);
+    let unchanged = run();
+    assert!(
+        !unchanged.stdout.contains("The recording"),
+        "{}",
+        unchanged.seen()
+    );
+    project.write("runs.csv", &rows(1));
+    run().reported("The recording runs.csv is another than that of main (");
+    std::fs::rename(project.path("runs.csv"), project.path("other.csv")).unwrap();
+    project.write("canary-gate.yml", &spec.replace("runs.csv", "other.csv"));
+    run().reported("The recording other.csv is not on main (");
 }

@@ -127,10 +127,10 @@ fn a_probe_that_cannot_run_never_fails_the_training() {
 fn shell_scripts_and_programs_run_by_their_first_line() {
     for (name, script) in [
         (
-            "train.sh",
+            "fit.sh",
             "#!/bin/bash\n[[ $1 == --lr ]] && echo \"$4\"; exit 3\n",
         ),
-        ("train.sh", "echo \"$4\"; exit 3\n"),
+        ("fit.sh", "echo \"$4\"; exit 3\n"),
         ("train", "#!/bin/sh\necho \"$4\"; exit 3\n"),
     ] {
         for probe in [Probe::Real, Probe::Missing] {

@@ -177,6 +177,20 @@ fn a_run_that_took_longer_than_its_limit_timed_out() {
     assert!((costs[2] - 0.1).abs() < 1e-12, "{costs:?}");
 }
 
+/// Code that hangs is not inconclusive.
+#[test]
+fn canaries_that_all_reach_their_limit_never_pass() {
+    let hangs = "workload,fraction_requested,wall_seconds\nsums,1%,3600\nsums,2%,3600\nsums,1%,3600\nsums,2%,3600\n";
+    let project = sums(hangs, "fractions: [1%, 2%], replicates: 2, max_runtime: 1m");
+    let spec = project.read("canary-gate.yml");
+    let judged = format!(
+        "{}    budget: {{time: 1h}}\n",
+        spec.replace("jobs:\n", "on_inconclusive: pass\njobs:\n")
+    );
+    project.write("canary-gate.yml", &judged);
+    gate(&project).ended_with(14);
+}
+
 #[test]
 fn a_design_that_asks_for_more_is_refused_before_the_first_run() {
     let project = sums(FEW, "fractions: [1%, 2%, 5%], replicates: 3");

@@ -319,21 +319,85 @@ fn a_history_that_cannot_be_written_costs_nothing() {
     assert_eq!(counted.started(), 0);
 }
 
+/// A canary of one job may rewrite the source of the next.
 #[test]
-fn what_was_measured_while_the_code_changed_stands_for_nothing() {
-    let counted = Counted::with_script("cd \"$TOP\" && echo '# edited' >> train.sh\n");
-    let top = counted.project.root().to_str().unwrap().to_owned();
-    let spec = SPEC.replace("DEPTH: '5'", &format!("TOP: '{top}'"));
-    counted.project.write("canary-gate.yml", &spec);
-    let script = counted.project.read("train.sh");
+fn a_source_that_changes_while_canaries_run_gets_no_further_canary() {
+    for with_git in [true, false] {
+        let job = SPEC.split_once("jobs:\n").unwrap().1;
+        let other = job
+            .replace("  sums:", "  totals:")
+            .replace("train.sh", "other.sh");
+        let project = Project::empty()
+            .file("canary-gate.yml", &format!("{SPEC}{other}"))
+            .file("train.sh", "echo 'echo fast' > \"$TOP/other.sh\"\n")
+            .file("other.sh", "echo slow\n")
+            .data("data", 100)
+            .file(".gitignore", ".canary-gate/\n");
+        let top = format!("TOP: '{}'", project.root().display());
+        project.write(
+            "canary-gate.yml",
+            &project.read("canary-gate.yml").replace("DEPTH: '5'", &top),
+        );
+        let project = if with_git {
+            project.committed()
+        } else {
+            project
+        };
+        project
+            .run(&["run", "--all", "--quiet"])
+            .ended_with(1)
+            .complained("other.sh has changed since this run read it");
+        let of_other = project
+            .recorded("canary")
+            .into_iter()
+            .filter(|run| run["job"] == "totals");
+        assert_eq!(of_other.count(), 0);
+    }
+}
+
+/// What a canary may get is in the key: the mode, odd names, and what links lead to.
+#[test]
+fn each_part_of_what_counts_is_measured_anew() {
+    let script =
+        "[ ! -x flag ] || exit 3\ncat '\"quoted\"' lib/x.py \"$(printf 'cr\\r')\" > /dev/null\n";
+    let counted = Counted::with_script(script);
+    counted.edit_spec("[train.sh, '!**/*.md']", "['**', '!**/*.md']");
+    let cr = "cr\r";
+    for (name, content) in [
+        ("flag", "1"),
+        ("\"quoted\"", "1"),
+        (cr, "1"),
+        ("shared/x.py", "1"),
+    ] {
+        counted.project.write(name, content);
+    }
+    std::os::unix::fs::symlink("shared", counted.project.path("lib")).unwrap();
+    counted.project.commit("odd names");
+    let runs = || {
+        counted.run(&[]).ended_with(0);
+        counted.started()
+    };
+    assert_eq!([runs(), runs()], [6, 0]);
+    for name in ["\"quoted\"", cr, "shared/x.py"] {
+        counted.project.write(name, "2");
+        assert_eq!(runs(), 6, "{name:?}");
+    }
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(counted.project.path("flag"), mode).unwrap();
+    counted.run(&[]).ended_with(13);
+    assert_eq!(counted.started(), 1);
+}
+
+#[test]
+fn what_does_not_count_is_not_there_to_read() {
+    let counted = Counted::with_script("cat ./notes.md\n");
+    counted.edit_spec("[train.sh, '!**/*.md']", "['**', '!**/*.md']");
     counted
         .run(&[])
-        .ended_with(0)
-        .complained("source folder changed while a canary ran");
-    counted.started();
-    counted.project.write("train.sh", &script);
-    counted.run(&[]);
-    assert_eq!(counted.started(), 6);
+        .ended_with(13)
+        .reported("for `paths` leaves it out");
+    counted.edit_spec("[train.sh, '!**/*.md']", "['**']");
+    counted.run(&[]).ended_with(0);
 }
 
 #[test]

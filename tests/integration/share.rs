@@ -243,7 +243,7 @@ fn wrong_shares_are_said_at_their_line() {
 fn a_count_goes_with_what_is_drawn_of_a_channel() {
     let project = Project::empty()
         .data("data", 50)
-        .file("train.py", &GENERATOR.replace("print(", "print(len(os.listdir(os.environ['SM_CHANNEL_TRAIN'])), given.get('--samples'), file=open(os.environ['SAID'], 'a')); print("))
+        .file("train.py", &GENERATOR.replace("print(", "open(os.environ['SM_CHANNEL_TRAIN'] + '/' + os.listdir(os.environ['SM_CHANNEL_TRAIN'])[0]); print(len(os.listdir(os.environ['SM_CHANNEL_TRAIN'])), given.get('--samples'), file=open(os.environ['SAID'], 'a')); print("))
         .file("canary-gate.yml", "");
     let spec = format!(
         "\

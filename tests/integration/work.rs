@@ -31,7 +31,7 @@ fn project(work: &str) -> Project {
             "fractions: [1%, 3%], replicates: 2",
         );
     Project::empty()
-        .file("train.py", SCRIPT)
+        .file("train.py", &format!("{}{SCRIPT}", Project::READS_IN_PYTHON))
         .data("data", 100)
         .file("canary-gate.yml", &format!("{spec}    work: {work}\n"))
 }

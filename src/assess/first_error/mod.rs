@@ -6,19 +6,24 @@
 
 mod text;
 
+use std::path::Path;
+
 use self::text::{Errors, quoted};
 use crate::canary::CanaryRun;
+use crate::code::PathGlobs;
+use crate::grammar;
 use crate::measurement::Outcome;
 use crate::metric::MemoryOf;
 use crate::spec::{Channel, Job};
 
 const SHELLS: [&str; 5] = ["sh", "bash", "dash", "zsh", "ksh"];
 
-/// A canary that did not complete.
+/// A canary that did not complete, or opened no file of its sample.
 pub(crate) struct FailedCanary<'a> {
     pub(crate) job: &'a Job,
     pub(crate) run: &'a CanaryRun,
     pub(crate) outcome: &'a Outcome,
+    pub(crate) is_unread: bool,
     /// The last lines that it printed; hostile text.
     pub(crate) log_tail: &'a [String],
 }
@@ -40,7 +45,7 @@ pub(crate) fn explain(canary: &FailedCanary<'_>) -> Explained {
         _ => {
             return Explained {
                 outcome,
-                way_out: None,
+                way_out: canary.is_unread.then(|| read_the_sample(canary.run)),
             };
         }
     };
@@ -63,6 +68,22 @@ pub(crate) fn explain(canary: &FailedCanary<'_>) -> Explained {
     }
 }
 
+/// What to do about a canary that read other data, or none.
+fn read_the_sample(run: &CanaryRun) -> String {
+    let sampled = run.channels.iter().filter(|channel| channel.sampled);
+    let variables = sampled.map(|channel| format!("`{}`", variable_of(&channel.name)));
+    let variables: Vec<String> = variables.collect();
+    format!(
+        "let the script read its data below the folder in {}, not by a path of its own",
+        grammar::list(&variables)
+    )
+}
+
+/// The variable that names a channel's folder.
+fn variable_of(channel: &str) -> String {
+    format!("SM_CHANNEL_{}", channel.to_uppercase().replace('-', "_"))
+}
+
 /// What a row looks at.
 struct FirstError<'a> {
     job: &'a Job,
@@ -76,12 +97,13 @@ struct FirstError<'a> {
 type FirstErrorRow = fn(&FirstError<'_>) -> Option<String>;
 
 /// The cases, those that say more first.
-const TABLE: [FirstErrorRow; 9] = [
+const TABLE: [FirstErrorRow; 10] = [
     variable_not_expanded,
     object_left_out,
     fixed_data_path,
     variable_handed_over,
     virtual_environment,
+    left_out_by_paths,
     module_missing,
     program_missing,
     gpu_memory,
@@ -117,10 +139,10 @@ fn fixed_data_path(failure: &FirstError<'_>) -> Option<String> {
     failure.missing_files().find_map(|path| {
         let mut channels = failure.job.training.channels.iter();
         let channel = channels.find(|channel| failure.is_below(channel, path))?;
-        let variable = channel.name.to_uppercase().replace('-', "_");
         Some(format!(
-            "the script reads {} by a fixed path, and a canary has its data elsewhere: read them from the folder that the variable `SM_CHANNEL_{variable}` names",
+            "the script reads {} by a fixed path, and a canary has its data elsewhere: read them from the folder that the variable `{}` names",
             quoted(path, "its data"),
+            variable_of(&channel.name),
         ))
     })
 }
@@ -153,12 +175,30 @@ fn virtual_environment(failure: &FirstError<'_>) -> Option<String> {
     ))
 }
 
+/// A file of the source that does not count.
+fn left_out_by_paths(failure: &FirstError<'_>) -> Option<String> {
+    let job = failure.job;
+    let source = Path::new(job.training.source_dir.as_deref().unwrap_or(""));
+    let globs = PathGlobs::new(&job.paths, "");
+    let is_left_out = |path: &str| match globs.decide(&source.join(path)) {
+        Some(counts) => !counts,
+        None => job.training.source_dir.is_none(),
+    };
+    let mut missing = failure.missing_files().map(text::in_checkout);
+    let path =
+        missing.find(|path| !path.is_empty() && !path.starts_with('/') && is_left_out(path))?;
+    Some(format!(
+        "{} is not in the canary, for `paths` leaves it out and what does not count is not copied: name it in `paths`",
+        quoted(path, "a file"),
+    ))
+}
+
 /// A Python module that the interpreter does not have.
 fn module_missing(failure: &FirstError<'_>) -> Option<String> {
     let module = failure.errors.all().find_map(text::missing_module)?;
     Some(match failure.is_local() {
         true => format!(
-            "the Python that the canary runs has no module `{module}`: name the interpreter that has it by an absolute path in `training.command`, since `.venv` is not copied where git ignores it; a module of your own must be known to git"
+            "the Python that the canary runs has no module `{module}`: name the interpreter that has it by an absolute path in `training.command`, since `.venv` is not copied where git ignores it; a module of your own must be known to git, and counted by `paths`"
         ),
         false => format!(
             "the image has no module `{module}`: name it in a `requirements.txt` in `training.source_dir`, which the framework images install, or take an image that has it; a module of your own must lie in `training.source_dir`"
@@ -175,7 +215,7 @@ fn program_missing(failure: &FirstError<'_>) -> Option<String> {
     let program = quoted(program?, "a program");
     Some(match failure.is_local() {
         true => format!(
-            "{program} was not found: a canary has the `PATH` of the gate and a copy of the files that git knows, so name the program by an absolute path, or add it to git"
+            "{program} was not found: a canary has the `PATH` of the gate and a copy of the files that count, so name the program by an absolute path, or add it to git"
         ),
         false => {
             format!("{program} is not in the image: install it there, or take an image that has it")

@@ -146,6 +146,7 @@ impl FailedRun<'_> {
                 exit_code: self.exit_code,
                 last_line: last_line.map(str::to_owned),
             },
+            is_unread: false,
             log_tail: &log_tail.collect::<Vec<_>>(),
         })
     }

@@ -4,7 +4,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::backend::BackendError;
-use crate::probe::{Ending, ProbeReport};
+use crate::probe::{Ending, ProbeReport, cpu_pressure};
 
 /// Starting the probe and ending what the command left take less than this, even on a busy machine.
 const AROUND_THE_COMMAND: Duration = Duration::from_secs(5);
@@ -17,6 +17,7 @@ const READING: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub(super) struct GateClock {
     started: Instant,
+    pressure: Option<Duration>,
     ended: Option<JoinHandle<Instant>>,
 }
 
@@ -24,6 +25,7 @@ impl GateClock {
     pub(super) fn start() -> Self {
         Self {
             started: Instant::now(),
+            pressure: cpu_pressure(),
             ended: None,
         }
     }
@@ -49,7 +51,10 @@ impl GateClock {
                 "this is a bug in canary-gate; please report it",
             ));
         }
-        check(report, ended.saturating_duration_since(self.started))
+        let stalled = (cpu_pressure().zip(self.pressure))
+            .map_or(Duration::ZERO, |(now, before)| now.saturating_sub(before));
+        let waited = ended.saturating_duration_since(self.started);
+        check(report, waited, stalled)
     }
 }
 
@@ -66,11 +71,16 @@ fn wait_for_the_end_of(pid: i32) {
 #[cfg(not(target_os = "linux"))]
 fn wait_for_the_end_of(_: i32) {}
 
-/// Fails if the report's time is longer than the gate waited for the probe, or shorter by more than the probe needs for itself.
-fn check(report: &ProbeReport, waited: Duration) -> Result<(), BackendError> {
+/// Fails if the report's time is longer than the gate waited for the probe, or shorter by more than the probe needs for itself. Where
+/// nothing outlived the command nothing trained meanwhile, and the probe itself may have waited for a CPU as long as something did.
+fn check(report: &ProbeReport, waited: Duration, stalled: Duration) -> Result<(), BackendError> {
     let around = match report.ending {
         Ending::Exited { .. } | Ending::Signaled { .. } => AROUND_THE_COMMAND,
         _ => AROUND_AN_ENDED_TREE,
+    };
+    let around = match report.survivors_ended {
+        0 => around + stalled,
+        _ => around,
     };
     let earliest = waited.saturating_sub(around).as_secs_f64();
     let latest = (waited + READING).as_secs_f64();
@@ -110,6 +120,7 @@ mod tests {
             opt_ml: None,
             host_names: None,
             container_host: None,
+            channels_opened: None,
             survivors_ended: 0,
             memory_total: None,
             cores: 1.0,
@@ -123,6 +134,7 @@ mod tests {
             check(
                 &report(seconds, Ending::Exited { code: 0 }),
                 Duration::from_secs_f64(waited),
+                Duration::ZERO,
             )
         };
         for (seconds, waited) in [(0.001, 0.05), (0.001, 4.9), (12.0, 12.3), (3600.0, 3601.0)] {
@@ -147,7 +159,24 @@ mod tests {
     #[test]
     fn a_tree_that_the_probe_had_to_end_takes_its_grace_period_longer() {
         let waited = Duration::from_secs(20);
-        check(&report(6.0, Ending::TimedOut), waited).unwrap();
-        assert!(check(&report(4.0, Ending::TimedOut), waited).is_err());
+        let check = |report: &ProbeReport| check(report, waited, Duration::ZERO);
+        check(&report(6.0, Ending::TimedOut)).unwrap();
+        assert!(check(&report(4.0, Ending::TimedOut)).is_err());
+    }
+
+    /// Fifty gates at once on two cores.
+    #[test]
+    fn an_honest_canary_on_a_busy_machine_is_believed_and_one_that_left_a_daemon_is_not() {
+        let waited = Duration::from_secs(20);
+        let check = |survivors_ended, stalled| {
+            let report = ProbeReport {
+                survivors_ended,
+                ..report(2.0, Ending::Exited { code: 0 })
+            };
+            check(&report, waited, Duration::from_secs(stalled)).is_ok()
+        };
+        assert!(check(0, 18));
+        assert!(!check(0, 3));
+        assert!(!check(1, 18));
     }
 }

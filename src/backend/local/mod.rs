@@ -139,7 +139,7 @@ impl LocalBackend {
         sandbox: &Sandbox,
     ) -> Result<LaidOut, BackendError> {
         let source = source::find(&self.paths, container.job)?;
-        workspace::copy_source(&source.folder, &source.files, container.code)?;
+        workspace::copy_source(&source.files, container.code)?;
         for folder in container.folders() {
             workspace::make_folder(&folder)?;
         }

@@ -17,7 +17,7 @@ use super::notes::{self, EndedHost};
 use super::process::{self, HostCommand, HostResult, LogTail, Probes};
 use super::{usage, workspace};
 use crate::backend::model_files;
-use crate::backend::{BackendError, CanaryResult, Cancellation, Watcher, rows};
+use crate::backend::{BackendError, CanaryResult, Cancellation, Watcher, rows, sample_opened};
 use crate::canary::{self, CanaryRun};
 use crate::instance::Capacity;
 use crate::measurement::printed_figures::PrintedFigures;
@@ -177,6 +177,12 @@ impl LocalBackend {
                 },
                 training_seconds: Some(wall),
                 billable_seconds: Some(wall),
+                sample_opened: sample_opened::of_run(
+                    run,
+                    results
+                        .iter()
+                        .map(|result| result.report.as_ref()?.channels_opened.as_ref()),
+                ),
                 usage: usage::of_machine(&results),
                 hosts: usage::of_each_host(&cluster, &shares, &results),
                 step_seconds: figures.step_seconds,

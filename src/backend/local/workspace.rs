@@ -7,10 +7,14 @@ use std::io::{Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
+use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
+use nix::sys::signal::kill;
+use nix::unistd::Pid;
 
 use crate::backend::BackendError;
 use crate::backend::project_paths::ProjectPaths;
+use crate::backend::source::SourceFile;
 use crate::canary::Objects;
 
 use super::linked_file::LinkedFile;
@@ -21,6 +25,8 @@ pub(super) const COPIED_UP_TO: u64 = 1 << 20;
 /// The folder of one run of the gate. Removed on drop.
 #[derive(Debug)]
 pub(super) struct Workspace {
+    /// `.canary-gate`.
+    state: PathBuf,
     folder: PathBuf,
     /// Held while this gate lives.
     _lock: Flock<File>,
@@ -37,25 +43,12 @@ impl Workspace {
                 source,
             )
         };
+        refuse_links(state)?;
         fs::DirBuilder::new()
             .recursive(true)
             .mode(0o700)
             .create(&work)
             .map_err(|source| refuse(&work, source))?;
-        for folder in [state, &work] {
-            if folder
-                .symlink_metadata()
-                .is_ok_and(|metadata| metadata.is_symlink())
-            {
-                return Err(BackendError::new(
-                    format!(
-                        "{} is a link; nothing is written through links",
-                        folder.display()
-                    ),
-                    "remove the link",
-                ));
-            }
-        }
         remove_dead(&work);
         let id = std::process::id();
         for attempt in 0_u32.. {
@@ -67,6 +60,7 @@ impl Workspace {
                     let lock = Flock::lock(lock, FlockArg::LockExclusiveNonblock)
                         .map_err(|(_, errno)| refuse(&folder, errno.into()))?;
                     return Ok(Self {
+                        state: state.to_owned(),
                         folder,
                         _lock: lock,
                     });
@@ -80,8 +74,10 @@ impl Workspace {
 
     /// A sandbox for one canary; `name` is unique in this workspace.
     pub(super) fn sandbox(&self, name: &str) -> Result<Sandbox, BackendError> {
+        // A canary before it may have put a link there.
+        refuse_links(&self.state)?;
         let folder = self.folder.join(name);
-        make_folder(&folder)?;
+        fs::create_dir(&folder).map_err(|source| cannot_write(&folder, source))?;
         Ok(Sandbox { folder })
     }
 }
@@ -92,16 +88,41 @@ impl Drop for Workspace {
     }
 }
 
-/// Removes workspaces whose gate is gone: those that are not locked.
+fn refuse_links(state: &Path) -> Result<(), BackendError> {
+    let work = state.join("work");
+    let is_link = |folder: &&Path| {
+        let found = folder.symlink_metadata();
+        found.is_ok_and(|metadata| metadata.is_symlink())
+    };
+    match [state, work.as_path()].into_iter().find(is_link) {
+        None => Ok(()),
+        Some(folder) => Err(BackendError::new(
+            format!(
+                "{} is a link; nothing is written through links",
+                folder.display()
+            ),
+            "remove the link",
+        )),
+    }
+}
+
+/// Removes workspaces whose gate is gone: those that are not locked, and those whose lock a canary took away.
 fn remove_dead(work: &Path) {
     for entry in fs::read_dir(work).into_iter().flatten().flatten() {
-        let Ok(lock) = File::open(entry.path().join("lock")) else {
-            continue;
+        let is_dead = match File::open(entry.path().join("lock")) {
+            Ok(lock) => Flock::lock(lock, FlockArg::LockExclusiveNonblock).is_ok(),
+            Err(_) => !is_at_work(&entry.file_name().to_string_lossy()),
         };
-        if Flock::lock(lock, FlockArg::LockExclusiveNonblock).is_ok() {
+        if is_dead {
             remove(&entry.path());
         }
     }
+}
+
+/// Whether the process is there that a workspace is named after.
+fn is_at_work(name: &str) -> bool {
+    let pid = name.split_once('-').and_then(|(pid, _)| pid.parse().ok());
+    pid.is_none_or(|pid| kill(Pid::from_raw(pid), None) != Err(Errno::ESRCH))
 }
 
 /// A leftover folder costs nothing but space, so a failure here is said and not fatal.
@@ -230,29 +251,22 @@ pub(super) fn place_objects(
     Ok(linked)
 }
 
-/// Copies `files`, given relative to `from`, into `to`. A link is copied as the file it leads to. A file that is gone since it was
-/// listed was somebody's temporary one.
-pub(super) fn copy_source(from: &Path, files: &[PathBuf], to: &Path) -> Result<(), BackendError> {
+/// Copies `files` into `to`, each as it was read for the job's key. A link is copied as the file it leads to.
+pub(super) fn copy_source(files: &[SourceFile], to: &Path) -> Result<(), BackendError> {
     make_folder(to)?;
     for file in files {
-        let target = to.join(file);
+        let target = to.join(&file.name);
         if let Some(parent) = target.parent() {
             make_folder(parent)?;
         }
-        let source = from.join(file);
-        let copied = fs::copy(&source, &target);
-        if copied.is_err() && is_gone(&source) {
-            continue;
-        }
-        copied.map_err(|error| cannot_read(&source, error))?;
+        let failed = |error| cannot_write(&target, error);
+        let mut copy = File::create_new(&target).map_err(failed)?;
+        file.read(|part| copy.write_all(part).map_err(failed))?;
+        let mode = if file.is_executable { 0o755 } else { 0o644 };
+        let mode = fs::Permissions::from_mode(mode);
+        copy.set_permissions(mode).map_err(failed)?;
     }
     Ok(())
-}
-
-/// A link that leads nowhere is there.
-fn is_gone(file: &Path) -> bool {
-    let found = file.symlink_metadata();
-    found.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
 }
 
 pub(super) fn cannot_write(path: &Path, source: std::io::Error) -> BackendError {
@@ -273,23 +287,4 @@ fn cannot_read(path: &Path, source: std::io::Error) -> BackendError {
         _ => "make it readable for the user that runs the gate",
     };
     BackendError::io(format!("could not copy {}", path.display()), help, source)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_file_that_is_gone_since_it_was_listed_is_passed_over_and_a_broken_link_is_an_error() {
-        let root = tempfile::tempdir().unwrap();
-        let [from, to] = ["from", "to"].map(|name| root.path().join(name));
-        fs::create_dir(&from).unwrap();
-        fs::write(from.join("train.py"), "pass").unwrap();
-        let files = ["gone.tmp", "train.py"].map(PathBuf::from);
-        copy_source(&from, &files, &to).unwrap();
-        assert!(to.join("train.py").exists() && !to.join("gone.tmp").exists());
-        symlink("nowhere", from.join("link")).unwrap();
-        let broken = copy_source(&from, &["link".into()], &to);
-        assert!(broken.unwrap_err().to_string().contains("could not copy"));
-    }
 }

@@ -4,15 +4,13 @@
 //! is uploaded once, under its hash. Which files are the source is not decided here.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::PathBuf;
 
 use flate2::{Compression, GzBuilder, read::GzDecoder, write::GzEncoder};
 use sha2::{Digest, Sha256};
 
 use crate::backend::BackendError;
+use crate::backend::source::SourceFile;
 use crate::units::Bytes;
 
 /// A source is code; what is larger is data that belongs on a channel. Uncompressed.
@@ -28,19 +26,22 @@ pub(super) struct ArchiveEntry {
 }
 
 impl ArchiveEntry {
-    /// A file of the source. Links are followed: the caller has seen where they lead.
+    /// A file of the source; its name in the archive is its path from the source's folder.
     ///
     /// # Errors
     ///
-    /// When it cannot be read.
-    pub(super) fn of_file(name: String, path: PathBuf) -> Result<Self, BackendError> {
-        let metadata = path
-            .metadata()
-            .map_err(|source| unreadable(&name, source))?;
+    /// When that is not UTF-8.
+    pub(super) fn of_file(file: SourceFile) -> Result<Self, BackendError> {
+        let name = file.name.to_str().ok_or_else(|| {
+            BackendError::new(
+                format!("the name of {} is not UTF-8", file.path.display()),
+                "rename it",
+            )
+        })?;
         Ok(Self {
-            name,
-            executable: metadata.permissions().mode() & 0o111 != 0,
-            content: ArchivedContent::File(path),
+            name: name.to_owned(),
+            executable: file.is_executable,
+            content: ArchivedContent::File(file),
         })
     }
 
@@ -58,7 +59,7 @@ impl ArchiveEntry {
 #[derive(Debug, Clone)]
 pub(super) enum ArchivedContent {
     /// Read when it is packed.
-    File(PathBuf),
+    File(SourceFile),
     Bytes(Vec<u8>),
 }
 
@@ -123,7 +124,7 @@ fn pack_within(
     let mut archive = tar::Builder::new(gzip);
     let mut left = largest.0;
     for (name, entry) in sorted {
-        let content = read(&name, entry.content, left)?.ok_or_else(|| {
+        let content = read(entry.content, left)?.ok_or_else(|| {
             BackendError::new(
                 format!("the source is larger than {largest}, at `{name}`"),
                 "leave data and models out of `source_dir`: give data as a channel, or let git ignore the files",
@@ -160,14 +161,19 @@ fn append(
 }
 
 /// A file's bytes; `None` when there are more than `most`.
-fn read(name: &str, content: ArchivedContent, most: u64) -> Result<Option<Vec<u8>>, BackendError> {
+fn read(content: ArchivedContent, most: u64) -> Result<Option<Vec<u8>>, BackendError> {
     let bytes = match content {
         ArchivedContent::Bytes(bytes) => bytes,
-        ArchivedContent::File(path) => {
+        ArchivedContent::File(file) => {
             let mut bytes = Vec::new();
-            File::open(path)
-                .and_then(|file| file.take(most + 1).read_to_end(&mut bytes))
-                .map_err(|source| unreadable(name, source))?;
+            let size = file.path.metadata().map_or(0, |metadata| metadata.len());
+            if size > most {
+                return Ok(None);
+            }
+            file.read(|part| {
+                bytes.extend_from_slice(part);
+                Ok(())
+            })?;
             bytes
         }
     };
@@ -202,14 +208,6 @@ fn taken(name: &str, how: &str) -> BackendError {
     BackendError::new(
         format!("{name:?} {how} in the source"),
         "rename the file: canary-gate may have one of this name to add",
-    )
-}
-
-fn unreadable(name: &str, source: io::Error) -> BackendError {
-    BackendError::io(
-        format!("the source file {name:?} cannot be read"),
-        "make it readable for the user that runs the gate",
-        source,
     )
 }
 

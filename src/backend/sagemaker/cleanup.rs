@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::SagemakerBackend;
+use super::description::JobState;
 use super::find::Found;
 use super::name::JobName;
 use super::placing::output;
@@ -13,7 +14,7 @@ use super::sweep::{LeftoverKind, Sweep, SweptDetached};
 use crate::aws::call::{Call, CallError};
 use crate::aws::s3_uri::S3Uri;
 use crate::backend::{BackendError, Cancellation, Watcher};
-use crate::grammar::count;
+use crate::grammar::{count, list};
 use crate::spec::{Channel, ChannelSample, InputMode};
 
 /// From the signal to the end of the gate.
@@ -21,9 +22,22 @@ const TIME_TO_STOP: Duration = Duration::from_secs(5);
 /// For the last look at what is left; after a signal somebody waits for it.
 const TIME_TO_FINISH: Duration = Duration::from_secs(30);
 
+/// Between two requests to stop a job that AWS does not show yet.
+const BETWEEN_TRIES: Duration = Duration::from_millis(250);
+
+const NOT_SHOWN: &str = "AWS does not show it yet";
 const IN_TIME: &str = "AWS did not answer in time";
 
 const STOP: Call<'_> = Call("sagemaker:StopTrainingJob");
+
+/// What came of a request to stop a training job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stopped {
+    /// It is over, or will be.
+    Yes,
+    /// AWS shows no job of the name, which may be there all the same where it was just created.
+    NotShown,
+}
 
 impl SagemakerBackend {
     /// Stops the job if it is this process's to stop; what cannot be stopped stays among those that may be running, and is
@@ -33,18 +47,32 @@ impl SagemakerBackend {
             return;
         }
         let name = found.name.to_string();
-        let why = match tokio::time::timeout(TIME_TO_STOP, self.stop(&name)).await {
-            Ok(Ok(())) => return self.forget(&name),
-            Ok(Err(error)) => error.to_string(),
-            Err(_) => IN_TIME.to_owned(),
+        let mut why = IN_TIME.to_owned();
+        let stopping = async {
+            loop {
+                match self.stop(&name).await {
+                    Ok(Stopped::Yes) => return true,
+                    Ok(Stopped::NotShown) => NOT_SHOWN.clone_into(&mut why),
+                    // It was created in this moment.
+                    Err(error) if error.is_not_there() => why = error.to_string(),
+                    Err(error) => {
+                        why = error.to_string();
+                        return false;
+                    }
+                }
+                tokio::time::sleep(BETWEEN_TRIES).await;
+            }
         };
+        if matches!(tokio::time::timeout(TIME_TO_STOP, stopping).await, Ok(true)) {
+            return self.forget(&name);
+        }
         tracing::error!(
             "the training job {name} could not be stopped ({why}); it ends at its time limit, or stop it with `canary-gate sweep`"
         );
     }
 
-    /// Stops a training job; one that is over already is as good as stopped.
-    pub(super) async fn stop(&self, name: &str) -> Result<(), CallError> {
+    /// Asks once that a training job stops. Why a request was refused shows a look at the job, never the words.
+    pub(super) async fn stop(&self, name: &str) -> Result<Stopped, CallError> {
         let stopped = self
             .aws()
             .sagemaker
@@ -52,17 +80,17 @@ impl SagemakerBackend {
             .training_job_name(name)
             .send()
             .await;
-        match stopped {
-            Ok(_) => Ok(()),
-            Err(error) => {
-                let error = CallError::of(STOP, &error);
-                // Of a job in its last status SageMaker says that it cannot be stopped.
-                if error.is_not_found() || error.has_code("ValidationException") {
-                    Ok(())
-                } else {
-                    Err(error)
-                }
-            }
+        let Err(error) = stopped else {
+            return Ok(Stopped::Yes);
+        };
+        let error = CallError::of(STOP, &error);
+        if !error.is_not_there() {
+            return Err(error);
+        }
+        match self.describe(name).await?.map(|job| job.state) {
+            None => Ok(Stopped::NotShown),
+            Some(JobState::Running { .. }) => Err(error),
+            Some(_) => Ok(Stopped::Yes),
         }
     }
 
@@ -86,12 +114,22 @@ impl SagemakerBackend {
         }
         let mut left = Vec::new();
         let stopping = async {
+            let mut not_stopped = Vec::new();
             for name in names {
-                self.stop(&name)
-                    .await
-                    .map_err(|error| error.to_error(&format!("stop {name}")))?;
-                self.forget(&name);
-                rest.jobs += 1;
+                match self.stop(&name).await {
+                    Ok(Stopped::Yes) => {
+                        self.forget(&name);
+                        rest.jobs += 1;
+                    }
+                    Ok(Stopped::NotShown) => not_stopped.push(format!("{name} ({NOT_SHOWN})")),
+                    Err(error) => not_stopped.push(format!("{name} ({})", error.said())),
+                }
+            }
+            if !not_stopped.is_empty() {
+                return Err(BackendError::transient(
+                    format!("could not stop {}", list(&not_stopped)),
+                    "start the check again, which goes on with them, or stop them with `canary-gate sweep`; each ends at its time limit",
+                ));
             }
             if self.tags.is_exclusive {
                 let sweep = Sweep::Run {

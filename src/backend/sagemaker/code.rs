@@ -72,7 +72,7 @@ impl JobSession<'_> {
         let found = find_source(&self.backend.paths, job)?;
         let mut files = Vec::with_capacity(found.files.len() + 2);
         for file in &found.files {
-            files.push(entry(&found.folder, file)?);
+            files.push(ArchiveEntry::of_file(file.clone())?);
         }
         if let Some(channel) = &training.sagemaker.source_channel {
             let packed = archive::pack(files)?;
@@ -94,7 +94,7 @@ impl JobSession<'_> {
                 has_requirements: found
                     .files
                     .iter()
-                    .any(|file| file == Path::new(REQUIREMENTS)),
+                    .any(|file| file.name == Path::new(REQUIREMENTS)),
             };
         }
         let packed = archive::pack(files)?;
@@ -257,28 +257,16 @@ fn find_source(paths: &ProjectPaths, job: &Job) -> Result<Source, BackendError> 
         .chain(alternatives.filter_map(|(at, one)| of_groups(format!("alternatives[{at}]"), one)));
     for (field, script) in scripts {
         let mut files = found.files.iter();
-        if !files.any(|file| file.as_os_str() == script.as_str()) {
+        if !files.any(|file| file.name.as_os_str() == script.as_str()) {
             return Err(BackendError::new(
                 format!(
                     "jobs.{}.{field}: `{script}` is not among the source files in {}",
                     job.name,
                     found.folder.display()
                 ),
-                "write its path from source_dir; only files that git knows, tracked or not ignored, are packed",
+                "write its path from source_dir; only files that count are packed: those that git tracks or does not ignore, and that no `!` of `paths` leaves out",
             ));
         }
     }
     Ok(found)
-}
-
-/// A file of the source; its name in the archive is its path from the source's folder.
-fn entry(folder: &Path, file: &Path) -> Result<ArchiveEntry, BackendError> {
-    let path = folder.join(file);
-    let name = file.to_str().ok_or_else(|| {
-        BackendError::new(
-            format!("the name of {} is not UTF-8", path.display()),
-            "rename it",
-        )
-    })?;
-    ArchiveEntry::of_file(name.to_owned(), path)
 }

@@ -14,8 +14,8 @@ use super::metrics::{self, Sources, cloudwatch, debugger, probe};
 use super::placing::output;
 use super::ready_job::ReadyJob;
 use crate::aws::call::{Call, CallError};
-use crate::backend::model_files;
 use crate::backend::{CanaryProgress, Watcher};
+use crate::backend::{model_files, sample_opened};
 use crate::canary::CanaryRun;
 use crate::grammar::list;
 use crate::instance::InstanceConfiguration;
@@ -48,6 +48,7 @@ pub(super) struct Collected {
     pub(super) usage: Usage,
     /// One entry for each of several hosts.
     pub(super) hosts: Vec<HostUsage>,
+    pub(super) sample_opened: Option<bool>,
     pub(super) step_seconds: Option<Seconds>,
     pub(super) metrics: BTreeMap<MetricName, PrintedLevel>,
     /// How long the script ran, on the host where it ran longest; absent where a host's probe is silent.
@@ -228,6 +229,10 @@ impl ReadyJob<'_> {
         Collected {
             usage,
             hosts: metrics::of_each_host(usages),
+            sample_opened: sample_opened::of_run(
+                run,
+                (hosts.iter()).map(|host| arrived.reports.get(host)?.channels_opened.as_ref()),
+            ),
             step_seconds: said.step_seconds,
             metrics: said.metrics,
             script_seconds: (arrived.reports.len() == hosts.len())

@@ -170,6 +170,9 @@ impl ReadyJob<'_> {
                     RunPart::Collect => is_own && is_over,
                     _ => is_own && (self.backend.tags.is_exclusive || has_asked_for_it),
                 };
+                self.backend
+                    .has_run
+                    .set(self.backend.has_run.get() || is_own);
                 if may_stop && !description.state.is_final() {
                     self.backend.own.borrow_mut().insert(name.to_string());
                 }

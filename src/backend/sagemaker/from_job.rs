@@ -64,7 +64,7 @@ async fn tags(client: &Client, job: &DescribeTrainingJobOutput) -> Option<Vec<(S
 
 /// Why the job could not be read, and what to do about it.
 fn refusal(error: &CallError, name: &str, region: &str) -> BackendError {
-    if error.is_not_found() {
+    if error.is_not_there() {
         return BackendError::new(
             format!("there is no training job `{name}` in {region}"),
             format!(

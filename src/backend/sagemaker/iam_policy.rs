@@ -177,7 +177,7 @@ impl PolicyScope<'_> {
             &["sagemaker:UpdateTrainingJob"],
             self.regional("sagemaker", &[CANARIES]),
         );
-        let only_ended = json!({"NumericEquals": {"sagemaker:KeepAlivePeriod": "0"}});
+        let only_ended = json!({"NumericEqualsIfExists": {"sagemaker:KeepAlivePeriod": "0"}});
         (self.spec.jobs.iter().any(is_kept)).then(|| with(end, only_ended))
     }
 

@@ -242,6 +242,10 @@ impl ReadyJob<'_> {
         watcher: &Watcher<'_>,
     ) -> Result<Created, BackendError> {
         let mut request = self.request(run, name, inputs)?;
+        // It may start on kept machines, which end with it.
+        if !watcher.has_successor {
+            request = without_pool(request);
+        }
         self.enter_pool(name, &request, &run.instance, watcher)
             .await;
         let doing = format!("start a canary on {}", run.instance);
@@ -345,6 +349,7 @@ impl ReadyJob<'_> {
         watcher: &Watcher<'_>,
     ) -> Result<Created, BackendError> {
         // Before the call: an answer that is lost may still have started the job.
+        self.backend.has_run.set(true);
         self.backend.own.borrow_mut().insert(name.to_string());
         let client = self.backend.aws().sagemaker_once;
         let sending = request.clone().send_with(&client);

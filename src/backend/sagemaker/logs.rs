@@ -3,9 +3,13 @@
 use super::SagemakerBackend;
 use crate::aws::call::{Call, CallError};
 
-const GROUP: &str = "/aws/sagemaker/TrainingJobs";
+pub(super) const GROUP: &str = "/aws/sagemaker/TrainingJobs";
 /// Pages of a host's log that are read from its beginning: at a megabyte each, enough for a long canary.
 const MOST_PAGES: usize = 200;
+
+/// A full page, in bytes; each event counts for 26 more.
+const PAGE: usize = 1 << 20;
+const EVENT: usize = 26;
 
 const STREAMS: Call<'_> = Call("logs:DescribeLogStreams");
 const EVENTS: Call<'_> = Call("logs:GetLogEvents");
@@ -41,7 +45,8 @@ impl SagemakerBackend {
         Ok(())
     }
 
-    /// The last lines of a host's log, oldest first: a page of them, up to a megabyte.
+    /// The last lines of a host's log, oldest first: up to about a page of them, a megabyte. A page may be empty, or hold less than
+    /// there is, so that only a token which repeats ends the log.
     pub(super) async fn last_log_lines(
         &self,
         job: &str,
@@ -49,28 +54,42 @@ impl SagemakerBackend {
     ) -> Result<Vec<String>, CallError> {
         let mut lines = Vec::new();
         for stream in self.log_streams(job, host).await? {
-            let page = self
-                .aws()
-                .logs
-                .get_log_events()
-                .log_group_name(GROUP)
-                .log_stream_name(stream)
-                .start_from_head(false)
-                .send()
-                .await
-                .map_err(|error| CallError::of(EVENTS, &error))?;
-            lines.extend(
-                page.events
-                    .unwrap_or_default()
-                    .into_iter()
-                    .filter_map(|event| event.message),
-            );
+            // The newest page first.
+            let mut pages: Vec<Vec<String>> = Vec::new();
+            let (mut bytes, mut token) = (0, None);
+            for _ in 0..MOST_PAGES {
+                let page = self
+                    .aws()
+                    .logs
+                    .get_log_events()
+                    .log_group_name(GROUP)
+                    .log_stream_name(&stream)
+                    .start_from_head(false)
+                    .set_next_token(token.clone())
+                    .send()
+                    .await
+                    .map_err(|error| CallError::of(EVENTS, &error))?;
+                let before = page.next_backward_token;
+                let events = page.events.unwrap_or_default().into_iter();
+                let page: Vec<String> = events.filter_map(|event| event.message).collect();
+                bytes += page.iter().map(|line| line.len() + EVENT).sum::<usize>();
+                pages.push(page);
+                if before.is_none() || before == token || bytes >= PAGE / 2 {
+                    break;
+                }
+                token = before;
+            }
+            lines.extend(pages.into_iter().rev().flatten());
         }
         Ok(lines)
     }
 
     /// The streams of a host; none before it has said anything.
-    async fn log_streams(&self, job: &str, host: &str) -> Result<Vec<String>, CallError> {
+    pub(super) async fn log_streams(
+        &self,
+        job: &str,
+        host: &str,
+    ) -> Result<Vec<String>, CallError> {
         let answer = self
             .aws()
             .logs

@@ -8,6 +8,7 @@
 //! start, and by [`Sweep`], and ends at its time limit.
 
 mod access;
+mod account;
 mod adoption;
 mod archive;
 mod asked;
@@ -49,6 +50,7 @@ mod ready_job;
 mod request;
 mod result;
 mod retries;
+mod rights;
 mod row_objects;
 mod session;
 mod source_channel;
@@ -73,7 +75,8 @@ use self::quota_room::QuotaRoom;
 use self::session::JobSession;
 use super::project_paths::ProjectPaths;
 use super::{
-    Backend, BackendEnd, BackendError, BackendFuture, Cancellation, EndedPool, RunPart, Session,
+    Backend, BackendEnd, BackendError, BackendFuture, BilledJob, Cancellation, EndedPool, RunPart,
+    Session,
 };
 use crate::aws::{Aws, AwsError};
 use crate::spec::Job;
@@ -153,6 +156,14 @@ pub struct SagemakerBackend {
     yielding: Mutex<()>,
     /// Last jobs of pools that could not be ended.
     kept_pools: RefCell<Vec<String>>,
+    /// When this process began.
+    began: jiff::Timestamp,
+    /// Whether a training job was asked for, or taken up.
+    has_run: Cell<bool>,
+    /// Whether one was paid for without a result.
+    has_unmeasured: Cell<bool>,
+    /// Tries of canaries that are billed with the last one.
+    counted: RefCell<BTreeSet<String>>,
     /// Whether AWS has ever answered to these credentials.
     has_access: Cell<bool>,
     known: RefCell<KnownFacts>,
@@ -179,6 +190,10 @@ impl SagemakerBackend {
             unbilled_pools: RefCell::default(),
             yielding: Mutex::default(),
             kept_pools: RefCell::default(),
+            began: jiff::Timestamp::now(),
+            has_run: Cell::new(false),
+            has_unmeasured: Cell::new(false),
+            counted: RefCell::default(),
             has_access: Cell::new(false),
             known: RefCell::default(),
             asking: Mutex::default(),
@@ -203,11 +218,17 @@ impl Backend for SagemakerBackend {
         })
     }
 
+    fn bills(&self) -> BackendFuture<'_, Vec<BilledJob>> {
+        Box::pin(self.bills())
+    }
+
     fn finish<'a>(&'a self, cancellation: &'a Cancellation) -> BackendFuture<'a, BackendEnd> {
         Box::pin(async move {
             let rest = self.stop_what_nobody_wants(cancellation).await?;
             Ok(BackendEnd {
                 stopped: rest.said(),
+                has_run: self.has_run.get(),
+                has_unmeasured: self.has_unmeasured.get(),
                 may_keep_machines: !self.kept_pools.borrow().is_empty(),
             })
         })

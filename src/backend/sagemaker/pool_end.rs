@@ -7,11 +7,9 @@ use futures_util::future::join_all;
 
 use super::SagemakerBackend;
 use super::description::JobDescription;
-use super::name::JobName;
 use super::pace;
 use super::pool::{PoolState, PoolStatus};
 use super::pools::{BETWEEN_LOOKS, OpenPool};
-use super::tags::JOB_TAG;
 use crate::aws::call::{Call, CallError, FailureKind};
 use crate::backend::{Cancellation, EndedPool};
 use crate::instance::{InstanceConfiguration, InstanceType};
@@ -27,7 +25,6 @@ const MOST_TRIES: u32 = 5;
 const TIME_TO_END: Duration = Duration::from_secs(4);
 
 const UPDATE: Call<'_> = Call("sagemaker:UpdateTrainingJob");
-const LIST: Call<'_> = Call("sagemaker:ListTrainingJobs");
 
 const CUT_SHORT: &str =
     "a signal ended the gate before its machines were free, as while its training job stops";
@@ -184,59 +181,25 @@ impl SagemakerBackend {
 
     /// The pools of a job of the spec that an earlier start of this run has kept, without those that this process knows.
     pub(super) async fn earlier_pools(&self, job: &str) -> Vec<EarlierPool> {
-        let mut found = Vec::new();
-        let mut pages =
-            self.aws()
-                .sagemaker
-                .list_training_jobs()
-                .name_contains(JobName::prefix())
-                .set_creation_time_after(self.tags.begun().map(|begun| {
-                    aws_sdk_sagemaker::primitives::DateTime::from_secs(begun.as_second())
-                }))
-                .into_paginator()
-                .send();
-        while let Some(page) = pages.next().await {
-            let page = match page {
-                Ok(page) => page,
-                // The end of the run looks again for what is kept, and says where it cannot.
-                Err(error) => {
-                    let error = CallError::of(LIST, &error);
-                    tracing::warn!(
-                        "what earlier warm pools of this run cost is not known: {error}"
-                    );
-                    break;
-                }
+        let jobs = self.own_jobs().await.unwrap_or_else(|error| {
+            // The end of the run looks again for what is kept, and says where it cannot.
+            tracing::warn!("what earlier warm pools of this run cost is not known: {error}");
+            Vec::new()
+        });
+        let earlier = jobs.into_iter().filter_map(|(of, described)| {
+            let training_job = described.name?;
+            let is_known = self.pools.borrow().contains_key(&training_job)
+                || self.closed_pools.borrow().contains(&training_job);
+            let pool = EarlierPool {
+                training_job,
+                status: described.pool?,
+                instance: described.instance?,
+                keep_alive: described.keep_alive.unwrap_or_default(),
             };
-            for summary in page.training_job_summaries() {
-                let name = summary.training_job_name().unwrap_or_default();
-                let is_known = self.pools.borrow().contains_key(name)
-                    || self.closed_pools.borrow().contains(name);
-                if summary.warm_pool_status().is_none()
-                    || is_known
-                    || JobName::parse(name).is_none()
-                {
-                    continue;
-                }
-                found.extend(self.earlier_pool(name, job).await);
-            }
-        }
-        found
-    }
-
-    /// `None` where it is no pool of this run and job.
-    async fn earlier_pool(&self, name: &str, job: &str) -> Option<EarlierPool> {
-        let described = self.describe(name).await.ok()??;
-        let tags = self.tags_of_found(&described).await.ok()?;
-        let is_of_job = |(key, value): &(String, String)| key == JOB_TAG && value == job;
-        let is_meant = self.is_own(&tags) && tags.iter().any(is_of_job);
-        let pool = EarlierPool {
-            training_job: name.to_owned(),
-            status: described.pool?,
-            instance: described.instance?,
-            keep_alive: described.keep_alive.unwrap_or_default(),
-        };
-        // What still runs is looked at when it has ended.
-        (is_meant && described.state.is_final()).then_some(pool)
+            // What still runs is looked at when it has ended.
+            (of == job && !is_known && described.state.is_final()).then_some(pool)
+        });
+        earlier.collect()
     }
 
     /// Ends the pool that a job left, and sees that it is gone. Returns for how long its machines were kept.
@@ -284,7 +247,7 @@ impl SagemakerBackend {
                         // The pool may have ended, or have been taken, since it was looked at: the next look says so.
                         match error.kind {
                             FailureKind::Refused | FailureKind::Limit => why = error.to_string(),
-                            _ if error.is_not_found() => why = error.to_string(),
+                            _ if error.is_not_there() => why = error.to_string(),
                             _ => self.may_go_on(&error, &mut failed).await?,
                         }
                     }

@@ -1,6 +1,7 @@
 //! What a planned job needs before its canaries run: its keys, its source in S3, and how many canaries its quota takes.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 use super::code::{self, PlacedCode};
 use super::known::QuotaListing;
@@ -11,9 +12,10 @@ use super::session::JobSession;
 use super::staging;
 use crate::aws::call::{Call, CallError, FailureKind};
 use crate::backend::{BackendError, Planned};
-use crate::canary::{CodeFile, Dataset, Objects, code_key, data_key, listing_digest};
+use crate::canary::{Dataset, Objects, code_key, data_key, listing_digest};
+use crate::code::{CodeFile, PathKind};
 use crate::instance::{InstanceConfiguration, InstanceType, tables};
-use crate::plan::LanePlan;
+use crate::plan::PoolPlan;
 use crate::spec::{Channel, ChannelSample, InputMode, Job};
 
 const QUOTAS: Call<'_> = Call("servicequotas:ListServiceQuotas");
@@ -29,7 +31,7 @@ impl JobSession<'_> {
         let (job, dataset) = (self.job, planned.dataset);
         self.note_unused_volume_key();
         let quotas = self
-            .quotas(planned.lanes.is_some_and(LanePlan::may_keep))
+            .quotas(planned.pools.is_some_and(PoolPlan::may_keep))
             .await?;
         let PlacedCode {
             script,
@@ -45,7 +47,9 @@ impl JobSession<'_> {
             let archive = script.as_ref().map(|script| &script.archive);
             let packed = archive.or(source.as_ref().map(|source| &source.uri));
             let packed = packed.map(|place| CodeFile {
-                path: String::new(),
+                path: PathBuf::new(),
+                real: PathBuf::new(),
+                kind: PathKind::File,
                 blob: place.clone(),
             });
             code_key(planned.as_written, packed.as_slice())

@@ -3,7 +3,7 @@
 use aws_sdk_pricing::types::{Filter, FilterType};
 use serde_json::Value;
 
-use crate::instance::{InstanceType, Price, PriceEvidence};
+use crate::instance::{InstanceType, Price, PriceEvidence, PriceKind};
 use crate::units::UsdPerHour;
 
 /// Whose price list is asked.
@@ -62,6 +62,8 @@ pub(in crate::backend) fn parse(
     prices.dedup();
     let highest = *prices.last()?;
     Some(Price {
+        kind: PriceKind::OnDemand,
+        on_demand_usd_per_hour: None,
         usd_per_hour: UsdPerHour(highest),
         source: match prices.len() {
             1 => "live".to_owned(),
@@ -128,6 +130,8 @@ mod tests {
         assert_eq!(
             price(&[product()]),
             Some(Price {
+                kind: PriceKind::OnDemand,
+                on_demand_usd_per_hour: None,
                 usd_per_hour: UsdPerHour(1.408),
                 source: "live".to_owned(),
                 as_of: Some("2026-11-21".to_owned()),

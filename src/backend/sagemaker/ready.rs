@@ -37,6 +37,7 @@ impl ReadyJob<'_> {
             && let Some(last) = last
             && let Some(paid) = last.without_result(run)
         {
+            self.backend.has_unmeasured.set(true);
             (watcher.paid_for_nothing)(paid);
         }
         result
@@ -75,8 +76,10 @@ impl ReadyJob<'_> {
             last.ended.clone_from(&ended);
             if let Some(description) = &ended {
                 if retries.try_again(&found, description) {
+                    let tried = found.name.to_string();
+                    self.backend.counted.borrow_mut().insert(tried);
                     watcher.report(CanaryProgress::Fact(
-                        "an internal error of SageMaker; trying again",
+                        "SageMaker failed, or had no machine; trying once more",
                     ));
                     self.tidy(&found, watcher).await;
                     continue;

@@ -247,6 +247,7 @@ pub(super) fn measurement(
             .map(|billed| Seconds(billed.0 + retries.lost.0)),
         usage: collected.usage,
         hosts: collected.hosts,
+        sample_opened: collected.sample_opened,
         step_seconds,
         metrics: collected.metrics,
         training_job: Some(found.name.to_string()),

@@ -1,5 +1,6 @@
-//! Trying a canary again that SageMaker itself broke off.
+//! Trying a canary again that SageMaker itself broke off, or had no machine for.
 
+use super::adoption;
 use super::description::{JobDescription, JobState};
 use super::failure::FailureClass;
 use super::find::Found;
@@ -8,6 +9,8 @@ use crate::units::Seconds;
 
 /// How often SageMaker's own error is answered by another attempt.
 const MOST_RETRIES: u32 = 1;
+/// A machine that did not come for so long will hardly come at once.
+const LONGEST_WAIT: Seconds = Seconds(1800.0);
 /// A try with less time than this left is not worth its start.
 const SHORTEST_TRY: Seconds = Seconds(60.0);
 
@@ -29,7 +32,7 @@ impl Retries {
         }
     }
 
-    /// Whether to try again after this end: only after an error of SageMaker's own, and within the time that was set aside for
+    /// Whether to try again after this end: only after an error of SageMaker's own or where it had no machine, and within the time that was set aside for
     /// the canary.
     pub(super) fn try_again(&mut self, found: &Found, ended: &JobDescription) -> bool {
         let JobState::Failed {
@@ -38,7 +41,17 @@ impl Retries {
         else {
             return false;
         };
-        if !found.is_new || !matches!(FailureClass::of(reason), FailureClass::Internal) {
+        let class = FailureClass::of(reason);
+        // What has waited for an hour is not asked for again.
+        let now = jiff::Timestamp::now();
+        let has_waited =
+            (ended.created_at).is_none_or(|created| adoption::age(created, now) >= LONGEST_WAIT);
+        let may_pass = match class {
+            FailureClass::Internal => true,
+            FailureClass::Capacity => !has_waited,
+            _ => false,
+        };
+        if !found.is_new || !may_pass {
             return false;
         }
         let lost = self.lost + ended.billable_seconds.unwrap_or(Seconds(0.0));

@@ -8,7 +8,9 @@ use super::ready_job::ReadyJob;
 use super::row_objects::{PART, RowCopy};
 use super::{SagemakerBackend, listing, request};
 use crate::aws::s3_uri::S3Uri;
-use crate::backend::{BackendError, BackendFuture, ListedData, Planned, Ready, RunPart, Session};
+use crate::backend::{
+    BackendError, BackendFuture, ListedData, Planned, Ready, Right, RunPart, Session,
+};
 use crate::canary::{ChannelListing, Dataset, Objects};
 use crate::instance::{InstanceType, Price};
 use crate::plan::{self, NotMeasured, Plan, QuotasOf};
@@ -130,6 +132,10 @@ impl<'a> Session<'a> for JobSession<'a> {
         )])
     }
 
+    fn rights(&self) -> LocalBoxFuture<'_, Vec<Right>> {
+        Box::pin(self.ask_rights())
+    }
+
     fn notes(&self) -> Vec<String> {
         self.notes.all()
     }
@@ -141,11 +147,16 @@ impl<'a> Session<'a> for JobSession<'a> {
         Box::pin(async move {
             let prepared = self.make_ready(&planned).await?;
             let pools = |quotas_of: QuotasOf<'_>| {
-                let lanes = planned.lanes;
-                lanes.map_or_else(Vec::new, |lanes| lanes.pools(quotas_of))
+                let plan = planned.pools;
+                plan.map_or_else(Vec::new, |plan| plan.pools(quotas_of))
             };
             let wished = pools(&plan::no_quotas);
-            let warm_pools = pools(&|kind| prepared.machine_quotas(kind));
+            let mut warm_pools = pools(&|kind| prepared.machine_quotas(kind));
+            // What cannot be ended is not begun.
+            let denied = match warm_pools.is_empty() {
+                true => None,
+                false => self.backend.may_not_end_pools().await,
+            };
             for alternative in planned.alternatives {
                 if alternative.runs.is_ok() && !prepared.has_quota(&alternative.instance) {
                     alternative.runs = Err(NotMeasured::NoQuota);
@@ -157,8 +168,17 @@ impl<'a> Session<'a> for JobSession<'a> {
                 bases,
                 notes,
             } = *self;
+            if let Some(error) = &denied {
+                warm_pools.clear();
+                notes.add(format!(
+                    "canaries start cold: a warm pool could not be ended ({}); allow sagemaker:UpdateTrainingJob as `canary-gate iam-policy` prints it, or write `warm_pool: off`",
+                    error.message
+                ));
+            }
             let ready = ReadyJob::new(backend, job, bases, notes, prepared, warm_pools);
-            ready.note_pools_without_quota(&wished);
+            if denied.is_none() {
+                ready.note_pools_without_quota(&wished);
+            }
             Ok(Box::new(ready) as Box<dyn Ready + 'a>)
         })
     }

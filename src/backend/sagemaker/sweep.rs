@@ -9,6 +9,7 @@ use super::SagemakerBackend;
 use super::adoption::{self, LONGEST_TO_COLLECT};
 use super::name::JobName;
 use super::placing::output;
+use super::pool::PoolStatus;
 use super::row_objects::{self, UnfinishedUpload, UploadListing};
 use super::staging::{self, StagedSample};
 use super::tags::{self, EXPIRES_TAG, JOB_TAG, REPOSITORY_TAG, RUN_TAG};
@@ -275,9 +276,16 @@ impl SagemakerBackend {
                 };
                 let is_running =
                     summary.training_job_status() == Some(&TrainingJobStatus::InProgress);
-                let is_other = is_running != (kind == LeftoverKind::Running);
+                let pool = summary.warm_pool_status().map(PoolStatus::of);
+                let is_meant = match kind {
+                    LeftoverKind::Running => is_running,
+                    // A filter that is not known to who answers lets all jobs through.
+                    LeftoverKind::WarmPool => {
+                        !is_running && pool.is_some_and(|pool| pool.is_open())
+                    }
+                };
                 let is_known = found.iter().any(|known| known.training_job == name);
-                if JobName::parse(name).is_none() || is_other || is_known {
+                if JobName::parse(name).is_none() || !is_meant || is_known {
                     continue;
                 }
                 let tags = match self.tags_of_job(arn).await {

@@ -175,7 +175,7 @@ impl SagemakerBackend {
             Ok(answer) => Ok(Some(JobDescription::of(&answer))),
             Err(error) => {
                 let error = CallError::of(DESCRIBE, &error);
-                if error.is_not_found() {
+                if error.is_not_there() {
                     Ok(None)
                 } else {
                     Err(error)

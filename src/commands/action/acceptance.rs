@@ -5,10 +5,11 @@
 
 use crate::console::{AppError, printable, say};
 use crate::exit::{self, Strictness};
-use crate::github::accept_label::{ACCEPT_LABEL, CheckedHead, LabelAnswer};
+use crate::github::accept_label::{ACCEPT_LABEL, AskedOverrun, LabelAnswer};
 use crate::github::client::Github;
 use crate::github::environment::Environment;
 use crate::github::pull_request::PullRequest;
+use crate::github::shown_overrun::ShownOverrun;
 use crate::measurement::Outcome;
 use crate::report::{self, Acceptance, JobReport, Policy};
 use crate::verdict::Verdict;
@@ -20,52 +21,58 @@ pub(super) struct AskedHead {
     pub(super) github: Github,
     pub(super) pull_request: PullRequest,
     pub(super) strictness: Strictness,
+    /// What the check's comment is known by.
+    pub(super) subject: String,
 }
 
 impl AskedHead {
-    /// Asks whether the overruns of a report are accepted, and lets them pass if so.
-    pub(super) async fn apply(&self, environment: &Environment, checked: &mut Checked) {
+    /// Asks whether the overruns of a report are accepted, and lets them pass if so. What the comment is to remember of them; `None`
+    /// if there is nothing that a label can accept.
+    pub(super) async fn apply(
+        &self,
+        environment: &Environment,
+        checked: &mut Checked,
+    ) -> Option<ShownOverrun> {
         let report = &checked.report;
+        let PullRequest { head, .. } = &self.pull_request;
+        let now = jiff::Timestamp::now();
+        let overrun = ShownOverrun {
+            head: head.sha.clone(),
+            finished: now,
+            ends: report::overrun_ends(report),
+        };
         let is_overrun = checked.error.is_none()
             && report.failures.is_empty()
             && report.exit_code == exit::EXCEEDED
-            && report
-                .jobs
-                .iter()
-                .any(|job| job.beside_its_overrun().is_some());
-        let PullRequest { head, .. } = &self.pull_request;
-        let Environment {
-            event_name,
-            repository,
-            workflow_ref,
-            run_id,
-            ..
-        } = environment;
-        if !is_overrun || event_name != "pull_request" || self.pull_request.is_from_fork(repository)
+            && (report.jobs.iter()).any(|job| job.beside_its_overrun().is_some());
+        if !is_overrun
+            || environment.event_name != "pull_request"
+            || self.pull_request.is_from_fork(&environment.repository)
         {
-            return;
+            return None;
         }
-        let asked = CheckedHead {
+        let asked = AskedOverrun {
             pull_request: self.pull_request.number,
-            sha: &head.sha,
-            branch: &head.branch,
-            repository,
-            workflow: workflow_ref.as_deref().map_or("", workflow_file),
-            run: *run_id,
+            subject: &self.subject,
+            overrun: &overrun,
         };
-        let answer = match self.github.accept_label(asked).await {
-            Ok(LabelAnswer::Accepted(by)) => match self.is_checked_out(checked).await {
-                Ok(true) => Ok(LabelAnswer::Accepted(by)),
-                Ok(false) => Ok(LabelAnswer::Refused(
-                    "what is checked out is not the head of the pull request".to_owned(),
-                )),
-                Err(error) => Err(error),
-            },
-            answer => answer.map_err(AppError::from),
+        let newest = now.max(self.pull_request.updated_at);
+        let answer = self.github.accept_label(asked, newest).await;
+        let is_head = self.is_checked_out(checked).await;
+        let is_head = is_head.map_err(|error| error.in_a_line());
+        let answer = match (answer, &is_head) {
+            (Ok(LabelAnswer::Accepted(..)), Ok(false)) => Ok(LabelAnswer::Refused(
+                "what is checked out is not the head of the pull request".to_owned(),
+            )),
+            (Ok(LabelAnswer::Accepted(..)), Err(error)) => Err(error.clone()),
+            (answer, _) => answer.map_err(|error| AppError::from(error).in_a_line()),
         };
+        // What was accepted stays so for the next check of this head, which may find less.
+        let mut remembered = matches!(is_head, Ok(true)).then_some(overrun);
         let note = match answer {
-            Ok(LabelAnswer::Absent) => return,
-            Ok(LabelAnswer::Accepted(by)) => {
+            Ok(LabelAnswer::Absent) => return remembered,
+            Ok(LabelAnswer::Accepted(by, shown)) => {
+                remembered = Some(shown);
                 let accepted = format!(
                     "The overrun is accepted by {}, by the label `{ACCEPT_LABEL}` of {}. The next push needs it again.",
                     by.login,
@@ -85,10 +92,7 @@ impl AskedHead {
             Ok(LabelAnswer::Refused(why)) => format!(
                 "The label `{ACCEPT_LABEL}` does not count: {why}. Take it off, put it on again, and run the check again."
             ),
-            Err(error) => format!(
-                "The label `{ACCEPT_LABEL}` does not count: {}. The job's token needs `actions: read`.",
-                error.in_a_line()
-            ),
+            Err(error) => format!("The label `{ACCEPT_LABEL}` does not count: {error}."),
         };
         say(&format!("note: {}", printable(&note)));
         let policy = checked
@@ -96,6 +100,7 @@ impl AskedHead {
             .policy
             .get_or_insert_with(|| Policy::of("", None));
         policy.notes.insert(0, note);
+        remembered
     }
 
     /// Whether the measured commit is the head, or GitHub's merge of it.
@@ -128,24 +133,4 @@ fn crash_note(jobs: &[JobReport]) -> Option<String> {
         "The label `{ACCEPT_LABEL}` does not count for job `{}`: its {} canary {how}{more}. A label accepts an overrun, not a training that crashes: correct that, and the label counts for the rest.",
         first.name, run.fraction
     ))
-}
-
-/// `canary-gate.yml` of `example/models/.github/workflows/canary-gate.yml@refs/pull/7/merge`.
-fn workflow_file(workflow_ref: &str) -> &str {
-    let path = workflow_ref.split('@').next().unwrap_or_default();
-    path.rsplit('/').next().unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::workflow_file;
-
-    #[test]
-    fn a_workflow_is_known_by_its_file() {
-        assert_eq!(
-            workflow_file("example/models/.github/workflows/gate.yml@refs/pull/7/merge"),
-            "gate.yml"
-        );
-        assert_eq!(workflow_file(""), "");
-    }
 }

@@ -85,7 +85,7 @@ pub(super) async fn action(loudness: Loudness) -> Result<u8, AppError> {
     )
     .await;
     if let (Some(asked), Ok(checked)) = (&asked, &mut checked) {
-        asked.apply(&publisher.environment, checked).await;
+        publisher.shown = asked.apply(&publisher.environment, checked).await;
     }
     Ok(publisher.publish(checked).await)
 }
@@ -138,6 +138,7 @@ async fn check(
         github: github.clone(),
         pull_request,
         strictness: strictness(&inputs, &project),
+        subject: publisher.subject(&inputs),
     });
     let part = part(&inputs);
     if part != RunPart::Whole && inputs.report_from.is_empty() {
@@ -362,11 +363,8 @@ async fn load(
     environment: &Environment,
     spec: &SpecArguments,
 ) -> Result<Project, AppError> {
-    let files_of = async |commit: &str| {
-        let tree = github.tree(commit).await?;
-        Ok(tree.files.into_iter().map(|file| file.path).collect())
-    };
-    let loaded = Project::load_commit(spec, &environment.sha, files_of).await;
+    let tree_of = async |commit: &str| Ok(github.tree(commit).await?);
+    let loaded = Project::load_commit(spec, &environment.sha, tree_of).await;
     loaded.map_err(|error| error.during("reading the spec"))
 }
 

@@ -9,7 +9,8 @@ use crate::assess::base_result::BaseResult;
 use crate::assess::input::JobInput;
 use crate::assess::judge;
 use crate::assess::whole_report;
-use crate::change::{AffectedJob, PathGlobs};
+use crate::change::AffectedJob;
+use crate::code::PathGlobs;
 use crate::console::AppError;
 use crate::exit::{self, Strictness};
 use crate::forecast::scale_out::DataLayout;
@@ -178,7 +179,7 @@ fn judged_again(
         measurements: &measurements,
         max_runtime: Some(job.canary.max_runtime),
         worst_case: part.spend.worst_case_usd,
-        offer_of: &|instance| project.offer(instance, &tables::capacity),
+        offer_of: &|instance| project.offer_to(job, instance, &tables::capacity),
         layout: DataLayout::of(job, None),
         base,
         is_allowed: &project.spec.allowed(),
@@ -230,7 +231,7 @@ fn find(patterns: &[String]) -> Result<Vec<PathBuf>, AppError> {
         let start = start_of(pattern);
         if is_reached_without_links(&start) {
             walk(&start, &mut entries, &mut |path| {
-                if globs.matches(&path.to_string_lossy()) {
+                if globs.matches(path) {
                     matched.push(path.to_owned());
                 }
             });

@@ -15,6 +15,7 @@ use crate::github::issue::IssueMarker;
 use crate::github::keeper::{KeeperChange, KeptItem};
 use crate::github::last_verdict::LastVerdict;
 use crate::github::posting::{IfMissing, LONGEST_COMMENT, OlderComments, Posting};
+use crate::github::shown_overrun::ShownOverrun;
 use crate::github::status::{NewStatus, StatusState};
 use crate::instance::tables;
 use crate::report::{self, Ended, InProgress, JobInProgress, Leftovers, Report, terminal};
@@ -30,6 +31,8 @@ use super::{annotations, step_files};
 
 /// Where GitHub refuses even that.
 const SHORT_COMMENT: usize = 8_000;
+/// What it remembers of an overrun; no label accepts one that takes more.
+const LONGEST_REMEMBERED: usize = 16_000;
 /// GitHub's limit of a step summary, with room for what is said about the comment.
 const LONGEST_SUMMARY: usize = (1 << 20) - 4096;
 /// As wide as a log is read.
@@ -44,6 +47,8 @@ pub(super) struct Publisher {
     pub(super) is_pending: bool,
     /// Whether no job is affected and the policy is the base's, so that there is nothing to say.
     pub(super) is_untouched: bool,
+    /// What the comment remembers of an overrun, for a label that accepts it.
+    pub(super) shown: Option<ShownOverrun>,
     /// The spec's path from the workspace.
     spec: String,
     commenting: Option<Commenting>,
@@ -116,6 +121,7 @@ impl Publisher {
             on_inconclusive: None,
             is_pending: false,
             is_untouched: false,
+            shown: None,
             spec: written_spec::named_or_found(None),
             commenting: None,
             status: None,
@@ -186,7 +192,7 @@ impl Publisher {
     }
 
     /// What a comment and an issue are known by: steps that share a spec and look at some of its jobs each have their own.
-    fn subject(&self, inputs: &Inputs) -> String {
+    pub(super) fn subject(&self, inputs: &Inputs) -> String {
         match &inputs.jobs[..] {
             [] => self.spec.clone(),
             jobs => format!("{}#{}", self.spec, jobs.join(",")),
@@ -371,11 +377,15 @@ impl Publisher {
         let marker = self.commenting.as_ref().map_or(0, |commenting| {
             commenting.marker(MarkerState::Final).to_string().len() + 1
         });
+        let shown = self.shown.as_ref().map(|shown| format!("{shown}\n"));
+        let shown = shown.filter(|line| line.len() < LONGEST_REMEMBERED);
+        let shown = shown.unwrap_or_default();
+        let room = LONGEST_COMMENT.saturating_sub(marker + shown.len());
         Publication {
             code: report.exit_code,
             bodies: vec![
-                report::render_within(report, LONGEST_COMMENT.saturating_sub(marker)),
-                short.clone(),
+                format!("{shown}{}", report::render_within(report, room)),
+                format!("{shown}{short}"),
             ],
             last_verdict: LastVerdict::Replaced,
             summary: report::render_within(report, LONGEST_SUMMARY),

@@ -1,6 +1,6 @@
 //! What started the check: a pull request, a push, a merge queue, or a branch as it is.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::change::Change;
 use crate::cli::SpecArguments;
@@ -14,7 +14,7 @@ use crate::github::inputs::Inputs;
 use crate::github::pull_request::PullRequest;
 use crate::spec::MAX_SPEC_BYTES;
 use crate::units::Bytes;
-use crate::workspace::base_commit::{BaseCommit, Listed};
+use crate::workspace::base_commit::BaseCommit;
 use crate::workspace::base_policy::{self, Base, BaseFile};
 use crate::workspace::project::Project;
 use crate::workspace::written_spec;
@@ -284,12 +284,22 @@ impl Trigger {
             Self::MergeGroup { base, .. } => ("the merge queue's base", base),
             Self::Push { .. } | Self::Branch => return Ok(None),
         };
+        let tree = match project.traits().replays {
+            true => Some(
+                github
+                    .tree(sha)
+                    .await
+                    .map_err(|error| if_gone(error, name, sha))?,
+            ),
+            false => None,
+        };
         Ok(Some(Base {
             name: name.to_owned(),
             sha: Some(sha.clone()),
             files: base_files(github, project, spec, sha)
                 .await
                 .map_err(|error| if_gone(error, name, sha))?,
+            tree,
         }))
     }
 
@@ -319,11 +329,12 @@ impl Trigger {
             Err(error) => return Err(error.into()),
         };
         let tree = match github.tree(&sha).await {
-            Ok(tree) => Ok(tree.files.into_iter().map(Listed::from).collect::<Vec<_>>()),
+            // GitHub lists no link's text; the checkout mostly has the same links.
+            Ok(tree) => Ok(tree.knowing_links_of(project.files()?)),
             Err(error @ GithubError::TooLarge { .. }) => Err(error.to_string()),
             Err(error) => return Err(error.into()),
         };
-        let tree = tree.as_deref().map_err(String::as_str);
+        let tree = tree.as_ref().map_err(String::as_str);
         Ok(Some(Ok(BaseCommit::of(name, sha, files, tree))))
     }
 }
@@ -395,9 +406,9 @@ async fn changed_in(
 }
 
 /// Ends a path with `/` if it is a folder in the checkout, such as a submodule.
-fn as_folder(path: String, project: &Project) -> String {
+fn as_folder(path: String, project: &Project) -> PathBuf {
     match !path.ends_with('/') && project.root.join(&path).is_dir() {
-        true => format!("{path}/"),
-        false => path,
+        true => format!("{path}/").into(),
+        false => path.into(),
     }
 }

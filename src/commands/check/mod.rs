@@ -156,6 +156,12 @@ async fn findings(
             Ok(None) => CheckedThing::not_looked_at("quota", "it could not be read"),
             Err(error) => CheckedThing::refused("quota", error),
         });
+        for right in session.rights().await {
+            all.push(match right.denied {
+                None => CheckedThing::ready(right.name, format!("may {}", right.for_what)),
+                Some(error) => CheckedThing::refused(right.name, error),
+            });
+        }
         all.push(CheckedThing::not_looked_at(
             "role",
             "AWS looks at it when a job starts: `check --try` starts one",

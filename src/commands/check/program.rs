@@ -36,14 +36,20 @@ pub(super) fn script(project: &Project, job: &Job) -> Result<Option<CheckedThing
             help,
         )));
     }
-    let is_known = match (project.known_files()?, file.canonicalize()) {
-        (Some(_), Ok(real)) if real.starts_with(&project.root) => {
-            project.is_tracked(&file)? || project.is_tracked(&real)?
-        }
-        _ => true,
+    let real = file.canonicalize().unwrap_or(file);
+    // What lies elsewhere is refused by who copies it.
+    let Ok(real) = real.strip_prefix(&project.root) else {
+        return Ok(Some(CheckedThing::ready("script", said)));
     };
-    Ok(Some(match is_known {
+    let code = project.code()?.of_jobs.get(&job.name);
+    let counts = code.is_some_and(|code| code.files().iter().any(|file| file.real == real));
+    Ok(Some(match counts {
         true => CheckedThing::ready("script", said),
+        false if project.files()?.get(real).is_some() => CheckedThing::missing(
+            "script",
+            format!("`paths` leaves out {said}, so no canary gets it"),
+            "name it in `paths`: what does not count is not copied",
+        ),
         false => CheckedThing::missing(
             "script",
             format!("git ignores {said}, so no canary gets it"),

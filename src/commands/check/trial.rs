@@ -34,6 +34,12 @@ pub(super) async fn try_one(
         .cost
         .map_or_else(String::new, |cost| format!(", {cost}"));
     let (mut text, code) = match &measurement.outcome {
+        Outcome::Completed if measurement.is_unread() => (
+            format!(
+                "\n✗ the smallest canary of {name} completed{time}{paid}, and opened no file of its sample\n"
+            ),
+            exit::FAILED,
+        ),
         Outcome::Completed => (
             format!(
                 "\n✓ the smallest canary of {name} completed{time}{paid}; next: `canary-gate plan --all`\n"
@@ -65,6 +71,7 @@ pub(super) async fn try_one(
     }
     let ended = match code {
         0 => "the smallest canary completed",
+        _ if measurement.is_unread() => "the training code did not read its sample",
         code => words::exit_words(code),
     };
     text.push_str(&format!("\nexit {code}: {ended}\n"));

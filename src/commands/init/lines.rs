@@ -51,6 +51,8 @@ pub(super) fn opening(draft: &mut SpecDraft, from: &str, others: &[String]) {
         );
     }
     draft.head(0, "version: 1");
+    let said = "a budget line at risk fails the check too";
+    draft.line(0, "strict: true", said, WhenRefused::Kept);
 }
 
 /// The patterns of the files whose change triggers the job.
@@ -80,7 +82,7 @@ pub(super) fn paths(draft: &mut SpecDraft, overview: &Overview, code: &[String])
     if kept.iter().any(|pattern| pattern == "\"**\"") {
         kept.push("\"!canary-gate.yml\"".to_owned());
     }
-    draft.remark(2, "A change of one of these files triggers the job.");
+    draft.remark(2, "These files count: a change of one triggers the job, and what does not count no canary gets.");
     draft.line(
         2,
         &format!("paths: [{}]", kept.join(", ")),

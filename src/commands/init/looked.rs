@@ -102,14 +102,15 @@ fn plain_size(folder: &Path, path: &str) -> Option<u64> {
 /// The files below a folder that git tracks or would track, relative to it; `None` without git.
 fn known_to_git(folder: &Path, notes: &mut Vec<String>) -> Option<Vec<String>> {
     let known = git::GitCheckout::find(folder).and_then(|checkout| match checkout {
-        Some(checkout) => Ok(Some((checkout.files()?, checkout.root().to_owned()))),
+        Some(checkout) => Ok(Some((checkout.listed()?.files, checkout.root().to_owned()))),
         None => Ok(None),
     });
     match known {
         Ok(None) => None,
         Ok(Some((all, root))) => {
             let files = all.into_iter().filter_map(|file| {
-                let path = root.join(file);
+                let path = root.join(file.path);
+                path.symlink_metadata().ok()?;
                 path.strip_prefix(folder).ok()?.to_str().map(str::to_owned)
             });
             Some(

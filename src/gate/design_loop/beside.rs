@@ -46,6 +46,8 @@ pub(super) struct Configurations<'j> {
 pub(super) struct Configuration {
     pub(super) instance: InstanceConfiguration,
     pub(super) offer: Offer,
+    /// As the full run buys it.
+    pub(super) full_run_offer: Offer,
     /// On which the design's canaries run: `instance`, or fewer of its machines.
     pub(super) base: InstanceConfiguration,
     pub(super) base_offer: Offer,
@@ -80,6 +82,8 @@ impl<'j> Configurations<'j> {
                        runs| Configuration {
             instance: instance.clone(),
             offer: offer(instance),
+            full_run_offer: (input.project)
+                .offer_to(job, instance, &|kind| input.of.ready.capacity(kind)),
             base: base.clone(),
             base_offer: offer(base),
             counts: counts.to_vec(),
@@ -126,7 +130,7 @@ impl<'j> Configurations<'j> {
     /// The machines of a canary are free.
     pub(super) fn hear(&self, place: usize, measurement: &Measurement) {
         self.at(place).freed.borrow_mut().push(measurement.clone());
-        if place == 0 && measurement.has_failed() {
+        if place == 0 && (measurement.has_failed() || measurement.is_unread()) {
             self.give_up_alternatives(NotMeasured::CodeFailed);
         }
         self.changed.notify_waiters();

@@ -12,8 +12,9 @@ use crate::plan::{self, NotMeasured, TIME_TO_STOP};
 use crate::spec::Job;
 use crate::units::{Percent, Seconds};
 
-/// Of `canary.max_share` and of the money that is left, for the design's own canaries while one on another count is still to come.
-const BEFORE_THE_OTHERS: f64 = 0.6;
+/// Of `canary.max_share` and of the money that is left, for the design's own canaries while one on another count is still to come,
+/// which may need all the rest.
+const BEFORE_THE_OTHERS: f64 = 1.0 - plan::PART_OF_THE_SHARE;
 /// How sure it must be that a canary on another count ends within a limit that is shorter than `canary.max_runtime`.
 const SURELY: f64 = 0.95;
 
@@ -105,8 +106,11 @@ impl DesignLoop<'_> {
         ));
     }
 
-    /// Whether `canary.max_share` has room for it.
+    /// Whether `canary.max_share` has room for it. That on the machines which are judged is one of the fewest, which are made in any case.
     fn shares_with(&self, run: &CanaryRun, outlook: Outlook) -> bool {
+        if self.place == 0 && run.instance == self.configuration().instance {
+            return true;
+        }
         let offer = &self.configuration().base_offer;
         self.with_share(outlook, |share| {
             share.fitting(std::slice::from_ref(run), offer) == 1
@@ -184,7 +188,8 @@ impl DesignLoop<'_> {
         let base = f64::from(self.configuration().base.total_count());
         let taken = measurements.iter().filter_map(|run| {
             let machines = f64::from(run.instance.total_count()) / base;
-            Some(run.time()? * machines)
+            // Machines that were kept for it are paid for like its own time.
+            Some((run.time()? + run.idle_seconds.unwrap_or_default()) * machines)
         });
         taken.sum()
     }
@@ -193,13 +198,15 @@ impl DesignLoop<'_> {
     pub(super) fn provisional(&self, on_base: &[Measurement], all: &[Measurement]) -> Forecast {
         let one = self.configuration();
         if !self.is_on_fewer() {
-            return provisional(&one.offer, on_base);
+            return provisional(&one.full_run_offer, on_base);
         }
         let mut runs = on_base.to_vec();
         runs.extend(self.on_further(all));
         let input = self.input;
         let offer_of = |instance: &InstanceConfiguration| {
-            (input.project).offer(instance, &|kind| input.of.ready.capacity(kind))
+            (input.project).offer_to(input.of.job, instance, &|kind| {
+                input.of.ready.capacity(kind)
+            })
         };
         let layout = &self.configurations.layout;
         other_counts::provisional(&one.instance, &runs, &offer_of, layout)

@@ -1,6 +1,7 @@
 //! Why the canaries of a job ended, in words.
 
 use super::DesignLoop;
+use crate::measurement::Measurement;
 use crate::plan::{NARROW, Reached, StopReason, TakenBefore, TighterLimit};
 use crate::units::Usd;
 
@@ -51,9 +52,11 @@ impl DesignLoop<'_> {
                 "the canaries that a forecast needs do not fit into {limit} ({amount}) and canary.max_runtime ({}); raise one of them",
                 self.input.of.job.canary.max_runtime
             ),
-            StopReason::Ended => {
-                "No more canaries were run after one that did not complete.".to_owned()
+            StopReason::Ended => match self.measured().iter().any(Measurement::is_unread) {
+                true => "No more canaries were run after one that opened no file of its sample.",
+                false => "No more canaries were run after one that did not complete.",
             }
+            .to_owned(),
         }
     }
 }

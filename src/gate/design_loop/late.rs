@@ -105,12 +105,13 @@ impl DesignLoop<'_> {
             lines: lines.filter(of_times).cloned().collect(),
             ..self.input.of.job.budget.clone()
         };
-        let forecast = provisional(self.offer(), measurements);
+        let forecast = provisional(self.judged_offer(), measurements);
         let is_written =
             |line: &BudgetLine| line.origin == LineOrigin::Written && line.level == Level::Fail;
         let is_of_times = self.input.purpose == Purpose::Drift
             || timed.lines.iter().any(is_written)
             || !self.input.of.job.budget.lines.iter().any(is_written);
-        is_of_times && self.aim_of(&timed, self.offer(), measurements, &forecast) == Aim::GoOn
+        is_of_times
+            && self.aim_of(&timed, self.judged_offer(), measurements, &forecast) == Aim::GoOn
     }
 }

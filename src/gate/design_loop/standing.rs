@@ -30,7 +30,7 @@ impl DesignLoop<'_> {
         }
         let forecast = self.provisional(&on_base, &here);
         let job = self.input.of.job;
-        let lines = verdict::judge(&job.budget, &forecast, self.offer(), None);
+        let lines = verdict::judge(&job.budget, &forecast, self.judged_offer(), None);
         let is_shown = |line: &&JudgedLine| {
             let is_increase = line.row.line.is_increase();
             let metric = line.row.line.metric();

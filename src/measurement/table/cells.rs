@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use csv::StringRecord;
 
-use super::{Problems, TableError, TableProblem, quoted, without_mark};
+use super::{MOST_ROWS, Problems, TableError, TableProblem, quoted, without_mark};
 use crate::units::{Fraction, Seconds};
 
 /// The names and positions of the columns.
@@ -77,6 +77,10 @@ pub(super) fn split(text: &str) -> Result<(Header, Vec<NumberedRow>), TableError
         line += line_ends(&rest[..rest.len() - row.len()]);
         if record.iter().any(|cell| !cell.trim().is_empty()) {
             rows.push((line, record.clone()));
+        }
+        // With the header.
+        if rows.len() > MOST_ROWS + 1 {
+            return Err(TableError::TooLong);
         }
         let next = usize::try_from(reader.position().byte())
             .expect("a position in a text that is in memory");

@@ -5,9 +5,11 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use super::{
-    MeasurementTable, Problems, TableError, TableProblem, cells, contradictions, without_mark,
+    MOST_ROWS, MeasurementTable, Problems, TableError, TableProblem, cells, contradictions,
+    without_mark,
 };
 use crate::measurement::{Measurement, SCHEMA_VERSION};
+use crate::secret::unseen::visible_json;
 
 /// Reads one measurement per line; blank lines are skipped.
 ///
@@ -24,6 +26,9 @@ pub fn read_json_lines(text: &str) -> Result<MeasurementTable, TableError> {
         .collect();
     if lines.is_empty() {
         return Err(TableError::Empty);
+    }
+    if lines.len() > MOST_ROWS {
+        return Err(TableError::TooLong);
     }
     let mut problems = Problems::default();
     let mut measurements = Vec::with_capacity(lines.len());
@@ -82,7 +87,7 @@ pub fn to_json_line(measurement: &Measurement) -> String {
     let mut line = serde_json::to_string(measurement)
         .expect("a measurement is made of plain fields with text for keys");
     line.push('\n');
-    line
+    visible_json(line)
 }
 
 /// Why a line is rejected.

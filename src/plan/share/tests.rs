@@ -68,7 +68,13 @@ fn without_a_price_the_time_of_every_machine_is_taken() {
     let job = on_four(100.0);
     let mut runs = measured();
     let (one, four) = (free(&machines(1)), free(&machines(4)));
-    // 810 s of 1100.
+    // Machines that were kept count like those at work: 810 s of 1100, and 100 s idle.
+    let mut kept = runs.clone();
+    kept[0].idle_seconds = Some(Seconds(100.0));
+    assert_near(
+        ask(&job, &kept, &one, |share| share.seconds_left(&one)),
+        190.0,
+    );
     assert_near(
         ask(&job, &runs, &one, |share| share.seconds_left(&one)),
         290.0,

@@ -86,7 +86,9 @@ impl Comparison<'_> {
 
     fn cells(&self, row: &ComparisonRow<'_>, several_jobs: bool) -> Vec<Cell> {
         let (what, detail) = &row.standing;
-        let verdict = match row.is_measured {
+        // What no canary showed gets no tick; of the row that decides a warning stays one.
+        let is_shown = row.is_measured || row.is_judged && row.verdict != Verdict::Within;
+        let verdict = match is_shown {
             true => row.verdict,
             false => Verdict::NotJudged,
         };

@@ -44,19 +44,21 @@ fn the_table_shows_the_line_that_the_verdict_rests_on() {
 }
 
 #[test]
-fn a_row_whose_scale_out_nothing_has_shown_says_so_beside_its_verdict() {
-    let mut report = samples::churn();
-    let standing = |report: &Report| Comparison::of(&jobs(report)).rows[0].standing.0.clone();
-    let by_its_own = standing(&report);
-    let mut of = |basis| {
-        report.jobs[0].forecasts[0].scale_out = Some(basis);
-        standing(&report)
+fn a_row_that_no_canary_ran_on_is_not_ticked() {
+    let mut report = samples::within();
+    let row = &mut report.jobs[0].forecasts[0];
+    row.not_measured = Some("no canary ran on it".to_owned());
+    row.estimated_from = Some("time follows from scale-out, measured on other counts".to_owned());
+    row.budget[0].decides = true;
+    let shown = |report: &Report| {
+        let page = crate::report::markdown::render(report);
+        let row = page.lines().find(|line| line.contains("not measured; "));
+        row.unwrap_or_else(|| panic!("{page}")).to_owned()
     };
-    assert_eq!(of(ScaleOutBasis::Measured), by_its_own);
-    assert_eq!(
-        of(ScaleOutBasis::Assumed),
-        format!("{by_its_own}, scale-out assumed")
-    );
+    assert!(!shown(&report).contains('✅'), "{}", shown(&report));
+    // What is wrong is shown all the same.
+    report.jobs[0].forecasts[0].verdict = Verdict::Exceeded;
+    assert!(shown(&report).contains('❌'), "{}", shown(&report));
 }
 
 #[test]

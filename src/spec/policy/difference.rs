@@ -124,6 +124,7 @@ impl Differences {
 
     pub(super) fn prices(
         &mut self,
+        name: &str,
         base: &BTreeMap<InstanceType, UsdPerHour>,
         head: &BTreeMap<InstanceType, UsdPerHour>,
     ) -> BTreeMap<InstanceType, UsdPerHour> {
@@ -132,7 +133,7 @@ impl Differences {
         };
         let added = head.keys().filter(|kind| !base.contains_key(*kind));
         for kind in base.keys().chain(added) {
-            let what = format!("the price of {kind}");
+            let what = format!("the {name} of {kind}");
             match (base.get(kind), head.get(kind)) {
                 (Some(base), Some(head)) => {
                     self.take_amount(&what, base, head, |price| words(&Some(price)));

@@ -7,6 +7,7 @@ use crate::spec::ScriptShare;
 use crate::spec::{
     Budget, CanaryCounts, CanaryPolicy, Channel, ChannelSample, Design, DriftPolicy, FileSystem,
     FollowingCount, Job, LineKind, ProbePolicy, SagemakerTraining, Spec, Training,
+    TrainingSettings,
 };
 use crate::units::{Fraction, Percent, Seconds, Usd};
 
@@ -60,6 +61,42 @@ pub(super) fn apply_base_policy(head: &Job, base: &Job, differences: &mut Differ
         training: apply_to_training(training, &base.training, differences),
         drift: apply_to_drift(&drift, &base.drift, differences),
     }
+}
+
+/// What of the training is another, which a record of the base would show.
+pub(super) fn changes_under_test(base: &Job, head: &Job) -> Vec<String> {
+    const UNCOMPARED: &str = "No record says what the base takes.";
+    let mut differences = Differences::default();
+    let mut name = |field: &str, before: Option<String>, now: Option<String>| {
+        let what = format!("`{field}`");
+        differences.name(&what, &before, now, difference::optional, UNCOMPARED);
+    };
+    for changed in TrainingSettings::of(base).changes_to(&TrainingSettings::of(head)) {
+        if changed.field.starts_with("training.hyperparameters.") {
+            name(&changed.field, changed.before, changed.now);
+        }
+    }
+    for channel in &head.training.channels {
+        let mut known = base.training.channels.iter();
+        let before = known.find(|before| before.name == channel.name);
+        let field = format!("training.channels.{}.uri", channel.name);
+        name(
+            &field,
+            before.map(|channel| channel.uri.clone()),
+            Some(channel.uri.clone()),
+        );
+    }
+    let work = |job: &Job| {
+        let work = job.work.as_ref()?;
+        let canary = work.canary.iter().map(ToString::to_string);
+        let canary = difference::list(&canary.collect::<Vec<_>>());
+        Some(format!(
+            "{} {} (canaries: {canary})",
+            work.hyperparameter, work.full
+        ))
+    };
+    name("work", work(base), work(head));
+    differences.into_notes()
 }
 
 /// What canaries get of a channel is the head's, and can make them smaller.
@@ -240,6 +277,13 @@ fn apply_to_sagemaker(
         &base.registry_credentials,
         &registry_credentials,
         |credentials| difference::optional(&credentials.as_ref().map(ToString::to_string)),
+    );
+    let spot = differences.name(
+        "`training.spot`",
+        &base.spot,
+        spot,
+        ToString::to_string,
+        "Its cost is judged by it.",
     );
     let mut text = |key: &str, base: &Option<String>, head: &Option<String>| {
         let what = format!("`training.{key}`");

@@ -77,6 +77,49 @@ fn a_raise_is_named_with_both_values_and_does_not_count() {
 }
 
 #[test]
+fn another_training_is_named_where_no_record_shows_it() {
+    let text = sagemaker_text("", "");
+    let text = text.replace(
+        "      output:",
+        "      hyperparameters: {epochs: 10, api_token: a}\n      output:",
+    );
+    let base = spec(&text);
+    let applied = |head: &str| {
+        let mut applied = applied(&spec(head), &base);
+        assert_eq!(applied.job_notes.get("churn"), None);
+        applied.uncompared_notes.remove("churn").unwrap_or_default()
+    };
+    let under = |what: &str, from: &str, to: &str| {
+        vec![format!(
+            "This pull request changes `{what}` from {from} to {to}. No record says what the base takes."
+        )]
+    };
+    assert_eq!(applied(&text), [""; 0]);
+    assert_eq!(
+        applied(
+            &text
+                .replace("epochs: 10", "epochs: 1")
+                .replace("api_token: a", "api_token: b")
+        ),
+        under("training.hyperparameters.epochs", "10", "1")
+    );
+    assert_eq!(
+        applied(&text.replace("s3://data/churn/", "s3://data/small/")),
+        under(
+            "training.channels.train.uri",
+            "s3://data/churn/",
+            "s3://data/small/"
+        )
+    );
+    assert_eq!(
+        applied(&format!(
+            "{text}    work: {{hyperparameter: epochs, full: 10, canary: [1, 2]}}\n"
+        )),
+        under("work", "none", "epochs 10 (canaries: 1, 2)")
+    );
+}
+
+#[test]
 fn limits_that_come_go_or_turn_are_named() {
     let base = sagemaker(
         "    budget: {cost: 50 USD, cpu_utilization: {min: 20%}, io_wait: {max: 30%}, certainty: 95%, cost_increase: {max: 20%, at_least: 5 USD}}\n",

@@ -12,8 +12,9 @@ use crate::units::{Fraction, Percent, Seconds, Usd};
 mapping! {
     /// One training job.
     pub(in crate::spec) struct RawJob {
-        /// Patterns of the files whose change triggers the job, relative to the spec's folder; `!` excludes, a leading `/` is
-        /// the checkout root. Default: every file.
+        /// Patterns of the files that count, relative to the spec's folder; `!` excludes, a leading `/` is the checkout root. A
+        /// change of one triggers the job, and of the folder that they run in canaries get no others. All of `source_dir` counts that
+        /// no `!` leaves out. Default: every file.
         optional paths: List<Text>,
         /// The full run: its code, its data and its settings.
         required training: RawTraining,
@@ -174,7 +175,7 @@ mapping! {
         /// The number of canaries that run at once. Default: 3; locally: 1.
         optional parallel: Count,
         /// SageMaker: whether machines are kept for the next canary, in a managed warm pool: `auto` where it makes the check
-        /// shorter for less than a tenth of the spend limit, `off`, or `{keep_alive: 5m}`, at most 1h. Default: auto.
+        /// shorter by a fifth for little money, `off`, or `{keep_alive: 5m}`, at most 1h. Default: auto.
         optional warm_pool: RawWarmPool,
         /// SageMaker: whether canaries on `instance` run on the capacity of `training.training_plan`. Default: false.
         optional training_plan: bool,

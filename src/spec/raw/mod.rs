@@ -22,8 +22,8 @@ pub(super) use job::{
 pub(super) use launcher::{KeyedLauncher, RawLauncher};
 pub(super) use printed_line::RawPrintedLine;
 pub(super) use reader::{
-    Either, Entries, FromNode, List, Map, MapEntry, MappingKeys, Need, described, description,
-    mapping, need,
+    Either, Entries, FromNode, List, Map, MapEntry, MapWithSpot, MappingKeys, Need, described,
+    description, mapping, need,
 };
 pub(super) use scalar::{AnyQuantity, AnyText, Choice, Count, Quantity, Text, Words};
 pub(super) use warm_pool::RawWarmPool;
@@ -46,8 +46,9 @@ mapping! {
         /// The directory or `s3://bucket/prefix/` in which records are kept. Default: `.canary-gate/`.
         optional history: Text,
         /// Prices of one machine for an hour, by instance type, for instance `local: 1.20 USD/h`. They replace those of the
-        /// built-in tables.
-        optional prices: Map<Quantity<UsdPerHour>>,
+        /// built-in tables. Those below `spot` are what the full run of a job with `training.spot` is judged by, such as
+        /// `spot: {ml.m5.xlarge: 0.08 USD/h}`; without one it is judged at the price on demand.
+        optional prices: MapWithSpot<Quantity<UsdPerHour>>,
         /// Patterns of the allowed instance types, for instance `ml.m5.*`. Every type must match one. Default: all are allowed.
         optional allowed_instances: List<Text>,
         /// Whether a job that is at risk of exceeding its budget fails the check. Default: false.

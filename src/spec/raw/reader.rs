@@ -261,6 +261,63 @@ impl<T: JsonSchema> JsonSchema for Map<T> {
     }
 }
 
+/// A mapping by name, in which one name of ours has a mapping of its own.
+#[derive(Debug)]
+pub(in crate::spec) struct MapWithSpot<T> {
+    pub(in crate::spec) plain: Map<T>,
+    pub(in crate::spec) spot: Option<Located<Map<T>>>,
+}
+
+const SPOT: &str = "spot";
+
+impl<T: FromNode> FromNode for MapWithSpot<T> {
+    fn from_node(node: &Node, at: &At, findings: &mut Findings) -> Option<Self> {
+        let Value::Mapping(written) = &node.value else {
+            return Map::<T>::from_node(node, at, findings).map(|plain| Self { plain, spot: None });
+        };
+        let is_spot = |(key, _): &&(YamlKey, Node)| key.text == SPOT;
+        let plain = written.iter().filter(|entry| !is_spot(entry));
+        let plain = Node {
+            value: Value::Mapping(plain.cloned().collect()),
+            span: node.span.clone(),
+        };
+        let mut spot = written.iter().filter(is_spot);
+        let first = spot.next();
+        for (key, _) in spot {
+            given_twice(key, at, findings);
+        }
+        Some(Self {
+            plain: Map::from_node(&plain, at, findings)?,
+            spot: first
+                .and_then(|(key, node)| locate(node, at.key(SPOT, underline(key, node)), findings)),
+        })
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for MapWithSpot<T> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        format!("MapWithSpot_of_{}", T::schema_name()).into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let value = generator.subschema_for::<T>();
+        json_schema!({
+            "type": "object",
+            "properties": { "spot": {
+                "title": SPOT,
+                "description": "The same of spot machines.",
+                "type": "object",
+                "additionalProperties": value,
+            } },
+            "additionalProperties": value,
+        })
+    }
+}
+
 /// A list of values of one kind.
 #[derive(Debug)]
 pub(in crate::spec) struct List<T>(pub(in crate::spec) Vec<Located<T>>);

@@ -231,6 +231,11 @@ pub(in crate::spec) fn s3_uri_problem(text: &str) -> Option<&'static str> {
     if !(3..=63).contains(&bucket.len()) || !bucket.bytes().all(bucket_character) {
         return Some("does not name a bucket (3 to 63 lowercase letters, digits, dots, hyphens)");
     }
+    if bucket.ends_with("--x-s3") {
+        return Some(
+            "is a directory bucket (S3 Express One Zone), whose keys cannot be listed in order",
+        );
+    }
     if text.len() > S3_URI {
         return Some("is longer than the 1024 characters SageMaker takes");
     }

@@ -105,8 +105,14 @@ impl<'a> SpecReader<'a> {
             backend,
             rules: backend.map_or(&Rules::ANY, BackendKind::rules),
             allowed_instances: None,
-            has_local_price: prices
-                .is_some_and(|prices| prices.value.names.iter().any(|name| name.trim() == "local")),
+            has_local_price: prices.is_some_and(|prices| {
+                prices
+                    .value
+                    .plain
+                    .names
+                    .iter()
+                    .any(|name| name.trim() == "local")
+            }),
             places: Vec::new(),
             region: None,
         }
@@ -118,7 +124,11 @@ impl<'a> SpecReader<'a> {
         let region = raw.region.map(|region| self.region(region));
         let history_at = raw.history.as_ref().map(|history| history.at.clone());
         let history = raw.history.map(|history| self.history(&history));
-        let prices = raw.prices.map(|prices| self.prices(prices.value));
+        let (prices, spot_prices) = raw.prices.map_or((None, None), |prices| {
+            let raw::MapWithSpot { plain, spot } = prices.value;
+            let plain = self.prices(plain);
+            (Some(plain), spot.map(|spot| self.prices(spot.value)))
+        });
         let allowed_instances = self.allowed_instances(raw.allowed_instances);
         let recording = self.recording(raw.recording, root);
         let names = raw.jobs.as_ref().map(|jobs| jobs.value.names.clone());
@@ -135,6 +145,7 @@ impl<'a> SpecReader<'a> {
             region,
             history,
             prices: prices.unwrap_or_default(),
+            spot_prices: spot_prices.unwrap_or_default(),
             allowed_instances,
             strict: raw.strict.is_some_and(|strict| strict.value),
             on_inconclusive: raw
@@ -332,6 +343,12 @@ impl<'a> SpecReader<'a> {
         let judged = (raw.budget.as_ref())
             .and_then(|budget| budget.value.metrics.as_ref())
             .map_or(Vec::new(), |metrics| metrics.value.names.clone());
+        let volume = (raw.training.as_ref())
+            .and_then(|training| training.value.sagemaker.volume_gb.as_ref());
+        if let (Some(volume), Some((instance, alternatives))) = (volume, &instances) {
+            let all: Vec<_> = [instance].into_iter().chain(alternatives).collect();
+            self.check_volume(volume, &all);
+        }
         let training = raw
             .training
             .and_then(|training| self.training(training, instances.as_ref(), sampling, &judged));

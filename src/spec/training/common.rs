@@ -18,7 +18,7 @@ mapping! {
     /// The full run, in SageMaker's terms. A local job has `command` in place of `image` and `role`.
     pub(in crate::spec) struct RawTraining {
         /// The folder with the training code. Built-in algorithms need none; a local job without one runs in a copy of
-        /// the spec's folder, without what git ignores.
+        /// what counts of the spec's folder.
         optional source_dir: Text,
         /// The hyperparameters, by name. The script receives each as text, as written.
         optional hyperparameters: Map<AnyText>,
@@ -163,6 +163,16 @@ impl SpecReader<'_> {
                     &value,
                     limits::HYPERPARAMETER_VALUE,
                 );
+                let has_line_end = |text: &str| text.contains(['\n', '\r']);
+                if self.rules().limits == LimitRule::Sagemaker
+                    && (has_line_end(&name) || has_line_end(&value))
+                {
+                    self.findings.wrong_with_help(
+                        &entry.value.at,
+                        "holds a line end, which SageMaker refuses in hyperparameters",
+                        "write it in one line, or put it into a file of `source_dir`",
+                    );
+                }
                 let length = value.chars().count();
                 if (limits::HYPERPARAMETER_VALUE_PROMISED + 1..=limits::HYPERPARAMETER_VALUE)
                     .contains(&length)

@@ -3,6 +3,7 @@
 use super::framework::{Framework, RawFramework};
 use super::program::{ContainerWords, RawContainer, RegistryCredentials};
 use super::{BackendEntry, RawTraining, launcher, program};
+use crate::instance::{InstanceConfiguration, tables};
 use crate::spec::problems::{At, Located, quoted};
 use crate::spec::raw::{AnyText, Count, List, Map, Text, mapping};
 use crate::spec::read::{SpecReader, limits};
@@ -18,7 +19,6 @@ pub(super) const ENTRY: BackendEntry = BackendEntry {
     traits: Traits {
         outlives_the_gate: true,
         needs_price: true,
-        start_up_unknown: true,
         is_remote: true,
         image_brings_code: true,
         ..Traits::NONE
@@ -199,6 +199,24 @@ fn check(reader: &mut SpecReader<'_>, raw: &RawTraining, at: &At) {
         let message = format!("a SageMaker job needs `{key}`");
         reader.findings.missing(at, key, &message, help);
     }
+    let isolated = keys
+        .network_isolation
+        .as_ref()
+        .filter(|switch| switch.value);
+    let channels = raw
+        .channels
+        .as_ref()
+        .map_or(0, |channels| channels.value.names.len());
+    if let Some(isolated) = isolated
+        && keys.entry_point.is_some()
+        && channels == *limits::CHANNELS.end()
+    {
+        reader.findings.wrong_with_help(
+            &isolated.at,
+            format!("{channels} channels beside it; SageMaker takes {channels} in all, and a script without network comes on one of its own"),
+            "put two channels under one prefix",
+        );
+    }
     program::check(reader, raw);
     launcher::check_on_sagemaker(reader, raw);
     if let (Some(folder), None, None) = (&raw.source_dir, &keys.entry_point, &keys.source_channel) {
@@ -265,6 +283,28 @@ impl SpecReader<'_> {
             self.findings.wrong(&volume.at, message);
         }
         gigabytes
+    }
+
+    /// SageMaker refuses a volume that is larger than a type's own disks.
+    pub(in crate::spec) fn check_volume(
+        &mut self,
+        volume: &Located<Count>,
+        instances: &[&InstanceConfiguration],
+    ) {
+        let kinds = instances
+            .iter()
+            .flat_map(|one| one.machines_by_type().into_keys());
+        let mut disks = kinds.filter_map(|kind| Some((kind, tables::local_disks(kind)?)));
+        let asked = f64::from(volume.value.0);
+        let smaller = disks.find(|(_, gigabytes)| asked > *gigabytes);
+        if let Some((kind, gigabytes)) =
+            smaller.filter(|_| self.rules().limits == LimitRule::Sagemaker)
+        {
+            self.findings.wrong(
+                &volume.at,
+                format!("{asked} GB; {kind} has disks of its own with {gigabytes} GB, and SageMaker refuses more"),
+            );
+        }
     }
 
     /// What canaries write would become data of the next ones, and change what they are compared with.

@@ -1,4 +1,5 @@
 use super::*;
+use crate::code::{PathKind, TreeFile};
 
 const SPEC: &str = "\
 version: 1
@@ -15,15 +16,21 @@ jobs:
     budget: {time: 1h}
 ";
 
-fn listed(path: &str, is_file: bool) -> Listed {
-    let file = CodeFile {
-        path: path.to_owned(),
+fn file(path: &str, kind: PathKind) -> TreeFile {
+    TreeFile {
+        path: path.into(),
         blob: format!("id of {path}"),
-    };
-    Listed { file, is_file }
+        kind,
+    }
 }
 
-fn base(place: &str, spec: &str, tree: &[Listed]) -> BaseCommit {
+fn tree(paths: &[&str], links: &[&str]) -> Tree {
+    let files = paths.iter().map(|path| file(path, PathKind::File));
+    let links = links.iter().map(|path| file(path, PathKind::Link));
+    Tree::new(files.chain(links).collect(), BTreeMap::new())
+}
+
+fn base(place: &str, spec: &str, tree: &Tree) -> BaseCommit {
     let file = BaseFile {
         place: place.to_owned(),
         bytes: Some(Ok(spec.as_bytes().to_vec())),
@@ -33,13 +40,7 @@ fn base(place: &str, spec: &str, tree: &[Listed]) -> BaseCommit {
 
 /// The key of the job, or why it has none.
 fn key(spec: &str, paths: &[&str], links: &[&str]) -> Result<Key, String> {
-    let files = paths.iter().map(|path| listed(path, true));
-    let links = links.iter().map(|path| listed(path, false));
-    let mut base = base(
-        "canary-gate.yml",
-        spec,
-        &files.chain(links).collect::<Vec<_>>(),
-    );
+    let mut base = base("canary-gate.yml", spec, &tree(paths, links));
     match base.unknown.remove("sums") {
         Some(why) => Err(why),
         None => Ok(base.code["sums"]),
@@ -87,9 +88,9 @@ fn what_leads_elsewhere_cannot_be_followed_in_a_commit() {
 #[test]
 fn a_commit_without_the_code_or_without_a_spec_has_no_key() {
     assert!(key(SPEC, &["other/train.sh"], &[]).is_err());
-    let base = base("canary-gate.yml", "version: 2\n", &[listed("a", true)]);
+    let base = base("canary-gate.yml", "version: 2\n", &tree(&["a"], &[]));
     assert!(base.code.is_empty() && base.unknown.is_empty());
-    let without = BaseCommit::of("main", String::new(), Vec::new(), Ok(&[]));
+    let without = BaseCommit::of("main", String::new(), Vec::new(), Ok(&tree(&[], &[])));
     assert!(without.code.is_empty());
 }
 
@@ -105,11 +106,9 @@ fn a_commit_that_cannot_be_listed_says_why_for_each_job() {
 
 #[test]
 fn paths_are_those_of_the_folder_that_its_spec_lies_in() {
-    let tree = vec![
-        listed("ml/train/train.sh", true),
-        listed("train/train.sh", true),
-    ];
-    let below = base("ml/.github/canary-gate.yml", SPEC, &tree);
-    let beside = base("ml/canary-gate.yml", SPEC, &tree[..1]);
+    let below = tree(&["ml/train/train.sh", "train/train.sh"], &[]);
+    let beside = tree(&["ml/train/train.sh"], &[]);
+    let below = base("ml/.github/canary-gate.yml", SPEC, &below);
+    let beside = base("ml/canary-gate.yml", SPEC, &beside);
     assert_eq!(below.code, beside.code);
 }

@@ -14,17 +14,16 @@ fn over_budget_is_posted_first_and_fails_then() {
         lines.next().unwrap(),
         "<!-- canary-gate v1 spec=canary-gate.yml order=2026-11-21T09:14:07Z/4821/1 -->"
     );
-    assert!(
-        lines
-            .next()
-            .unwrap()
-            .starts_with("### ❌ `xgb_reg` over budget: time is "),
-        "{comment}"
-    );
+    for expected in [
+        "<!-- canary-gate shown ",
+        "### ❌ `xgb_reg` over budget: time is ",
+    ] {
+        assert!(lines.next().unwrap().starts_with(expected), "{comment}");
+    }
     assert!(comment.contains("policy from main"), "{comment}");
     assert!(comment.contains("/actions/runs/4821"), "{comment}");
-    // The summary is the same text without the marker.
-    let (_, text) = comment.split_once('\n').unwrap();
+    // The summary is the same text without the markers.
+    let text = comment.splitn(3, '\n').last().unwrap();
     assert_eq!(step.summary.trim(), text.trim());
 }
 

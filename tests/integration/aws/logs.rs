@@ -19,6 +19,7 @@ type Lines = dyn Fn(&Job, &str) -> Vec<String> + Send + Sync;
 pub(crate) struct Logs {
     lines: Arc<Lines>,
     hidden_calls: u64,
+    begins_empty: bool,
 }
 
 impl Logs {
@@ -28,6 +29,7 @@ impl Logs {
         Self {
             lines: Arc::new(lines),
             hidden_calls: 0,
+            begins_empty: false,
         }
     }
 
@@ -44,6 +46,12 @@ impl Logs {
     /// No stream is there yet for so many calls of any operation on logs.
     pub(crate) fn after_calls(mut self, calls: u64) -> Self {
         self.hidden_calls = calls;
+        self
+    }
+
+    /// The first page of a stream's events is empty, as GetLogEvents may return it.
+    pub(crate) fn with_an_empty_page(mut self) -> Self {
+        self.begins_empty = true;
         self
     }
 
@@ -204,24 +212,37 @@ fn events(state: &State, streams: &[Stream], input: &Value) -> Result<Value, Ref
     let limit = input["limit"].as_u64().unwrap_or(10_000);
     let limit = limit.min(state.page_size);
     let count = super::size(found.len());
-    let tail = count.saturating_sub(limit);
-    let start = match input["nextToken"].as_str() {
-        Some(token) => {
-            let token = token.trim_start_matches(['f', 'b', '/']);
-            token
-                .parse()
-                .map_err(|_| super::wrong_token("InvalidParameterException"))?
-        }
-        None if input["startFromHead"] == true => 0,
-        None => tail,
+    let token = input["nextToken"].as_str();
+    let position = |token: &str| {
+        let digits = token.trim_start_matches(['f', 'b', '/']);
+        digits
+            .parse::<u64>()
+            .map_err(|_| super::wrong_token("InvalidParameterException"))
     };
-    let end = (start + limit).min(count);
+    let (start, end) = match token {
+        // Before what was seen, or after it.
+        Some(token) if token.starts_with('b') => {
+            let end = position(token)?;
+            (end.saturating_sub(limit), end)
+        }
+        Some(token) => {
+            let start = position(token)?;
+            (start, start + limit)
+        }
+        None if input["startFromHead"] == true => (0, limit),
+        None => (count.saturating_sub(limit), count),
+    };
+    let (start, end) = match (token, state.logs.begins_empty) {
+        (None, true) if input["startFromHead"] == true => (0, 0),
+        (None, true) => (count, count),
+        _ => (start.min(count), end.min(count)),
+    };
     let index = |position: u64| usize::try_from(position).expect("not above a length");
-    let shown = &found[index(start.min(count))..index(end)];
+    let shown = &found[index(start)..index(end)];
     Ok(json!({
         "events": shown,
         "nextForwardToken": format!("f/{end}"),
-        "nextBackwardToken": format!("b/{}", start.saturating_sub(limit)),
+        "nextBackwardToken": format!("b/{start}"),
     }))
 }
 

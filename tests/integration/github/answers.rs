@@ -15,7 +15,7 @@ pub(super) use comment::issue_comment;
 pub(super) use commit::{comparison, file_of_a_listing, git_commit, tree};
 pub(super) use contents::{At, blob, directory, stored_file};
 pub(super) use issue::{issue, issue_of_a_pull_request};
-pub(super) use pull_request::{pull_request, repository};
+pub(super) use pull_request::pull_request;
 pub(super) use user::{app, simple_user};
 
 /// When everything that a test does not speak of was made.

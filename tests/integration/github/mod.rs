@@ -31,7 +31,7 @@ pub(crate) use state::{Comment, CommitStatus, Issue, Said, User};
 
 use fault::FaultBuilder;
 use pull::Pull;
-use state::{Core, LabelEvent, State, WorkflowRun};
+use state::{Core, LabelEvent, State};
 
 use crate::fake::{Record, Server};
 
@@ -173,19 +173,6 @@ impl FakeGithub {
         state
             .permissions
             .insert(login.to_owned(), permission.to_owned());
-    }
-
-    /// A run of the workflow for a head of the branch `feature`; of a number that is known already nothing changes.
-    pub(crate) fn workflow_run(&self, id: u64, head: &str, repository: &str, created_at: &str) {
-        let mut state = self.state();
-        if !state.runs.iter().any(|run| run.id == id) {
-            state.runs.push(WorkflowRun {
-                id,
-                head: head.to_owned(),
-                repository: repository.to_owned(),
-                created_at: created_at.to_owned(),
-            });
-        }
     }
 
     // Comments.

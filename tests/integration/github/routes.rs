@@ -2,7 +2,6 @@
 
 mod issues;
 mod labels;
-mod runs;
 
 use serde_json::{Value, json};
 
@@ -67,7 +66,6 @@ pub(super) fn answer(state: &mut State, web: &str, api: &str, said: &Said) -> An
         ("GET", ["issues", number, "labels"]) => labels::list(state, &place, number, said),
         ("GET", ["issues", number, "events"]) => labels::events(state, &place, number, said),
         ("GET", ["collaborators", login, "permission"]) => labels::permission(state, &place, login),
-        ("GET", ["actions", "workflows", file, "runs"]) => runs::list(state, &place, file, query),
         ("POST", ["statuses", sha]) => set_status(state, &place, sha, said),
         ("GET", ["issues"]) => issues::list(state, &place, said, query),
         ("POST", ["issues"]) => issues::create(state, &place, said),

@@ -105,15 +105,6 @@ pub(super) struct LabelEvent {
     pub(super) at: String,
 }
 
-/// A run of a workflow.
-#[derive(Debug, Clone)]
-pub(super) struct WorkflowRun {
-    pub(super) id: u64,
-    pub(super) head: String,
-    pub(super) repository: String,
-    pub(super) created_at: String,
-}
-
 #[derive(Debug, Clone)]
 pub(super) struct Commit {
     pub(super) id: String,
@@ -134,7 +125,6 @@ pub(super) struct State {
     pub(super) labels: Vec<LabelEvent>,
     /// The permission of people, by login.
     pub(super) permissions: BTreeMap<String, String>,
-    pub(super) runs: Vec<WorkflowRun>,
     pub(super) viewer: User,
     pub(super) faults: Vec<Rule>,
     pub(super) requests: Vec<Said>,
@@ -154,7 +144,6 @@ impl State {
             statuses: Vec::new(),
             labels: Vec::new(),
             permissions: BTreeMap::new(),
-            runs: Vec::new(),
             viewer: User::actions(),
             faults: Vec::new(),
             requests: Vec::new(),

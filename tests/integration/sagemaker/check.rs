@@ -28,6 +28,31 @@ fn a_quota_of_none_and_a_bucket_that_is_not_there_are_said() {
 }
 
 #[test]
+fn rights_that_are_needed_later_are_asked_for_before() {
+    for (operation, denied) in [
+        (
+            Operation::UpdateTrainingJob,
+            "✗ warm pools: could not end them: access denied",
+        ),
+        (
+            Operation::GetLogEvents,
+            "✗ logs: could not read what canaries print: access denied",
+        ),
+        (
+            Operation::DescribeLogStreams,
+            "✗ logs: could not read what canaries print: access denied",
+        ),
+    ] {
+        let (project, aws) = project(FIXED);
+        aws.fail(operation).with(Fault::AccessDenied);
+        gate(&project, &aws, &["check"])
+            .ended_with(1)
+            .reported(denied);
+        assert_eq!(created(&aws), Vec::<String>::new());
+    }
+}
+
+#[test]
 fn one_training_job_is_tried_within_its_limit() {
     let (project, aws) = project(FIXED);
     let tried = gate(&project, &aws, &["check", "--try"]).ended_with(0);

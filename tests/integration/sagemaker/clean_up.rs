@@ -56,8 +56,9 @@ fn a_signal_stops_every_job() {
         assert_eq!(child.wait().unwrap().code(), Some(code));
         assert_eq!(aws.in_progress(), Vec::<String>::new());
         assert!(aws.calls(Operation::StopTrainingJob) >= 1);
-        // Its id is forgotten with it.
-        assert!(!project.path(".canary-gate/run-0").exists());
+        // What was billed is in no report yet: the next start goes on with the run.
+        aws.polls(Polls::NextStatus);
+        assert_all_is_billed(&project, &aws, 0.0);
     }
 }
 
@@ -78,6 +79,96 @@ fn a_killed_gate_is_gone_on_with() {
     assert_eq!(aws.in_progress(), Vec::<String>::new());
     // It is the same run, so nothing was reused and all of it was spent.
     assert!(report["jobs"][0]["measurements"][0].get("reused").is_none());
+}
+
+/// A check that ends well has all in its report that AWS bills and no report has shown.
+fn assert_all_is_billed(project: &Project, aws: &FakeAws, shown: f64) {
+    let report = gate(project, aws, &["run", "--all", "--format", "json"])
+        .ended_with(0)
+        .json();
+    let spend = &report["jobs"][0]["spend"];
+    let billed = shown + spend["canary_usd"].as_f64().unwrap_or(0.0);
+    assert!(
+        (billed - aws.bill()).abs() < 1e-4,
+        "{billed} {} {spend}",
+        aws.bill()
+    );
+    let saved = spend["saved_usd"].as_f64().unwrap_or(0.0);
+    assert!(saved <= shown + 1e-9, "{saved} {shown}");
+    assert!(!project.path(".canary-gate/run-0").exists());
+}
+
+/// A canary on record, one in progress, and starts that fail: nobody has shown what they cost until a report does.
+#[test]
+fn what_a_killed_gate_was_billed_is_shown_by_the_first_report_after_it() {
+    let fails = [
+        (Operation::ListTrainingJobs, Fault::AccessDenied),
+        (Operation::ListObjectsV2, Fault::AccessDenied),
+        (Operation::CreateTrainingJob, Fault::AccessDenied),
+        (Operation::DescribeTrainingJob, Fault::AccessDenied),
+    ];
+    for (operation, fault) in fails {
+        for code in ["print('trained')\n", "print('another')\n"] {
+            let (project, aws) = project(FIXED);
+            aws.polls(Polls::Nothing);
+            let mut child = started(&project, &aws, "0.001");
+            wait_for(|| !aws.in_progress().is_empty());
+            aws.finish_jobs();
+            wait_for(|| aws.jobs().len() == 2 && !aws.in_progress().is_empty());
+            child.kill().unwrap();
+            child.wait().unwrap();
+            aws.polls(Polls::NextStatus);
+            aws.finish_jobs();
+            // Other code wants other canaries, and the bill stays.
+            project.write("code/train.py", code);
+            aws.fail(operation).with(fault.clone());
+            let arguments = ["run", "--all", "--format", "json"];
+            let failed = gate(&project, &aws, &arguments).ended_with(1).json();
+            let shown = failed["jobs"][0]["spend"]["canary_usd"].as_f64();
+            aws.recover();
+            assert_all_is_billed(&project, &aws, shown.unwrap_or(0.0));
+            // The next is a run of its own, which reuses them.
+            let next = gate(&project, &aws, &["run", "--all", "--format", "json"]).ended_with(0);
+            let spend = next.json()["jobs"][0]["spend"].clone();
+            assert!(spend["saved_usd"].as_f64().unwrap() > 0.0, "{spend}");
+            assert!(spend.get("canary_usd").is_none(), "{spend}");
+        }
+    }
+}
+
+/// AWS shows a job a moment after it was created.
+#[test]
+fn a_job_that_is_not_shown_yet_is_asked_again_and_then_named() {
+    let not_there = || Fault::error("ValidationException", "Could not find it.");
+    for shows in [Some(3), None] {
+        let (project, aws) = project(FIXED);
+        aws.polls(Polls::Nothing);
+        let mut command = project.gate(&["run", "--all"]);
+        aws.reach(&mut command);
+        let child = command
+            .env("CANARY_GATE_PACE", "0.001")
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        wait_for(|| aws.calls(Operation::CreateTrainingJob) == 1);
+        let calls = 1..=shows.unwrap_or(u64::MAX);
+        for operation in [Operation::StopTrainingJob, Operation::DescribeTrainingJob] {
+            aws.fail(operation)
+                .on_calls(calls.clone())
+                .with(not_there());
+        }
+        signal(&child, Signal::SIGTERM);
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(143));
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        let name = &created(&aws)[0];
+        let is_named =
+            stderr.contains(&format!("could not stop {name} (AWS does not show it yet)"));
+        assert_eq!(is_named, shows.is_none(), "{stderr}");
+        assert_eq!(aws.in_progress().is_empty(), shows.is_some(), "{stderr}");
+        assert!(project.path(".canary-gate/run-0").exists());
+    }
 }
 
 #[test]

@@ -88,6 +88,16 @@ fn memory_line(report: &Value) -> Value {
     found.unwrap().clone()
 }
 
+/// GetLogEvents may return an empty page before others: only a token that repeats ends a log.
+#[test]
+fn a_log_whose_first_page_is_empty_is_read_on() {
+    let (project, aws) = job(600.0, Source::Probe, [7.0, 40.0]);
+    aws.logs(Logs::of_probe(|_| 30.0).with_an_empty_page());
+    let arguments = ["run", "--all", "--format", "json"];
+    let report = check(&project, &aws, Source::Probe, &arguments).json();
+    assert_eq!(memory_line(&report)["verdict"], "within", "{report:#}");
+}
+
 /// The README's budget, `memory: 90%`, on runs without a fault. A row for each length of the full run.
 fn table(source: Source) -> Vec<(f64, i32, String)> {
     println!("{:>9}  {:<10}  exit  memory", "full run", "source");

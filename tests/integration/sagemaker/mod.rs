@@ -24,7 +24,6 @@ mod rows;
 mod scripts;
 mod shapes;
 mod side_by_side;
-mod start_ups;
 mod troubles;
 
 use crate::aws::{FakeAws, Timeline};

@@ -173,10 +173,9 @@ fn the_probe_is_in_the_container_by_default_and_trusted_before_cloudwatch() {
         return;
     };
     aws.run_scripts(1.0);
-    project.write(
-        "code/train.py",
-        "import time\nheld = bytearray(64 << 20)\nfor i in range(0, len(held), 4096): held[i] = 1\ntime.sleep(1.2)\n",
-    );
+    let reads = Project::READS_IN_PYTHON;
+    let holds = "import time\nheld = bytearray(64 << 20)\nfor i in range(0, len(held), 4096): held[i] = 1\ntime.sleep(1.2)\n";
+    project.write("code/train.py", &format!("{reads}{holds}"));
     let memory = memory_by_the_probe(&project, &aws, &probe);
     let peak = memory["bytes"].as_u64().unwrap();
     assert!((64 << 20..1 << 30).contains(&peak), "{peak}");
@@ -207,7 +206,10 @@ fn without_a_static_program_canaries_run_without_a_probe_and_say_so() {
 #[test]
 fn a_plain_image_is_probed_around_its_own_command() {
     // One at a time: here they share a /tmp, which containers do not.
-    let (project, aws) = project(&FIXED.replace('}', ", probe: {command: [sh, -c, 'sleep 1.2']}}"));
+    let (project, aws) = project(&FIXED.replace(
+        '}',
+        ", probe: {command: [sh, -c, 'cat /opt/ml/input/data/train/* | wc -c; sleep 1.2']}}",
+    ));
     let Some(probe) = static_probe(project.root()) else {
         eprintln!("skipped: no C compiler here links statically");
         return;

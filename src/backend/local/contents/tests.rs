@@ -59,7 +59,7 @@ impl Data {
         let paths = ProjectPaths {
             checkout: self.path(""),
             spec_folder: self.path(""),
-            known_files: None,
+            code: Default::default(),
             state: self.path(".canary-gate"),
             history: None,
             data_roots: Vec::new(),

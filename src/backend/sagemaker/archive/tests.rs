@@ -1,12 +1,14 @@
 //! Archives, read back by Rust's reader and by Python's, which is what unpacks them in the container.
 
 use std::fs;
+use std::path::PathBuf;
 use std::process::Command;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::code::blob_id;
 
 fn file(name: &str, content: &str) -> ArchiveEntry {
     ArchiveEntry::of_bytes(name, false, content.as_bytes().to_vec())
@@ -50,21 +52,13 @@ fn the_same_files_give_the_same_bytes_in_any_order() {
     assert_eq!(first.bytes[9], 255);
 }
 
-#[test]
-fn of_a_files_mode_only_the_executable_bit_counts() {
-    let folder = tempfile::tempdir().unwrap();
-    let entry = |mode: u32| {
-        let path = folder.path().join("run.sh");
-        fs::write(&path, "exit 0").unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
-        let packed = pack([ArchiveEntry::of_file("run.sh".to_owned(), path).unwrap()]).unwrap();
-        unpacked(&packed).remove(0)
-    };
-    assert_eq!(
-        entry(0o700),
-        ("run.sh".to_owned(), 0o755, "exit 0".to_owned())
-    );
-    assert_eq!(entry(0o664).1, 0o644);
+fn source(path: PathBuf, read: &[u8]) -> SourceFile {
+    SourceFile {
+        name: path.file_name().unwrap().into(),
+        path,
+        is_executable: true,
+        blob: blob_id("", read),
+    }
 }
 
 #[test]
@@ -103,7 +97,7 @@ fn a_source_that_is_data_is_refused() {
     let path = folder.path().join("b.bin");
     fs::write(&path, [0; 60]).unwrap();
     let entries = || {
-        let large = ArchiveEntry::of_file("b.bin".to_owned(), path.clone()).unwrap();
+        let large = ArchiveEntry::of_file(source(path.clone(), &[0; 60])).unwrap();
         [file("a.py", &"x".repeat(40)), large]
     };
     assert!(pack_within(Bytes(100), entries()).is_ok());
@@ -115,10 +109,18 @@ fn a_source_that_is_data_is_refused() {
 }
 
 #[test]
-fn a_file_that_is_gone_is_named() {
-    let gone = PathBuf::from("/nowhere/train.py");
-    let error = ArchiveEntry::of_file("train.py".to_owned(), gone).unwrap_err();
-    assert_eq!(error.what, "the source file \"train.py\" cannot be read");
+fn a_file_that_is_not_as_it_was_read_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("train.py");
+    for content in [Some("fast"), None] {
+        match content {
+            Some(content) => fs::write(&path, content).unwrap(),
+            None => fs::remove_file(&path).unwrap(),
+        }
+        let entry = ArchiveEntry::of_file(source(path.clone(), b"slow")).unwrap();
+        let error = pack([entry]).unwrap_err();
+        assert!(error.what.contains("train.py has changed"), "{error}");
+    }
 }
 
 #[test]

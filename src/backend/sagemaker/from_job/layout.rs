@@ -33,7 +33,7 @@ pub(super) fn spec(
     page.line(1, &format!("{}:", yaml::text(spec_name(name))));
     page.remark(
         2,
-        "A change of one of these files triggers the job. Without this key a change of any file does.",
+        "These files count: a change of one triggers the job, and what does not count no canary gets. Without this key a change of any file does.",
     );
     page.line(
         2,

@@ -440,7 +440,7 @@ impl aws_credential_types::provider::ProvideCredentials for NoCredentials {
 
 proptest! {
     #[test]
-    fn any_text_survives_as_yaml(name in "[^\0]{1,30}", value in "[^\0]{0,60}") {
+    fn any_text_survives_as_yaml(name in "[^\0\r\n]{1,30}", value in "[^\0\r\n]{0,60}") {
         let text = format!(
             "version: 1\nbackend: sagemaker\njobs:\n  a:\n    training:\n      image: i\n      role: arn:aws:iam::123456789012:role/R\n      hyperparameters:\n        {}: {}\n      channels: {{train: {{uri: s3://bucket/x/}}}}\n      output: s3://bucket/y/\n    instance: ml.m5.large\n    # {}\n",
             yaml::text(&name),

@@ -95,7 +95,7 @@ fn check_grammar(policy: &Value) {
                         "StringEquals",
                         "StringLike",
                         "ForAnyValue:StringEquals",
-                        "NumericEquals"
+                        "NumericEqualsIfExists"
                     ]
                     .contains(&operator.as_str())
                 );
@@ -130,7 +130,7 @@ fn whoever_runs_the_gate_may_do_what_it_does_and_no_more() {
             "Effect": "Allow",
             "Action": ["sagemaker:UpdateTrainingJob"],
             "Resource": ["arn:aws:sagemaker:eu-west-1:123456789012:training-job/cg-*"],
-            "Condition": {"NumericEquals": {"sagemaker:KeepAlivePeriod": "0"}}
+            "Condition": {"NumericEqualsIfExists": {"sagemaker:KeepAlivePeriod": "0"}}
         })
     );
     let list = statement(&policy, "List1");

@@ -899,3 +899,56 @@ fn only_a_pipe_unpacks_and_wraps() {
         assert!(try_read(&of("", &format!("{key}: None"))).is_ok());
     }
 }
+
+/// What SageMaker would refuse when the first canary is started.
+#[test]
+fn what_sagemaker_refuses_is_refused_before() {
+    let channels: Vec<String> = (0..20)
+        .map(|n| format!("c{n}: {{uri: s3://data/{n}/}}"))
+        .collect();
+    let text = "version: 1
+backend: sagemaker
+jobs:
+  churn:
+    training:
+      image: 683313688378.dkr.ecr.us-east-1.amazonaws.com/train:1
+      role: arn:aws:iam::123456789012:role/Train
+      source_dir: code
+      entry_point: train.py
+      output: s3://canaries/out/
+      channels: {train: {uri: s3://data/train/}}
+    instance: ml.g5.xlarge
+";
+    assert!(try_read(text).is_ok());
+    let many = format!(
+        "channels: {{{}}}\n      network_isolation: true",
+        channels.join(", ")
+    );
+    for (from, to, expected) in [
+        (
+            "entry_point: train.py",
+            "entry_point: train.py\n      hyperparameters: {note: \"a\\nb\"}",
+            "holds a line end",
+        ),
+        (
+            "entry_point: train.py",
+            "entry_point: train.py\n      volume_gb: 251",
+            "251 GB; ml.g5.xlarge has disks of its own with 250 GB",
+        ),
+        (
+            "s3://data/train/",
+            "s3://data--use1-az4--x-s3/train/",
+            "directory bucket",
+        ),
+        (
+            "channels: {train: {uri: s3://data/train/}}",
+            &many,
+            "20 channels beside it",
+        ),
+    ] {
+        let errors = try_read(&text.replace(from, to))
+            .unwrap_err()
+            .render(false, 200);
+        assert!(errors.contains(expected), "{errors}");
+    }
+}

@@ -9,7 +9,7 @@ use super::super::state::User;
 use super::user::simple_user;
 use super::{BIRTH, node_id};
 
-pub(in crate::github) fn repository(place: &Place, full_name: &str) -> Value {
+fn repository(place: &Place, full_name: &str) -> Value {
     let (owner, name) = full_name.split_once('/').unwrap();
     let url = format!("{}/repos/{full_name}", place.api);
     let html = format!("{}/{full_name}", place.web);

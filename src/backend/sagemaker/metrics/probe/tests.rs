@@ -33,6 +33,7 @@ fn report() -> ProbeReport {
         opt_ml: None,
         host_names: None,
         container_host: None,
+        channels_opened: None,
         survivors_ended: 0,
         memory_total: Some(Bytes(16 << 30)),
         cores: 4.0,

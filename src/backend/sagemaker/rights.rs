@@ -1,0 +1,77 @@
+//! Rights that a run needs once money is spent, asked before by calls that cost nothing: each is about a training job that is not there, so
+//! that the only news is a denial.
+
+use aws_sdk_sagemaker::types::ResourceConfigForUpdate;
+
+use super::session::JobSession;
+use super::{SagemakerBackend, logs};
+use crate::aws::call::{Call, CallError, FailureKind};
+use crate::backend::Right;
+use crate::spec::WarmPoolPolicy;
+
+const UPDATE: Call<'_> = Call("sagemaker:UpdateTrainingJob");
+const EVENTS: Call<'_> = Call("logs:GetLogEvents");
+
+/// By its name a canary, as policies allow them; none has it, since a key stands in the name of each.
+const NO_JOB: &str = "cg-no-such-job";
+
+impl SagemakerBackend {
+    /// Why warm pools may not be ended; `None` where they may, as far as AWS says.
+    pub(super) async fn may_not_end_pools(&self) -> Option<CallError> {
+        let ended = ResourceConfigForUpdate::builder().keep_alive_period_in_seconds(0);
+        let asked = self
+            .aws()
+            .sagemaker
+            .update_training_job()
+            .training_job_name(NO_JOB)
+            .resource_config(ended.build())
+            .send()
+            .await;
+        denied(asked.map_err(|error| CallError::of(UPDATE, &error)))
+    }
+
+    /// Why logs may not be read.
+    async fn may_not_read_logs(&self) -> Option<CallError> {
+        let events = self
+            .aws()
+            .logs
+            .get_log_events()
+            .log_group_name(logs::GROUP)
+            .log_stream_name(format!("{NO_JOB}/algo-1-0"))
+            .send();
+        let streams = denied(self.log_streams(NO_JOB, "algo-1").await);
+        match streams {
+            Some(error) => Some(error),
+            None => denied((events.await).map_err(|error| CallError::of(EVENTS, &error))),
+        }
+    }
+}
+
+impl JobSession<'_> {
+    pub(super) async fn ask_rights(&self) -> Vec<Right> {
+        let right = |name, for_what: &str, denied: Option<CallError>| Right {
+            name,
+            for_what: for_what.to_owned(),
+            denied: denied.map(|error| error.to_error(for_what).into()),
+        };
+        let mut rights = vec![right(
+            "logs",
+            "read what canaries print",
+            self.backend.may_not_read_logs().await,
+        )];
+        if self.job.canary.warm_pool != WarmPoolPolicy::Off {
+            rights.push(right(
+                "warm pools",
+                "end them",
+                self.backend.may_not_end_pools().await,
+            ));
+        }
+        rights
+    }
+}
+
+fn denied<T>(asked: Result<T, CallError>) -> Option<CallError> {
+    asked
+        .err()
+        .filter(|error| error.kind == FailureKind::Denied)
+}

@@ -1,0 +1,224 @@
+//! What counts of a tree for one job. Of this list the change, the code key, the copy and the archive are taken.
+
+use std::path::{Path, PathBuf};
+
+use super::globs::PathGlobs;
+use super::tree::{End, PathKind, Tree, TreeFile, bytes, without_dots};
+use crate::spec::Job;
+
+/// Links can multiply the files of a tree.
+const MOST_FILES: usize = 2_000_000;
+
+/// What of a tree counts for a job.
+#[derive(Debug, Clone)]
+pub struct CodeSelection {
+    /// The `paths` of every spec that speaks of the job.
+    globs: Vec<PathGlobs>,
+    /// The folder that the job's code is copied or packed from, from the root.
+    folder: PathBuf,
+    /// Whether the spec names it as the job's source: then all of it counts that no `!` leaves out.
+    is_source: bool,
+}
+
+/// A file, link or submodule that counts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CodeFile {
+    /// From the root, as the job's code finds it: perhaps through links.
+    pub path: PathBuf,
+    /// Where it really lies, from the root.
+    pub real: PathBuf,
+    pub kind: PathKind,
+    pub blob: String,
+}
+
+/// What counts of a tree for one job, links followed as far as they stay in the tree.
+#[derive(Debug, Clone)]
+pub struct CodeTree {
+    selection: CodeSelection,
+    files: Vec<CodeFile>,
+    /// The links and submodules that count: the path that leads there, and what it leads to.
+    followed: Vec<(PathBuf, PathBuf)>,
+}
+
+/// Why what counts is not known.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CodeProblem {
+    #[error("{} is a link there, and only a checkout can follow it", .0.display())]
+    UnknownLink(PathBuf),
+    #[error("links lead to more than {MOST_FILES} files, the last at {}", .0.display())]
+    TooMany(PathBuf),
+}
+
+impl CodeSelection {
+    /// Of a job whose spec lies in the folder `place`, and of the base's job with its own, whose `paths` count too.
+    pub fn of(job: &Job, place: &str, base: Option<(&Job, &str)>) -> Self {
+        let all = std::iter::once((job, place)).chain(base);
+        let source = job.training.source_dir.as_deref();
+        let written = match (source, source.and_then(|written| written.strip_prefix('/'))) {
+            (None, _) => PathBuf::from(place),
+            (_, Some(rooted)) => PathBuf::from(rooted.trim_start_matches('/')),
+            (Some(written), None) => Path::new(place).join(written),
+        };
+        Self {
+            globs: all
+                .map(|(job, place)| PathGlobs::new(&job.paths, place))
+                .collect(),
+            folder: without_dots(&written),
+            is_source: source.is_some(),
+        }
+    }
+
+    /// Whether a path counts; `in_one` where it lies in a link or a submodule that counts itself.
+    ///
+    /// `!` leaves a file out only where every spec does: otherwise a change could hide its own code and be taken for an earlier one.
+    fn takes(&self, path: &Path, in_one: bool) -> bool {
+        let mut is_left_out = true;
+        for globs in &self.globs {
+            match globs.decide(path) {
+                Some(true) => return true,
+                Some(false) => {}
+                None => is_left_out = false,
+            }
+        }
+        let is_own = in_one || self.is_source && path.starts_with(&self.folder);
+        is_own && !is_left_out
+    }
+
+    /// Whether something may count that lies in the link or submodule `path`.
+    fn may_take_in(&self, path: &Path) -> bool {
+        self.takes(&path.join("\u{1}"), self.takes(path, false))
+            || self.is_source && self.folder.starts_with(path)
+            || self.globs.iter().any(|globs| globs.may_match_in(path))
+    }
+}
+
+impl CodeTree {
+    /// # Errors
+    ///
+    /// Where a link that counts cannot be followed, or links multiply files beyond reason.
+    pub fn of(tree: &Tree, selection: CodeSelection) -> Result<Self, CodeProblem> {
+        let mut code = Self {
+            selection,
+            files: Vec::new(),
+            followed: Vec::new(),
+        };
+        let mut passed = Vec::new();
+        match tree.follow(&code.selection.folder, &mut passed) {
+            End::Within(folder) => code.selection.folder = folder,
+            End::Outside => {}
+            End::Unknown(link) => return Err(CodeProblem::UnknownLink(link)),
+        }
+        // Another target of theirs is another source.
+        for link in passed.iter().filter_map(|link| tree.get(link)) {
+            code.push(&link.path, link)?;
+            code.followed.push((link.path.clone(), link.path.clone()));
+        }
+        for file in tree.files() {
+            code.add(tree, &file.path, file, false, &mut Vec::new())?;
+        }
+        let order = |file: &CodeFile| (bytes(&file.path).to_vec(), file.kind);
+        if !code.files.is_sorted_by_key(order) {
+            code.files.sort_by_cached_key(order);
+        }
+        code.files.dedup();
+        Ok(code)
+    }
+
+    /// Everything that counts, sorted by path.
+    pub fn files(&self) -> &[CodeFile] {
+        &self.files
+    }
+
+    /// Gives files the ids that `id_of` knows of what really lies there, and leaves those out that it does not know.
+    pub fn set_ids(&mut self, id_of: impl Fn(&Path) -> Option<String>) {
+        self.files.retain_mut(|file| {
+            let id = id_of(&file.real).filter(|_| file.kind.is_file());
+            let is_known = id.is_some() || !file.kind.is_file();
+            file.blob = id.unwrap_or_else(|| std::mem::take(&mut file.blob));
+            is_known
+        });
+    }
+
+    /// Whether a changed path concerns the job. One that ends with `/`, or that the tree has as such, is a submodule.
+    pub fn is_changed_by(&self, path: &Path) -> bool {
+        let is_folder = path.as_os_str().as_encoded_bytes().ends_with(b"/");
+        let path: &Path = &path.components().collect::<PathBuf>();
+        self.selection.takes(path, false)
+            || is_folder && self.selection.may_take_in(path)
+            || self.followed.iter().any(|(name, target)| {
+                // A link may lead into a submodule.
+                target.starts_with(path)
+                    || path.strip_prefix(target).is_ok_and(|below| {
+                        self.selection
+                            .takes(&name.join(below), self.selection.takes(name, false))
+                    })
+            })
+    }
+
+    /// Adds what `file`, which the job's code finds at `path`, has of what counts. `trail` are the links on the way there.
+    fn add(
+        &mut self,
+        tree: &Tree,
+        path: &Path,
+        file: &TreeFile,
+        in_one: bool,
+        trail: &mut Vec<PathBuf>,
+    ) -> Result<(), CodeProblem> {
+        let is_taken = self.selection.takes(path, in_one);
+        if file.kind.is_file() {
+            return match is_taken {
+                true => self.push(path, file),
+                false => Ok(()),
+            };
+        }
+        if !is_taken && !self.selection.may_take_in(path) {
+            return Ok(());
+        }
+        self.push(path, file)?;
+        if file.kind == PathKind::Submodule {
+            self.followed.push((path.to_owned(), file.path.clone()));
+            // Its files are in the tree where it is checked out; those that patterns mean count anyway.
+            for inside in tree.below(&file.path).iter().filter(|_| is_taken) {
+                let below = inside.path.strip_prefix(&file.path).unwrap_or(&inside.path);
+                self.add(tree, &path.join(below), inside, true, trail)?;
+            }
+            return Ok(());
+        }
+        let mut passed = Vec::new();
+        let end = tree.follow(&file.path, &mut passed);
+        let steps = passed.into_iter().map(|link| (path.to_owned(), link));
+        self.followed.extend(steps);
+        let target = match end {
+            End::Within(target) => target,
+            End::Outside => return Ok(()),
+            End::Unknown(link) => return Err(CodeProblem::UnknownLink(link)),
+        };
+        self.followed.push((path.to_owned(), target.clone()));
+        trail.push(file.path.clone());
+        // What holds the link itself would never end.
+        if !trail.iter().any(|link| link.starts_with(&target)) {
+            if let Some(found) = tree.get(&target) {
+                self.add(tree, path, found, is_taken, trail)?;
+            }
+            for inside in tree.below(&target) {
+                let below = inside.path.strip_prefix(&target).unwrap_or(&inside.path);
+                self.add(tree, &path.join(below), inside, is_taken, trail)?;
+            }
+        }
+        trail.pop();
+        Ok(())
+    }
+
+    fn push(&mut self, path: &Path, file: &TreeFile) -> Result<(), CodeProblem> {
+        if self.files.len() >= MOST_FILES {
+            return Err(CodeProblem::TooMany(path.to_owned()));
+        }
+        self.files.push(CodeFile {
+            path: path.to_owned(),
+            real: file.path.clone(),
+            kind: file.kind,
+            blob: file.blob.clone(),
+        });
+        Ok(())
+    }
+}

@@ -1,0 +1,193 @@
+//! A job's `paths`.
+
+use std::path::Path;
+
+use globset::{Glob, GlobBuilder, GlobMatcher};
+
+/// A name that no pattern means.
+const ANY: &str = "\u{1}";
+
+/// A job's `paths`: the last matching glob decides, and `!` excludes.
+#[derive(Debug, Clone)]
+pub struct PathGlobs {
+    globs: Vec<PathGlob>,
+}
+
+#[derive(Debug, Clone)]
+struct PathGlob {
+    matcher: GlobMatcher,
+    includes: bool,
+}
+
+impl PathGlobs {
+    /// `patterns` are valid globs, as a [`crate::spec::Spec`] holds them; `folder` is the spec's, relative to the checkout root.
+    /// Without patterns everything in the folder matches.
+    pub fn new(patterns: &[String], folder: &str) -> Self {
+        let everything = ["**".to_owned()];
+        let patterns = if patterns.is_empty() {
+            &everything[..]
+        } else {
+            patterns
+        };
+        let globs = patterns
+            .iter()
+            .filter_map(|pattern| {
+                let (pattern, includes) = match pattern.strip_prefix('!') {
+                    Some(rest) => (rest, false),
+                    None => (pattern.as_str(), true),
+                };
+                let matcher = glob(&from_root(pattern, folder))?;
+                Some(PathGlob { matcher, includes })
+            })
+            .collect();
+        Self { globs }
+    }
+
+    /// What the last pattern that matches `path` says; `None` where none does.
+    pub fn decide(&self, path: &Path) -> Option<bool> {
+        if never_matches(path) {
+            return Some(false);
+        }
+        let mut last_first = self.globs.iter().rev();
+        let decides = last_first.find(|glob| glob.matcher.is_match(path));
+        decides.map(|glob| glob.includes)
+    }
+
+    /// Whether `path`, relative to the checkout root, is meant.
+    pub fn matches(&self, path: impl AsRef<Path>) -> bool {
+        self.decide(path.as_ref()) == Some(true)
+    }
+
+    /// Whether the folder `path`, such as a submodule, or anything that may lie in it is meant.
+    pub fn may_match_in(&self, path: &Path) -> bool {
+        let inside = [path.join(ANY), path.join(ANY).join(ANY)];
+        let decides = self
+            .globs
+            .iter()
+            .rev()
+            .find_map(|glob| match glob.includes {
+                true => glob.may_match_in(path).then_some(true),
+                false => {
+                    let is_all = inside.iter().all(|path| glob.matcher.is_match(path));
+                    is_all.then_some(false)
+                }
+            });
+        !never_matches(path) && decides == Some(true)
+    }
+}
+
+impl PathGlob {
+    /// Folder by folder: the pattern may go on where the path ends.
+    fn may_match_in(&self, path: &Path) -> bool {
+        let mut parts = self.matcher.glob().glob().split('/');
+        for name in path.components() {
+            match parts.next() {
+                None => return false,
+                // What stands behind may be anywhere.
+                Some(part) if part == "**" || part.contains(['{', '}']) => return true,
+                Some(part) => {
+                    if !glob(part).is_some_and(|part| part.is_match(Path::new(name.as_os_str()))) {
+                        return false;
+                    }
+                }
+            }
+        }
+        true
+    }
+}
+
+fn glob(pattern: &str) -> Option<GlobMatcher> {
+    let glob: Glob = GlobBuilder::new(pattern)
+        .literal_separator(true)
+        .build()
+        .ok()?;
+    Some(glob.compile_matcher())
+}
+
+/// A pattern of the spec as a pattern over paths from the checkout root.
+fn from_root(pattern: &str, folder: &str) -> String {
+    if let Some(rooted) = pattern.strip_prefix('/') {
+        return rooted.to_owned();
+    }
+    let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
+    if folder.is_empty() {
+        pattern.to_owned()
+    } else {
+        // The folder's own name is text, not a pattern.
+        format!("{}/{pattern}", globset::escape(folder))
+    }
+}
+
+/// The folders of canary-gate and git never concern a job.
+fn never_matches(path: &Path) -> bool {
+    path.components()
+        .any(|part| part.as_os_str() == ".git" || part.as_os_str() == ".canary-gate")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn globs(patterns: &[&str], folder: &str) -> PathGlobs {
+        let patterns: Vec<String> = patterns.iter().map(ToString::to_string).collect();
+        PathGlobs::new(&patterns, folder)
+    }
+
+    #[test]
+    fn paths_are_relative_to_the_specs_folder() {
+        let globs = globs(&["training/**", "requirements.txt"], "services/churn");
+        assert!(globs.matches("services/churn/training/train.py"));
+        assert!(globs.matches("services/churn/requirements.txt"));
+        assert!(!globs.matches("training/train.py"));
+        assert!(!globs.matches("services/churn/requirements.txt.bak"));
+    }
+
+    #[test]
+    fn a_leading_slash_is_the_checkout_root() {
+        assert!(globs(&["/shared/**"], "services/churn").matches("shared/features.py"));
+    }
+
+    #[test]
+    fn the_last_glob_that_matches_decides() {
+        let globs = globs(&["**", "!**/*.md", "model-card.md"], "");
+        assert!(globs.matches("train.py"));
+        assert!(!globs.matches("docs/notes.md"));
+        assert!(globs.matches("model-card.md"));
+    }
+
+    #[test]
+    fn a_star_stays_within_its_folder() {
+        assert!(!globs(&["src/*.py"], "").matches("src/deep/train.py"));
+    }
+
+    #[test]
+    fn a_folder_named_like_a_pattern_is_just_a_folder() {
+        assert!(globs(&["**"], "odd[1]").matches("odd[1]/train.py"));
+        assert!(!globs(&["**"], "odd[1]").matches("odd1/train.py"));
+    }
+
+    #[test]
+    fn own_and_git_folders_never_match() {
+        assert!(!globs(&["**"], "").matches(".canary-gate/measurements.jsonl"));
+        assert!(!globs(&["**"], "").matches("vendor/.git/config"));
+    }
+
+    #[test]
+    fn a_folder_is_meant_where_something_in_it_may_be() {
+        for (patterns, is_meant) in [
+            (&["vendor/lib"][..], true),
+            (&["vendor/lib/**"], true),
+            (&["vendor/lib/*.py"], true),
+            (&["vendor/*/deep/x.py"], true),
+            (&["**/*.py"], true),
+            (&["**", "!vendor/**"], false),
+            (&["**", "!vendor/lib/**"], false),
+            (&["**", "!**/*.md"], true),
+            (&["vendor/other/**"], false),
+            (&["vendor/*.py"], false),
+        ] {
+            let meant = globs(patterns, "").may_match_in(Path::new("vendor/lib"));
+            assert_eq!(meant, is_meant, "{patterns:?}");
+        }
+    }
+}
