@@ -59,8 +59,8 @@ pub struct Plan {
     pub counts: Vec<CanaryRun>,
     /// Their worst-case cost, which is the whole spend limit for the adaptive design; absent without a price.
     pub worst_case: Option<Usd>,
-    /// The longest that all runs can take, those of alternatives included: in the cloud with start-ups by input mode
-    /// ([`PoolPlan::longest`]), on this machine `parallel` at a time in the fixed design, one after the other in the adaptive one.
+    /// The longest that all runs can take, those of alternatives included: in the cloud the longest of them with its
+    /// start-up by input mode, on this machine `parallel` at a time in the fixed design, one after the other in the adaptive one.
     pub wall_clock: Seconds,
     /// One entry for each alternative, in the order of the spec.
     pub alternatives: Vec<PlannedAlternative>,
