@@ -91,4 +91,4 @@ def tried(binary, url, folder):
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(Path(sys.argv[1]).resolve()))
