@@ -6,7 +6,7 @@
 //! - **in**: the share of new full runs inside the 90 % interval;
 //! - **error**: the median of |ln(forecast / the full run without noise)|;
 //! - **u/l**: the median of upper over lower end;
-//! - **?**: the share of forecasts whose growth is doubted, so that no budget is called kept.
+//! - **?**: the share of forecasts that growth which no canary could show may leave far behind.
 //!
 //! A row of the first table pools TRUTHS (20 unless given) forecasts for each of three fixed parts and three noises, one
 //! of the second has as many; each is held against 20 new full runs. The seed is fixed. Every law is as frequent as any
@@ -144,7 +144,7 @@ impl Found {
             .as_ref()
             .expect("every design has enough runs on enough sizes");
         self.forecasts += 1;
-        self.doubted += u32::from(forecast.doubt(Metric::Time).is_some());
+        self.doubted += u32::from(forecast.may_grow_faster());
         let (lower, upper) = (predictive.quantile(0.05), predictive.quantile(0.95));
         self.errors.push((predictive.median() / FULL).ln().abs());
         self.ratios.push(upper / lower);

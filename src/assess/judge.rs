@@ -99,6 +99,13 @@ fn of_one_data(input: &JobInput<'_>) -> JobReport {
         .map(|of| extrapolated_rows::where_memory_fits(of, &measured, &main.lines, input));
     let mut notes = input.notes.clone();
     notes.extend(main.forecast.notes.iter().cloned());
+    if let Some(growth) = input.budget.growth {
+        let counts = match main.forecast.grows_at_most(growth) {
+            true => "counts: growth that no canary could show is not asked about",
+            false => "does not count: the canaries grow faster",
+        };
+        notes.push(format!("`budget.growth: {}` {counts}.", growth.word()));
+    }
     if input.instance.single_type().is_some() {
         notes.extend(input.layout.cautions(input.instance.total_count()));
     }

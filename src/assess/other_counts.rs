@@ -195,7 +195,6 @@ impl ForecastHere {
         for metric in [Metric::Time, Metric::Cost] {
             own.quantities[metric] = known.forecast[metric].clone();
         }
-        own.time_doubt = known.forecast.time_doubt;
         for of in MemoryOf::ALL {
             let peak = own.peak(of);
             let percent = &known.forecast[Metric::share_of(of)];

@@ -7,12 +7,8 @@ use crate::units::{Fraction, Seconds};
 /// Why a quantity's interval is not to be relied on at its upper end.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Doubt {
-    /// The canaries themselves grow faster than any law, up to this share of the data.
-    FasterThanLaws { share: f64 },
-    /// They grow by this power of the data, up to a small share of it.
-    Steep { exponent: f64, share: f64 },
-    /// They have two sizes.
-    TwoSizes,
+    /// Growth that begins or shows beyond the largest canary, which held this share of the data, could pass the limit.
+    UnseenGrowth { share: Option<f64> },
     /// Its source looks so seldom that each canary may have had far more.
     LowerBound,
     /// Its source has only averages over the run and the GPUs.
@@ -49,18 +45,13 @@ impl Doubt {
 impl fmt::Display for Doubt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::FasterThanLaws { share } => write!(
+            Self::UnseenGrowth { share: Some(share) } => write!(
                 f,
-                "grows faster than any law known here, up to the largest canary with {} of the full run, which may take far more",
+                "is known only up to {} of the full run's data, and growth that no canary could show would pass the limit",
                 Fraction(*share)
             ),
-            Self::Steep { exponent, share } => write!(
-                f,
-                "grows by the power {exponent:.1} of a canary's share, and the largest was only {} of the full run; a larger one would show how it goes on",
-                Fraction(*share)
-            ),
-            Self::TwoSizes => f.write_str(
-                "was measured on two sizes, which show no curve; a canary of a third size would",
+            Self::UnseenGrowth { share: None } => f.write_str(
+                "is known only from smaller canaries elsewhere, and growth that none could show would pass the limit",
             ),
             Self::LowerBound => f.write_str(
                 "was looked at only once a minute, so its peak may have been far higher",

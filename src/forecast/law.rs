@@ -120,6 +120,16 @@ const HINGES: [f64; 4] = [0.03, 0.07, 0.15, 0.3];
 const CAPPED_EXPONENTS: [f64; 2] = [2.0, 3.0];
 const CAPS: [f64; 5] = [0.05, 0.1, 0.2, 0.35, 0.6];
 
+/// Laws that are steeper than the family's, with their parts of the odds: what growth that no canary has shown yet may do. The
+/// last stands for exponentials and cliffs.
+pub(super) const STEEPER: [(Shape, f64); 5] = [
+    (Shape::Power { exponent: 1.5 }, 0.1),
+    (Shape::Power { exponent: 2.5 }, 0.1),
+    (Shape::Power { exponent: 3.0 }, 0.2),
+    (Shape::Power { exponent: 4.0 }, 0.1),
+    (Shape::Power { exponent: 8.0 }, 0.5),
+];
+
 fn capped() -> Vec<Shape> {
     let with_cap = |at| CAPPED_EXPONENTS.map(|exponent| Shape::Capped { exponent, at });
     CAPS.into_iter().flat_map(with_cap).collect()

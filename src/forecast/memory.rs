@@ -79,21 +79,9 @@ pub(super) fn forecast(runs: &Runs, offer: &Offer, of: MemoryOf) -> MemoryForeca
         return MemoryForecast::unknown(&all, known);
     }
     let (bytes, percent, law) = quantities(runs, offer, of);
-    let worst_group = by_group::worst(runs, offer, of);
-    let percent = (worst_group.as_ref()).map_or(percent, |worst| Ok(worst.percent.clone()));
+    let percent = by_group::worst(runs, offer, of).map_or(percent, Ok);
     let pool = || (of == MemoryOf::Gpu && is_pool_of_jax(runs, offer)).then_some(Doubt::JaxPool);
-    let growth = || match (&worst_group, &bytes) {
-        (Some(worst), _) => worst.doubt,
-        (None, Ok(_)) => {
-            let jitter = match of {
-                MemoryOf::Machine => runs.memory_jitter(),
-                MemoryOf::Gpu => GPU_MEMORY_STEP.as_f64(),
-            };
-            runs.growth_doubt(&bytes, prior_of(of), jitter, peak_bytes(of))
-        }
-        (None, Err(_)) => runs.growth_doubt(&percent, prior_of(of), 0.0, peak_percent(of)),
-    };
-    let doubt = doubt_of_source.or_else(pool).or_else(growth);
+    let doubt = doubt_of_source.or_else(pool);
     let at_least = match &percent {
         Err(_) => highest_percent(runs, offer, of),
         Ok(_) => None,

@@ -12,7 +12,6 @@
 mod by_share;
 mod canary_time;
 mod doubt;
-mod growth_doubt;
 mod law;
 #[cfg(test)]
 mod leave_one_out;
@@ -39,7 +38,6 @@ pub use by_share::{EstimateAtShare, time_by_share};
 pub use canary_time::CanaryTime;
 pub use doubt::Doubt;
 pub use law::Shape;
-use points::Fewest;
 pub use points::{FEWEST_RUNS, FEWEST_SIZES};
 pub use predictive::Predictive;
 pub use printed::LevelForecast;
@@ -54,8 +52,9 @@ use serde::{Deserialize, Serialize};
 use crate::instance::Offer;
 use crate::measurement::{Measurement, Usage, Utilization};
 use crate::metric::{MemoryOf, Metric, MetricName, PerMetric};
-use crate::spec::Bound;
+use crate::spec::{Bound, StatedGrowth};
 use crate::units::{Fraction, Seconds};
+use law::GrowthKind;
 use posterior::{Posterior, Prior};
 use runs::Runs;
 use time::{AtAShare, LawsOfTime};
@@ -63,17 +62,17 @@ use time::{AtAShare, LawsOfTime};
 /// What an estimated price adds: in 90 of 100 cases it lies within this share of the true one.
 pub(crate) const PRICE_ESTIMATE_SHARE: f64 = 0.15;
 
-/// How much the time of a process varies however short it is.
-const JITTER: Seconds = Seconds(0.05);
-
 /// A largest canary with less of the data is far from the full run.
 const ROUGH: f64 = 0.05;
 /// The same where much of the time does not grow.
 const ROUGH_IF_FIXED: f64 = 0.2;
 /// Time is mostly fixed if more than this part of it is there without data, in the largest canary.
 const MOSTLY_FIXED: f64 = 0.5;
-/// Growth of less than this part of the largest canary's time looks like noise.
-const UNSEEN_GROWTH: f64 = 0.1;
+/// So much as without data the largest canary may take and count as one that does not grow.
+const FLAT: f64 = 1.1;
+/// The probability of the upper end that steeper laws are asked about, and how many times as far theirs lies if they matter.
+const UPPER: f64 = 0.95;
+const FAR_BEYOND: f64 = 2.0;
 
 /// What a forecast is made from.
 #[derive(Debug, Clone, Copy)]
@@ -103,8 +102,6 @@ pub struct Forecast {
     pub levels: BTreeMap<MetricName, LevelForecast>,
     pub phases: PhaseForecast,
     pub law: Laws,
-    /// Why time, and with it cost, may be more than the interval says.
-    pub time_doubt: Option<Doubt>,
     /// Of the machine.
     pub memory: KnownPeak,
     /// Of the fullest GPU.
@@ -146,7 +143,6 @@ impl Forecast {
             levels: BTreeMap::new(),
             phases: PhaseForecast::default(),
             law: Laws::default(),
-            time_doubt: None,
             memory: KnownPeak::default(),
             gpu_memory: KnownPeak::default(),
             time_at_least: None,
@@ -161,10 +157,7 @@ impl Forecast {
 
     /// Why the upper end of a metric's interval is not to be relied on: its line is not within, whatever its chance.
     pub fn doubt(&self, metric: Metric) -> Option<&Doubt> {
-        match metric {
-            Metric::Time | Metric::Cost => self.time_doubt.as_ref(),
-            metric => self.peak(metric.memory_of()?).doubt.as_ref(),
-        }
+        self.peak(metric.memory_of()?).doubt.as_ref()
     }
 
     /// What is known of a peak of memory beside its distribution.
@@ -188,14 +181,22 @@ impl Forecast {
         })
     }
 
-    /// How many times its forecast the time would be if all growth up to the largest canary were that of a cube. A rough forecast
-    /// that is so far within its budget needs no further canary.
-    pub fn times_if_cubic(&self) -> Option<f64> {
-        let (law, share) = (self.law.time.as_ref()?, self.largest_share?);
-        let seen = law.at(share);
-        let growth = (seen - law.intercept).max(UNSEEN_GROWTH * seen);
-        let times = (law.intercept + growth / share.powi(3)) / law.at(1.0);
-        Some(times.max(1.0))
+    /// Whether growth that no canary could show may take the time far beyond its interval.
+    pub fn may_grow_faster(&self) -> bool {
+        self[Metric::Time]
+            .as_ref()
+            .is_ok_and(|time| time.if_steeper().quantile(UPPER) > FAR_BEYOND * time.quantile(UPPER))
+    }
+
+    /// Whether the canaries' time grows no faster than that; not where nothing was measured.
+    pub fn grows_at_most(&self, most: StatedGrowth) -> bool {
+        let (Some(law), Some(reached)) = (&self.law.time, self.largest_share) else {
+            return false;
+        };
+        match most {
+            StatedGrowth::None => law.at(reached) <= FLAT * law.intercept,
+            StatedGrowth::Linear => law.shape.growth_up_to(1.0) != GrowthKind::MoreThanLinear,
+        }
     }
 
     /// The level of what the script prints, as a limit of that side is held against it.
@@ -318,14 +319,11 @@ pub fn provisional(basis: &Basis) -> Forecast {
 fn of_runs(basis: &Basis, runs: &Runs) -> Forecast {
     let laws_of_time = LawsOfTime::of(runs);
     let AtAShare {
-        whole,
         download,
         training,
         upload,
         time,
     } = laws_of_time.at(1.0);
-    let (prior, compared) = time::compared(runs);
-    let time_doubt = runs.growth_doubt(&whole, &prior, JITTER.0, compared);
     let time_at_least = runs.time_at_least();
     let time = match (time, time_at_least) {
         (Ok(time), Some(bound)) if time.median() < bound => Err(Unknown(
@@ -378,13 +376,11 @@ fn of_runs(basis: &Basis, runs: &Runs) -> Forecast {
             runs,
             &law,
             [
-                ("time", time_doubt),
                 (MemoryOf::Machine.words(), memory.known.doubt),
                 (MemoryOf::Gpu.words(), gpu_memory.known.doubt),
             ],
         ),
         law,
-        time_doubt,
         memory: memory.known,
         gpu_memory: gpu_memory.known,
         cost_at_least: cost_at_least(basis, time_at_least),
@@ -467,21 +463,6 @@ impl Runs<'_> {
         let points = self.measured(|run| seconds(run.installs_seconds)).ok()?;
         let times = points.iter().map(|point| point.value);
         times.reduce(f64::min).map(Seconds)
-    }
-
-    /// The doubt in a quantity's growth, where it has a forecast.
-    fn growth_doubt(
-        &self,
-        quantity: &Quantity,
-        prior: &Prior,
-        jitter: f64,
-        value: impl Fn(&Measurement) -> Option<f64>,
-    ) -> Option<Doubt> {
-        quantity.as_ref().ok()?;
-        let doubt = growth_doubt::find(&self.measured(value).ok()?, prior, jitter)?;
-        // A design that has too few runs for a forecast has more sizes to come.
-        let is_to_come = self.fewest == Fewest::One && doubt == Doubt::TwoSizes;
-        (!is_to_come).then_some(doubt)
     }
 
     /// A level in percent.

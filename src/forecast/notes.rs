@@ -47,7 +47,7 @@ fn flat_time(runs: &Runs, law: &Laws) -> Option<String> {
 }
 
 /// Sentences, the doubts in the growth first.
-pub(super) fn write(runs: &Runs, law: &Laws, doubts: [(&str, Option<Doubt>); 3]) -> Vec<String> {
+pub(super) fn write(runs: &Runs, law: &Laws, doubts: [(&str, Option<Doubt>); 2]) -> Vec<String> {
     let laws = [
         ("time", &law.time),
         (MemoryOf::Machine.words(), &law.memory),

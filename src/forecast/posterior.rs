@@ -22,7 +22,7 @@ use outliers::ROBUST_FROM;
 pub(super) use outliers::{MAD_TO_DEVIATION, median, without_outlying_replicates};
 
 use super::Law;
-use super::law::{FamilyWeights, GrowthKind, Shape};
+use super::law::{FamilyWeights, GrowthKind, STEEPER, Shape};
 use super::predictive::{Component, Predictive, Spread};
 
 /// The prior of a quantity. `prior` says how its values were chosen.
@@ -49,6 +49,8 @@ pub(super) struct Prior {
     pub(super) least_growing: f64,
     /// The weight of the first run of a series, which finds caches cold, and of one whose CPU other work took.
     pub(super) cold_weight: f64,
+    /// The odds of the laws that are steeper than any of the family (`law::STEEPER`), together against all of it.
+    pub(super) steeper_odds: f64,
 }
 
 impl Prior {
@@ -75,6 +77,8 @@ pub(super) struct Observation {
 
 /// Candidates that are less probable than this relative to the best one are dropped.
 pub(super) const NEGLIGIBLE: f64 = 1e-6;
+/// No candidate is more probable than by this logarithm: beyond it the family has no say.
+const MOST_LOG_ODDS: f64 = 100.0;
 
 /// A run that was stopped early: its full value is more than `value`.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -145,6 +149,8 @@ pub(super) struct Posterior {
     prior: Prior,
     /// Probabilities sum to 1.
     candidates: Vec<WeighedLaw>,
+    /// The laws that are steeper than any of the family; their weights are odds against it.
+    steeper: Vec<WeighedLaw>,
     /// Of the noise, after the runs.
     degrees_of_freedom: f64,
     weight_total: f64,
@@ -190,30 +196,49 @@ impl Posterior {
     fn fit_once(observations: &[Observation], prior: &Prior) -> Self {
         let runs = Evidence::new(&[observations], prior);
         let parts = runs.work_parts();
+        let largest_share = observations.iter().map(|run| run.share).fold(0.0, f64::max);
         let mut candidates: Vec<WeighedLaw> = prior
             .laws
             .laws()
             .into_iter()
             .flat_map(|(shape, weight)| runs.candidates(shape, &parts, weight.ln()))
             .collect();
+        let mut steeper: Vec<WeighedLaw> = STEEPER
+            .into_iter()
+            .flat_map(|(shape, weight)| {
+                // How much of the full run is fixed, or of the largest canary: neither is known better.
+                let log_prior = (prior.steeper_odds * weight / 2.0).ln();
+                let of_canary = runs.with_fixed_part_at(shape, largest_share);
+                [
+                    runs.candidates(shape, &parts, log_prior),
+                    of_canary.candidates(shape, &parts, log_prior),
+                ]
+            })
+            .flatten()
+            .collect();
         let best = candidates
             .iter()
             .map(|candidate| candidate.weight)
             .fold(f64::NEG_INFINITY, f64::max);
-        for candidate in &mut candidates {
-            candidate.weight = (candidate.weight - best).exp();
-        }
-        candidates.retain(|candidate| candidate.weight > NEGLIGIBLE);
+        let weigh = |candidates: &mut Vec<WeighedLaw>| {
+            for candidate in candidates.iter_mut() {
+                candidate.weight = (candidate.weight - best).min(MOST_LOG_ODDS).exp();
+            }
+            candidates.retain(|candidate| candidate.weight > NEGLIGIBLE);
+        };
+        weigh(&mut candidates);
+        weigh(&mut steeper);
         let total: f64 = candidates.iter().map(|candidate| candidate.weight).sum();
-        for candidate in &mut candidates {
+        for candidate in candidates.iter_mut().chain(&mut steeper) {
             candidate.weight /= total;
         }
         Self {
             prior: *prior,
             candidates,
+            steeper,
             degrees_of_freedom: runs.degrees_of_freedom(),
             weight_total: runs.weight_totals().iter().sum(),
-            largest_share: observations.iter().map(|run| run.share).fold(0.0, f64::max),
+            largest_share,
             largest_work: observations.iter().map(|run| run.work).fold(0.0, f64::max),
         }
     }
@@ -248,36 +273,44 @@ impl Posterior {
     pub(super) fn predict_at(&self, share: f64, work: f64) -> Predictive {
         let beyond = (share / self.largest_share).ln().max(0.0);
         let beyond_work = (work / self.largest_work).ln().max(0.0);
-        Predictive::mixture(
-            self.candidates
-                .iter()
-                .map(|one| {
-                    let (relative, growing) = one.relative(share, work);
-                    let growing = growing.max(self.prior.least_growing);
-                    // More data and more work are two walks; the second concerns the part that grows with the work.
-                    let walks = beyond.powi(3) + one.work_part.powi(2) * beyond_work.powi(3);
-                    let doubt = self.prior.exponent_drift * growing * (walks / 3.0).sqrt();
-                    Component {
-                        weight: one.weight,
-                        center: one.center + relative.ln(),
-                        spread: self.noise(one).with_doubt(doubt),
-                    }
-                })
-                .collect(),
-        )
+        let component = |one: &WeighedLaw| {
+            let (relative, growing) = one.relative(share, work);
+            let growing = growing.max(self.prior.least_growing);
+            // More data and more work are two walks; the second concerns the part that grows with the work.
+            let walks = beyond.powi(3) + one.work_part.powi(2) * beyond_work.powi(3);
+            let doubt = self.prior.exponent_drift * growing * (walks / 3.0).sqrt();
+            Component {
+                weight: one.weight,
+                center: one.center + relative.ln(),
+                spread: self.noise(one).with_doubt(doubt),
+            }
+        };
+        let by_family: Vec<Component> = self.candidates.iter().map(component).collect();
+        if self.steeper.is_empty() || beyond == 0.0 {
+            return Predictive::mixture(by_family);
+        }
+        let odds: f64 = self.steeper.iter().map(|one| one.weight).sum();
+        let steeper = self.steeper.iter().map(component);
+        let all = by_family
+            .iter()
+            .copied()
+            .chain(steeper)
+            .map(|one| Component {
+                weight: one.weight / (1.0 + odds),
+                ..one
+            });
+        let if_steeper = Predictive::mixture(all.collect());
+        Predictive::mixture(by_family).or_if_steeper(if_steeper)
     }
 
     /// Conditions on these lower bounds: each candidate is weighed by their probability. Unchanged if no candidate allows them.
     pub(super) fn given_at_least(mut self, bounds: &[LowerBound]) -> Self {
         for bound in bounds {
-            let chances: Vec<f64> = self
-                .candidates
-                .iter()
-                .map(|one| {
-                    let center = one.center + one.relative(bound.share, bound.work).0.ln();
-                    self.noise(one).chance_above(bound.value.ln() - center)
-                })
-                .collect();
+            let chance_of = |one: &WeighedLaw| {
+                let center = one.center + one.relative(bound.share, bound.work).0.ln();
+                self.noise(one).chance_above(bound.value.ln() - center)
+            };
+            let chances: Vec<f64> = self.candidates.iter().map(chance_of).collect();
             let total: f64 = self
                 .candidates
                 .iter()
@@ -287,7 +320,9 @@ impl Posterior {
             if total < f64::MIN_POSITIVE {
                 continue;
             }
-            for (one, chance) in self.candidates.iter_mut().zip(chances) {
+            let steeper: Vec<f64> = self.steeper.iter().map(chance_of).collect();
+            let all = self.candidates.iter_mut().chain(&mut self.steeper);
+            for (one, chance) in all.zip(chances.into_iter().chain(steeper)) {
                 one.weight *= chance / total;
             }
         }

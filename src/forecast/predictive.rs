@@ -23,6 +23,9 @@ const NORMAL_95: f64 = 1.644_853_626_951_472_2;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Predictive {
     kind: DistributionKind,
+    /// The same where laws that are steeper than any that was weighed are weighed too; it goes with the quantity into whatever
+    /// is made of it.
+    if_steeper: Option<Box<Self>>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -44,24 +47,64 @@ enum DistributionKind {
 const PARTS_OF_A_TERM: usize = 60;
 
 impl Predictive {
+    fn of_kind(kind: DistributionKind) -> Self {
+        Self {
+            kind,
+            if_steeper: None,
+        }
+    }
+
+    /// With what it is where steeper laws are weighed too.
+    #[must_use]
+    pub fn or_if_steeper(self, if_steeper: Self) -> Self {
+        Self {
+            if_steeper: Some(Box::new(if_steeper)),
+            ..self
+        }
+    }
+
+    /// The distribution where laws that are steeper than any that was weighed are weighed too; itself where none was asked.
+    pub fn if_steeper(&self) -> &Self {
+        self.if_steeper.as_deref().unwrap_or(self)
+    }
+
+    /// What is made of the ordinary distributions of these amounts, with the same made of the steeper ones.
+    fn made_of(amounts: &[&Self], make: impl Fn(&[&Self]) -> Option<Self>) -> Option<Self> {
+        let made = make(amounts)?;
+        if amounts.iter().all(|amount| amount.if_steeper.is_none()) {
+            return Some(made);
+        }
+        let steeper: Vec<&Self> = amounts.iter().map(|amount| amount.if_steeper()).collect();
+        Some(made.or_if_steeper(make(&steeper)?))
+    }
+
+    /// Grows, where laws are steeper, by the same factor as `source` does, whose spread it has in addition.
+    #[must_use]
+    pub(super) fn growing_as(self, source: &Self) -> Self {
+        let factor =
+            (source.if_steeper.as_ref()).map(|steeper| steeper.scaled(1.0 / source.median()));
+        match factor.and_then(|factor| self.times(&factor)) {
+            Some(if_steeper) if self.if_steeper.is_none() => self.or_if_steeper(if_steeper),
+            _ => self,
+        }
+    }
+
     /// An amount. `median` is positive, `relative_scale` (of ln y) not negative, both finite; `degrees_of_freedom` is
     /// positive.
     pub fn log_student_t(median: f64, relative_scale: f64, degrees_of_freedom: f64) -> Self {
         debug_assert!(median > 0.0 && median.is_finite());
         debug_assert!(relative_scale >= 0.0 && degrees_of_freedom > 0.0);
-        Self {
-            kind: DistributionKind::Amount {
-                median,
-                components: vec![Component {
-                    weight: 1.0,
-                    center: 0.0,
-                    spread: Spread {
-                        scale: relative_scale,
-                        degrees_of_freedom,
-                    },
-                }],
-            },
-        }
+        Self::of_kind(DistributionKind::Amount {
+            median,
+            components: vec![Component {
+                weight: 1.0,
+                center: 0.0,
+                spread: Spread {
+                    scale: relative_scale,
+                    degrees_of_freedom,
+                },
+            }],
+        })
     }
 
     /// An amount whose ln y is the mixture of `components`, of which there is at least one; weights sum to 1.
@@ -83,27 +126,23 @@ impl Predictive {
         for component in &mut components {
             component.center -= middle;
         }
-        Self {
-            kind: DistributionKind::Amount {
-                median: bounded(unit * middle.exp()),
-                components,
-            },
-        }
+        Self::of_kind(DistributionKind::Amount {
+            median: bounded(unit * middle.exp()),
+            components,
+        })
     }
 
     /// A level in 0-100. `center` lies in that range, `scale` is not negative, `degrees_of_freedom` is positive.
     pub fn level(center: f64, scale: f64, degrees_of_freedom: f64) -> Self {
         debug_assert!((0.0..=100.0).contains(&center) && scale >= 0.0 && degrees_of_freedom > 0.0);
-        Self {
-            kind: DistributionKind::Level {
-                center,
-                ceiling: 100.0,
-                spread: Spread {
-                    scale,
-                    degrees_of_freedom,
-                },
+        Self::of_kind(DistributionKind::Level {
+            center,
+            ceiling: 100.0,
+            spread: Spread {
+                scale,
+                degrees_of_freedom,
             },
-        }
+        })
     }
 
     /// The sum of independent amounts, e.g. of the phases of a run; `None` for none, and for a level.
@@ -112,9 +151,12 @@ impl Predictive {
     /// into a mixture: quantiles from 1 to 99 % are accurate to half a per cent of the value. If a term has a gap between two
     /// laws, up to 4 % of probability is smeared over it.
     pub fn sum(amounts: &[Self]) -> Option<Self> {
-        let (first, others) = amounts.split_first()?;
-        others.iter().try_fold(first.clone(), |sum, next| {
-            sum.drawn_with(next, |a, b| a + b)
+        let amounts: Vec<&Self> = amounts.iter().collect();
+        Self::made_of(&amounts, |amounts| {
+            let (first, others) = amounts.split_first()?;
+            others.iter().try_fold((*first).clone(), |sum, next| {
+                sum.drawn_with(next, |a, b| a + b)
+            })
         })
     }
 
@@ -158,39 +200,44 @@ impl Predictive {
     /// An amount times an independent one, such as an unknown factor; `None` for a level. This amount is cut into parts as a term of a
     /// sum is.
     pub(super) fn times(&self, factor: &Self) -> Option<Self> {
-        let DistributionKind::Amount { median, components } = &factor.kind else {
-            return None;
-        };
-        let products = self.parts()?.into_iter().flat_map(|(value, weight)| {
-            let center = bounded(value * median).ln();
-            components.iter().map(move |component| Component {
-                weight: weight * component.weight,
-                center: center + component.center,
-                spread: component.spread,
-            })
-        });
-        Some(Self::mixture(products.collect()))
+        Self::made_of(&[self, factor], |both| {
+            let DistributionKind::Amount { median, components } = &both[1].kind else {
+                return None;
+            };
+            let products = both[0].parts()?.into_iter().flat_map(|(value, weight)| {
+                let center = bounded(value * median).ln();
+                components.iter().map(move |component| Component {
+                    weight: weight * component.weight,
+                    center: center + component.center,
+                    spread: component.spread,
+                })
+            });
+            Some(Self::mixture(products.collect()))
+        })
     }
 
     /// One of these amounts, each as likely as the others; `None` for none, and for a level.
     pub(super) fn one_of(amounts: &[Self]) -> Option<Self> {
         let each = 1.0 / count_as_float(amounts.len());
-        let lists: Option<Vec<Vec<Component>>> = (amounts.iter())
-            .map(|amount| match &amount.kind {
-                DistributionKind::Amount { median, components } => {
-                    let part = |component: &Component| Component {
-                        weight: component.weight * each,
-                        center: component.center + median.ln(),
-                        ..*component
-                    };
-                    Some(components.iter().map(part).collect())
-                }
-                DistributionKind::Level { .. } => None,
-            })
-            .collect();
-        lists
-            .filter(|lists| !lists.is_empty())
-            .map(Self::mixture_of)
+        let amounts: Vec<&Self> = amounts.iter().collect();
+        Self::made_of(&amounts, |amounts| {
+            let lists: Option<Vec<Vec<Component>>> = (amounts.iter())
+                .map(|amount| match &amount.kind {
+                    DistributionKind::Amount { median, components } => {
+                        let part = |component: &Component| Component {
+                            weight: component.weight * each,
+                            center: component.center + median.ln(),
+                            ..*component
+                        };
+                        Some(components.iter().map(part).collect())
+                    }
+                    DistributionKind::Level { .. } => None,
+                })
+                .collect();
+            lists
+                .filter(|lists| !lists.is_empty())
+                .map(Self::mixture_of)
+        })
     }
 
     /// An amount in parts with their probabilities, each the quantile in its middle; `None` for a level.
@@ -285,7 +332,10 @@ impl Predictive {
                 },
             },
         };
-        Self { kind }
+        Self {
+            kind,
+            if_steeper: (self.if_steeper.as_ref()).map(|steeper| Box::new(steeper.scaled(factor))),
+        }
     }
 
     /// An amount times an unknown factor: log-normal about 1, in 1/(1+`share`) to 1+`share` in 90 of 100 cases.
@@ -306,7 +356,10 @@ impl Predictive {
                 ..*component
             })
             .collect();
-        Self::centered(*median, components)
+        Self {
+            if_steeper: (self.if_steeper.as_ref()).map(|steeper| Box::new(steeper.widened(share))),
+            ..Self::centered(*median, components)
+        }
     }
 }
 

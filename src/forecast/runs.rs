@@ -13,9 +13,6 @@ use crate::metric::MemoryOf;
 use crate::metric::MetricName;
 use crate::units::{Bytes, Percent, Seconds};
 
-/// A process holds some more pages or fewer from run to run, whatever its data.
-const LEAST_MEMORY_STEP: Bytes = Bytes(Bytes::MIB);
-
 /// The most runs that a note names; the others are counted.
 const NAMED_RUNS: usize = 6;
 
@@ -275,20 +272,6 @@ impl<'a> Runs<'a> {
             .iter()
             .map(|run| run.data_share())
             .max_by(f64::total_cmp)
-    }
-
-    /// How far above its sampled peak a run's memory may have been, by the median run, in bytes; at least the smallest growth that
-    /// a sample can show.
-    pub(super) fn memory_jitter(&self) -> f64 {
-        let open = |run: &&Measurement| {
-            let memory = run.usage.memory.as_ref()?;
-            let (seen, bound) = memory.bytes.zip(memory.upper_bound)?;
-            Some(bound.as_f64() - seen.as_f64())
-        };
-        let mut all: Vec<f64> = self.entered.iter().filter_map(open).collect();
-        all.sort_by(f64::total_cmp);
-        let median = all.get(all.len() / 2).copied().unwrap_or(0.0);
-        median.max(LEAST_MEMORY_STEP.as_f64())
     }
 
     /// The highest bound of a memory spike between two samples, if it is above the sampled peak.

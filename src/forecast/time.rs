@@ -1,7 +1,7 @@
 //! The billed time of a run with a share of the data, by laws of the whole or of each phase.
 
 use super::posterior::{Posterior, Prior};
-use super::runs::{self, Runs};
+use super::runs::Runs;
 use super::{Law, Predictive, Quantity, Unknown, prior, seconds};
 use crate::measurement::Measurement;
 use crate::units::Seconds;
@@ -27,8 +27,6 @@ struct PhasesOfSum {
 
 /// The same at one share of the data.
 pub(super) struct AtAShare {
-    /// By one law.
-    pub(super) whole: Quantity,
     pub(super) download: Option<Predictive>,
     pub(super) training: Option<Predictive>,
     pub(super) upload: Option<Predictive>,
@@ -68,8 +66,7 @@ impl LawsOfTime {
             .map_err(Clone::clone);
         let sum = self.sum_of(&download, &training, &upload);
         AtAShare {
-            time: sum.map_or_else(|| whole.clone(), Ok),
-            whole,
+            time: sum.map_or(whole, Ok),
             download,
             training,
             upload,
@@ -101,19 +98,6 @@ impl LawsOfTime {
             terms.push(upload.clone()?);
         }
         Predictive::sum(&terms)
-    }
-}
-
-/// The value of a run in which sizes are compared, and its prior: the billed time, but where some runs started cold and others warm and
-/// all have phases, what is left of it after the download, which alone a cold start makes longer.
-pub(super) fn compared(runs: &Runs) -> (Prior, fn(&Measurement) -> Option<f64>) {
-    let is_mixed = !runs.all_have(runs::is_warm) && !runs.all_have(|run| !runs::is_warm(run));
-    match is_mixed && runs.all_have(has_billed_phases) {
-        true => (prior::TIME_ONCE_STARTED, |run| {
-            let phases = [run.phases.training, run.phases.upload];
-            phases.into_iter().map(seconds).sum()
-        }),
-        false => (prior::TIME, |run| seconds(run.time())),
     }
 }
 

@@ -32,7 +32,6 @@ use crate::gate::runner::{self, Ran, Runner, RunningJob};
 use crate::gate::turns::MachineSharing;
 use crate::instance::{InstanceConfiguration, Offer};
 use crate::measurement::{self, Measurement, Outcome};
-use crate::metric::Metric;
 use crate::plan::{
     self, ConfigurationLedger, JobLedger, LadderSize, NextRound, NotMeasured, Plan, PlannedRuns,
     RoundRule, RoundRun, Rung, Share, Situation, SpendingRule, StopReason, TIME_TO_STOP,
@@ -354,8 +353,8 @@ impl DesignLoop<'_> {
         // Two runs leave every forecast in doubt; the third is chosen by what they say.
         let [all, base] = [&one.instance, &one.base].map(|one| f64::from(one.total_count()));
         let machines = all / base;
-        let is_in_doubt = plan::has_enough(&on_base)
-            && (forecast.is_rough() || forecast.doubt(Metric::Time).is_some());
+        let is_in_doubt =
+            plan::has_enough(&on_base) && (forecast.is_rough() || forecast.may_grow_faster());
         let situation = Situation {
             ladder: &rungs,
             measurements: &on_base,

@@ -33,15 +33,13 @@ const STEP_POSITION: f64 = 0.6;
 const RESERVE: f64 = 0.02;
 /// The reserve beside a second run for the runs that are missing if it does not complete, as a multiple of their likely time.
 const KEPT_BESIDES: f64 = 2.0;
-/// Of the share that all canaries may take, for a second run, which is limited by its data: one run does not show how long the
-/// full run is, and most of the share is for the third, which can be chosen better.
-const PART_OF_THE_SECOND: f64 = 0.15;
-/// Of the same share, for one of the fewest where no line is undecided but the forecast is rough; by its data too.
-const PART_OF_A_ROUGH_ONE: f64 = 0.5;
+/// Of the share that all canaries may take, for a second run, which is limited by its data, for one run does not show how long the
+/// full run is: by default a canary of 10 %. How far the second reaches says more than any law (`benches/wrong_green`).
+const PART_OF_THE_SECOND: f64 = 0.45;
 /// Of what the budget allows the full run: so long canaries may take where the forecast is in doubt.
 const PART_OF_THE_BUDGET: f64 = 0.05;
 /// Where most of the time is fixed, a larger run costs hardly more and shows far more.
-const NEAR_THE_LONGEST: f64 = 2.0;
+const NEAR_THE_LONGEST: f64 = 3.0;
 /// Without a budget to decide, upper/lower of the time at which the forecast is narrow enough.
 pub const NARROW: f64 = 1.5;
 
@@ -108,8 +106,6 @@ pub enum Aim {
     GoOn,
     /// It does not, except to reach the fewest runs that a forecast needs, for which the cheapest are chosen.
     Reached(Reached),
-    /// It does not, but it is rough: the next larger size is run, if it is worth its price.
-    OneSizeFurther(Reached),
 }
 
 /// Why the forecast needs no more runs.
@@ -222,20 +218,7 @@ fn next_by(situation: &Situation, time: Option<&CanaryTime>) -> Next {
         }
         Aim::GoOn => choose(situation, open, room),
         Aim::Reached(_) => choose_cheapest(situation, open, room),
-        Aim::OneSizeFurther(_) => choose_near_the_longest(situation, open, room),
     };
-    if let Aim::OneSizeFurther(reached) = situation.aim
-        && enough
-    {
-        let largest = situation.largest_fraction();
-        let mut larger = within
-            .iter()
-            .filter(|one| one.rung.size.fraction.0 > largest);
-        return match larger.next().filter(|one| one.likely <= room) {
-            Some(one) => run(one.rung),
-            None => done(StopReason::Reached(reached)),
-        };
-    }
     // One run predicts the next poorly: if that takes far longer than predicted, it is stopped while the fewest runs that a
     // forecast needs are still affordable.
     let run =
@@ -280,7 +263,7 @@ fn next_by(situation: &Situation, time: Option<&CanaryTime>) -> Next {
     // Beyond the share only the fewest are run, of what is cheapest.
     if within.len() < open.len() {
         let rung = match situation.aim {
-            Aim::GoOn | Aim::OneSizeFurther(_) => choose_near_the_longest(situation, &open, room),
+            Aim::GoOn => choose_near_the_longest(situation, &open, room),
             Aim::Reached(_) => choose_cheapest(situation, &open, room),
         };
         if let Some(rung) = rung {
@@ -333,10 +316,8 @@ fn choose_near_the_longest(situation: &Situation, open: &[NextRung], room: f64) 
     let cheapest = choose_cheapest(situation, open, room)?;
     let price = open.iter().find(|one| one.rung == cheapest)?.likely;
     let price = price.max(situation.longest_completed());
-    let by_data = situation.limit_of_a_rough_one();
     let near = open
         .iter()
-        .filter(|one| one.rung.size.share * one.rung.work <= by_data)
         .filter(|one| one.likely <= room && one.likely <= NEAR_THE_LONGEST * price)
         .rfind(|one| situation.is_new(one));
     Some(near.map_or(cheapest, |one| one.rung))

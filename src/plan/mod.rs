@@ -5,6 +5,7 @@
 //! ([`next`]).
 
 mod adaptive;
+mod aim;
 mod configuration_ledger;
 mod counts;
 mod design;
@@ -22,6 +23,7 @@ pub use adaptive::{
     Aim, LadderSize, NARROW, Next, NextRound, Reached, RoundRule, RoundRun, Rung, Situation,
     SpendingRule, StopReason, has_enough, next, next_round, shortest_for_memory,
 };
+pub use aim::{aim, aim_without_lines};
 pub use configuration_ledger::{
     ConfigurationLedger, ConfigurationLedgers, StillNeeded, TakenBefore,
 };

@@ -74,6 +74,7 @@ pub(super) fn job(fractions: &[f64], replicates: u32) -> Job {
             lines: Vec::new(),
             certainty: Fraction(0.95),
             existing_breach: Level::Warn,
+            growth: None,
         },
         drift: DriftPolicy {
             max: Percent(15.0),

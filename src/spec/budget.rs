@@ -80,6 +80,26 @@ pub struct Budget {
     pub certainty: Fraction,
     /// What a line counts that the base was over already.
     pub existing_breach: Level,
+    /// How the time grows by the owner's word; `None` where only the canaries say it.
+    pub growth: Option<StatedGrowth>,
+}
+
+/// The most that the time of the full run grows with the data, by the owner's word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StatedGrowth {
+    /// Not at all, as of a fixed number of steps.
+    None,
+    Linear,
+}
+
+impl StatedGrowth {
+    /// As a spec has it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Linear => "linear",
+        }
+    }
 }
 
 impl Budget {
@@ -92,6 +112,7 @@ impl Budget {
             lines: MemoryOf::ALL.map(BudgetLine::all_of).to_vec(),
             certainty: Self::DEFAULT_CERTAINTY,
             existing_breach: Level::Warn,
+            growth: None,
         }
     }
 

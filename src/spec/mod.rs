@@ -31,7 +31,7 @@ mod yaml;
 pub mod yaml_text;
 
 pub use backend_kind::{BackendKind, Traits};
-pub use budget::{Bound, Budget, BudgetLine, LineOrigin, OverrideInForce};
+pub use budget::{Bound, Budget, BudgetLine, LineOrigin, OverrideInForce, StatedGrowth};
 pub use channel::{Channel, ChannelSample, DataType, Distribution, InputMode, ON_THIS_MACHINE};
 pub use counts::{CanaryCounts, CountsOf};
 pub use draw::{ChannelDraw, DrawOrder, DrawRule, DrawUnit};
@@ -198,6 +198,26 @@ pub enum Design {
     Adaptive { fractions: Vec<Fraction> },
 }
 
+impl Design {
+    /// The sizes of the adaptive design where none are written.
+    pub const LADDER: [Fraction; 7] = [
+        Fraction(0.01),
+        Fraction(0.02),
+        Fraction(0.03),
+        Fraction(0.05),
+        Fraction(0.1),
+        Fraction(0.2),
+        Fraction(0.5),
+    ];
+
+    /// The adaptive one as it is by default.
+    pub fn adaptive() -> Self {
+        Self::Adaptive {
+            fractions: Self::LADDER.to_vec(),
+        }
+    }
+}
+
 /// How canaries run and what they may cost.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CanaryPolicy {
@@ -216,6 +236,11 @@ pub struct CanaryPolicy {
     pub reuse: Seconds,
     pub seed: u64,
     pub probe: ProbePolicy,
+}
+
+impl CanaryPolicy {
+    /// Of [`Self::max_share`].
+    pub const DEFAULT_MAX_SHARE: Percent = Percent(25.0);
 }
 
 /// Whether to sample inside the container, where the backend starts one.

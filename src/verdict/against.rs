@@ -8,7 +8,7 @@ use crate::forecast::ratio::Growth;
 use crate::forecast::{Estimate, Forecast, Predictive, Unknown};
 use crate::instance::Offer;
 use crate::metric::Metric;
-use crate::spec::{Bound, BudgetLine, Level, LineKind, LineOrigin};
+use crate::spec::{Bound, Budget, BudgetLine, Level, LineKind, LineOrigin};
 use crate::units::{Fraction, Percent};
 
 /// The baseline of one configuration, and how far the new forecast is from it.
@@ -130,16 +130,17 @@ pub(super) fn judge_increase(
 pub(super) fn existing_breach(
     line: &BudgetLine,
     verdict: LineVerdict,
-    certainty: Fraction,
+    budget: &Budget,
     forecast: &Forecast,
     offer: &Offer,
     against: &Against,
 ) -> Option<ExistingBreach> {
+    let certainty = budget.certainty;
     let is_broken = matches!(verdict, LineVerdict::Exceeded | LineVerdict::AtRisk);
     if line.level == Level::Warn || !is_broken || line.kind.is_increase() {
         return None;
     }
-    let before = judge_line(line, certainty, &against.base, offer, None);
+    let before = judge_line(line, budget, &against.base, offer, None);
     let was_shown = || against.exceeded_then.contains(&line.kind);
     if before.row.verdict != LineVerdict::Exceeded
         || (line.origin == LineOrigin::Implicit && !was_shown())

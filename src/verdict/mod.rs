@@ -152,17 +152,16 @@ pub fn judge(
     offer: &Offer,
     against: Option<&Against>,
 ) -> Vec<JudgedLine> {
-    let certainty = budget.certainty;
     let lines = budget.lines.iter();
     let judged = lines
         .filter(|line| concerns(line, forecast, offer))
         .map(|line| {
-            let mut judged = judge_line(line, certainty, forecast, offer, against);
+            let mut judged = judge_line(line, budget, forecast, offer, against);
             let verdict = judged.row.verdict;
             judged.row.existing_breach = against
                 .filter(|_| budget.existing_breach == Level::Warn)
                 .and_then(|against| {
-                    against::existing_breach(line, verdict, certainty, forecast, offer, against)
+                    against::existing_breach(line, verdict, budget, forecast, offer, against)
                 });
             judged
         });
@@ -192,11 +191,12 @@ pub fn rows(lines: &[JudgedLine]) -> Vec<BudgetRow> {
 /// One line by itself, whatever the base took.
 fn judge_line(
     line: &BudgetLine,
-    certainty: Fraction,
+    budget: &Budget,
     forecast: &Forecast,
     offer: &Offer,
     against: Option<&Against>,
 ) -> JudgedLine {
+    let certainty = budget.certainty;
     let Some(quantity) = quantity(line, forecast) else {
         return against::judge_increase(line, certainty, against);
     };
@@ -233,8 +233,19 @@ fn judge_line(
         (Ok(predictive), _) => {
             let chance = chance_of_breach(line, predictive);
             let found = judged.found(chance, verdict_of(chance, certainty));
+            let unseen = Doubt::UnseenGrowth {
+                share: forecast.largest_share,
+            };
+            let is_of_time = matches!(metric, Some(Metric::Time | Metric::Cost));
+            let is_known =
+                is_of_time && (budget.growth).is_some_and(|most| forecast.grows_at_most(most));
+            let may_pass =
+                || verdict_of(chance_of_breach(line, predictive.if_steeper()), certainty);
             match doubt {
                 Some(doubt) => found.doubted(doubt),
+                None if is_max && !is_known && may_pass() != LineVerdict::Within => {
+                    found.doubted(&unseen)
+                }
                 None => found,
             }
         }

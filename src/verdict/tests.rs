@@ -50,6 +50,7 @@ pub(super) fn judged(forecast: &Forecast, lines: &[BudgetLine]) -> Vec<JudgedLin
         lines: lines.to_vec(),
         certainty: Fraction(0.95),
         existing_breach: Level::Warn,
+        growth: None,
     };
     judge(&budget, forecast, &machine(0), None)
 }
@@ -63,6 +64,7 @@ pub(super) fn judged_against(
         lines: lines.to_vec(),
         certainty: Fraction(0.95),
         existing_breach: Level::Warn,
+        growth: None,
     };
     judge(&budget, forecast, &machine(0), Some(against))
 }
@@ -95,19 +97,24 @@ fn verdicts(forecast: &Forecast, lines: &[BudgetLine]) -> Vec<LineVerdict> {
 }
 
 #[test]
-fn what_grows_faster_than_any_law_is_at_risk_at_best_and_stays_undecided() {
+fn a_line_that_steeper_growth_would_pass_is_at_risk_and_stays_undecided() {
+    let grows = |times: f64, median: f64| {
+        let known = about(median).unwrap();
+        let steeper = known.scaled(times);
+        Ok(known.or_if_steeper(steeper))
+    };
     let doubted = Forecast {
-        time_doubt: Some(Doubt::FasterThanLaws { share: 0.5 }),
+        largest_share: Some(0.2),
         ..nothing_known()
-            .with(Metric::Time, about(3600.0))
-            .with(Metric::Cost, about(50.0))
-            .with(Metric::Memory, about(50.0))
+            .with(Metric::Time, grows(8.0, 3600.0))
+            .with(Metric::Cost, grows(8.0, 50.0))
+            .with(Metric::Memory, grows(1.1, 50.0))
     };
     let lines = judged(
         &doubted,
         &[
             at_most(Metric::Time, 18_000.0),
-            at_most(Metric::Cost, 500.0),
+            at_most(Metric::Cost, 300.0),
             at_most(Metric::Memory, 90.0),
             at_least(Metric::Time, 60.0),
             at_most(Metric::Time, 60.0),
@@ -129,11 +136,11 @@ fn what_grows_faster_than_any_law_is_at_risk_at_best_and_stays_undecided() {
     );
     assert_eq!(
         reason(&lines[..1], &doubted, &one(), Fraction(0.95)),
-        "time may exceed 5h: 1h, but time grows faster than any law known here, up to the largest canary with 50% of the full run, which may take far more"
+        "time may exceed 5h: 1h, but time is known only up to 20% of the full run's data, and growth that no canary could show would pass the limit"
     );
     assert_eq!(
         reason(&lines[1..2], &doubted, &one(), Fraction(0.95)),
-        "cost may exceed 500 USD: 50 USD, but time grows faster than any law known here, up to the largest canary with 50% of the full run, which may take far more"
+        "cost may exceed 300 USD: 50 USD, but time is known only up to 20% of the full run's data, and growth that no canary could show would pass the limit"
     );
     assert_eq!(lines[0].row.chance_of_breach, None);
 }
@@ -228,24 +235,23 @@ fn memory_without_a_law_is_unknown_and_says_what_was_seen() {
 
 /// Jobs of 36,000 s whose start-up is 5 s, as they were recorded without noise.
 #[test]
-fn no_growth_faster_than_a_square_is_within_too_small_a_budget() {
-    let growths: [fn(f64) -> f64; 5] = [
+fn no_power_above_a_square_is_within_too_small_a_budget() {
+    let growths: [fn(f64) -> f64; 4] = [
         |x| x.powf(2.2),
         |x| x.powf(2.5),
         |x| x.powi(3),
         |x| x.powi(4),
-        |x| (10.0 * x - 10.0).exp(),
     ];
-    let designs: [&[u8]; 7] = [
+    let designs: [&[u8]; 6] = [
         &[1, 10, 20],
         &[1, 5, 20, 10],
         &[1, 2, 5, 10, 20],
-        &[1, 1, 20],
         &[1, 10, 20, 50],
         &[1, 20, 50],
         &[20, 50, 50],
     ];
-    for (growth, of) in growths.iter().zip(["2.2", "2.5", "3", "4", "exp"]) {
+    let mut wrong = Vec::new();
+    for (growth, of) in growths.iter().zip(["2.2", "2.5", "3", "4"]) {
         for design in designs {
             let runs = recorded(design, |share| 5.0 + 36_000.0 * growth(share));
             let forecast = forecast::forecast(&Basis {
@@ -257,10 +263,13 @@ fn no_growth_faster_than_a_square_is_within_too_small_a_budget() {
                 let limit = 36_005.0 * f64::from(tenths) / 10.0;
                 let found = verdicts(&forecast, &[at_most(Metric::Time, limit)]);
                 let is_safe = matches!(found[0], LineVerdict::AtRisk | LineVerdict::Exceeded);
-                assert!(is_safe, "{of} on {design:?} at {tenths} tenths: {found:?}");
+                if !is_safe {
+                    wrong.push(format!("{of} on {design:?} at {tenths} tenths"));
+                }
             }
         }
     }
+    assert_eq!(wrong, Vec::<String>::new());
 }
 
 fn recorded(percents: &[u8], seconds: impl Fn(f64) -> f64) -> Vec<Measurement> {
@@ -374,6 +383,7 @@ fn a_gpu_line_applies_where_there_is_a_gpu() {
         ],
         certainty: Fraction(0.95),
         existing_breach: Level::Warn,
+        growth: None,
     };
     let verdict = |offer: &Offer| -> Vec<LineVerdict> {
         judge(&budget, &nothing_known(), offer, None)
@@ -411,6 +421,7 @@ fn a_breach_of_the_base_counts_in_full_where_the_spec_says_so() {
         lines: vec![at_most(Metric::Cost, 50.0)],
         certainty: Fraction(0.95),
         existing_breach: Level::Warn,
+        growth: None,
     };
     let verdict =
         |budget: &Budget| job_verdict(&judge(budget, &forecast, &machine(0), Some(&against)));

@@ -157,13 +157,15 @@ fn the_json_has_the_agreed_names_and_a_number_for_each() {
     };
     let errors = ["median", "mean", "max"];
     let intervals = ["median", "mean", "max", "coverage", "ratio", "score"];
-    assert_eq!(names(&json), ["seed", "fixed", "adaptive"]);
+    assert_eq!(names(&json), ["seed", "fixed", "adaptive", "default"]);
     assert_eq!(names(&json["seed"]), ["time", "memory"]);
     assert_eq!(names(&json["fixed"]), ["time", "memory"]);
-    assert_eq!(names(&json["adaptive"]), ["time", "memory", "spend_ratio"]);
+    for method in ["adaptive", "default"] {
+        assert_eq!(names(&json[method]), ["time", "memory", "spend_ratio"]);
+    }
     for quantity in ["time", "memory"] {
         assert_eq!(names(&json["seed"][quantity]), errors);
-        for method in ["fixed", "adaptive"] {
+        for method in ["fixed", "adaptive", "default"] {
             assert_eq!(names(&json[method][quantity]), intervals);
             for name in intervals {
                 assert!(json[method][quantity][name].is_f64(), "{method} {name}");
@@ -293,8 +295,8 @@ fn rounds_beside_one_run_at_a_time_on_the_measured_workloads() {
     176 s (geometric means); mean size of the error and mean score, one at a time > in rounds
 
       canary.max_share, until narrow   seconds  0 s  176 s |      time error      score |    memory error      score
-      first       9 workloads           1.00 0.77   0.67 | 0.223 > 0.223 1.14 > 1.14 | 0.177 > 0.177 1.16 > 1.16
-      others     19 workloads           1.00 0.81   0.69 | 0.196 > 0.194 1.25 > 1.24 | 0.085 > 0.085 1.05 > 1.05
+      first       9 workloads           1.00 0.82   0.67 | 0.104 > 0.104 0.79 > 0.79 | 0.129 > 0.129 0.69 > 0.69
+      others     19 workloads           1.00 0.84   0.67 | 0.152 > 0.152 1.04 > 1.04 | 0.082 > 0.082 0.69 > 0.69
 
       the seconds of the nine, all     seconds  0 s  176 s |      time error      score |    memory error      score
       first       9 workloads           1.01 0.88   0.88 | 0.094 > 0.102 0.70 > 0.75 | 0.102 > 0.146 0.58 > 0.78

@@ -58,7 +58,7 @@ jobs:
     alternatives: [{alternative}]
     work: {{hyperparameter: num_iterations, full: 4800, canary: [24, 48, 100]}}
     canary: {{max_share: 10000%, spend_limit: 50 USD}}
-    budget: {{cost: 4 USD}}
+    budget: {{cost: 4 USD, growth: linear}}
 "
             ),
         )

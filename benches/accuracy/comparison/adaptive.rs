@@ -8,14 +8,21 @@ use canary_gate::plan::{
     Aim, LadderSize, NARROW, NextRound, Reached, RoundRule, RoundRun, Rung, Situation,
     SpendingRule, has_enough, next_round,
 };
-use canary_gate::units::{Bytes, Fraction, Percent, Seconds};
+use canary_gate::spec::{CanaryPolicy, Design};
+use canary_gate::units::{Bytes, Fraction, Seconds};
 
 use super::workload::{Run, Workload};
 
-/// The ladder of the adaptive design's defaults.
-const LADDER: [f64; 7] = [0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.5];
-/// The default of `canary.max_share`.
-const MAX_SHARE: Percent = Percent(25.0);
+/// The sizes where a design may take as long as the nine canaries of 1 to 3 %: by default the second is far larger.
+const SMALL_STEPS: [Fraction; 7] = [
+    Fraction(0.01),
+    Fraction(0.02),
+    Fraction(0.03),
+    Fraction(0.05),
+    Fraction(0.1),
+    Fraction(0.2),
+    Fraction(0.5),
+];
 
 /// What the canaries may take.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -50,14 +57,15 @@ impl AdaptiveResult {
 /// The program's own adaptive design on recorded runs, `at_once` to a round, each used once, in the order of their replicates. As
 /// in the gate, a run that would pass its limit is ended there.
 pub(crate) fn adaptive(workload: &Workload, spending: Spending, at_once: usize) -> AdaptiveResult {
-    let mut recorded: Vec<(Fraction, Vec<&Run>)> = LADDER
-        .map(|fraction| {
-            let is_of = |run: &&Run| (run.measurement.fraction.0 - fraction).abs() < 1e-9;
+    let mut recorded: Vec<(Fraction, Vec<&Run>)> = (spending.ladder())
+        .iter()
+        .map(|&fraction| {
+            let is_of = |run: &&Run| (run.measurement.fraction.0 - fraction.0).abs() < 1e-9;
             let mut runs: Vec<&Run> = workload.partial.iter().filter(is_of).collect();
             runs.reverse();
-            (Fraction(fraction), runs)
+            (fraction, runs)
         })
-        .to_vec();
+        .collect();
     let mut result = AdaptiveResult {
         canaries: Vec::new(),
         rounds: Vec::new(),
@@ -127,6 +135,13 @@ pub(crate) fn adaptive(workload: &Workload, spending: Spending, at_once: usize) 
 }
 
 impl Spending {
+    fn ladder(self) -> &'static [Fraction] {
+        match self {
+            Self::All(_) => &SMALL_STEPS,
+            Self::AShare => &Design::LADDER,
+        }
+    }
+
     fn budget(self) -> Option<Seconds> {
         match self {
             Self::All(seconds) => Some(seconds),
@@ -137,7 +152,7 @@ impl Spending {
     fn rule(self) -> SpendingRule {
         match self {
             Self::All(_) => SpendingRule::WholeBudget,
-            Self::AShare => SpendingRule::UpToAShare(MAX_SHARE),
+            Self::AShare => SpendingRule::UpToAShare(CanaryPolicy::DEFAULT_MAX_SHARE),
         }
     }
 
@@ -155,7 +170,7 @@ impl Spending {
 
     fn doubt(self, runs: &[Measurement]) -> Option<Seconds> {
         let forecast = (self == Self::AShare && has_enough(runs)).then(|| provisional(runs))?;
-        let is_in_doubt = forecast.is_rough() || forecast.doubt(Metric::Time).is_some();
+        let is_in_doubt = forecast.is_rough() || forecast.may_grow_faster();
         is_in_doubt.then_some(Seconds(0.0))
     }
 }

@@ -37,8 +37,17 @@ struct Row {
     seed: Both<Option<SeedScored>>,
     fixed: Both<Result<Scored, String>>,
     adaptive: Both<Result<Scored, String>>,
-    /// Seconds of the adaptive canaries, those of the nine being 1.
-    spent: f64,
+    /// As the gate runs where nothing is written.
+    default: Both<Result<Scored, String>>,
+    spent: Spent,
+}
+
+/// Seconds of canaries.
+struct Spent {
+    /// Of the adaptive design at equal cost, those of the nine being 1.
+    adaptive: f64,
+    /// Of the default, a full run being 1.
+    default: f64,
 }
 
 /// The seed library's method has a point and no interval.
@@ -114,13 +123,19 @@ impl Row {
         let budget_seconds = workload.canary_seconds();
         let all = Spending::All(Seconds(budget_seconds));
         let chosen = adaptive::adaptive(workload, all, 1);
+        let by_default = adaptive::adaptive(workload, Spending::AShare, 1);
+        let full_run = median(&full_values(workload, Quantity::Time));
         Self {
             name: workload.name.clone(),
             full: Both::of(|quantity| median(&full_values(workload, quantity))),
             seed: Both::of(|quantity| seed_score(workload, quantity)),
             fixed: score_both(workload, &ours(&nine)),
             adaptive: score_both(workload, &ours(&chosen.canaries)),
-            spent: chosen.seconds() / budget_seconds,
+            default: score_both(workload, &ours(&by_default.canaries)),
+            spent: Spent {
+                adaptive: chosen.seconds() / budget_seconds,
+                default: by_default.seconds() / full_run,
+            },
         }
     }
 }

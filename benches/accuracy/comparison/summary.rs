@@ -10,7 +10,8 @@ use super::{Both, Comparison, Quantity, Row};
 pub(crate) struct Summary {
     pub(crate) seed: Both<Errors>,
     pub(crate) fixed: Both<Intervals>,
-    pub(crate) adaptive: Adaptive,
+    pub(crate) adaptive: Chosen,
+    pub(crate) default: Chosen,
 }
 
 /// |ln(forecast / median of the full runs)| over the workloads. All absent where one has no forecast.
@@ -35,10 +36,10 @@ pub(crate) struct Intervals {
 }
 
 #[derive(Debug, Serialize)]
-pub(crate) struct Adaptive {
+pub(crate) struct Chosen {
     #[serde(flatten)]
     pub(crate) quantities: Both<Intervals>,
-    /// The largest over the workloads; the seconds of the nine canaries are 1.
+    /// The largest over the workloads, the seconds of the nine canaries being 1; of the default their median, the full run being 1.
     pub(crate) spend_ratio: f64,
 }
 
@@ -50,13 +51,17 @@ impl Summary {
 
 impl Comparison {
     pub(crate) fn summary(&self) -> Summary {
-        let spent: Vec<f64> = self.rows.iter().map(|row| row.spent).collect();
+        let spent = |of: fn(&Row) -> f64| self.rows.iter().map(of).collect::<Vec<f64>>();
         Summary {
             seed: Both::of(|quantity| self.seed_errors(quantity)),
             fixed: Both::of(|quantity| self.intervals(|row| row.fixed.get(quantity))),
-            adaptive: Adaptive {
+            adaptive: Chosen {
                 quantities: Both::of(|quantity| self.intervals(|row| row.adaptive.get(quantity))),
-                spend_ratio: largest(&spent),
+                spend_ratio: largest(&spent(|row| row.spent.adaptive)),
+            },
+            default: Chosen {
+                quantities: Both::of(|quantity| self.intervals(|row| row.default.get(quantity))),
+                spend_ratio: median(&spent(|row| row.spent.default)),
             },
         }
     }

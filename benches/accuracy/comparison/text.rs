@@ -18,7 +18,7 @@ const ABSENT: &str = "–";
 const EXPLANATION: &str = "\
 error: ln(forecast / median of the full runs); in: single full runs inside the 90 % interval;
 u/l: its upper over its lower end; score: interval score of ln, smaller is better;
-spent: canary seconds, those of the seed library's nine being 1
+spent: canary seconds, those of the seed library's nine being 1; by default the full run being 1
 ";
 
 impl Comparison {
@@ -50,7 +50,7 @@ impl Comparison {
             "\nin",
             "\nu/l",
             "\nscore",
-            "Adaptive\nerror",
+            "Default\nerror",
             "\nin",
             "\nu/l",
             "\nscore",
@@ -63,8 +63,8 @@ impl Comparison {
                 row.seed_cell(quantity),
             ];
             cells.extend(scored_cells(row.fixed.get(quantity)));
-            cells.extend(scored_cells(row.adaptive.get(quantity)));
-            cells.push(format!("{:.2}", row.spent));
+            cells.extend(scored_cells(row.default.get(quantity)));
+            cells.push(format!("{:.2}", row.spent.default));
             table.add_row(cells);
         }
         table
@@ -73,22 +73,17 @@ impl Comparison {
     fn sum_table(&self) -> Table {
         let summary = self.summary();
         let mut table = table([
-            "",
-            "",
-            "median",
-            "mean",
-            "max",
-            "in",
-            "u/l",
-            "score",
-            "most spent",
+            "", "", "median", "mean", "max", "in", "u/l", "score", "spent",
         ]);
-        let spent = format!("{:.2}", summary.adaptive.spend_ratio);
+        let [spent, of_full_run] = [&summary.adaptive, &summary.default]
+            .map(|chosen| format!("{:.2}", chosen.spend_ratio));
         for quantity in [Quantity::Time, Quantity::Memory] {
             let of_seed = errors_cells(summary.seed.get(quantity));
             let of_fixed = intervals_cells(summary.fixed.get(quantity));
             let of_adaptive = intervals_cells(summary.adaptive.quantities.get(quantity));
+            let of_default = intervals_cells(summary.default.quantities.get(quantity));
             for (method, cells, spent) in [
+                ("default", of_default, &*of_full_run),
                 ("seed", of_seed, "1.00"),
                 ("fixed", of_fixed, "1.00"),
                 ("adaptive", of_adaptive, &spent),
@@ -119,7 +114,11 @@ impl Comparison {
                     )),
                     Some(_) => {}
                 }
-                for (method, scored) in [("fixed", &row.fixed), ("adaptive", &row.adaptive)] {
+                for (method, scored) in [
+                    ("fixed", &row.fixed),
+                    ("adaptive", &row.adaptive),
+                    ("default", &row.default),
+                ] {
                     if let Err(reason) = scored.get(quantity) {
                         cautions.push(format!(
                             "no {method} forecast of the {title} of {name}: {reason}"

@@ -23,6 +23,7 @@ const FINER_WORK_STEPS: u32 = 8;
 /// The first grid over c, the part of what is fixed that only cold runs have.
 const COLD_STEPS: u32 = 4;
 /// The runs, prepared for many candidates: one group, or several that share the law and the noise but have each its own S.
+#[derive(Clone)]
 pub(in crate::forecast) struct Evidence<'a> {
     prior: &'a Prior,
     groups: Vec<Group>,
@@ -33,14 +34,18 @@ pub(in crate::forecast) struct Evidence<'a> {
     /// Prior information on s^2 beside the residuals of these runs: squares, and degrees of freedom after the runs.
     known_squares: f64,
     degrees_of_freedom: f64,
+    /// ln f of the share at which the prior of the fixed part holds: 0 for the full run.
+    ln_reached: f64,
 }
 
 /// Runs with one S.
+#[derive(Clone)]
 struct Group {
     runs: Vec<ObservedRun>,
     weight_total: f64,
 }
 
+#[derive(Clone, Copy)]
 struct ObservedRun {
     /// Where its share and work stand among the places.
     place: usize,
@@ -88,6 +93,16 @@ impl<'a> Evidence<'a> {
                 && places.iter().any(|(_, _, is_warm)| *is_warm)
                 && places.iter().any(|(_, _, is_warm)| !is_warm),
             places,
+            ln_reached: 0.0,
+        }
+    }
+
+    /// The same where the prior of the fixed part is of its part in a run of this share, and not in the full run, which of a steep
+    /// law is far beyond it.
+    pub(in crate::forecast) fn with_fixed_part_at(&self, shape: Shape, share: f64) -> Self {
+        Self {
+            ln_reached: shape.at(share).ln(),
+            ..self.clone()
         }
     }
 
@@ -111,6 +126,7 @@ impl<'a> Evidence<'a> {
             places: vec![(1.0, 1.0, false); values.len()],
             known_squares: prior.noise_degrees_of_freedom * prior.noise.powi(2),
             degrees_of_freedom: prior.noise_degrees_of_freedom + count_as_float(values.len()) - 1.0,
+            ln_reached: 0.0,
         }
     }
 
@@ -286,7 +302,7 @@ impl<'a> Evidence<'a> {
         logit: f64,
         growth: &[f64],
     ) -> Vec<WeighedLaw<F>> {
-        let fixed = 1.0 / (1.0 + (-logit).exp());
+        let fixed = 1.0 / (1.0 + (-logit - self.ln_reached).exp());
         self.over_cold_part(WeighedLaw { fixed, ..law }, growth)
     }
 

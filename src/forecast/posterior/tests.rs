@@ -37,6 +37,7 @@ fn prior(laws: FamilyWeights) -> Prior {
         exponent_drift: 0.0,
         least_growing: 0.15,
         cold_weight: 0.1,
+        steeper_odds: 0.0,
     }
 }
 

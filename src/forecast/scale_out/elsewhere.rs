@@ -102,7 +102,17 @@ pub fn elsewhere(wanted: &Basis, measured: &[Measured], layout: &DataLayout) -> 
         notes.extend(layout.cautions(wanted.offer.configuration.total_count()));
     }
     let time: Quantity = match &scale_out {
-        Some(scale_out) => Ok(scale_out.seconds.clone()),
+        // How the job may grow goes with it to every machine.
+        Some(scale_out) => {
+            let source = measured
+                .iter()
+                .find_map(|one| one.forecast[Metric::Time].as_ref().ok());
+            let seconds = scale_out.seconds.clone();
+            Ok(source.map_or_else(
+                || seconds.clone(),
+                |source| seconds.clone().growing_as(source),
+            ))
+        }
         None => unknown(),
     };
     let percent = |peak: &PeakElsewhere| match &peak.bytes {
@@ -119,8 +129,6 @@ pub fn elsewhere(wanted: &Basis, measured: &[Measured], layout: &DataLayout) -> 
         .with(Metric::GpuMemoryBytes, bytes(&gpu_memory));
     Elsewhere {
         forecast: Forecast {
-            // A doubt in the growth goes with the job to every machine.
-            time_doubt: (measured.iter()).find_map(|source| source.forecast.time_doubt),
             memory: memory.known,
             gpu_memory: gpu_memory.known,
             ..forecast

@@ -1,8 +1,8 @@
 //! What the adaptive design derives from its situation.
 
 use super::{
-    Aim, KEPT_BESIDES, LIMIT_SHARE, NextRung, PART_OF_A_ROUGH_ONE, PART_OF_THE_BUDGET,
-    PART_OF_THE_SECOND, Rung, Situation, SpendingRule, UPPER, candidate,
+    KEPT_BESIDES, LIMIT_SHARE, NextRung, PART_OF_THE_BUDGET, PART_OF_THE_SECOND, Rung, Situation,
+    SpendingRule, UPPER, candidate,
 };
 use crate::forecast::{CanaryTime, FEWEST_RUNS, FEWEST_SIZES};
 use crate::measurement::{Measurement, Outcome};
@@ -82,16 +82,6 @@ impl Situation<'_> {
         match self.spending {
             SpendingRule::UpToAShare(share) if self.is_the_second() => {
                 PART_OF_THE_SECOND * share.as_fraction().0
-            }
-            _ => f64::INFINITY,
-        }
-    }
-
-    /// The largest share of data and work of one of the fewest runs where no line is undecided; infinite otherwise.
-    pub(super) fn limit_of_a_rough_one(&self) -> f64 {
-        match (self.aim, self.spending) {
-            (Aim::OneSizeFurther(_), SpendingRule::UpToAShare(share)) => {
-                PART_OF_A_ROUGH_ONE * share.as_fraction().0
             }
             _ => f64::INFINITY,
         }

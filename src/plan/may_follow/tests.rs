@@ -84,7 +84,6 @@ proptest! {
                 shortest: None,
                 aim: match aim {
                     0 => Aim::Reached(Reached::Narrow),
-                    1 => Aim::OneSizeFurther(Reached::Narrow),
                     _ => Aim::GoOn,
                 },
                 doubt: None,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::difference::Differences;
 use crate::metric::Amount;
-use crate::spec::{Bound, Budget, BudgetLine, Level, LineKind};
+use crate::spec::{Bound, Budget, BudgetLine, Level, LineKind, StatedGrowth};
 use crate::units::{Fraction, Percent, Seconds};
 
 /// The base's budget for a full run that the head's `max_runtime` ends. A line that cannot apply to the head's job stays.
@@ -27,6 +27,7 @@ pub(super) fn apply_base_budget(
         lines: _,
         certainty,
         existing_breach,
+        growth,
     } = head;
     let mut budget = Budget {
         lines: base.lines.clone(),
@@ -42,6 +43,9 @@ pub(super) fn apply_base_budget(
             existing_breach,
             |level| level_word(*level).to_owned(),
         ),
+        growth: differences.take("`budget.growth`", &base.growth, growth, |growth| {
+            growth.map_or("unknown", StatedGrowth::word).to_owned()
+        }),
     };
     budget.renew_implicit_lines(max_runtime);
     budget

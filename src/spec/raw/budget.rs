@@ -8,9 +8,9 @@ use super::printed_line::RawPrintedLine;
 use super::reader::{Entries, FromNode, Map, Need, described, mapping, wrong_kind};
 use super::scalar::{AnyQuantity, Choice, Day, Quantity, Text, Words, amount, quantity_schema};
 use crate::metric::{Amount, LineForm, LineKind, LongForm, Metric, Unit};
-use crate::spec::Level;
 use crate::spec::problems::{At, Findings, Located, quoted};
 use crate::spec::yaml::{Node, Value};
+use crate::spec::{Level, StatedGrowth};
 use crate::units::{Fraction, Percent, Usd};
 
 /// What the full run may take: the lines of [`LineKind::ALL`], each under its key, and what holds for all of them.
@@ -22,16 +22,18 @@ pub(in crate::spec) struct RawBudget {
     pub(in crate::spec) metrics: Option<Located<Map<RawPrintedLine>>>,
     pub(in crate::spec) certainty: Option<Located<Quantity<Fraction>>>,
     pub(in crate::spec) existing_breach: Option<Located<Choice<Level>>>,
+    pub(in crate::spec) growth: Option<Located<Choice<StatedGrowth>>>,
 }
 
 const METRICS: &str = "metrics";
 const CERTAINTY: &str = "certainty";
 const EXISTING_BREACH: &str = "existing_breach";
+const GROWTH: &str = "growth";
 
 impl FromNode for RawBudget {
     fn from_node(node: &Node, at: &At, findings: &mut Findings) -> Option<Self> {
         let keys = LineKind::ALL.map(LineKind::fixed_key);
-        let known = [&keys[..], &[METRICS, CERTAINTY, EXISTING_BREACH]].concat();
+        let known = [&keys[..], &[METRICS, CERTAINTY, EXISTING_BREACH, GROWTH]].concat();
         let mut entries = Entries::open(node, at, &known, findings)?;
         let lines = LineKind::ALL.into_iter().filter_map(|kind| {
             let read = |node: &Node, at: &At, findings: &mut Findings| match UpperLimit::of(kind) {
@@ -46,6 +48,7 @@ impl FromNode for RawBudget {
             metrics: entries.take(METRICS, Need::Optional, findings),
             certainty: entries.take(CERTAINTY, Need::Optional, findings),
             existing_breach: entries.take(EXISTING_BREACH, Need::Optional, findings),
+            growth: entries.take(GROWTH, Need::Optional, findings),
         })
     }
 }
@@ -84,6 +87,13 @@ impl JsonSchema for RawBudget {
             &["The level of a line that the base exceeds already. Default: warn."],
         );
         properties.insert(EXISTING_BREACH.to_owned(), breach.to_value());
+        let growth = described::<Choice<StatedGrowth>>(
+            generator,
+            &[
+                "The most that the time of the full run grows with the data, by your word: growth that no canary could show is then not asked about, as long as the canaries do not grow faster.",
+            ],
+        );
+        properties.insert(GROWTH.to_owned(), growth.to_value());
         json_schema!({
             "description": "The limits of the full run. Each line is judged by itself.",
             "type": "object",

@@ -9,7 +9,7 @@ use super::reader::{FromNode, wrong_kind};
 use crate::metric::{Amount, Unit, WrittenForm};
 use crate::spec::problems::{At, Findings, either, near_miss, quoted, write_one_of};
 use crate::spec::yaml::{Node, Value};
-use crate::spec::{ChannelSample, Distribution, InputMode, Level, OnInconclusive};
+use crate::spec::{ChannelSample, Distribution, InputMode, Level, OnInconclusive, StatedGrowth};
 use crate::units::{Fraction, Percent, Seconds, UnitError, Usd, UsdPerHour};
 
 /// Implements [`JsonSchema`] for a scalar: written out where it is used, without a name of its own.
@@ -377,6 +377,13 @@ impl Words for OnInconclusive {
 
 impl Words for Level {
     const WORDS: &'static [(&'static str, Self)] = &[("fail", Self::Fail), ("warn", Self::Warn)];
+}
+
+impl Words for StatedGrowth {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        (Self::None.word(), Self::None),
+        (Self::Linear.word(), Self::Linear),
+    ];
 }
 
 impl Words for InputMode {

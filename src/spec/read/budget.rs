@@ -25,6 +25,7 @@ impl SpecReader<'_> {
         let mut lines = Vec::new();
         let mut certainty = Budget::DEFAULT_CERTAINTY;
         let mut existing_breach = Level::Warn;
+        let mut growth = None;
         if let Some(Located { value: raw, .. }) = raw {
             let per_step = LineKind::Absolute(Metric::CostPerStep);
             let written = raw.lines.iter().find(|(kind, _)| *kind == per_step);
@@ -47,11 +48,13 @@ impl SpecReader<'_> {
             if let Some(breach) = raw.existing_breach {
                 existing_breach = breach.value.0;
             }
+            growth = raw.growth.map(|growth| growth.value.0);
         }
         let mut budget = Budget {
             lines,
             certainty,
             existing_breach,
+            growth,
         };
         budget.renew_implicit_lines(training.and_then(|training| training.max_runtime));
         let is_local = instances.is_some_and(|(instance, _)| instance.is_local());

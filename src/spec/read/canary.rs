@@ -8,10 +8,8 @@ use crate::spec::{CanaryPolicy, Design, ProbePolicy, WarmPoolPolicy};
 use crate::units::{Fraction, Percent, Seconds, Usd};
 
 const FIXED_FRACTIONS: [f64; 3] = [0.01, 0.02, 0.03];
-const ADAPTIVE_FRACTIONS: [f64; 7] = [0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.5];
 const DEFAULT_REPLICATES: u32 = 3;
 const DEFAULT_SPEND_LIMIT: Usd = Usd(5.0);
-const DEFAULT_MAX_SHARE: Percent = Percent(25.0);
 const DEFAULT_SKIP_BELOW: Seconds = Seconds(300.0);
 const DEFAULT_MAX_RUNTIME: Seconds = Seconds(3600.0);
 const DEFAULT_REUSE: Seconds = Seconds(14.0 * 86_400.0);
@@ -39,12 +37,10 @@ impl SpecReader<'_> {
         };
         let Some(raw) = raw else {
             return Some(CanaryPolicy {
-                design: Design::Adaptive {
-                    fractions: ADAPTIVE_FRACTIONS.map(Fraction).to_vec(),
-                },
+                design: Design::adaptive(),
                 counts: self.counts(None, instances),
                 spend_limit: DEFAULT_SPEND_LIMIT,
-                max_share: DEFAULT_MAX_SHARE,
+                max_share: CanaryPolicy::DEFAULT_MAX_SHARE,
                 skip_below: DEFAULT_SKIP_BELOW,
                 max_runtime: DEFAULT_MAX_RUNTIME,
                 parallel: default_parallel,
@@ -67,7 +63,7 @@ impl SpecReader<'_> {
             design,
             counts,
             spend_limit: spend_limit.unwrap_or(DEFAULT_SPEND_LIMIT),
-            max_share: max_share.unwrap_or(DEFAULT_MAX_SHARE),
+            max_share: max_share.unwrap_or(CanaryPolicy::DEFAULT_MAX_SHARE),
             skip_below: (raw.skip_below).map_or(DEFAULT_SKIP_BELOW, |below| below.value.0),
             max_runtime: max_runtime.unwrap_or(DEFAULT_MAX_RUNTIME),
             parallel: parallel.unwrap_or(default_parallel),
@@ -105,7 +101,7 @@ impl SpecReader<'_> {
             );
         }
         Design::Adaptive {
-            fractions: fractions.unwrap_or_else(|| ADAPTIVE_FRACTIONS.map(Fraction).to_vec()),
+            fractions: fractions.unwrap_or_else(|| Design::LADDER.to_vec()),
         }
     }
 

@@ -10,6 +10,7 @@ fn on(instance: &str, forecast: &Forecast, lines: &[BudgetLine]) -> Vec<JudgedLi
         lines: lines.to_vec(),
         certainty: Fraction(0.95),
         existing_breach: Level::Warn,
+        growth: None,
     };
     let offer = Offer::of(&instance.parse().unwrap(), &tables::capacity, &|_| None);
     judge(&budget, forecast, &offer, None)

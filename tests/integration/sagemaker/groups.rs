@@ -66,7 +66,7 @@ fn dealt(job: &Job) -> Vec<(String, Option<String>)> {
 
 #[test]
 fn a_canary_on_groups_is_one_request_for_all_of_them() {
-    let (project, aws) = on_groups(FIXED);
+    let (project, aws) = on_groups(&FIXED.replace("5%", "50%"));
     let run = gate(&project, &aws, &JSON).ended_with(0);
     let job = job(&run);
     let first = &aws.jobs()[0];

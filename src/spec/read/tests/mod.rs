@@ -195,9 +195,7 @@ fn the_full_example_means_what_it_says() {
         job.canary,
         CanaryPolicy {
             design: Design::Adaptive {
-                fractions: [0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.5]
-                    .map(Fraction)
-                    .to_vec(),
+                fractions: Design::LADDER.to_vec(),
             },
             counts: CanaryCounts::OneAndAll,
             spend_limit: Usd(5.0),
