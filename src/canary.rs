@@ -45,9 +45,18 @@ pub struct ChannelData {
     /// Where canaries get rows of the objects: the blocks of all of them, or of a canary's draw. `objects` is the whole listing
     /// then.
     pub rows: Option<RowBlocks>,
+    /// Where files are drawn, the names of the columns of one, as far as it is a table that was looked at.
+    pub columns: Vec<String>,
 }
 
 impl ChannelData {
+    /// The names of the columns of each of its tables that is known.
+    pub fn tables(&self) -> impl Iterator<Item = &[String]> {
+        let files = self.rows.as_ref().map_or(&[][..], RowBlocks::files).iter();
+        let of_files = files.map(|file| file.columns.as_slice());
+        (of_files.chain([self.columns.as_slice()])).filter(|columns| !columns.is_empty())
+    }
+
     /// A channel without objects that every canary gets.
     pub fn new(name: &str, sampled: bool, objects: Objects) -> Self {
         Self {
@@ -56,6 +65,7 @@ impl ChannelData {
             rule: DrawRule::default(),
             always: objects.select([]),
             rows: None,
+            columns: Vec::new(),
             objects,
         }
     }

@@ -54,12 +54,17 @@ pub struct ChannelListing {
     pub objects: Objects,
     /// The blocks of its files, where rows are drawn.
     pub rows: Option<RowBlocks>,
+    /// Where files are drawn, the names of the columns of one, as far as it is a table that was looked at.
+    pub columns: Vec<String>,
 }
 
 impl From<Objects> for ChannelListing {
     fn from(objects: Objects) -> Self {
-        let rows = None;
-        Self { objects, rows }
+        Self {
+            objects,
+            rows: None,
+            columns: Vec::new(),
+        }
     }
 }
 
@@ -103,9 +108,14 @@ fn listed_channel(
     channel: &Channel,
     listed: ChannelListing,
 ) -> Result<ChannelData, DrawProblem> {
-    let ChannelListing { objects, rows } = listed;
+    let ChannelListing {
+        objects,
+        rows,
+        columns,
+    } = listed;
     let data = ChannelData {
         rows,
+        columns,
         ..ChannelData::new(&channel.name, channel.sample.is_drawn(), objects)
     };
     if channel.sample != ChannelSample::Objects {

@@ -125,6 +125,7 @@ pub fn code_key(job: &Job, files: &[CodeFile]) -> Key {
         parallel: _,
         warm_pool: _,
         training_plan: _,
+        joined: _,
         reuse: _,
         seed,
         probe,

@@ -383,6 +383,9 @@ impl From<PlanError> for AppError {
             PlanError::OneInEachFolder { .. } => {
                 "remove `by: folder`, or put the files of a class into one folder at the top of the channel"
             }
+            PlanError::Joined { .. } => {
+                "write `sample: false` for the channel whose rows the others look up; or `canary: {joined: false}` where the script joins no tables"
+            }
             PlanError::NothingSampled { .. } => {
                 "take `sample: false` off the channel that holds the training data"
             }

@@ -28,6 +28,9 @@ pub(super) fn runs(
         Some(share) => usize::try_from(share.full.parts()).unwrap_or(usize::MAX),
         None => sampled_objects(job, dataset)?,
     };
+    if job.canary.joined {
+        refuse_joined_tables(job, dataset)?;
+    }
     draw_notes(dataset, notes);
     let least = match &job.share {
         Some(_) => 1,
@@ -253,6 +256,34 @@ fn fewest_blocks(channel: &ChannelData, total: usize) -> usize {
         true => SEVERAL.min(total / 2).max(1),
         false => 1,
     }
+}
+
+/// Two samples of tables that share a column and have each another: a join of a tenth of each has a hundredth of the rows. Where one has no
+/// column of its own, as a test set without the label, they are parts of one table.
+fn refuse_joined_tables(job: &Job, dataset: &Dataset) -> Result<(), PlanError> {
+    let tables: Vec<(&ChannelData, &[String])> = dataset
+        .sampled()
+        .filter(|channel| !matches!(channel.rule, DrawRule::With(_)))
+        .flat_map(|channel| channel.tables().map(move |columns| (channel, columns)))
+        .collect();
+    for (place, (channel, columns)) in tables.iter().enumerate() {
+        for (other, earlier) in &tables[..place] {
+            let is_part =
+                |part: &[String], of: &[String]| part.iter().all(|name| of.contains(name));
+            let shared = columns.iter().find(|name| earlier.contains(name));
+            let is_one_table = is_part(columns, earlier) || is_part(earlier, columns);
+            if let Some(shared) = shared.filter(|_| !is_one_table) {
+                let words = |channel: &ChannelData| format!("of channel `{}`", channel.name);
+                return Err(PlanError::Joined {
+                    job: job.name.clone(),
+                    one: words(other),
+                    other: words(channel),
+                    shared: shared.clone(),
+                });
+            }
+        }
+    }
+    Ok(())
 }
 
 /// What of the draw a reader should know.

@@ -213,6 +213,16 @@ pub enum PlanError {
         "every top folder of channel `{channel}` of job `{job}` has one file, so with `by: folder` each canary would be all of the data"
     )]
     OneInEachFolder { job: String, channel: String },
+    /// A sample of each of two tables, which the script may join.
+    #[error(
+        "canaries get a sample of two tables of job `{job}`, {one} and {other}, which share the column `{shared}`: where the script joins them, a sample of each gives far fewer rows than its share, and no forecast holds"
+    )]
+    Joined {
+        job: String,
+        one: String,
+        other: String,
+        shared: String,
+    },
     /// The design, on these data, is no forecast. The spec must be corrected: an unknown outcome might pass.
     #[error(
         "the design gives {runs} on {sizes}; a forecast needs at least {FEWEST_RUNS} runs on {FEWEST_SIZES} sizes"

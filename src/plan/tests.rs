@@ -66,6 +66,7 @@ pub(super) fn job(fractions: &[f64], replicates: u32) -> Job {
             parallel: 1,
             warm_pool: crate::spec::WarmPoolPolicy::Auto,
             training_plan: false,
+            joined: true,
             reuse: Seconds(0.0),
             seed: 1,
             probe: ProbePolicy::Off,

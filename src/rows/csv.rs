@@ -167,6 +167,20 @@ impl Dialect {
         self.fields[0]
     }
 
+    /// The names in a header; none where one of them is a number, since then it is no header.
+    pub(super) fn names(&self, header: &[u8]) -> Vec<String> {
+        let text = String::from_utf8_lossy(header);
+        let is_between = |one: char| self.delimiter.is_some_and(|byte| one == char::from(byte));
+        let names = text.trim_start_matches('\u{feff}').trim().split(is_between);
+        let names: Vec<String> = names
+            .map(|name| name.trim().trim_matches('"').to_owned())
+            .collect();
+        match names.iter().any(|name| name.parse::<f64>().is_ok()) {
+            true => Vec::new(),
+            false => names,
+        }
+    }
+
     /// Whether where it stands decides what a line end means.
     pub(super) fn has_quotes(&self) -> bool {
         self.quotes != Quotes::Literal

@@ -39,6 +39,7 @@ pub(super) async fn inspect_parquet<S: RangeSource>(
     size: u64,
     source: &mut S,
     cautions: &mut Vec<String>,
+    columns: &mut Vec<String>,
 ) -> Result<RowLayout, CopyError<S::Error>> {
     let metadata = read_footer(size, source).await?;
     if metadata.row_groups().iter().all(is_empty) {
@@ -51,6 +52,8 @@ pub(super) async fn inspect_parquet<S: RangeSource>(
         let what = "its row groups share their bytes".to_owned();
         return Err(RowsProblem::NotParquet(what).into());
     }
+    let described = metadata.file_metadata().schema_descr().columns().iter();
+    columns.extend(described.map(|column| column.path().string()));
     cautions.extend(uneven(&groups));
     cautions.extend(sorted(&metadata));
     Ok(RowLayout::Parquet { groups })

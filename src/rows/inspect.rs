@@ -23,9 +23,9 @@ pub async fn inspect<S: RangeSource>(
     if bytes.0 == 0 {
         return Err(RowsProblem::Empty.into());
     }
-    let mut cautions = Vec::new();
+    let (mut cautions, mut columns) = (Vec::new(), Vec::new());
     let layout = match format {
-        RowFormat::Parquet => inspect_parquet(bytes.0, source, &mut cautions).await?,
+        RowFormat::Parquet => inspect_parquet(bytes.0, source, &mut cautions, &mut columns).await?,
         _ => {
             let mut window = Window::over(source, bytes.0);
             window.jump(0..BEGINNING).await?;
@@ -33,11 +33,14 @@ pub async fn inspect<S: RangeSource>(
             match format {
                 RowFormat::Csv => {
                     let tabs = key.to_ascii_lowercase().ends_with(".tsv");
-                    inspect_csv(&mut window, tabs).await?
+                    inspect_csv(&mut window, tabs, &mut columns).await?
                 }
-                RowFormat::Lines => RowLayout::Lines {
-                    row: mean_row(&mut window, Dialect::LINES, 0).await?,
-                },
+                RowFormat::Lines => {
+                    columns = keys(window.bytes());
+                    RowLayout::Lines {
+                        row: mean_row(&mut window, Dialect::LINES, 0).await?,
+                    }
+                }
                 RowFormat::Tar => inspect_tar(&mut window, &mut cautions).await?,
                 RowFormat::Parquet => unreachable!("read by its footer"),
             }
@@ -49,12 +52,23 @@ pub async fn inspect<S: RangeSource>(
         version,
         layout,
         cautions,
+        columns,
+    })
+}
+
+/// The keys of the first line, where that is a JSON object.
+fn keys(beginning: &[u8]) -> Vec<String> {
+    let line = beginning.split(|byte| *byte == b'\n').next();
+    let object = line.and_then(|line| serde_json::from_slice(line).ok());
+    object.map_or(Vec::new(), |object: serde_json::Map<_, _>| {
+        object.into_iter().map(|(key, _)| key).collect()
     })
 }
 
 async fn inspect_csv<S: RangeSource>(
     window: &mut Window<'_, S>,
     tabs: bool,
+    columns: &mut Vec<String>,
 ) -> Result<RowLayout, CopyError<S::Error>> {
     let (dialect, header) = loop {
         if window.is_at_end() && csv::is_blank(window.bytes()) {
@@ -72,6 +86,7 @@ async fn inspect_csv<S: RangeSource>(
     if header == window.size() {
         return Err(RowsProblem::Empty.into());
     }
+    *columns = dialect.names(window.slice(0..header));
     let row = mean_row(window, dialect.at_known_place(), header).await?;
     Ok(RowLayout::Records {
         header,

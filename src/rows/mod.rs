@@ -74,6 +74,8 @@ pub struct RowFile {
     pub layout: RowLayout,
     /// What a reader should know of a draw of its rows, as sentences without a capital.
     pub cautions: Vec<String>,
+    /// The names of its columns; none where it names none, as lines of text and tables without a header.
+    pub columns: Vec<String>,
 }
 
 /// How the rows lie in a file.

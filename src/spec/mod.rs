@@ -233,6 +233,8 @@ pub struct CanaryPolicy {
     pub warm_pool: WarmPoolPolicy,
     /// Whether canaries on the job's instance take the capacity of its training plan.
     pub training_plan: bool,
+    /// Whether the script may join sampled tables.
+    pub joined: bool,
     pub reuse: Seconds,
     pub seed: u64,
     pub probe: ProbePolicy,

@@ -228,3 +228,44 @@ fn links_in_the_source_lead_to_nothing_private() {
         .complained("token is a link to a private file")
         .complained("g is a link to a private file");
 }
+
+/// Two samples of tables: a join of a tenth of each has a hundredth of the rows.
+#[test]
+fn samples_of_two_tables_that_may_be_joined_are_asked_about() {
+    let spec = |events: &str, canary: &str| {
+        format!(
+            "version: 1\nbackend: local\nprices: {{local: 1 USD/h}}\njobs:\n  churn:\n    training:\n      command: [sh, train.sh]\n      \
+             channels: {{users: {{uri: data/users}}, events: {{uri: data/events{events}}}}}\n    instance: local\n    {canary}\n"
+        )
+    };
+    let tables = |events: &str, text: String| {
+        (0..10).fold(
+            Project::empty()
+                .file("canary-gate.yml", &text)
+                .file("train.sh", "cat \"$SM_CHANNEL_USERS\"/* > /dev/null\n"),
+            |project, file| {
+                project
+                    .file(&format!("data/users/{file}.csv"), "user,age\n1,30\n")
+                    .file(&format!("data/events/{file}.csv"), events)
+            },
+        )
+    };
+    let events = "user,item\n1,7\n";
+    tables(events, spec("", ""))
+        .run(&["plan", "--all"])
+        .ended_with(1)
+        .complained("which share the column `user`")
+        .complained("write `sample: false` for the channel whose rows the others look up");
+    for (events, of_events, canary) in [
+        (events, ", sample: false", ""),
+        (events, "", "canary: {joined: false}"),
+        // A test set without a label, another table, and one without a header.
+        ("user\n1\n", "", ""),
+        ("item,price\n7,3\n", "", ""),
+        ("1,7\n2,8\n", "", ""),
+    ] {
+        tables(events, spec(of_events, canary))
+            .run(&["plan", "--all"])
+            .ended_with(0);
+    }
+}

@@ -99,15 +99,24 @@ impl LocalBackend {
     /// What lies in a channel, and its blocks where rows are drawn.
     fn list_channel(&self, job: &Job, channel: &Channel) -> Result<ChannelListing, BackendError> {
         let objects = files::list_channel(&self.paths, job, channel)?;
-        let rows = match channel.sample {
-            ChannelSample::Whole | ChannelSample::Objects => None,
-            ChannelSample::Rows => {
-                let path = files::channel_path(&self.paths, job, channel)?;
-                let field = files::field(job, channel);
-                Some(row_files::blocks(&self.paths, &field, &path, &objects)?)
+        let path = || files::channel_path(&self.paths, job, channel);
+        let (mut rows, mut columns) = (None, Vec::new());
+        match channel.sample {
+            ChannelSample::Whole => {}
+            ChannelSample::Objects => {
+                columns = row_files::columns(&self.paths, &path()?, &objects);
             }
-        };
-        Ok(ChannelListing { objects, rows })
+            ChannelSample::Rows => {
+                let field = files::field(job, channel);
+                let blocks = row_files::blocks(&self.paths, &field, &path()?, &objects)?;
+                rows = Some(blocks);
+            }
+        }
+        Ok(ChannelListing {
+            objects,
+            rows,
+            columns,
+        })
     }
 
     /// What this machine has.

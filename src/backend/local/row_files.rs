@@ -113,6 +113,19 @@ pub(super) fn blocks(
     rows::blocks_of(field, files.collect::<Result<_, _>>()?)
 }
 
+/// The names of the columns of a channel's first file; none where that is no table.
+pub(super) fn columns(paths: &ProjectPaths, channel: &Path, objects: &Objects) -> Vec<String> {
+    let mut of_data = objects
+        .iter()
+        .filter(|object| !rows::is_beside_data(&object.key));
+    let first = of_data.next().and_then(|object| {
+        let mut file = DiskFile::open(paths, &place(channel, &object.key)).ok()?;
+        let looked = inspect(&object.key, object.bytes, String::new(), &mut file);
+        looked.now_or_never()?.ok()
+    });
+    first.map_or(Vec::new(), |file| file.columns)
+}
+
 /// Writes the drawn rows of every file that has some into a folder, under the names of the files.
 pub(super) fn copy(
     paths: &ProjectPaths,

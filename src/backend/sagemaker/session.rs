@@ -71,7 +71,10 @@ impl<'a> JobSession<'a> {
                 self.bases.insert(channel.name.clone(), listed.base);
                 listed.objects
             };
-            listed_channels.push(ChannelListing { objects, rows });
+            listed_channels.push(ChannelListing {
+                rows,
+                ..objects.into()
+            });
         }
         Ok(ListedData {
             dataset: Dataset::of_listing(job, listed_channels)?,

@@ -353,6 +353,7 @@ fn apply_to_canary(
         parallel,
         warm_pool,
         training_plan,
+        joined,
         reuse,
         seed,
         probe,
@@ -397,6 +398,12 @@ fn apply_to_canary(
             "`canary.training_plan`",
             &base.training_plan,
             &training_plan,
+            ToString::to_string,
+        ),
+        joined: differences.take(
+            "`canary.joined`",
+            &base.joined,
+            &joined,
             ToString::to_string,
         ),
         reuse: differences.take_amount("`canary.reuse`", &base.reuse, &reuse, |time: &Seconds| {

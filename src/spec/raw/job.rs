@@ -177,6 +177,9 @@ mapping! {
         /// SageMaker: whether machines are kept for the next canary, in a managed warm pool: `auto` where it makes the check
         /// shorter by a fifth for little money, `off`, or `{keep_alive: 5m}`, at most 1h. Default: auto.
         optional warm_pool: RawWarmPool,
+        /// Whether the script may join sampled tables that have different columns and share one: then nothing is run, since a
+        /// join of samples has fewer rows than its share. Default: true.
+        optional joined: bool,
         /// SageMaker: whether canaries on `instance` run on the capacity of `training.training_plan`. Default: false.
         optional training_plan: bool,
         /// The age up to which an earlier canary is reused. Default: 14d.
