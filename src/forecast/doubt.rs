@@ -2,13 +2,15 @@
 
 use std::fmt;
 
-use crate::units::{Fraction, Seconds};
+use crate::units::{Fraction, Percent, Seconds};
 
 /// Why a quantity's interval is not to be relied on at its upper end.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Doubt {
     /// Growth that begins or shows beyond the largest canary, which held this share of the data, could pass the limit.
     UnseenGrowth { share: Option<f64> },
+    /// Other work took so much of the machine in the canaries, and alone the full run may keep the limit.
+    OtherWork { taken: Percent },
     /// Its source looks so seldom that each canary may have had far more.
     LowerBound,
     /// Its source has only averages over the run and the GPUs.
@@ -52,6 +54,10 @@ impl fmt::Display for Doubt {
             ),
             Self::UnseenGrowth { share: None } => f.write_str(
                 "is known only from smaller canaries elsewhere, and growth that none could show would pass the limit",
+            ),
+            Self::OtherWork { taken } => write!(
+                f,
+                "is that of a machine of which other work took {taken}, and alone it may keep the limit; try again on a quiet machine"
             ),
             Self::LowerBound => f.write_str(
                 "was looked at only once a minute, so its peak may have been far higher",

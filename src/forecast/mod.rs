@@ -38,6 +38,7 @@ pub use by_share::{EstimateAtShare, time_by_share};
 pub use canary_time::CanaryTime;
 pub use doubt::Doubt;
 pub use law::Shape;
+pub use other_work::BusyMachine;
 pub use points::{FEWEST_RUNS, FEWEST_SIZES};
 pub use predictive::Predictive;
 pub use printed::LevelForecast;
@@ -114,6 +115,8 @@ pub struct Forecast {
     pub installs: Option<Seconds>,
     /// What that much time costs over all machines, in US dollars.
     pub cost_at_least: Option<f64>,
+    /// Where other work took much of the time of the canaries.
+    pub busy: Option<BusyMachine>,
     /// The largest share of the data that a completed run held.
     pub largest_share: Option<f64>,
     /// What makes it doubtful that the canaries were like the full run, as sentences.
@@ -149,6 +152,7 @@ impl Forecast {
             cold_offset: None,
             installs: None,
             cost_at_least: None,
+            busy: None,
             largest_share: None,
             warnings: Vec::new(),
             notes: Vec::new(),
@@ -387,6 +391,7 @@ fn of_runs(basis: &Basis, runs: &Runs) -> Forecast {
         time_at_least,
         cold_offset: runs.cold_offset(),
         installs: runs.installs(),
+        busy: runs.busy(),
         largest_share: runs.largest_share(),
     }
 }

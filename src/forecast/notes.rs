@@ -1,7 +1,7 @@
 //! Cautions about a forecast: its assumption, its reach, and what was left out; and warnings, which a reader must not miss.
 
 use super::runs::Runs;
-use super::{Doubt, Laws, other_work};
+use super::{BusyMachine, Doubt, Laws, other_work};
 use crate::grammar;
 use crate::measurement::Abscissa;
 use crate::metric::MemoryOf;
@@ -14,7 +14,7 @@ const GROWN: f64 = 1.5;
 
 /// What makes it doubtful that the canaries were like the full run, as sentences.
 pub(super) fn warnings(runs: &Runs, law: &Laws) -> Vec<String> {
-    let busy = runs.busy().map(|taken| {
+    let busy = runs.busy().map(|BusyMachine { taken, .. }| {
         format!("other work took {taken} of this machine: times are those of this hour")
     });
     flat_time(runs, law).into_iter().chain(busy).collect()

@@ -24,9 +24,19 @@ const NAMED_RUNS: usize = 6;
 /// Of its time. A run that lost more had less than three quarters of the CPUs that it asked for.
 const MOST_LOST: f64 = 25.0;
 
-/// The most that other work took of the machine, in percent, where the largest run or half of all lost more than a quarter of
-/// their time to it; `None` where they did not, or do not say.
-pub(super) fn busy(runs: &[&Measurement]) -> Option<Percent> {
+/// What other work took of the machine that canaries ran on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct BusyMachine {
+    /// The most that it took.
+    pub taken: Percent,
+    /// The part of the largest canary's time that its own CPU time spread over the machine takes, in (0, 1]: so much of the full
+    /// run's is left with nothing beside it.
+    pub own_part: f64,
+}
+
+/// Where the largest run or half of all lost more than a quarter of their time to other work; `None` where they did not, or do
+/// not say.
+pub(super) fn busy(runs: &[&Measurement]) -> Option<BusyMachine> {
     let has_lost = |run: &&&Measurement| lost(run).is_some_and(|lost| lost > MOST_LOST);
     let of_size = |run: &&Measurement| run.data_share() * run.work_share();
     let largest = (runs.iter()).max_by(|a, b| of_size(a).total_cmp(&of_size(b)))?;
@@ -35,7 +45,11 @@ pub(super) fn busy(runs: &[&Measurement]) -> Option<Percent> {
         .iter()
         .filter_map(|run| percent(&run.usage.other_cpu_percent));
     let taken = taken.reduce(f64::max)?;
-    (has_lost(&largest) || 2 * slowed.len() >= runs.len()).then_some(Percent(taken))
+    let own_part = cpu_time(largest)? / largest.time()?.0;
+    (has_lost(&largest) || 2 * slowed.len() >= runs.len()).then_some(BusyMachine {
+        taken: Percent(taken),
+        own_part: own_part.clamp(f64::MIN_POSITIVE, 1.0),
+    })
 }
 
 /// A run beside which other work took the machine.
@@ -212,7 +226,7 @@ mod tests {
                 .zip(lost)
                 .map(beside)
                 .collect();
-            busy(&runs.iter().collect::<Vec<_>>()).map(|taken| taken.0)
+            busy(&runs.iter().collect::<Vec<_>>()).map(|busy| busy.taken.0)
         };
         assert_eq!(runs([24.0; 4]), None);
         assert_eq!(runs([26.0, 24.0, 24.0, 24.0]), None);

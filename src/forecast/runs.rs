@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Unknown;
-use super::other_work::{self, Disturbed};
+use super::other_work::{self, BusyMachine, Disturbed};
 use super::points::{Fewest, Point};
 use super::posterior::LowerBound;
 use crate::grammar;
@@ -11,7 +11,7 @@ use crate::measurement::newest_data::NewestData;
 use crate::measurement::{Abscissa, Measurement, Outcome, Start, Usage, Utilization};
 use crate::metric::MemoryOf;
 use crate::metric::MetricName;
-use crate::units::{Bytes, Percent, Seconds};
+use crate::units::{Bytes, Seconds};
 
 /// The most runs that a note names; the others are counted.
 const NAMED_RUNS: usize = 6;
@@ -224,7 +224,7 @@ impl<'a> Runs<'a> {
     }
 
     /// What other work took of the machine, where it kept them from their CPUs.
-    pub(super) fn busy(&self) -> Option<Percent> {
+    pub(super) fn busy(&self) -> Option<BusyMachine> {
         other_work::busy(&self.entered)
     }
 

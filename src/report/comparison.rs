@@ -425,6 +425,10 @@ fn chance_of(row: &BudgetRow, forecast: &InstanceForecast) -> Option<String> {
         let metric = row.line.metric();
         match metric.is_some_and(|metric| is_lower_bound(metric, forecast)) {
             true => "a lower bound".to_owned(),
+            // What is over the limit is at risk only where other work made it so.
+            false if value_of(row.line, forecast).is_some_and(|value| value > row.limit) => {
+                "machine busy".to_owned()
+            }
             false => "growth in doubt".to_owned(),
         }
     });

@@ -107,13 +107,18 @@ impl JudgedLine {
         if self.row.verdict != LineVerdict::Within {
             return self;
         }
-        self.row.chance_of_breach = None;
+        self = self.without_chance();
         if doubt.is_of_source() && self.origin == LineOrigin::Implicit {
             // What nobody asked for is not worth a warning that no canary can end. A note says what was seen.
             self.row.verdict = LineVerdict::NotApplicable;
             return self;
         }
         self.at_risk(doubt)
+    }
+
+    fn without_chance(mut self) -> Self {
+        self.row.chance_of_breach = None;
+        self
     }
 
     /// Nothing is known of it but that the forecast is doubted.
@@ -241,6 +246,13 @@ fn judge_line(
                 is_of_time && (budget.growth).is_some_and(|most| forecast.grows_at_most(most));
             let may_pass =
                 || verdict_of(chance_of_breach(line, predictive.if_steeper()), certainty);
+            if let Some(busy) = forecast.busy.filter(|_| is_of_time)
+                && found.row.verdict == LineVerdict::Exceeded
+                && chance_of_breach(line, &predictive.scaled(busy.own_part)) <= MORE_LIKELY_THAN_NOT
+            {
+                let doubt = Doubt::OtherWork { taken: busy.taken };
+                return found.at_risk(&doubt).without_chance();
+            }
             match doubt {
                 Some(doubt) => found.doubted(doubt),
                 None if is_max && !is_known && may_pass() != LineVerdict::Within => {

@@ -3,12 +3,12 @@ mod gpu;
 use std::fmt::Write;
 
 use super::*;
-use crate::forecast::{self, Basis, KnownPeak, Unknown};
+use crate::forecast::{self, Basis, BusyMachine, KnownPeak, Unknown};
 use crate::instance::{Capacity, InstanceConfiguration};
 use crate::measurement::Measurement;
 use crate::measurement::table::read_csv;
 use crate::metric::Metric;
-use crate::units::Bytes;
+use crate::units::{Bytes, Percent};
 
 /// A forecast that knows nothing; a test sets what it is about.
 pub(super) fn nothing_known() -> Forecast {
@@ -446,6 +446,33 @@ fn a_canary_out_of_memory_exceeds_every_memory_limit() {
         let lines = judged(&forecast, &[line]);
         assert_eq!(lines[0].row.chance_of_breach, Some(1.0));
         assert_eq!(job_verdict(&lines), Verdict::Exceeded);
+    }
+}
+
+/// Other work took four fifths of the machine; a script on one of two CPUs and one on both.
+#[test]
+fn what_other_work_slowed_is_exceeded_only_where_its_own_cpu_time_passes_the_limit() {
+    use crate::metric::Metric::{Cost, Memory, Time};
+    for (own_part, verdict) in [(0.2, LineVerdict::AtRisk), (0.6, LineVerdict::Exceeded)] {
+        let forecast = Forecast {
+            busy: Some(BusyMachine {
+                taken: Percent(80.0),
+                own_part,
+            }),
+            ..nothing_known()
+                .with(Time, about(7200.0))
+                .with(Cost, about(2.0))
+                .with(Memory, about(95.0))
+        };
+        let lines = [
+            at_most(Time, 3600.0),
+            at_most(Cost, 1.0),
+            at_most(Memory, 90.0),
+            at_most(Time, 36_000.0),
+        ];
+        let found = verdicts(&forecast, &lines);
+        assert_eq!(found[..2], [verdict; 2]);
+        assert_eq!(found[2..], [LineVerdict::Exceeded, LineVerdict::Within]);
     }
 }
 
