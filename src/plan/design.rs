@@ -258,6 +258,9 @@ fn fewest_blocks(channel: &ChannelData, total: usize) -> usize {
     }
 }
 
+/// Of a column, in an error.
+const LONGEST_NAME: usize = 60;
+
 /// Two samples of tables that share a column and have each another: a join of a tenth of each has a hundredth of the rows. Where one has no
 /// column of its own, as a test set without the label, they are parts of one table.
 fn refuse_joined_tables(job: &Job, dataset: &Dataset) -> Result<(), PlanError> {
@@ -278,7 +281,12 @@ fn refuse_joined_tables(job: &Job, dataset: &Dataset) -> Result<(), PlanError> {
                     job: job.name.clone(),
                     one: words(other),
                     other: words(channel),
-                    shared: shared.clone(),
+                    // What a file of a pull request says.
+                    shared: shared
+                        .chars()
+                        .take(LONGEST_NAME)
+                        .flat_map(char::escape_debug)
+                        .collect(),
                 });
             }
         }
