@@ -17,6 +17,8 @@
 mod law;
 #[path = "coverage/random.rs"]
 mod random;
+#[path = "coverage/simulated.rs"]
+mod simulated;
 
 use std::env;
 use std::process::ExitCode;
@@ -24,12 +26,11 @@ use std::process::ExitCode;
 use canary_gate::forecast::{Basis, Forecast, forecast};
 use canary_gate::instance::{InstanceConfiguration, InstanceType, Offer};
 use canary_gate::measurement::Measurement;
-use canary_gate::measurement::table::read_csv;
 use canary_gate::metric::Metric;
-use canary_gate::units::Seconds;
 
 use law::{LAWS, Law};
 use random::Random;
+use simulated::measured;
 
 const USAGE: &str = "usage: cargo bench --bench coverage [-- TRUTHS]
   TRUTHS  forecasts for each law, design, fixed part and noise; 20 unless given";
@@ -101,7 +102,7 @@ impl Job {
             .enumerate()
             .map(|(index, percent)| {
                 let seconds = self.run(f64::from(*percent) / 100.0, index == 0, random);
-                measured(*percent, index, seconds)
+                measured(f64::from(*percent) / 100.0, index, seconds)
             })
             .collect();
         forecast(&Basis {
@@ -109,21 +110,6 @@ impl Job {
             measurements: &runs,
         })
     }
-}
-
-/// A completed run as a table of measured ones has it.
-fn measured(percent: u8, replicate: usize, seconds: f64) -> Measurement {
-    let table = format!(
-        "workload,fraction_requested,replicate,files,files_total,bytes,bytes_total,wall_seconds\n\
-         simulated,{percent}%,{replicate},{percent},100,{percent}000000,100000000,1\n"
-    );
-    let mut runs = read_csv(&table)
-        .expect("the table is well-formed")
-        .measurements;
-    let mut run = runs.pop().expect("the table has one row");
-    // Not by way of text, which would round it.
-    run.training_seconds = Some(Seconds(seconds));
-    run
 }
 
 /// What the forecasts of one cell came to.

@@ -185,6 +185,11 @@ impl Forecast {
         })
     }
 
+    /// Whether the full run may take far longer than its forecast: a design then reaches farther.
+    pub fn is_in_doubt(&self) -> bool {
+        self.is_rough() || self.may_grow_faster()
+    }
+
     /// Whether growth that no canary could show may take the time far beyond its interval.
     pub fn may_grow_faster(&self) -> bool {
         self[Metric::Time]

@@ -353,8 +353,7 @@ impl DesignLoop<'_> {
         // Two runs leave every forecast in doubt; the third is chosen by what they say.
         let [all, base] = [&one.instance, &one.base].map(|one| f64::from(one.total_count()));
         let machines = all / base;
-        let is_in_doubt =
-            plan::has_enough(&on_base) && (forecast.is_rough() || forecast.may_grow_faster());
+        let is_in_doubt = plan::has_enough(&on_base) && forecast.is_in_doubt();
         let situation = Situation {
             ladder: &rungs,
             measurements: &on_base,

@@ -13,17 +13,6 @@ use canary_gate::units::{Bytes, Fraction, Seconds};
 
 use super::workload::{Run, Workload};
 
-/// The sizes where a design may take as long as the nine canaries of 1 to 3 %: by default the second is far larger.
-const SMALL_STEPS: [Fraction; 7] = [
-    Fraction(0.01),
-    Fraction(0.02),
-    Fraction(0.03),
-    Fraction(0.05),
-    Fraction(0.1),
-    Fraction(0.2),
-    Fraction(0.5),
-];
-
 /// What the canaries may take.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Spending {
@@ -57,15 +46,14 @@ impl AdaptiveResult {
 /// The program's own adaptive design on recorded runs, `at_once` to a round, each used once, in the order of their replicates. As
 /// in the gate, a run that would pass its limit is ended there.
 pub(crate) fn adaptive(workload: &Workload, spending: Spending, at_once: usize) -> AdaptiveResult {
-    let mut recorded: Vec<(Fraction, Vec<&Run>)> = (spending.ladder())
-        .iter()
-        .map(|&fraction| {
+    let mut recorded: Vec<(Fraction, Vec<&Run>)> = Design::LADDER
+        .map(|fraction| {
             let is_of = |run: &&Run| (run.measurement.fraction.0 - fraction.0).abs() < 1e-9;
             let mut runs: Vec<&Run> = workload.partial.iter().filter(is_of).collect();
             runs.reverse();
             (fraction, runs)
         })
-        .collect();
+        .to_vec();
     let mut result = AdaptiveResult {
         canaries: Vec::new(),
         rounds: Vec::new(),
@@ -135,13 +123,6 @@ pub(crate) fn adaptive(workload: &Workload, spending: Spending, at_once: usize) 
 }
 
 impl Spending {
-    fn ladder(self) -> &'static [Fraction] {
-        match self {
-            Self::All(_) => &SMALL_STEPS,
-            Self::AShare => &Design::LADDER,
-        }
-    }
-
     fn budget(self) -> Option<Seconds> {
         match self {
             Self::All(seconds) => Some(seconds),
@@ -170,8 +151,7 @@ impl Spending {
 
     fn doubt(self, runs: &[Measurement]) -> Option<Seconds> {
         let forecast = (self == Self::AShare && has_enough(runs)).then(|| provisional(runs))?;
-        let is_in_doubt = forecast.is_rough() || forecast.may_grow_faster();
-        is_in_doubt.then_some(Seconds(0.0))
+        (forecast.is_in_doubt()).then_some(Seconds(0.0))
     }
 }
 
