@@ -25,6 +25,9 @@ pub enum Shape {
     Hinge { at: f64 },
     /// `x^exponent` up to a share and constant from there: a costly step on a sample of limited size.
     Capped { exponent: f64, at: f64 },
+    /// `(e^(rate x) - 1) / (e^rate - 1)`; only a doubt, no forecast's law.
+    #[serde(skip)]
+    Exponential { rate: f64 },
 }
 
 impl Shape {
@@ -46,6 +49,7 @@ impl Shape {
             Self::Plateau { at } => share.min(at) / at,
             Self::Hinge { at } => (share - at).max(0.0) / (1.0 - at),
             Self::Capped { exponent, at } => (share.min(at) / at).powf(exponent),
+            Self::Exponential { rate } => (rate * share).exp_m1() / rate.exp_m1(),
         }
     }
 
@@ -59,9 +63,10 @@ impl Shape {
             Self::Saturation { .. } | Self::Plateau { .. } | Self::Capped { .. } => {
                 GrowthKind::LessThanLinear
             }
-            Self::Power { .. } | Self::LinearQuadratic { .. } | Self::Hinge { .. } => {
-                GrowthKind::MoreThanLinear
-            }
+            Self::Power { .. }
+            | Self::LinearQuadratic { .. }
+            | Self::Hinge { .. }
+            | Self::Exponential { .. } => GrowthKind::MoreThanLinear,
         }
     }
 }
@@ -121,13 +126,14 @@ const CAPPED_EXPONENTS: [f64; 2] = [2.0, 3.0];
 const CAPS: [f64; 5] = [0.05, 0.1, 0.2, 0.35, 0.6];
 
 /// Laws that are steeper than the family's, with their parts of the odds: what growth that no canary has shown yet may do. The
-/// last stands for exponentials and cliffs.
-pub(super) const STEEPER: [(Shape, f64); 5] = [
+/// highest power stands for cliffs.
+pub(super) const STEEPER: [(Shape, f64); 6] = [
     (Shape::Power { exponent: 1.5 }, 0.1),
     (Shape::Power { exponent: 2.5 }, 0.1),
     (Shape::Power { exponent: 3.0 }, 0.2),
     (Shape::Power { exponent: 4.0 }, 0.1),
-    (Shape::Power { exponent: 8.0 }, 0.5),
+    (Shape::Power { exponent: 8.0 }, 0.4),
+    (Shape::Exponential { rate: 10.0 }, 0.1),
 ];
 
 fn capped() -> Vec<Shape> {

@@ -75,6 +75,11 @@ pub(super) struct Observation {
     pub(super) is_warm: bool,
 }
 
+/// By how much steeper laws are likelier where the runs show no curve: a power of 4 through two sizes is at risk then.
+const WITHOUT_A_CURVE: f64 = 2.0;
+/// Shares that differ by less than this factor are one size.
+const SAME_SIZE: f64 = 1.2;
+
 /// Candidates that are less probable than this relative to the best one are dropped.
 pub(super) const NEGLIGIBLE: f64 = 1e-6;
 /// No candidate is more probable than by this logarithm: beyond it the family has no say.
@@ -102,6 +107,16 @@ pub(super) fn in_order(observations: &[Observation]) -> Vec<Observation> {
             .then(a.weight.total_cmp(&b.weight))
     });
     ordered
+}
+
+/// Whether the runs have three sizes.
+fn shows_a_curve(observations: &[Observation]) -> bool {
+    let mut shares: Vec<f64> = observations.iter().map(|run| run.share).collect();
+    shares.sort_by(f64::total_cmp);
+    shares
+        .chunk_by(|less, more| *more < SAME_SIZE * less)
+        .count()
+        > 2
 }
 
 /// One (f, u, k, c) with its probability and its estimate of ln S. `F` is the type that names f.
@@ -203,11 +218,15 @@ impl Posterior {
             .into_iter()
             .flat_map(|(shape, weight)| runs.candidates(shape, &parts, weight.ln()))
             .collect();
+        let odds = match shows_a_curve(observations) {
+            true => prior.steeper_odds,
+            false => prior.steeper_odds * WITHOUT_A_CURVE,
+        };
         let mut steeper: Vec<WeighedLaw> = STEEPER
             .into_iter()
             .flat_map(|(shape, weight)| {
                 // How much of the full run is fixed, or of the largest canary: neither is known better.
-                let log_prior = (prior.steeper_odds * weight / 2.0).ln();
+                let log_prior = (odds * weight / 2.0).ln();
                 let of_canary = runs.with_fixed_part_at(shape, largest_share);
                 [
                     runs.candidates(shape, &parts, log_prior),
