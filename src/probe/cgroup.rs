@@ -31,6 +31,8 @@ pub(super) struct Controller {
     mount: PathBuf,
     /// The probe's own cgroup in it.
     own: PathBuf,
+    /// The same as the kernel names it, `proc_pid_cgroup(5)`.
+    own_name: String,
 }
 
 impl Controller {
@@ -44,21 +46,12 @@ impl Controller {
     /// Reads `/proc/PID/cgroup`, `cgroups(7)`, and `/proc/PID/mountinfo`, `proc_pid_mountinfo(5)`. A controller that is
     /// in a v1 hierarchy is not in v2.
     fn find(name: &str, memberships: &str, mounts: &str) -> Option<Self> {
-        let mut unified = None;
-        for line in memberships.lines() {
-            let mut parts = line.splitn(3, ':').skip(1);
-            let (controllers, path) = (parts.next()?, parts.next()?);
-            if controllers.split(',').any(|controller| controller == name) {
-                return Self::mounted(CgroupVersion::V1, path, mounts, |fields, options| {
-                    fields == "cgroup" && options.split(',').any(|option| option == name)
-                });
+        let (version, path) = membership(name, memberships)?;
+        Self::mounted(version, path, mounts, |kind, options| match version {
+            CgroupVersion::V1 => {
+                kind == "cgroup" && options.split(',').any(|option| option == name)
             }
-            if controllers.is_empty() {
-                unified = Some(path);
-            }
-        }
-        Self::mounted(CgroupVersion::V2, unified?, mounts, |kind, _| {
-            kind == "cgroup2"
+            CgroupVersion::V2 => kind == "cgroup2",
         })
     }
 
@@ -83,6 +76,7 @@ impl Controller {
                 version,
                 mount: PathBuf::from(mount),
                 own: Path::new(mount).join(below),
+                own_name: path.to_owned(),
             })
         })
     }
@@ -144,6 +138,22 @@ impl Controller {
             CgroupVersion::V2 => "cgroup v2 memory.stat of all processes",
         }
     }
+}
+
+/// The version of a controller's hierarchy and the cgroup in it.
+fn membership<'a>(controller: &str, memberships: &'a str) -> Option<(CgroupVersion, &'a str)> {
+    let mut unified = None;
+    for line in memberships.lines() {
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (controllers, path) = (parts.next()?, parts.next()?);
+        if controllers.split(',').any(|one| one == controller) {
+            return Some((CgroupVersion::V1, path));
+        }
+        if controllers.is_empty() {
+            unified = Some((CgroupVersion::V2, path));
+        }
+    }
+    unified
 }
 
 /// `200000 100000` are two cores; `max` and -1 mean no quota.
@@ -240,6 +250,15 @@ impl OwnCgroup {
     /// The memory in use that cannot be reclaimed, in bytes.
     pub(super) fn level(&self) -> Option<u64> {
         level(self.controller.version, &self.folder)
+    }
+
+    /// Whether a process is in it, by the text of its `/proc/PID/cgroup`: one with the rights to may have moved elsewhere.
+    pub(super) fn holds(&self, memberships: &[u8]) -> bool {
+        let memberships = String::from_utf8_lossy(memberships);
+        let own =
+            Path::new(&self.controller.own_name).join(self.folder.file_name().unwrap_or_default());
+        membership("memory", &memberships)
+            .is_some_and(|(_, path)| Path::new(path).starts_with(&own))
     }
 
     /// The highest memory use including page cache, in bytes: an upper bound.
@@ -421,6 +440,7 @@ mod tests {
             version: CgroupVersion::V2,
             mount: mount.path().to_owned(),
             own,
+            own_name: "/job/step".to_owned(),
         };
         assert_eq!(controller.memory_limit(), Some(1_048_576));
         assert_eq!(controller.cpu_quota(), Some(0.5));
@@ -452,6 +472,7 @@ mod tests {
             version: CgroupVersion::V1,
             mount: mount.path().to_owned(),
             own: mount.path().to_owned(),
+            own_name: "/".to_owned(),
         };
         assert!(OwnCgroup::create(&controller, 7).is_none());
         assert_eq!(fs::read_dir(mount.path()).unwrap().count(), 0);

@@ -106,6 +106,8 @@ impl LevelSource {
 pub(super) struct TreeMemory {
     source: LevelSource,
     cgroup_peak: u64,
+    /// What processes of the tree hold that left its cgroup, when they were last looked at.
+    outside: u64,
     resident: ResidentSum,
     spikes: SpikeBound,
     sampled: bool,
@@ -116,6 +118,7 @@ impl TreeMemory {
         Self {
             source,
             cgroup_peak: 0,
+            outside: 0,
             resident: ResidentSum::new(),
             spikes: SpikeBound::default(),
             sampled: false,
@@ -132,7 +135,7 @@ impl TreeMemory {
 
     /// The level now, if a cgroup reports it without a look at every process.
     pub(super) fn glance(&mut self) -> Option<Bytes> {
-        let level = self.source.level()?;
+        let level = self.source.level()? + self.outside;
         self.cgroup_peak = self.cgroup_peak.max(level);
         Some(Bytes(level))
     }
@@ -152,6 +155,16 @@ impl TreeMemory {
             })
             .collect();
         self.sampled |= !residents.is_empty();
+        if let LevelSource::OwnCgroup(cgroup) = &self.source {
+            let mut has_left = |process: &Process| {
+                (reader.process(process.pid, "cgroup")).is_ok_and(|text| !cgroup.holds(text))
+            };
+            self.outside = residents
+                .iter()
+                .filter(|(process, _)| has_left(process))
+                .map(|(_, resident)| resident.kept)
+                .sum();
+        }
         let plain = Bytes(residents.iter().map(|(_, resident)| resident.kept).sum()).as_f64();
         let level = match self.glance() {
             Some(level) => MemoryLevel::Known(level.as_f64()),

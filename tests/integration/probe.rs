@@ -67,6 +67,22 @@ fn memory_is_what_the_whole_tree_holds() {
     assert!((120 << 20..170 << 20).contains(&bytes), "{report}");
 }
 
+/// A canary with the rights to may leave the cgroup that it was started in.
+#[test]
+fn memory_is_counted_where_a_process_leaves_its_cgroup() {
+    let project = Project::empty().file(
+        "hold.py",
+        "import time\nheld = bytearray(b'x') * (600 << 20)\ntime.sleep(1.5)\n",
+    );
+    let script =
+        "echo $$ > /sys/fs/cgroup/memory/cgroup.procs || echo $$ > /sys/fs/cgroup/cgroup.procs
+python3 hold.py";
+    let probed = project.run(&["probe", "--", "sh", "-c", script]);
+    let report = last_line(&probed.ended_with(0));
+    let bytes = report["usage"]["memory"]["bytes"].as_u64().unwrap();
+    assert!((600 << 20..650 << 20).contains(&bytes), "{report}");
+}
+
 #[test]
 fn gpus_are_asked_through_nvidia_smi() {
     let project = Project::empty().file(
