@@ -162,7 +162,11 @@ impl PolicyScope<'_> {
             ),
             allow(
                 "PricesAndQuotas",
-                &["pricing:GetProducts", "servicequotas:ListServiceQuotas"],
+                &[
+                    "pricing:GetProducts",
+                    "servicequotas:ListServiceQuotas",
+                    "servicequotas:ListAWSDefaultServiceQuotas",
+                ],
                 anything(),
             ),
         ]);

@@ -31,5 +31,7 @@ pub(super) enum QuotaListing {
     Start,
     /// The token of the next page.
     At(String),
+    /// The account's own are listed, which lack those that nobody has changed; those follow, from this page on.
+    Defaults(Option<String>),
     End,
 }

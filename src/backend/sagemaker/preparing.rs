@@ -133,36 +133,59 @@ impl JobSession<'_> {
                     .all(|name| known.limits.contains_key(&name))
         };
         while !is_known() {
-            let token = match &self.backend.known.borrow().quotas.listing {
-                QuotaListing::At(token) => Some(token.clone()),
+            let listing = self.backend.known.borrow().quotas.listing.clone();
+            let is_of_defaults = matches!(listing, QuotaListing::Defaults(_));
+            let token = match listing {
                 QuotaListing::Start | QuotaListing::End => None,
+                QuotaListing::At(token) => Some(token),
+                QuotaListing::Defaults(token) => token,
             };
-            let page = aws
-                .quotas
-                .list_service_quotas()
-                .service_code(SERVICE)
-                .set_next_token(token)
-                .send()
-                .await;
+            let page = match is_of_defaults {
+                true => {
+                    let listed = aws.quotas.list_aws_default_service_quotas();
+                    let page = listed
+                        .service_code(SERVICE)
+                        .set_next_token(token)
+                        .send()
+                        .await;
+                    page.map(|page| (page.quotas.unwrap_or_default(), page.next_token))
+                        .map_err(|error| CallError::of(QUOTAS, &error))
+                }
+                false => {
+                    let listed = aws.quotas.list_service_quotas();
+                    let page = listed
+                        .service_code(SERVICE)
+                        .set_next_token(token)
+                        .send()
+                        .await;
+                    page.map(|page| (page.quotas.unwrap_or_default(), page.next_token))
+                        .map_err(|error| CallError::of(QUOTAS, &error))
+                }
+            };
             let known = &mut self.backend.known.borrow_mut().quotas;
             match page {
-                Ok(page) => {
-                    known.limits.extend(quota::limits(page.quotas()));
-                    known.listing = match page.next_token() {
-                        Some(next) => QuotaListing::At(next.to_owned()),
-                        None => QuotaListing::End,
+                Ok((quotas, next)) => {
+                    for (name, limit) in quota::limits(&quotas) {
+                        known.limits.entry(name).or_insert(limit);
+                    }
+                    known.listing = match next {
+                        Some(next) if is_of_defaults => QuotaListing::Defaults(Some(next)),
+                        Some(next) => QuotaListing::At(next),
+                        None if is_of_defaults => QuotaListing::End,
+                        None => QuotaListing::Defaults(None),
                     };
                 }
-                Err(error) => {
-                    let error = CallError::of(QUOTAS, &error);
+                Err(error)
                     if matches!(
                         error.kind,
                         FailureKind::NoCredentials | FailureKind::Expired | FailureKind::Clock
-                    ) {
-                        return Err(error.to_error("read the quotas").into());
-                    }
-                    known.refused = Some(error.to_string());
+                    ) =>
+                {
+                    return Err(error.to_error("read the quotas").into());
                 }
+                // A role of before may lack the right; the quotas that are known stay.
+                Err(_) if is_of_defaults => known.listing = QuotaListing::End,
+                Err(error) => known.refused = Some(error.to_string()),
             }
         }
         let known = &self.backend.known.borrow().quotas;

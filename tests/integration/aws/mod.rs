@@ -98,6 +98,7 @@ impl FakeAws {
                 logs: Logs::of_probe(|_| 25.0),
                 prices: prices::usual(),
                 quotas: quotas::usual(),
+                default_quotas: BTreeMap::new(),
                 page_size: u64::MAX,
                 calls: BTreeMap::new(),
                 faults: Vec::new(),
@@ -278,6 +279,13 @@ impl FakeAws {
     /// refused.
     pub(crate) fn quota(&self, name: &str, value: f64) {
         self.core.state().quotas.insert(name.to_owned(), value);
+    }
+
+    /// A quota that nobody has changed: not in the list of the account's own, but in that of the defaults.
+    pub(crate) fn unchanged_quota(&self, name: &str, value: f64) {
+        let mut state = self.core.state();
+        state.quotas.remove(name);
+        state.default_quotas.insert(name.to_owned(), value);
     }
 
     /// At most so many elements on any page of any list.

@@ -23,7 +23,7 @@ operations! {
     "cloudwatch" => GetMetricData;
     "logs" => DescribeLogStreams, GetLogEvents, FilterLogEvents;
     "pricing" => GetProducts;
-    "service-quotas" => ListServiceQuotas;
+    "service-quotas" => ListServiceQuotas, ListAWSDefaultServiceQuotas;
     "sts" => GetCallerIdentity, AssumeRoleWithWebIdentity;
     "s3" => ListObjectsV2, GetObject, HeadObject, PutObject, CopyObject, DeleteObject, DeleteObjects,
         CreateMultipartUpload, UploadPart, CompleteMultipartUpload, AbortMultipartUpload,

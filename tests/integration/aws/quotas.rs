@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use serde_json::{Value, json};
 
 use super::fault::Refusal;
-use super::{State, page};
+use super::{Operation, State, page};
 
 /// Room for 20 of the instances with a usual price, and other quotas between them, as in life.
 pub(super) fn usual() -> BTreeMap<String, f64> {
@@ -35,15 +35,18 @@ pub(super) fn usual() -> BTreeMap<String, f64> {
     quotas
 }
 
-pub(super) fn answer(state: &State, input: &Value) -> Result<Value, Refusal> {
+pub(super) fn answer(state: &State, operation: Operation, input: &Value) -> Result<Value, Refusal> {
     if input["ServiceCode"] != "sagemaker" {
         return Err(Refusal::new(
             "NoSuchResourceException",
             "The request failed because the specified service does not exist.",
         ));
     }
-    let quotas: Vec<_> = state
-        .quotas
+    let listed = match operation {
+        Operation::ListAWSDefaultServiceQuotas => &state.default_quotas,
+        _ => &state.quotas,
+    };
+    let quotas: Vec<_> = listed
         .iter()
         .map(|(name, value)| quota(name, *value))
         .collect();

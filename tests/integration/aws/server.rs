@@ -145,7 +145,7 @@ fn done(core: &Core, protocol: Protocol, operation: Operation, input: &Value) ->
         "cloudwatch" => cloudwatch::answer(&mut core.state(), input),
         "logs" => logs::answer(&mut core.state(), operation, input),
         "pricing" => prices::answer(&core.state(), input),
-        "service-quotas" => quotas::answer(&core.state(), input),
+        "service-quotas" => quotas::answer(&core.state(), operation, input),
         _ => sessions::answer(core, operation, input),
     };
     match output {

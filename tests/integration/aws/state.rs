@@ -47,6 +47,8 @@ pub(super) struct State {
     pub(super) logs: Logs,
     pub(super) prices: BTreeMap<String, f64>,
     pub(super) quotas: BTreeMap<String, f64>,
+    /// Of those that nobody has changed, which the account's own list lacks.
+    pub(super) default_quotas: BTreeMap<String, f64>,
     /// The most elements of one page, whatever is asked for.
     pub(super) page_size: u64,
     pub(super) calls: BTreeMap<Operation, u64>,

@@ -99,6 +99,22 @@ fn without_a_price_nothing_is_launched() {
     assert_eq!(created(&aws), Vec::<String>::new());
 }
 
+/// The list of the account's own quotas has none that nobody has changed.
+#[test]
+fn a_quota_that_nobody_has_changed_is_the_default() {
+    let (project, aws) = project(FIXED);
+    aws.unchanged_quota("ml.m5.xlarge for training job usage", 0.0);
+    gate(&project, &aws, &["run", "--all"])
+        .ended_with(14)
+        .complained("`ml.m5.xlarge for training job usage` is 0");
+    assert_eq!(created(&aws), Vec::<String>::new());
+
+    // A role of before lacks the right.
+    let defaults = Operation::ListAWSDefaultServiceQuotas;
+    aws.fail(defaults).with(Fault::AccessDenied);
+    gate(&project, &aws, &["run", "--all"]).ended_with(0);
+}
+
 #[test]
 fn a_quota_of_nothing_is_reported_before_a_canary() {
     let (project, aws) = project(FIXED);
