@@ -217,6 +217,7 @@ fn recommendation<'a>(
             verdict: judged.row.verdict,
             lines: &judged.lines,
             forecast: &judged.forecast,
+            measurements: &judged.measurements,
         })
         .collect();
     verdict::recommend(&contenders, input.budget.certainty)

@@ -5,8 +5,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{CHANCE_ROUNDING, JudgedLine, LineVerdict, Verdict};
-use crate::forecast::{Forecast, Predictive};
+use crate::forecast::{Forecast, Predictive, ratio};
 use crate::instance::InstanceConfiguration;
+use crate::measurement::Measurement;
 use crate::metric::{LineForm, LineKind, Metric};
 use crate::spec::{Bound, BudgetLine, Level, LineOrigin};
 use crate::units::Fraction;
@@ -22,6 +23,8 @@ pub struct Contender<'a> {
     pub verdict: Verdict,
     pub lines: &'a [JudgedLine],
     pub forecast: &'a Forecast,
+    /// Of its canaries.
+    pub measurements: &'a [Measurement],
 }
 
 /// What would fit, of the configurations that were measured; each is named as written.
@@ -65,10 +68,9 @@ pub struct LimitNeeded {
 /// Compares the contenders, of which the first is the job's own instance and the others follow in the order of the spec.
 /// `None` where there are fewer than two, since alone a verdict says all, and where no written line counts.
 ///
-/// A contender is as good as the best unless the chance that the best is better reaches `certainty`. Of those that are as
-/// good the first is named, so a job keeps its instance until something is clearly better. The two forecasts are taken to
-/// be independent. They are rather alike, since a law that bends on one machine is likely to bend on the other; then the
-/// true chance is further from one half, so a difference that is called clear is.
+/// A contender is as good as the best unless the chance that the best is better reaches `certainty`. That chance is of the ratio of
+/// the two, by the canaries of both under one law (`forecast::ratio`): a law that bends on one machine is likely to bend on the
+/// other. Where there is no ratio the two forecasts are taken to be independent, and a difference that is called clear is.
 pub fn recommend(contenders: &[Contender<'_>], certainty: Fraction) -> Option<Recommendation> {
     if contenders.len() < 2 {
         return None;
@@ -127,21 +129,55 @@ fn best(
     contenders: &[&Contender<'_>],
     certainty: Fraction,
 ) -> Option<(String, Vec<String>)> {
-    let known: Vec<(String, &Predictive)> = contenders
+    let mut known: Vec<(&Contender<'_>, &Predictive)> = contenders
         .iter()
-        .filter_map(|one| {
-            Some((
-                one.instance.to_string(),
-                one.forecast[metric].as_ref().ok()?,
-            ))
-        })
+        .filter_map(|one| Some((*one, one.forecast[metric].as_ref().ok()?)))
         .collect();
-    let amounts: Vec<&Predictive> = known.iter().map(|(_, amount)| *amount).collect();
-    let mut as_good = as_low_as_the_least(&amounts, certainty)
-        .into_iter()
-        .map(|place| known[place].0.clone());
-    let best = as_good.next()?;
-    Some((best, as_good.collect()))
+    let by_median = |one: &Predictive, other: &Predictive| one.median().total_cmp(&other.median());
+    known.sort_by(|(_, one), (_, other)| by_median(one, other));
+    let least = *known.first()?;
+    let mut as_good = known;
+    as_good.retain(|other| {
+        std::ptr::eq(least.0, other.0)
+            || chance_of_less(metric, least, *other) < certainty.0 - CHANCE_ROUNDING
+    });
+    // Of those within noise the cheaper first.
+    let cost = |one: &Contender<'_>| {
+        one.forecast[Metric::Cost]
+            .as_ref()
+            .map_or(f64::INFINITY, Predictive::median)
+    };
+    as_good.sort_by(|(one, _), (other, _)| cost(one).total_cmp(&cost(other)));
+    let mut names = as_good.iter().map(|(one, _)| one.instance.to_string());
+    Some((names.next()?, names.collect()))
+}
+
+/// P(one < other), by the ratio of their full runs where their canaries give one.
+fn chance_of_less(
+    metric: Metric,
+    (one, amount): (&Contender<'_>, &Predictive),
+    (other, other_amount): (&Contender<'_>, &Predictive),
+) -> f64 {
+    let on = |one: &Contender<'_>| -> Vec<Measurement> {
+        let runs = one.measurements.iter();
+        runs.filter(|run| run.is_on(one.instance))
+            .cloned()
+            .collect()
+    };
+    let of_ratio = || {
+        let [time, other_time] = [one, other].map(|one| one.forecast[Metric::Time].as_ref().ok());
+        let (time, other_time) = (time?, other_time?);
+        let growth = ratio::compare(&on(one), &on(other)).ok()?.growth(time);
+        let [price, other_price] = match metric {
+            Metric::Cost => [
+                amount.median() / time.median(),
+                other_amount.median() / other_time.median(),
+            ],
+            _ => [1.0, 1.0],
+        };
+        Some(growth.priced(price, other_price).chance_of_more())
+    };
+    of_ratio().unwrap_or_else(|| chance_below(amount, other_amount))
 }
 
 /// The places of the amounts that may be the least: the chance that the least is below one does not reach `certainty`.
@@ -233,10 +269,12 @@ fn limits_needed(contender: &Contender<'_>) -> Option<Vec<(f64, LimitNeeded)>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{about, at_least, at_most, implicit, judged, nothing_known, warn};
+    use super::super::tests::{
+        about, at_least, at_most, implicit, judged, machine, nothing_known, recorded, warn,
+    };
     use super::super::{JudgedLine, job_verdict};
     use super::*;
-    use crate::forecast::{Quantity, Unknown};
+    use crate::forecast::{self, Basis, Quantity, Unknown};
     use crate::metric::Metric::{Cost, CpuUtilization, Memory, Time};
 
     const CERTAINTY: Fraction = Fraction(0.95);
@@ -271,6 +309,7 @@ mod tests {
                 verdict: job_verdict(lines),
                 lines,
                 forecast,
+                measurements: &[],
             })
             .collect();
         recommend(&contenders, CERTAINTY)
@@ -308,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_clearly_better_is_as_good_and_the_job_keeps_its_instance() {
+    fn what_is_not_clearly_better_is_as_good_and_the_cheaper_is_named_first() {
         let budget = [at_most(Cost, 50.0)];
         let found = recommended(
             &budget,
@@ -320,8 +359,8 @@ mod tests {
             ],
         )
         .unwrap();
-        assert_eq!(found.cheapest.as_deref(), Some("local"));
-        assert_eq!(found.cheapest_ties, ["2x local", "3x local"]);
+        assert_eq!(found.cheapest.as_deref(), Some("2x local"));
+        assert_eq!(found.cheapest_ties, ["3x local", "local"]);
         assert_eq!(found.fastest.as_deref(), Some("2x local"));
         assert_eq!(found.fastest_ties, ["3x local"]);
     }
@@ -354,6 +393,50 @@ mod tests {
         let certain = of(1.0, 1.0, 1.0).with(Cost, Ok(Predictive::log_student_t(cost, 0.0, 1e9)));
         let found = recommended(&budget, &[certain, other]).unwrap();
         assert_eq!(found.cheapest_ties, Vec::<String>::new());
+    }
+
+    /// Canaries of the same sizes on two machines, of which the second takes 15 % longer: each forecast by itself leaves open which is
+    /// faster, since its law may bend; the ratio does not.
+    #[test]
+    fn two_machines_are_compared_by_the_ratio_of_their_canaries() {
+        let instances: [InstanceConfiguration; 2] =
+            ["local", "2x local"].map(|name| name.parse().unwrap());
+        let runs: Vec<Vec<Measurement>> = instances
+            .iter()
+            .zip([1.0, 1.15])
+            .map(|(instance, slower)| {
+                let mut runs = recorded(&[1, 10, 20], |share| slower * (20.0 + 2000.0 * share));
+                for run in &mut runs {
+                    run.instance = instance.clone();
+                }
+                runs
+            })
+            .collect();
+        let offer = machine(0);
+        let forecasts: Vec<Forecast> = runs
+            .iter()
+            .map(|measurements| {
+                forecast::forecast(&Basis {
+                    offer: &offer,
+                    measurements,
+                })
+            })
+            .collect();
+        let ties = |measured: bool| {
+            let contenders: Vec<Contender<'_>> = (instances.iter().zip(&forecasts).zip(&runs))
+                .map(|((instance, forecast), runs)| Contender {
+                    instance,
+                    verdict: Verdict::NotJudged,
+                    lines: &[],
+                    forecast,
+                    measurements: if measured { runs } else { &[] },
+                })
+                .collect();
+            let found = recommend(&contenders, CERTAINTY).unwrap();
+            assert_eq!(found.fastest.as_deref(), Some("local"));
+            found.fastest_ties.len()
+        };
+        assert_eq!((ties(false), ties(true)), (1, 0));
     }
 
     #[test]

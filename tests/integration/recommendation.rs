@@ -71,7 +71,7 @@ fn the_cheapest_and_the_fastest_within_budget_are_named() {
 }
 
 #[test]
-fn machines_that_differ_by_noise_are_both_named_and_the_job_keeps_its_own() {
+fn machines_that_differ_by_noise_are_both_named_and_the_cheaper_first() {
     let alike = canaries("local", 5350.0) + &canaries("2x local", 5340.0);
     let found = recommendation(&alike, "{time: 3h}", 0);
     assert_eq!(found["fastest"], "local", "{found}");
