@@ -9,7 +9,7 @@
 //! - the share of rises within what is allowed that are alarmed;
 //! - the checks from the end of a change until the alarm ends.
 //!
-//! `cargo bench --bench drift -- limits [HISTORIES]` finds the limits of `src/drift/chart/limits.rs`, from 200,000 series for
+//! `cargo bench --bench drift -- limits [HISTORIES]` finds the limits of `core/src/drift/chart/limits.rs`, from 200,000 series for
 //! each world unless HISTORIES is given. The seeds are fixed: who runs it again gets the same. It asserts nothing.
 
 #[path = "drift/calibration.rs"]

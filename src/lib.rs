@@ -12,44 +12,11 @@
 //! the pull request. A [`history`] keeps what was found, and [`drift`] finds when the same training takes more than it did.
 //! [`commands`] are the doors; behind them the gate sees both the pure core and the edges.
 
-// Tests in the library include the pure part of a bench, which names the library as a user does.
-#[cfg(test)]
-extern crate self as canary_gate;
-
-// The pure core, importing leftward only.
-pub mod grammar;
-
-pub mod secret;
-
-pub mod units;
-
-pub mod rows;
-
-pub mod metric;
-
-pub mod instance;
-
-pub mod spec;
-
-pub mod code;
-
-pub mod change;
-
-pub mod canary;
-
-pub mod measurement;
-
-pub mod forecast;
-
-pub mod verdict;
-
-pub mod exit;
-
-pub mod plan;
-
-pub mod drift;
-
-pub mod report;
+// The pure core, a crate of its own: it can name nothing of this one.
+pub use canary_gate_core::{
+    assess, canary, change, code, drift, exit, forecast, grammar, instance, measurement, metric,
+    plan, report, rows, secret, spec, units, verdict,
+};
 
 // The edges: files, processes, clock, environment.
 #[expect(
@@ -73,8 +40,7 @@ pub mod history;
 )]
 pub mod probe;
 
-// What ties them together, importing downward only: commands, gate, assess, workspace, console.
-mod assess;
+// What ties them together, importing downward only: commands, gate, workspace, console.
 pub mod cli;
 #[expect(
     clippy::disallowed_methods,

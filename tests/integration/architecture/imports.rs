@@ -1,11 +1,11 @@
-//! Which file of `src` imports which, as its `use` lines and its paths say. Test code is left out.
+//! Which source file imports which, as its `use` lines and its paths say. Test code is left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use syn::visit::Visit;
 use syn::{Attribute, File, ItemMod, ItemUse, Macro, UseTree, Visibility};
 
-/// A module's path from the crate's root: `["spec", "read"]` for `src/spec/read/mod.rs`.
+/// A module's path from the crate's root: `["spec", "read"]` for `core/src/spec/read/mod.rs`.
 pub(super) type Module = Vec<String>;
 
 /// Every module that has a file of its own, and those that it imports from.
@@ -20,8 +20,7 @@ impl Imports {
         let mut scopes = BTreeMap::new();
         for (file, text) in files {
             let own = module_of(file);
-            let parsed =
-                syn::parse_file(text).unwrap_or_else(|error| panic!("src/{file}: {error}"));
+            let parsed = syn::parse_file(text).unwrap_or_else(|error| panic!("{file}: {error}"));
             let mut scope = Scope::default();
             scope.visit_file(&parsed);
             let tests = std::mem::take(&mut scope.test_modules).into_iter();

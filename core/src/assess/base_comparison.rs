@@ -1,0 +1,404 @@
+//! A forecast compared with the base.
+
+use crate::assess::base_result::BaseResult;
+use crate::assess::other_counts::ForecastHere;
+use crate::drift::causes;
+use crate::forecast::ratio::{self, Growth, RatioEstimate};
+use crate::forecast::scale_out::DataLayout;
+use crate::forecast::{self, FEWEST_RUNS, Unknown};
+use crate::grammar::list;
+use crate::instance::{InstanceConfiguration, Offer, OfferOf};
+use crate::measurement::{self, Measurement};
+use crate::metric::Metric;
+use crate::report::{Baseline, Delta};
+use crate::spec::LineKind;
+use crate::units::Fraction;
+use crate::verdict::{Against, LineVerdict};
+
+/// The inputs of a comparison.
+pub(super) struct BaseComparisonInput<'a> {
+    pub base: &'a BaseResult,
+    /// The machines of the forecast that is compared.
+    pub offer: &'a Offer,
+    /// Whether the budget is judged on it; then it is compared with the base's instance, whichever that is.
+    pub is_judged: bool,
+    /// Of the job, on any machines.
+    pub measurements: &'a [Measurement],
+    /// The machines whose canaries are compared: others than those of the forecast where it follows from another count of them. Then
+    /// the base's canaries on the same count are compared.
+    pub compared_on: &'a InstanceConfiguration,
+    pub offer_of: OfferOf<'a>,
+    pub layout: &'a DataLayout,
+    pub certainty: Fraction,
+}
+
+/// A configuration compared with the base.
+pub(super) struct BaseComparison {
+    pub against: Against,
+    pub delta: Delta,
+    /// Cautions for the reader.
+    pub notes: Vec<String>,
+}
+
+/// The comparison; `None` if the base did not measure the configuration.
+pub(super) fn versus(input: &BaseComparisonInput<'_>) -> Option<BaseComparison> {
+    let found = input.base;
+    let own = &input.offer.configuration;
+    let instance = match input.is_judged {
+        true => &found.forecasts.first()?.instance,
+        false => own,
+    };
+    let sound = found
+        .measurements
+        .iter()
+        .filter(|run| run.has_sound_amounts());
+    let sound: Vec<Measurement> = sound.cloned().collect();
+    let mut base = ForecastHere::of(instance, &sound, input.offer_of, input.layout);
+    base.with_other_counts(&sound, input.offer_of, input.layout);
+    let theirs = &as_many_of(instance, input.compared_on, own);
+    let here = |runs: &[Measurement], instance: &InstanceConfiguration| {
+        let mut runs: Vec<Measurement> = (runs.iter().filter(|run| run.is_on(instance)))
+            .cloned()
+            .collect();
+        measurement::choose_memory_sources(&mut runs, FEWEST_RUNS);
+        let hosts = input.layout.hosts_of_shards(instance);
+        let sharded = input.layout.by_heaviest_shard(&runs, hosts);
+        sharded.unwrap_or(runs)
+    };
+    let before = &here(&sound, theirs);
+    if !before.iter().any(Measurement::is_completed) {
+        return None;
+    }
+    let now = &here(input.measurements, input.compared_on);
+    let ForecastHere {
+        forecast: base,
+        offer,
+        ..
+    } = base;
+    let comparison = ratio::compare(before, now);
+    let time = time_growth(&comparison, &base);
+    let prices = (a_second(&offer), a_second(input.offer));
+    let cost = match (&time, prices) {
+        (Ok(time), (Some(before), Some(now))) => Ok(time.priced(before, now)),
+        (Err(unknown), _) => Err(unknown.clone()),
+        (_, (None, _)) => Err(Unknown(format!(
+            "no price for {}, which the base trains on",
+            without_cost(&offer)
+        ))),
+        (_, (_, None)) => Err(Unknown(format!(
+            "no price for {}",
+            without_cost(input.offer)
+        ))),
+    };
+    // Percent of another machine's memory cannot be compared.
+    let memory = match instance.is_same_machines(own) {
+        true => base[Metric::Memory].as_ref().map_err(Clone::clone),
+        false => Err(Unknown(format!("the base trains on {instance}"))),
+    };
+    let memory = memory.and_then(|base| ratio::compare_memory(before, now, base));
+    let mut notes = comparison
+        .as_ref()
+        .map_or(Vec::new(), |one| one.notes.clone());
+    if let Some(machine) = &input.base.other_machine {
+        notes.push(format!(
+            "the base was measured on another machine ({machine}), so a difference may be the machine's"
+        ));
+    }
+    let delta = delta(&comparison, &time, &cost, prices, input.certainty, &base);
+    Some(BaseComparison {
+        against: Against {
+            base,
+            time,
+            cost,
+            memory,
+            exceeded_then: exceeded_then(found, instance),
+        },
+        delta,
+        notes,
+    })
+}
+
+/// The base's machines whose canaries are compared: those of its `instance`, so many as `compared_on` has where these are not all of `own`.
+fn as_many_of(
+    instance: &InstanceConfiguration,
+    compared_on: &InstanceConfiguration,
+    own: &InstanceConfiguration,
+) -> InstanceConfiguration {
+    match instance {
+        InstanceConfiguration::Homogeneous { instance_type, .. }
+            if !compared_on.is_same_machines(own) =>
+        {
+            InstanceConfiguration::Homogeneous {
+                instance_type: instance_type.clone(),
+                count: compared_on.total_count(),
+            }
+        }
+        instance => instance.clone(),
+    }
+}
+
+/// Why nothing is compared with a base that has canaries; `None` where this check has none to compare.
+pub(super) fn why_none(input: &BaseComparisonInput<'_>) -> Option<String> {
+    let completed = |runs: &[Measurement]| -> Vec<InstanceConfiguration> {
+        let mut on: Vec<InstanceConfiguration> = Vec::new();
+        for run in runs.iter().filter(|run| run.is_completed()) {
+            if !on.iter().any(|known| run.is_on(known)) {
+                on.push(run.instance.clone());
+            }
+        }
+        on
+    };
+    let theirs = completed(&input.base.measurements);
+    let ours = completed(input.measurements);
+    let is_measured = ours
+        .iter()
+        .any(|one| one.is_same_machines(input.compared_on));
+    let names: Vec<String> = theirs.iter().map(ToString::to_string).collect();
+    (is_measured && !theirs.is_empty()).then(|| {
+        format!(
+            "nothing is compared with the base, and no increase is judged: its canaries ran on {}, those of this check on {}",
+            list(&names),
+            input.compared_on,
+        )
+    })
+}
+
+/// The lines that the base's report judged exceeded on this configuration.
+fn exceeded_then(found: &BaseResult, instance: &InstanceConfiguration) -> Vec<LineKind> {
+    let rows = found.forecasts.iter();
+    let of_instance = rows.filter(|row| row.instance.is_same_machines(instance));
+    let lines = of_instance.flat_map(|row| &row.budget);
+    lines
+        .filter(|line| line.verdict == LineVerdict::Exceeded)
+        .map(|line| line.line)
+        .collect()
+}
+
+fn time_growth(
+    comparison: &Result<RatioEstimate, Unknown>,
+    base: &forecast::Forecast,
+) -> Result<Growth, Unknown> {
+    let comparison = comparison.as_ref().map_err(Clone::clone)?;
+    let time = base[Metric::Time].as_ref().map_err(Clone::clone)?;
+    Ok(comparison.growth(time))
+}
+
+/// The cost of one second of all machines, in USD; `None` without a price of each.
+fn a_second(offer: &Offer) -> Option<f64> {
+    offer.cost_of_a_second().ok().map(|second| second.usd)
+}
+
+/// The types that have no price; the configuration if its prices are no prices.
+fn without_cost(offer: &Offer) -> String {
+    let unpriced = offer.unpriced();
+    unpriced.unwrap_or_else(|| offer.configuration.to_string())
+}
+
+fn delta(
+    comparison: &Result<RatioEstimate, Unknown>,
+    time: &Result<Growth, Unknown>,
+    cost: &Result<Growth, Unknown>,
+    (price_before, price_now): (Option<f64>, Option<f64>),
+    certainty: Fraction,
+    base: &forecast::Forecast,
+) -> Delta {
+    let (Ok(comparison), Ok(time), Ok(before)) = (comparison, time, &base[Metric::Time]) else {
+        return Delta::default();
+    };
+    let cost = cost.as_ref().ok();
+    let factors = comparison.factors();
+    let before = before.median();
+    let now = before * factors.total();
+    Delta {
+        cost_usd: cost.map(|cost| cost.difference(certainty)),
+        time_seconds: Some(time.difference(certainty)),
+        cost_percent: cost.map(|cost| cost.percent(certainty)),
+        time_percent: Some(time.percent(certainty)),
+        rate_percent: Some(comparison.rate_percent(certainty)),
+        causes: causes::causes(&factors, before, now, price_before, price_now),
+    }
+}
+
+/// The baseline in the report of a job on `instance`.
+pub(super) fn named(base: &BaseResult, instance: &InstanceConfiguration) -> Baseline {
+    let theirs = base.forecasts.first().map(|row| &row.instance);
+    Baseline {
+        commit: base.commit.clone(),
+        branch: base.branch.clone(),
+        age_days: base.age.in_days(),
+        is_same_code: base.is_same_code,
+        data_changed: base.data_changed,
+        changed: base.changed.clone(),
+        instance: theirs
+            .filter(|theirs| !theirs.is_same_machines(instance))
+            .cloned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::assess::row;
+    use crate::forecast::tests::run;
+    use crate::instance::Price;
+    use crate::spec::{Bound, Level};
+    use crate::units::{Seconds, UsdPerHour};
+    use crate::verdict::BudgetRow;
+
+    fn machine() -> InstanceConfiguration {
+        "ml.m5.2xlarge".parse().unwrap()
+    }
+
+    /// Nine canaries of 1, 2 and 3 %.
+    fn canaries(rate: f64) -> Vec<Measurement> {
+        let sizes = [1.0, 2.0, 3.0].into_iter().flat_map(|size| [size; 3]);
+        sizes.map(|size| run(size, 5.0 + rate * size)).collect()
+    }
+
+    fn base(measurements: Vec<Measurement>) -> BaseResult {
+        BaseResult {
+            commit: None,
+            branch: None,
+            forecasts: vec![row::nothing_known(&machine(), "")],
+            measurements,
+            is_same_code: true,
+            changed: Vec::new(),
+            data_changed: false,
+            other_machine: None,
+            age: Seconds(0.0),
+        }
+    }
+
+    fn compared(base: &BaseResult, offer_of: OfferOf<'_>) -> Option<BaseComparison> {
+        versus(&BaseComparisonInput {
+            base,
+            offer: &offer_of(&machine()),
+            is_judged: true,
+            measurements: &canaries(15.0),
+            compared_on: &machine(),
+            offer_of,
+            layout: &DataLayout::default(),
+            certainty: Fraction(0.95),
+        })
+    }
+
+    fn a_dollar_an_hour(instance: &InstanceConfiguration) -> Offer {
+        let price = Price::from_spec(UsdPerHour(1.0));
+        Offer::of(instance, &|_| None, &|_| Some(price.clone()))
+    }
+
+    /// A stored report may come from anybody.
+    #[test]
+    fn a_run_of_the_base_counts_on_its_own_machine_and_with_amounts_that_can_be() {
+        let growth = |base: Vec<Measurement>| {
+            let found = compared(&self::base(base), &a_dollar_an_hour)?;
+            found.delta.time_percent.map(|percent| percent.point)
+        };
+        let alone = growth(canaries(10.0)).unwrap();
+        assert!((30.0..50.0).contains(&alone), "{alone}");
+        let elsewhere = Measurement {
+            instance: "ml.c5.2xlarge".parse().unwrap(),
+            ..run(3.0, 900.0)
+        };
+        let endless = run(3.0, f64::INFINITY);
+        for more in [elsewhere.clone(), endless.clone()] {
+            let with_more = [canaries(10.0), vec![more]].concat();
+            assert_eq!(growth(with_more), Some(alone));
+        }
+        assert_eq!(growth(vec![elsewhere, endless]), None);
+    }
+
+    #[test]
+    fn what_the_base_had_exceeded_by_its_own_report_is_known() {
+        let line = |line: LineKind, verdict| BudgetRow {
+            line,
+            limit: 1.0,
+            bound: Bound::Max,
+            level: Level::Fail,
+            chance_of_breach: None,
+            verdict,
+            decides: false,
+            existing_breach: None,
+            overridden: None,
+        };
+        let report = |instance: &str| row::nothing_known(&instance.parse().unwrap(), "");
+        let mut base = base(canaries(10.0));
+        base.forecasts = vec![report("ml.m5.2xlarge"), report("ml.c5.2xlarge")];
+        base.forecasts[0].budget = vec![
+            line(Metric::Cost.into(), LineVerdict::Within),
+            line(Metric::Time.into(), LineVerdict::Exceeded),
+        ];
+        base.forecasts[1].budget = vec![line(Metric::Memory.into(), LineVerdict::Exceeded)];
+        let found = compared(&base, &a_dollar_an_hour).unwrap();
+        assert_eq!(found.against.exceeded_then, [Metric::Time.into()]);
+    }
+
+    #[test]
+    fn without_a_price_of_both_sides_a_cost_is_not_compared_and_the_type_is_named() {
+        let mut base = base(canaries(10.0));
+        let why = |base: &BaseResult, priced: &str| {
+            let offer_of = |instance: &InstanceConfiguration| match instance.to_string() == priced {
+                true => a_dollar_an_hour(instance),
+                false => Offer::unknown(instance),
+            };
+            let found = compared(base, &offer_of).unwrap();
+            found.against.cost.unwrap_err().0
+        };
+        assert_eq!(
+            why(&base, ""),
+            "no price for ml.m5.2xlarge, which the base trains on"
+        );
+        // The change trains on another type.
+        let elsewhere = "ml.c5.2xlarge".parse().unwrap();
+        base.forecasts = vec![row::nothing_known(&elsewhere, "")];
+        for run in &mut base.measurements {
+            run.instance = elsewhere.clone();
+        }
+        assert_eq!(why(&base, "ml.c5.2xlarge"), "no price for ml.m5.2xlarge");
+    }
+
+    /// The same canaries on one machine of a type, by which six of it are forecast.
+    fn on_one_of(kind: &str, rate: f64) -> Vec<Measurement> {
+        let on_one = |run| Measurement {
+            instance: kind.parse().unwrap(),
+            ..run
+        };
+        canaries(rate).into_iter().map(on_one).collect()
+    }
+
+    fn of_six(base: &BaseResult, check: impl Fn(&BaseComparisonInput<'_>)) {
+        check(&BaseComparisonInput {
+            base,
+            offer: &a_dollar_an_hour(&"6x ml.c5.2xlarge".parse().unwrap()),
+            is_judged: true,
+            measurements: &on_one_of("ml.c5.2xlarge", 15.0),
+            compared_on: &"ml.c5.2xlarge".parse().unwrap(),
+            offer_of: &a_dollar_an_hour,
+            layout: &DataLayout::default(),
+            certainty: Fraction(0.95),
+        });
+    }
+
+    #[test]
+    fn six_machines_of_another_type_are_compared_by_the_canaries_on_one_of_each() {
+        let mut base = base(on_one_of("ml.m5.2xlarge", 10.0));
+        base.forecasts = vec![row::nothing_known(&"6x ml.m5.2xlarge".parse().unwrap(), "")];
+        of_six(&base, |input| {
+            let growth = versus(input).unwrap().delta.time_percent.unwrap().point;
+            assert!((30.0..50.0).contains(&growth), "{growth}");
+        });
+    }
+
+    #[test]
+    fn a_base_that_measured_another_count_is_not_compared_and_that_is_said() {
+        let mut base = base(on_one_of("6x ml.c5.2xlarge", 10.0));
+        base.forecasts = vec![row::nothing_known(&"6x ml.c5.2xlarge".parse().unwrap(), "")];
+        of_six(&base, |input| {
+            assert!(versus(input).is_none());
+            assert_eq!(
+                why_none(input).unwrap(),
+                "nothing is compared with the base, and no increase is judged: its canaries ran on 6x ml.c5.2xlarge, those of this check on ml.c5.2xlarge"
+            );
+        });
+    }
+}

@@ -1,0 +1,220 @@
+//! A drift check compared with those before it.
+
+use jiff::Timestamp;
+
+use crate::drift;
+use crate::instance::InstanceConfiguration;
+use crate::measurement::Measurement;
+use crate::report::{InstanceForecast, JobReport};
+use crate::spec::{ChangedSetting, Job, TrainingSettings};
+use crate::units::UsdPerHour;
+use crate::verdict::Verdict;
+
+/// One check of a series.
+pub struct StoredCheck {
+    pub at: Timestamp,
+    pub commit: Option<String>,
+    /// Of the code, 64 hex digits; absent where it is not known.
+    pub code_key: Option<String>,
+    /// The machine of the gate, if the canaries ran there.
+    pub machine: Option<String>,
+    /// The job's instance; `None` without a forecast.
+    pub instance: Option<InstanceConfiguration>,
+    /// Of the job; `None` in records of older versions.
+    pub settings: Option<TrainingSettings>,
+    /// On `instance`.
+    pub measurements: Vec<Measurement>,
+    /// The price of all machines at that time.
+    pub price: Option<UsdPerHour>,
+}
+
+/// What the report does not say about the check that was just made.
+pub struct ThisCheck {
+    pub at: Timestamp,
+    pub commit: Option<String>,
+    /// Of the code, 64 hex digits; absent where it is not known.
+    pub code_key: Option<String>,
+    pub machine: Option<String>,
+}
+
+impl StoredCheck {
+    fn record(&self) -> drift::CheckRecord<'_> {
+        drift::CheckRecord {
+            at: self.at,
+            commit: self.commit.as_deref(),
+            measurements: &self.measurements,
+            price: self.price,
+        }
+    }
+}
+
+/// Compares the newest recorded check, which `report` is about, with those before it.
+pub fn hold_recorded(job: &Job, checks: &[StoredCheck], report: &mut JobReport) {
+    if checks.len() > 1 {
+        add(job, &checks.iter().collect::<Vec<_>>(), report);
+    } else {
+        not_judged(
+            report,
+            "there is one check only; it is the baseline of those to come",
+        );
+    }
+}
+
+/// Compares what was just measured with the earlier checks. Returns whether this check is the new baseline: it is complete and
+/// the first on the job's instance.
+pub fn hold_against_earlier(
+    job: &Job,
+    earlier: &[StoredCheck],
+    this: &ThisCheck,
+    report: &mut JobReport,
+    is_whole: bool,
+) -> bool {
+    let Some(baseline) = earlier.first() else {
+        if is_whole {
+            not_judged(
+                report,
+                "the first check for drift; it is the baseline of those to come",
+            );
+        }
+        return is_whole;
+    };
+    if let Some(before) = &baseline.instance
+        && !before.is_same_machines(&job.instance)
+    {
+        if is_whole {
+            let reason = format!(
+                "the first check for drift on {}, before it was {}; it is the baseline of those to come",
+                job.instance, before
+            );
+            not_judged(report, &reason);
+        }
+        return is_whole;
+    }
+    // An incomplete check is reported as such.
+    if !is_whole {
+        return false;
+    }
+    report.notes.extend(what_else_differs(baseline, this));
+    let today = StoredCheck {
+        at: this.at,
+        commit: this.commit.clone(),
+        code_key: this.code_key.clone(),
+        machine: this.machine.clone(),
+        instance: Some(report.instance.clone()),
+        settings: Some(TrainingSettings::of(job)),
+        measurements: of_instance(&report.measurements, report),
+        price: report
+            .forecasts
+            .first()
+            .and_then(InstanceForecast::usd_per_hour),
+    };
+    let series: Vec<&StoredCheck> = earlier.iter().chain([&today]).collect();
+    add(job, &series, report);
+    false
+}
+
+fn not_judged(report: &mut JobReport, reason: &str) {
+    report.verdict = Verdict::NotJudged;
+    report.reason = reason.to_owned();
+    if let Some(row) = report.forecasts.first_mut() {
+        row.verdict = Verdict::NotJudged;
+    }
+}
+
+/// Whether code and machine differ from the baseline's: possible causes of a difference.
+fn what_else_differs(baseline: &StoredCheck, this: &ThisCheck) -> Vec<String> {
+    let mut notes = Vec::new();
+    if let (Some(theirs), Some(ours)) = (&baseline.code_key, &this.code_key) {
+        notes.push(match theirs == ours {
+            true => "the code is the same as that of the baseline".to_owned(),
+            false => "the code is another than that of the baseline".to_owned(),
+        });
+    }
+    if let (Some(theirs), Some(ours)) = (&baseline.machine, &this.machine)
+        && theirs != ours
+    {
+        notes.push(format!(
+            "the baseline was measured on another machine ({theirs}), so a difference may be the machine's"
+        ));
+    }
+    notes
+}
+
+/// Adds the drift of a series to the report of its last check.
+fn add(job: &Job, series: &[&StoredCheck], report: &mut JobReport) {
+    let changed = changed_settings(series);
+    let series: Vec<drift::CheckRecord<'_>> = series.iter().map(|check| check.record()).collect();
+    match drift::check(&series, &job.drift, job.budget.certainty) {
+        Ok(found) => {
+            report.drift = found.map(|found| drift::Drift { changed, ..found });
+            if report.has_drifted() && report.verdict == Verdict::NotJudged {
+                report.reason = "a full run takes more than the drift policy allows".to_owned();
+            }
+        }
+        Err(unknown) => {
+            report.verdict = report.verdict.min(Verdict::Unknown);
+            report.reason = format!("drift is unknown: {unknown}");
+        }
+    }
+}
+
+/// From the baseline to the last check.
+fn changed_settings(series: &[&StoredCheck]) -> Vec<ChangedSetting> {
+    let settings = |check: Option<&&StoredCheck>| check?.settings.clone();
+    match (settings(series.first()), settings(series.last())) {
+        (Some(before), Some(now)) => before.changes_to(&now),
+        _ => Vec::new(),
+    }
+}
+
+fn of_instance(measurements: &[Measurement], report: &JobReport) -> Vec<Measurement> {
+    let runs = measurements.iter();
+    runs.filter(|run| run.is_on(&report.instance))
+        .cloned()
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_differs_from_the_baseline_besides_the_training_is_said_where_both_sides_know_it() {
+        let notes = |theirs: [Option<&str>; 2], ours: [Option<&str>; 2]| {
+            let owned = |text: Option<&str>| text.map(str::to_owned);
+            let [code_key, machine] = theirs.map(owned);
+            let baseline = StoredCheck {
+                at: Timestamp::UNIX_EPOCH,
+                commit: None,
+                code_key,
+                machine,
+                instance: None,
+                settings: None,
+                measurements: Vec::new(),
+                price: None,
+            };
+            let [code_key, machine] = ours.map(owned);
+            let this = ThisCheck {
+                at: Timestamp::UNIX_EPOCH,
+                commit: None,
+                code_key,
+                machine,
+            };
+            what_else_differs(&baseline, &this)
+        };
+        let same = [Some("code"), Some("here")];
+        assert_eq!(
+            notes(same, same),
+            ["the code is the same as that of the baseline"]
+        );
+        assert_eq!(
+            notes([Some("older code"), Some("there")], same),
+            [
+                "the code is another than that of the baseline",
+                "the baseline was measured on another machine (there), so a difference may be the machine's"
+            ]
+        );
+        assert_eq!(notes([None, None], same), Vec::<String>::new());
+        assert_eq!(notes(same, [None, None]), Vec::<String>::new());
+    }
+}

@@ -1,0 +1,188 @@
+//! Forecasts for machines without a canary: rows of alternatives that were not measured, and the smallest listed instance
+//! with enough memory.
+
+use crate::assess::input::JobInput;
+use crate::assess::row;
+use crate::forecast::scale_out::{Measured, elsewhere, peak_bytes};
+use crate::forecast::{Basis, Predictive};
+use crate::instance::{InstanceConfiguration, InstanceType, tables};
+use crate::metric::{MemoryOf, Metric};
+use crate::report::{InstanceForecast, words};
+use crate::spec::LineKind;
+use crate::verdict::{self, Candidate, JudgedLine, LineVerdict, MemoryNeed, Verdict};
+
+/// The row of an alternative without a canary.
+pub struct RowByLaw {
+    pub row: InstanceForecast,
+    pub cost: Option<Predictive>,
+    pub cautions: Vec<String>,
+}
+
+/// Only lines with a forecast are judged, so the row is never within its budget.
+pub fn row(
+    instance: &InstanceConfiguration,
+    why: &str,
+    measured: &[Measured<'_>],
+    input: &JobInput<'_>,
+) -> RowByLaw {
+    let offer = (input.offer_of)(instance);
+    let basis = Basis {
+        offer: &offer,
+        measurements: input.measurements,
+    };
+    let known = elsewhere(&basis, measured, &input.layout);
+    let lines: Vec<JudgedLine> = verdict::judge(input.budget, &known.forecast, &offer, None)
+        .into_iter()
+        .filter(|line| {
+            !matches!(
+                line.row.verdict,
+                LineVerdict::Unknown | LineVerdict::NotApplicable
+            )
+        })
+        .collect();
+    let row = InstanceForecast {
+        verdict: match verdict::job_verdict(&lines) {
+            breach @ (Verdict::Exceeded | Verdict::AtRisk) => breach,
+            _ => Verdict::NotJudged,
+        },
+        estimates: row::estimates(&known.forecast, input.budget.certainty),
+        estimated_from: known.source(),
+        scale_out: known.scale_out.as_ref().map(row::scale_out_basis),
+        memory_is_lower_bound: row::memory_is_lower_bound(&known.forecast, MemoryOf::Machine),
+        gpu_memory_is_lower_bound: row::memory_is_lower_bound(&known.forecast, MemoryOf::Gpu),
+        price: offer
+            .price()
+            .filter(|_| known.forecast[Metric::Cost].is_ok())
+            .cloned(),
+        budget: verdict::rows(&lines),
+        ..row::nothing_known(instance, why)
+    };
+    let notes = known.notes.iter();
+    RowByLaw {
+        row,
+        cost: known.forecast[Metric::Cost].clone().ok(),
+        cautions: notes.map(|note| format!("{instance}: {note}")).collect(),
+    }
+}
+
+/// If a memory line of the job's instance is exceeded or at risk: the smallest listed instance with enough of that memory, or why
+/// there is none; nothing where the memory's growth is in doubt. The first of `measured` is the job's instance, and `lines` are its lines.
+pub fn where_memory_fits(
+    of: MemoryOf,
+    measured: &[Measured<'_>],
+    lines: &[JudgedLine],
+    input: &JobInput<'_>,
+) -> Option<String> {
+    let in_question = |line: &JudgedLine| {
+        line.row.line == LineKind::Absolute(Metric::share_of(of))
+            && matches!(
+                line.row.verdict,
+                LineVerdict::Exceeded | LineVerdict::AtRisk
+            )
+    };
+    let kind = input.instance.single_type()?;
+    if kind.is_local() || !lines.iter().any(in_question) {
+        return None;
+    }
+    let (own, _) = measured.split_first()?;
+    if own.forecast.peak(of).doubt.is_some() {
+        return None;
+    }
+    let count = input.instance.total_count();
+    let held = |source: &Measured<'_>| input.layout.held_share(source.instance().total_count());
+    let need = |of: MemoryOf| {
+        let mut sources = measured.iter().filter(|source| held(source) == held(own));
+        Some(MemoryNeed {
+            of,
+            peak_bytes: sources.find_map(|source| peak_bytes(source, of))?,
+            allowed: input.budget.memory_allowed(of),
+        })
+    };
+    let Some(asked) = need(of) else {
+        return lower_bound(of, own, input.instance);
+    };
+    let allowed = asked.allowed;
+    let others = MemoryOf::ALL.into_iter().filter(|other| *other != of);
+    let needs: Vec<MemoryNeed> = std::iter::once(asked)
+        .chain(others.filter_map(need))
+        .collect();
+    let gpus = own.capacity().map_or(0, |capacity| capacity.gpus);
+    // A machine that ran out of memory is too small, whatever others measured.
+    let is_larger = |candidate: &Candidate| {
+        MemoryOf::ALL.into_iter().all(|of| {
+            let too_small = own.capacity().filter(|_| own.forecast.peak(of).ran_out);
+            let too_small = too_small.and_then(|capacity| capacity.memory_of(of));
+            candidate.capacity.memory_of(of) > too_small || too_small.is_none()
+        })
+    };
+    let candidates: Vec<Candidate> = listed(input).filter(is_larger).collect();
+    let memory_of = |candidate: &Candidate| candidate.capacity.memory_of(of);
+    let largest = candidates.iter().filter_map(memory_of).max();
+    let name = of.words();
+    match verdict::smallest_fit(&needs, input.budget.certainty, gpus, candidates) {
+        Some(fit) => {
+            let fitting = InstanceConfiguration::Homogeneous {
+                instance_type: fit.kind,
+                count,
+            };
+            Some(format!(
+                "{name} would fit on {fitting} ({}{}): {} chance to {}",
+                fit.memory,
+                of_each(of),
+                words::bare_chance(fit.chance_over),
+                if allowed.0 < 1.0 {
+                    "pass the budget's line"
+                } else {
+                    "run out"
+                }
+            ))
+        }
+        None => Some(match largest {
+            Some(largest) => format!(
+                "{name} would fit on no listed instance that may be used, of which the largest has {largest}{}",
+                of_each(of)
+            ),
+            None => format!("no listed instance that may be used has more {name}"),
+        }),
+    }
+}
+
+fn lower_bound(
+    of: MemoryOf,
+    own: &Measured<'_>,
+    instance: &InstanceConfiguration,
+) -> Option<String> {
+    let memory = own.capacity()?.memory_of(of)?;
+    own.forecast.peak(of).ran_out.then(|| {
+        format!(
+            "a canary ran out of {name} on {instance}, so the full run needs more than {memory}{}; how much more is not \
+             known, and canaries on an instance with more {name} would show it",
+            of_each(of),
+            name = of.words(),
+        )
+    })
+}
+
+/// What stands after the size of a memory.
+fn of_each(of: MemoryOf) -> &'static str {
+    match of {
+        MemoryOf::Machine => "",
+        MemoryOf::Gpu => " on each GPU",
+    }
+}
+
+/// Every instance of the built-in table that the spec allows.
+fn listed<'a>(input: &'a JobInput<'_>) -> impl Iterator<Item = Candidate> + 'a {
+    tables::listed_types()
+        .filter_map(|name| name.parse::<InstanceType>().ok())
+        .filter(|kind| (input.is_allowed)(kind))
+        .filter_map(|kind| {
+            Some(Candidate {
+                capacity: tables::capacity(&kind)?,
+                price: (input.offer_of)(&InstanceConfiguration::one(kind.clone()))
+                    .price()
+                    .cloned(),
+                kind,
+            })
+        })
+}

@@ -1,0 +1,44 @@
+//! The inputs of a job's report.
+
+use crate::assess::base_result::BaseResult;
+use crate::forecast::scale_out::DataLayout;
+use crate::instance::{InstanceConfiguration, InstanceType, OfferOf, Price};
+use crate::measurement::Measurement;
+use crate::spec::Budget;
+use crate::units::{Seconds, Usd};
+
+/// The inputs of a job's report.
+#[derive(Clone)]
+pub struct JobInput<'a> {
+    pub name: &'a str,
+    pub instance: &'a InstanceConfiguration,
+    pub budget: &'a Budget,
+    pub affected_by: &'a [String],
+    /// In the order of the spec, each with the reason if it was not measured.
+    pub alternatives: Vec<(&'a InstanceConfiguration, Option<String>)>,
+    /// On `instance` and on the alternatives.
+    pub measurements: &'a [Measurement],
+    /// `canary.max_runtime`, where it is known.
+    pub max_runtime: Option<Seconds>,
+    /// The worst-case cost of the plan.
+    pub worst_case: Option<Usd>,
+    pub offer_of: OfferOf<'a>,
+    /// How the data reach the hosts of the full run.
+    pub layout: DataLayout,
+    /// The result to compare with.
+    pub base: Option<&'a BaseResult>,
+    /// Whether the spec allows an instance type.
+    pub is_allowed: &'a dyn Fn(&InstanceType) -> bool,
+    /// Why the canaries ran without a probe that the spec asks for.
+    pub lacks_probe: Option<String>,
+    /// Further notes for the report.
+    pub notes: Vec<String>,
+}
+
+/// The price at the time of the newest measurement that has one.
+pub fn measured_price(measurements: &[Measurement]) -> Option<Price> {
+    measurements
+        .iter()
+        .rev()
+        .find_map(|measurement| measurement.price.clone())
+}

@@ -1,0 +1,463 @@
+//! From measurements to a job's part of the report: forecast every configuration, judge it, say why.
+
+use crate::assess::advice::{self, AdviceInput};
+use crate::assess::base_comparison::{self, BaseComparison, BaseComparisonInput};
+use crate::assess::extrapolated_rows::{self, RowByLaw};
+use crate::assess::input::{JobInput, measured_price};
+use crate::assess::other_counts::{self, ForecastHere};
+use crate::assess::row;
+use crate::assess::unfinished;
+use crate::assess::versus_twin::{self, TwinInput};
+use crate::forecast::Forecast;
+use crate::forecast::scale_out::Measured;
+use crate::instance::{InstanceConfiguration, Offer};
+use crate::measurement::{Measurement, newest_data};
+use crate::metric::{MemoryOf, Metric};
+use crate::plan::Ledger;
+use crate::report::{Delta, InstanceForecast, JobPolicy, JobReport, Spend};
+use crate::spec::{LineKind, LineOrigin};
+use crate::units::{Seconds, Usd};
+use crate::verdict::{self, Contender, JudgedLine, LineVerdict, Recommendation, Verdict};
+
+/// One configuration, forecast and judged.
+struct Judged {
+    row: InstanceForecast,
+    lines: Vec<JudgedLine>,
+    forecast: Forecast,
+    /// By the tables or by the measurements.
+    offer: Offer,
+    /// On this configuration, and on the other counts of its machines that its forecast follows from.
+    measurements: Vec<Measurement>,
+}
+
+impl Judged {
+    fn measured(&self) -> Measured<'_> {
+        Measured {
+            offer: &self.offer,
+            forecast: &self.forecast,
+        }
+    }
+}
+
+/// A job's part of the report.
+pub fn job_report(input: &JobInput<'_>) -> JobReport {
+    let Some((measurements, notes)) = newest_data::of_each_configuration(input.measurements) else {
+        return of_one_data(input);
+    };
+    let report = of_one_data(&JobInput {
+        measurements: &measurements,
+        notes: input.notes.iter().cloned().chain(notes).collect(),
+        ..input.clone()
+    });
+    // What was paid for is shown and counted, whatever its data.
+    let full_run = report.spend.full_run_usd;
+    JobReport {
+        measurements: input.measurements.to_vec(),
+        spend: spend(input.measurements, input.worst_case, full_run),
+        ..report
+    }
+}
+
+/// The same where all runs of a configuration are of the same data.
+fn of_one_data(input: &JobInput<'_>) -> JobReport {
+    let main = judge_configuration(input.instance, input, true);
+    let (verdict, reason) = job_outcome(input, &main);
+    let alternatives: Vec<Result<Judged, (&InstanceConfiguration, &str)>> = input
+        .alternatives
+        .iter()
+        .map(|(instance, not_measured)| match not_measured {
+            None => Ok(judge_configuration(instance, input, false)),
+            Some(why) => Err((*instance, why.as_str())),
+        })
+        .collect();
+    let measured: Vec<Measured> = [Ok(&main)]
+        .into_iter()
+        .chain(alternatives.iter().map(Result::as_ref))
+        .filter_map(|judged| judged.ok().map(Judged::measured))
+        .collect();
+    let all_measured = other_counts::all_measured(input);
+    let sources: Vec<Measured> = all_measured.iter().map(ForecastHere::measured).collect();
+    let unmeasured: Vec<Option<RowByLaw>> = alternatives
+        .iter()
+        .map(|alternative| {
+            let (instance, why) = alternative.as_ref().err()?;
+            Some(extrapolated_rows::row(instance, why, &sources, input))
+        })
+        .collect();
+    let of_twins = TwinInput {
+        measurements: input.measurements,
+        layout: &input.layout,
+        certainty: input.budget.certainty,
+    };
+    let mut versus_twin = versus_twin::of_each(&measured, of_twins).into_iter();
+    let mut with_twin = |row: InstanceForecast| InstanceForecast {
+        versus_twin: versus_twin.next().flatten(),
+        ..row
+    };
+    let recommendation = recommendation(&main, alternatives.iter().flatten(), input);
+    let where_memory_fits = MemoryOf::ALL
+        .map(|of| extrapolated_rows::where_memory_fits(of, &measured, &main.lines, input));
+    let mut notes = input.notes.clone();
+    notes.extend(main.forecast.notes.iter().cloned());
+    if let Some(growth) = input.budget.growth {
+        let counts = match main.forecast.grows_at_most(growth) {
+            true => "counts: growth that no canary could show is not asked about",
+            false => "does not count: the canaries grow faster",
+        };
+        notes.push(format!("`budget.growth: {}` {counts}.", growth.word()));
+    }
+    if input.instance.single_type().is_some() {
+        notes.extend(input.layout.cautions(input.instance.total_count()));
+    }
+    for line in &main.lines {
+        let is_increase = line.row.line.is_increase();
+        // The gate has noted why there is no base.
+        if is_increase && line.row.verdict == LineVerdict::NotApplicable {
+            continue;
+        }
+        // A doubt in the growth is noted of the quantity, once for time and cost.
+        if line.row.verdict == LineVerdict::AtRisk {
+            continue;
+        }
+        // That nothing completed is the headline.
+        if let Some(reason) = &line.reason
+            && !nothing_completed(&main.forecast, reason)
+        {
+            notes.push(format!("{}: {reason}.", line.row.line.words()));
+        }
+    }
+    if main.lines.iter().any(is_of_cached_memory) {
+        notes.push(CACHED.to_owned());
+    }
+    notes.extend(advice::all(&AdviceInput {
+        forecast: &main.forecast,
+        offer: &main.offer,
+    }));
+    // The reader learns why the time is missing even if no line asks for it.
+    let asked = |line: &JudgedLine| {
+        matches!(
+            line.row.line,
+            LineKind::Absolute(Metric::Time) | LineKind::Absolute(Metric::Cost)
+        )
+    };
+    if let Err(reason) = &main.forecast[Metric::Time]
+        && !main.lines.iter().any(asked)
+        && main.forecast.largest_share.is_some()
+    {
+        notes.push(format!("time: {reason}."));
+    }
+    let ways_out = input.measurements.iter();
+    // That of an unread sample stands in the reason.
+    let ways_out = ways_out.filter(|run| !run.is_unread());
+    let ways_out = ways_out.filter_map(|run| run.way_out.clone());
+    let full_run = main.row.estimates[Metric::Cost].map(|estimate| Usd(estimate.point));
+    let mut costs = vec![main.forecast[Metric::Cost].clone().ok()];
+    let mut forecasts = vec![InstanceForecast {
+        verdict,
+        ..with_twin(main.row)
+    }];
+    for (alternative, unmeasured) in alternatives.into_iter().zip(unmeasured) {
+        match (alternative, unmeasured) {
+            (Ok(judged), _) => {
+                costs.push(judged.forecast[Metric::Cost].clone().ok());
+                forecasts.push(with_twin(judged.row));
+            }
+            (Err(_), Some(by_law)) => {
+                costs.push(by_law.cost);
+                forecasts.push(by_law.row);
+                notes.extend(by_law.cautions);
+            }
+            (Err(_), None) => {}
+        }
+    }
+    notes.extend(other_counts::assumed_note(&forecasts));
+    for row in &mut forecasts {
+        row.efficiency = other_counts::efficiency(&row.instance, &sources, input);
+    }
+    let of_counts = other_counts::advice(&forecasts, &costs, input.budget.certainty);
+    JobReport {
+        name: input.name.to_owned(),
+        verdict,
+        reason,
+        affected_by: input.affected_by.to_vec(),
+        instance: input.instance.clone(),
+        baseline: input
+            .base
+            .map(|base| base_comparison::named(base, input.instance)),
+        recommendation,
+        forecasts,
+        measurements: input.measurements.to_vec(),
+        advice: once_each(
+            ways_out
+                .chain(where_memory_fits.into_iter().flatten())
+                .chain(of_counts)
+                .collect(),
+        ),
+        warnings: main.forecast.warnings,
+        notes: once_each(notes),
+        policy: JobPolicy::default(),
+        drift: None,
+        spend: spend(input.measurements, input.worst_case, full_run),
+    }
+}
+
+/// The measured configurations that would fit the budget.
+fn recommendation<'a>(
+    main: &'a Judged,
+    alternatives: impl Iterator<Item = &'a Judged>,
+    input: &JobInput<'_>,
+) -> Option<Recommendation> {
+    let has_runs = |judged: &&Judged| !judged.measurements.is_empty();
+    let contenders: Vec<Contender<'_>> = [main]
+        .into_iter()
+        .chain(alternatives)
+        .filter(has_runs)
+        .map(|judged| Contender {
+            instance: &judged.row.instance,
+            verdict: judged.row.verdict,
+            lines: &judged.lines,
+            forecast: &judged.forecast,
+            measurements: &judged.measurements,
+        })
+        .collect();
+    verdict::recommend(&contenders, input.budget.certainty)
+}
+
+/// Forecasts one configuration from its measurements and judges it by the budget.
+fn judge_configuration(
+    instance: &InstanceConfiguration,
+    input: &JobInput<'_>,
+    is_judged: bool,
+) -> Judged {
+    let mut here = ForecastHere::of(instance, input.measurements, input.offer_of, &input.layout);
+    let others = here.with_other_counts(input.measurements, input.offer_of, &input.layout);
+    let certainty = input.budget.certainty;
+    let time_by_share = match (&here.forecast[Metric::Time], others.scale_out) {
+        (Ok(_), None) => here.time_by_share(&input.layout, certainty),
+        _ => Vec::new(),
+    };
+    let ForecastHere {
+        mut forecast,
+        offer: measured,
+        measurements,
+    } = here;
+    let offer = (input.offer_of)(instance).or_price(|| measured_price(&measurements));
+    let comparison = input.base.map(|base| BaseComparisonInput {
+        base,
+        offer: &offer,
+        is_judged,
+        measurements: input.measurements,
+        compared_on: others.whole.as_ref().unwrap_or(instance),
+        offer_of: input.offer_of,
+        layout: &input.layout,
+        certainty,
+    });
+    let (against, delta) = match comparison.as_ref().and_then(base_comparison::versus) {
+        Some(BaseComparison {
+            against,
+            delta,
+            notes,
+        }) => {
+            forecast.notes.extend(notes);
+            (Some(against), delta)
+        }
+        None => {
+            let why = comparison.as_ref().filter(|_| is_judged);
+            (forecast.notes).extend(why.and_then(base_comparison::why_none));
+            (None, Delta::default())
+        }
+    };
+    let lines = verdict::judge(input.budget, &forecast, &offer, against.as_ref());
+    let scale_out = others.scale_out.filter(|_| forecast[Metric::Time].is_ok());
+    let [not_measured, estimated_from] = match scale_out {
+        Some(_) => others.unmeasured(&measurements),
+        None => [None, None],
+    };
+    let on_others = input.measurements.iter();
+    // A canary that failed on fewer machines is one of the job's, though nothing follows from it.
+    let is_alone = is_judged && measurements.is_empty() && others.all.is_empty();
+    let is_on_fewer = |run: &Measurement| {
+        run.instance
+            .single_type()
+            .is_some_and(|kind| Some(kind) == instance.single_type())
+            && run.instance.total_count() < instance.total_count()
+    };
+    let on_others = on_others.filter(|run| {
+        others.all.iter().any(|other| run.is_on(other)) || is_alone && is_on_fewer(run)
+    });
+    let measurements: Vec<Measurement> =
+        measurements.into_iter().chain(on_others.cloned()).collect();
+    let worst_of = |is_so: fn(&Measurement) -> bool, verdict| match measurements.iter().any(is_so) {
+        true => verdict,
+        false => Verdict::NotJudged,
+    };
+    // Of a job without a budget too: what it would take is not known.
+    let row_verdict = verdict::job_verdict(&lines)
+        .min(worst_of(Measurement::has_failed, Verdict::Failed))
+        .min(worst_of(Measurement::is_unread, Verdict::Unknown));
+    Judged {
+        row: InstanceForecast {
+            instance: instance.clone(),
+            groups: row::groups(&offer),
+            verdict: row_verdict,
+            not_measured,
+            estimated_from,
+            scale_out,
+            memory_at_least: forecast.memory.at_least,
+            memory_is_lower_bound: row::memory_is_lower_bound(&forecast, MemoryOf::Machine),
+            gpu_memory_at_least: forecast.gpu_memory.at_least,
+            gpu_memory_is_lower_bound: row::memory_is_lower_bound(&forecast, MemoryOf::Gpu),
+            estimates: row::estimates(&forecast, certainty),
+            // Set where all that was measured is known.
+            efficiency: None,
+            metrics: row::levels(&lines),
+            phases: row::phases(&forecast, certainty),
+            delta,
+            versus_twin: None,
+            law: forecast.law.clone(),
+            time_by_share,
+            price: offer.price().cloned(),
+            budget: verdict::rows(&lines),
+        },
+        lines,
+        forecast,
+        offer: measured,
+        measurements,
+    }
+}
+
+/// The verdict of a job and its reason. A failed canary outranks all but an exceeded budget.
+fn job_outcome(input: &JobInput<'_>, main: &Judged) -> (Verdict, String) {
+    let mut runs = main.measurements.iter();
+    let failed = runs.find(|run| run.has_failed());
+    if let Some(failed) = failed
+        && main.row.verdict == Verdict::Failed
+    {
+        return (
+            Verdict::Failed,
+            format!(
+                "the training code {} in the {} canary{}",
+                failed.outcome.ending(),
+                failed.fraction,
+                on_fewer(failed, input.instance),
+            ),
+        );
+    }
+    let is_open = matches!(main.row.verdict, Verdict::Unknown | Verdict::NotJudged);
+    let is_unread = main.measurements.iter().any(Measurement::is_unread);
+    let unfinished = (is_open && (is_unread || main.forecast[Metric::Time].is_err()))
+        .then(|| {
+            // What ended on the job's own machines says more than what ended on fewer.
+            let mut runs = main.measurements.clone();
+            runs.sort_by_key(|run| run.is_on(input.instance));
+            unfinished::cause(&runs, input.max_runtime)
+        })
+        .flatten();
+    let mut reason = unfinished.unwrap_or_else(|| {
+        verdict::reason(
+            &main.lines,
+            &main.forecast,
+            input.instance,
+            input.budget.certainty,
+        )
+    });
+    if let Some(failed) = failed {
+        reason.push_str(&format!(
+            "; and the training code {} in the {} canary",
+            failed.outcome.ending(),
+            failed.fraction
+        ));
+    }
+    if main.lines.iter().any(is_about_memory) {
+        match &input.lacks_probe {
+            Some(why) => reason.push_str(&format!("; the canaries ran without the probe: {why}")),
+            None => {
+                let is_lower_bound = |line: &JudgedLine| match line.row.line.memory_of() {
+                    Some(MemoryOf::Machine) => main.row.memory_is_lower_bound,
+                    Some(MemoryOf::Gpu) => main.row.gpu_memory_is_lower_bound,
+                    None => false,
+                };
+                let mut lines = main.lines.iter().filter(|line| is_about_memory(line));
+                if lines.any(is_lower_bound) {
+                    reason.push_str("; canary.probe would measure it");
+                }
+            }
+        }
+    }
+    (main.row.verdict, reason)
+}
+
+/// Where a canary ran on fewer machines than the full run, which a script may not be made for.
+fn on_fewer(run: &Measurement, instance: &InstanceConfiguration) -> String {
+    match run.is_on(instance) {
+        true => String::new(),
+        false => format!(
+            " on {} (`canary.counts: [{}]` runs all on {instance})",
+            run.instance,
+            instance.total_count()
+        ),
+    }
+}
+
+/// Whether a line is unknown only since no canary completed.
+fn nothing_completed(forecast: &Forecast, reason: &str) -> bool {
+    let of_time = forecast[Metric::Time].as_ref().err();
+    forecast.largest_share.is_none() && of_time.is_some_and(|unknown| unknown.0 == reason)
+}
+
+/// Whether a line is written, and of the memory of the machine or of its GPUs.
+fn is_about_memory(line: &JudgedLine) -> bool {
+    line.origin == LineOrigin::Written && line.row.line.memory_of().is_some()
+}
+
+/// What the driver sees of a GPU is more than what is needed where an allocator keeps what it had once.
+const CACHED: &str = "GPU memory is what the GPU gave out, with what a caching allocator keeps for later: PyTorch gives such memory back before it fails, so the need may be less";
+
+/// Whether GPU memory is over its line, or may be, by its forecast and not since it ran out.
+fn is_of_cached_memory(line: &JudgedLine) -> bool {
+    let is_over = matches!(
+        line.row.verdict,
+        LineVerdict::Exceeded | LineVerdict::AtRisk
+    );
+    is_over && line.row.line == LineKind::Absolute(Metric::GpuMemory) && line.reason.is_none()
+}
+
+/// The time and money of one run's canaries.
+fn spend(measurements: &[Measurement], worst_case: Option<Usd>, full_run: Option<Usd>) -> Spend {
+    let ledger = Ledger::of(measurements);
+    Spend {
+        canary_usd: ledger.billed(),
+        canary_seconds: measurements
+            .iter()
+            .filter(|measurement| measurement.reused.is_none())
+            .filter_map(|measurement| {
+                measurement
+                    .billable_seconds
+                    .or(measurement.training_seconds)
+            })
+            // The sum of no numbers is a negative zero.
+            .fold(Seconds(0.0), |sum, time| sum + time),
+        // Of a reused canary too, where an earlier start of this run left its machines.
+        idle_usd: measurements
+            .iter()
+            .filter_map(|run| run.idle_usd)
+            .reduce(|sum, usd| sum + usd),
+        idle_seconds: measurements
+            .iter()
+            .filter_map(|run| run.idle_seconds)
+            .reduce(|sum, time| sum + time),
+        saved_usd: ledger.saved(),
+        worst_case_usd: worst_case,
+        full_run_usd: full_run,
+    }
+}
+
+fn once_each(notes: Vec<String>) -> Vec<String> {
+    let mut kept: Vec<String> = Vec::with_capacity(notes.len());
+    for note in notes {
+        if !kept.contains(&note) {
+            kept.push(note);
+        }
+    }
+    kept
+}

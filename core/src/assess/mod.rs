@@ -1,0 +1,17 @@
+//! Pure: from measurements to a job's part of the report.
+
+pub mod advice;
+mod base_comparison;
+pub mod base_result;
+pub mod drift_check;
+pub mod extrapolated_rows;
+pub mod first_error;
+pub mod input;
+pub mod judge;
+pub mod other_counts;
+mod row;
+pub mod short_run;
+pub mod training_plan;
+pub mod unfinished;
+mod versus_twin;
+pub mod whole_report;

@@ -1,0 +1,499 @@
+//! A configuration whose canaries ran on several counts of its machines: its time follows from laws of scale-out, its memory from the
+//! count that has a forecast of its own.
+
+use crate::assess::input::{JobInput, measured_price};
+use crate::assess::row;
+use crate::forecast::scale_out::{
+    DataLayout, Elsewhere, Measured, efficiency_by, elsewhere, one_count,
+};
+use crate::forecast::{
+    self, Basis, Estimate, EstimateAtShare, FEWEST_RUNS, Forecast, Predictive, Unknown,
+};
+use crate::grammar;
+use crate::instance::{InstanceConfiguration, Offer, OfferOf};
+use crate::measurement::{self, Measurement, Outcome};
+use crate::metric::{MemoryOf, Metric};
+use crate::report::{InstanceForecast, ScaleOutBasis};
+use crate::units::{Bytes, Fraction};
+use crate::verdict;
+
+/// What the canaries on one configuration say of it by themselves.
+pub struct ForecastHere {
+    pub forecast: Forecast,
+    /// By the tables or by the measurements.
+    pub offer: Offer,
+    /// On this configuration, memory by one source.
+    pub measurements: Vec<Measurement>,
+}
+
+/// From the fewest runs of a forecast on, or from as few as there are.
+type Extrapolate = fn(&Basis<'_>) -> Forecast;
+
+/// What canaries on several counts say of a configuration, however few they are. Not for a report.
+pub fn provisional(
+    instance: &InstanceConfiguration,
+    all: &[Measurement],
+    offer_of: OfferOf<'_>,
+    layout: &DataLayout,
+) -> Forecast {
+    let mut here = ForecastHere::by(forecast::provisional, instance, all, offer_of, layout);
+    // Of its own machines there is one canary, which is no forecast of them.
+    here.forecast.quantities[Metric::Time] = Err(Unknown(String::new()));
+    here.take_other_counts(forecast::provisional, all, offer_of, layout);
+    here.forecast
+}
+
+impl ForecastHere {
+    pub fn of(
+        instance: &InstanceConfiguration,
+        measurements: &[Measurement],
+        offer_of: OfferOf<'_>,
+        layout: &DataLayout,
+    ) -> Self {
+        Self::by(forecast::forecast, instance, measurements, offer_of, layout)
+    }
+
+    fn by(
+        extrapolate: Extrapolate,
+        instance: &InstanceConfiguration,
+        measurements: &[Measurement],
+        offer_of: OfferOf<'_>,
+        layout: &DataLayout,
+    ) -> Self {
+        let here = measurements.iter().filter(|run| run.is_on(instance));
+        let mut here: Vec<Measurement> = here.cloned().collect();
+        let sources = measurement::choose_memory_sources(&mut here, FEWEST_RUNS);
+        let offer = offer_of(instance)
+            .or_price(|| measured_price(&here))
+            .or_capacity(|| measured_capacity(&here));
+        let by_shard = by_shard(&here, instance, layout);
+        let mut forecast = extrapolate(&Basis {
+            offer: &offer,
+            measurements: by_shard.as_deref().unwrap_or(&here),
+        });
+        for source in sources.iter().filter(|source| source.without > 0) {
+            forecast.notes.push(format!(
+                "{} is forecast from canaries measured in one way ({}); that of {} is left out",
+                source.of.words(),
+                source.name,
+                grammar::count(source.without, "other")
+            ));
+        }
+        if by_shard.is_some() {
+            forecast.notes.push(format!(
+                "the data of {instance} are in shards: the canaries are compared with the full run by the heaviest host's shard"
+            ));
+        }
+        Self {
+            forecast,
+            offer,
+            measurements: here,
+        }
+    }
+
+    /// Between its canaries and the full run, for a drawing.
+    pub fn time_by_share(&self, layout: &DataLayout, certainty: Fraction) -> Vec<EstimateAtShare> {
+        let by_shard = by_shard(&self.measurements, &self.offer.configuration, layout);
+        let measurements = by_shard.as_deref().unwrap_or(&self.measurements);
+        forecast::time_by_share(measurements, certainty)
+    }
+
+    pub fn measured(&self) -> Measured<'_> {
+        Measured {
+            offer: &self.offer,
+            forecast: &self.forecast,
+        }
+    }
+
+    /// Takes over what canaries on other counts of its machines say where its own are too few, if they say more.
+    pub fn with_other_counts(
+        &mut self,
+        all: &[Measurement],
+        offer_of: OfferOf<'_>,
+        layout: &DataLayout,
+    ) -> OtherCounts {
+        let is_open = self.is_unfinished() || self.hangs_on_others(all);
+        let alone = is_open.then(|| self.forecast.clone());
+        let others = self.take_other_counts(forecast::forecast, all, offer_of, layout);
+        if let Some(alone) = alone {
+            self.forecast = alone;
+        }
+        others
+    }
+
+    /// Whether a canary here did not show what the others say of it: the newest did not complete, or one was ended at its time limit and none
+    /// with as much data completed. What keeps it from completing on so many machines fewer may never show.
+    fn is_unfinished(&self) -> bool {
+        let newest = self.measurements.last();
+        newest.is_some_and(|run| !run.is_completed()) || is_cut_off(&self.measurements)
+    }
+
+    /// Whether no canary here completed, and one on another count, above the smallest, was ended at its time limit.
+    fn hangs_on_others(&self, all: &[Measurement]) -> bool {
+        let of_type = other_counts(&self.offer.configuration, all);
+        !self.measurements.iter().any(Measurement::is_completed)
+            && of_type.iter().skip(1).any(|count| {
+                let there = all.iter().filter(|run| run.is_on(count));
+                is_cut_off(&there.cloned().collect::<Vec<_>>())
+            })
+    }
+
+    fn take_other_counts(
+        &mut self,
+        extrapolate: Extrapolate,
+        all: &[Measurement],
+        offer_of: OfferOf<'_>,
+        layout: &DataLayout,
+    ) -> OtherCounts {
+        let configuration = self.offer.configuration.clone();
+        if self.forecast[Metric::Time].is_ok() || configuration.single_type().is_none() {
+            return OtherCounts::default();
+        }
+        let others = other_counts(&configuration, all);
+        let here = |instance: &InstanceConfiguration| {
+            Self::by(extrapolate, instance, all, offer_of, layout)
+        };
+        let sources: Vec<Self> = others.iter().map(here).collect();
+        let measured: Vec<Measured<'_>> = sources.iter().map(Self::measured).collect();
+        let basis = Basis {
+            offer: &self.offer,
+            measurements: all,
+        };
+        let known = elsewhere(&basis, &measured, layout);
+        let source = known.source();
+        let Some(scale_out) = known.scale_out.as_ref().map(row::scale_out_basis) else {
+            return OtherCounts::default();
+        };
+        let scale_out = Some(scale_out);
+        let has_time = |one: &&Self| one.forecast[Metric::Time].is_ok();
+        let whole = sources.iter().find(has_time);
+        let whole = whole.map(|one| one.offer.configuration.clone());
+        let shares = sources.iter().map(|one| one.forecast.largest_share);
+        let shares = shares.chain([self.forecast.largest_share]);
+        self.forecast.largest_share = shares.flatten().reduce(f64::max);
+        self.take(known);
+        OtherCounts {
+            all: others,
+            whole,
+            scale_out,
+            source,
+        }
+    }
+
+    fn take(&mut self, known: Elsewhere) {
+        let own = &mut self.forecast;
+        // The full run takes longer than a canary that was ended.
+        let is_longer =
+            |time: &f64| matches!(&known.forecast[Metric::Time], Ok(law) if law.median() < *time);
+        if own.time_at_least.as_ref().is_some_and(is_longer) {
+            return;
+        }
+        for metric in [Metric::Time, Metric::Cost] {
+            own.quantities[metric] = known.forecast[metric].clone();
+        }
+        for of in MemoryOf::ALL {
+            let peak = own.peak(of);
+            let percent = &known.forecast[Metric::share_of(of)];
+            // What a canary here used is needed here, whatever the others say.
+            let is_more = |seen: f64| percent.as_ref().is_ok_and(|law| law.median() < seen);
+            if peak.ran_out || peak.at_least.is_some_and(is_more) {
+                continue;
+            }
+            for metric in [Metric::share_of(of), Metric::bytes_of(of)] {
+                if own.quantities[metric].is_err() {
+                    own.quantities[metric] = known.forecast[metric].clone();
+                }
+            }
+            if known.forecast.peak(of).is_measured || known.forecast.peak(of).ran_out {
+                match of {
+                    MemoryOf::Machine => own.memory = known.forecast.memory,
+                    MemoryOf::Gpu => own.gpu_memory = known.forecast.gpu_memory,
+                }
+            }
+        }
+        own.notes.extend(known.notes);
+    }
+}
+
+/// The same measurements with the bytes of the heaviest host's shard; `None` where the data are not in shards.
+fn by_shard(
+    here: &[Measurement],
+    instance: &InstanceConfiguration,
+    layout: &DataLayout,
+) -> Option<Vec<Measurement>> {
+    layout.by_heaviest_shard(here, layout.hosts_of_shards(instance))
+}
+
+/// Whether one of these canaries was ended at its time limit, and none with as much data completed.
+fn is_cut_off(runs: &[Measurement]) -> bool {
+    let completed = runs.iter().filter(|run| run.is_completed());
+    let largest = completed.map(Measurement::data_share).reduce(f64::max);
+    runs.iter().any(|run| {
+        run.outcome == Outcome::TimedOut && largest.is_none_or(|largest| run.data_share() > largest)
+    })
+}
+
+/// The other counts of a configuration's machines that its forecast follows from; empty where it follows from its own canaries.
+#[derive(Debug, Default)]
+pub struct OtherCounts {
+    /// Ascending.
+    pub all: Vec<InstanceConfiguration>,
+    /// The first with canaries enough for a forecast of its own.
+    pub whole: Option<InstanceConfiguration>,
+    /// `None` where it follows from its own canaries.
+    pub scale_out: Option<ScaleOutBasis>,
+    /// In words.
+    source: Option<String>,
+}
+
+impl OtherCounts {
+    /// Of a configuration that no canary ran on though it has a forecast: why it is shown as not measured, and where the forecast
+    /// comes from.
+    pub fn unmeasured(&self, here: &[Measurement]) -> [Option<String>; 2] {
+        let is_unmeasured = here.is_empty() && self.scale_out.is_some();
+        [
+            is_unmeasured.then(|| "no canary ran on it".to_owned()),
+            self.source.clone().filter(|_| is_unmeasured),
+        ]
+    }
+}
+
+/// The other counts of its machines that canaries ran on, ascending.
+fn other_counts(
+    instance: &InstanceConfiguration,
+    all: &[Measurement],
+) -> Vec<InstanceConfiguration> {
+    let mut others: Vec<InstanceConfiguration> = Vec::new();
+    for run in all {
+        let is_other = run.instance.single_type() == instance.single_type() && !run.is_on(instance);
+        if is_other && !others.contains(&run.instance) {
+            others.push(run.instance.clone());
+        }
+    }
+    others.sort_by_key(InstanceConfiguration::total_count);
+    others
+}
+
+/// Every configuration that canaries ran on, in their order, by what ran on it alone.
+pub fn all_measured(input: &JobInput<'_>) -> Vec<ForecastHere> {
+    let mut measured: Vec<&InstanceConfiguration> = Vec::new();
+    for run in input.measurements {
+        if !measured.iter().any(|known| run.is_on(known)) {
+            measured.push(&run.instance);
+        }
+    }
+    let here = |instance: &InstanceConfiguration| {
+        ForecastHere::of(instance, input.measurements, input.offer_of, &input.layout)
+    };
+    measured.into_iter().map(here).collect()
+}
+
+/// t1 / (n tn) of a configuration of several machines of one type, by the first count with a forecast of its own; `None` where canaries
+/// ran on one count alone.
+pub fn efficiency(
+    instance: &InstanceConfiguration,
+    measured: &[Measured<'_>],
+    input: &JobInput<'_>,
+) -> Option<Estimate> {
+    let hosts = instance.total_count();
+    let kind = instance.single_type().filter(|_| hosts > 1)?;
+    let of_type = measured
+        .iter()
+        .filter(|one| one.instance().single_type() == Some(kind));
+    let mut counts = of_type.filter_map(|one| one_count(one, &input.layout).ok());
+    let load = input.layout.load(hosts);
+    let efficiency = efficiency_by(input.measurements, instance, &counts.next()?, load);
+    Some(Estimate::of(&efficiency.ok()?, input.budget.certainty))
+}
+
+/// A further machine that shortens the run by less brings little.
+const LITTLE: f64 = 0.1;
+
+/// Of each type whose scale-out was measured: of its rows which counts may be the cheapest, as a recommendation weighs them, and from
+/// which on a further machine brings little. `costs` are those of the rows, in their order.
+pub fn advice(
+    rows: &[InstanceForecast],
+    costs: &[Option<Predictive>],
+    certainty: Fraction,
+) -> Vec<String> {
+    let mut kinds = Vec::new();
+    for row in rows {
+        if let Some(kind) = row.instance.single_type()
+            && !kinds.contains(&kind)
+        {
+            kinds.push(kind);
+        }
+    }
+    let of_kind = |kind| {
+        let of_type = (rows.iter().zip(costs))
+            .filter(|(row, _)| row.instance.single_type() == Some(kind))
+            .filter_map(|(row, cost)| {
+                Some(CountRow {
+                    count: row.instance.total_count(),
+                    seconds: row.estimates[Metric::Time]?.point,
+                    cost: cost.as_ref(),
+                    is_measured: row.efficiency.is_some(),
+                })
+            });
+        let mut counts: Vec<CountRow<'_>> = of_type.collect();
+        counts.sort_by_key(|row| row.count);
+        counts.dedup_by_key(|row| row.count);
+        let is_measured = counts.iter().any(|row| row.is_measured);
+        (counts.len() > 1 && is_measured).then(|| {
+            let cheapest = cheapest(&counts, certainty);
+            let little = little_from(&counts).map(|from| {
+                format!(
+                    "beyond {from} a further machine shortens the run by less than {}",
+                    Fraction(LITTLE)
+                )
+            });
+            let said: Vec<String> = cheapest.into_iter().chain(little).collect();
+            (!said.is_empty()).then(|| format!("of the counts of {kind} {}.", said.join("; ")))
+        })?
+    };
+    kinds.into_iter().filter_map(of_kind).collect()
+}
+
+/// One count of a type.
+struct CountRow<'a> {
+    count: u32,
+    seconds: f64,
+    /// Absent without a price.
+    cost: Option<&'a Predictive>,
+    is_measured: bool,
+}
+
+/// `1 is the cheapest`, `2 or 4 are the cheapest, within noise`; `None` without a price.
+fn cheapest(counts: &[CountRow<'_>], certainty: Fraction) -> Option<String> {
+    let priced = counts.iter().filter_map(|row| Some((row.count, row.cost?)));
+    let (counts, costs): (Vec<u32>, Vec<&Predictive>) = priced.unzip();
+    let places = verdict::as_low_as_the_least(&costs, certainty);
+    let names: Vec<String> = (places.iter())
+        .map(|place| counts[*place].to_string())
+        .collect();
+    match names.as_slice() {
+        [] => None,
+        [one] if one == "1" => Some("1 is the cheapest".to_owned()),
+        [one] => Some(format!("{one} are the cheapest")),
+        several => Some(format!(
+            "{} are the cheapest, within noise",
+            several.join(" or ")
+        )),
+    }
+}
+
+/// The smallest count beyond which each machine up to the next row shortens the run by less than [`LITTLE`].
+fn little_from(counts: &[CountRow<'_>]) -> Option<u32> {
+    counts.windows(2).find_map(|pair| {
+        let [few, many] = pair else {
+            return None;
+        };
+        let each = (many.seconds / few.seconds).powf(1.0 / f64::from(many.count - few.count));
+        (1.0 - each < LITTLE).then_some(few.count)
+    })
+}
+
+/// One sentence on all rows whose scale-out is assumed; `None` where there are none.
+pub fn assumed_note(rows: &[InstanceForecast]) -> Option<String> {
+    let assumed = rows
+        .iter()
+        .filter(|row| row.scale_out == Some(ScaleOutBasis::Assumed));
+    let assumed: Vec<String> = assumed.map(|row| row.instance.to_string()).collect();
+    (!assumed.is_empty()).then(|| {
+        format!(
+            "scale-out to {} is assumed, not measured: canaries ran on one count of these machines, and what grows with the data is taken to go \
+             with the heaviest host's share of it; a canary on a second count would measure it (`canary.counts`)",
+            grammar::list(&assumed)
+        )
+    })
+}
+
+/// The memory of a machine that no table has, from a measurement in both bytes and percent.
+fn measured_capacity(measurements: &[Measurement]) -> Option<crate::instance::Capacity> {
+    measurements.iter().find_map(|measurement| {
+        let memory = measurement.usage.memory.as_ref()?;
+        let (bytes, percent) = (memory.bytes?, memory.percent?);
+        (percent.0 > 0.0).then(|| crate::instance::Capacity {
+            vcpus: 0,
+            memory: Bytes::from_f64(bytes.as_f64() / percent.as_fraction().0),
+            gpus: 0,
+            gpu_memory: None,
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::Seconds;
+
+    fn run(instance: &str, percent: f64, seconds: f64, outcome: Outcome) -> Measurement {
+        Measurement {
+            bytes: Some(Bytes::from_f64(percent * 1e6)),
+            bytes_total: Some(Bytes(100_000_000)),
+            training_seconds: Some(Seconds(seconds)),
+            ..Measurement::without_figures(
+                "taxi".to_owned(),
+                instance.parse().unwrap(),
+                Fraction(percent / 100.0),
+                outcome,
+            )
+        }
+    }
+
+    /// The time on six machines, in minutes, of a job with these canaries and five on one machine.
+    fn time_on_six(on_several: &[Measurement]) -> Option<f64> {
+        let sizes = [1.0, 2.0, 5.0, 10.0, 20.0];
+        let on_one = sizes.map(|size| {
+            run(
+                "ml.m5.xlarge",
+                size,
+                60.0 + 100.0 * size,
+                Outcome::Completed,
+            )
+        });
+        let all = [on_one.as_slice(), on_several].concat();
+        let six = "6x ml.m5.xlarge".parse().unwrap();
+        let layout = DataLayout::default();
+        let mut here = ForecastHere::of(&six, &all, &Offer::unknown, &layout);
+        let others = here.with_other_counts(&all, &Offer::unknown, &layout);
+        assert_eq!(others.all[0].total_count(), 1);
+        let time = here.forecast[Metric::Time].as_ref().ok()?;
+        Some((time.median() / 60.0).round())
+    }
+
+    #[test]
+    fn one_machine_speaks_for_six_only_where_no_canary_on_six_says_otherwise() {
+        let on_six = |percent, seconds, outcome| run("6x ml.m5.xlarge", percent, seconds, outcome);
+        let done = on_six(10.0, 230.0, Outcome::Completed);
+        assert!(time_on_six(&[]).is_some() && time_on_six(std::slice::from_ref(&done)).is_some());
+        for outcome in [
+            Outcome::TimedOut,
+            Outcome::NoCapacity,
+            Outcome::Stopped,
+            Outcome::PlatformError,
+        ] {
+            let ended = on_six(10.0, 600.0, outcome.clone());
+            assert_eq!(
+                time_on_six(std::slice::from_ref(&ended)),
+                None,
+                "{outcome:?}"
+            );
+            assert_eq!(
+                time_on_six(&[done.clone(), ended.clone()]),
+                None,
+                "{outcome:?}"
+            );
+            // What completed in a second attempt is measured.
+            assert!(time_on_six(&[ended, done.clone()]).is_some(), "{outcome:?}");
+        }
+        // A script that hangs on three machines may hang on six, where none was tried.
+        let on_three = |outcome| run("3x ml.m5.xlarge", 10.0, 600.0, outcome);
+        assert!(time_on_six(&[on_three(Outcome::Completed)]).is_some());
+        assert_eq!(time_on_six(&[on_three(Outcome::TimedOut)]), None);
+        assert!(time_on_six(&[on_three(Outcome::TimedOut), done.clone()]).is_some());
+        // Less data that completed is no answer to more that did not.
+        let hung = on_six(20.0, 600.0, Outcome::TimedOut);
+        assert_eq!(time_on_six(&[hung, done]), None);
+    }
+}

@@ -1,0 +1,95 @@
+//! Why canaries that did not complete leave a job undecided, and what to do.
+
+use crate::measurement::{Abscissa, Measurement, Outcome};
+use crate::units::Seconds;
+
+/// The headline of a job that is unknown since a canary did not complete: the newest that says why. `None` where all completed,
+/// or where the outcome is one of the training code.
+///
+/// `max_runtime` is `canary.max_runtime`, where it is known.
+pub fn cause(measurements: &[Measurement], max_runtime: Option<Seconds>) -> Option<String> {
+    let mut newest = measurements.iter().rev();
+    newest.find_map(|run| {
+        let is_elsewhere = |other: &Measurement| other.instance != run.instance;
+        of_canary(run, measurements.iter().any(is_elsewhere), max_runtime)
+    })
+}
+
+/// `on_several` is whether the canaries ran on more than one configuration.
+fn of_canary(run: &Measurement, on_several: bool, max_runtime: Option<Seconds>) -> Option<String> {
+    let on = match on_several {
+        true => format!(" on {}", run.instance),
+        false => String::new(),
+    };
+    let canary = format!("the {} canary{on}", run.fraction);
+    match run.outcome {
+        Outcome::NoCapacity => Some(format!(
+            "no capacity for {}; start the check again later, or choose another instance",
+            run.instance
+        )),
+        Outcome::PlatformError => Some(format!(
+            "an error of the platform's own, not of the training code, ended {canary}; start the check again"
+        )),
+        Outcome::Stopped => Some(format!(
+            "{canary} was stopped by a person or another tool; start the check again"
+        )),
+        Outcome::TimedOut => {
+            let after = run.time().map_or(String::new(), |Seconds(time)| {
+                format!(" after {}", Seconds(time))
+            });
+            let smaller = match run.abscissa() {
+                Abscissa::Data => "smaller canary.fractions",
+                Abscissa::Work => "lower levels under work.canary",
+            };
+            // SageMaker takes whole seconds.
+            let is_shorter = |(time, longest): (Seconds, Seconds)| time.0 + 1.0 < longest.0;
+            let (limit, raise) = match run.time().zip(max_runtime).is_some_and(is_shorter) {
+                true => (
+                    ", as long as what was left of the spend limit paid for",
+                    "canary.spend_limit or --max-spend",
+                ),
+                false => ("", "canary.max_runtime"),
+            };
+            Some(format!(
+                "{canary} was stopped{after}, its time limit{limit}; raise {raise}, or write {smaller}"
+            ))
+        }
+        Outcome::Completed if run.is_unread() => Some(format!(
+            "{canary} opened no file of its sample; {}",
+            run.way_out
+                .as_deref()
+                .unwrap_or("let the script read its channels")
+        )),
+        Outcome::Completed | Outcome::Failed { .. } | Outcome::OutOfMemory { .. } => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::Fraction;
+
+    #[test]
+    fn what_shortened_a_time_limit_is_what_to_raise() {
+        let stopped = Measurement {
+            training_seconds: Some(Seconds(600.0)),
+            ..Measurement::without_figures(
+                "churn".to_owned(),
+                "local".parse().unwrap(),
+                Fraction(0.01),
+                Outcome::TimedOut,
+            )
+        };
+        let said = |max_runtime| cause(std::slice::from_ref(&stopped), max_runtime).unwrap();
+        for by_itself in [None, Some(Seconds(600.0))] {
+            assert_eq!(
+                said(by_itself),
+                "the 1% canary was stopped after 10m, its time limit; raise canary.max_runtime, or write smaller canary.fractions"
+            );
+        }
+        assert_eq!(
+            said(Some(Seconds(1800.0))),
+            "the 1% canary was stopped after 10m, its time limit, as long as what was left of the spend limit paid for; raise canary.spend_limit or --max-spend, or write smaller canary.fractions"
+        );
+    }
+}

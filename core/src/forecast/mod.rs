@@ -1,0 +1,495 @@
+//! The **forecast**: from measurements of small runs to a predictive distribution of one new full run.
+//!
+//! Pure and deterministic. The door is [`forecast`]: measurements of one job on one instance configuration go in, a
+//! [`Forecast`] comes out whose every quantity is a [`Predictive`] distribution or says why there is none.
+//! An interval here is a prediction interval: it holds one new full run, not the mean of many.
+//!
+//! Time and memory grow with the bytes of the data by a law that is weighed and not assumed (`law`, `posterior`), time phase
+//! by phase where the phases were measured, utilization is a level (`level`), and everything else follows from these. That
+//! the laws hold beyond the largest canary is an assumption: [`Forecast::notes`] says so, and the interval carries it
+//! (`prior`).
+
+mod by_share;
+mod canary_time;
+mod doubt;
+mod law;
+#[cfg(test)]
+mod leave_one_out;
+mod level;
+mod memory;
+mod notes;
+mod other_work;
+mod points;
+mod posterior;
+mod predictive;
+mod printed;
+mod prior;
+pub mod ratio;
+mod runs;
+pub mod scale_out;
+#[cfg(test)]
+pub(crate) mod simulation;
+mod supposed;
+#[cfg(test)]
+pub(crate) mod tests;
+mod time;
+
+pub use by_share::{EstimateAtShare, time_by_share};
+pub use canary_time::CanaryTime;
+pub use doubt::Doubt;
+pub use law::Shape;
+pub use other_work::BusyMachine;
+pub use points::{FEWEST_RUNS, FEWEST_SIZES};
+pub use predictive::Predictive;
+pub use printed::LevelForecast;
+pub use supposed::supposed;
+
+use std::collections::BTreeMap;
+use std::ops::Index;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::instance::Offer;
+use crate::measurement::{Measurement, Usage, Utilization};
+use crate::metric::{MemoryOf, Metric, MetricName, PerMetric};
+use crate::spec::{Bound, StatedGrowth};
+use crate::units::{Fraction, Seconds};
+use law::GrowthKind;
+use posterior::{Posterior, Prior};
+use runs::Runs;
+use time::{AtAShare, LawsOfTime};
+
+/// What an estimated price adds: in 90 of 100 cases it lies within this share of the true one.
+pub const PRICE_ESTIMATE_SHARE: f64 = 0.15;
+
+/// A largest canary with less of the data is far from the full run.
+const ROUGH: f64 = 0.05;
+/// The same where much of the time does not grow.
+const ROUGH_IF_FIXED: f64 = 0.2;
+/// Time is mostly fixed if more than this part of it is there without data, in the largest canary.
+const MOSTLY_FIXED: f64 = 0.5;
+/// So much as without data the largest canary may take and count as one that does not grow.
+const FLAT: f64 = 1.1;
+/// The probability of the upper end that steeper laws are asked about, and how many times as far theirs lies if they matter.
+const UPPER: f64 = 0.95;
+const FAR_BEYOND: f64 = 2.0;
+
+/// What a forecast is made from.
+#[derive(Debug, Clone, Copy)]
+pub struct Basis<'a> {
+    /// The machines of the full run. Without their capacity percentages of memory are unknown, without a price of each the
+    /// cost is.
+    pub offer: &'a Offer,
+    /// All runs of this job on this configuration, in any order; those not completed and those of older data are left out and
+    /// noted.
+    pub measurements: &'a [Measurement],
+}
+
+/// A quantity's distribution, or why there is none.
+pub type Quantity = Result<Predictive, Unknown>;
+
+/// Why a quantity has no distribution.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Unknown(pub String);
+
+/// What the full run will take.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Forecast {
+    /// In the unit of the metric; `Err` where nothing was measured, and of what needs a price without one.
+    pub quantities: PerMetric<Quantity>,
+    /// Of what the script prints, where a run has it.
+    pub levels: BTreeMap<MetricName, LevelForecast>,
+    pub phases: PhaseForecast,
+    pub law: Laws,
+    /// Of the machine.
+    pub memory: KnownPeak,
+    /// Of the fullest GPU.
+    pub gpu_memory: KnownPeak,
+    /// In seconds: how long a canary ran that was ended at its time limit. The full run takes longer; absent where none was.
+    pub time_at_least: Option<f64>,
+    /// What a cold start adds at least to the billed time, with a chance of 90 %, where cold and warm canaries were measured.
+    pub cold_offset: Option<Seconds>,
+    /// The least that passed before the script in a canary, where the image installs packages first.
+    pub installs: Option<Seconds>,
+    /// What that much time costs over all machines, in US dollars.
+    pub cost_at_least: Option<f64>,
+    /// Where other work took much of the time of the canaries.
+    pub busy: Option<BusyMachine>,
+    /// The largest share of the data that a completed run held.
+    pub largest_share: Option<f64>,
+    /// What makes it doubtful that the canaries were like the full run, as sentences.
+    pub warnings: Vec<String>,
+    /// Assumptions and what was left out, as sentences.
+    pub notes: Vec<String>,
+}
+
+/// What is known of a peak of memory beside its distribution.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct KnownPeak {
+    /// Whether a source saw it in a canary that entered.
+    pub is_measured: bool,
+    /// Why it may be more than the interval says; also where it has no distribution, if that is its source's fault.
+    pub doubt: Option<Doubt>,
+    /// In percent: the most that a canary used; absent where there is a distribution, or nothing that says what is needed.
+    pub at_least: Option<f64>,
+    /// A canary ran out of it on this configuration: the full run will too. There is no distribution then.
+    pub ran_out: bool,
+}
+
+impl Forecast {
+    /// A forecast that knows nothing, for one reason.
+    pub fn unknown(reason: &Unknown) -> Self {
+        Self {
+            quantities: PerMetric::of(|_| Err(reason.clone())),
+            levels: BTreeMap::new(),
+            phases: PhaseForecast::default(),
+            law: Laws::default(),
+            memory: KnownPeak::default(),
+            gpu_memory: KnownPeak::default(),
+            time_at_least: None,
+            cold_offset: None,
+            installs: None,
+            cost_at_least: None,
+            busy: None,
+            largest_share: None,
+            warnings: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// Why the upper end of a metric's interval is not to be relied on: its line is not within, whatever its chance.
+    pub fn doubt(&self, metric: Metric) -> Option<&Doubt> {
+        self.peak(metric.memory_of()?).doubt.as_ref()
+    }
+
+    /// What is known of a peak of memory beside its distribution.
+    pub fn peak(&self, of: MemoryOf) -> &KnownPeak {
+        match of {
+            MemoryOf::Machine => &self.memory,
+            MemoryOf::Gpu => &self.gpu_memory,
+        }
+    }
+
+    /// Whether the canaries are so far from the full run that a law can hardly be seen: the largest held little of the data, or not
+    /// much and most of what it took is there without any.
+    pub fn is_rough(&self) -> bool {
+        self.largest_share.is_some_and(|share| {
+            let is_mostly_fixed = |law: &Law| law.intercept > MOSTLY_FIXED * law.at(share);
+            let far_below = match self.law.time.as_ref().is_some_and(is_mostly_fixed) {
+                true => ROUGH_IF_FIXED,
+                false => ROUGH,
+            };
+            share < far_below
+        })
+    }
+
+    /// Whether the full run may take far longer than its forecast: a design then reaches farther.
+    pub fn is_in_doubt(&self) -> bool {
+        self.is_rough() || self.may_grow_faster()
+    }
+
+    /// Whether growth that no canary could show may take the time far beyond its interval.
+    pub fn may_grow_faster(&self) -> bool {
+        self[Metric::Time]
+            .as_ref()
+            .is_ok_and(|time| time.if_steeper().quantile(UPPER) > FAR_BEYOND * time.quantile(UPPER))
+    }
+
+    /// Whether the canaries' time grows no faster than that; not where nothing was measured.
+    pub fn grows_at_most(&self, most: StatedGrowth) -> bool {
+        let (Some(law), Some(reached)) = (&self.law.time, self.largest_share) else {
+            return false;
+        };
+        match most {
+            StatedGrowth::None => law.at(reached) <= FLAT * law.intercept,
+            StatedGrowth::Linear => law.shape.growth_up_to(1.0) != GrowthKind::MoreThanLinear,
+        }
+    }
+
+    /// The level of what the script prints, as a limit of that side is held against it.
+    pub fn level(&self, name: MetricName, bound: Bound) -> Quantity {
+        match (self.levels.get(&name), &self[Metric::Time]) {
+            (Some(level), _) => match bound {
+                Bound::Max => level.highest.clone(),
+                Bound::Min => level.lowest.clone(),
+            },
+            // Nothing completed, and that is said once.
+            (None, Err(unknown)) if self.largest_share.is_none() => Err(unknown.clone()),
+            (None, _) => Err(Unknown(format!("no {name} was measured"))),
+        }
+    }
+
+    /// The same with another distribution of one metric.
+    pub fn with(mut self, metric: Metric, quantity: Quantity) -> Self {
+        self.quantities[metric] = quantity;
+        self
+    }
+}
+
+impl Index<Metric> for Forecast {
+    type Output = Quantity;
+
+    fn index(&self, metric: Metric) -> &Quantity {
+        &self.quantities[metric]
+    }
+}
+
+/// Each phase of the full run by itself; `None` where nothing was measured.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct PhaseForecast {
+    pub startup: Option<Predictive>,
+    pub download: Option<Predictive>,
+    pub training: Option<Predictive>,
+    pub upload: Option<Predictive>,
+}
+
+/// Which law carries the extrapolation.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Laws {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time: Option<Law>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Law>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu_memory: Option<Law>,
+}
+
+/// A scaling law, `y = intercept + slope * shape(share)`, and how sure it is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Law {
+    /// The kind of growth: `constant`, `less than linear`, `linear`, `more than linear`.
+    pub name: String,
+    /// The probability of this kind of growth, 0-1.
+    pub weight: f64,
+    /// What does not grow with the data, in the unit of the quantity.
+    pub intercept: f64,
+    /// What the whole data adds, in the unit of the quantity.
+    pub slope: f64,
+    /// The most probable form of that kind; absent in reports of older versions, and then linear.
+    #[serde(default = "Shape::linear")]
+    pub shape: Shape,
+}
+
+impl Law {
+    /// The law's value at a share of the data, in the unit of the quantity.
+    pub fn at(&self, share: f64) -> f64 {
+        self.intercept + self.slope * self.shape.at(share)
+    }
+}
+
+/// Point and interval of a quantity, for a report.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Estimate {
+    /// The median of the predictive distribution.
+    pub point: f64,
+    pub lower: f64,
+    pub upper: f64,
+    /// The share of new full runs that the interval should hold, e.g. 0.9.
+    pub level: f64,
+}
+
+impl Estimate {
+    /// Median and central interval at level 2c - 1.
+    pub fn of(predictive: &Predictive, certainty: Fraction) -> Self {
+        Self {
+            point: predictive.median(),
+            ..Self::of_quantiles(|p| predictive.quantile(p), certainty)
+        }
+    }
+
+    fn of_quantiles(quantile: impl Fn(f64) -> f64, certainty: Fraction) -> Self {
+        Self {
+            point: quantile(0.5),
+            lower: quantile(1.0 - certainty.0),
+            upper: quantile(certainty.0),
+            level: round_level(2.0 * certainty.0 - 1.0),
+        }
+    }
+}
+
+/// 2 * 0.95 - 1 is 0.8999999999999999 in binary; a report says 0.9.
+fn round_level(level: f64) -> f64 {
+    (level * 1e9).round() / 1e9
+}
+
+/// The forecast of one full run. Deterministic, and the same for any order of the measurements; only of runs of different data
+/// without the times of their ends, the last decides which data are the newest.
+pub fn forecast(basis: &Basis) -> Forecast {
+    of_runs(basis, &Runs::choose(basis.measurements))
+}
+
+/// The same from as few runs as there are: what a design goes by before it has enough. Not for a report.
+pub fn provisional(basis: &Basis) -> Forecast {
+    of_runs(basis, &Runs::choose(basis.measurements).provisional())
+}
+
+fn of_runs(basis: &Basis, runs: &Runs) -> Forecast {
+    let laws_of_time = LawsOfTime::of(runs);
+    let AtAShare {
+        download,
+        training,
+        upload,
+        time,
+    } = laws_of_time.at(1.0);
+    let time_at_least = runs.time_at_least();
+    let time = match (time, time_at_least) {
+        (Ok(time), Some(bound)) if time.median() < bound => Err(Unknown(
+            "a canary ran longer than the forecast of the whole run".to_owned(),
+        )),
+        (time, _) => time,
+    };
+    let memory = memory::forecast(runs, basis.offer, MemoryOf::Machine);
+    let gpu_memory = memory::forecast(runs, basis.offer, MemoryOf::Gpu);
+    let step_time = runs
+        .measured(|run| seconds(run.step_seconds))
+        .and_then(|points| level::positive_median(&points, Metric::StepTime.words()));
+    let law = Laws {
+        time: laws_of_time.law(),
+        memory: memory.law,
+        gpu_memory: gpu_memory.law,
+    };
+
+    let utilization = |metric: Metric, mean: fn(&Usage) -> &Option<Utilization>| {
+        runs.utilization(metric.words(), |run| {
+            let utilization = mean(&run.usage).as_ref()?;
+            Some(utilization.mean.0)
+        })
+    };
+    let quantity = |metric| match metric {
+        Metric::Time => time.clone(),
+        Metric::Cost => cost(basis, &time),
+        Metric::Memory => memory.percent.clone(),
+        Metric::MemoryBytes => memory.bytes.clone(),
+        Metric::CpuUtilization => utilization(metric, |usage| &usage.cpu_percent),
+        Metric::GpuUtilization => utilization(metric, |usage| &usage.gpu_percent),
+        Metric::GpuMemory => gpu_memory.percent.clone(),
+        Metric::GpuMemoryBytes => gpu_memory.bytes.clone(),
+        Metric::IoWait => utilization(metric, |usage| &usage.io_wait_percent),
+        Metric::StepTime => step_time.clone(),
+        Metric::CostPerStep => cost(basis, &step_time),
+    };
+
+    Forecast {
+        quantities: PerMetric::of(quantity),
+        levels: printed::levels(runs),
+        phases: PhaseForecast {
+            startup: startup(runs),
+            download,
+            training,
+            upload,
+        },
+        warnings: notes::warnings(runs, &law),
+        notes: notes::write(
+            runs,
+            &law,
+            [
+                (MemoryOf::Machine.words(), memory.known.doubt),
+                (MemoryOf::Gpu.words(), gpu_memory.known.doubt),
+            ],
+        ),
+        law,
+        memory: memory.known,
+        gpu_memory: gpu_memory.known,
+        cost_at_least: cost_at_least(basis, time_at_least),
+        time_at_least,
+        cold_offset: runs.cold_offset(),
+        installs: runs.installs(),
+        busy: runs.busy(),
+        largest_share: runs.largest_share(),
+    }
+}
+
+/// Start-up does not grow with the data. That of the full run is a cold one.
+fn startup(runs: &Runs) -> Option<Predictive> {
+    let startup = runs.positive_level("start-up time", |run| {
+        let is_of_full_run = !runs::is_warm(run) || runs.all_have(runs::is_warm);
+        seconds(run.phases.startup).filter(|_| is_of_full_run)
+    });
+    startup.ok()
+}
+
+/// What `time` costs over all machines at the basis's prices.
+fn cost(basis: &Basis, time: &Quantity) -> Quantity {
+    let time = time.as_ref().map_err(Clone::clone)?;
+    let second = basis
+        .offer
+        .cost_of_a_second()
+        .map_err(|why| Unknown(why.to_string()))?;
+    let cost = time.scaled(second.usd);
+    Ok(if second.is_estimate {
+        cost.widened(PRICE_ESTIMATE_SHARE)
+    } else {
+        cost
+    })
+}
+
+/// The least that so much time costs; an estimated price may be too high by its doubt.
+fn cost_at_least(basis: &Basis, time_at_least: Option<f64>) -> Option<f64> {
+    let second = basis.offer.cost_of_a_second().ok()?;
+    let doubt = if second.is_estimate {
+        1.0 + PRICE_ESTIMATE_SHARE
+    } else {
+        1.0
+    };
+    Some(time_at_least? * second.usd / doubt)
+}
+
+impl Runs<'_> {
+    /// A quantity that grows with the data, and its law.
+    fn extrapolate(
+        &self,
+        subject: &str,
+        prior: &Prior,
+        value: impl Fn(&Measurement) -> Option<f64>,
+    ) -> Result<(Predictive, Law), Unknown> {
+        let posterior = self.weigh(subject, prior, value)?;
+        Ok((posterior.predict_at(1.0, 1.0), posterior.law()))
+    }
+
+    /// The laws of a quantity that grows with the data.
+    fn weigh(
+        &self,
+        subject: &str,
+        prior: &Prior,
+        value: impl Fn(&Measurement) -> Option<f64>,
+    ) -> Result<Posterior, Unknown> {
+        points::weigh(&self.measured(value)?, subject, prior, self.fewest)
+    }
+
+    /// What a cold start adds at least to the billed time, with a chance of 90 %.
+    fn cold_offset(&self) -> Option<Seconds> {
+        let points = self.measured(|run| seconds(run.time())).ok()?;
+        let is_mixed = points.iter().any(|point| point.is_warm);
+        let posterior = is_mixed
+            .then(|| points::weigh(&points, "time", &prior::TIME, self.fewest).ok())
+            .flatten()?;
+        posterior.cold_offset(0.9).map(Seconds)
+    }
+
+    /// The least that passed before the script in a run, where packages are installed first.
+    fn installs(&self) -> Option<Seconds> {
+        let points = self.measured(|run| seconds(run.installs_seconds)).ok()?;
+        let times = points.iter().map(|point| point.value);
+        times.reduce(f64::min).map(Seconds)
+    }
+
+    /// A level in percent.
+    fn utilization(&self, subject: &str, value: impl Fn(&Measurement) -> Option<f64>) -> Quantity {
+        level::utilization(&self.measured(value)?, subject)
+    }
+
+    /// A level that errs by a factor.
+    fn positive_level(
+        &self,
+        subject: &str,
+        value: impl Fn(&Measurement) -> Option<f64>,
+    ) -> Quantity {
+        level::positive(&self.measured(value)?, subject)
+    }
+}
+
+fn seconds(time: Option<Seconds>) -> Option<f64> {
+    time.map(|time| time.0)
+}

@@ -1,0 +1,552 @@
+//! A **measurement**: what one canary run gave. Versioned JSON, one line each, append-only; a missing metric is absent.
+
+pub mod levels;
+mod memory;
+pub mod mpirun_tags;
+pub mod newest_data;
+pub mod printed_figures;
+pub mod steps;
+pub mod table;
+mod thinned;
+
+pub use memory::{MemorySource, PeakMemory, choose_memory_source, choose_memory_sources};
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::canary::CanaryRun;
+use crate::instance::{InstanceConfiguration, Price};
+use crate::metric::{MemoryOf, MetricName};
+use crate::spec::BackendKind;
+use crate::units::{Bytes, Fraction, Percent, Seconds, Usd};
+
+/// The version written by this program. A reader refuses a newer one.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// What one canary run gave.
+///
+/// Memory is what cannot be reclaimed (anonymous and shared, not page cache). CPU, GPU and GPU memory are shares of
+/// the whole instance, 0-100 %.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Measurement {
+    pub schema_version: u32,
+    /// The id of the run of the gate: `2026-11-21T05:30:00Z/4711/0a1b2c3d`, in GitHub Actions the workflow run's number. Absent
+    /// if the table that it was read from does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
+    pub job: String,
+    pub instance: InstanceConfiguration,
+    /// The backend that ran it; absent if the table that it was read from does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backend: Option<BackendKind>,
+    /// The share of the data that was asked for; of the work where runs differ in their work alone.
+    pub fraction: Fraction,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub objects: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub objects_total: Option<u64>,
+    /// The bytes of the sampled channels that the run really had; absent if unknown, and then `fraction` counts in their place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<Bytes>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes_total: Option<Bytes>,
+    /// Whether the script drew its own share, which `fraction` is then exactly.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub drawn_by_script: bool,
+    /// Whether it held all of the data, and differs from the full run in its work alone; `fraction` is its share of that work
+    /// then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub differs_in_work_alone: bool,
+    /// The work level of this run; absent if the spec has no `work`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work: Option<f64>,
+    /// The work level of the full run; absent if the spec has no `work`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_total: Option<f64>,
+    /// The number of the replicate, from 0.
+    pub replicate: u32,
+    /// The number of the attempt, from 0: how often this canary was started before.
+    #[serde(default)]
+    pub attempt: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<Start>,
+    pub outcome: Outcome,
+    /// Whether any file of a sampled channel was opened while it ran; absent where that was not watched, or nothing was sampled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sample_opened: Option<bool>,
+    /// What to do about the failure, where it is one of the likeliest first errors.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub way_out: Option<String>,
+    #[serde(default, skip_serializing_if = "Phases::is_empty")]
+    pub phases: Phases,
+    /// Of the training time, what passed before the script began, where the image installs the source's `requirements.txt` in it.
+    /// Absent where it installs none, and where no probe says when the script began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub installs_seconds: Option<Seconds>,
+    /// The billed time of one instance: download, training and upload; locally the wall time of the process. Of a
+    /// run that was ended at its time limit, that limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub training_seconds: Option<Seconds>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub billable_seconds: Option<Seconds>,
+    /// The usage of the host; of several hosts, of the one that used most.
+    #[serde(default, skip_serializing_if = "Usage::is_empty")]
+    pub usage: Usage,
+    /// The usage of each host; empty for a single one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<HostUsage>,
+    /// The median time of a training step, without the first; absent if the spec has no `step_metric` or no line matched it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step_seconds: Option<Seconds>,
+    /// The level of each metric that a budget line names; omitted if there is none. One that was printed too seldom is absent.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub metrics: BTreeMap<MetricName, levels::PrintedLevel>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price: Option<Price>,
+    /// The cost of this run; absent without a price.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Usd>,
+    /// For how long each machine was kept in a warm pool and is billed with this run: before it, and after the last run of a
+    /// pool. Absent where none was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_seconds: Option<Seconds>,
+    /// The cost of that, beside `cost`; absent without a price.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_usd: Option<Usd>,
+    /// The name of the SageMaker training job; absent on other backends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub training_job: Option<String>,
+    /// Where the gate keeps all that a failed run printed, from its working directory, until the next run that has such a log;
+    /// absent where nothing is kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<String>,
+    /// The reuse, if another run of the gate paid for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reused: Option<Reused>,
+    /// The time at which the run ended, RFC 3339 in UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<jiff::Timestamp>,
+    /// Cautions of this one run, e.g. that GPU figures could not be read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+impl Measurement {
+    /// Whether it ran on these machines. The script that starts a cluster's groups is not compared: a measurement does not
+    /// have it.
+    pub fn is_on(&self, instance: &InstanceConfiguration) -> bool {
+        self.instance.is_same_machines(instance)
+    }
+
+    /// Whether both are of one canary of a design, perhaps before and after all of it was collected.
+    pub fn is_same_run(&self, other: &Self) -> bool {
+        let asked = |run: &Self| (run.fraction, run.replicate, run.work);
+        self.job == other.job && self.is_on(&other.instance) && asked(self) == asked(other)
+    }
+
+    /// Whether its code ended well and had its sample, so that it is one point of a law.
+    pub fn is_completed(&self) -> bool {
+        self.outcome == Outcome::Completed && !self.is_unread()
+    }
+
+    /// Whether its code ended well and opened no file of its sample: what it took is that of other data, and says nothing of the
+    /// full run.
+    pub fn is_unread(&self) -> bool {
+        self.outcome == Outcome::Completed && self.sample_opened == Some(false)
+    }
+
+    /// Whether its times and amounts of money are finite and not negative. A stored report may come from anybody.
+    pub fn has_sound_amounts(&self) -> bool {
+        let times = [
+            self.training_seconds,
+            self.billable_seconds,
+            self.step_seconds,
+            self.idle_seconds,
+        ];
+        let times = times.into_iter().flatten().map(|time| time.0);
+        let saved = self.reused.and_then(|reused| reused.saved_usd);
+        let money = self
+            .cost
+            .into_iter()
+            .chain(self.idle_usd)
+            .chain(saved)
+            .map(|usd| usd.0);
+        let price = self.price.iter().map(|price| price.usd_per_hour.0);
+        times
+            .chain(money)
+            .chain(price)
+            .all(|amount| amount.is_finite() && amount >= 0.0)
+    }
+
+    /// A run with only its outcome known.
+    pub fn without_figures(
+        job: String,
+        instance: InstanceConfiguration,
+        fraction: Fraction,
+        outcome: Outcome,
+    ) -> Self {
+        Self {
+            schema_version: SCHEMA_VERSION,
+            run: None,
+            job,
+            instance,
+            backend: None,
+            fraction,
+            objects: None,
+            objects_total: None,
+            bytes: None,
+            bytes_total: None,
+            drawn_by_script: false,
+            differs_in_work_alone: false,
+            work: None,
+            work_total: None,
+            replicate: 0,
+            attempt: 0,
+            start: None,
+            outcome,
+            sample_opened: None,
+            way_out: None,
+            phases: Phases::default(),
+            installs_seconds: None,
+            training_seconds: None,
+            billable_seconds: None,
+            usage: Usage::default(),
+            hosts: Vec::new(),
+            step_seconds: None,
+            metrics: BTreeMap::new(),
+            price: None,
+            cost: None,
+            idle_seconds: None,
+            idle_usd: None,
+            training_job: None,
+            log: None,
+            reused: None,
+            ended_at: None,
+            notes: Vec::new(),
+        }
+    }
+
+    /// A run with no figures yet, only its request.
+    pub fn of_run(run: &CanaryRun, backend: BackendKind, outcome: Outcome) -> Self {
+        let differs_in_work_alone = run.differs_in_work_alone();
+        // Nobody lists what a script draws itself, nor counts what all canaries have.
+        let is_listed = run.share.is_none() && !differs_in_work_alone;
+        Self {
+            backend: Some(backend),
+            objects: is_listed.then_some(run.objects),
+            objects_total: is_listed.then_some(run.objects_total),
+            bytes: is_listed.then_some(run.bytes),
+            bytes_total: is_listed.then_some(run.bytes_total),
+            drawn_by_script: run.share.is_some(),
+            differs_in_work_alone,
+            work: run.work.as_ref().map(|work| work.level),
+            work_total: run.work.as_ref().map(|work| work.full),
+            replicate: run.replicate,
+            ..Self::without_figures(run.job.clone(), run.instance.clone(), run.fraction, outcome)
+        }
+    }
+
+    /// The same, where the rows of the blocks that `run` asked for really have so many bytes. Every host has all of them.
+    #[must_use]
+    pub fn with_drawn_rows(mut self, run: &CanaryRun, drawn: Bytes) -> Self {
+        let asked = run.bytes_of_blocks();
+        let really = |bytes: Bytes| Bytes((bytes.0 + drawn.0).saturating_sub(asked.0));
+        self.bytes = self.bytes.map(really);
+        for host in &mut self.hosts {
+            host.bytes = really(host.bytes);
+        }
+        self
+    }
+
+    /// What its `fraction` is a share of.
+    pub fn abscissa(&self) -> Abscissa {
+        match self.differs_in_work_alone {
+            true => Abscissa::Work,
+            false => Abscissa::Data,
+        }
+    }
+
+    /// Its share of the full run's work per datum; 1 if the job has no levels of work, or canaries differ in them alone.
+    pub fn work_share(&self) -> f64 {
+        match (self.work, self.work_total) {
+            (Some(work), Some(total)) if !self.differs_in_work_alone => work / total,
+            _ => 1.0,
+        }
+    }
+
+    /// How long it ran, as billed per instance without any discount; `None` if not measured.
+    pub fn time(&self) -> Option<Seconds> {
+        self.training_seconds.or(self.billable_seconds)
+    }
+
+    /// Where it was ended at its time limit, its time is that limit: what ending it took beyond is billed, and no training.
+    #[must_use]
+    pub fn within_limit(self, limit: Option<Seconds>) -> Self {
+        let limit = limit.filter(|_| self.outcome == Outcome::TimedOut);
+        let (Some(limit), Some(time)) = (limit, self.training_seconds) else {
+            return self;
+        };
+        Self {
+            training_seconds: Some(if time > limit { limit } else { time }),
+            billable_seconds: self.billable_seconds.or(Some(time)),
+            ..self
+        }
+    }
+
+    /// The same with the words of the training code and of AWS rewritten.
+    #[must_use]
+    pub fn with_words(mut self, rewritten: impl Fn(&str) -> String) -> Self {
+        match &mut self.outcome {
+            Outcome::Failed { last_line, .. } | Outcome::OutOfMemory { last_line, .. } => {
+                *last_line = last_line.as_deref().map(&rewritten);
+            }
+            _ => {}
+        }
+        self.way_out = self.way_out.as_deref().map(&rewritten);
+        self.notes = self.notes.iter().map(|note| rewritten(note)).collect();
+        self
+    }
+
+    /// Whether the training code failed, other than by running out of memory or time.
+    pub fn has_failed(&self) -> bool {
+        matches!(self.outcome, Outcome::Failed { .. })
+    }
+
+    /// Whether the training broke down by itself, so that a full run would too: it failed, or its memory ran out.
+    pub fn has_crashed(&self) -> bool {
+        self.has_failed() || matches!(self.outcome, Outcome::OutOfMemory { .. })
+    }
+
+    /// Its share of the full data: by bytes if known, else the fraction requested. Of the full work where canaries differ in that
+    /// alone.
+    pub fn data_share(&self) -> f64 {
+        match (self.bytes, self.bytes_total) {
+            (Some(bytes), Some(total)) if total.0 > 0 => bytes.as_f64() / total.as_f64(),
+            _ => self.fraction.0,
+        }
+    }
+}
+
+/// What canaries have a share of: their sizes differ in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Abscissa {
+    Data,
+    /// All canaries hold all of the data.
+    Work,
+}
+
+impl Abscissa {
+    /// What a canary did with its share of it: it held data, or did work.
+    pub fn verb(self) -> &'static str {
+        match self {
+            Self::Data => "held",
+            Self::Work => "did",
+        }
+    }
+}
+
+impl fmt::Display for Abscissa {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Data => "data",
+            Self::Work => "work",
+        })
+    }
+}
+
+/// A measurement that was not paid for again.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Reused {
+    /// The days since the run ended.
+    pub age_days: f64,
+    /// The cost that it would have today; absent without a price.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub saved_usd: Option<Usd>,
+}
+
+/// Whether the machine was fresh.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Start {
+    Cold,
+    Warm,
+}
+
+/// How a run ended. Only completed runs enter a fit; the others are listed with their reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Outcome {
+    Completed,
+    /// The training code failed.
+    Failed {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        exit_code: Option<i32>,
+        /// The script's own reason: `output/failure`, else its last line; as it came, to be escaped where shown.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        last_line: Option<String>,
+    },
+    OutOfMemory {
+        /// Whose memory ran out; omitted if it was the machine's.
+        #[serde(default, skip_serializing_if = "MemoryOf::is_machine")]
+        of: MemoryOf,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        last_line: Option<String>,
+    },
+    /// Ended at `max_runtime`: a lower bound of its time.
+    TimedOut,
+    /// Ended by us or by a person.
+    Stopped,
+    NoCapacity,
+    /// The platform failed, not the training code.
+    PlatformError,
+}
+
+impl Outcome {
+    /// The outcome in words, without the script's text.
+    pub fn words(&self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::Failed { .. } => "failed",
+            Self::OutOfMemory {
+                of: MemoryOf::Machine,
+                ..
+            } => "out of memory",
+            Self::OutOfMemory {
+                of: MemoryOf::Gpu, ..
+            } => "out of GPU memory",
+            Self::TimedOut => "timed out",
+            Self::Stopped => "stopped",
+            Self::NoCapacity => "no capacity",
+            Self::PlatformError => "platform error",
+        }
+    }
+
+    /// What became of the training code: `ended with exit code 1`.
+    pub fn ending(&self) -> String {
+        match self {
+            Self::Failed {
+                exit_code: Some(code),
+                ..
+            } => format!("ended with exit code {code}"),
+            Self::Failed { .. } => "ended with an error".to_owned(),
+            Self::OutOfMemory { of, .. } => format!("ran out of {}", of.words()),
+            outcome => outcome.to_string(),
+        }
+    }
+
+    /// The last line of the output of a script that failed. Hostile text.
+    pub fn last_line(&self) -> Option<&str> {
+        match self {
+            Self::Failed { last_line, .. } | Self::OutOfMemory { last_line, .. } => {
+                last_line.as_deref()
+            }
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.words())?;
+        if let Self::Failed {
+            exit_code: Some(code),
+            ..
+        } = self
+        {
+            write!(f, " (exit code {code})")?;
+        }
+        Ok(())
+    }
+}
+
+/// The time of each phase.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Phases {
+    /// The wait for machines; not billed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub startup: Option<Seconds>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub download: Option<Seconds>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub training: Option<Seconds>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upload: Option<Seconds>,
+}
+
+impl Phases {
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// What a host used during a run; each value with its source.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Usage {
+    /// The peak memory, without page cache, by the source that is trusted most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<PeakMemory>,
+    /// The peak as further sources read it, by trust; each is trusted less than that of `memory`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub other_memory: Vec<PeakMemory>,
+    /// How long a run must be for its memory to be seen, if no source saw any of this one's, or of its GPUs', since it is shorter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_seen_from: Option<Seconds>,
+    /// The peak of the fullest GPU, by the source that is trusted most; with what its allocators keep for later.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu_memory: Option<PeakMemory>,
+    /// The peak of the fullest GPU as further sources read it, by trust.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub other_gpu_memory: Vec<PeakMemory>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_percent: Option<Utilization>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu_percent: Option<Utilization>,
+    /// The mean over all GPUs; their peak is `gpu_memory`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu_memory_percent: Option<Utilization>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub io_wait_percent: Option<Utilization>,
+    /// The share of the machine's CPU time that other work took while the canary ran; absent if the source does not know it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub other_cpu_percent: Option<Utilization>,
+    /// The share of the run in which something waited for a CPU, the kernel's CPU pressure; absent on kernels without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_pressure_percent: Option<Utilization>,
+}
+
+impl Usage {
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// A share of the whole instance over one run, 0-100 %.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Utilization {
+    pub mean: Percent,
+    /// The 99th percentile; absent if there are too few samples.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p99: Option<Percent>,
+    pub source: String,
+}
+
+impl Utilization {
+    /// Whether a 99th percentile stands for the mean, because the source has no means.
+    pub fn is_percentile(&self) -> bool {
+        self.source == table::PERCENTILE_SOURCE
+    }
+}
+
+/// What one host of several used.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HostUsage {
+    /// `algo-1`, `algo-2`, ...
+    pub host: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    pub bytes: Bytes,
+    pub usage: Usage,
+}
