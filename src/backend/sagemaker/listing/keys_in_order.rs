@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::super::named_keys;
+use super::Listed;
 use crate::aws::s3_uri::{LONGEST_KEY, S3Uri, shown};
 use crate::backend::BackendError;
 use crate::canary::{Objects, ObjectsBuilder, TooManyObjects};
@@ -33,10 +34,34 @@ enum Kinship {
     Beside,
 }
 
+/// What is listed, and where the spec names it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ListedPlace<'a> {
+    pub(super) uri: &'a S3Uri,
+    pub(super) field: &'a str,
+}
+
+impl ListedPlace<'_> {
+    pub(super) fn unsorted(self) -> BackendError {
+        self.nonsense("keys that are not sorted, which S3 does only for directory buckets")
+    }
+
+    /// An endpoint that is broken, or that does not serve S3.
+    pub(super) fn nonsense(self, what: &str) -> BackendError {
+        BackendError::new(
+            format!(
+                "{}: S3 listed {what} in {}",
+                self.field,
+                shown(&self.uri.to_string())
+            ),
+            "if AWS_ENDPOINT_URL or AWS_ENDPOINT_URL_S3 is set, check what answers there; directory buckets cannot be listed",
+        )
+    }
+}
+
 /// Takes in keys in their order.
 pub(super) struct KeysInOrder<'a> {
-    pub(super) uri: &'a S3Uri,
-    field: &'a str,
+    place: ListedPlace<'a>,
     mode: InputMode,
     /// Below the uri, those of a manifest that were not listed yet; absent: all keys count.
     named: Option<BTreeSet<String>>,
@@ -49,14 +74,12 @@ pub(super) struct KeysInOrder<'a> {
 
 impl<'a> KeysInOrder<'a> {
     pub(super) fn of(
-        uri: &'a S3Uri,
-        field: &'a str,
+        place: ListedPlace<'a>,
         mode: InputMode,
         named: Option<BTreeSet<String>>,
     ) -> Self {
         Self {
-            uri,
-            field,
+            place,
             mode,
             named,
             objects: ObjectsBuilder::default(),
@@ -66,33 +89,35 @@ impl<'a> KeysInOrder<'a> {
         }
     }
 
-    /// Takes the next key; `tag` is empty where the store gives none.
-    pub(super) fn object(
-        &mut self,
-        key: &str,
-        bytes: Bytes,
-        tag: &str,
-    ) -> Result<(), BackendError> {
+    /// The last key that was taken; empty before the first.
+    pub(super) fn last(&self) -> &str {
+        self.last_key.as_deref().unwrap_or_default()
+    }
+
+    /// Takes the next object.
+    pub(super) fn object(&mut self, object: Listed) -> Result<(), BackendError> {
+        let Listed { key, bytes, tag } = object;
+        let key = key.as_str();
         // A page that came twice is not sorted either, so whatever the tokens say, a listing ends.
         if self.last_key.as_deref().is_some_and(|last| last >= key) {
-            return Err(self.unsorted());
+            return Err(self.place.unsorted());
         }
-        if !key.starts_with(&self.uri.key) || key.is_empty() || key.len() > LONGEST_KEY {
-            return Err(self.nonsense("a key that was not asked for"));
+        if !key.starts_with(&self.place.uri.key) || key.is_empty() || key.len() > LONGEST_KEY {
+            return Err(self.place.nonsense("a key that was not asked for"));
         }
         // What a console makes to show an empty folder is no data.
         let is_marker = key.ends_with('/') && bytes == Bytes(0);
         let is_named = match &mut self.named {
-            Some(named) => named.remove(&key[self.uri.key.len()..]),
+            Some(named) => named.remove(&key[self.place.uri.key.len()..]),
             None => true,
         };
         if !is_marker && is_named {
             let base = self.base_of(key)?;
             let name = &key[base..];
             if self.tags.len() < MOST_TAGS {
-                self.tags.push(tag.to_owned());
+                self.tags.push(tag.clone());
             }
-            let pushed = match tag {
+            let pushed = match tag.as_str() {
                 "" => self.objects.push(name, bytes),
                 tag => self.objects.push_tagged(name, bytes, tag),
             };
@@ -107,7 +132,7 @@ impl<'a> KeysInOrder<'a> {
 
     /// How much of a key is that of the folder all keys are below. Fails where the prefix catches what was hardly meant.
     fn base_of(&mut self, key: &str) -> Result<usize, BackendError> {
-        let prefix = self.uri.key.as_str();
+        let prefix = self.place.uri.key.as_str();
         let kinship = match &key[prefix.len()..] {
             _ if prefix.is_empty() || prefix.ends_with('/') => Kinship::Inside,
             "" => Kinship::Itself,
@@ -125,7 +150,7 @@ impl<'a> KeysInOrder<'a> {
             return Err(BackendError::new(
                 format!(
                     "{}: `{}` ends within a name (`{}`), and FastFile mode serves whole folders only",
-                    self.field,
+                    self.place.field,
                     self.shown(),
                     shown(key)
                 ),
@@ -155,7 +180,7 @@ impl<'a> KeysInOrder<'a> {
         BackendError::new(
             format!(
                 "{}: `{}` also matches `{}`",
-                self.field,
+                self.place.field,
                 self.shown(),
                 shown(stranger)
             ),
@@ -164,24 +189,32 @@ impl<'a> KeysInOrder<'a> {
     }
 
     pub(super) fn finish(self) -> Result<ListedChannel, BackendError> {
-        let prefix = &self.uri.key;
+        let prefix = &self.place.uri.key;
         if let Some(missing) = self.named.as_ref().filter(|missing| !missing.is_empty()) {
-            return Err(named_keys::missing(self.field, self.uri, missing));
+            return Err(named_keys::missing(
+                self.place.field,
+                self.place.uri,
+                missing,
+            ));
         }
         let Some((kinship, _)) = self.kinship else {
             return Err(BackendError::new(
-                format!("{}: there are no objects in {}", self.field, self.shown()),
+                format!(
+                    "{}: there are no objects in {}",
+                    self.place.field,
+                    self.shown()
+                ),
                 "check the prefix with `aws s3 ls`; it is case-sensitive and does not begin with `/`",
             ));
         };
         let base = match (kinship, prefix.rfind('/')) {
-            (Kinship::Inside, _) => self.uri.below("").key,
+            (Kinship::Inside, _) => self.place.uri.below("").key,
             (_, Some(slash)) => prefix[..=slash].to_owned(),
             (_, None) => String::new(),
         };
         Ok(ListedChannel {
             base: S3Uri {
-                bucket: self.uri.bucket.clone(),
+                bucket: self.place.uri.bucket.clone(),
                 key: base,
             },
             objects: self.objects.finish(),
@@ -190,25 +223,13 @@ impl<'a> KeysInOrder<'a> {
     }
 
     fn shown(&self) -> String {
-        shown(&self.uri.to_string())
+        shown(&self.place.uri.to_string())
     }
 
-    pub(super) fn too_many(&self, too_many: TooManyObjects) -> BackendError {
+    fn too_many(&self, too_many: TooManyObjects) -> BackendError {
         BackendError::new(
-            format!("{}: {too_many} in {}", self.field, self.shown()),
+            format!("{}: {too_many} in {}", self.place.field, self.shown()),
             "pack the data into fewer and larger objects, or name a smaller prefix",
-        )
-    }
-
-    pub(super) fn unsorted(&self) -> BackendError {
-        self.nonsense("keys that are not sorted, which S3 does only for directory buckets")
-    }
-
-    /// An endpoint that is broken, or that does not serve S3.
-    pub(super) fn nonsense(&self, what: &str) -> BackendError {
-        BackendError::new(
-            format!("{}: S3 listed {what} in {}", self.field, self.shown()),
-            "if AWS_ENDPOINT_URL or AWS_ENDPOINT_URL_S3 is set, check what answers there; directory buckets cannot be listed",
         )
     }
 }

@@ -245,11 +245,15 @@ fn page(keys: &[&str], token: Option<&str>) -> ListObjectsV2Output {
 /// What becomes of pages that no S3 would send.
 fn refused(pages: &[ListObjectsV2Output]) -> String {
     let uri = S3Uri::read("s3://b/t/", "f").unwrap();
-    let mut ranges = KeyRanges::of(KeysInOrder::of(&uri, "f", InputMode::File, None));
-    let error = pages.iter().find_map(|page| {
-        let ask = ranges.next().expect("more was promised");
-        ranges.take(&ask, page).err()
-    });
+    let place = ListedPlace {
+        uri: &uri,
+        field: "f",
+    };
+    let mut keys = KeysInOrder::of(place, InputMode::File, None);
+    let mut walk = Walk::default();
+    let error = pages
+        .iter()
+        .find_map(|page| (walk.take(page, place, &mut |object| keys.object(object))).err());
     error.expect("one of the pages is refused").what
 }
 
