@@ -48,7 +48,7 @@ pub(crate) async fn plan(arguments: &PlanArguments) -> Result<u8, AppError> {
     if let Some(reason) = &project.policy.undecidable {
         let jobs = affected.iter();
         let unknown = |one: &AffectedJob<'_>| {
-            let reason = printable(reason);
+            let reason = printable(&reason.to_string());
             format!(
                 "{} · unknown: {reason}; nothing would be run\n",
                 one.job.name

@@ -15,6 +15,7 @@ use crate::probe::ProbeError;
 use crate::report::{Failure, words};
 use crate::secret::SecretMask;
 use crate::spec::SpecErrors;
+use crate::verdict::Reason;
 
 /// Why a command ended without a verdict.
 #[derive(Debug)]
@@ -167,6 +168,14 @@ impl AppError {
     /// Whether it may be gone tomorrow, and so leaves an outcome unknown.
     pub(crate) fn is_transient(&self) -> bool {
         self.code == exit::UNKNOWN
+    }
+
+    /// The same as the reason of a job that it left undecided, with what to do.
+    pub(crate) fn reason(&self) -> Reason {
+        Reason {
+            why: self.in_a_line(),
+            advice: self.remedy().map(str::to_owned),
+        }
     }
 
     /// What and why in one line, for a warning.

@@ -17,6 +17,7 @@ use crate::grammar::list;
 use crate::instance::{InstanceConfiguration, Offer};
 use crate::measurement::Measurement;
 use crate::plan::{self, ConfigurationLedgers, NotMeasured, Plan};
+use crate::verdict::Reason;
 
 /// Canaries that are read at a time: of each its log and its metrics are asked for.
 const AT_ONCE: usize = 4;
@@ -28,7 +29,7 @@ pub(crate) enum Gathered {
     Measured(JobMeasurements),
     /// Canaries on `instance` still run, or could not be read. The job's reason, and the error that lets no such run pass.
     NotYet {
-        reason: String,
+        reason: Reason,
         error: AppError,
     },
 }
@@ -102,7 +103,7 @@ pub(crate) async fn collect(
         || collected.measurements.iter().any(Measurement::has_failed);
     if let Some(missing) = missing {
         if !is_enough && !has_cause && collected.broke_off.is_none() {
-            collected.broke_off = Some(format!("{missing}; {START_THEM}"));
+            collected.broke_off = Some(Reason::new(missing).advising(START_THEM));
         } else {
             plan.notes.push(format!(
                 "{missing}; canary-gate run --detach starts what is missing"
@@ -163,7 +164,7 @@ pub(crate) async fn collect(
 /// Not the code of an unknown outcome, which may be allowed to pass: what was started has a verdict, which is not known yet.
 fn not_yet(why: &str) -> Gathered {
     Gathered::NotYet {
-        reason: format!("{why}; collect again"),
+        reason: Reason::new(why).advising("collect again"),
         error: AppError::failed(format!("no verdict yet: {why}"))
             .help("start `canary-gate run --collect` again")
             .during("collecting the canaries"),
@@ -277,7 +278,7 @@ impl Collector<'_> {
             if !is_read {
                 unread.push(format!("{label} ({})", error.in_a_line()));
             }
-            into.broke_off.get_or_insert(error.in_a_line());
+            into.broke_off.get_or_insert(error.reason());
             if error.is_transient() {
                 notes.extend(error.remedy().map(runner::what_to_do));
             } else {
@@ -329,19 +330,20 @@ impl FoundCanaries {
     }
 
     /// How many still run, and which; `None` where all have ended.
-    fn still_running(&self) -> Option<(String, AppError)> {
+    fn still_running(&self) -> Option<(Reason, AppError)> {
         let running = |(run, there): &(CanaryRun, ThereCanary)| match there {
             ThereCanary::Running(training_job) => Some(format!("{} ({training_job})", run.label())),
             _ => None,
         };
         let running: Vec<String> = self.canaries.iter().filter_map(running).collect();
         let reason = || {
-            format!(
-                "{} of {} on {} still run; collect again when they have ended",
+            Reason::new(format!(
+                "{} of {} on {} still run",
                 running.len(),
                 canaries(self.canaries.len()),
                 self.instance,
-            )
+            ))
+            .advising("collect again when they have ended")
         };
         // Not the code of an unknown outcome, which may be allowed to pass: nobody has looked yet.
         let error = || {

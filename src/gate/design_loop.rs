@@ -37,6 +37,7 @@ use crate::plan::{
     RoundRule, RoundRun, Rung, Share, Situation, SpendingRule, StopReason, TIME_TO_STOP,
 };
 use crate::units::Seconds;
+use crate::verdict::Reason;
 use crate::workspace::project::Project;
 
 /// A job that is ready to run.
@@ -54,7 +55,7 @@ pub(crate) struct JobMeasurements {
     /// On `instance` and on the alternatives.
     pub(crate) measurements: Vec<Measurement>,
     /// Why there are fewer on `instance` than a forecast needs: they were not affordable, or could not be run today.
-    pub(crate) broke_off: Option<String>,
+    pub(crate) broke_off: Option<Reason>,
     /// The error that ended the canaries on `instance`, if a person must fix it.
     pub(crate) failure: Option<AppError>,
     /// The machines that were kept, of configurations that need them no more.
@@ -87,8 +88,10 @@ pub(crate) async fn measure(
         .alternatives()
         .map(|place| at(place).run_alternative());
     let (own, mut others) = futures_util::join!(at(0).run_on_instance(), join_all(alternatives));
-    plan.notes.extend(own.ending);
-    plan.notes.extend(own.broke_off.clone());
+    plan.notes
+        .extend(own.ending.as_ref().map(Reason::to_string));
+    plan.notes
+        .extend(own.broke_off.as_ref().map(Reason::to_string));
     if own.broke_off.is_some() {
         plan.leave_out_alternatives(&NotMeasured::CouldNotRun);
     }
@@ -109,12 +112,13 @@ pub(crate) async fn measure(
         notes.extend(ended.notes);
         ended_pools.extend(ended.ended_pools);
     }
-    let late_line = late.as_ref().map(AppError::in_a_line);
-    plan.notes.extend(late_line.clone());
+    let late_reason = late.as_ref().map(AppError::reason);
+    plan.notes
+        .extend(late_reason.as_ref().map(Reason::to_string));
     plan.notes.append(&mut notes);
     JobMeasurements {
         measurements: configurations.into_measurements(),
-        broke_off: own.broke_off.or(late_line).or(own.too_expensive),
+        broke_off: own.broke_off.or(late_reason).or(own.too_expensive),
         failure: own.failure.or(late),
         ended_pools,
     }
@@ -126,9 +130,9 @@ struct EndedConfiguration {
     /// Why an alternative is not measured.
     why_not: Option<NotMeasured>,
     /// On `instance`: why the adaptive design ended, in words, and whether that is for the lack of money.
-    ending: Option<String>,
-    too_expensive: Option<String>,
-    broke_off: Option<String>,
+    ending: Option<Reason>,
+    too_expensive: Option<Reason>,
+    broke_off: Option<Reason>,
     failure: Option<AppError>,
     late_failure: Option<AppError>,
     has_failed: bool,
@@ -147,7 +151,7 @@ struct DesignLoop<'a> {
     /// Canaries that have ended, of which it is still collected what they used.
     late: FuturesUnordered<LocalBoxFuture<'a, LateBatch>>,
     /// Why nothing more can be run today.
-    broke_off: Option<String>,
+    broke_off: Option<Reason>,
     /// The error, if a person must fix it.
     failure: Option<AppError>,
     /// The first that came with late points.
@@ -255,11 +259,11 @@ impl DesignLoop<'_> {
             Some(error) if error.is_transient() => {
                 self.runner
                     .say_of(self.input.of.job, &format!("× {}", error.in_a_line()));
-                self.broke_off = Some(error.in_a_line());
+                self.broke_off = Some(error.reason());
                 self.notes.extend(error.remedy().map(runner::what_to_do));
             }
             Some(error) => {
-                self.broke_off = Some(error.in_a_line());
+                self.broke_off = Some(error.reason());
                 self.failure = Some(error);
             }
         }

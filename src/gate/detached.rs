@@ -12,7 +12,7 @@ use crate::plan::{self, DetachedRuns, NotMeasured, Plan, PlannedAlternative};
 use crate::report::JobReport;
 use crate::spec::{Job, WarmPoolPolicy};
 use crate::units::{Seconds, Usd};
-use crate::verdict::Verdict;
+use crate::verdict::{Reason, Verdict};
 use crate::workspace::project::Project;
 
 /// Refuses a part of a run on a backend whose canaries end with the gate. Else lets no canary keep machines for another one, since
@@ -300,15 +300,16 @@ impl DetachedJob {
                     _ => format!("{} started{for_at_most}", canaries(started)),
                 };
                 let next = "canary-gate run --collect at this commit, with this spec, gives the verdict when they have ended";
-                (Verdict::NotJudged, format!("{started}; {next}"))
+                (Verdict::NotJudged, Reason::new(started).advising(next))
             }
             false => {
                 let planned = self.canaries.iter().filter(here).count();
-                let reason = format!(
-                    "only {} of {planned} canaries on {} could be started, too few for a forecast; canary-gate run --detach starts those that are missing",
+                let reason = Reason::new(format!(
+                    "only {} of {planned} canaries on {} could be started, too few for a forecast",
                     there.len(),
                     self.instance
-                );
+                ))
+                .advising("canary-gate run --detach starts those that are missing");
                 (Verdict::Unknown, reason)
             }
         };

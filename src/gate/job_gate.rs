@@ -283,8 +283,9 @@ fn set_unfinished_verdict(
         && matches!(report.verdict, Verdict::NotJudged | Verdict::Unknown)
     {
         is_now(report, Verdict::Unknown);
-        report.notes.retain(|note| *note != reason);
-        report.reason = reason;
+        let said = reason.to_string();
+        report.notes.retain(|note| *note != said);
+        report.set_reason(reason);
     }
     // An error that a person must correct is the command's own; the job is not judged by it.
     if failure.is_some() && report.verdict == Verdict::Unknown {

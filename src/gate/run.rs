@@ -282,7 +282,7 @@ async fn gate_all<'a>(
             // A transient failure is the job's outcome.
             Err(error) if error.is_transient() => {
                 let notes = Vec::from_iter(error.remedy().map(what_to_do));
-                let reason = error.in_a_line();
+                let reason = error.reason();
                 jobs.push(whole_report::unknown_report(
                     affected.job,
                     &affected.by,

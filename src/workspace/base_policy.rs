@@ -12,6 +12,7 @@ use crate::report::Policy;
 use crate::spec::policy::{self, BasePolicyError};
 use crate::spec::{self, MAX_SPEC_BYTES, OnInconclusive, OverrideState, Spec, SpecSource};
 use crate::units::Usd;
+use crate::verdict::Reason;
 use crate::workspace::checkout::{self, Checkout};
 use crate::workspace::project::Project;
 use crate::workspace::project_policy::ProjectPolicy;
@@ -233,9 +234,12 @@ fn apply_base(project: &mut Project, base: Base, cap: Usd) -> Result<(), AppErro
         {
             Ok(spec) => Some(spec),
             Err(why) => {
-                unreadable = Some(format!(
-                    "the spec {place} on {shown} cannot be read ({why}), so there is no policy to judge by; fix that spec in a pull request of its own, and the next change is judged again"
-                ));
+                unreadable = Some(
+                    Reason::new(format!(
+                        "the spec {place} on {shown} cannot be read ({why}), so there is no policy to judge by"
+                    ))
+                    .advising("fix that spec in a pull request of its own, and the next change is judged again"),
+                );
                 None
             }
         },
@@ -280,7 +284,7 @@ fn apply_base(project: &mut Project, base: Base, cap: Usd) -> Result<(), AppErro
             project.own_spec = Some(std::mem::replace(&mut project.spec, applied.spec));
         }
         Err(error @ BasePolicyError::BackendChanged { .. }) => {
-            policy.undecidable = Some(format!("{error}; {}", error.help()));
+            policy.undecidable = Some(Reason::new(error.to_string()).advising(error.help()));
             // No policy makes another backend than the base's a pass.
             project.spec.on_inconclusive = OnInconclusive::Fail;
         }

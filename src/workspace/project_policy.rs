@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::change::BaseSpec;
 use crate::report::{JobPolicy, JobReport, Policy};
+use crate::verdict::Reason;
 
 /// The policy's source in a report, if the work tree's own policy applies.
 const WORK_TREE: &str = "work tree";
@@ -26,7 +27,7 @@ pub(crate) struct ProjectPolicy {
     /// The name in the base of each job that the change renames.
     pub(crate) renamed_from: BTreeMap<String, String>,
     /// Why nothing can be judged under the base's policy; then nothing is run.
-    pub(crate) undecidable: Option<String>,
+    pub(crate) undecidable: Option<Reason>,
 }
 
 impl ProjectPolicy {

@@ -8,7 +8,7 @@ use crate::measurement::Measurement;
 use crate::report::{InstanceForecast, JobReport};
 use crate::spec::{ChangedSetting, Job, TrainingSettings};
 use crate::units::UsdPerHour;
-use crate::verdict::Verdict;
+use crate::verdict::{Reason, Verdict};
 
 /// One check of a series.
 pub struct StoredCheck {
@@ -115,7 +115,7 @@ pub fn hold_against_earlier(
 
 fn not_judged(report: &mut JobReport, reason: &str) {
     report.verdict = Verdict::NotJudged;
-    report.reason = reason.to_owned();
+    report.set_reason(reason.into());
     if let Some(row) = report.forecasts.first_mut() {
         row.verdict = Verdict::NotJudged;
     }
@@ -148,12 +148,12 @@ fn add(job: &Job, series: &[&StoredCheck], report: &mut JobReport) {
         Ok(found) => {
             report.drift = found.map(|found| drift::Drift { changed, ..found });
             if report.has_drifted() && report.verdict == Verdict::NotJudged {
-                report.reason = "a full run takes more than the drift policy allows".to_owned();
+                report.set_reason("a full run takes more than the drift policy allows".into());
             }
         }
         Err(unknown) => {
             report.verdict = report.verdict.min(Verdict::Unknown);
-            report.reason = format!("drift is unknown: {unknown}");
+            report.set_reason(Reason::new(format!("drift is unknown: {unknown}")));
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::plan::Ledger;
 use crate::report::{Delta, InstanceForecast, JobPolicy, JobReport, Spend};
 use crate::spec::{LineKind, LineOrigin};
 use crate::units::{Seconds, Usd};
-use crate::verdict::{self, Contender, JudgedLine, LineVerdict, Recommendation, Verdict};
+use crate::verdict::{self, Contender, JudgedLine, LineVerdict, Reason, Recommendation, Verdict};
 
 /// One configuration, forecast and judged.
 struct Judged {
@@ -178,7 +178,8 @@ fn of_one_data(input: &JobInput<'_>) -> JobReport {
     JobReport {
         name: input.name.to_owned(),
         verdict,
-        reason,
+        reason: reason.to_string(),
+        what_to_do: reason.advice,
         affected_by: input.affected_by.to_vec(),
         instance: input.instance.clone(),
         baseline: input
@@ -327,7 +328,7 @@ fn judge_configuration(
 }
 
 /// The verdict of a job and its reason. A failed canary outranks all but an exceeded budget.
-fn job_outcome(input: &JobInput<'_>, main: &Judged) -> (Verdict, String) {
+fn job_outcome(input: &JobInput<'_>, main: &Judged) -> (Verdict, Reason) {
     let mut runs = main.measurements.iter();
     let failed = runs.find(|run| run.has_failed());
     if let Some(failed) = failed
@@ -335,12 +336,12 @@ fn job_outcome(input: &JobInput<'_>, main: &Judged) -> (Verdict, String) {
     {
         return (
             Verdict::Failed,
-            format!(
+            Reason::new(format!(
                 "the training code {} in the {} canary{}",
                 failed.outcome.ending(),
                 failed.fraction,
                 on_fewer(failed, input.instance),
-            ),
+            )),
         );
     }
     let is_open = matches!(main.row.verdict, Verdict::Unknown | Verdict::NotJudged);
@@ -354,15 +355,22 @@ fn job_outcome(input: &JobInput<'_>, main: &Judged) -> (Verdict, String) {
         })
         .flatten();
     let mut reason = unfinished.unwrap_or_else(|| {
-        verdict::reason(
+        Reason::new(verdict::reason(
             &main.lines,
             &main.forecast,
             input.instance,
             input.budget.certainty,
-        )
+        ))
     });
+    let lacks_price = |line: &JudgedLine| {
+        let is_cost = matches!(line.row.line, LineKind::Absolute(Metric::Cost));
+        is_cost && line.row.verdict == LineVerdict::Unknown && main.offer.price().is_none()
+    };
+    if main.lines.iter().any(lacks_price) && reason.advice.is_none() {
+        reason = reason.advising("write its price under prices in the spec");
+    }
     if let Some(failed) = failed {
-        reason.push_str(&format!(
+        reason.why.push_str(&format!(
             "; and the training code {} in the {} canary",
             failed.outcome.ending(),
             failed.fraction
@@ -370,7 +378,9 @@ fn job_outcome(input: &JobInput<'_>, main: &Judged) -> (Verdict, String) {
     }
     if main.lines.iter().any(is_about_memory) {
         match &input.lacks_probe {
-            Some(why) => reason.push_str(&format!("; the canaries ran without the probe: {why}")),
+            Some(why) => {
+                (reason.why).push_str(&format!("; the canaries ran without the probe: {why}"))
+            }
             None => {
                 let is_lower_bound = |line: &JudgedLine| match line.row.line.memory_of() {
                     Some(MemoryOf::Machine) => main.row.memory_is_lower_bound,
@@ -379,7 +389,7 @@ fn job_outcome(input: &JobInput<'_>, main: &Judged) -> (Verdict, String) {
                 };
                 let mut lines = main.lines.iter().filter(|line| is_about_memory(line));
                 if lines.any(is_lower_bound) {
-                    reason.push_str("; canary.probe would measure it");
+                    reason = reason.advising("canary.probe would measure it");
                 }
             }
         }

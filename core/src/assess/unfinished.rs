@@ -2,12 +2,13 @@
 
 use crate::measurement::{Abscissa, Measurement, Outcome};
 use crate::units::Seconds;
+use crate::verdict::Reason;
 
 /// The headline of a job that is unknown since a canary did not complete: the newest that says why. `None` where all completed,
 /// or where the outcome is one of the training code.
 ///
 /// `max_runtime` is `canary.max_runtime`, where it is known.
-pub fn cause(measurements: &[Measurement], max_runtime: Option<Seconds>) -> Option<String> {
+pub fn cause(measurements: &[Measurement], max_runtime: Option<Seconds>) -> Option<Reason> {
     let mut newest = measurements.iter().rev();
     newest.find_map(|run| {
         let is_elsewhere = |other: &Measurement| other.instance != run.instance;
@@ -16,23 +17,27 @@ pub fn cause(measurements: &[Measurement], max_runtime: Option<Seconds>) -> Opti
 }
 
 /// `on_several` is whether the canaries ran on more than one configuration.
-fn of_canary(run: &Measurement, on_several: bool, max_runtime: Option<Seconds>) -> Option<String> {
+fn of_canary(run: &Measurement, on_several: bool, max_runtime: Option<Seconds>) -> Option<Reason> {
     let on = match on_several {
         true => format!(" on {}", run.instance),
         false => String::new(),
     };
     let canary = format!("the {} canary{on}", run.fraction);
     match run.outcome {
-        Outcome::NoCapacity => Some(format!(
-            "no capacity for {}; start the check again later, or choose another instance",
-            run.instance
-        )),
-        Outcome::PlatformError => Some(format!(
-            "an error of the platform's own, not of the training code, ended {canary}; start the check again"
-        )),
-        Outcome::Stopped => Some(format!(
-            "{canary} was stopped by a person or another tool; start the check again"
-        )),
+        Outcome::NoCapacity => Some(
+            Reason::new(format!("no capacity for {}", run.instance))
+                .advising("start the check again later, or choose another instance"),
+        ),
+        Outcome::PlatformError => Some(
+            Reason::new(format!(
+                "an error of the platform's own, not of the training code, ended {canary}"
+            ))
+            .advising("start the check again"),
+        ),
+        Outcome::Stopped => Some(
+            Reason::new(format!("{canary} was stopped by a person or another tool"))
+                .advising("start the check again"),
+        ),
         Outcome::TimedOut => {
             let after = run.time().map_or(String::new(), |Seconds(time)| {
                 format!(" after {}", Seconds(time))
@@ -50,16 +55,20 @@ fn of_canary(run: &Measurement, on_several: bool, max_runtime: Option<Seconds>) 
                 ),
                 false => ("", "canary.max_runtime"),
             };
-            Some(format!(
-                "{canary} was stopped{after}, its time limit{limit}; raise {raise}, or write {smaller}"
-            ))
+            Some(
+                Reason::new(format!(
+                    "{canary} was stopped{after}, its time limit{limit}"
+                ))
+                .advising(format!("raise {raise}, or write {smaller}")),
+            )
         }
-        Outcome::Completed if run.is_unread() => Some(format!(
-            "{canary} opened no file of its sample; {}",
-            run.way_out
-                .as_deref()
-                .unwrap_or("let the script read its channels")
-        )),
+        Outcome::Completed if run.is_unread() => {
+            let way_out = run.way_out.as_deref();
+            Some(
+                Reason::new(format!("{canary} opened no file of its sample"))
+                    .advising(way_out.unwrap_or("let the script read its channels")),
+            )
+        }
         Outcome::Completed | Outcome::Failed { .. } | Outcome::OutOfMemory { .. } => None,
     }
 }
@@ -80,7 +89,10 @@ mod tests {
                 Outcome::TimedOut,
             )
         };
-        let said = |max_runtime| cause(std::slice::from_ref(&stopped), max_runtime).unwrap();
+        let said = |max_runtime| {
+            let reason = cause(std::slice::from_ref(&stopped), max_runtime);
+            reason.unwrap().to_string()
+        };
         for by_itself in [None, Some(Seconds(600.0))] {
             assert_eq!(
                 said(by_itself),

@@ -4,7 +4,7 @@ use crate::assess::row;
 use crate::exit::{self, Strictness};
 use crate::report::{self, InstanceForecast, JobPolicy, JobReport, Report, Spend};
 use crate::spec::Job;
-use crate::verdict::{self, Verdict};
+use crate::verdict::{self, Reason, Verdict};
 
 /// The report over all jobs: the worst verdict, and the code of the worst that has one.
 pub fn report(
@@ -34,20 +34,21 @@ pub fn report(
 pub fn unknown_report(
     job: &Job,
     affected_by: &[String],
-    reason: &str,
+    reason: &Reason,
     notes: Vec<String>,
 ) -> JobReport {
     JobReport {
         name: job.name.clone(),
         verdict: Verdict::Unknown,
-        reason: reason.to_owned(),
+        reason: reason.to_string(),
+        what_to_do: reason.advice.clone(),
         affected_by: affected_by.to_vec(),
         instance: job.instance.clone(),
         baseline: None,
         recommendation: None,
         forecasts: vec![InstanceForecast {
             verdict: Verdict::Unknown,
-            ..row::nothing_known(&job.instance, reason)
+            ..row::nothing_known(&job.instance, &reason.to_string())
         }],
         measurements: Vec::new(),
         advice: Vec::new(),

@@ -6,6 +6,7 @@ use super::ledger::seconds_paid_by;
 use super::{JobLedger, Reservation, TighterLimit};
 use crate::instance::Offer;
 use crate::units::{Seconds, Usd, count_as_float};
+use crate::verdict::Reason;
 
 /// The account of each configuration of a job. What one has left takes no notice of those after it, for they get only what it
 /// cannot need any more.
@@ -171,7 +172,7 @@ impl<'a> ConfigurationLedger<'a> {
     }
 
     /// Why the pull request's limit refused a canary of this configuration, and what to do; `None` where it refused none.
-    pub fn refusal(&self) -> Option<String> {
+    pub fn refusal(&self) -> Option<Reason> {
         self.all.job.refusal().filter(|_| self.is_refused())
     }
 

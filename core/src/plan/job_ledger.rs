@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use super::{Ledger, PullRequestLedger, Reservation};
 use crate::units::Usd;
+use crate::verdict::Reason;
 
 /// A job's ledger, and above it those of the whole run of the gate and of the pull request: what is set aside fits into all.
 #[derive(Debug)]
@@ -204,7 +205,7 @@ impl<'a> JobLedger<'a> {
     }
 
     /// Why the pull request's limit refused a canary, and what to do; `None` where it has none.
-    pub(super) fn refusal(&self) -> Option<String> {
+    pub(super) fn refusal(&self) -> Option<Reason> {
         Some(self.pull_request?.refusal())
     }
 }

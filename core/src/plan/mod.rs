@@ -49,6 +49,7 @@ use crate::instance::{InstanceConfiguration, Offer, OfferOf};
 use crate::measurement::Measurement;
 use crate::spec::{Distribution, Job};
 use crate::units::{Fraction, Percent, Seconds, Usd, count_as_float};
+use crate::verdict::Reason;
 
 /// The canary runs of one job.
 #[derive(Debug, Clone, PartialEq)]
@@ -235,7 +236,7 @@ pub enum PlanError {
     },
     /// The outcome is unknown; it may be decided later, or with a higher limit.
     #[error("{0}")]
-    Unknown(String),
+    Unknown(Reason),
 }
 
 /// Which alternatives are measured.
@@ -317,16 +318,20 @@ pub fn plan_within(
     if let Some(worst) = worst
         && ledger.reserve(worst).is_none()
     {
-        let whose = match limit < spend_limit {
-            true => format!(
-                "the {} that are left of --max-spend; raise it",
-                limit.exact()
+        let (whose, raised) = match limit < spend_limit {
+            true => (
+                format!("the {} that are left of --max-spend", limit.exact()),
+                "--max-spend",
             ),
-            false => format!("the spend limit of {spend_limit}; raise canary.spend_limit"),
+            false => (
+                format!("the spend limit of {spend_limit}"),
+                "canary.spend_limit",
+            ),
         };
-        return Err(PlanError::Unknown(format!(
-            "the canaries may cost up to {worst}, above {whose}, lower canary.max_runtime or request fewer runs"
-        )));
+        let why = format!("the canaries may cost up to {worst}, above {whose}");
+        return Err(PlanError::Unknown(Reason::new(why).advising(format!(
+            "raise {raised}, lower canary.max_runtime or request fewer runs"
+        ))));
     }
     let mut alternatives: Vec<PlannedAlternative> = job
         .alternatives

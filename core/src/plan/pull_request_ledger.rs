@@ -5,6 +5,7 @@ use std::cell::RefCell;
 
 use super::{Ledger, Reservation};
 use crate::units::Usd;
+use crate::verdict::Reason;
 
 /// The account of all checks of one pull request.
 ///
@@ -78,18 +79,19 @@ impl PullRequestLedger {
     }
 
     /// Why a canary was not started, and what to do.
-    pub fn refusal(&self) -> String {
+    pub fn refusal(&self) -> Reason {
         if let Some(why) = &self.not_known {
-            return format!(
+            return Reason::new(format!(
                 "no canary was started, since it is not known what the checks of this pull request have cost: {why}"
-            );
+            ));
         }
-        format!(
-            "of {} for the checks of this pull request {} are spent, and the rest ({}) does not cover the most that the next canaries may cost; raise --max-spend-per-pull-request, or lower canary.max_runtime",
+        Reason::new(format!(
+            "of {} for the checks of this pull request {} are spent, and the rest ({}) does not cover the most that the next canaries may cost",
             self.limit.exact(),
             self.spent(),
             self.left()
-        )
+        ))
+        .advising("raise --max-spend-per-pull-request, or lower canary.max_runtime")
     }
 
     /// How much of the limit is spent, as a sentence.
@@ -139,6 +141,6 @@ mod tests {
         assert_eq!(ledger.left(), Usd(0.0));
         assert!(ledger.reserve(Usd(0.01)).is_none());
         assert!(ledger.reserve(Usd(0.0)).is_some());
-        assert!(ledger.refusal().contains("a record is damaged"));
+        assert!(ledger.refusal().why.contains("a record is damaged"));
     }
 }

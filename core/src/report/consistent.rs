@@ -4,7 +4,7 @@
 use super::{InstanceForecast, JobReport, Report};
 use crate::exit;
 use crate::spec::{Bound, Level, LineKind};
-use crate::verdict::{self, BudgetRow, LineVerdict, Verdict};
+use crate::verdict::{self, BudgetRow, LineVerdict, Reason, Verdict};
 
 /// More likely than not.
 const LIKELY: f64 = 0.5;
@@ -60,14 +60,14 @@ fn judge_by_rows(job: &mut JobReport) {
     let mut rows = main.budget.iter();
     let row = rows.find(|row| of_row(row) == Some(by_rows));
     let line = row.map_or("a line of the budget".into(), |row| row.line.words());
-    job.reason = format!(
+    job.set_reason(Reason::new(format!(
         "{line}: {}, by this report's own table",
         match by_rows {
             Verdict::Exceeded => "over the limit",
             Verdict::AtRisk => "at risk",
             _ => "unknown",
         }
-    );
+    )));
 }
 
 /// Whether a line is over by its own chance, whatever is said of it, or by the estimate beside it, which is a median.

@@ -81,7 +81,7 @@ use crate::measurement::{Measurement, Outcome};
 use crate::metric::MetricName;
 use crate::spec::ChangedSetting;
 use crate::units::{Seconds, Usd, UsdPerHour};
-use crate::verdict::{BudgetRow, Recommendation, Verdict};
+use crate::verdict::{BudgetRow, Reason, Recommendation, Verdict};
 
 /// The version written by this program. A reader refuses a newer one.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -186,6 +186,9 @@ pub struct JobReport {
     pub verdict: Verdict,
     /// One sentence, without the job's name: `cost is 63 USD, 13 USD above 50 USD`. May hold text of the training code.
     pub reason: String,
+    /// The end of `reason`, after `; `, where that says what to do about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub what_to_do: Option<String>,
     /// The changed paths that concern this job.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub affected_by: Vec<String>,
@@ -216,6 +219,30 @@ pub struct JobReport {
 }
 
 impl JobReport {
+    /// `reason` without what it says to do.
+    pub(super) fn why(&self) -> &str {
+        let advice = self.what_to_do.as_deref().unwrap_or_default();
+        let why = self
+            .reason
+            .strip_suffix(advice)
+            .and_then(|why| why.strip_suffix("; "));
+        why.unwrap_or(&self.reason)
+    }
+
+    /// Why its verdict is what it is, and what to do about it.
+    pub fn as_reason(&self) -> Reason {
+        Reason {
+            why: self.why().to_owned(),
+            advice: self.what_to_do.clone(),
+        }
+    }
+
+    /// Gives it another reason.
+    pub fn set_reason(&mut self, reason: Reason) {
+        self.reason = reason.to_string();
+        self.what_to_do = reason.advice;
+    }
+
     /// Whether a check found that it drifted.
     pub fn has_drifted(&self) -> bool {
         self.drift.as_ref().is_some_and(|drift| drift.drifted)

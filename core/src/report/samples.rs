@@ -188,6 +188,7 @@ fn job(name: &str, verdict: Verdict, reason: &str, forecasts: Vec<InstanceForeca
         name: name.to_owned(),
         verdict,
         reason: reason.to_owned(),
+        what_to_do: None,
         affected_by: Vec::new(),
         instance: forecasts[0].instance.clone(),
         baseline: None,
@@ -589,7 +590,10 @@ pub(super) fn unknown() -> Report {
         ],
     );
     let reason = "no price of ml.p4de.24xlarge in eu-north-1 is known";
-    let mut ranker = job("ranker", Verdict::Unknown, reason, vec![judged]);
+    let mut ranker = job("ranker", Verdict::Unknown, "", vec![judged]);
+    ranker.set_reason(
+        crate::verdict::Reason::new(reason).advising("write its price under prices in the spec"),
+    );
     ranker.measurements = vec![
         canary("ranker", "ml.p4de.24xlarge", 0.01, 190.0, 4.0),
         canary("ranker", "ml.p4de.24xlarge", 0.02, 262.0, 4.5),

@@ -18,20 +18,16 @@ const DAYS: i64 = 30;
 
 /// A reason of more characters than this, such as one with AWS's own words, stands in a fold as a whole.
 const LONGEST_REASON: usize = 120;
-/// Between why a job is unknown and what to do about it.
-const AND_DO: &str = "; ";
 
 /// A sentence or two; `None` where there is nothing to do.
 pub(super) fn text(job: &JobReport) -> Option<Prose> {
     Some(match job.verdict {
         Verdict::Exceeded if job.policy.accepted.is_none() => over_budget(job),
         Verdict::Failed => failed(job),
-        Verdict::Unknown => match job.reason.split_once(AND_DO) {
-            Some((_, advice)) => Prose::literal(format!("{}.", words::capitalized(advice))),
-            None => Prose::own(
-                "Run the check again: what was measured is kept and not paid for twice. Where the reason stays, it is for the owners of the spec: a price, a quota, or a higher spend limit.",
-            ),
-        },
+        Verdict::Unknown => {
+            let advice = words::capitalized(job.what_to_do.as_deref()?);
+            Prose::literal(format!("{advice}."))
+        }
         _ => return None,
     })
 }
@@ -41,27 +37,22 @@ pub(super) fn short_reason(job: &JobReport) -> &str {
     if job.verdict != Verdict::Unknown {
         return &job.reason;
     }
-    let why = why(job);
+    let why = job.why();
     let is_long = why.chars().count() > LONGEST_REASON;
     let ours = why.split_once(": ").filter(|_| is_long);
     ours.map_or(why, |(ours, _)| ours)
 }
 
-fn why(job: &JobReport) -> &str {
-    let reason = job.reason.as_str();
-    reason.split_once(AND_DO).map_or(reason, |(why, _)| why)
-}
-
 /// Whether the reason of an unknown job says what to do, which its headline does not.
 pub(super) fn is_cut_from_the_headline(job: &JobReport) -> bool {
-    job.verdict == Verdict::Unknown && why(job) != job.reason
+    job.verdict == Verdict::Unknown && job.what_to_do.is_some()
 }
 
 /// The whole reason, where the headline has only its beginning.
 pub(super) fn whole_reason(job: &JobReport) -> Option<Prose> {
-    let is_cut = job.verdict == Verdict::Unknown && short_reason(job) != why(job);
+    let is_cut = job.verdict == Verdict::Unknown && short_reason(job) != job.why();
     let name = Prose::name(job.name.as_str());
-    is_cut.then(|| Prose::fill("{}: {}", [name, Prose::paragraph(why(job))]))
+    is_cut.then(|| Prose::fill("{}: {}", [name, Prose::paragraph(job.why())]))
 }
 
 fn over_budget(job: &JobReport) -> Prose {
@@ -239,15 +230,15 @@ mod tests {
     #[test]
     fn what_failed_or_is_unknown_has_something_to_do() {
         assert!(said(&samples::failed()).contains("Correct the training code"));
-        assert!(said(&samples::unknown()).contains("Run the check again"));
+        assert!(said(&samples::unknown()).contains("Write its price under prices in the spec"));
     }
 
     #[test]
     fn a_headline_says_why_and_the_words_of_others_are_folded() {
         let mut report = samples::unknown();
         let theirs = "The account-level limit. ".repeat(9);
-        report.jobs[0].reason =
-            format!("AWS refused sagemaker:CreateTrainingJob: {theirs}; ask for a quota");
+        let why = format!("AWS refused sagemaker:CreateTrainingJob: {theirs}");
+        report.jobs[0].set_reason(crate::verdict::Reason::new(why).advising("ask for a quota"));
         let page = markdown::render(&report);
         let headline = page.lines().next().unwrap();
         assert!(headline.ends_with("CreateTrainingJob"), "{headline}");

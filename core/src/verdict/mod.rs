@@ -9,6 +9,7 @@ mod fitting;
 mod reason;
 mod recommendation;
 mod row;
+mod why;
 pub mod words;
 
 pub use against::{Against, ExistingBreach};
@@ -19,6 +20,7 @@ pub use recommendation::{
     ClosestFit, Contender, LimitNeeded, Recommendation, as_low_as_the_least, recommend,
 };
 pub use row::BudgetRow;
+pub use why::Reason;
 
 use std::borrow::Cow;
 

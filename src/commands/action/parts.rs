@@ -22,7 +22,7 @@ use crate::instance::{InstanceConfiguration, tables};
 use crate::measurement::Measurement;
 use crate::report::{self, InstanceForecast, JobReport, Report};
 use crate::spec::Job;
-use crate::verdict::Verdict;
+use crate::verdict::{Reason, Verdict};
 use crate::workspace::base_commit::BaseCommit;
 use crate::workspace::checkout::Checkout;
 use crate::workspace::project::Project;
@@ -99,10 +99,10 @@ pub(super) async fn report(
                 jobs.push(whole_report::unknown_report(
                     job,
                     by,
-                    &format!(
+                    &Reason::new(format!(
                         "its part was measured on commit {}, which is not the checked-out commit",
                         foreign[&job.name]
-                    ),
+                    )),
                     Vec::new(),
                 ));
             }
@@ -114,7 +114,7 @@ pub(super) async fn report(
             (None, Some(_)) => jobs.push(whole_report::unknown_report(
                 job,
                 by,
-                "no part has it: its leg failed or was not started",
+                &"no part has it: its leg failed or was not started".into(),
                 Vec::new(),
             )),
             (None, None) => {}
@@ -151,7 +151,7 @@ fn judged_again(
         .cloned()
         .collect();
     if measurements.is_empty() {
-        return whole_report::unknown_report(job, by, &part.reason, part.notes.clone());
+        return whole_report::unknown_report(job, by, &part.as_reason(), part.notes.clone());
     }
     let row_of = |instance: &InstanceConfiguration| -> Option<&InstanceForecast> {
         part.forecasts
@@ -189,7 +189,7 @@ fn judged_again(
     // Without a written budget only the leg knows that its canaries could not be decided.
     if report.verdict == Verdict::NotJudged && part.verdict == Verdict::Unknown {
         report.verdict = Verdict::Unknown;
-        report.reason.clone_from(&part.reason);
+        report.set_reason(part.as_reason());
     }
     report
 }

@@ -4,10 +4,11 @@ use super::DesignLoop;
 use crate::measurement::Measurement;
 use crate::plan::{NARROW, Reached, StopReason, TakenBefore, TighterLimit};
 use crate::units::Usd;
+use crate::verdict::Reason;
 
 impl DesignLoop<'_> {
     /// Why the adaptive design ended on `instance`, for the report.
-    pub(super) fn ending(&self, done: StopReason) -> String {
+    pub(super) fn ending(&self, done: StopReason) -> Reason {
         if let (StopReason::TooExpensive, Some(refusal)) = (done, self.ledger.refusal()) {
             return refusal;
         }
@@ -22,7 +23,7 @@ impl DesignLoop<'_> {
             },
         };
         let limit = limit.name();
-        match done {
+        let why = match done {
             StopReason::Reached(Reached::Decided) => {
                 "No more canaries were run: the budget is decided as far as canaries can."
                     .to_owned()
@@ -49,7 +50,7 @@ impl DesignLoop<'_> {
                 "no canary measured a time, which the adaptive design plans with".to_owned()
             }
             StopReason::TooExpensive => format!(
-                "the canaries that a forecast needs do not fit into {limit} ({amount}) and canary.max_runtime ({}); raise one of them",
+                "the canaries that a forecast needs do not fit into {limit} ({amount}) and canary.max_runtime ({})",
                 self.input.of.job.canary.max_runtime
             ),
             StopReason::Ended => match self.measured().iter().any(Measurement::is_unread) {
@@ -57,6 +58,11 @@ impl DesignLoop<'_> {
                 false => "No more canaries were run after one that did not complete.",
             }
             .to_owned(),
+        };
+        let reason = Reason::new(why);
+        match done {
+            StopReason::TooExpensive => reason.advising("raise one of them"),
+            _ => reason,
         }
     }
 }
