@@ -1,14 +1,18 @@
 //! What other processes of the machine took while the command ran: CPU time, and the time in which something waited for a CPU.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::cgroup::OwnCgroup;
 use super::procfs::KernelFileReader;
+use super::tree::Process;
 use super::usage::{HostCpu, own_cpu_time, ticks_per_second};
 use crate::measurement::Utilization;
 use crate::units::{Percent, Seconds};
 
+/// In `/proc/PID`, `Documentation/scheduler/sched-stats.rst`: how long the main thread ran, and how long it waited for a CPU, in
+/// nanoseconds.
+const WAITED: &str = "schedstat";
 /// The whole machine's.
 const HOST_PRESSURE: &str = "/proc/pressure/cpu";
 
@@ -50,6 +54,9 @@ struct LoadReading {
 pub(super) struct OtherWork {
     /// That of the command's own cgroup where it has one; else the machine's, in which other work may wait for other work.
     pressure_file: PathBuf,
+    /// Of the process of the tree that waited for the greatest part of its time until a look at it, in 0-1; absent where the kernel
+    /// does not say it. It stands in for the machine's pressure: a job that sleeps beside busy work waits for nothing.
+    waited: Option<f64>,
     first: LoadReading,
     last: Option<LoadReading>,
 }
@@ -61,8 +68,25 @@ impl OtherWork {
         Self {
             first: Self::read(&pressure_file, reader),
             pressure_file,
+            waited: None,
             last: None,
         }
+    }
+
+    /// Looks at how long the processes have waited.
+    pub(super) fn observe(
+        &mut self,
+        reader: &mut KernelFileReader,
+        elapsed: Duration,
+        processes: &[Process],
+    ) {
+        let waited = |process: &Process| {
+            let text = reader.process(process.pid, WAITED).ok()?;
+            let nanoseconds = str::from_utf8(text).ok()?.split_ascii_whitespace().nth(1)?;
+            Some(Duration::from_nanos(nanoseconds.parse().ok()?).div_duration_f64(elapsed))
+        };
+        let longest = processes.iter().filter_map(waited).reduce(f64::max);
+        self.waited = longest.into_iter().chain(self.waited).reduce(f64::max);
     }
 
     /// The command has ended.
@@ -93,6 +117,15 @@ impl OtherWork {
 
     /// Of the time of the command.
     pub(super) fn pressure_percent(&self) -> Option<Utilization> {
+        if self.pressure_file == Path::new(HOST_PRESSURE)
+            && let Some(waited) = self.waited
+        {
+            return Some(Utilization {
+                mean: Percent((waited * 100.0).clamp(0.0, 100.0)),
+                p99: None,
+                source: "schedstat of the process that waited longest".to_owned(),
+            });
+        }
         let last = self.last?;
         let waited = last.pressure?.saturating_sub(self.first.pressure?);
         let wall = (last.at - self.first.at).as_secs_f64();

@@ -57,7 +57,7 @@ impl fmt::Display for Doubt {
             ),
             Self::OtherWork { taken } => write!(
                 f,
-                "is that of a machine of which other work took {taken}, and alone it may keep the limit; try again on a quiet machine"
+                "is that of a machine of which other work took {taken}, and alone it may keep the limit; try again with `--fresh` on a quiet machine"
             ),
             Self::LowerBound => f.write_str(
                 "was looked at only once a minute, so its peak may have been far higher",

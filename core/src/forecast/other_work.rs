@@ -29,8 +29,8 @@ const MOST_LOST: f64 = 25.0;
 pub struct BusyMachine {
     /// The most that it took.
     pub taken: Percent,
-    /// The part of the largest canary's time that its own CPU time spread over the machine takes, in (0, 1]: so much of the full
-    /// run's is left with nothing beside it.
+    /// The part of the largest canary's time that other work cannot have taken, in (0, 1]: what it did not lose, or its own CPU time
+    /// spread over the machine. So much of the full run's is left with nothing beside it.
     pub own_part: f64,
 }
 
@@ -45,7 +45,8 @@ pub(super) fn busy(runs: &[&Measurement]) -> Option<BusyMachine> {
         .iter()
         .filter_map(|run| percent(&run.usage.other_cpu_percent));
     let taken = taken.reduce(f64::max)?;
-    let own_part = cpu_time(largest)? / largest.time()?.0;
+    let kept = 1.0 - lost(largest)? / 100.0;
+    let own_part = (cpu_time(largest)? / largest.time()?.0).max(kept);
     (has_lost(&largest) || 2 * slowed.len() >= runs.len()).then_some(BusyMachine {
         taken: Percent(taken),
         own_part: own_part.clamp(f64::MIN_POSITIVE, 1.0),
