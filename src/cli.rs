@@ -130,8 +130,8 @@ pub struct ChangeArguments {
     /// The new side of the comparison [default: the work tree, uncommitted files included].
     #[arg(long, value_name = "REF", env = "CANARY_GATE_HEAD")]
     pub head: Option<String>,
-    /// A file that lists the changed paths, one per line, relative to the root of the checkout; `-` reads standard input. It
-    /// replaces the comparison of references.
+    /// A file that lists the changed paths, one per line, relative to the root of the checkout, as `git diff --name-only --no-renames`
+    /// writes them; `-` reads standard input. It replaces the comparison of references.
     #[arg(long, value_name = "FILE")]
     pub changed_files: Option<PathBuf>,
 }

@@ -146,9 +146,18 @@ impl GitCheckout {
     }
 
     /// Those of `files`, as a commit has them, that lie on disk as git writes them there: with other line ends, or with the content
-    /// that a pointer of Git LFS names.
+    /// that a pointer of Git LFS names. One that HEAD has otherwise is changed, whatever lies on disk.
     pub fn as_checked_out(&self, files: &[TreeFile]) -> Result<BTreeSet<PathBuf>, GitError> {
-        stored::as_checked_out(&self.root, files)
+        if files.is_empty() {
+            return Ok(BTreeSet::new());
+        }
+        let head = self.tree("HEAD")?;
+        let is_at_head = |file: &&TreeFile| {
+            head.get(&file.path)
+                .is_some_and(|one| one.blob == file.blob)
+        };
+        let files: Vec<TreeFile> = files.iter().filter(is_at_head).cloned().collect();
+        stored::as_checked_out(&self.root, &files)
     }
 
     /// The first `limit` bytes of a file in a commit; `path` is relative to the root. `None` if there is no such file; a link

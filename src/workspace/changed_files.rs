@@ -1,7 +1,9 @@
 //! The change that the flags name: git references, a list of files, or everything.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Component, PathBuf};
 
 use crate::change::{AffectedJob, Change, affected_jobs};
 use crate::cli::ChangeArguments;
@@ -33,12 +35,9 @@ pub(crate) fn change(arguments: &ChangeArguments, project: &Project) -> Result<C
             .help("it is a text file with one path a line, relative to the checkout root")
             .caused_by(source)
         })?;
-        let paths: Vec<PathBuf> = text
-            .lines()
-            .map(|line| line.trim().trim_start_matches("./"))
-            .filter(|line| !line.is_empty())
-            .map(PathBuf::from)
-            .collect();
+        let lines = text.trim_start_matches('\u{feff}').lines().map(str::trim);
+        let paths = lines.filter(|line| !line.is_empty()).map(listed_path);
+        let paths: Vec<PathBuf> = paths.collect::<Result<_, AppError>>()?;
         if paths.is_empty() {
             say("warning: the list of changed files is empty, so no job is affected");
         }
@@ -77,6 +76,59 @@ pub(crate) fn change(arguments: &ChangeArguments, project: &Project) -> Result<C
         paths: project.changed_since(checkout, &base, head)?,
         between: format!("{base} to {}", head.unwrap_or("the work tree")),
     })
+}
+
+/// A path as `git diff --name-only` writes it: one with bytes other than those of plain text in quotes, with octal escapes.
+fn listed_path(line: &str) -> Result<PathBuf, AppError> {
+    let refused = || {
+        AppError::usage(format!("`{}` is not a path", printable(line))).help(
+            "list one path a line, relative to the checkout root, as `git diff --name-only --no-renames` does",
+        )
+    };
+    let path = match line
+        .strip_prefix('"')
+        .and_then(|rest| rest.strip_suffix('"'))
+    {
+        Some(quoted) => PathBuf::from(OsString::from_vec(unquoted(quoted).ok_or_else(refused)?)),
+        // The statuses and sums of other lists.
+        None if line.contains('\t') || line.contains(" | ") => return Err(refused()),
+        None => PathBuf::from(line),
+    };
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir if plain.pop() => {}
+            other => plain.push(other),
+        }
+    }
+    Ok(plain)
+}
+
+/// The bytes of a name that git wrote in quotes; `None` where it wrote it otherwise.
+fn unquoted(text: &str) -> Option<Vec<u8>> {
+    let mut bytes = text.bytes();
+    let mut name = Vec::new();
+    while let Some(byte) = bytes.next() {
+        name.push(match byte {
+            b'\\' => match bytes.next()? {
+                b'a' => 7,
+                b'b' => 8,
+                b't' => b'\t',
+                b'n' => b'\n',
+                b'v' => 11,
+                b'f' => 12,
+                b'r' => b'\r',
+                same @ (b'"' | b'\\') => same,
+                digit => {
+                    let digits = [digit, bytes.next()?, bytes.next()?];
+                    u8::from_str_radix(str::from_utf8(&digits).ok()?, 8).ok()?
+                }
+            },
+            plain => plain,
+        });
+    }
+    Some(name)
 }
 
 /// The affected jobs, limited to those that `--job` names.

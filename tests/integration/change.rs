@@ -123,6 +123,35 @@ fn a_list_of_changed_files_stands_for_git() {
 }
 
 #[test]
+fn a_list_is_read_as_git_writes_it() {
+    let project = two_jobs();
+    for line in [
+        "\u{feff}second/train.sh",
+        "\"second/mod\\303\\250le.py\"",
+        "\"second/a\\tb\\\"c.py\"",
+        "first/../second/train.sh",
+    ] {
+        project.write("changed.txt", line);
+        project
+            .run(&["plan", "--changed-files", "changed.txt"])
+            .ended_with(0)
+            .reported("second ·");
+    }
+    for line in [
+        "M\tsecond/train.sh",
+        " second/train.sh | 3 +-",
+        "\"second/\\9\"",
+    ] {
+        project.write("changed.txt", line);
+        project
+            .run(&["plan", "--changed-files", "changed.txt"])
+            .ended_with(2)
+            .complained("is not a path")
+            .complained("git diff --name-only --no-renames");
+    }
+}
+
+#[test]
 fn a_changed_spec_concerns_every_job() {
     let project = two_jobs();
     let spec = project.read("canary-gate.yml");
@@ -339,6 +368,37 @@ fn a_file_of_git_lfs_is_compared_with_its_pointer() {
         .run(&["plan"])
         .ended_with(0)
         .reported("because second/train.sh changed");
+}
+
+/// The checkout of the commit has what git would make of the base's blob, and the commit has another blob.
+#[test]
+fn what_a_commit_has_otherwise_is_changed_whatever_git_makes_of_the_base() {
+    let project = two_jobs();
+    let main = |text: &str| {
+        project.write("second/train.sh", text);
+        project.commit("the base");
+        project.git(&["update-ref", "refs/remotes/origin/main", "HEAD"]);
+    };
+    let digest = "b5bea41b6c623f7c09f1bf24dcae58ebab3c0cdd90ad966bc43a45b44867e12b";
+    main(&format!(
+        "version https://git-lfs.github.com/spec/v1\noid sha256:{digest}\nsize 4\n"
+    ));
+    project.write("second/train.sh", "true");
+    project.commit("the content in place of its pointer");
+    let changed = "because second/train.sh changed";
+    project.run(&["plan"]).ended_with(0).reported(changed);
+
+    project.write(".gitattributes", "* text=auto\n");
+    main("one\ntwo\n");
+    project.write("second/train.sh", "one\r\ntwo\r\n");
+    project
+        .shell(
+            "blob=$(git hash-object -w --no-filters second/train.sh) &&
+             git update-index --cacheinfo 100644,$blob,second/train.sh",
+        )
+        .ended_with(0);
+    project.git(&["commit", "--quiet", "--message", "line ends"]);
+    project.run(&["plan"]).ended_with(0).reported(changed);
 }
 
 #[test]
