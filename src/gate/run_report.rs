@@ -36,5 +36,9 @@ pub(crate) fn undecidable_report(
         whole_report::unknown_report(affected.job, &affected.by, reason, Vec::new())
     };
     let jobs: Vec<_> = affected.iter().map(unknown).collect();
+    let strictness = match project.policy.has_other_backend {
+        true => strictness.without_passing(),
+        false => strictness,
+    };
     (!jobs.is_empty()).then(|| assemble(project, jobs, Vec::new(), strictness))
 }

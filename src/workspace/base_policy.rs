@@ -285,8 +285,7 @@ fn apply_base(project: &mut Project, base: Base, cap: Usd) -> Result<(), AppErro
         }
         Err(error @ BasePolicyError::BackendChanged { .. }) => {
             policy.undecidable = Some(Reason::new(error.to_string()).advising(error.help()));
-            // No policy makes another backend than the base's a pass.
-            project.spec.on_inconclusive = OnInconclusive::Fail;
+            policy.has_other_backend = true;
         }
         Err(error @ BasePolicyError::NotAllowed(_)) => {
             return Err(AppError::usage(format!("{error}; nothing was run")).help(error.help()));

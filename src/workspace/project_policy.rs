@@ -28,6 +28,8 @@ pub(crate) struct ProjectPolicy {
     pub(crate) renamed_from: BTreeMap<String, String>,
     /// Why nothing can be judged under the base's policy; then nothing is run.
     pub(crate) undecidable: Option<Reason>,
+    /// Whether that is another backend than the base's, which neither a flag nor an input makes a pass.
+    pub(crate) has_other_backend: bool,
 }
 
 impl ProjectPolicy {
