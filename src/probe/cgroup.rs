@@ -359,11 +359,13 @@ fn peak_with_cache(version: CgroupVersion, folder: &Path) -> Option<u64> {
 }
 
 fn parse_level(version: CgroupVersion, stat: &[u8]) -> Option<u64> {
-    let (anonymous, shared): (&[u8], &[u8]) = match version {
-        CgroupVersion::V1 => (b"total_rss", b"total_shmem"),
-        CgroupVersion::V2 => (b"anon", b"shmem"),
+    let (anonymous, shared, locked): (&[u8], &[u8], &[u8]) = match version {
+        CgroupVersion::V1 => (b"total_rss", b"total_shmem", b"total_unevictable"),
+        CgroupVersion::V2 => (b"anon", b"shmem", b"unevictable"),
     };
-    Some(procfs::number(stat, anonymous)? + procfs::number(stat, shared)?)
+    // Locked pages of files cannot be reclaimed either; locked ones of the others are counted already.
+    let kept = procfs::number(stat, anonymous)? + procfs::number(stat, shared)?;
+    Some(kept.max(procfs::number(stat, locked).unwrap_or(0)))
 }
 
 #[cfg(test)]
@@ -418,6 +420,8 @@ mod tests {
         let v2 = b"anon 400\nfile 9000\nanon_thp 300\nshmem_thp 9\nshmem 50\n";
         assert_eq!(parse_level(CgroupVersion::V2, v2), Some(450));
         assert_eq!(parse_level(CgroupVersion::V2, b"file 9000\n"), None);
+        let locked = b"anon 400\nfile 9000\nshmem 50\nunevictable 8000\n";
+        assert_eq!(parse_level(CgroupVersion::V2, locked), Some(8000));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The memory of the tree: its level in each sample, its peak, and whether it exceeds a limit.
 //!
 //! Only memory that cannot be reclaimed counts: anonymous and shared pages. File-backed pages, including mapped ones
-//! (`RssFile`), do not: the kernel drops them when memory is short and reads them again from the file.
+//! (`RssFile`), do not, unless they are locked: the kernel drops them when memory is short and reads them again from the file.
 
 use std::time::Duration;
 
@@ -27,15 +27,16 @@ const FAST_GROWTH: f64 = 0.2;
 /// The memory of one process from `/proc/PID/status`, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Resident {
-    /// Anonymous and shared.
+    /// Anonymous and shared, or locked where that is more.
     kept: u64,
     high_water: u64,
 }
 
 /// Reads `/proc/PID/status`, `proc_pid_status(5)`. `None` for a process that is ending and has no memory any more.
 fn parse_status(text: &[u8]) -> Option<Resident> {
+    let kept = procfs::kibibytes(text, b"RssAnon:")? + procfs::kibibytes(text, b"RssShmem:")?;
     Some(Resident {
-        kept: procfs::kibibytes(text, b"RssAnon:")? + procfs::kibibytes(text, b"RssShmem:")?,
+        kept: kept.max(procfs::kibibytes(text, b"VmLck:").unwrap_or(0)),
         high_water: procfs::kibibytes(text, b"VmHWM:")?,
     })
 }

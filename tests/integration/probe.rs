@@ -84,6 +84,29 @@ python3 hold.py";
 }
 
 #[test]
+fn memory_that_is_locked_is_memory() {
+    let project = Project::empty().file(
+        "hold.py",
+        "\
+import ctypes, mmap, time
+with open('weights', 'w+b') as file:
+    file.write(b'x' * (300 << 20))
+    file.flush()
+    held = mmap.mmap(file.fileno(), 0)
+    assert ctypes.CDLL(None).mlockall(3) == 0
+    time.sleep(1.5)
+",
+    );
+    let probed = project.run(&["probe", "--", "python3", "hold.py"]);
+    if probed.stderr.contains("AssertionError") {
+        return eprintln!("skipped: no memory can be locked here");
+    }
+    let report = last_line(&probed.ended_with(0));
+    let bytes = report["usage"]["memory"]["bytes"].as_u64().unwrap();
+    assert!(bytes >= 300 << 20, "{report}");
+}
+
+#[test]
 fn gpus_are_asked_through_nvidia_smi() {
     let project = Project::empty().file(
         "bin/nvidia-smi",

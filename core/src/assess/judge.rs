@@ -379,7 +379,7 @@ fn job_outcome(input: &JobInput<'_>, main: &Judged) -> (Verdict, Reason) {
     if main.lines.iter().any(is_about_memory) {
         match &input.lacks_probe {
             Some(why) => {
-                (reason.why).push_str(&format!("; the canaries ran without the probe: {why}"))
+                (reason.why).push_str(&format!("; the canaries ran without the probe: {why}"));
             }
             None => {
                 let is_lower_bound = |line: &JudgedLine| match line.row.line.memory_of() {

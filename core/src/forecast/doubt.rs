@@ -13,6 +13,8 @@ pub enum Doubt {
     OtherWork { taken: Percent },
     /// Its source looks so seldom that each canary may have had far more.
     LowerBound,
+    /// A canary may have had so much between two looks at it, which is above the limit.
+    MayHaveHad { percent: Percent },
     /// Its source has only averages over the run and the GPUs.
     Average,
     /// Its source sees nothing of a run as short as every canary; the shortest that it sees.
@@ -61,6 +63,10 @@ impl fmt::Display for Doubt {
             ),
             Self::LowerBound => f.write_str(
                 "was looked at only once a minute, so its peak may have been far higher",
+            ),
+            Self::MayHaveHad { percent } => write!(
+                f,
+                "may have been up to {percent} in one canary already, between two looks at it"
             ),
             Self::Average => f.write_str(
                 "is known as an average over the run and its GPUs, so its peak may have been far higher",

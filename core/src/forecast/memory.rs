@@ -52,6 +52,7 @@ pub(super) fn forecast(runs: &Runs, offer: &Offer, of: MemoryOf) -> MemoryForeca
             .entered()
             .iter()
             .any(|run| run.usage.peak(of).is_some()),
+        unseen: highest_unseen(runs, of),
         ..KnownPeak::default()
     };
     if runs.out_of_memory(of) {
@@ -96,6 +97,17 @@ pub(super) fn forecast(runs: &Runs, offer: &Offer, of: MemoryOf) -> MemoryForeca
             ..known
         },
     }
+}
+
+/// In percent of the machine.
+fn highest_unseen(runs: &Runs, of: MemoryOf) -> Option<f64> {
+    let bound = |peak: &PeakMemory| {
+        let (bytes, bound) = (peak.bytes?.as_f64(), peak.upper_bound?.as_f64());
+        (bound > bytes && bytes > 0.0)
+            .then(|| peak.percent.map(|percent| percent.0 * bound / bytes))?
+    };
+    let peaks = runs.entered().iter().filter_map(|run| run.usage.peak(of));
+    peaks.filter_map(bound).reduce(f64::max)
 }
 
 fn quantities(runs: &Runs, offer: &Offer, of: MemoryOf) -> (Quantity, Quantity, Option<Law>) {

@@ -132,6 +132,8 @@ pub struct KnownPeak {
     pub is_measured: bool,
     /// Why it may be more than the interval says; also where it has no distribution, if that is its source's fault.
     pub doubt: Option<Doubt>,
+    /// In percent: the most that a canary may have used between two looks at it, where that is more than was seen.
+    pub unseen: Option<f64>,
     /// In percent: the most that a canary used; absent where there is a distribution, or nothing that says what is needed.
     pub at_least: Option<f64>,
     /// A canary ran out of it on this configuration: the full run will too. There is no distribution then.

@@ -240,12 +240,20 @@ fn judge_line(
         (Ok(predictive), _) => {
             let chance = chance_of_breach(line, predictive);
             let found = judged.found(chance, verdict_of(chance, certainty));
-            let unseen = Doubt::UnseenGrowth {
+            let unseen_growth = Doubt::UnseenGrowth {
                 share: forecast.largest_share,
             };
             let is_of_time = matches!(metric, Some(Metric::Time | Metric::Cost));
             let is_known =
                 is_of_time && (budget.growth).is_some_and(|most| forecast.grows_at_most(most));
+            let unseen = metric.and_then(Metric::memory_of);
+            let unseen = unseen.and_then(|of| forecast.peak(of).unseen);
+            let may_have_had =
+                unseen
+                    .filter(|percent| *percent > line.limit.number)
+                    .map(|percent| Doubt::MayHaveHad {
+                        percent: Percent(percent),
+                    });
             let may_pass =
                 || verdict_of(chance_of_breach(line, predictive.if_steeper()), certainty);
             if let Some(busy) = forecast.busy.filter(|_| is_of_time)
@@ -255,10 +263,10 @@ fn judge_line(
                 let doubt = Doubt::OtherWork { taken: busy.taken };
                 return found.at_risk(&doubt).without_chance();
             }
-            match doubt {
+            match doubt.or(may_have_had.as_ref()) {
                 Some(doubt) => found.doubted(doubt),
                 None if is_max && !is_known && may_pass() != LineVerdict::Within => {
-                    found.doubted(&unseen)
+                    found.doubted(&unseen_growth)
                 }
                 None => found,
             }

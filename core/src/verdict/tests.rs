@@ -233,6 +233,26 @@ fn memory_without_a_law_is_unknown_and_says_what_was_seen() {
     assert_eq!(said(&seen(91.0)).0, LineVerdict::Exceeded);
 }
 
+#[test]
+fn what_a_canary_may_have_had_unseen_keeps_no_line_within() {
+    let seen = Forecast {
+        memory: KnownPeak {
+            unseen: Some(60.0),
+            ..KnownPeak::default()
+        },
+        ..nothing_known().with(Metric::Memory, about(20.0))
+    };
+    let lines = [at_most(Metric::Memory, 59.0), at_most(Metric::Memory, 61.0)];
+    assert_eq!(
+        verdicts(&seen, &lines),
+        [LineVerdict::AtRisk, LineVerdict::Within]
+    );
+    assert_eq!(
+        reason(&judged(&seen, &lines[..1]), &seen, &one(), Fraction(0.95)),
+        "memory may exceed 59%: 20%, but memory may have been up to 60% in one canary already, between two looks at it"
+    );
+}
+
 /// Jobs of 36,000 s whose start-up is 5 s, as they were recorded without noise.
 #[test]
 fn no_growth_faster_than_a_square_is_within_too_small_a_budget() {
