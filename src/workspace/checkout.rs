@@ -147,7 +147,7 @@ pub(crate) fn ids(root: &Path, like: &str, paths: &[&Path]) -> Vec<io::Result<St
     })
 }
 
-fn id_of(path: &Path, like: &str) -> io::Result<String> {
+pub(super) fn id_of(path: &Path, like: &str) -> io::Result<String> {
     let mut file = File::open(path)?;
     let length = file.metadata()?.len();
     let mut hash = BlobHash::new(like, length);

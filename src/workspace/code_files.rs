@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use crate::canary::{Key, code_key};
-use crate::code::{CodeSelection, CodeTree, without_dots};
+use crate::code::{CodeFile, CodeSelection, CodeTree, PathKind, without_dots};
 use crate::console::AppError;
 use crate::git::GitCheckout;
 use crate::spec::{BackendKind, Job};
@@ -16,6 +16,8 @@ use crate::workspace::project::Project;
 
 /// Files up to this size are read also where they count for no job: that they changed is said.
 const SMALL: u64 = 1 << 16;
+/// A file that a command names by its whole path counts up to this size: programs and scripts, no data.
+const LARGEST_NAMED: u64 = 64 << 20;
 /// What git does to files when it checks them out is written in files of this name.
 const ATTRIBUTES: &str = ".gitattributes";
 
@@ -23,7 +25,26 @@ const ATTRIBUTES: &str = ".gitattributes";
 /// algorithm of SageMaker has a key without files.
 pub(crate) fn key_of_code(backend: BackendKind, job: &Job, code: &CodeTree) -> Option<Key> {
     let brings_its_code = backend.traits().image_brings_code && job.training.source_dir.is_none();
-    (!code.files().is_empty() || brings_its_code).then(|| code_key(job, code.files()))
+    let files = || -> Vec<CodeFile> { code.files().iter().cloned().chain(named_in(job)).collect() };
+    (!code.files().is_empty() || brings_its_code).then(|| code_key(job, &files()))
+}
+
+/// The files that the command names by their whole path: programs and scripts outside of what `paths` can match.
+fn named_in(job: &Job) -> impl Iterator<Item = CodeFile> {
+    let words = job.training.local.command.iter().map(PathBuf::from);
+    let is_file = |path: &PathBuf| {
+        let metadata = path.metadata();
+        path.is_absolute()
+            && metadata.is_ok_and(|about| about.is_file() && about.len() <= LARGEST_NAMED)
+    };
+    words.filter(is_file).filter_map(|path| {
+        Some(CodeFile {
+            blob: checkout::id_of(&path, "").ok()?,
+            real: path.clone(),
+            path,
+            kind: PathKind::File,
+        })
+    })
 }
 
 impl Project {

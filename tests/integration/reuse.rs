@@ -85,6 +85,25 @@ fn measurements(report: &Value) -> &Vec<Value> {
 }
 
 #[test]
+fn a_script_that_the_command_names_by_its_whole_path_counts() {
+    let counted = Counted::new();
+    let elsewhere = tempfile::NamedTempFile::new().unwrap();
+    let script = |more: &str| {
+        let start = counted.project.read("train.sh");
+        fs::write(elsewhere.path(), format!("{start}{more}")).unwrap();
+    };
+    let command = format!("[sh, {}]", elsewhere.path().display());
+    let spec = SPEC.replace("[sh, train.sh]", &command);
+    counted.project.write("canary-gate.yml", &spec);
+    counted.project.commit("a script elsewhere");
+    for (more, starts) in [("", 6), ("", 0), ("sleep 0.01\n", 6)] {
+        script(more);
+        counted.run(&[]).ended_with(0);
+        assert_eq!(counted.started(), starts, "{more:?}");
+    }
+}
+
+#[test]
 fn the_same_inputs_are_measured_once() {
     let counted = Counted::new();
     let first = counted.run(&[]).ended_with(0).json();
