@@ -123,7 +123,7 @@ fn a_price_that_one_group_lacks_is_named() {
     let job = job(project(&runs, &spec).run(&FORECAST), 14);
     assert_eq!(
         job["reason"],
-        "cost is unknown: no price for ml.p5e.48xlarge; write one under `prices` in the spec"
+        "cost is unknown: no price for ml.p5e.48xlarge; write its price under prices in the spec"
     );
     let row = &job["forecasts"][0];
     assert!(row["estimates"].get("cost_usd").is_none());
