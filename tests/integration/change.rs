@@ -391,12 +391,9 @@ fn what_a_commit_has_otherwise_is_changed_whatever_git_makes_of_the_base() {
     project.write(".gitattributes", "* text=auto\n");
     main("one\ntwo\n");
     project.write("second/train.sh", "one\r\ntwo\r\n");
-    project
-        .shell(
-            "blob=$(git hash-object -w --no-filters second/train.sh) &&
-             git update-index --cacheinfo 100644,$blob,second/train.sh",
-        )
-        .ended_with(0);
+    let raw = "git hash-object -w --no-filters second/train.sh";
+    let script = format!("git update-index --cacheinfo 100644,$({raw}),second/train.sh");
+    project.shell(&script).ended_with(0);
     project.git(&["commit", "--quiet", "--message", "line ends"]);
     project.run(&["plan"]).ended_with(0).reported(changed);
 }

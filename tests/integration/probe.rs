@@ -83,6 +83,23 @@ python3 hold.py";
     assert!((600 << 20..650 << 20).contains(&bytes), "{report}");
 }
 
+/// A command that sleeps waits for no CPU, however busy the machine is: what it takes is its own.
+#[test]
+fn a_command_that_sleeps_beside_busy_work_has_lost_nothing() {
+    let project = Project::empty();
+    let program = env!("CARGO_BIN_EXE_canary-gate");
+    let script = format!(
+        "others=
+for other in 1 2 3 4; do timeout 10 sh -c 'while :; do :; done' & others=\"$others $!\"; done
+{program} probe -- sleep 2
+kill $others"
+    );
+    let probed = project.shell(&script).ended_with(0);
+    let report = last_line(&probed);
+    let waited = report["usage"]["cpu_pressure_percent"]["mean"].as_f64();
+    assert!(waited.is_none_or(|percent| percent < 25.0), "{report}");
+}
+
 #[test]
 fn memory_that_is_locked_is_memory() {
     let project = Project::empty().file(

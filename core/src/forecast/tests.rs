@@ -145,10 +145,7 @@ fn a_cost_without_a_price_is_unknown_with_the_reason() {
             .unwrap_err()
             .0
     };
-    assert_eq!(
-        reason("local", None),
-        "no price for local"
-    );
+    assert_eq!(reason("local", None), "no price for local");
     assert_eq!(
         reason("local", Some(&Price::from_spec(UsdPerHour(0.0)))),
         "the price of local is 0.00 USD/h; a cost needs one above 0"

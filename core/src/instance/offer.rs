@@ -256,10 +256,7 @@ mod tests {
     fn a_missing_price_is_named() {
         let said = |offer: &Offer| offer.cost_of_a_second().unwrap_err().to_string();
         let groups = offer(GROUPS, &[("ml.m5.large", 0.1)]);
-        assert_eq!(
-            said(&groups),
-            "no price for ml.p3.2xlarge"
-        );
+        assert_eq!(said(&groups), "no price for ml.p3.2xlarge");
         assert_eq!(groups.cost(Seconds(1.0)), None);
         assert_eq!(
             offer(GROUPS, &[]).unpriced().unwrap(),

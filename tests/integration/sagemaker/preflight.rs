@@ -110,8 +110,8 @@ fn a_quota_that_nobody_has_changed_is_the_default() {
     assert_eq!(created(&aws), Vec::<String>::new());
 
     // A role of before lacks the right.
-    let defaults = Operation::ListAWSDefaultServiceQuotas;
-    aws.fail(defaults).with(Fault::AccessDenied);
+    aws.fail(Operation::ListAWSDefaultServiceQuotas)
+        .with(Fault::AccessDenied);
     gate(&project, &aws, &["run", "--all"]).ended_with(0);
 }
 
