@@ -280,7 +280,7 @@ impl Collector<'_> {
             }
             into.broke_off.get_or_insert(error.reason());
             if error.is_transient() {
-                notes.extend(error.remedy().map(runner::what_to_do));
+                notes.push(error.reason().to_string());
             } else {
                 into.failure.get_or_insert(error);
             }

@@ -28,7 +28,7 @@ use crate::console::progress::Earlier;
 use crate::forecast::{self, Basis, FEWEST_RUNS, Forecast};
 use crate::gate::ended_pools;
 use crate::gate::request::Purpose;
-use crate::gate::runner::{self, Ran, Runner, RunningJob};
+use crate::gate::runner::{Ran, Runner, RunningJob};
 use crate::gate::turns::MachineSharing;
 use crate::instance::{InstanceConfiguration, Offer};
 use crate::measurement::{self, Measurement, Outcome};
@@ -260,7 +260,10 @@ impl DesignLoop<'_> {
                 self.runner
                     .say_of(self.input.of.job, &format!("× {}", error.in_a_line()));
                 self.broke_off = Some(error.reason());
-                self.notes.extend(error.remedy().map(runner::what_to_do));
+                // That of `instance` is the job's own reason.
+                if self.place > 0 {
+                    self.notes.push(error.reason().to_string());
+                }
             }
             Some(error) => {
                 self.broke_off = Some(error.reason());

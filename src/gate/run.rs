@@ -20,7 +20,7 @@ use crate::gate::outcome::{GateFailure, GateOutcome, Left};
 use crate::gate::pull_request_limit::PullRequestLimit;
 use crate::gate::request::{GateRequest, Reuse};
 use crate::gate::run_history::RunHistory;
-use crate::gate::runner::{Runner, what_to_do};
+use crate::gate::runner::Runner;
 use crate::gate::turns::{JobCompany, Turns};
 use crate::gate::{backend, job_gate, pass_env};
 use crate::instance::tables;
@@ -281,13 +281,12 @@ async fn gate_all<'a>(
             }
             // A transient failure is the job's outcome.
             Err(error) if error.is_transient() => {
-                let notes = Vec::from_iter(error.remedy().map(what_to_do));
                 let reason = error.reason();
                 jobs.push(whole_report::unknown_report(
                     affected.job,
                     &affected.by,
                     &reason,
-                    notes,
+                    Vec::new(),
                 ));
             }
             Err(error) => failures.push((Some(affected.job.name.clone()), error)),

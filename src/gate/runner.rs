@@ -500,11 +500,6 @@ struct Launched {
     log: Vec<String>,
 }
 
-/// The remedy of an error that left a job undecided, as a note of its report.
-pub(crate) fn what_to_do(remedy: &str) -> String {
-    format!("what to do: {remedy}")
-}
-
 /// The measurement as one of a run of the gate.
 fn of_run(run_id: &str, measurement: Measurement) -> Measurement {
     Measurement {

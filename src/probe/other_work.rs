@@ -10,8 +10,7 @@ use super::usage::{HostCpu, own_cpu_time, ticks_per_second};
 use crate::measurement::Utilization;
 use crate::units::{Percent, Seconds};
 
-/// In `/proc/PID`, `Documentation/scheduler/sched-stats.rst`: how long the main thread ran, and how long it waited for a CPU, in
-/// nanoseconds.
+/// In `/proc/PID`, `Documentation/scheduler/sched-stats.rst`: for how many nanoseconds the main thread ran, and waited for a CPU.
 const WAITED: &str = "schedstat";
 /// The whole machine's.
 const HOST_PRESSURE: &str = "/proc/pressure/cpu";
@@ -54,9 +53,9 @@ struct LoadReading {
 pub(super) struct OtherWork {
     /// That of the command's own cgroup where it has one; else the machine's, in which other work may wait for other work.
     pressure_file: PathBuf,
-    /// Of the process of the tree that waited for the greatest part of its time until a look at it, in 0-1; absent where the kernel
-    /// does not say it. It stands in for the machine's pressure: a job that sleeps beside busy work waits for nothing.
-    waited: Option<f64>,
+    /// The longest that one process of the tree has waited for a CPU; absent where the kernel does not say it. It stands in for the
+    /// machine's pressure: a job that sleeps beside busy work waits for nothing.
+    waited: Option<Duration>,
     first: LoadReading,
     last: Option<LoadReading>,
 }
@@ -74,19 +73,13 @@ impl OtherWork {
     }
 
     /// Looks at how long the processes have waited.
-    pub(super) fn observe(
-        &mut self,
-        reader: &mut KernelFileReader,
-        elapsed: Duration,
-        processes: &[Process],
-    ) {
+    pub(super) fn observe(&mut self, reader: &mut KernelFileReader, processes: &[Process]) {
         let waited = |process: &Process| {
             let text = reader.process(process.pid, WAITED).ok()?;
             let nanoseconds = str::from_utf8(text).ok()?.split_ascii_whitespace().nth(1)?;
-            Some(Duration::from_nanos(nanoseconds.parse().ok()?).div_duration_f64(elapsed))
+            nanoseconds.parse().ok().map(Duration::from_nanos)
         };
-        let longest = processes.iter().filter_map(waited).reduce(f64::max);
-        self.waited = longest.into_iter().chain(self.waited).reduce(f64::max);
+        self.waited = processes.iter().filter_map(waited).chain(self.waited).max();
     }
 
     /// The command has ended.
@@ -117,23 +110,24 @@ impl OtherWork {
 
     /// Of the time of the command.
     pub(super) fn pressure_percent(&self) -> Option<Utilization> {
-        if self.pressure_file == Path::new(HOST_PRESSURE)
-            && let Some(waited) = self.waited
-        {
-            return Some(Utilization {
-                mean: Percent((waited * 100.0).clamp(0.0, 100.0)),
-                p99: None,
-                source: "schedstat of the process that waited longest".to_owned(),
-            });
-        }
         let last = self.last?;
-        let waited = last.pressure?.saturating_sub(self.first.pressure?);
+        let is_of_host = self.pressure_file == Path::new(HOST_PRESSURE);
+        let (waited, source) = match self.waited.filter(|_| is_of_host) {
+            Some(longest) => (
+                longest,
+                "schedstat of the process that waited longest".to_owned(),
+            ),
+            None => (
+                last.pressure?.saturating_sub(self.first.pressure?),
+                self.pressure_file.display().to_string(),
+            ),
+        };
         let wall = (last.at - self.first.at).as_secs_f64();
         let percent = (waited.as_secs_f64() / wall * 100.0).clamp(0.0, 100.0);
-        (wall > 0.0).then(|| Utilization {
+        (wall > 0.0).then_some(Utilization {
             mean: Percent(percent),
             p99: None,
-            source: self.pressure_file.display().to_string(),
+            source,
         })
     }
 }

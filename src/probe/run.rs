@@ -371,7 +371,7 @@ impl<'a> WatchedRun<'a> {
         self.channels.look();
         self.cpu.observe(elapsed, &processes);
         self.io_wait.observe(&mut self.reader);
-        (self.other_work).observe(&mut self.reader, elapsed, &processes);
+        self.other_work.observe(&mut self.reader, &processes);
         let level = self.memory.observe(&mut self.reader, elapsed, &processes);
         self.judge(level)
     }

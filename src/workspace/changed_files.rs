@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
-use std::path::{Component, PathBuf};
+use std::path::PathBuf;
 
 use crate::change::{AffectedJob, Change, affected_jobs};
 use crate::cli::ChangeArguments;
+use crate::code::without_dots;
 use crate::console::{AppError, files, printable, say};
 use crate::workspace::checkout::Checkout;
 use crate::workspace::project::Project;
@@ -94,15 +95,7 @@ fn listed_path(line: &str) -> Result<PathBuf, AppError> {
         None if line.contains('\t') || line.contains(" | ") => return Err(refused()),
         None => PathBuf::from(line),
     };
-    let mut plain = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir if plain.pop() => {}
-            other => plain.push(other),
-        }
-    }
-    Ok(plain)
+    Ok(without_dots(&path))
 }
 
 /// The bytes of a name that git wrote in quotes; `None` where it wrote it otherwise.

@@ -318,7 +318,7 @@ fn where_no_price_list_is_in_dollars_it_is_not_asked() {
         gate(&project, &aws, &["run", "--all"])
             .ended_with(14)
             .complained("no price is known for ml.m5.xlarge")
-            .reported("write one: `prices:");
+            .reported("Write one: `prices:");
         assert_eq!(aws.calls(Operation::GetProducts), 0);
     }
 }
