@@ -25,7 +25,7 @@ use crate::gate::runner::{self, Ran, Runner, RunningConfiguration, RunningJob};
 use crate::history::record::Command;
 use crate::instance::Offer;
 use crate::measurement::Measurement;
-use crate::plan::{self, ConfigurationLedgers, JobLedger};
+use crate::plan::{self, Account, KeptMachines};
 use crate::report::InstanceForecast;
 use crate::report::actual::ForecastAndActual;
 use crate::secret::SecretMask;
@@ -137,8 +137,7 @@ impl ForecastJob<'_> {
             room: None,
         };
         let full = [plan::full_run(self.job, &self.dataset)];
-        let (ledger, is_wanted) = (JobLedger::without_limit(), Cell::new(true));
-        let ledgers = ConfigurationLedgers::new(&ledger, 1);
+        let (account, is_wanted) = (Account::without_limit(), Cell::new(true));
         let of = RunningConfiguration {
             of: RunningJob {
                 job: self.job,
@@ -148,7 +147,8 @@ impl ForecastJob<'_> {
             },
             place: 0,
             offer: &self.offer,
-            ledger: ledgers.of(0),
+            account: &account,
+            kept: &KeptMachines::default(),
             is_wanted: &is_wanted,
         };
         let earlier = Earlier::default();

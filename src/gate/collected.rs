@@ -16,7 +16,7 @@ use crate::gate::runner::{self, Ran, Runner, RunningConfiguration};
 use crate::grammar::list;
 use crate::instance::{InstanceConfiguration, Offer};
 use crate::measurement::Measurement;
-use crate::plan::{self, ConfigurationLedgers, NotMeasured, Plan};
+use crate::plan::{self, NotMeasured, Plan};
 use crate::verdict::Reason;
 
 /// Canaries that are read at a time: of each its log and its metrics are asked for.
@@ -243,15 +243,13 @@ impl Collector<'_> {
         let offers: Vec<Offer> = (found.canaries.iter())
             .map(|(run, _)| self.offer(&run.instance))
             .collect();
-        let (ledgers, is_wanted) = (
-            ConfigurationLedgers::new(self.input.ledger, 1),
-            Cell::new(true),
-        );
+        let is_wanted = Cell::new(true);
         let of = |number: usize| RunningConfiguration {
             of: self.input.of,
             place,
             offer: &offers[number],
-            ledger: ledgers.of(0),
+            account: self.input.money.account,
+            kept: self.input.money.kept,
             is_wanted: &is_wanted,
         };
         let over = found.canaries.iter().enumerate();

@@ -17,7 +17,7 @@ use tokio::sync::futures::Notified;
 
 pub(crate) use self::counts::beyond_the_share;
 
-use self::beside::{Configuration, Configurations, Outlook};
+use self::beside::{Configuration, Configurations};
 use self::late::LateBatch;
 
 use crate::assess::unfinished;
@@ -27,14 +27,14 @@ use crate::console::AppError;
 use crate::console::progress::Earlier;
 use crate::forecast::{self, Basis, FEWEST_RUNS, Forecast};
 use crate::gate::ended_pools;
-use crate::gate::request::Purpose;
+use crate::gate::request::{JobMoney, Purpose};
 use crate::gate::runner::{Ran, Runner, RunningJob};
 use crate::gate::turns::MachineSharing;
 use crate::instance::{InstanceConfiguration, Offer};
 use crate::measurement::{self, Measurement, Outcome};
 use crate::plan::{
-    self, ConfigurationLedger, JobLedger, LadderSize, NextRound, NotMeasured, Plan, PlannedRuns,
-    RoundRule, RoundRun, Rung, Share, Situation, SpendingRule, StopReason, TIME_TO_STOP,
+    self, Account, LadderSize, Limit, NextRound, NotMeasured, Plan, PlannedRuns, RoundRule,
+    RoundRun, Rung, Situation, SpendingRule, StopReason, TIME_TO_STOP,
 };
 use crate::units::Seconds;
 use crate::verdict::Reason;
@@ -46,7 +46,7 @@ pub(crate) struct DesignInput<'a> {
     pub(crate) project: &'a Project,
     pub(crate) dataset: &'a Dataset,
     pub(crate) purpose: Purpose,
-    pub(crate) ledger: &'a JobLedger<'a>,
+    pub(crate) money: JobMoney<'a>,
     pub(crate) machines: MachineSharing,
 }
 
@@ -75,7 +75,6 @@ pub(crate) async fn measure(
         runner,
         configurations: &configurations,
         place,
-        ledger: configurations.ledger(place),
         late: FuturesUnordered::new(),
         broke_off: None,
         failure: None,
@@ -147,7 +146,6 @@ struct DesignLoop<'a> {
     configurations: &'a Configurations<'a>,
     /// Among them.
     place: usize,
-    ledger: ConfigurationLedger<'a>,
     /// Canaries that have ended, of which it is still collected what they used.
     late: FuturesUnordered<LocalBoxFuture<'a, LateBatch>>,
     /// Why nothing more can be run today.
@@ -178,7 +176,7 @@ impl DesignLoop<'_> {
             matches!(done, Some(StopReason::TooExpensive | StopReason::NoTimes)) && !has_cause
         });
         let is_short = !has_cause && !plan::has_enough(&measured);
-        let refusal = self.ledger.refusal().filter(|_| is_short);
+        let refusal = self.refusal().filter(|_| is_short);
         let too_expensive = too_expensive.or(refusal);
         let has_failed = (measured.iter()).any(|run| run.has_failed() || run.is_unread());
         if has_failed {
@@ -231,7 +229,7 @@ impl DesignLoop<'_> {
         let offer_of = |instance: &InstanceConfiguration| {
             project.offer(instance, &|kind| of.ready.capacity(kind))
         };
-        (self.ledger).book(|ledger| ended_pools::bill(&ended, ledger, &offer_of));
+        ended_pools::bill(&ended, &one.account, self.input.money.kept, &offer_of);
         self.ended_pools.extend(ended);
     }
 
@@ -253,7 +251,7 @@ impl DesignLoop<'_> {
 
     /// Keeps what was measured, and what broke the batch off.
     fn keep(&mut self, ran: Ran) {
-        self.configurations.take(self.place, ran.measurements);
+        (self.configuration().measured.borrow_mut()).extend(ran.measurements);
         match ran.failure {
             None => {}
             Some(error) if error.is_transient() => {
@@ -279,8 +277,6 @@ impl DesignLoop<'_> {
     /// The adaptive design: one round after another, until it says why no more. `None` where a signal or a failure ended it.
     async fn climb(&mut self, ladder: &[LadderSize]) -> Option<StopReason> {
         loop {
-            let configurations = self.configurations;
-            let changed = configurations.changed.notified();
             let goes_on = !self.is_on_fewer() && self.goes_on_in_any_case(&self.measured());
             if !self.late.is_empty() && !goes_on {
                 self.settle_late().await;
@@ -297,15 +293,9 @@ impl DesignLoop<'_> {
                 continue;
             }
             let on_base = self.on_base(&here);
-            let round =
-                configurations.settled(self.place, |outlook| self.round(ladder, &here, outlook));
-            let round = match round {
-                None => {
-                    self.wait_for(changed).await;
-                    continue;
-                }
-                Some(NextRound::Run(round)) => round,
-                Some(NextRound::Done(done)) => return Some(done),
+            let round = match self.round(ladder, &here) {
+                NextRound::Run(round) => round,
+                NextRound::Done(done) => return Some(done),
             };
             let (job, dataset) = (self.input.of.job, self.input.dataset);
             let base = &self.configuration().base;
@@ -335,7 +325,7 @@ impl DesignLoop<'_> {
     }
 
     /// The next round after the canaries `here`.
-    fn round(&self, ladder: &[LadderSize], here: &[Measurement], outlook: Outlook) -> NextRound {
+    fn round(&self, ladder: &[LadderSize], here: &[Measurement]) -> NextRound {
         let (job, offer) = (self.input.of.job, self.judged_offer());
         let one = self.configuration();
         let on_base = self.on_base(here);
@@ -350,10 +340,9 @@ impl DesignLoop<'_> {
         }
         let rungs = self.rungs(ladder, on_base.len());
         let spent = self.taken(here);
-        let before = self.configurations.taken_before(self.place, outlook);
         // Its machines may be kept after it, which is set aside with it.
         let kept = self.kept_after(&one.base);
-        let left = self.ledger.seconds_left(&one.base_offer, before);
+        let left = one.account.seconds_left(&one.base_offer);
         let left = left.map(|left| left - self.kept_for_counts(here, left));
         let left = left.map(|left| Seconds((left.0 - kept.0).max(0.0)));
         let forecast = self.provisional(&on_base, here);
@@ -370,7 +359,8 @@ impl DesignLoop<'_> {
             shortest: self.shortest(&on_base),
             aim: self.aim(offer, &on_base, &forecast),
             doubt: is_in_doubt.then(|| self.allowed_by_the_budget(offer) * machines),
-            spending: self.spending(here, outlook),
+            // Each configuration by its own full run.
+            spending: SpendingRule::UpToAShare(self.share_with_room(here)),
         };
         // Levels of work take turns run by run, and those of a round would have one.
         let levels = [0, 1].map(|more| plan::level(job, on_base.len() + more));
@@ -389,24 +379,22 @@ impl DesignLoop<'_> {
         )
     }
 
-    /// On `instance` by its own full run; alternatives share what is left of it.
-    fn spending(&self, here: &[Measurement], outlook: Outlook) -> SpendingRule {
-        let by_share = SpendingRule::UpToAShare(self.share_with_room(here));
-        if self.place == 0 {
-            return by_share;
-        }
-        let left = self.with_share(outlook, |share| {
-            share.seconds_left(&self.configuration().base_offer)
-        });
-        left.map_or(by_share, SpendingRule::UpTo)
-    }
-
-    fn with_share<T>(&self, outlook: Outlook, ask: impl FnOnce(&Share<'_>) -> T) -> T {
-        self.configurations.with_share(self.place, outlook, ask)
-    }
-
     fn configuration(&self) -> &Configuration {
         self.configurations.at(self.place)
+    }
+
+    fn account(&self) -> &Account {
+        &self.configuration().account
+    }
+
+    /// Why the pull request's limit refused a canary of this configuration, and what to do; `None` where it refused none.
+    fn refusal(&self) -> Option<Reason> {
+        let is_refused = self.account().limit() == Limit::PullRequest;
+        self.input
+            .money
+            .pull_request
+            .refusal()
+            .filter(|_| is_refused)
     }
 
     /// As the full run buys it.

@@ -8,7 +8,7 @@ use crate::console::AppError;
 use crate::gate::design_loop::{self, DesignInput};
 use crate::gate::runner::Runner;
 use crate::instance::{InstanceConfiguration, Offer};
-use crate::plan::{self, DetachedRuns, NotMeasured, Plan, PlannedAlternative};
+use crate::plan::{self, Account, DetachedRuns, NotMeasured, Plan, PlannedAlternative};
 use crate::report::JobReport;
 use crate::spec::{Job, WarmPoolPolicy};
 use crate::units::{Seconds, Usd};
@@ -109,36 +109,44 @@ impl<'a> Launcher<'a> {
         let offer_of = |instance: &InstanceConfiguration| self.offer(instance);
         let chosen = plan::detached_runs(job, self.input.dataset, plan, &offer_of);
         launched.notes.extend(counts_left_out(job, &chosen));
-        let runs = chosen.own;
-        let limit = plan.is_adaptive().then(|| self.limit(&runs)).flatten();
-        if limit.is_some_and(|limit| limit.0 <= 0.0) {
-            launched.canaries = runs
-                .into_iter()
-                .map(|run| (run, self.too_expensive()))
-                .collect();
-            return Ok(launched);
-        }
+        let account = self.input.money.account;
+        let slices = account.left().map(|left| plan.slices(left));
+        let slice = |place: usize| account.slice(slices.as_ref().map(|slices| slices[place]));
+        let own = slice(0);
+        let limit = plan
+            .is_adaptive()
+            .then(|| self.limit(&chosen.own, &own))
+            .flatten();
         let limited = |run: CanaryRun| CanaryRun {
             max_runtime: limit.or(run.max_runtime),
             ..run
         };
-        let runs: Vec<CanaryRun> = runs.into_iter().map(limited).collect();
-        self.start_all(&mut launched, &runs).await?;
-        for (alternative, runs) in plan.alternatives.iter().zip(chosen.alternatives) {
-            match runs {
-                Ok(runs) => {
-                    let runs: Vec<CanaryRun> = runs.into_iter().map(limited).collect();
-                    if !self.covers(&runs) {
-                        let why = NotMeasured::NothingLeft(self.input.ledger.tighter());
-                        launched.leave_out(alternative, &why);
-                        continue;
-                    }
-                    if let Err(error) = self.start_all(&mut launched, &runs).await {
-                        self.runner.say_of(job, &error.in_a_line());
-                        launched.leave_out(alternative, &NotMeasured::CouldNotRun);
-                    }
+        let runs: Vec<CanaryRun> = chosen.own.into_iter().map(limited).collect();
+        if limit.is_some_and(|limit| limit.0 <= 0.0) {
+            let refused = runs.into_iter().map(|run| (run, too_expensive(&own)));
+            launched.canaries = refused.collect();
+            return Ok(launched);
+        }
+        self.start_all(&mut launched, &runs, &own).await?;
+        for (place, runs) in chosen.alternatives.into_iter().enumerate() {
+            let runs =
+                runs.map(|runs| -> Vec<CanaryRun> { runs.into_iter().map(limited).collect() });
+            let slice = slice(place + 1);
+            let started = match runs {
+                Ok(runs) if !self.covers(&runs, &slice) => {
+                    Err(NotMeasured::NothingLeft(slice.limit()))
                 }
-                Err(why) => launched.leave_out(alternative, &why),
+                Ok(runs) => {
+                    let started = self.start_all(&mut launched, &runs, &slice).await;
+                    started.map_err(|error| {
+                        self.runner.say_of(job, &error.in_a_line());
+                        NotMeasured::CouldNotRun
+                    })
+                }
+                Err(why) => Err(why),
+            };
+            if let Err(why) = started {
+                launched.leave_out(&plan.alternatives[place], &why);
             }
         }
         Ok(launched)
@@ -149,53 +157,50 @@ impl<'a> Launcher<'a> {
         project.offer(instance, &|kind| of.ready.capacity(kind))
     }
 
-    /// The longest that each canary of the adaptive design may take, so that all together are within the limits; `None` where each
+    /// The longest that each canary of the adaptive design may take, so that all together are within the account; `None` where each
     /// has its own.
-    fn limit(&self, runs: &[CanaryRun]) -> Option<Seconds> {
-        let DesignInput { of, ledger, .. } = self.input;
+    fn limit(&self, runs: &[CanaryRun], account: &Account) -> Option<Seconds> {
         let offers = runs.iter().map(|run| self.offer(&run.instance));
-        let each = plan::seconds_for_each(ledger.left()?, offers)?;
+        let each = plan::seconds_for_each(account.left()?, offers)?;
         // SageMaker takes whole seconds.
-        Some(Seconds(each.0.min(of.job.canary.max_runtime.0).floor()))
+        Some(Seconds(
+            each.0.min(self.input.of.job.canary.max_runtime.0).floor(),
+        ))
     }
 
-    /// Whether what is left covers all of these.
-    fn covers(&self, runs: &[CanaryRun]) -> bool {
+    /// Whether the account covers all of these.
+    fn covers(&self, runs: &[CanaryRun], account: &Account) -> bool {
         let worst = |run: &CanaryRun| {
             plan::worst_case(std::slice::from_ref(run), &self.offer(&run.instance))
         };
-        let worst: Usd = runs.iter().filter_map(worst).sum();
-        self.input.ledger.reserve(worst).is_some_and(|reserved| {
-            self.input.ledger.settle(reserved, None);
-            true
-        })
+        account.covers(runs.iter().filter_map(worst).sum())
     }
 
     async fn start_all(
         &self,
         launched: &mut DetachedJob,
         runs: &[CanaryRun],
+        account: &Account,
     ) -> Result<(), AppError> {
         for run in runs {
             if self.runner.cancellation.is_cancelled() {
                 return Ok(());
             }
-            let fate = self.start(run).await?;
+            let fate = self.start(run, account).await?;
             launched.canaries.push((run.clone(), fate));
         }
         Ok(())
     }
 
-    async fn start(&self, run: &CanaryRun) -> Result<Fate, AppError> {
-        let ledger = self.input.ledger;
+    async fn start(&self, run: &CanaryRun, account: &Account) -> Result<Fate, AppError> {
         if let Some(records) = self.input.of.records
             && records.found(run).await?.is_some()
         {
             return Ok(Fate::Known);
         }
         let worst = plan::worst_case(std::slice::from_ref(run), &self.offer(&run.instance));
-        let Some(reserved) = ledger.reserve(worst.unwrap_or_default()) else {
-            return Ok(self.too_expensive());
+        let Some(reserved) = account.reserve(worst.unwrap_or_default()) else {
+            return Ok(too_expensive(account));
         };
         let said = |progress: CanaryProgress<'_>| self.say(progress);
         let watcher = self.watcher(&said);
@@ -213,29 +218,23 @@ impl<'a> Launcher<'a> {
                 training_job,
                 is_awaited,
             } => {
-                ledger.settle(reserved, None);
+                reserved.settle(None);
                 Fate::IsThere {
                     training_job,
                     is_awaited,
                 }
             }
             Started::NoRoom(error) => {
-                ledger.settle(reserved, None);
+                reserved.settle(None);
                 let why = AppError::from(error).in_a_line();
                 Fate::NotStarted { why }
             }
             Started::HeldBack => {
-                ledger.settle(reserved, None);
+                reserved.settle(None);
                 let why = "interrupted".to_owned();
                 Fate::NotStarted { why }
             }
         })
-    }
-
-    fn too_expensive(&self) -> Fate {
-        let limit = self.input.ledger.tighter().name();
-        let why = format!("what is left of {limit} does not cover it");
-        Fate::NotStarted { why }
     }
 
     fn say(&self, progress: CanaryProgress<'_>) {
@@ -257,6 +256,12 @@ impl<'a> Launcher<'a> {
             cancellation: self.runner.cancellation,
         }
     }
+}
+
+fn too_expensive(account: &Account) -> Fate {
+    let limit = account.limit().name();
+    let why = format!("what is left of {limit} does not cover it");
+    Fate::NotStarted { why }
 }
 
 /// Which canaries on further counts are left out, as sentences.

@@ -5,18 +5,23 @@ use crate::console::say;
 use crate::gate::runner::Runner;
 use crate::instance::OfferOf;
 use crate::measurement::Measurement;
-use crate::plan::JobLedger;
+use crate::plan::{Account, KeptMachines};
 use crate::units::{Seconds, Usd};
 
-/// Enters pools that were ended into the ledger: what they cost, or could still cost where they may be kept.
-pub(crate) fn bill(ended: &[EndedPool], ledger: &JobLedger<'_>, offer_of: OfferOf<'_>) {
+/// Enters pools that were ended into the account: what they cost, or could still cost where they may be kept.
+pub(crate) fn bill(
+    ended: &[EndedPool],
+    account: &Account,
+    kept: &KeptMachines,
+    offer_of: OfferOf<'_>,
+) {
     for pool in ended {
         let offer = offer_of(&pool.instance);
         match &pool.idle {
-            Ok(idle) => ledger.end_kept([&*pool.training_job], offer.cost(*idle)),
+            Ok(idle) => kept.end(account, [&*pool.training_job], offer.cost(*idle)),
             Err(_) => {
                 if let Some(most) = offer.cost(pool.keep_alive) {
-                    ledger.keep(&pool.training_job, most);
+                    kept.keep(account, &pool.training_job, most);
                 }
             }
         }
@@ -28,12 +33,12 @@ pub(crate) fn bill(ended: &[EndedPool], ledger: &JobLedger<'_>, offer_of: OfferO
 pub(crate) fn settle(
     ended: &[EndedPool],
     measurements: &mut [Measurement],
-    ledger: &JobLedger<'_>,
+    kept: &KeptMachines,
     offer_of: OfferOf<'_>,
     runner: &Runner<'_>,
 ) -> Vec<String> {
     let mut notes = Vec::new();
-    let mut kept = Vec::new();
+    let mut still = Vec::new();
     let run = measurements.iter().find_map(|one| one.run.clone());
     let run = run.unwrap_or_else(|| "ID".to_owned());
     for pool in ended {
@@ -44,7 +49,7 @@ pub(crate) fn settle(
             }
             Ok(_) => {}
             Err(why) => {
-                kept.push(&*pool.training_job);
+                still.push(&*pool.training_job);
                 let most = (offer.cost(pool.keep_alive))
                     .map_or_else(String::new, |usd| format!(" ({})", usd.exact()));
                 let note = format!(
@@ -58,7 +63,7 @@ pub(crate) fn settle(
             }
         }
     }
-    ledger.end_all_kept_but(&kept);
+    kept.end_all_but(&still);
     notes
 }
 

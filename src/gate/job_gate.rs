@@ -21,14 +21,14 @@ use crate::gate::design_loop::{self, DesignInput, JobMeasurements};
 use crate::gate::detached;
 use crate::gate::ended_pools;
 use crate::gate::job_keys::JobKeys;
-use crate::gate::request::{GateRequest, Purpose};
+use crate::gate::request::{GateRequest, JobMoney, Purpose};
 use crate::gate::run_history::check_of;
 use crate::gate::run_history::{RecordedForecast, RunHistory};
 use crate::gate::runner::{Records, Runner, RunningJob};
 use crate::gate::turns::MachineSharing;
 use crate::instance::{InstanceConfiguration, tables};
 use crate::metric::Metric;
-use crate::plan::{self, JobLedger, KnownBefore, Plan, PlanError};
+use crate::plan::{self, KnownBefore, Plan, PlanError};
 use crate::report::{InstanceForecast, JobReport};
 use crate::spec::{BudgetLine, Job};
 use crate::verdict::Verdict;
@@ -41,7 +41,7 @@ pub(crate) async fn gate<'a>(
     request: &GateRequest<'a>,
     history: &'a RunHistory,
     backend: &'a dyn Backend,
-    ledger: &JobLedger<'_>,
+    money: JobMoney<'_>,
     runner: &Runner<'a>,
 ) -> Result<(JobReport, Option<AppError>), AppError> {
     let affected = &request.affected[place];
@@ -59,7 +59,7 @@ pub(crate) async fn gate<'a>(
         false => Vec::new(),
     };
     let known = KnownBefore {
-        left_of_run: ledger.left(),
+        left_of_run: money.account.left(),
         earlier: &earlier,
     };
     let mut plan = match plan::plan_within(job, &dataset, &offer_of, alternatives, known) {
@@ -93,7 +93,7 @@ pub(crate) async fn gate<'a>(
         project,
         dataset: &dataset,
         purpose: request.purpose,
-        ledger,
+        money,
         machines: MachineSharing::of(project.traits()),
     };
     let mut measured = match request.part {
@@ -114,12 +114,12 @@ pub(crate) async fn gate<'a>(
         |instance: &InstanceConfiguration| project.offer(instance, &|kind| ready.capacity(kind));
     let mut ended = std::mem::take(&mut measured.ended_pools);
     let last = ready.end_pools(runner.cancellation).await;
-    ended_pools::bill(&last, ledger, &offer_of);
+    ended_pools::bill(&last, money.account, money.kept, &offer_of);
     ended.extend(last);
     let left = ended_pools::settle(
         &ended,
         &mut measured.measurements,
-        ledger,
+        money.kept,
         &offer_of,
         runner,
     );

@@ -19,7 +19,7 @@ use crate::gate::pass_env;
 use crate::gate::runner::{self, Runner, RunningConfiguration, RunningJob};
 use crate::instance::{InstanceConfiguration, tables};
 use crate::measurement::Measurement;
-use crate::plan::{self, Alternatives, ConfigurationLedgers, JobLedger, Ledger, Plan, PlannedRuns};
+use crate::plan::{self, Account, Alternatives, KeptMachines, Limit, Plan, PlannedRuns};
 use crate::spec::Job;
 use crate::units::Usd;
 use crate::workspace::project::Project;
@@ -116,9 +116,10 @@ async fn measure(
         run.bytes,
         run.instance,
     ));
-    let run_ledger = RefCell::new(max_spend.map_or_else(Ledger::without_limit, Ledger::new));
-    let ledger = JobLedger::new(job.canary.spend_limit, &run_ledger);
-    let ledgers = ConfigurationLedgers::new(&ledger, 1);
+    let run_account = Account::new(max_spend, Limit::Run);
+    let spend_limit = Some(job.canary.spend_limit);
+    let account = Account::below(Some(&run_account), spend_limit, Limit::Job);
+    let kept = KeptMachines::default();
     let is_wanted = Cell::new(true);
     let of = RunningConfiguration {
         of: RunningJob {
@@ -129,17 +130,18 @@ async fn measure(
         },
         place: 0,
         offer: &offer,
-        ledger: ledgers.of(0),
+        account: &account,
+        kept: &kept,
         is_wanted: &is_wanted,
     };
     let ran = runner::run(runner, of, &[run], Earlier::default(), &|_, _| {}).await;
     let ended = ready.end_pools(runner.cancellation).await;
     let offer_of =
         |instance: &InstanceConfiguration| project.offer(instance, &|kind| ready.capacity(kind));
-    ended_pools::bill(&ended, &ledger, &offer_of);
+    ended_pools::bill(&ended, &account, &kept, &offer_of);
     let mut measurements = ran.measurements;
     // It says itself which pool may still be billed.
-    ended_pools::settle(&ended, &mut measurements, &ledger, &offer_of, runner);
+    ended_pools::settle(&ended, &mut measurements, &kept, &offer_of, runner);
     if let Some(measurement) = measurements.into_iter().next() {
         return Ok(measurement);
     }

@@ -5,8 +5,9 @@ use crate::gate::run_history::RunHistory;
 use crate::history::record::Event;
 use crate::history::{PaidCanaries, Scope, ScopeSpend, UnbilledCanary};
 use crate::instance::tables;
-use crate::plan::{self, PullRequestLedger};
+use crate::plan::{self, Account, Limit};
 use crate::units::{Seconds, Usd};
+use crate::verdict::Reason;
 use crate::workspace::project::Project;
 use crate::workspace::run_origin::RunOrigin;
 
@@ -16,7 +17,12 @@ const OPTION: &str = "--max-spend-per-pull-request";
 /// The limit as one run has it.
 pub(crate) enum PullRequestLimit {
     None,
-    Holds(PullRequestLedger),
+    Holds {
+        limit: Usd,
+        account: Account,
+        /// Why it is not known what the checks before this one cost: nothing is started then.
+        not_known: Option<String>,
+    },
     /// The run is surely no pull request's: a push, a schedule, a merge queue.
     OfNoPullRequest,
 }
@@ -70,26 +76,79 @@ impl PullRequestLimit {
                 printable(&folder)
             )),
         };
-        Ok(Self::Holds(PullRequestLedger::new(limit, spent)))
+        Ok(Self::with(limit, spent))
     }
 
-    pub(crate) fn ledger(&self) -> Option<&PullRequestLedger> {
+    /// `spent` is what the checks before this one cost, or why that is not known.
+    fn with(limit: Usd, spent: Result<Usd, String>) -> Self {
+        let holds = if spent.is_ok() { limit } else { Usd(0.0) };
+        let account = Account::new(Some(holds), Limit::PullRequest);
+        account.bill(spent.as_ref().ok().copied());
+        Self::Holds {
+            limit,
+            account,
+            not_known: spent.err(),
+        }
+    }
+
+    pub(crate) fn account(&self) -> Option<&Account> {
         match self {
-            Self::Holds(ledger) => Some(ledger),
+            Self::Holds { account, .. } => Some(account),
             Self::None | Self::OfNoPullRequest => None,
         }
+    }
+
+    /// Why a canary was not started, and what to do; `None` where there is no limit.
+    pub(crate) fn refusal(&self) -> Option<Reason> {
+        let Self::Holds {
+            limit,
+            account,
+            not_known,
+        } = self
+        else {
+            return None;
+        };
+        if let Some(why) = not_known {
+            return Some(Reason::new(format!(
+                "no canary was started, since it is not known what the checks of this pull request have cost: {why}"
+            )));
+        }
+        let why = format!(
+            "{} of {} is spent for this pull request; the {} left cannot cover the next canaries",
+            account.billed().unwrap_or_default(),
+            limit.exact(),
+            left_of(account)
+        );
+        let advice = "raise --max-spend-per-pull-request, or lower canary.max_runtime";
+        Some(Reason::new(why).advising(advice))
     }
 
     /// What a person reads of it, as a sentence.
     pub(crate) fn note(&self) -> Option<String> {
         match self {
             Self::None => None,
-            Self::Holds(ledger) => Some(ledger.standing()),
+            Self::Holds {
+                not_known: Some(why),
+                ..
+            } => Some(format!(
+                "What the checks of this pull request have cost is not known: {why}."
+            )),
+            Self::Holds { limit, account, .. } => Some(format!(
+                "Checks of this pull request so far: {} of {}, {} left.",
+                account.billed().unwrap_or_default(),
+                limit.exact(),
+                left_of(account)
+            )),
             Self::OfNoPullRequest => Some(format!(
                 "{OPTION} limits nothing here: this run is no pull request's."
             )),
         }
     }
+}
+
+/// What is left for canaries, 0 at least.
+fn left_of(account: &Account) -> Usd {
+    Usd(account.left().unwrap_or_default().0.max(0.0))
 }
 
 /// What was billed, and the most that stopped canaries may have cost; or why that is not known.
@@ -127,4 +186,28 @@ fn of_no_pull_request() -> AppError {
     ))
     .help("leave it out, or use --max-spend, which limits one run; in GitHub Actions run on the event `pull_request`, or name the pull request by the action's input `pull-request`")
     .during("reading the history")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_earlier_checks_cost_is_gone_and_no_more() {
+        // Spent before, what may be started, left.
+        let cases = [
+            (Ok(Usd(19.4)), Usd(0.6), 0.6),
+            (Ok(Usd(1e300)), Usd(0.0), 0.0),
+            (Err("a record is damaged".to_owned()), Usd(0.0), 0.0),
+        ];
+        for (spent, most, left) in cases {
+            let limit = PullRequestLimit::with(Usd(20.0), spent.clone());
+            let account = limit.account().unwrap();
+            assert!((left_of(account).0 - left).abs() < 1e-9, "{spent:?}");
+            assert!(account.covers(most), "{spent:?}");
+            assert!(!account.covers(most + Usd(0.1)), "{spent:?}");
+            let refusal = limit.refusal().unwrap().why;
+            assert_eq!(refusal.contains("a record is damaged"), spent.is_err());
+        }
+    }
 }

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use crate::backend::RunPart;
 use crate::change::AffectedJob;
-use crate::plan::Alternatives;
+use crate::gate::pull_request_limit::PullRequestLimit;
+use crate::plan::{Account, Alternatives, KeptMachines};
 use crate::units::Usd;
 use crate::workspace::base_commit::BaseCommit;
 use crate::workspace::run_origin::RunOrigin;
@@ -49,4 +50,12 @@ pub(crate) enum Reuse {
     Young,
     /// Everything is measured again.
     Never,
+}
+
+/// What the canaries of a job may spend.
+#[derive(Clone, Copy)]
+pub(crate) struct JobMoney<'a> {
+    pub(crate) account: &'a Account,
+    pub(crate) kept: &'a KeptMachines,
+    pub(crate) pull_request: &'a PullRequestLimit,
 }

@@ -18,13 +18,13 @@ use crate::gate::machine_room::MachineRoom;
 use crate::gate::measurements_file::MeasurementsFile;
 use crate::gate::outcome::{GateFailure, GateOutcome, Left};
 use crate::gate::pull_request_limit::PullRequestLimit;
-use crate::gate::request::{GateRequest, Reuse};
+use crate::gate::request::{GateRequest, JobMoney, Reuse};
 use crate::gate::run_history::RunHistory;
 use crate::gate::runner::Runner;
 use crate::gate::turns::{JobCompany, Turns};
 use crate::gate::{backend, job_gate, pass_env};
 use crate::instance::tables;
-use crate::plan::{JobLedger, Ledger, PullRequestLedger};
+use crate::plan::KeptMachines;
 use crate::spec::Job;
 use crate::units::Usd;
 use crate::workspace::project::Project;
@@ -70,22 +70,18 @@ pub(crate) async fn run(
         logs: &logs,
         room: project.traits().runs_here.then_some(&room),
     };
-    let max_spend = max_spend(request);
-    let run_ledger = RefCell::new(max_spend.map_or_else(Ledger::without_limit, Ledger::new));
-    let new_ledger = |job: &Job| match request.part {
-        RunPart::Collect => JobLedger::without_limit(),
-        RunPart::Whole | RunPart::Detach => JobLedger::new(job.canary.spend_limit, &run_ledger)
-            .of_pull_request(pull_request.ledger()),
-    };
-    let ledgers: Vec<JobLedger<'_>> = (request.affected.iter())
-        .map(|affected| new_ledger(affected.job))
-        .collect();
+    let turns = Turns::new(max_spend(request), pull_request.account());
     // A second signal drops this work; the next start finds what is left.
     let left = Cell::new(Left::Perhaps);
     let work = async {
-        let turns = Turns::new(limit_of_turns(request, &pull_request));
         let gated = gate_all(
-            project, request, &history, &*backend, &ledgers, &runner, &turns,
+            project,
+            request,
+            &history,
+            &*backend,
+            &pull_request,
+            &runner,
+            &turns,
         );
         let mut gated = gated.await;
         let finished = backend.finish(&cancellation).await;
@@ -117,9 +113,7 @@ pub(crate) async fn run(
     };
     let gated = interruption.unless_impatient(work, &progress).await;
     let written = file.into_inner().finish();
-    let spent = (ledgers.iter())
-        .filter_map(|ledger| ledger.billed())
-        .reduce(|sum, billed| sum + billed);
+    let spent = turns.billed();
     let left = left.get();
     let broken = |error| GateFailure { error, spent, left };
     written.map_err(broken)?;
@@ -199,13 +193,6 @@ async fn pull_request_limit(
     PullRequestLimit::open(limit, project, &request.origin, history).await
 }
 
-/// The limit by which jobs begin side by side: with less left, one after another, so that the first in the spec gets it.
-fn limit_of_turns(request: &GateRequest<'_>, pull_request: &PullRequestLimit) -> Option<Usd> {
-    let left = pull_request.ledger().map(PullRequestLedger::left);
-    let limits = max_spend(request).into_iter().chain(left);
-    limits.reduce(|one, other| if one < other { one } else { other })
-}
-
 /// A limit in dollars holds nothing back where there is no price.
 fn warn_of_no_price(project: &Project, request: &GateRequest<'_>) {
     let is_unpriced = |job: &&Job| {
@@ -236,40 +223,52 @@ async fn gate_all<'a>(
     request: &GateRequest<'a>,
     history: &'a RunHistory,
     backend: &'a dyn Backend,
-    ledgers: &[JobLedger<'_>],
+    pull_request: &PullRequestLimit,
     runner: &Runner<'a>,
     turns: &Turns,
 ) -> Result<GateOutcome, AppError> {
-    let of_jobs = request.affected.iter().zip(ledgers).enumerate();
-    let checks = of_jobs.map(|(place, (affected, ledger))| async move {
-        let waits = || {
-            runner.say_of(
-                affected.job,
-                "waits for a job before it to end: what is left of the limit for all jobs does not cover its canary.spend_limit beside theirs",
-            );
-        };
-        let company = JobCompany::of(project.traits(), affected.job);
-        let turn = turns
-            .begin(place, affected.job.canary.spend_limit, company, waits)
-            .await;
-        // After a signal no further job is begun.
-        if runner.cancellation.is_cancelled() {
-            turns.end(turn, ledger);
-            return None;
-        }
-        let gated = job_gate::gate(
-            project, place, request, history, backend, ledger, runner,
-        );
-        let gated = gated.await.map_err(|error| error.without(runner.secrets));
-        runner.held.lacks_some.set(runner.held.lacks_some.get() || gated.is_err());
-        turns.end(turn, ledger);
-        if let Err(error) = &gated
-            && error.is_transient()
-        {
-            runner.say_of(affected.job, &format!("× {}", error.in_a_line()));
-        }
-        Some((affected, gated))
-    });
+    let checks = request
+        .affected
+        .iter()
+        .enumerate()
+        .map(|(place, affected)| async move {
+            let waits = || {
+                runner.say_of(
+                    affected.job,
+                    "waiting for another job: --max-spend has too little left for its spend_limit",
+                );
+            };
+            let company = JobCompany::of(project.traits(), affected.job);
+            // What was detached is paid already: no limit keeps it from being read.
+            let limit = match request.part {
+                RunPart::Collect => None,
+                RunPart::Whole | RunPart::Detach => Some(affected.job.canary.spend_limit),
+            };
+            let turn = turns.begin(place, limit, company, waits).await;
+            // After a signal no further job is begun.
+            if runner.cancellation.is_cancelled() {
+                turns.end(turn);
+                return None;
+            }
+            let money = JobMoney {
+                account: &turn.account,
+                kept: &KeptMachines::default(),
+                pull_request,
+            };
+            let gated = job_gate::gate(project, place, request, history, backend, money, runner);
+            let gated = gated.await.map_err(|error| error.without(runner.secrets));
+            runner
+                .held
+                .lacks_some
+                .set(runner.held.lacks_some.get() || gated.is_err());
+            turns.end(turn);
+            if let Err(error) = &gated
+                && error.is_transient()
+            {
+                runner.say_of(affected.job, &format!("× {}", error.in_a_line()));
+            }
+            Some((affected, gated))
+        });
     let mut jobs = Vec::new();
     let mut failures = Vec::new();
     for (affected, gated) in join_all(checks).await.into_iter().flatten() {

@@ -22,7 +22,7 @@ use crate::gate::request::Reuse;
 use crate::gate::run_history::{AdoptedCanaries, RunHistory};
 use crate::instance::Offer;
 use crate::measurement::{Measurement, Reused};
-use crate::plan::{self, ConfigurationLedger};
+use crate::plan::{self, Account, KeptMachines};
 use crate::secret::SecretMask;
 use crate::spec::Job;
 use crate::units::{Seconds, Usd};
@@ -86,7 +86,8 @@ pub(crate) struct RunningConfiguration<'a> {
     /// `instance` first, then the alternatives.
     pub(crate) place: usize,
     pub(crate) offer: &'a Offer,
-    pub(crate) ledger: ConfigurationLedger<'a>,
+    pub(crate) account: &'a Account,
+    pub(crate) kept: &'a KeptMachines,
     /// False where nothing more may be launched.
     pub(crate) is_wanted: &'a Cell<bool>,
 }
@@ -196,7 +197,7 @@ pub(crate) type Freed<'a> = &'a dyn Fn(usize, Measurement);
 /// free, while what the one before used is still collected.
 ///
 /// After a run that did not complete nothing more is launched: the same code would fail again, on more data. Nor is one whose
-/// worst case the ledger refuses.
+/// worst case the account refuses.
 pub(crate) async fn run(
     runner: &Runner<'_>,
     of: RunningConfiguration<'_>,
@@ -299,7 +300,7 @@ struct Batch<'a> {
     freed: Freed<'a>,
     /// False after a failure: nothing more is launched.
     is_launching: Cell<bool>,
-    /// Runs that were not launched, since the ledger refused them.
+    /// Runs that were not launched, since the account refused them.
     too_expensive: Cell<usize>,
 }
 
@@ -318,10 +319,10 @@ impl Batch<'_> {
                         measurement.idle_seconds = None;
                     }
                     let measurement = of_run(self.run_id, priced(measurement, self.of.offer));
-                    (self.of.ledger).book(|ledger| match measurement.reused {
-                        Some(reused) => ledger.reuse(reused.saved_usd),
-                        None => ledger.carry(measurement.cost),
-                    });
+                    match measurement.reused {
+                        Some(reused) => self.of.account.reuse(reused.saved_usd),
+                        None => self.of.account.carry(measurement.cost),
+                    }
                     (self.freed)(index, measurement.clone());
                     self.show_end(index, run, &measurement);
                     return Some(Ok(Launched {
@@ -354,7 +355,7 @@ impl Batch<'_> {
         let kept = kept.filter(|_| has_successor);
         let longest = kept.and_then(|pool| self.of.offer.cost(pool.keep_alive));
         let worst = worst.map(|worst| worst + longest.unwrap_or_default());
-        let reserved = self.of.ledger.reserve(worst.unwrap_or_default());
+        let reserved = self.of.account.reserve(worst.unwrap_or_default());
         let Some(reserved) = reserved else {
             self.too_expensive.set(self.too_expensive.get() + 1);
             return None;
@@ -362,7 +363,7 @@ impl Batch<'_> {
         let reserved = Cell::new(Some(reserved));
         let settle = |billed| {
             if let Some(reserved) = reserved.take() {
-                self.of.ledger.settle(reserved, billed);
+                reserved.settle(billed);
                 return true;
             }
             false
@@ -372,7 +373,7 @@ impl Batch<'_> {
             if settle(measurement.cost)
                 && let Some((name, longest)) = measurement.training_job.as_deref().zip(longest)
             {
-                self.of.ledger.book(|ledger| ledger.keep(name, longest));
+                self.of.kept.keep(self.of.account, name, longest);
             }
         };
         let is_shown = Cell::new(false);
@@ -447,7 +448,7 @@ impl Batch<'_> {
         settle_and_keep(&measurement);
         self.held.pools.borrow_mut().extend(ended_pools.clone());
         let ended_pools = ended_pools.iter().map(String::as_str);
-        (self.of.ledger).book(|ledger| ledger.end_kept(ended_pools, measurement.idle_usd));
+        (self.of.kept).end(self.of.account, ended_pools, measurement.idle_usd);
         // Here, and not where results are gathered: a slow write must not keep another canary from being stopped.
         if let Some(records) = self.of.of.records {
             records.keep(run, &measurement, worst).await;
@@ -474,7 +475,7 @@ impl Batch<'_> {
     }
 
     fn show_end(&self, index: usize, run: &CanaryRun, measurement: &Measurement) {
-        let spent = self.of.ledger.billed();
+        let spent = self.of.account.billed();
         self.progress.finish(index, run, measurement, spent);
     }
 

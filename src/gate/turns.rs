@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 
 use tokio::sync::Notify;
 
-use crate::plan::{JobLedger, Ledger, Reservation};
+use crate::plan::{Account, Limit, Reservation};
 use crate::spec::{Job, Traits};
 use crate::units::Usd;
 
@@ -50,9 +50,12 @@ impl JobCompany {
 /// checked one after another.
 #[derive(Debug)]
 pub(crate) struct Turns {
+    max_spend: Option<Usd>,
+    pull_request: Option<Account>,
     /// The most that the jobs at work may spend, and what those that have ended did.
-    promised: RefCell<Ledger>,
-    begun: Cell<usize>,
+    promised: Account,
+    /// Of each job that has begun.
+    accounts: RefCell<Vec<Account>>,
     ended: Cell<usize>,
     /// Whether a job is at work beside which none begins: it is to be alone, or may take all that is left.
     is_closed: Cell<bool>,
@@ -62,25 +65,34 @@ pub(crate) struct Turns {
 /// A job's turn, until it is ended.
 #[derive(Debug)]
 #[must_use = "the next job may wait for its end"]
-pub(crate) struct Turn(Option<Reservation>);
+pub(crate) struct Turn {
+    promise: Option<Reservation>,
+    pub(crate) account: Account,
+}
 
 impl Turns {
-    /// `limit` is that of the run; `None`: no limit.
-    pub(crate) fn new(limit: Option<Usd>) -> Self {
+    /// `max_spend` is the limit of the run; `None`: no limit.
+    pub(crate) fn new(max_spend: Option<Usd>, pull_request: Option<&Account>) -> Self {
+        let left = pull_request.and_then(Account::left);
+        let limits = max_spend.into_iter().chain(left);
+        let limit = limits.reduce(|one, other| if one < other { one } else { other });
         Self {
-            promised: RefCell::new(limit.map_or_else(Ledger::without_limit, Ledger::new)),
-            begun: Cell::new(0),
+            max_spend,
+            pull_request: pull_request.cloned(),
+            promised: Account::new(limit, Limit::Run),
+            accounts: RefCell::default(),
             ended: Cell::new(0),
             is_closed: Cell::new(false),
             changed: Notify::new(),
         }
     }
 
-    /// Waits for the turn of the job at a place of the spec's order. `says` hears once where it waits for money.
+    /// Waits for the turn of the job at a place of the spec's order, which may spend `limit`. `says` hears once where it waits for
+    /// money.
     pub(crate) async fn begin(
         &self,
         place: usize,
-        limit: Usd,
+        limit: Option<Usd>,
         company: JobCompany,
         says: impl FnOnce(),
     ) -> Turn {
@@ -92,7 +104,7 @@ impl Turns {
                 self.changed.notify_waiters();
                 return turn;
             }
-            let waits_for_money = company == JobCompany::WithOthers && self.begun.get() == place;
+            let waits_for_money = company == JobCompany::WithOthers && self.is_next(place);
             if waits_for_money && let Some(says) = says.take() {
                 says();
             }
@@ -100,34 +112,58 @@ impl Turns {
         }
     }
 
-    fn try_begin(&self, place: usize, limit: Usd, company: JobCompany) -> Option<Turn> {
-        let is_next = self.begun.get() == place;
+    fn is_next(&self, place: usize) -> bool {
+        self.accounts.borrow().len() == place
+    }
+
+    fn try_begin(&self, place: usize, limit: Option<Usd>, company: JobCompany) -> Option<Turn> {
         let is_alone = self.ended.get() == place;
-        if !is_next || self.is_closed.get() || company == JobCompany::Alone && !is_alone {
+        if !self.is_next(place) || self.is_closed.get() || company == JobCompany::Alone && !is_alone
+        {
             return None;
         }
-        let promise = self.promised.borrow_mut().reserve(limit);
+        let promise = self.promised.reserve(limit.unwrap_or_default());
         if promise.is_none() && !is_alone {
             return None;
         }
         self.is_closed
             .set(promise.is_none() || company == JobCompany::Alone);
-        self.begun.set(place + 1);
-        Some(Turn(promise))
+        let account = self.account(limit, promise.is_some());
+        self.accounts.borrow_mut().push(account.clone());
+        Some(Turn { promise, account })
+    }
+
+    /// Of the next job; without a promise of all of its limit it has what the jobs before it have left.
+    fn account(&self, limit: Option<Usd>, is_promised: bool) -> Account {
+        let committed = self.accounts.borrow().iter().map(Account::committed).sum();
+        let left = self.max_spend.map(|most| most - committed);
+        let left = left.filter(|_| !is_promised);
+        let (limit, of) = match (limit, left) {
+            (Some(limit), Some(left)) if left < limit => (Some(left), Limit::Run),
+            _ => (limit, Limit::Job),
+        };
+        Account::below(self.pull_request.as_ref(), limit, of)
     }
 
     /// The job has ended: what it committed takes the place of what it might have spent.
-    pub(crate) fn end(&self, Turn(promise): Turn, ledger: &JobLedger<'_>) {
-        let spent = Some(ledger.committed());
-        let mut promised = self.promised.borrow_mut();
-        match promise {
-            Some(promise) => promised.settle(promise, spent),
-            None => promised.bill(spent),
+    pub(crate) fn end(&self, turn: Turn) {
+        let spent = Some(turn.account.committed());
+        match turn.promise {
+            Some(promise) => promise.settle(spent),
+            None => self.promised.bill(spent),
         }
         self.is_closed.set(false);
         self.ended.set(self.ended.get() + 1);
-        drop(promised);
         self.changed.notify_waiters();
+    }
+
+    /// What the canaries of all jobs were billed.
+    pub(crate) fn billed(&self) -> Option<Usd> {
+        let accounts = self.accounts.borrow();
+        accounts
+            .iter()
+            .filter_map(Account::billed)
+            .reduce(|sum, billed| sum + billed)
     }
 }
 
@@ -137,8 +173,12 @@ mod tests {
 
     use super::*;
 
-    const JOB: Usd = Usd(5.0);
+    const JOB: Option<Usd> = Some(Usd(5.0));
     const BESIDE: JobCompany = JobCompany::WithOthers;
+
+    fn limited(max_spend: f64) -> Turns {
+        Turns::new(Some(Usd(max_spend)), None)
+    }
 
     /// Which of these jobs may begin at this moment.
     fn begin(turns: &Turns, places: std::ops::Range<usize>) -> Vec<Option<Turn>> {
@@ -153,73 +193,68 @@ mod tests {
 
     #[test]
     fn jobs_on_one_machine_come_one_after_another() {
-        let turns = Turns::new(None);
+        let turns = Turns::new(None, None);
         let alone = |place| turns.try_begin(place, JOB, JobCompany::Alone);
         let first = alone(0).unwrap();
         assert!(alone(1).is_none());
         // Nor does one begin beside it that would share the machine.
         assert!(turns.try_begin(1, JOB, BESIDE).is_none());
-        let run = RefCell::new(Ledger::without_limit());
-        turns.end(first, &JobLedger::new(JOB, &run));
+        turns.end(first);
         assert!(alone(2).is_none());
         let second = turns.try_begin(1, JOB, BESIDE).unwrap();
         assert!(alone(2).is_none());
-        turns.end(second, &JobLedger::new(JOB, &run));
+        turns.end(second);
         assert!(alone(2).is_some());
     }
 
     #[test]
-    fn without_a_limit_of_the_run_all_jobs_begin() {
-        let turns = Turns::new(None);
-        assert_eq!(how_many(&begin(&turns, 0..20)), 20);
-    }
-
-    #[test]
     fn jobs_begin_as_far_as_the_limit_of_the_run_covers_the_most_that_they_may_spend() {
-        let turns = Turns::new(Some(Usd(12.0)));
+        assert_eq!(how_many(&begin(&Turns::new(None, None), 0..20)), 20);
+        let turns = limited(12.0);
         let mut at_work = begin(&turns, 0..4);
         assert_eq!(how_many(&at_work), 2);
         // The first spent 1 USD of its 5: 1 + 5 + 5 fit into 12.
-        let run = RefCell::new(Ledger::new(Usd(12.0)));
-        let ledger = JobLedger::new(JOB, &run);
-        let reservation = ledger.reserve(Usd(2.0)).unwrap();
-        ledger.settle(reservation, Some(Usd(1.0)));
-        turns.end(at_work[0].take().unwrap(), &ledger);
+        let first = at_work[0].take().unwrap();
+        first.account.bill(Some(Usd(1.0)));
+        turns.end(first);
         let more = begin(&turns, 2..4);
         assert_eq!((more[0].is_some(), more[1].is_some()), (true, false));
+        assert_eq!(turns.billed(), Some(Usd(1.0)));
     }
 
     #[test]
     fn a_job_that_may_take_all_that_is_left_is_alone() {
-        let turns = Turns::new(Some(Usd(3.0)));
+        let turns = limited(3.0);
         let mut at_work = begin(&turns, 0..2);
         assert_eq!(how_many(&at_work), 1);
-        let run = RefCell::new(Ledger::new(Usd(3.0)));
-        turns.end(at_work[0].take().unwrap(), &JobLedger::new(JOB, &run));
-        assert_eq!(how_many(&begin(&turns, 1..3)), 1);
+        let first = at_work[0].take().unwrap();
+        assert_eq!(first.account.limit(), Limit::Run);
+        first.account.bill(Some(Usd(1.0)));
+        turns.end(first);
+        let next = begin(&turns, 1..3);
+        assert_eq!(how_many(&next), 1);
+        assert_eq!(next[0].as_ref().unwrap().account.left(), Some(Usd(2.0)));
     }
 
     #[tokio::test]
     async fn who_waits_for_money_says_so_once_and_begins_when_it_is_there() {
-        let turns = Turns::new(Some(Usd(6.0)));
+        let turns = limited(6.0);
         let first = turns
             .begin(0, JOB, BESIDE, || panic!("there is money"))
             .await;
         let said = Cell::new(0);
-        let run = RefCell::new(Ledger::new(Usd(6.0)));
-        let ledger = JobLedger::new(JOB, &run);
         let second = turns.begin(1, JOB, BESIDE, || said.set(said.get() + 1));
-        let end = async { turns.end(first, &ledger) };
+        let end = async { turns.end(first) };
         let (second, ()) = tokio::join!(second, end);
         assert_eq!(said.get(), 1);
-        turns.end(second, &ledger);
+        turns.end(second);
         assert_eq!(turns.ended.get(), 2);
     }
 
     /// A job at work, and its canaries under way with what each will be billed.
-    struct AtWork<'a> {
+    struct AtWork {
         turn: Option<Turn>,
-        ledger: JobLedger<'a>,
+        account: Account,
         under_way: Vec<(Reservation, Usd)>,
     }
 
@@ -241,44 +276,40 @@ mod tests {
             limits in prop::collection::vec(0.5_f64..8.0, 1..6),
             happenings in prop::collection::vec(happening(), 0..80),
         ) {
-            let run = RefCell::new(Ledger::new(Usd(limit)));
-            let turns = Turns::new(Some(Usd(limit)));
-            let mut jobs: Vec<AtWork<'_>> = Vec::new();
+            let turns = limited(limit);
+            let mut jobs: Vec<AtWork> = Vec::new();
             for (what, which, worst, part) in happenings {
                 if what == 0 || jobs.is_empty() {
                     if let Some(of_job) = limits.get(jobs.len()).copied().map(Usd)
-                        && let Some(turn) = turns.try_begin(jobs.len(), of_job, BESIDE)
+                        && let Some(turn) = turns.try_begin(jobs.len(), Some(of_job), BESIDE)
                     {
-                        let ledger = JobLedger::new(of_job, &run);
-                        jobs.push(AtWork { turn: Some(turn), ledger, under_way: Vec::new() });
+                        let account = turn.account.clone();
+                        // Who began beside others has all of its own limit, whatever they spend.
+                        if turn.promise.is_some() {
+                            prop_assert_eq!(account.left(), Some(of_job));
+                        }
+                        jobs.push(AtWork { turn: Some(turn), account, under_way: Vec::new() });
                     }
                 } else {
                     let place = which.index(jobs.len());
                     let job = &mut jobs[place];
                     match what {
                         _ if job.turn.is_none() => {}
-                        1 if job.under_way.is_empty() => {
-                            turns.end(job.turn.take().unwrap(), &job.ledger);
-                        }
+                        1 if job.under_way.is_empty() => turns.end(job.turn.take().unwrap()),
                         2 | 3 => if let Some((reservation, billed)) = job.under_way.pop() {
-                            job.ledger.settle(reservation, Some(billed));
+                            reservation.settle(Some(billed));
                         },
                         // Lost: what it cost is not known.
                         4 => drop(job.under_way.pop()),
-                        _ => if let Some(reservation) = job.ledger.reserve(Usd(worst)) {
+                        _ => if let Some(reservation) = job.account.reserve(Usd(worst)) {
                             job.under_way.push((reservation, Usd(worst * part)));
                         },
                     }
                 }
-                let committed = jobs.iter().map(|job| job.ledger.committed().0);
+                let committed = jobs.iter().map(|job| job.account.committed().0);
                 prop_assert!(committed.sum::<f64>() <= limit * (1.0 + 1e-6));
                 for (job, of_job) in jobs.iter().zip(&limits) {
-                    let own = of_job - job.ledger.committed().0;
-                    prop_assert!(own >= -1e-6 * of_job);
-                    // Who began beside others has all of its own limit, whatever they spend.
-                    if matches!(job.turn, Some(Turn(Some(_)))) {
-                        prop_assert!(job.ledger.left().unwrap().0 >= own - 1e-6 * limit);
-                    }
+                    prop_assert!(of_job - job.account.committed().0 >= -1e-6 * of_job);
                 }
             }
         }

@@ -372,15 +372,20 @@ fn a_fixed_design_keeps_to_its_share_beyond_the_fewest_runs() {
     assert_eq!(percentages.len(), 9);
 }
 
-/// One full run of `instance` is what all are held against, however many alternatives there are.
 #[test]
-fn alternatives_share_what_instance_leaves_of_the_share() {
+fn alternatives_have_shares_of_their_own_and_three_canaries_in_any_case() {
     // Three canaries of the same time are more than any share of one.
-    real("    alternatives: [2x local, 3x local]\n    budget: {time: 1h}\n")
+    let project = real("    alternatives: [2x local, 3x local]\n    budget: {time: 1h}\n");
+    let report = project
         .file("train.sh", "sleep 0.5\n")
-        .run(&["run", "--all", "--quiet"])
+        .run(&["run", "--all", "--quiet", "--format", "json"])
         .ended_with(0)
-        .reported("canaries on it would pass canary.max_share (25% of the full run)");
+        .json();
+    let forecasts = report["jobs"][0]["forecasts"].as_array().unwrap();
+    assert_eq!(forecasts.len(), 3);
+    for row in forecasts {
+        assert!(row.get("not_measured").is_none(), "{row:#}");
+    }
 }
 
 /// Thirty hours in full: within the time limit of a canary only one and two hundredths fit.

@@ -13,7 +13,7 @@ use crate::forecast::scale_out::Measured;
 use crate::instance::{InstanceConfiguration, Offer};
 use crate::measurement::{Measurement, newest_data};
 use crate::metric::{MemoryOf, Metric};
-use crate::plan::Ledger;
+use crate::plan::Account;
 use crate::report::{Delta, InstanceForecast, JobPolicy, JobReport, Spend};
 use crate::spec::{LineKind, LineOrigin};
 use crate::units::{Seconds, Usd};
@@ -434,9 +434,9 @@ fn is_of_cached_memory(line: &JudgedLine) -> bool {
 
 /// The time and money of one run's canaries.
 fn spend(measurements: &[Measurement], worst_case: Option<Usd>, full_run: Option<Usd>) -> Spend {
-    let ledger = Ledger::of(measurements);
+    let account = Account::of(measurements);
     Spend {
-        canary_usd: ledger.billed(),
+        canary_usd: account.billed(),
         canary_seconds: measurements
             .iter()
             .filter(|measurement| measurement.reused.is_none())
@@ -456,7 +456,7 @@ fn spend(measurements: &[Measurement], worst_case: Option<Usd>, full_run: Option
             .iter()
             .filter_map(|run| run.idle_seconds)
             .reduce(|sum, time| sum + time),
-        saved_usd: ledger.saved(),
+        saved_usd: account.saved(),
         worst_case_usd: worst_case,
         full_run_usd: full_run,
     }

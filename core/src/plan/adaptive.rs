@@ -93,8 +93,6 @@ pub enum SpendingRule {
     /// All canaries together take no more than this share of the predicted full run. The fewest runs that a forecast needs are
     /// made in any case: where none fits, the cheapest.
     UpToAShare(Percent),
-    /// No run is started that would likely take longer than this, not even of the fewest.
-    UpTo(Seconds),
     /// All of it, to compare designs at equal cost.
     WholeBudget,
 }
@@ -228,10 +226,7 @@ fn next_by(situation: &Situation, time: Option<&CanaryTime>) -> Next {
                 (left - situation.kept_besides(&rung, time)).max(candidate(&rung, time).upper),
             )),
         };
-    let is_strict = matches!(situation.spending, SpendingRule::UpTo(_));
-    // Where not even the fewest may pass the share, what they still need is kept in it.
-    let kept_in = if is_strict { room.min(worth) } else { room };
-    if let Some(rung) = chosen(&within, kept_in) {
+    if let Some(rung) = chosen(&within, room) {
         // The last of the fewest is run in any case; where most of the time is fixed, a larger one costs hardly more.
         let is_last = situation.aim == Aim::GoOn && situation.missing_runs() == 1;
         let far = (is_last && within.len() < open.len())
@@ -243,21 +238,19 @@ fn next_by(situation: &Situation, time: Option<&CanaryTime>) -> Next {
             let mut of_rung = open.iter().filter(|one| one.rung == *rung);
             of_rung.any(|one| situation.is_new(one))
         };
-        let third = (!enough && !is_strict && !is_new(&rung))
+        let third = (!enough && !is_new(&rung))
             .then(|| choose_cheapest(situation, &open, room))
             .flatten();
         let instead = far.filter(is_farther).or(third.filter(is_new));
         return run(instead.unwrap_or(rung));
     }
-    if enough || is_strict {
+    if enough {
         return done(if chosen(&open, room).is_some() {
             StopReason::BeyondTheShare
-        } else if enough && situation.is_kept_by_max_runtime(time, room.min(worth)) {
+        } else if situation.is_kept_by_max_runtime(time, room.min(worth)) {
             StopReason::MaxRuntime
-        } else if enough {
-            StopReason::NothingHelps
         } else {
-            StopReason::TooExpensive
+            StopReason::NothingHelps
         });
     }
     // Beyond the share only the fewest are run, of what is cheapest.

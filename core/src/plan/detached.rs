@@ -29,7 +29,7 @@ pub struct DetachedRuns {
 }
 
 /// Of the fixed design all. Of the adaptive one on each configuration the fewest that make a forecast, chosen by what is known
-/// without any, and one on each further count: all together hold no more of the data than `canary.max_share`, and the largest is
+/// without any, and one on each further count: together they hold no more of the data than `canary.max_share`, and the largest is
 /// likely to end in time if the full run is within its budget. Two processes that know the same job choose the same, whatever
 /// money is left.
 pub fn detached_runs(
@@ -47,42 +47,31 @@ pub fn detached_runs(
             longest(job, plan, offer_of),
         ),
     };
-    let on = |instance: &InstanceConfiguration, planned: &PlannedRuns, counts: &[CanaryRun]| {
+    let mut left_out = Vec::new();
+    let mut on = |judged: &InstanceConfiguration,
+                  machines: &InstanceConfiguration,
+                  planned: &PlannedRuns,
+                  counts: &[CanaryRun]| {
         let mut runs = match planned {
             PlannedRuns::Fixed(runs) => runs.clone(),
-            PlannedRuns::Ladder(_) => of_sizes(job, dataset, instance, &sizes),
+            PlannedRuns::Ladder(_) => of_sizes(job, dataset, machines, &sizes),
         };
-        runs.extend(counts.iter().cloned());
+        let mut left = match plan.is_adaptive() {
+            true => job.canary.max_share.as_fraction().0 - runs.iter().map(part_of).sum::<f64>(),
+            false => f64::INFINITY,
+        };
+        for run in counts {
+            // What is judged is made in any case, as the fewest are.
+            let fits = run.instance == *judged || part_of(run) <= left + ROUNDING;
+            left -= if fits { part_of(run) } else { 0.0 };
+            if fits { &mut runs } else { &mut left_out }.push(run.clone());
+        }
         runs
     };
-    let mut left = match plan.is_adaptive() {
-        true => job.canary.max_share.as_fraction().0,
-        false => f64::INFINITY,
-    };
-    let mut fits = |runs: &[CanaryRun], is_needed: bool| {
-        let part: f64 = runs.iter().map(part_of).sum();
-        let fits = is_needed || part <= left + ROUNDING;
-        left -= if fits { part } else { 0.0 };
-        fits
-    };
-    let mut own = on(&plan.base, &plan.runs, &[]);
-    let mut left_out = Vec::new();
-    // The fewest are made in any case.
-    let counts_fit = fits(&own, false);
-    for run in &plan.counts {
-        let is_judged = run.instance == job.instance;
-        match (counts_fit || is_judged) && fits(std::slice::from_ref(run), is_judged) {
-            true => own.push(run.clone()),
-            false => left_out.push(run.clone()),
-        }
-    }
-    let alternatives = plan.alternatives.iter().map(|alternative| {
-        let planned = alternative.runs.as_ref().map_err(NotMeasured::clone)?;
-        let runs = on(alternative.runs_on(), planned, &alternative.counts);
-        match counts_fit && fits(&runs, false) {
-            true => Ok(runs),
-            false => Err(NotMeasured::BeyondTheShare(job.canary.max_share)),
-        }
+    let own = on(&job.instance, &plan.base, &plan.runs, &plan.counts);
+    let alternatives = plan.alternatives.iter().map(|one| {
+        let planned = one.runs.as_ref().map_err(NotMeasured::clone)?;
+        Ok(on(&one.instance, one.runs_on(), planned, &one.counts))
     });
     DetachedRuns {
         alternatives: alternatives.collect(),
@@ -114,19 +103,10 @@ fn of_sizes(
     runs
 }
 
-/// Of the data, for the canaries on `base`: what those on further counts leave, also where these are rows of their own, and at least
-/// half of `canary.max_share`.
+/// Of the data, for the canaries on `base`: what those on further counts leave, and at least half of `canary.max_share`.
 fn share_of_the_sizes(job: &Job, plan: &Plan) -> f64 {
     let share = job.canary.max_share.as_fraction().0;
-    let followers = plan.alternatives.iter().filter(|one| one.follows);
-    let followers = followers.filter_map(|one| match &one.runs {
-        Ok(PlannedRuns::Fixed(runs)) => Some(runs),
-        _ => None,
-    });
-    let counts: f64 = ([&plan.counts].into_iter().chain(followers))
-        .flatten()
-        .map(part_of)
-        .sum();
+    let counts: f64 = plan.counts.iter().map(part_of).sum();
     share - counts.min(PART_OF_THE_SHARE * share)
 }
 
@@ -138,7 +118,7 @@ fn longest(job: &Job, plan: &Plan, offer_of: OfferOf<'_>) -> Option<f64> {
     let on_base = std::iter::repeat_n(&plan.base, FEWEST_RUNS);
     let on_counts = plan.counts.iter().map(|run| &run.instance);
     let paid = seconds_for_each(
-        job.canary.spend_limit,
+        plan.slices(job.canary.spend_limit)[0],
         on_base.chain(on_counts).map(offer_of),
     );
     let paid = paid.map_or(f64::INFINITY, |time| time.0.max(0.0));

@@ -4,39 +4,30 @@
 //! fraction at every work level. The adaptive design chooses its next run from what was measured and spent so far
 //! ([`next`]).
 
+mod account;
 mod adaptive;
 mod aim;
-mod configuration_ledger;
 mod counts;
 mod design;
 mod detached;
-mod job_ledger;
-mod ledger;
-mod may_follow;
-mod pull_request_ledger;
 mod sampling;
 mod share;
 mod start_up;
 mod warm_pool;
 
+pub use account::{
+    Account, KeptMachines, Limit, Reservation, TIME_TO_STOP, seconds_for_each, worst_case,
+    worst_case_of,
+};
 pub use adaptive::{
     Aim, LadderSize, NARROW, Next, NextRound, Reached, RoundRule, RoundRun, Rung, Situation,
     SpendingRule, StopReason, has_enough, next, next_round, shortest_for_memory,
 };
 pub use aim::{aim, aim_without_lines};
-pub use configuration_ledger::{
-    ConfigurationLedger, ConfigurationLedgers, StillNeeded, TakenBefore,
-};
 pub use counts::{PART_OF_THE_SHARE, base_instance};
 pub use design::{canary, level, level_of_size};
 pub use detached::{DetachedRuns, allowed_by_the_budget, detached_runs};
-pub use job_ledger::{JobLedger, TighterLimit};
-pub use ledger::{
-    Ledger, Reservation, TIME_TO_STOP, seconds_for_each, seconds_paid_by, worst_case, worst_case_of,
-};
-pub use may_follow::MayFollow;
-pub use pull_request_ledger::PullRequestLedger;
-pub use share::{FullRunTime, PendingCanary, Share, fewest, is_enough};
+pub use share::{fewest, is_enough, within_the_share};
 pub use start_up::{StartUp, StartUpMode};
 pub use warm_pool::{MachineQuotas, NoPool, PoolPlan, QuotasOf, WarmPool, no_quotas};
 
@@ -45,10 +36,10 @@ use crate::canary::{CanaryRun, Dataset, HandedShare, WorkLevel};
 use crate::forecast::scale_out::DataLayout;
 use crate::forecast::{FEWEST_RUNS, FEWEST_SIZES};
 use crate::grammar::count;
-use crate::instance::{InstanceConfiguration, Offer, OfferOf};
+use crate::instance::{InstanceConfiguration, OfferOf};
 use crate::measurement::Measurement;
 use crate::spec::{Distribution, Job};
-use crate::units::{Fraction, Percent, Seconds, Usd, count_as_float};
+use crate::units::{Fraction, Seconds, Usd, count_as_float};
 use crate::verdict::Reason;
 
 /// The canary runs of one job.
@@ -140,16 +131,37 @@ impl Plan {
 
     /// The worst-case cost of all planned runs, including those of measured alternatives; `None` without a price.
     pub fn total_worst_case(&self) -> Option<Usd> {
-        if self.is_adaptive() {
-            return self.worst_case;
-        }
-        self.alternatives
-            .iter()
-            .filter(|alternative| alternative.runs.is_ok())
-            .filter_map(|alternative| alternative.worst_case)
+        let measured = self.alternatives.iter().filter(|one| one.runs.is_ok());
+        measured
+            .filter_map(|one| one.worst_case)
             .chain(self.worst_case)
             .reduce(|sum, amount| sum + amount)
     }
+
+    /// What each configuration may spend of the job's `limit`: `instance` first, then the alternatives. It is divided before the
+    /// first canary, so that what runs on one does not depend on what the others cost. In the fixed design an alternative has its
+    /// worst case and `instance` the rest; in the adaptive one `instance` has [`PART_OF_INSTANCE`], and the measured alternatives
+    /// the rest in equal parts.
+    pub fn slices(&self, limit: Usd) -> Vec<Usd> {
+        let measured = self.alternatives.iter().filter(|one| one.runs.is_ok());
+        let adaptive = adaptive_slice(limit, measured.count());
+        let slice = |one: &PlannedAlternative| match (&one.runs, self.is_adaptive()) {
+            (Err(_), _) => Usd(0.0),
+            (Ok(_), true) => adaptive,
+            (Ok(_), false) => one.worst_case.unwrap_or_default(),
+        };
+        let others: Vec<Usd> = self.alternatives.iter().map(slice).collect();
+        let own = limit - others.iter().copied().sum();
+        [own].into_iter().chain(others).collect()
+    }
+}
+
+/// Of the limit, for the canaries on `instance` where there are alternatives.
+const PART_OF_INSTANCE: f64 = 0.6;
+
+/// What each of so many alternatives may spend.
+fn adaptive_slice(limit: Usd, alternatives: usize) -> Usd {
+    limit * ((1.0 - PART_OF_INSTANCE) / count_as_float(alternatives.max(1)))
 }
 
 /// An alternative with its runs, or why it is not measured.
@@ -175,10 +187,8 @@ pub enum NotMeasured {
     NoQuota,
     #[error("needs up to {0}")]
     TooExpensive(Usd),
-    #[error("what is left of {} does not cover a forecast", .0.name())]
-    NothingLeft(TighterLimit),
-    #[error("canaries on it would pass canary.max_share ({0} of the full run)")]
-    BeyondTheShare(Percent),
+    #[error("its part of {} does not cover a forecast", .0.name())]
+    NothingLeft(Limit),
     #[error("skipped by --only-instance")]
     Skipped,
     #[error("the training code failed on the job's instance")]
@@ -279,7 +289,7 @@ pub fn plan_within(
 ) -> Result<Plan, PlanError> {
     let mut notes = Vec::new();
     let runs = design::runs(job, dataset, &mut notes)?;
-    // Nothing is spent yet: this ledger only finds what would fit.
+    // Nothing is spent yet: this account only finds what would fit.
     let spend_limit = job.canary.spend_limit;
     let limit = known.left_of_run.map_or(spend_limit, |left| {
         if left < spend_limit {
@@ -288,7 +298,7 @@ pub fn plan_within(
             spend_limit
         }
     });
-    let mut ledger = Ledger::new(limit);
+    let account = Account::new(Some(limit), Limit::Job);
     let mut all_counts = job.counts().into_iter();
     let own = all_counts.next().flatten();
     let counts::RunsOnCounts {
@@ -304,19 +314,27 @@ pub fn plan_within(
             .map(|count| too_few_objects(job, &base, *count)),
     );
     notes.extend(none_on_all(job, &base, &counts, &too_many));
-    let offer = offer_of(&base);
-    let worst = match &runs {
-        PlannedRuns::Fixed(runs) => worst_case(runs, &offer)
-            .map(|worst| worst + warm_pool::longest_idle(job, &base, runs.len(), &offer)),
-        PlannedRuns::Ladder(sizes) => worst_of_ladder(job, &base, sizes, &offer, limit),
-    };
     let is_ladder = matches!(runs, PlannedRuns::Ladder(_));
-    let mut worst = worst.map(|worst| {
-        let all = worst + worst_of_counts(&counts, offer_of);
-        if is_ladder { least(all, limit) } else { all }
-    });
+    let mut alternatives: Vec<PlannedAlternative> = job
+        .alternatives
+        .iter()
+        .zip(all_counts)
+        .map(|(instance, counts)| {
+            let on_counts = counts::on_counts(job, dataset, instance, counts, &runs);
+            plan_alternative(instance, on_counts, alternatives)
+        })
+        .collect();
+    let measured = alternatives.iter().filter(|one| one.runs.is_ok()).count();
+    let slice = adaptive_slice(limit, measured);
+    let own_slice = limit - slice * count_as_float(measured);
+    let within = |worst: Option<Usd>, slice: Usd| match is_ladder {
+        true => worst.map(|worst| least(worst, slice)),
+        false => worst,
+    };
+    let worst = worst_on(job, &base, (&runs, &counts), offer_of);
+    let mut worst = within(worst, own_slice);
     if let Some(worst) = worst
-        && ledger.reserve(worst).is_none()
+        && !account.takes(worst)
     {
         let (whose, raised) = match limit < spend_limit {
             true => (
@@ -333,20 +351,15 @@ pub fn plan_within(
             "raise {raised}, lower canary.max_runtime or request fewer runs"
         ))));
     }
-    let mut alternatives: Vec<PlannedAlternative> = job
-        .alternatives
-        .iter()
-        .zip(all_counts)
-        .map(|(instance, counts)| {
-            let on_counts = counts::on_counts(job, dataset, instance, counts, &runs);
-            let alternative = plan_alternative(instance, on_counts, alternatives);
-            alternative.within(job, &mut ledger, offer_of, is_ladder)
-        })
-        .collect();
-    if is_ladder {
-        let measured = alternatives.iter().filter(|one| one.runs.is_ok());
-        let others: Usd = measured.filter_map(|one| one.worst_case).sum();
-        worst = worst.map(|worst| least(worst + others, limit));
+    for one in &mut alternatives {
+        let Ok(runs) = &one.runs else { continue };
+        let worst = worst_on(job, one.runs_on(), (runs, &one.counts), offer_of);
+        one.worst_case = within(worst, slice);
+        if let Some(worst) = one.worst_case
+            && !account.takes(worst)
+        {
+            one.runs = Err(NotMeasured::TooExpensive(worst));
+        }
     }
     for channel in dataset.sampled() {
         let files = channel.rows.iter().flat_map(|rows| rows.files());
@@ -380,16 +393,17 @@ pub fn plan_within(
         all: ConfigurationCanaries::all(job, &runs, &alternatives, known.earlier, offer_of),
         policy: job.canary.warm_pool,
         spend_limit: limit,
-        left: ledger.left().unwrap_or_default(),
+        left: account.left().unwrap_or_default(),
         max_runtime: job.canary.max_runtime,
         start_up: StartUpMode::of(job).table(),
     });
     if let Some(pools) = &pools {
         let measured = alternatives.iter_mut().filter(|one| one.runs.is_ok());
         let worst_cases = measured.map(|one| &mut one.worst_case);
+        let slices = [own_slice].into_iter().chain(std::iter::repeat(slice));
         let each = std::iter::once(&mut worst).chain(worst_cases);
-        for (worst, idle) in each.zip(pools.longest_idle()) {
-            *worst = worst.map(|worst| least(worst + idle, limit));
+        for ((worst, idle), slice) in each.zip(pools.longest_idle()).zip(slices) {
+            *worst = within(worst.map(|worst| worst + idle), slice);
         }
     }
     let on_this_machine = || {
@@ -413,21 +427,29 @@ pub fn plan_within(
     })
 }
 
-/// Every size once; the adaptive design repeats a size only for levels of work, or if there are too few sizes.
-fn worst_of_ladder(
+/// The most that a configuration's canaries can cost beside any limit; `None` without a price. Where the adaptive design may repeat
+/// sizes, for levels of work or since there are too few, that is all that there is.
+fn worst_on(
     job: &Job,
-    base: &InstanceConfiguration,
-    sizes: &[LadderSize],
-    offer: &Offer,
-    limit: Usd,
+    on: &InstanceConfiguration,
+    (runs, counts): (&PlannedRuns, &[CanaryRun]),
+    offer_of: OfferOf<'_>,
 ) -> Option<Usd> {
-    let canary = &job.canary;
-    let once = worst_case_of(canary.max_runtime, offer)?;
-    let idle = warm_pool::longest_idle(job, base, sizes.len(), offer);
-    let once: Usd = sizes.iter().map(|_| once).sum::<Usd>() + idle;
-    let has_levels = job.work.is_some() && !job.differs_in_work_alone();
-    let is_enough = sizes.len() >= FEWEST_RUNS && !has_levels && once < limit;
-    Some(if is_enough { once } else { limit })
+    let offer = offer_of(on);
+    let idle = |runs| warm_pool::longest_idle(job, on, runs, &offer);
+    let counts = worst_of_counts(counts, offer_of);
+    let runs = match runs {
+        PlannedRuns::Fixed(runs) => worst_case(runs, &offer)? + idle(runs.len()),
+        PlannedRuns::Ladder(sizes) => {
+            let once = worst_case_of(job.canary.max_runtime, &offer)?;
+            let has_levels = job.work.is_some() && !job.differs_in_work_alone();
+            match sizes.len() >= FEWEST_RUNS && !has_levels {
+                true => once * count_as_float(sizes.len()) + idle(sizes.len()),
+                false => Usd(f64::INFINITY),
+            }
+        }
+    };
+    Some(runs + counts)
 }
 
 /// Of canaries on several counts, each at its own price; nothing where one has none.
@@ -521,32 +543,6 @@ impl PlannedAlternative {
             true => &self.instance,
             false => &self.base,
         }
-    }
-
-    /// Reserves the worst-case cost of its runs; marks it as not measured if that does not fit. The runs of a ladder are
-    /// reserved one by one, as they are chosen.
-    fn within(
-        mut self,
-        job: &Job,
-        ledger: &mut Ledger,
-        offer_of: OfferOf<'_>,
-        is_ladder: bool,
-    ) -> Self {
-        if let Ok(PlannedRuns::Fixed(runs)) = &self.runs {
-            let on = self.runs_on();
-            let offer = offer_of(on);
-            let idle = warm_pool::longest_idle(job, on, runs.len(), &offer);
-            let counts = worst_of_counts(&self.counts, offer_of);
-            self.worst_case = worst_case(runs, &offer).map(|worst| worst + idle + counts);
-            // Beside a ladder each canary is reserved when it is due.
-            if let Some(worst) = self.worst_case
-                && !is_ladder
-                && ledger.reserve(worst).is_none()
-            {
-                self.runs = Err(NotMeasured::TooExpensive(worst));
-            }
-        }
-        self
     }
 }
 

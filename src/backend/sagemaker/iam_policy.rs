@@ -54,12 +54,12 @@ pub fn policy(spec: &Spec, region: Option<&str>, grantee: Grantee) -> Result<Val
 
 /// Partition and account of a role: `arn:aws:iam::123456789012:role/Name`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Account<'a> {
+struct AwsAccount<'a> {
     partition: &'a str,
     number: &'a str,
 }
 
-impl<'a> Account<'a> {
+impl<'a> AwsAccount<'a> {
     fn of(role: &'a str) -> Option<Self> {
         let mut parts = role.split(':').skip(1);
         let (partition, number) = (parts.next()?, parts.nth(2)?);
@@ -302,8 +302,8 @@ impl PolicyScope<'_> {
         (self.spec.jobs.iter()).filter_map(|job| job.training.sagemaker.role.as_deref())
     }
 
-    fn accounts(&self) -> BTreeSet<Account<'_>> {
-        self.roles().filter_map(Account::of).collect()
+    fn accounts(&self) -> BTreeSet<AwsAccount<'_>> {
+        self.roles().filter_map(AwsAccount::of).collect()
     }
 
     /// S3's ARNs name no account.
@@ -320,7 +320,7 @@ impl PolicyScope<'_> {
     fn regional(&self, service: &str, resources: &[&str]) -> Vec<String> {
         let accounts = self.accounts().into_iter();
         accounts
-            .flat_map(|Account { partition, number }| {
+            .flat_map(|AwsAccount { partition, number }| {
                 resources.iter().map(move |resource| {
                     format!(
                         "arn:{partition}:{service}:{}:{number}:{resource}",

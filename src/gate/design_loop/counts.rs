@@ -1,6 +1,5 @@
 //! Canaries of one configuration on several counts of its machines: the design runs on the first, one canary on each other.
 
-use super::beside::Outlook;
 use super::{DesignLoop, provisional};
 use crate::assess::other_counts;
 use crate::canary::CanaryRun;
@@ -63,29 +62,19 @@ impl DesignLoop<'_> {
         plan::has_enough(&self.on_base(here)).then(|| run.clone())
     }
 
-    /// Runs it where share and money have room for it whatever those before still take; else waits, or leaves it out.
+    /// Runs it where share and money have room for it; else leaves it out.
     pub(super) async fn try_count(&mut self, run: CanaryRun) {
-        let configurations = self.configurations;
-        let changed = configurations.changed.notified();
-        let has_room = |outlook| {
-            (
-                self.shares_with(&run, outlook),
-                self.limit_of_count(&run, outlook),
-            )
-        };
-        let was_run = match configurations.settled(self.place, has_room) {
-            None => return self.wait_for(changed).await,
-            Some((false, _)) => {
+        let was_run = match (self.shares_with(&run), self.limit_of_count(&run)) {
+            (false, _) => {
                 let note = beyond_the_share(self.input.of.job, &run);
                 self.notes.push(note);
                 false
             }
-            Some((true, None)) => {
+            (true, None) => {
                 self.refuse_count(&run);
                 false
             }
-            Some((true, Some(limit))) => {
-                let max_runtime = Some(limit);
+            (true, max_runtime) => {
                 let limited = CanaryRun {
                     max_runtime,
                     ..run.clone()
@@ -94,7 +83,7 @@ impl DesignLoop<'_> {
             }
         };
         if !was_run {
-            configurations.give_up_count(self.place, &run);
+            self.configurations.give_up_count(self.place, &run);
         }
     }
 
@@ -102,31 +91,27 @@ impl DesignLoop<'_> {
         self.notes.push(format!(
             "The canary on {} was not run: it could have passed {}.",
             run.instance,
-            self.ledger.tighter().name()
+            self.account().limit().name()
         ));
     }
 
-    /// Whether `canary.max_share` has room for it. That on the machines which are judged is one of the fewest, which are made in any case.
-    fn shares_with(&self, run: &CanaryRun, outlook: Outlook) -> bool {
-        if self.place == 0 && run.instance == self.configuration().instance {
-            return true;
-        }
-        let offer = &self.configuration().base_offer;
-        self.with_share(outlook, |share| {
-            share.fitting(std::slice::from_ref(run), offer) == 1
-        })
+    /// Whether `canary.max_share` has room for it. That on the machines which are judged is made in any case, as the fewest are.
+    fn shares_with(&self, run: &CanaryRun) -> bool {
+        let one = self.configuration();
+        let run = std::slice::from_ref(run);
+        run[0].instance == one.instance
+            || plan::within_the_share(self.input.of.job, &one.base, &self.measured(), run) == 1
     }
 
     /// How long it may take: `canary.max_runtime`, or what the money pays for. `None` where that is less than it would likely take on
     /// the first count, since what more machines do not divide is not known before it: stopped at its limit it would leave the full run unknown.
-    pub(super) fn limit_of_count(&self, run: &CanaryRun, outlook: Outlook) -> Option<Seconds> {
+    pub(super) fn limit_of_count(&self, run: &CanaryRun) -> Option<Seconds> {
         let one = self.configuration();
         let longest = run
             .max_runtime
             .unwrap_or(self.input.of.job.canary.max_runtime);
-        let before = self.configurations.taken_before(self.place, outlook);
         let offer = one.offer_on(Some(&run.instance));
-        let Some(left) = self.ledger.seconds_left(offer, before) else {
+        let Some(left) = one.account.seconds_left(offer) else {
             return Some(longest);
         };
         let left = left.0 - self.kept_after(&run.instance).0;

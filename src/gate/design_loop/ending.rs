@@ -2,25 +2,21 @@
 
 use super::DesignLoop;
 use crate::measurement::Measurement;
-use crate::plan::{NARROW, Reached, StopReason, TakenBefore, TighterLimit};
-use crate::units::Usd;
+use crate::plan::{Limit, NARROW, Reached, StopReason};
 use crate::verdict::Reason;
 
 impl DesignLoop<'_> {
     /// Why the adaptive design ended on `instance`, for the report.
     pub(super) fn ending(&self, done: StopReason) -> Reason {
-        if let (StopReason::TooExpensive, Some(refusal)) = (done, self.ledger.refusal()) {
+        if let (StopReason::TooExpensive, Some(refusal)) = (done, self.refusal()) {
             return refusal;
         }
-        let limit = self.ledger.tighter();
-        let amount = match limit {
-            TighterLimit::OfTheJob | TighterLimit::OfThePullRequest => {
-                self.input.of.job.canary.spend_limit.to_string()
-            }
-            TighterLimit::OfTheRun => match self.ledger.left(TakenBefore::AtMost(Usd(0.0))) {
-                Some(left) => format!("{left} left for the whole run"),
-                None => "for the whole run".to_owned(),
-            },
+        let account = self.account();
+        let limit = account.limit();
+        let amount = match (limit, account.left()) {
+            (Limit::Run, Some(left)) => format!("{left} left for the whole run"),
+            (Limit::Run, None) => "for the whole run".to_owned(),
+            _ => self.input.of.job.canary.spend_limit.to_string(),
         };
         let limit = limit.name();
         let why = match done {

@@ -4,7 +4,7 @@ use super::DesignLoop;
 use crate::canary::CanaryRun;
 use crate::console::progress::Earlier;
 use crate::measurement::Measurement;
-use crate::plan::{self, TighterLimit};
+use crate::plan::{self, Limit};
 use crate::units::Usd;
 
 impl DesignLoop<'_> {
@@ -27,22 +27,8 @@ impl DesignLoop<'_> {
         if more.is_empty() || !is_complete || self.broke_off.is_some() {
             return;
         }
-        let fitting = loop {
-            if self.is_over() {
-                return;
-            }
-            let configurations = self.configurations;
-            let changed = configurations.changed.notified();
-            let of_share = |outlook| {
-                self.with_share(outlook, |share| {
-                    share.fitting(more, &self.configuration().base_offer)
-                })
-            };
-            match configurations.settled(self.place, of_share) {
-                Some(fitting) => break fitting,
-                None => self.wait_for(changed).await,
-            }
-        };
+        let (job, base) = (self.input.of.job, &self.configuration().base);
+        let fitting = plan::within_the_share(job, base, &self.measured(), more);
         if fitting < more.len() {
             let note = format!(
                 "{} of {} canaries on {} were not run: with them all canaries would take more than canary.max_share ({}) of the full run.",
@@ -59,7 +45,7 @@ impl DesignLoop<'_> {
     /// Whether the pull request's limit covers all of these that no earlier run has measured, so that nothing is paid for a forecast
     /// that cannot be made.
     async fn fits_pull_request(&self, runs: &[CanaryRun]) -> bool {
-        if !self.ledger.is_of_pull_request() {
+        if !self.account().is_of_pull_request() {
             return true;
         }
         let mut worst = Usd(0.0);
@@ -77,15 +63,15 @@ impl DesignLoop<'_> {
                 worst = worst + of_run.unwrap_or_default() + kept.unwrap_or_default();
             }
         }
-        self.ledger.fits_pull_request(worst)
+        self.account().covers(worst)
     }
 
     fn note_refused(&mut self, refused: usize, of: usize) {
-        let limit = self.ledger.tighter();
+        let limit = self.account().limit();
         let why = match limit {
-            TighterLimit::OfThePullRequest => format!("{} refused them", limit.name()),
-            TighterLimit::OfTheJob | TighterLimit::OfTheRun => format!(
-                "earlier ones cost more than they were to, and these could have passed {}",
+            Limit::PullRequest => format!("{} refused them", limit.name()),
+            Limit::Job | Limit::Run => format!(
+                "earlier canaries cost more than planned, and these could exceed {}",
                 limit.name()
             ),
         };

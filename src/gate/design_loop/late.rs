@@ -33,7 +33,8 @@ impl DesignLoop<'_> {
             of: self.input.of,
             place: self.place,
             offer: configuration.offer_on(runs.first().map(|run| &run.instance)),
-            ledger: self.ledger,
+            account: &configuration.account,
+            kept: self.input.money.kept,
             is_wanted: &configuration.is_wanted,
         };
         let (freed, mut heard) = mpsc::unbounded_channel();

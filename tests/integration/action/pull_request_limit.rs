@@ -50,7 +50,7 @@ fn the_comment_says_what_is_spent_and_a_push_beyond_it_is_unknown() {
     let comment = workflow.comment();
     for said in [
         standing,
-        "of 0.37 USD for the checks of this pull request 0.017 USD are spent",
+        "0.017 USD of 0.37 USD is spent for this pull request",
         "**What to do.** Raise --max-spend-per-pull-request, or lower",
     ] {
         assert!(comment.contains(said), "{comment}");

@@ -216,7 +216,8 @@ fn with_little_money_and_share_too_what_is_detached_is_what_is_collected() {
         (limit.unwrap() + 120.0) * machines(job) as f64 / 3600.0 * 0.23
     };
     let worst: f64 = aws.jobs().iter().map(worst).sum();
-    assert!((0.95..=1.0).contains(&worst), "{worst}");
+    // Three fifths are for `instance`.
+    assert!((0.57..=0.6).contains(&worst), "{worst}");
     aws.finish_jobs();
     let collect = ["run", "--all", "--collect", "--format", "json"];
     let job = gate(&project, &aws, &collect).json()["jobs"][0].clone();
@@ -404,27 +405,13 @@ fn on_type(aws: &FakeAws, kind: &str) -> Vec<crate::aws::Job> {
 }
 
 #[test]
-fn a_count_of_an_alternative_waits_for_what_instance_may_still_need() {
+fn a_count_of_an_alternative_has_money_of_its_own() {
     // Eight machines for half an hour are 0.87 USD.
-    for (spend_limit, waits) in [("50 USD", false), ("1.4 USD", true)] {
+    for spend_limit in ["50 USD", "1.4 USD"] {
         let (_project, aws, mut child) = with_three_on_the_alternative(spend_limit);
-        let is_begun = || counts(&aws).contains(&8);
-        let is_at_work = || {
-            let jobs = on_type(&aws, "ml.m5.xlarge");
-            jobs.iter().any(|job| job.status() == "InProgress")
-        };
-        if waits {
-            // Long enough for what would not wait to begin.
-            std::thread::sleep(std::time::Duration::from_millis(300));
-            assert!(!is_begun() && is_at_work());
-            wait_for(|| {
-                aws.finish_jobs_on("ml.m5.xlarge");
-                is_begun()
-            });
-        } else {
-            wait_for(is_begun);
-        }
-        assert_eq!(is_at_work(), !waits, "{spend_limit}");
+        wait_for(|| counts(&aws).contains(&8));
+        let own = on_type(&aws, "ml.m5.xlarge");
+        assert!(own.iter().any(|job| job.status() == "InProgress"));
         signal(&child, Signal::SIGTERM);
         child.wait().unwrap();
     }

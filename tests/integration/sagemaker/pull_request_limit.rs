@@ -81,7 +81,7 @@ fn a_push_has_what_those_before_it_left() {
     push(&project, "print('other')\n");
     check(&project, &aws, FOR_ONE_CHECK)
         .ended_with(14)
-        .reported("of 0.37 USD for the checks of this pull request 0.01")
+        .reported(" USD of 0.37 USD is spent for this pull request")
         .reported("Raise --max-spend-per-pull-request, or lower canary.max_runtime.");
     assert_eq!(created(&aws).len(), 3, "nothing is started");
     check(&project, &aws, "1 USD").ended_with(0);
@@ -123,7 +123,7 @@ fn what_is_measured_already_is_judged_though_the_limit_is_used_up() {
         push(&project, "print('other')\n");
         check(&project, &aws, "0.001 USD")
             .ended_with(14)
-            .reported("of 0.001 USD for the checks of this pull request");
+            .reported(" USD of 0.001 USD is spent for this pull request");
         assert_eq!(created(&aws).len(), paid, "{canary}");
     }
 }
@@ -176,7 +176,7 @@ fn canaries_that_end_in_an_error_after_they_ran_count() {
     push(&project, "print('other')\n");
     check(&project, &aws, "0.45 USD")
         .ended_with(14)
-        .reported("of 0.45 USD for the checks of this pull request 0.1");
+        .reported(" USD of 0.45 USD is spent for this pull request");
     assert_eq!(created(&aws).len(), 1);
     // What has no result is reused by nobody.
     push(&project, "print('trained')\n");
@@ -193,7 +193,7 @@ fn a_training_job_that_was_lost_counts_with_the_most_that_it_may_cost() {
     push(&project, "print('other')\n");
     check(&project, &aws, "0.37 USD")
         .ended_with(14)
-        .reported("of 0.37 USD for the checks of this pull request 0.1");
+        .reported(" USD of 0.37 USD is spent for this pull request");
     assert_eq!(created(&aws).len(), 1);
 }
 
@@ -247,7 +247,7 @@ fn training_jobs_that_a_check_takes_over_count_where_no_record_that_it_reads_has
     push(&project, "print('other')\n");
     check(&project, &aws, FOR_ONE_CHECK)
         .ended_with(14)
-        .reported("of 0.37 USD for the checks of this pull request 0.01");
+        .reported(" USD of 0.37 USD is spent for this pull request");
 }
 
 #[test]

@@ -81,27 +81,6 @@ fn jobs_side_by_side_give_what_they_give_one_after_another() {
 
 const ALTERNATIVES: &str = "    alternatives: [ml.m5.2xlarge, ml.c5.xlarge]\n";
 
-#[test]
-fn alternatives_beside_instance_give_what_they_give_after_it() {
-    let now = jiff::Timestamp::now().as_second();
-    // By 1.2 USD `instance` may need all that there is until it has ended, and an alternative all that is left.
-    let of_limit = |limit: &str| {
-        let canary = ADAPTIVE.replace('}', &format!(", spend_limit: {limit}}}"));
-        let (project, aws) = jobs(1, &canary, ALTERNATIVES);
-        aws.still_clock(now);
-        all_of(&project, &aws, &[])
-    };
-    let (beside, after) = (of_limit("5 USD"), of_limit("1.2 USD"));
-    let without_hash = |report: &str| {
-        let pattern = regex::Regex::new(r#""spec_hash":"[0-9a-f]+""#).unwrap();
-        pattern.replace(report, "").into_owned()
-    };
-    assert_eq!(without_hash(&beside.0), without_hash(&after.0));
-    assert_eq!(beside.1, after.1);
-    assert_eq!(beside.2, after.2);
-    assert!(beside.1.lines().count() >= 9, "{}", beside.1);
-}
-
 /// The types of the machines that are at work, in order.
 fn at_work(aws: &FakeAws) -> Vec<String> {
     let jobs = aws.jobs().into_iter();
@@ -154,23 +133,6 @@ fn an_alternative_of_the_same_type_takes_no_room_and_no_pool_that_instance_needs
     };
     assert_eq!(of_quota(2.0), [1, 1, 1, 2]);
     assert_eq!(of_quota(3.0).len(), 4);
-}
-
-#[test]
-fn what_instance_may_need_is_given_to_no_alternative() {
-    let (project, aws) = jobs(
-        1,
-        &ADAPTIVE.replace('}', ", spend_limit: 1.2 USD, parallel: 1}"),
-        ALTERNATIVES,
-    );
-    aws.polls(Polls::Nothing);
-    let mut child = started(&project, &aws);
-    wait_for(|| created(&aws).len() == 1);
-    aws.finish_jobs();
-    wait_for(|| created(&aws).len() >= 2);
-    assert_eq!(at_work(&aws), ["ml.m5.xlarge"]);
-    signal(&child, Signal::SIGTERM);
-    child.wait().unwrap();
 }
 
 #[test]

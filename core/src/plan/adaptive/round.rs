@@ -129,10 +129,6 @@ impl DraftRound<'_> {
             shortest: (self.situation.shortest)
                 .and_then(|_| (self.rule.shortest_after)(&self.ended)),
             aim: (self.rule.aim_after)(&self.ended),
-            spending: match self.situation.spending {
-                SpendingRule::UpTo(left) => SpendingRule::UpTo(left - Seconds(medians)),
-                other => other,
-            },
             ..*self.situation
         };
         let fits = |one: &NextRung| one.upper <= after.left();

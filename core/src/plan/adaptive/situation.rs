@@ -72,7 +72,6 @@ impl Situation<'_> {
                 };
                 allowed.max(share * self.longest_timed_out()) - self.spent.0
             }
-            SpendingRule::UpTo(left) => left.0,
             SpendingRule::WholeBudget => f64::INFINITY,
         }
     }

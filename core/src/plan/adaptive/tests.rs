@@ -217,25 +217,6 @@ fn beyond_the_fewest_runs_canaries_together_keep_to_their_share_of_the_full_run(
     assert!(all.len() > 3, "{all:?}");
 }
 
-/// An alternative's own full run does not count: it has what `instance` left.
-#[test]
-fn what_is_left_of_a_share_limits_also_the_fewest_runs() {
-    let ladder = ladder(&LADDER);
-    let after = |runs: &[Measurement], left| {
-        next(&Situation {
-            spending: SpendingRule::UpTo(Seconds(left)),
-            ..situation(&ladder, runs)
-        })
-    };
-    let runs = [run(1.0, 10.0), run(2.0, 11.0)];
-    assert_eq!(after(&runs, 5.0), Next::Done(StopReason::BeyondTheShare));
-    assert!(matches!(after(&runs, 100.0), Next::Run { .. }));
-    // A large second canary would leave too little for the third, and all would be paid for nothing.
-    let second = percent_of(after(&runs[..1], 25.0));
-    let third = after(&[run(1.0, 10.0), run(second, 12.0)], 25.0 - 12.0);
-    assert!(matches!(third, Next::Run { .. }), "after {second} %");
-}
-
 #[test]
 fn the_first_run_may_take_what_is_left_and_no_longer_than_a_canary_may() {
     let ladder = ladder(&LADDER);

@@ -148,21 +148,15 @@ fn the_count_that_is_judged_runs_whatever_share_the_fewest_leave() {
 }
 
 #[test]
-fn rows_of_further_counts_share_what_is_left() {
+fn rows_of_further_counts_have_shares_of_their_own() {
     let mut job = on_several(1, 30.0);
     job.canary.counts = CanaryCounts::Written(vec![1]);
-    job.alternatives = vec![machines(2), machines(4), machines(8), machines(3)];
+    job.alternatives = vec![machines(2), machines(4), machines(3)];
     let detached = detached(&job, &free);
-    assert_eq!(on_machines(&detached.own), [(1, 1.0), (1, 2.0), (1, 10.0)]);
-    let rows: Vec<Option<Vec<(u32, f64)>>> = (detached.alternatives.iter())
-        .map(|runs| runs.as_ref().ok().map(|runs| on_machines(runs)))
+    assert_eq!(on_machines(&detached.own), [(1, 1.0), (1, 5.0), (1, 20.0)]);
+    let rows: Vec<Vec<(u32, f64)>> = (detached.alternatives.iter())
+        .map(|runs| on_machines(runs.as_ref().unwrap()))
         .collect();
-    assert_eq!(
-        rows,
-        [Some(vec![(2, 5.0)]), Some(vec![(4, 10.0)]), None, None]
-    );
-    assert_eq!(
-        detached.alternatives[3],
-        Err(NotMeasured::BeyondTheShare(Percent(30.0)))
-    );
+    let expected = [(2, 5.0), (4, 10.0), (3, 10.0)].map(|run| vec![run]);
+    assert_eq!(rows, expected);
 }

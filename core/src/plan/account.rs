@@ -1,0 +1,304 @@
+//! The **account**: what canaries may cost, and what they did.
+//!
+//! The accounts of a run stand below one another: a pull request's, a job's, a configuration's. The most that a run can cost is
+//! reserved in its account and all above before it is launched; once it has ended, what was billed takes its place. As long as no
+//! run is billed more than was reserved, no sum passes its limit.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use crate::canary::CanaryRun;
+use crate::instance::Offer;
+use crate::measurement::Measurement;
+use crate::units::{Seconds, Usd};
+
+/// A run is billed until it has stopped, which takes up to two minutes beyond its limit.
+pub const TIME_TO_STOP: Seconds = Seconds(120.0);
+
+/// Sums of cents are not exact: this part of the limit may be rounding.
+const ROUNDING: f64 = 1e-9;
+
+/// Whose limit an account has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    Job,
+    Run,
+    PullRequest,
+}
+
+impl Limit {
+    /// As a user writes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Job => "canary.spend_limit",
+            Self::Run => "--max-spend",
+            Self::PullRequest => "--max-spend-per-pull-request",
+        }
+    }
+}
+
+/// An account; a clone is the same one.
+#[derive(Debug, Clone)]
+pub struct Account(Rc<Book>);
+
+#[derive(Debug)]
+struct Book {
+    /// Absent where a person asked for the run, whatever it costs.
+    limit: Option<Usd>,
+    of: Limit,
+    above: Option<Account>,
+    sums: Cell<Sums>,
+    refused_by: Cell<Option<Limit>>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+struct Sums {
+    reserved: Usd,
+    /// Absent until a run was billed; there is none without a price.
+    billed: Option<Usd>,
+    /// What reused canaries would have cost; absent until a priced one was.
+    saved: Option<Usd>,
+}
+
+/// What was set aside for one run. One that is never settled stays reserved: the cost of its run is not known.
+#[derive(Debug)]
+#[must_use = "the run is over when this is settled"]
+pub struct Reservation {
+    account: Account,
+    amount: Usd,
+}
+
+impl Account {
+    pub fn new(limit: Option<Usd>, of: Limit) -> Self {
+        Self::below(None, limit, of)
+    }
+
+    /// An account whose sums count in another one too.
+    pub fn below(above: Option<&Self>, limit: Option<Usd>, of: Limit) -> Self {
+        Self(Rc::new(Book {
+            limit,
+            of,
+            above: above.cloned(),
+            sums: Cell::default(),
+            refused_by: Cell::new(None),
+        }))
+    }
+
+    /// For a full run, which a person asks for.
+    pub fn without_limit() -> Self {
+        Self::new(None, Limit::Job)
+    }
+
+    /// A part of the account, with a limit of its own.
+    pub fn slice(&self, limit: Option<Usd>) -> Self {
+        Self::below(Some(self), limit, self.0.of)
+    }
+
+    /// The account of runs that have ended.
+    pub fn of(measurements: &[Measurement]) -> Self {
+        let account = Self::without_limit();
+        for run in measurements {
+            account.bill(run.cost);
+            account.bill(run.idle_usd);
+            account.reuse(run.reused.and_then(|reused| reused.saved_usd));
+        }
+        account
+    }
+
+    /// This account, and all above it.
+    fn upwards(&self) -> impl Iterator<Item = &Self> {
+        std::iter::successors(Some(self), |one| one.0.above.as_ref())
+    }
+
+    /// Sets `worst` aside if it fits into this account and all above; else changes nothing. What costs nothing fits.
+    pub fn reserve(&self, worst: Usd) -> Option<Reservation> {
+        if let Some(full) = self.upwards().find(|one| !one.fits(worst)) {
+            self.0.refused_by.set(Some(full.0.of));
+            return None;
+        }
+        Some(self.set_aside(worst))
+    }
+
+    /// Whether `worst` would fit; that it does not counts as refused.
+    pub fn covers(&self, worst: Usd) -> bool {
+        let reserved = self.reserve(worst);
+        reserved.map(|one| one.settle(None)).is_some()
+    }
+
+    /// Sets `worst` aside for good, if it fits.
+    pub fn takes(&self, worst: Usd) -> bool {
+        self.reserve(worst).is_some()
+    }
+
+    fn fits(&self, worst: Usd) -> bool {
+        let committed = self.committed() + worst;
+        worst.0 <= 0.0
+            || (self.0.limit).is_none_or(|limit| committed.0 <= limit.0 * (1.0 + ROUNDING))
+    }
+
+    /// Reserves what cannot be held back any more.
+    fn set_aside(&self, worst: Usd) -> Reservation {
+        self.change(|sums| sums.reserved = sums.reserved + worst);
+        Reservation {
+            account: self.clone(),
+            amount: worst,
+        }
+    }
+
+    fn change(&self, change: impl Fn(&mut Sums)) {
+        change_each(self.upwards(), change);
+    }
+
+    /// The same, but for what the pull request's account has counted when it was paid.
+    fn change_in_the_run(&self, change: impl Fn(&mut Sums)) {
+        let of_run = self.upwards().filter(|one| one.0.of != Limit::PullRequest);
+        change_each(of_run, change);
+    }
+
+    /// What was never set aside by itself, a run or machines that were kept between runs, was billed so much.
+    pub fn bill(&self, billed: Option<Usd>) {
+        self.change(|sums| sums.billed = sum(sums.billed, billed));
+    }
+
+    /// An earlier start of this run was billed so much.
+    pub fn carry(&self, billed: Option<Usd>) {
+        self.change_in_the_run(|sums| sums.billed = sum(sums.billed, billed));
+    }
+
+    /// A canary of an earlier run was reused, which would have cost `saved`: that counts against the limit, so that a run which
+    /// reuses canaries goes no further than one that pays for them.
+    pub fn reuse(&self, saved: Option<Usd>) {
+        self.change_in_the_run(|sums| sums.saved = sum(sums.saved, saved));
+    }
+
+    /// What the runs that have ended were billed.
+    pub fn billed(&self) -> Option<Usd> {
+        self.0.sums.get().billed
+    }
+
+    /// What the reused canaries would have cost.
+    pub fn saved(&self) -> Option<Usd> {
+        self.0.sums.get().saved
+    }
+
+    /// What counts against the limit.
+    pub fn committed(&self) -> Usd {
+        let sums = self.0.sums.get();
+        sums.reserved + sums.billed.unwrap_or_default() + sums.saved.unwrap_or_default()
+    }
+
+    /// What is left of its own limit; `None`: no limit. Canaries are chosen by it, and not by what the pull request has left, so
+    /// that those of an earlier push are found again.
+    pub fn left(&self) -> Option<Usd> {
+        Some(self.0.limit? - self.committed())
+    }
+
+    /// How long a run on these machines may still take, the time to stop it set aside; `None`: no limit, or no price.
+    pub fn seconds_left(&self, offer: &Offer) -> Option<Seconds> {
+        seconds_paid_by(self.left()?, offer)
+    }
+
+    /// The limit that refused something, else its own.
+    pub fn limit(&self) -> Limit {
+        self.0.refused_by.get().unwrap_or(self.0.of)
+    }
+
+    /// Whether an account above it has a limit for all checks of the pull request.
+    pub fn is_of_pull_request(&self) -> bool {
+        self.upwards().any(|one| one.0.of == Limit::PullRequest)
+    }
+}
+
+impl Reservation {
+    /// The run is over: what it was billed takes the place of what was reserved; nothing where it was never started, or without a
+    /// price.
+    pub fn settle(self, billed: Option<Usd>) {
+        self.account.change(|sums| {
+            sums.reserved = sums.reserved - self.amount;
+            sums.billed = sum(sums.billed, billed);
+        });
+    }
+}
+
+/// What machines may cost that are kept after a run, by that run: set aside until it is known what they did cost.
+#[derive(Debug, Default)]
+pub struct KeptMachines(RefCell<BTreeMap<String, Reservation>>);
+
+impl KeptMachines {
+    /// Machines are kept after a run, for `longest` at most. It was a part of what was set aside for the run itself, so that there
+    /// is room for it; once for each run.
+    pub fn keep(&self, account: &Account, run: &str, longest: Usd) {
+        let mut kept = self.0.borrow_mut();
+        if !kept.contains_key(run) {
+            kept.insert(run.to_owned(), account.set_aside(longest));
+        }
+    }
+
+    /// The machines that were kept after `runs` are so no more, and `idle` is billed for all of them.
+    pub fn end<'n>(
+        &self,
+        account: &Account,
+        runs: impl IntoIterator<Item = &'n str>,
+        idle: Option<Usd>,
+    ) {
+        for run in runs {
+            if let Some(reservation) = self.0.borrow_mut().remove(run) {
+                reservation.settle(None);
+            }
+        }
+        account.bill(idle);
+    }
+
+    /// Whatever else was kept is so no more, but for `runs`.
+    pub fn end_all_but(&self, runs: &[&str]) {
+        let all = std::mem::take(&mut *self.0.borrow_mut());
+        for (run, reservation) in all {
+            match runs.contains(&run.as_str()) {
+                true => drop(self.0.borrow_mut().insert(run, reservation)),
+                false => reservation.settle(None),
+            }
+        }
+    }
+}
+
+fn change_each<'a>(accounts: impl Iterator<Item = &'a Account>, change: impl Fn(&mut Sums)) {
+    for account in accounts {
+        let mut sums = account.0.sums.get();
+        change(&mut sums);
+        account.0.sums.set(sums);
+    }
+}
+
+/// How long a run on these machines may take that is paid by `left`, the time to stop it set aside; `None` without a price.
+fn seconds_paid_by(left: Usd, offer: &Offer) -> Option<Seconds> {
+    let a_second = offer.cost(Seconds(1.0))?;
+    (a_second.0 > 0.0).then(|| Seconds((left.0 / a_second.0 - TIME_TO_STOP.0).max(0.0)))
+}
+
+/// How long each of several runs may take that `left` pays for together, each on machines of its own and with the time to stop it;
+/// below 0 where it pays for none, `None` where a price is missing.
+pub fn seconds_for_each(left: Usd, offers: impl Iterator<Item = Offer>) -> Option<Seconds> {
+    let a_second: Option<Usd> = offers.map(|offer| offer.cost(Seconds(1.0))).sum();
+    let a_second = a_second.filter(|usd| usd.0 > 0.0)?;
+    Some(Seconds(left.0 / a_second.0 - TIME_TO_STOP.0))
+}
+
+fn sum(one: Option<Usd>, other: Option<Usd>) -> Option<Usd> {
+    one.into_iter().chain(other).reduce(|sum, usd| sum + usd)
+}
+
+/// The most that `runs` can cost; `None` without a price, in which case the spend limit does not apply.
+pub fn worst_case(runs: &[CanaryRun], offer: &Offer) -> Option<Usd> {
+    let longest = |run: &CanaryRun| run.max_runtime.unwrap_or_default();
+    let of_run = |run| worst_case_of(longest(run), offer);
+    runs.iter().map(of_run).sum()
+}
+
+/// The most that a run of at most `max_runtime` can cost; `None` without a price.
+pub fn worst_case_of(max_runtime: Seconds, offer: &Offer) -> Option<Usd> {
+    offer.cost(max_runtime + TIME_TO_STOP)
+}
+
+#[cfg(test)]
+mod tests;
