@@ -49,6 +49,8 @@ pub fn policy(spec: &Spec, region: Option<&str>, grantee: Grantee) -> Result<Val
         (_, Grantee::Ci) if scope.history().is_some() => scope.for_history(),
         (backend, _) => return Err(PolicyError::NotOnAws(backend)),
     };
+    let has_resources = |statement: &Value| statement["Resource"] != json!([]);
+    let statements: Vec<Value> = statements.into_iter().filter(has_resources).collect();
     Ok(json!({"Version": "2012-10-17", "Statement": statements}))
 }
 
@@ -68,25 +70,18 @@ impl<'a> AwsAccount<'a> {
 }
 
 /// A bucket and the start of keys in it.
-struct PolicyPlace<'a> {
-    bucket: &'a str,
-    prefix: &'a str,
+fn place(uri: &str) -> Option<(&str, String)> {
+    let rest = uri.strip_prefix("s3://")?;
+    let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
+    Some((bucket, prefix.to_owned()))
 }
 
-impl<'a> PolicyPlace<'a> {
-    fn of(uri: &'a str) -> Option<Self> {
-        let rest = uri.strip_prefix("s3://")?;
-        let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
-        Some(Self { bucket, prefix })
-    }
-
-    /// Where canary-gate and its jobs write: inside the folder, whether or not the address ends with `/`.
-    fn folder(uri: &'a str) -> Option<(&'a str, String)> {
-        let Self { bucket, prefix } = Self::of(uri)?;
-        let prefix = prefix.trim_end_matches('/');
-        let slash = if prefix.is_empty() { "" } else { "/" };
-        Some((bucket, format!("{prefix}{slash}")))
-    }
+/// Where canary-gate and its jobs write: inside the folder, whether or not the address ends with `/`.
+fn folder(uri: &str) -> Option<(&str, String)> {
+    let (bucket, prefix) = place(uri)?;
+    let prefix = prefix.trim_end_matches('/');
+    let slash = if prefix.is_empty() { "" } else { "/" };
+    Some((bucket, format!("{prefix}{slash}")))
 }
 
 /// `*` and `?` in a key are wildcards to IAM, and `$` starts a variable: <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_variables.html>
@@ -112,190 +107,131 @@ struct PolicyScope<'a> {
 
 impl PolicyScope<'_> {
     fn for_ci(&self) -> Vec<Value> {
-        let jobs = self.regional("sagemaker", &[CANARIES]);
-        let roles: BTreeSet<&str> = self.roles().collect();
+        let canaries = || self.regional("sagemaker", &[CANARIES]);
+        let roles: BTreeSet<String> = self.roles().map(str::to_owned).collect();
+        let is_kept = |job: &Job| job.canary.warm_pool != WarmPoolPolicy::Off;
+        let keeps = self.spec.jobs.iter().any(is_kept);
+        let is_manifest = |channel: &Channel| channel.data_type == DataType::Manifest;
         let mut statements = vec![
             allow(
                 "Canaries",
-                &[
-                    "sagemaker:CreateTrainingJob",
-                    "sagemaker:DescribeTrainingJob",
-                    "sagemaker:StopTrainingJob",
-                    "sagemaker:AddTags",
-                    "sagemaker:ListTags",
-                ],
-                jobs,
+                "sagemaker:CreateTrainingJob sagemaker:DescribeTrainingJob sagemaker:StopTrainingJob sagemaker:AddTags sagemaker:ListTags",
+                canaries(),
             ),
-            allow("FindCanaries", &["sagemaker:ListTrainingJobs"], anything()),
+            allow("FindCanaries", "sagemaker:ListTrainingJobs", anything()),
+            // Nothing else of a job may be changed, and no pool be kept longer.
+            with(
+                allow(
+                    "EndWarmPools",
+                    "sagemaker:UpdateTrainingJob",
+                    if keeps { canaries() } else { Vec::new() },
+                ),
+                json!({"NumericEqualsIfExists": {"sagemaker:KeepAlivePeriod": "0"}}),
+            ),
+            with(
+                allow("RoleOfCanaries", "iam:PassRole", roles),
+                json!({"StringEquals": {"iam:PassedToService": SERVICE}}),
+            ),
         ];
-        statements.extend(self.end_pools());
-        statements.extend([with(
-            allow(
-                "RoleOfCanaries",
-                &["iam:PassRole"],
-                roles.into_iter().map(str::to_owned).collect(),
-            ),
-            json!({"StringEquals": {"iam:PassedToService": SERVICE}}),
-        )]);
         statements.extend(self.list_buckets(self.history()));
-        statements.extend(self.read_data("CopyDataForFastFile", &["s3:GetObject"], is_copied));
-        let is_manifest = |channel: &Channel| channel.data_type == DataType::Manifest;
-        statements.extend(self.read_data("ReadManifests", &["s3:GetObject"], is_manifest));
-        statements.extend(self.read_data("ReadRows", &["s3:GetObject"], has_rows));
-        statements.extend(self.find_uploads());
-        statements.extend(self.decrypt_data());
-        let in_folder = [
-            "s3:GetObject",
-            "s3:PutObject",
-            "s3:DeleteObject",
-            "s3:AbortMultipartUpload",
-        ];
-        statements.push(allow("CanaryFolder", &in_folder, self.outputs()));
-        statements.extend(self.read_and_add_records());
+        statements.extend([
+            allow("CopyDataForFastFile", "s3:GetObject", self.data(is_copied)),
+            allow("ReadManifests", "s3:GetObject", self.data(is_manifest)),
+            allow("ReadRows", "s3:GetObject", self.data(has_rows)),
+            // Large draws of rows are put in parts, and those of a gate that was killed are looked for; its spec may have drawn
+            // rows where this one does not.
+            allow(
+                "FindUploads",
+                "s3:ListBucketMultipartUploads",
+                self.output_folders()
+                    .map(|(bucket, _)| self.bucket(bucket))
+                    .collect::<BTreeSet<_>>(),
+            ),
+            self.decrypt_data(),
+            allow(
+                "CanaryFolder",
+                "s3:GetObject s3:PutObject s3:DeleteObject s3:AbortMultipartUpload",
+                self.outputs(),
+            ),
+            self.records(),
+        ]);
         statements.extend(self.kms_keys());
         statements.extend([
-            allow("Metrics", &["cloudwatch:GetMetricData"], anything()),
-            allow(
-                "Logs",
-                &["logs:DescribeLogStreams", "logs:GetLogEvents"],
-                self.log_groups(),
-            ),
+            allow("Metrics", "cloudwatch:GetMetricData", anything()),
+            allow("Logs", "logs:DescribeLogStreams logs:GetLogEvents", self.log_groups()),
             allow(
                 "PricesAndQuotas",
-                &[
-                    "pricing:GetProducts",
-                    "servicequotas:ListServiceQuotas",
-                    "servicequotas:ListAWSDefaultServiceQuotas",
-                ],
+                "pricing:GetProducts servicequotas:ListServiceQuotas servicequotas:ListAWSDefaultServiceQuotas",
                 anything(),
             ),
         ]);
         statements
-    }
-
-    /// Machines that are kept between canaries are given back: nothing else of a job may be changed, and no pool be kept longer.
-    fn end_pools(&self) -> Option<Value> {
-        let is_kept = |job: &Job| job.canary.warm_pool != WarmPoolPolicy::Off;
-        let end = allow(
-            "EndWarmPools",
-            &["sagemaker:UpdateTrainingJob"],
-            self.regional("sagemaker", &[CANARIES]),
-        );
-        let only_ended = json!({"NumericEqualsIfExists": {"sagemaker:KeepAlivePeriod": "0"}});
-        (self.spec.jobs.iter().any(is_kept)).then(|| with(end, only_ended))
-    }
-
-    /// The keys of outputs and volumes, which the one who starts a job uses as the job does.
-    fn kms_keys(&self) -> impl Iterator<Item = Value> {
-        let output = self.keys(
-            "OutputKeys",
-            &["kms:GenerateDataKey", "kms:Decrypt"],
-            |job| job.training.sagemaker.output_kms_key.as_deref(),
-        );
-        let volume = self.keys(
-            "VolumeKeys",
-            &["kms:CreateGrant", "kms:DescribeKey"],
-            |job| job.training.sagemaker.volume_kms_key.as_deref(),
-        );
-        output.into_iter().chain(volume)
-    }
-
-    /// Where canaries need nothing in AWS.
-    fn for_history(&self) -> Vec<Value> {
-        let mut statements = self.list_buckets(self.history());
-        statements.extend(self.read_and_add_records());
-        statements
-    }
-
-    /// Large draws of rows are put in parts, and those of a gate that was killed are looked for; its spec may have drawn rows
-    /// where this one does not.
-    fn find_uploads(&self) -> Option<Value> {
-        let jobs = self.spec.jobs.iter();
-        let buckets: BTreeSet<String> = jobs
-            .filter_map(|job| PolicyPlace::folder(job.training.sagemaker.output.as_deref()?))
-            .map(|(bucket, _)| format!("arn:{}:s3:::{bucket}", self.partition()))
-            .collect();
-        let buckets: Vec<String> = buckets.into_iter().collect();
-        (!buckets.is_empty())
-            .then(|| allow("FindUploads", &["s3:ListBucketMultipartUploads"], buckets))
-    }
-
-    /// Records are never removed.
-    fn read_and_add_records(&self) -> Option<Value> {
-        let (bucket, prefix) = self.history()?;
-        let records = format!(
-            "arn:{}:s3:::{bucket}/{}*",
-            self.partition(),
-            literal(&prefix)
-        );
-        let actions = ["s3:GetObject", "s3:PutObject"];
-        Some(allow("History", &actions, vec![records]))
-    }
-
-    /// Bucket and folder of the history, where it is in S3.
-    fn history(&self) -> Option<(&str, String)> {
-        PolicyPlace::folder(self.spec.history.as_deref()?)
     }
 
     /// A canary runs the code under test, which has no business with the history.
     fn for_job(&self) -> Vec<Value> {
         let mut statements = self.list_buckets(None);
-        statements.extend(self.read_data("ReadData", &["s3:GetObject"], |_| true));
+        statements.push(allow("ReadData", "s3:GetObject", self.data(|_| true)));
         statements.push(allow(
             "CanaryFolder",
-            &["s3:GetObject", "s3:PutObject"],
+            "s3:GetObject s3:PutObject",
             self.outputs(),
         ));
         statements.extend(self.kms_keys());
+        let mut jobs = self.spec.jobs.iter();
+        let is_in_vpc = jobs.any(|job| !job.training.sagemaker.subnets.is_empty());
         statements.extend([
             allow(
                 "Logs",
-                &[
-                    "logs:CreateLogGroup",
-                    "logs:CreateLogStream",
-                    "logs:DescribeLogStreams",
-                    "logs:PutLogEvents",
-                ],
+                "logs:CreateLogGroup logs:CreateLogStream logs:DescribeLogStreams logs:PutLogEvents",
                 self.log_groups(),
             ),
             with(
-                allow("Metrics", &["cloudwatch:PutMetricData"], anything()),
+                allow("Metrics", "cloudwatch:PutMetricData", anything()),
                 json!({"StringEquals": {"cloudwatch:namespace": LOG_GROUP}}),
             ),
             allow(
                 "PullImage",
-                &[
-                    "ecr:BatchCheckLayerAvailability",
-                    "ecr:BatchGetImage",
-                    "ecr:GetAuthorizationToken",
-                    "ecr:GetDownloadUrlForLayer",
-                ],
+                "ecr:BatchCheckLayerAvailability ecr:BatchGetImage ecr:GetAuthorizationToken ecr:GetDownloadUrlForLayer",
                 anything(),
             ),
-        ]);
-        if self
-            .spec
-            .jobs
-            .iter()
-            .any(|job| !job.training.sagemaker.subnets.is_empty())
-        {
-            statements.push(allow(
+            allow(
                 "Vpc",
-                &[
-                    "ec2:CreateNetworkInterface",
-                    "ec2:CreateNetworkInterfacePermission",
-                    "ec2:DeleteNetworkInterface",
-                    "ec2:DeleteNetworkInterfacePermission",
-                    "ec2:DescribeDhcpOptions",
-                    "ec2:DescribeNetworkInterfaces",
-                    "ec2:DescribeSecurityGroups",
-                    "ec2:DescribeSubnets",
-                    "ec2:DescribeVpcs",
-                ],
-                anything(),
-            ));
-        }
+                "ec2:CreateNetworkInterface ec2:CreateNetworkInterfacePermission ec2:DeleteNetworkInterface ec2:DeleteNetworkInterfacePermission ec2:DescribeDhcpOptions ec2:DescribeNetworkInterfaces ec2:DescribeSecurityGroups ec2:DescribeSubnets ec2:DescribeVpcs",
+                if is_in_vpc { anything() } else { Vec::new() },
+            ),
+        ]);
         statements
+    }
+
+    /// Where canaries need nothing in AWS.
+    fn for_history(&self) -> Vec<Value> {
+        let mut statements = self.list_buckets(self.history());
+        statements.push(self.records());
+        statements
+    }
+
+    /// Records are never removed.
+    fn records(&self) -> Value {
+        let history = self.history();
+        let records: Vec<String> = history.iter().map(|place| self.objects(place)).collect();
+        allow("History", "s3:GetObject s3:PutObject", records)
+    }
+
+    /// Bucket and folder of the history, where it is in S3.
+    fn history(&self) -> Option<(&str, String)> {
+        folder(self.spec.history.as_deref()?)
+    }
+
+    /// The keys of outputs and volumes, which the one who starts a job uses as the job does.
+    fn kms_keys(&self) -> impl Iterator<Item = Value> {
+        let output = self.keys("OutputKeys", "kms:GenerateDataKey kms:Decrypt", |job| {
+            job.training.sagemaker.output_kms_key.as_deref()
+        });
+        let volume = self.keys("VolumeKeys", "kms:CreateGrant kms:DescribeKey", |job| {
+            job.training.sagemaker.volume_kms_key.as_deref()
+        });
+        output.into_iter().chain(volume)
     }
 
     fn roles(&self) -> impl Iterator<Item = &str> {
@@ -312,80 +248,71 @@ impl PolicyScope<'_> {
         accounts.map_or("aws", |account| account.partition)
     }
 
-    fn channels(&self) -> impl Iterator<Item = &Channel> {
-        self.spec.jobs.iter().flat_map(|job| &job.training.channels)
-    }
-
     /// `arn:aws:SERVICE:us-east-1:123456789012:RESOURCE` in every account.
     fn regional(&self, service: &str, resources: &[&str]) -> Vec<String> {
-        let accounts = self.accounts().into_iter();
-        accounts
-            .flat_map(|AwsAccount { partition, number }| {
-                resources.iter().map(move |resource| {
-                    format!(
-                        "arn:{partition}:{service}:{}:{number}:{resource}",
-                        self.region
-                    )
-                })
-            })
-            .collect()
+        let of_account = |AwsAccount { partition, number }: AwsAccount<'_>| {
+            let arn = format!("arn:{partition}:{service}:{}:{number}", self.region);
+            let resources = resources.iter();
+            resources.map(move |resource| format!("{arn}:{resource}"))
+        };
+        self.accounts().into_iter().flat_map(of_account).collect()
     }
 
     /// A group is named with its streams for some actions, and without them for others.
     fn log_groups(&self) -> Vec<String> {
-        self.regional(
-            "logs",
-            &[
-                &format!("log-group:{LOG_GROUP}"),
-                &format!("log-group:{LOG_GROUP}:*"),
-            ],
-        )
+        let group = format!("log-group:{LOG_GROUP}");
+        self.regional("logs", &[&group, &format!("{group}:*")])
     }
 
-    fn outputs(&self) -> Vec<String> {
-        let folders: BTreeSet<String> = (self.spec.jobs.iter())
-            .filter_map(|job| PolicyPlace::folder(job.training.sagemaker.output.as_deref()?))
-            .map(|(bucket, prefix)| {
-                format!(
-                    "arn:{}:s3:::{bucket}/{}*",
-                    self.partition(),
-                    literal(&prefix)
-                )
-            })
-            .collect();
-        folders.into_iter().collect()
+    fn bucket(&self, name: &str) -> String {
+        format!("arn:{}:s3:::{name}", self.partition())
+    }
+
+    /// All objects of a bucket whose keys begin so.
+    fn objects(&self, (bucket, prefix): &(&str, String)) -> String {
+        format!("{}/{}*", self.bucket(bucket), literal(prefix))
+    }
+
+    fn output_folders(&self) -> impl Iterator<Item = (&str, String)> {
+        let jobs = self.spec.jobs.iter();
+        jobs.filter_map(|job| folder(job.training.sagemaker.output.as_deref()?))
+    }
+
+    fn outputs(&self) -> BTreeSet<String> {
+        self.output_folders()
+            .map(|place| self.objects(&place))
+            .collect()
+    }
+
+    /// Where the data of some channels begin.
+    fn places(&self, is_read: impl Fn(&Channel) -> bool) -> impl Iterator<Item = (&str, String)> {
+        let channels = self.spec.jobs.iter().flat_map(|job| &job.training.channels);
+        let read = channels.filter(move |channel| is_read(channel));
+        read.filter_map(|channel| place(&channel.uri))
+    }
+
+    fn data(&self, is_read: impl Fn(&Channel) -> bool) -> BTreeSet<String> {
+        self.places(is_read)
+            .map(|place| self.objects(&place))
+            .collect()
     }
 
     /// Data, outputs and, where asked for, the history can be listed, and nothing else of their buckets.
     fn list_buckets(&self, history: Option<(&str, String)>) -> Vec<Value> {
         let mut buckets: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
-        for place in self
-            .channels()
-            .filter_map(|channel| PolicyPlace::of(&channel.uri))
-        {
-            let prefixes = buckets.entry(place.bucket).or_default();
-            prefixes.insert(format!("{}*", literal(place.prefix)));
-        }
-        let outputs = (self.spec.jobs.iter()).filter_map(|job| {
-            job.training
-                .sagemaker
-                .output
-                .as_deref()
-                .and_then(PolicyPlace::folder)
-        });
-        for (bucket, prefix) in outputs.chain(history) {
+        let all = self
+            .places(|_| true)
+            .chain(self.output_folders())
+            .chain(history);
+        for (bucket, prefix) in all {
             let prefixes = buckets.entry(bucket).or_default();
             prefixes.insert(format!("{}*", literal(&prefix)));
         }
-        let arn = |bucket: &str| format!("arn:{}:s3:::{bucket}", self.partition());
         (1..)
             .zip(&buckets)
             .map(|(number, (bucket, prefixes))| {
-                let list = allow(
-                    &format!("List{number}"),
-                    &["s3:ListBucket"],
-                    vec![arn(bucket)],
-                );
+                let bucket = vec![self.bucket(bucket)];
+                let list = allow(&format!("List{number}"), "s3:ListBucket", bucket);
                 if prefixes.contains("*") {
                     // The whole bucket; a listing without a prefix meets no condition on it.
                     return list;
@@ -395,68 +322,37 @@ impl PolicyScope<'_> {
             .collect()
     }
 
-    fn read_data(
-        &self,
-        sid: &str,
-        actions: &[&str],
-        is_read: impl Fn(&Channel) -> bool,
-    ) -> Option<Value> {
-        let data: BTreeSet<String> = self
-            .channels()
-            .filter(|channel| is_read(channel))
-            .filter_map(|channel| PolicyPlace::of(&channel.uri))
-            .map(|PolicyPlace { bucket, prefix }| {
-                format!(
-                    "arn:{}:s3:::{bucket}/{}*",
-                    self.partition(),
-                    literal(prefix)
-                )
-            })
-            .collect();
-        (!data.is_empty()).then(|| allow(sid, actions, data.into_iter().collect()))
-    }
-
     /// The keys of data that are encrypted, which a spec does not name: any, but through S3 and for these data alone.
     /// <https://docs.aws.amazon.com/AmazonS3/latest/userguide/UsingKMSEncryption.html#encryption-context>
-    fn decrypt_data(&self) -> Option<Value> {
-        let copied = self
-            .channels()
-            .filter(|channel| is_copied(channel) || has_rows(channel));
-        let places: BTreeSet<String> = copied
-            .filter_map(|channel| PolicyPlace::of(&channel.uri))
-            .flat_map(|PolicyPlace { bucket, prefix }| {
-                let bucket = format!("arn:{}:s3:::{bucket}", self.partition());
-                // With a key for the whole bucket its name stands for all objects.
-                [format!("{bucket}/{}*", literal(prefix)), bucket]
-            })
-            .collect();
+    fn decrypt_data(&self) -> Value {
+        let copied = self.places(|channel| is_copied(channel) || has_rows(channel));
+        // With a key for the whole bucket its name stands for all objects.
+        let of_place = |place: (&str, String)| [self.objects(&place), self.bucket(place.0)];
+        let places: BTreeSet<String> = copied.flat_map(of_place).collect();
         let domain = match self.partition() {
             "aws-cn" => "amazonaws.com.cn",
             _ => "amazonaws.com",
         };
-        let service = format!("s3.{}.{domain}", self.region);
-        (!places.is_empty()).then(|| {
-            with(
-                allow(
-                    "DecryptDataForFastFile",
-                    &["kms:Decrypt"],
-                    self.regional("kms", &["key/*"]),
-                ),
-                json!({
-                    "StringEquals": {"kms:ViaService": service},
-                    "StringLike": {"kms:EncryptionContext:aws:s3:arn": places},
-                }),
-            )
-        })
+        let keys = match places.is_empty() {
+            true => Vec::new(),
+            false => self.regional("kms", &["key/*"]),
+        };
+        with(
+            allow("DecryptDataForFastFile", "kms:Decrypt", keys),
+            json!({
+                "StringEquals": {"kms:ViaService": format!("s3.{}.{domain}", self.region)},
+                "StringLike": {"kms:EncryptionContext:aws:s3:arn": places},
+            }),
+        )
     }
 
     /// Keys by id or ARN are resources; an alias can only be a condition on all keys.
     fn keys(
         &self,
         sid: &str,
-        actions: &[&str],
+        actions: &str,
         key_of: impl for<'j> Fn(&'j Job) -> Option<&'j str>,
-    ) -> Vec<Value> {
+    ) -> [Value; 2] {
         let mut keys: BTreeSet<String> = BTreeSet::new();
         let mut aliases: BTreeSet<String> = BTreeSet::new();
         for key in self.spec.jobs.iter().filter_map(key_of) {
@@ -470,21 +366,13 @@ impl PolicyScope<'_> {
                 keys.extend(self.regional("kms", &[&format!("key/{id}")]));
             }
         }
-        let mut statements = Vec::new();
-        if !keys.is_empty() {
-            statements.push(allow(sid, actions, keys.into_iter().collect()));
-        }
-        if !aliases.is_empty() {
-            statements.push(with(
-                allow(
-                    &format!("{sid}ByAlias"),
-                    actions,
-                    self.regional("kms", &["key/*"]),
-                ),
-                json!({"ForAnyValue:StringEquals": {"kms:ResourceAliases": aliases}}),
-            ));
-        }
-        statements
+        let all = match aliases.is_empty() {
+            true => Vec::new(),
+            false => self.regional("kms", &["key/*"]),
+        };
+        let by_alias = allow(&format!("{sid}ByAlias"), actions, all);
+        let condition = json!({"ForAnyValue:StringEquals": {"kms:ResourceAliases": aliases}});
+        [allow(sid, actions, keys), with(by_alias, condition)]
     }
 }
 
@@ -503,8 +391,9 @@ fn anything() -> Vec<String> {
     vec!["*".to_owned()]
 }
 
-fn allow(sid: &str, actions: &[&str], resources: Vec<String>) -> Value {
-    let resources = Value::from(resources);
+fn allow(sid: &str, actions: &str, resources: impl IntoIterator<Item = String>) -> Value {
+    let actions: Vec<&str> = actions.split(' ').collect();
+    let resources: Vec<String> = resources.into_iter().collect();
     json!({"Sid": sid, "Effect": "Allow", "Action": actions, "Resource": resources})
 }
 
