@@ -10,8 +10,8 @@ use crate::canary::CanaryRun;
 use crate::console::AppError;
 use crate::console::progress::Earlier;
 use crate::console::signals::unless_cancelled;
-use crate::gate::design_loop::{DesignInput, JobMeasurements};
 use crate::gate::detached::{self, canaries};
+use crate::gate::lab::{JobMeasurements, LabInput};
 use crate::gate::runner::{self, Ran, Runner, RunningConfiguration};
 use crate::grammar::list;
 use crate::instance::{InstanceConfiguration, Offer};
@@ -40,7 +40,7 @@ pub(crate) enum Gathered {
 ///
 /// Where none is there on `instance`.
 pub(crate) async fn collect(
-    input: &DesignInput<'_>,
+    input: &LabInput<'_>,
     plan: &mut Plan,
     runner: &Runner<'_>,
 ) -> Result<Gathered, AppError> {
@@ -73,12 +73,7 @@ pub(crate) async fn collect(
         let (reason, error) = still_running;
         return Ok(Gathered::NotYet { reason, error });
     }
-    let mut collected = JobMeasurements {
-        measurements: Vec::new(),
-        broke_off: None,
-        failure: None,
-        ended_pools: Vec::new(),
-    };
+    let mut collected = JobMeasurements::default();
     let unread = collector
         .measure(&found, 0, &mut collected, &mut plan.notes)
         .await;
@@ -138,12 +133,7 @@ pub(crate) async fn collect(
             alternative.runs = Err(NotMeasured::StillRuns);
         } else {
             plan.notes.extend(found.missing());
-            let mut of_alternative = JobMeasurements {
-                measurements: Vec::new(),
-                broke_off: None,
-                failure: None,
-                ended_pools: Vec::new(),
-            };
+            let mut of_alternative = JobMeasurements::default();
             let unread = collector
                 .measure(&found, number + 1, &mut of_alternative, &mut plan.notes)
                 .await;
@@ -172,7 +162,7 @@ fn not_yet(why: &str) -> Gathered {
 }
 
 struct Collector<'a> {
-    input: &'a DesignInput<'a>,
+    input: &'a LabInput<'a>,
     runner: &'a Runner<'a>,
     detaching: &'a dyn Detaching,
 }
@@ -184,7 +174,7 @@ impl Collector<'_> {
         instance: &InstanceConfiguration,
         runs: Vec<CanaryRun>,
     ) -> Result<FoundCanaries, AppError> {
-        let DesignInput { of, .. } = self.input;
+        let LabInput { of, .. } = self.input;
         let (job, records) = (of.job, of.records);
         let watcher = Watcher {
             report: &|progress| {
@@ -287,7 +277,7 @@ impl Collector<'_> {
     }
 
     fn offer(&self, instance: &InstanceConfiguration) -> Offer {
-        let DesignInput { project, of, .. } = self.input;
+        let LabInput { project, of, .. } = self.input;
         project.offer(instance, &|kind| of.ready.capacity(kind))
     }
 }

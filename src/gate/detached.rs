@@ -5,7 +5,7 @@ use crate::backend::{CanaryProgress, Detaching, Started, Watcher};
 use crate::canary::CanaryRun;
 use crate::change::AffectedJob;
 use crate::console::AppError;
-use crate::gate::design_loop::{self, DesignInput};
+use crate::gate::lab::{self, LabInput};
 use crate::gate::runner::Runner;
 use crate::instance::{InstanceConfiguration, Offer};
 use crate::plan::{self, Account, DetachedRuns, NotMeasured, Plan, PlannedAlternative};
@@ -67,7 +67,7 @@ enum Fate {
 
 /// Starts the canaries of a plan. Where one cannot be started, but for want of room or money, all of the job are stopped again.
 pub(crate) async fn launch(
-    input: &DesignInput<'_>,
+    input: &LabInput<'_>,
     plan: &Plan,
     runner: &Runner<'_>,
 ) -> Result<DetachedJob, AppError> {
@@ -82,13 +82,13 @@ pub(crate) async fn launch(
 }
 
 struct Launcher<'a> {
-    input: &'a DesignInput<'a>,
+    input: &'a LabInput<'a>,
     runner: &'a Runner<'a>,
     detaching: &'a dyn Detaching,
 }
 
 impl<'a> Launcher<'a> {
-    fn of(input: &'a DesignInput<'a>, runner: &'a Runner<'a>) -> Result<Self, AppError> {
+    fn of(input: &'a LabInput<'a>, runner: &'a Runner<'a>) -> Result<Self, AppError> {
         let detaching = input.of.ready.detaching();
         let detaching = detaching
             .ok_or_else(|| AppError::usage("canaries of this backend end with the gate"))?;
@@ -153,7 +153,7 @@ impl<'a> Launcher<'a> {
     }
 
     fn offer(&self, instance: &InstanceConfiguration) -> Offer {
-        let DesignInput { project, of, .. } = self.input;
+        let LabInput { project, of, .. } = self.input;
         project.offer(instance, &|kind| of.ready.capacity(kind))
     }
 
@@ -268,7 +268,7 @@ fn too_expensive(account: &Account) -> Fate {
 pub(crate) fn counts_left_out(job: &Job, chosen: &DetachedRuns) -> Vec<String> {
     let left_out = chosen.left_out.iter();
     left_out
-        .map(|run| design_loop::beyond_the_share(job, run))
+        .map(|run| lab::beyond_the_share(job, run))
         .collect()
 }
 

@@ -17,10 +17,10 @@ use crate::console::signals::unless_cancelled;
 use crate::forecast::scale_out::DataLayout;
 use crate::gate::backend;
 use crate::gate::collected::{self, Gathered};
-use crate::gate::design_loop::{self, DesignInput, JobMeasurements};
 use crate::gate::detached;
 use crate::gate::ended_pools;
 use crate::gate::job_keys::JobKeys;
+use crate::gate::lab::{self, JobMeasurements, LabInput};
 use crate::gate::request::{GateRequest, JobMoney, Purpose};
 use crate::gate::run_history::check_of;
 use crate::gate::run_history::{RecordedForecast, RunHistory};
@@ -83,7 +83,7 @@ pub(crate) async fn gate<'a>(
         part: request.part,
         paid: RefCell::default(),
     });
-    let design = DesignInput {
+    let design = LabInput {
         of: RunningJob {
             job,
             place,
@@ -97,7 +97,7 @@ pub(crate) async fn gate<'a>(
         machines: MachineSharing::of(project.traits()),
     };
     let mut measured = match request.part {
-        RunPart::Whole => design_loop::measure(design, &mut plan, runner).await,
+        RunPart::Whole => lab::measure(design, &mut plan, runner).await?,
         RunPart::Detach => {
             let launched = detached::launch(&design, &plan, runner).await?;
             return Ok((launched.report(affected, ready.notes()), None));

@@ -3,13 +3,13 @@
 pub(crate) mod account;
 pub(crate) mod backend;
 mod collected;
-mod design_loop;
 pub(crate) mod detached;
 mod ended_pools;
 pub(crate) mod failure_logs;
 pub(crate) mod gate_run;
 mod job_gate;
 pub(crate) mod job_keys;
+mod lab;
 pub(crate) mod machine_room;
 pub(crate) mod measurements_file;
 pub(crate) mod one_canary;

@@ -1,8 +1,6 @@
 //! What the canaries so far say of the full run, for who watches.
 
-use std::collections::BTreeMap;
-
-use super::DesignLoop;
+use super::design::Design;
 use crate::console::progress::StandingForecast;
 use crate::measurement::Measurement;
 use crate::metric::Metric;
@@ -13,24 +11,29 @@ use crate::verdict::{self, JudgedLine};
 /// One canary shows no growth.
 const FEWEST: usize = 2;
 
-impl DesignLoop<'_> {
+impl Design<'_> {
     /// Shows the forecast on `instance` as it stands beside its budget: `cost 63 USD (56–72), at most 50 USD`.
-    /// `further` canaries of the batch under way count too.
-    pub(super) fn show_standing(&self, further: &BTreeMap<usize, Measurement>) {
+    /// Canaries of the batch under way that are free count too.
+    pub(super) fn show_standing(&self) {
         // It is computed for a terminal only.
         if self.place != 0 || !self.runner.progress.is_live() {
             return;
         }
-        let mut here = self.measured();
-        here.extend(further.values().cloned());
-        let on_base = self.on_base(&here);
-        let completed = on_base.iter().filter(|run| Measurement::is_completed(run));
+        let free = self
+            .state
+            .batch
+            .iter()
+            .flat_map(|batch| batch.free.values());
+        let here: Vec<Measurement> = self.state.measured.iter().chain(free).cloned().collect();
+        let completed = here
+            .iter()
+            .filter(|run| run.is_completed() && run.is_on(&self.one.base));
         if completed.count() < FEWEST {
             return;
         }
-        let forecast = self.provisional(&on_base, &here);
+        let forecast = self.provisional_of(&here);
         let job = self.input.of.job;
-        let lines = verdict::judge(&job.budget, &forecast, self.judged_offer(), None);
+        let lines = verdict::judge(&job.budget, &forecast, &self.one.full_run_offer, None);
         let is_shown = |line: &&JudgedLine| {
             let is_increase = line.row.line.is_increase();
             let metric = line.row.line.metric();

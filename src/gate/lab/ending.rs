@@ -1,17 +1,18 @@
 //! Why the canaries of a job ended, in words.
 
-use super::DesignLoop;
+use super::design::Design;
+use crate::assess::unfinished;
 use crate::measurement::Measurement;
-use crate::plan::{Limit, NARROW, Reached, StopReason};
+use crate::plan::{self, Limit, NARROW, Reached, StopReason};
 use crate::verdict::Reason;
 
-impl DesignLoop<'_> {
+impl Design<'_> {
     /// Why the adaptive design ended on `instance`, for the report.
     pub(super) fn ending(&self, done: StopReason) -> Reason {
         if let (StopReason::TooExpensive, Some(refusal)) = (done, self.refusal()) {
             return refusal;
         }
-        let account = self.account();
+        let account = &self.one.account;
         let limit = account.limit();
         let amount = match (limit, account.left()) {
             (Limit::Run, Some(left)) => format!("{left} left for the whole run"),
@@ -49,7 +50,7 @@ impl DesignLoop<'_> {
                 "the canaries that a forecast needs do not fit into {limit} ({amount}) and canary.max_runtime ({})",
                 self.input.of.job.canary.max_runtime
             ),
-            StopReason::Ended => match self.measured().iter().any(Measurement::is_unread) {
+            StopReason::Ended => match self.state.measured.iter().any(Measurement::is_unread) {
                 true => "No more canaries were run after one that opened no file of its sample.",
                 false => "No more canaries were run after one that did not complete.",
             }
@@ -60,5 +61,26 @@ impl DesignLoop<'_> {
             StopReason::TooExpensive => reason.advising("raise one of them"),
             _ => reason,
         }
+    }
+
+    /// That there is no money for the fewest canaries on `instance`. One that did not complete says more than what could not follow
+    /// it.
+    pub(super) fn too_expensive(&self, ending: Option<&Reason>) -> Option<Reason> {
+        let measured = &self.state.measured;
+        if unfinished::cause(measured, None).is_some() {
+            return None;
+        }
+        let is_ended = matches!(
+            self.state.done,
+            Some(StopReason::TooExpensive | StopReason::NoTimes)
+        );
+        let ending = ending.filter(|_| is_ended).cloned();
+        ending.or_else(|| self.refusal().filter(|_| !plan::has_enough(measured)))
+    }
+
+    /// Why the pull request's limit refused a canary of this configuration, and what to do; `None` where it refused none.
+    fn refusal(&self) -> Option<Reason> {
+        let is_refused = self.one.account.limit() == Limit::PullRequest;
+        (self.input.money.pull_request.refusal()).filter(|_| is_refused)
     }
 }

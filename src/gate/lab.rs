@@ -1,0 +1,429 @@
+//! **The lab**: the canaries of a job. One loop starts what is next on each configuration, and hears what becomes of it; what is
+//! next follows from what is known of that configuration alone, so that the report is the same in whatever order canaries end.
+
+mod aim;
+mod configuration;
+mod counts;
+mod design;
+mod ending;
+mod standing;
+
+use futures_util::future::LocalBoxFuture;
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use tokio::sync::mpsc;
+
+pub(crate) use self::counts::beyond_the_share;
+
+use self::configuration::{Asked, Batch, BatchKind, Configuration, Stage, State};
+use self::design::{Design, NextCanaries};
+use crate::backend::EndedPool;
+use crate::canary::Dataset;
+use crate::console::AppError;
+use crate::forecast::scale_out::DataLayout;
+use crate::gate::ended_pools;
+use crate::gate::request::{JobMoney, Purpose};
+use crate::gate::runner::{self, Ran, Runner, RunningConfiguration, RunningJob};
+use crate::gate::turns::MachineSharing;
+use crate::instance::InstanceConfiguration;
+use crate::measurement::Measurement;
+use crate::plan::{self, NotMeasured, Plan, StopReason};
+use crate::verdict::Reason;
+use crate::workspace::project::Project;
+
+/// A job that is ready to run.
+pub(crate) struct LabInput<'a> {
+    pub(crate) of: RunningJob<'a>,
+    pub(crate) project: &'a Project,
+    pub(crate) dataset: &'a Dataset,
+    pub(crate) purpose: Purpose,
+    pub(crate) money: JobMoney<'a>,
+    pub(crate) machines: MachineSharing,
+}
+
+/// The results of a job's canaries.
+#[derive(Default)]
+pub(crate) struct JobMeasurements {
+    /// On `instance` and on the alternatives.
+    pub(crate) measurements: Vec<Measurement>,
+    /// Why there are fewer on `instance` than a forecast needs: they were not affordable, or could not be run today.
+    pub(crate) broke_off: Option<Reason>,
+    /// The error that ended the canaries on `instance`, if a person must fix it.
+    pub(crate) failure: Option<AppError>,
+    /// The machines that were kept, of configurations that need them no more.
+    pub(crate) ended_pools: Vec<EndedPool>,
+}
+
+/// Runs the plan's canaries. An alternative never fails the job: one that cannot be run is marked so in the plan.
+///
+/// # Errors
+///
+/// Where the history cannot be read.
+pub(crate) async fn measure(
+    input: LabInput<'_>,
+    plan: &mut Plan,
+    runner: &Runner<'_>,
+) -> Result<JobMeasurements, AppError> {
+    let configurations = Configuration::all(&input, plan);
+    let mut states = Vec::with_capacity(configurations.len());
+    for one in &configurations {
+        states.push(State::new(&input, one).await?);
+    }
+    let (freed, heard) = mpsc::unbounded_channel();
+    let mut lab = Lab {
+        input: &input,
+        runner,
+        configurations: &configurations,
+        states,
+        layout: DataLayout::of(input.of.job, Some(input.dataset)),
+        given_up: None,
+        under_way: FuturesUnordered::new(),
+        batches: 0,
+        freed,
+        heard,
+    };
+    lab.run().await;
+    Ok(lab.into_measurements(plan))
+}
+
+/// A canary, by configuration, batch and its place there, whose machines are free: what it gave, as far as that is known.
+type FreedCanary = (usize, usize, usize, Measurement);
+
+/// What has come to its end on a configuration.
+enum Ended {
+    Batch(usize, Ran),
+    Pools(Vec<EndedPool>),
+}
+
+struct Lab<'a> {
+    input: &'a LabInput<'a>,
+    runner: &'a Runner<'a>,
+    /// `instance` first, then the alternatives.
+    configurations: &'a [Configuration],
+    states: Vec<State>,
+    layout: DataLayout,
+    /// Why no alternative is measured any more.
+    given_up: Option<NotMeasured>,
+    under_way: FuturesUnordered<LocalBoxFuture<'a, (usize, Ended)>>,
+    /// How many were started.
+    batches: usize,
+    freed: mpsc::UnboundedSender<FreedCanary>,
+    heard: mpsc::UnboundedReceiver<FreedCanary>,
+}
+
+impl<'a> Lab<'a> {
+    async fn run(&mut self) {
+        loop {
+            for place in 0..self.states.len() {
+                self.go_on(place);
+            }
+            tokio::select! {
+                // What has ended as a whole is not late.
+                biased;
+                ended = self.under_way.next() => match ended {
+                    Some((place, Ended::Batch(batch, ran))) => self.take(place, batch, ran),
+                    Some((place, Ended::Pools(ended))) => self.end(place, ended),
+                    None => return,
+                },
+                Some((place, batch, index, measurement)) = self.heard.recv() => {
+                    self.hear(place, batch, index, measurement);
+                }
+            }
+        }
+    }
+
+    /// Does what is next on a configuration, as far as that is known.
+    fn go_on(&mut self, place: usize) {
+        loop {
+            match self.states[place].stage {
+                Stage::Waiting => match self.may_begin(place) {
+                    None => return,
+                    Some(Ok(())) => self.states[place].stage = Stage::Idle,
+                    Some(Err(why)) => {
+                        self.states[place].why_not = Some(why);
+                        self.states[place].stage = Stage::Ended;
+                    }
+                },
+                Stage::Idle => match self.design(place).next() {
+                    None => return,
+                    Some(NextCanaries::Run(batch, note)) => {
+                        self.states[place].notes.extend(note);
+                        self.start(place, batch);
+                    }
+                    Some(NextCanaries::LeaveOut(canary, note)) => {
+                        self.states[place].left_out.push(canary);
+                        self.states[place].notes.push(note);
+                    }
+                    Some(NextCanaries::LeaveOutTheRest(note)) => {
+                        self.states[place].asked = Asked::All;
+                        self.states[place].notes.push(note);
+                    }
+                    Some(NextCanaries::Done(done)) => {
+                        self.states[place].why_not = self.design(place).why_not(done);
+                        self.states[place].done = done;
+                        self.end_pools(place);
+                    }
+                },
+                Stage::Running | Stage::EndingPools | Stage::Ended => return,
+            }
+        }
+    }
+
+    fn design(&self, place: usize) -> Design<'_> {
+        Design {
+            input: self.input,
+            runner: self.runner,
+            one: &self.configurations[place],
+            layout: &self.layout,
+            place,
+            state: &self.states[place],
+            before: &self.states[..place],
+            is_over: self.is_over(place),
+        }
+    }
+
+    /// Whether an alternative begins, or is not measured; `None` where that is not known yet.
+    fn may_begin(&self, place: usize) -> Option<Result<(), NotMeasured>> {
+        if place == 0 {
+            return Some(Ok(()));
+        }
+        if let Some(why_not) = &self.given_up {
+            return Some(Err(why_not.clone()));
+        }
+        if self.has_late_failure() {
+            return Some(Err(NotMeasured::CouldNotRun));
+        }
+        // Before a signal it did not come to its turn.
+        if self.runner.cancellation.is_cancelled() {
+            return Some(Ok(()));
+        }
+        let one = &self.configurations[place];
+        let mut before = self.states[..place].iter();
+        let is_next = before.all(|state| state.stage == Stage::Ended);
+        // `instance` has proved role, image and code, and the machines are not those of the ones before.
+        let may_run_beside = self.input.machines == MachineSharing::OwnOnes
+            && !one.follows
+            && self.states[0].is_proved
+            && self.has_room_beside_those_before(place);
+        (is_next || may_run_beside).then(|| self.design(place).has_base())
+    }
+
+    /// Between two rounds those before use no machines, but need them again, and may keep some.
+    fn has_room_beside_those_before(&self, place: usize) -> bool {
+        let own = &self.configurations[place].instance;
+        let before = self.configurations.iter().zip(&self.states[..place]);
+        let at_work = before.filter(|(_, state)| state.stage != Stage::Ended);
+        let at_work = at_work.map(|(one, _)| &one.instance).chain([own]);
+        let is_alike = |one: &&InstanceConfiguration| one.single_type() == own.single_type();
+        let instances: Vec<&InstanceConfiguration> = at_work.filter(is_alike).collect();
+        instances.len() < 2 || self.input.of.ready.has_room_for_all(&instances)
+    }
+
+    /// Whether nothing more is to be run: after a signal, a failure on `instance`, or one that came late.
+    fn is_over(&self, place: usize) -> bool {
+        self.runner.cancellation.is_cancelled()
+            || self.has_late_failure()
+            || !self.configurations[place].is_wanted.get()
+    }
+
+    fn has_late_failure(&self) -> bool {
+        self.states.iter().any(|state| state.late_failure.is_some())
+    }
+
+    fn start(&mut self, place: usize, batch: Batch) {
+        let one = &self.configurations[place];
+        let (runner, number) = (self.runner, self.batches);
+        let of = RunningConfiguration {
+            of: self.input.of,
+            place,
+            offer: one.offer_on(batch.runs.first().map(|run| &run.instance)),
+            account: &one.account,
+            kept: self.input.money.kept,
+            is_wanted: &one.is_wanted,
+        };
+        let (runs, earlier, freed) = (batch.runs.clone(), batch.earlier, self.freed.clone());
+        self.under_way.push(Box::pin(async move {
+            // Nobody hears it once all are free.
+            let freed = |index, measurement| drop(freed.send((place, number, index, measurement)));
+            let ran = runner::run(runner, of, &runs, earlier, &freed).await;
+            (place, Ended::Batch(number, ran))
+        }));
+        self.batches += 1;
+        let state = &mut self.states[place];
+        if matches!(batch.kind, BatchKind::Fixed) {
+            state.asked = match state.asked {
+                Asked::Nothing => Asked::TheFewest,
+                Asked::TheFewest | Asked::All => Asked::All,
+            };
+        }
+        state.stage = Stage::Running;
+        state.batch = Some(Batch { number, ..batch });
+        self.design(place).show_standing();
+    }
+
+    /// The machines of a canary are free. Where those of its batch are, and all have completed, what they used is collected while
+    /// others run.
+    fn hear(&mut self, place: usize, number: usize, index: usize, measurement: Measurement) {
+        self.learn(place, std::slice::from_ref(&measurement));
+        let state = &mut self.states[place];
+        let Some(batch) = state.batch.as_mut().filter(|one| one.number == number) else {
+            return;
+        };
+        batch.free.insert(index, measurement);
+        let is_free = batch.free.len() == batch.runs.len()
+            && batch.free.values().all(Measurement::is_completed);
+        if is_free && let Some(batch) = state.batch.take() {
+            state.late.insert(number, state.measured.len());
+            state.measured.extend(batch.free.into_values());
+            state.stage = Stage::Idle;
+        }
+        self.design(place).show_standing();
+    }
+
+    /// What a completed or failed canary says of the others.
+    fn learn(&mut self, place: usize, measurements: &[Measurement]) {
+        self.states[place].is_proved |= measurements.iter().any(Measurement::is_completed);
+        let is_bad = |run: &Measurement| run.has_failed() || run.is_unread();
+        if place == 0 && measurements.iter().any(is_bad) {
+            self.give_up_alternatives(NotMeasured::CodeFailed);
+        }
+    }
+
+    /// No canary of an alternative is started any more; those under way go on to their end, and are paid.
+    fn give_up_alternatives(&mut self, why: NotMeasured) {
+        self.given_up.get_or_insert(why);
+        for one in &self.configurations[1..] {
+            one.is_wanted.set(false);
+        }
+    }
+
+    /// Takes what a batch gave.
+    fn take(&mut self, place: usize, number: usize, ran: Ran) {
+        let state = &mut self.states[place];
+        if let Some(from) = state.late.remove(&number) {
+            return state.revise(from, ran);
+        }
+        let Some(batch) = state.batch.take() else {
+            return;
+        };
+        self.learn(place, &ran.measurements);
+        let is_over = self.is_over(place);
+        let design = self.design(place);
+        let is_empty = ran.measurements.is_empty();
+        let mut note = None;
+        let mut done = None;
+        match batch.kind {
+            BatchKind::Fixed if ran.too_expensive > 0 => {
+                note = Some(design.refused(ran.too_expensive, &batch));
+            }
+            BatchKind::Count if is_empty && ran.failure.is_none() && !is_over => {
+                note = Some(design.refused_count(&batch.runs[0]));
+            }
+            // It would be refused again.
+            BatchKind::Round if is_empty => {
+                done = Some(match plan::has_enough(&design.on_base()) {
+                    true => StopReason::NothingHelps,
+                    false => StopReason::TooExpensive,
+                });
+            }
+            _ => {}
+        }
+        let broke_off = ran.failure.as_ref().map(AppError::reason);
+        let state = &mut self.states[place];
+        state.notes.extend(note);
+        state.done = done.filter(|_| !is_over && broke_off.is_none());
+        state.stage = Stage::Idle;
+        if matches!(batch.kind, BatchKind::Count) && (is_empty || broke_off.is_some()) {
+            state.left_out.push(batch.runs[0].instance.clone());
+        }
+        state.measured.extend(ran.measurements);
+        match ran.failure {
+            None => return,
+            Some(error) if error.is_transient() => {
+                // That of `instance` is the job's own reason.
+                if place > 0 {
+                    state.notes.push(error.reason().to_string());
+                }
+                (self.runner).say_of(self.input.of.job, &format!("× {}", error.in_a_line()));
+            }
+            // An alternative never fails the job.
+            Some(error) if place > 0 => {
+                self.runner.say_of(self.input.of.job, &error.in_a_line());
+            }
+            Some(error) => state.failure = Some(error),
+        }
+        state.broke_off = broke_off;
+        if place == 0 {
+            self.give_up_alternatives(NotMeasured::CouldNotRun);
+        }
+    }
+
+    /// Kept machines bill while late points are waited for, and while others run.
+    fn end_pools(&mut self, place: usize) {
+        let (one, ready) = (&self.configurations[place], self.input.of.ready);
+        let cancellation = self.runner.cancellation;
+        self.states[place].stage = Stage::EndingPools;
+        self.under_way.push(Box::pin(async move {
+            let mut ended = ready.end_pools_on(&one.instance, cancellation).await;
+            // Those on another configuration's machines are its own to end.
+            if one.is_on_fewer() && !one.follows {
+                ended.extend(ready.end_pools_on(&one.base, cancellation).await);
+            }
+            (place, Ended::Pools(ended))
+        }));
+    }
+
+    fn end(&mut self, place: usize, ended: Vec<EndedPool>) {
+        let LabInput { of, project, .. } = self.input;
+        let offer_of = |instance: &InstanceConfiguration| {
+            project.offer(instance, &|kind| of.ready.capacity(kind))
+        };
+        let account = &self.configurations[place].account;
+        ended_pools::bill(&ended, account, self.input.money.kept, &offer_of);
+        self.states[place].ended_pools.extend(ended);
+        self.states[place].stage = Stage::Ended;
+    }
+
+    fn into_measurements(mut self, plan: &mut Plan) -> JobMeasurements {
+        let own = self.design(0);
+        let ending = self.states[0].done.map(|done| own.ending(done));
+        let too_expensive = own.too_expensive(ending.as_ref());
+        let is_bad = |run: &Measurement| run.has_failed() || run.is_unread();
+        let has_failed = self.states[0].measured.iter().any(is_bad);
+        let broke_off = self.states[0].broke_off.take();
+        let failure = self.states[0].failure.take();
+        plan.notes.extend(ending.as_ref().map(Reason::to_string));
+        plan.notes.extend(broke_off.as_ref().map(Reason::to_string));
+        if broke_off.is_some() {
+            plan.leave_out_alternatives(&NotMeasured::CouldNotRun);
+        }
+        if has_failed {
+            plan.leave_out_alternatives(&NotMeasured::CodeFailed);
+        }
+        let alternatives = plan.alternatives.iter_mut().zip(&mut self.states[1..]);
+        for (alternative, state) in alternatives {
+            if let Some(why) = state.why_not.take()
+                && alternative.runs.is_ok()
+            {
+                alternative.runs = Err(why);
+            }
+        }
+        let mut late = None;
+        let mut measured = JobMeasurements::default();
+        let mut notes = Vec::new();
+        for state in self.states {
+            late = late.or(state.late_failure);
+            notes.extend(state.notes);
+            measured.measurements.extend(state.measured);
+            measured.ended_pools.extend(state.ended_pools);
+        }
+        let late_reason = late.as_ref().map(AppError::reason);
+        plan.notes
+            .extend(late_reason.as_ref().map(Reason::to_string));
+        plan.notes.append(&mut notes);
+        JobMeasurements {
+            broke_off: broke_off.or(late_reason).or(too_expensive),
+            failure: failure.or(late),
+            ..measured
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! One configuration of a job, and what is known of its canaries.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+
+use super::LabInput;
+use crate::backend::EndedPool;
+use crate::canary::CanaryRun;
+use crate::console::AppError;
+use crate::console::progress::Earlier;
+use crate::gate::runner::Ran;
+use crate::instance::{InstanceConfiguration, Offer};
+use crate::measurement::Measurement;
+use crate::plan::{self, Account, NotMeasured, Plan, PlannedRuns, StopReason};
+use crate::units::{Seconds, Usd};
+use crate::verdict::Reason;
+
+/// `instance`, or an alternative.
+pub(super) struct Configuration {
+    pub(super) instance: InstanceConfiguration,
+    pub(super) offer: Offer,
+    /// As the full run buys it.
+    pub(super) full_run_offer: Offer,
+    /// On which the design's canaries run: `instance`, or fewer of its machines.
+    pub(super) base: InstanceConfiguration,
+    pub(super) base_offer: Offer,
+    /// One canary on each further count of its machines.
+    pub(super) counts: Vec<CanaryRun>,
+    count_offers: Vec<Offer>,
+    /// The canaries on `base` are those of a configuration before it.
+    pub(super) follows: bool,
+    /// Those planned; an alternative may have none.
+    pub(super) runs: Result<PlannedRuns, NotMeasured>,
+    pub(super) account: Account,
+    /// False where no further canary may start.
+    pub(super) is_wanted: Cell<bool>,
+}
+
+impl Configuration {
+    /// `instance` first, then the alternatives.
+    pub(super) fn all(input: &LabInput<'_>, plan: &Plan) -> Vec<Self> {
+        let job = input.of.job;
+        let capacity = |kind: &_| input.of.ready.capacity(kind);
+        let offer = |instance: &InstanceConfiguration| input.project.offer(instance, &capacity);
+        let slices = input.money.account.left().map(|left| plan.slices(left));
+        let mut slices = slices.into_iter().flatten();
+        let mut all = Vec::with_capacity(1 + plan.alternatives.len());
+        let mut add = |instance: &InstanceConfiguration,
+                       base: &InstanceConfiguration,
+                       counts: &[CanaryRun],
+                       follows,
+                       runs| {
+            all.push(Self {
+                instance: instance.clone(),
+                offer: offer(instance),
+                full_run_offer: input.project.offer_to(job, instance, &capacity),
+                base: base.clone(),
+                base_offer: offer(base),
+                counts: counts.to_vec(),
+                count_offers: counts.iter().map(|run| offer(&run.instance)).collect(),
+                follows,
+                runs,
+                account: input.money.account.slice(slices.next()),
+                is_wanted: Cell::new(true),
+            });
+        };
+        let own = Ok(plan.runs.clone());
+        add(&job.instance, &plan.base, &plan.counts, false, own);
+        for one in &plan.alternatives {
+            let runs = one.runs.clone();
+            add(&one.instance, &one.base, &one.counts, one.follows, runs);
+        }
+        all
+    }
+
+    /// The machines of `runs`.
+    pub(super) fn runs_on(&self) -> &InstanceConfiguration {
+        match self.follows {
+            true => &self.instance,
+            false => &self.base,
+        }
+    }
+
+    /// Whether the design runs on fewer machines than the full run has.
+    pub(super) fn is_on_fewer(&self) -> bool {
+        self.base != self.instance
+    }
+
+    /// The offer of the machines that a canary runs on.
+    pub(super) fn offer_on(&self, machines: Option<&InstanceConfiguration>) -> &Offer {
+        let mut all = [&self.base_offer].into_iter().chain(&self.count_offers);
+        let found = all.find(|offer| machines == Some(&offer.configuration));
+        found.unwrap_or(&self.offer)
+    }
+}
+
+/// How far a configuration is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    Waiting,
+    /// Between two batches.
+    Idle,
+    Running,
+    EndingPools,
+    /// What canaries used may still be collected.
+    Ended,
+}
+
+/// How much of a fixed design was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Asked {
+    Nothing,
+    TheFewest,
+    All,
+}
+
+/// Canaries that run at once.
+pub(super) struct Batch {
+    pub(super) number: usize,
+    pub(super) kind: BatchKind,
+    pub(super) runs: Vec<CanaryRun>,
+    pub(super) earlier: Earlier,
+    /// By their place, those whose machines are free.
+    pub(super) free: BTreeMap<usize, Measurement>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) enum BatchKind {
+    Fixed,
+    /// Of the adaptive design.
+    Round,
+    /// One canary on a further count of machines.
+    Count,
+}
+
+impl Batch {
+    pub(super) fn new(kind: BatchKind, runs: Vec<CanaryRun>, earlier: Earlier) -> Self {
+        Self {
+            number: 0,
+            kind,
+            runs,
+            earlier,
+            free: BTreeMap::new(),
+        }
+    }
+}
+
+/// What is known of a configuration's canaries.
+pub(super) struct State {
+    pub(super) stage: Stage,
+    /// In the order in which they were planned; of those that are late, what is known.
+    pub(super) measured: Vec<Measurement>,
+    /// Under way.
+    pub(super) batch: Option<Batch>,
+    /// Where the first of a batch stands in `measured` of which it is still collected what its canaries used, by number.
+    pub(super) late: BTreeMap<usize, usize>,
+    pub(super) asked: Asked,
+    /// The most that the fewest canaries of a fixed design can cost that no earlier run has measured, where the pull request has a
+    /// limit.
+    pub(super) worst_of_the_fewest: Usd,
+    /// Further counts whose canary was refused.
+    pub(super) left_out: Vec<InstanceConfiguration>,
+    /// Whether a canary has completed.
+    pub(super) is_proved: bool,
+    /// Why the adaptive design ended.
+    pub(super) done: Option<StopReason>,
+    /// Why an alternative is not measured.
+    pub(super) why_not: Option<NotMeasured>,
+    /// Why nothing more can be run today.
+    pub(super) broke_off: Option<Reason>,
+    /// The error, if a person must fix it.
+    pub(super) failure: Option<AppError>,
+    /// The first that came with late points.
+    pub(super) late_failure: Option<AppError>,
+    pub(super) ended_pools: Vec<EndedPool>,
+    pub(super) notes: Vec<String>,
+}
+
+impl State {
+    /// Before the first canary. Fails where the history cannot be read.
+    pub(super) async fn new(input: &LabInput<'_>, one: &Configuration) -> Result<Self, AppError> {
+        Ok(Self {
+            stage: match one.runs {
+                Ok(_) => Stage::Waiting,
+                Err(_) => Stage::Ended,
+            },
+            measured: Vec::new(),
+            batch: None,
+            late: BTreeMap::new(),
+            asked: Asked::Nothing,
+            worst_of_the_fewest: worst_of_the_fewest(input, one).await?,
+            left_out: Vec::new(),
+            is_proved: false,
+            done: None,
+            why_not: None,
+            broke_off: None,
+            failure: None,
+            late_failure: None,
+            ended_pools: Vec::new(),
+            notes: Vec::new(),
+        })
+    }
+
+    /// Takes what was measured, from a place on, for what was known of it.
+    pub(super) fn revise(&mut self, from: usize, ran: Ran) {
+        let known = &mut self.measured[from..];
+        // One whose points could not be had is missing here, and stays as it is known.
+        for measured in ran.measurements {
+            if let Some(known) = known.iter_mut().find(|known| known.is_same_run(&measured)) {
+                *known = measured;
+            }
+        }
+        self.late_failure = self.late_failure.take().or(ran.failure);
+    }
+}
+
+/// Nothing is paid for a forecast that cannot be made.
+async fn worst_of_the_fewest(input: &LabInput<'_>, one: &Configuration) -> Result<Usd, AppError> {
+    let mut worst = Usd(0.0);
+    let Ok(PlannedRuns::Fixed(runs)) = &one.runs else {
+        return Ok(worst);
+    };
+    if !one.account.is_of_pull_request() {
+        return Ok(worst);
+    }
+    for run in &runs[..plan::fewest(runs)] {
+        let known = match input.of.records {
+            Some(records) => records.found(run).await?,
+            None => None,
+        };
+        if known.is_none() {
+            let offer = one.offer_on(Some(&run.instance));
+            let of_run = plan::worst_case(std::slice::from_ref(run), offer);
+            // Its machines may be kept after it, which is set aside with it.
+            let pool = input.of.ready.warm_pool(&run.instance);
+            let kept = offer.cost(pool.map_or(Seconds(0.0), |pool| pool.keep_alive));
+            worst = worst + of_run.unwrap_or_default() + kept.unwrap_or_default();
+        }
+    }
+    Ok(worst)
+}

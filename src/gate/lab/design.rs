@@ -1,0 +1,251 @@
+//! What is next on a configuration, by what is known of it.
+
+use super::LabInput;
+use super::configuration::{Asked, Batch, BatchKind, Configuration, State};
+use crate::canary::CanaryRun;
+use crate::console::progress::Earlier;
+use crate::forecast::scale_out::DataLayout;
+use crate::forecast::{self, Basis, FEWEST_RUNS, Forecast};
+use crate::gate::runner::Runner;
+use crate::instance::{InstanceConfiguration, Offer};
+use crate::measurement::{self, Measurement, Outcome};
+use crate::plan::{
+    self, LadderSize, Limit, NextRound, NotMeasured, PlannedRuns, RoundRule, RoundRun, Rung,
+    Situation, SpendingRule, StopReason, TIME_TO_STOP,
+};
+use crate::units::Seconds;
+
+/// A configuration as its design sees it.
+pub(super) struct Design<'a> {
+    pub(super) input: &'a LabInput<'a>,
+    pub(super) runner: &'a Runner<'a>,
+    pub(super) one: &'a Configuration,
+    /// How the data reach the hosts of the full run.
+    pub(super) layout: &'a DataLayout,
+    pub(super) place: usize,
+    pub(super) state: &'a State,
+    /// Of the configurations before it.
+    pub(super) before: &'a [State],
+    /// Whether nothing more is to be run.
+    pub(super) is_over: bool,
+}
+
+pub(super) enum NextCanaries {
+    /// And a note.
+    Run(Batch, Option<String>),
+    /// The canary on a further count of machines, with a note.
+    LeaveOut(InstanceConfiguration, String),
+    /// Of a fixed design.
+    LeaveOutTheRest(String),
+    /// Why the adaptive design ended; `None` for the fixed one, and where a signal or a failure ended it.
+    Done(Option<StopReason>),
+}
+
+impl Design<'_> {
+    /// `None` where it waits for what canaries that have ended used.
+    pub(super) fn next(&self) -> Option<NextCanaries> {
+        let state = self.state;
+        if state.done.is_some() || state.broke_off.is_some() || self.is_over {
+            return Some(NextCanaries::Done(state.done));
+        }
+        match &self.one.runs {
+            Ok(PlannedRuns::Ladder(sizes)) => {
+                let goes_on = !self.one.is_on_fewer() && self.goes_on_in_any_case();
+                if !state.late.is_empty() && !goes_on {
+                    return None;
+                }
+                Some(self.next_count().unwrap_or_else(|| self.next_batch(sizes)))
+            }
+            Ok(PlannedRuns::Fixed(runs)) => Some(self.next_fixed(runs)),
+            Err(_) => Some(NextCanaries::Done(None)),
+        }
+    }
+
+    /// The fixed design: the fewest runs of a forecast, and then every one that is within `canary.max_share`; all of them as far as
+    /// they fit into the account.
+    fn next_fixed(&self, runs: &[CanaryRun]) -> NextCanaries {
+        let (fewest, more) = runs.split_at(plan::fewest(runs));
+        let batch = |runs: &[CanaryRun], to_come| {
+            let earlier = Earlier {
+                runs: self.state.measured.len(),
+                to_come,
+                is_open: false,
+            };
+            Batch::new(BatchKind::Fixed, runs.to_vec(), earlier)
+        };
+        if self.state.asked == Asked::Nothing {
+            if !self.one.account.covers(self.state.worst_of_the_fewest) {
+                return NextCanaries::LeaveOutTheRest(self.refused_of(runs.len(), runs.len()));
+            }
+            let limited = |run: &CanaryRun| match self.one.follows {
+                // The canary on a further count of machines, with a time limit that the money pays for.
+                true => CanaryRun {
+                    max_runtime: self.limit_of_count(run).or(run.max_runtime),
+                    ..run.clone()
+                },
+                false => run.clone(),
+            };
+            let fewest: Vec<CanaryRun> = fewest.iter().map(limited).collect();
+            return match fewest.is_empty() {
+                true => NextCanaries::Done(None),
+                false => NextCanaries::Run(batch(&fewest, more.len()), None),
+            };
+        }
+        if let Some(count) = self.next_count() {
+            return count;
+        }
+        let is_complete = self.state.measured.iter().all(Measurement::is_completed);
+        if more.is_empty() || self.state.asked == Asked::All || !is_complete {
+            return NextCanaries::Done(None);
+        }
+        let job = self.input.of.job;
+        let fitting = plan::within_the_share(job, &self.one.base, &self.state.measured, more);
+        let note = (fitting < more.len()).then(|| {
+            format!(
+                "{} of {} canaries on {} were not run: with them all canaries would take more than canary.max_share ({}) of the full run.",
+                more.len() - fitting,
+                runs.len(),
+                self.one.runs_on(),
+                job.canary.max_share,
+            )
+        });
+        match note {
+            Some(note) if fitting == 0 => NextCanaries::LeaveOutTheRest(note),
+            note => NextCanaries::Run(batch(&more[..fitting], 0), note),
+        }
+    }
+
+    /// That so many of a batch of the fixed design were refused.
+    pub(super) fn refused(&self, refused: usize, batch: &Batch) -> String {
+        self.refused_of(refused, batch.earlier.to_come + batch.runs.len())
+    }
+
+    fn refused_of(&self, refused: usize, of: usize) -> String {
+        let limit = self.one.account.limit();
+        let why = match limit {
+            Limit::PullRequest => format!("{} refused them", limit.name()),
+            Limit::Job | Limit::Run => format!(
+                "earlier canaries cost more than planned, and these could exceed {}",
+                limit.name()
+            ),
+        };
+        let instance = &self.one.instance;
+        format!("{refused} of {of} canaries on {instance} were not run: {why}.")
+    }
+
+    /// The adaptive design: the next round.
+    fn next_batch(&self, ladder: &[LadderSize]) -> NextCanaries {
+        let round = match self.round(ladder) {
+            NextRound::Run(round) => round,
+            NextRound::Done(done) => return NextCanaries::Done(Some(done)),
+        };
+        let (job, dataset) = (self.input.of.job, self.input.dataset);
+        let on_base = self.on_base();
+        let canary = |RoundRun { rung, limit }: RoundRun| {
+            plan::canary(job, dataset, &self.one.base, &rung.size, &on_base, limit)
+        };
+        let runs = round.into_iter().map(canary).collect();
+        NextCanaries::Run(Batch::new(BatchKind::Round, runs, self.open()), None)
+    }
+
+    /// Canaries of which nobody knows yet how many more come.
+    pub(super) fn open(&self) -> Earlier {
+        Earlier {
+            runs: self.state.measured.len(),
+            to_come: 0,
+            is_open: true,
+        }
+    }
+
+    fn round(&self, ladder: &[LadderSize]) -> NextRound {
+        let (job, one, here) = (self.input.of.job, self.one, &self.state.measured);
+        let offer = &one.full_run_offer;
+        // The same code would fail again, on more data.
+        let is_bad = |run: &&Measurement| {
+            !run.is_completed() && run.outcome != Outcome::TimedOut && !run.is_on(&one.base)
+        };
+        if here.iter().any(|run| is_bad(&run)) {
+            return NextRound::Done(StopReason::Ended);
+        }
+        let on_base = self.on_base();
+        let rungs = self.rungs(ladder, on_base.len());
+        let spent = self.taken();
+        // Its machines may be kept after it, which is set aside with it.
+        let kept = self.kept_after(&one.base);
+        let left = one.account.seconds_left(&one.base_offer);
+        let left = left.map(|left| left - self.kept_for_counts(left));
+        let left = left.map(|left| Seconds((left.0 - kept.0).max(0.0)));
+        let forecast = self.provisional(&on_base);
+        // Two runs leave every forecast in doubt; the third is chosen by what they say.
+        let [all, base] = [&one.instance, &one.base].map(|one| f64::from(one.total_count()));
+        let machines = all / base;
+        let is_in_doubt = plan::has_enough(&on_base) && forecast.is_in_doubt();
+        let situation = Situation {
+            ladder: &rungs,
+            measurements: &on_base,
+            budget: left.map(|left| spent + left),
+            spent,
+            max_runtime: job.canary.max_runtime,
+            shortest: self.shortest(&on_base),
+            aim: self.aim(offer, &on_base, &forecast),
+            doubt: is_in_doubt.then(|| self.allowed_by_the_budget(offer) * machines),
+            // Each configuration by its own full run.
+            spending: SpendingRule::UpToAShare(self.share_with_room()),
+        };
+        // Levels of work take turns run by run, and those of a round would have one.
+        let levels = [0, 1].map(|more| plan::level(job, on_base.len() + more));
+        let at_once = match levels[0] == levels[1] {
+            true => self.input.of.ready.at_once(&one.base) as usize,
+            false => 1,
+        };
+        plan::next_round(
+            &situation,
+            &RoundRule {
+                at_once,
+                beside: TIME_TO_STOP + kept,
+                aim_after: &|runs| self.aim(offer, runs, &self.provisional(runs)),
+                shortest_after: &|runs| self.shortest(runs),
+            },
+        )
+    }
+
+    fn rungs(&self, ladder: &[LadderSize], earlier: usize) -> Vec<Rung> {
+        let work = plan::level(self.input.of.job, earlier);
+        ladder
+            .iter()
+            .map(|size| Rung {
+                size: *size,
+                work: work.as_ref().map_or(1.0, |work| work.level / work.full),
+                supply: self.input.of.ready.supply(
+                    &self.one.base,
+                    size.fraction,
+                    work.as_ref().map(|work| work.level),
+                ),
+            })
+            .collect()
+    }
+
+    /// Why an alternative whose design has ended is not measured.
+    pub(super) fn why_not(&self, done: Option<StopReason>) -> Option<NotMeasured> {
+        let is_empty = self.state.measured.is_empty();
+        if self.state.broke_off.is_some() {
+            return Some(NotMeasured::CouldNotRun);
+        }
+        // Others ran on fewer of its machines, and its own canary was refused.
+        let is_refused = match &self.one.runs {
+            Ok(PlannedRuns::Fixed(runs)) => self.one.follows && !runs.is_empty() && !self.is_over,
+            _ => done == Some(StopReason::TooExpensive),
+        };
+        (is_empty && is_refused).then(|| NotMeasured::NothingLeft(self.one.account.limit()))
+    }
+}
+
+/// What the canaries so far say, however few they are.
+pub(super) fn provisional(offer: &Offer, measurements: &[Measurement]) -> Forecast {
+    let mut comparable = measurements.to_vec();
+    measurement::choose_memory_sources(&mut comparable, FEWEST_RUNS);
+    forecast::provisional(&Basis {
+        offer,
+        measurements: &comparable,
+    })
+}
