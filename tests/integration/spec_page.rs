@@ -1,4 +1,4 @@
-//! `docs/spec.md` is the spec's schema as tables. `INSTA_UPDATE=always` writes it anew.
+//! `docs/spec.md` is the spec's schema as lists. `INSTA_UPDATE=always` writes it anew.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,18 +12,18 @@ const HEAD: &str = "\
 # The spec, key by key
 
 What each key means, what it takes, and what holds where it is not written. [The README](../README.md#use-it-on-your-job) and
-[sagemaker.md](sagemaker.md#a-spec) have whole specs to start from. An editor shows the same texts, and what is wrong with a value: write the schema to a
-file, `canary-gate schema spec > spec.v1.json`, and `# yaml-language-server: $schema=spec.v1.json` as the spec's first line. An unknown key is an error, with the one that may have been meant.
+[sagemaker.md](sagemaker.md#a-spec) have whole specs to start from, [budgets.md](budgets.md) explains the budget. An editor shows the same texts: write the schema
+to a file, `canary-gate schema spec > spec.v1.json`, and `# yaml-language-server: $schema=spec.v1.json` as the spec's first line.
 
-Units are part of a value: `90%`, `5 USD`, `1h 30m`, `1.20 USD/h`. A bare number where a unit is due is an error too.
-Where no default is named, the key has no effect until it is written. [budgets.md](budgets.md) explains the budget.
+Units are part of a value: `90%`, `5 USD`, `1h 30m`, `1.20 USD/h`. *A value* is text, a number, `true` or `false`. An unknown key is an error, and so is a bare
+number where a unit is due. Where no default is named, the key has no effect until it is written.
 ";
 
-/// The tables of an object and of those below it, in the order of their keys.
+/// The keys of an object and of those below it, in their order.
 struct Page {
     schema: Value,
     text: String,
-    /// The place of each definition, where it has its table.
+    /// The place of each definition, where it has its list.
     places: BTreeMap<String, String>,
 }
 
@@ -44,14 +44,11 @@ impl Page {
             .filter_map(Value::as_str)
             .collect();
         writeln!(self.text, "\n## {heading}\n").unwrap();
-        writeln!(self.text, "| key | takes | default | |\n|---|---|---|---|").unwrap();
         let mut below = Vec::new();
         for (key, value) in object["properties"].as_object().unwrap() {
-            let (meaning, default) = meaning(value["description"].as_str().unwrap_or_default());
-            let default = match (required.contains(&key.as_str()), default) {
-                (true, _) => "**must be written**",
-                (false, Some(default)) => default,
-                (false, None) => "",
+            let must = match required.contains(&key.as_str()) {
+                true => " (required)",
+                false => "",
             };
             let takes = takes(value, &mut |definition: &str, is_named: bool| {
                 let names = if is_named { ".NAME" } else { "" };
@@ -64,13 +61,8 @@ impl Page {
                 // As GitHub names a heading.
                 format!("[keys](#{})", place.replace('.', "").to_lowercase())
             });
-            let row = [
-                format!("`{key}`"),
-                takes,
-                in_cell(default),
-                in_cell(meaning),
-            ];
-            writeln!(self.text, "| {} |", row.join(" | ")).unwrap();
+            let meaning = value["description"].as_str().unwrap_or_default();
+            writeln!(self.text, "- `{key}`{must}: {takes}. {meaning}").unwrap();
         }
         for (definition, path) in below {
             let object = self.schema["$defs"][definition].clone();
@@ -115,20 +107,8 @@ fn takes(value: &Value, keys: &mut dyn FnMut(&str, bool) -> String) -> String {
         Some("integer") => "a whole number".to_owned(),
         Some("number") => "a number".to_owned(),
         Some("boolean") => "`true`, `false`".to_owned(),
-        _ => "text, a number, `true` or `false`".to_owned(),
+        _ => "a value".to_owned(),
     }
-}
-
-/// What a description says, and its default.
-fn meaning(description: &str) -> (&str, Option<&str>) {
-    match description.rsplit_once("Default: ") {
-        Some((meaning, default)) => (meaning.trim(), Some(default.trim_end_matches('.'))),
-        None => (description, None),
-    }
-}
-
-fn in_cell(text: &str) -> String {
-    text.replace('|', "\\|")
 }
 
 #[test]

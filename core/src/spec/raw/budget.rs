@@ -90,7 +90,7 @@ impl JsonSchema for RawBudget {
         let growth = described::<Choice<StatedGrowth>>(
             generator,
             &[
-                "The most that the time of the full run grows with the data, by your word: growth that no canary could show is then not asked about, as long as the canaries do not grow faster.",
+                "The most that the time of the full run grows with the data, by your word; it holds as long as the canaries do not grow faster.",
             ],
         );
         properties.insert(GROWTH.to_owned(), growth.to_value());

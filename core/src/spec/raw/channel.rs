@@ -38,8 +38,8 @@ mapping! {
         /// The place of the data: an `s3://bucket/prefix/`; locally a path. With `sample: false` also a file system of
         /// SageMaker's, `fsx://fs-0123456789abcdef0/mount/path` or `efs://fs-0123456789abcdef0/path`.
         required uri: Text,
-        /// What the `uri` is the address of, in SageMaker's words: `S3Prefix` of objects, or a `ManifestFile` that lists them, of whose
-        /// lines canaries get a share. Default: S3Prefix.
+        /// What the `uri` is the address of: `S3Prefix` of objects, or a `ManifestFile` that lists them, of whose lines canaries
+        /// get a share. Default: S3Prefix.
         optional data_type: Choice<DataType>,
         /// The input mode: how objects reach the script. Default: File.
         optional mode: Choice<InputMode>,
@@ -51,18 +51,15 @@ mapping! {
         optional compression: Choice<Compression>,
         /// SageMaker: what SageMaker puts around each object, for algorithms that read RecordIO; mode Pipe only. Default: None.
         optional record_wrapper: Choice<RecordWrapper>,
-        /// Whether canaries take a sample of the channel; if not, every canary reads all of it, as where the job has `share`.
-        /// Where the job has `work`, all channels may be so. With `rows` they take a sample of the rows of its object, or of each of
-        /// a few: CSV, TSV, JSON lines, text, Parquet by row groups, tar by members; the names of the objects say which.
-        /// Default: true.
+        /// Whether canaries take a sample of the channel; if not, every canary reads all of it. With `rows` they take a sample of
+        /// the rows of its object, or of each of a few: CSV, TSV, JSON lines, text, Parquet by row groups, tar by members. Default:
+        /// true.
         optional sample: WrittenSample,
-        /// The patterns of files that every canary gets whole, beside the drawn ones, for instance `[labels.csv, "*.json"]`; over
-        /// paths below the channel.
+        /// Patterns of files that every canary gets, beside the drawn ones, for instance `[labels.csv, "*.json"]`.
         optional always: List<Text>,
         /// Another channel: canaries get the files that have the stems of those that it draws, such as masks of images.
         optional draw_with: Text,
-        /// Of what a canary has a share: `folder` keeps every top folder, such as the classes of images. Where it is not
-        /// written, of the channel.
+        /// `folder`: canaries have a share of every top folder, such as the classes of images, in place of one of the channel.
         optional by: Choice<DrawUnit>,
         /// Which files come first: `random` by the seed; `last` takes the last by name, such as the newest months. Default: random.
         optional order: Choice<DrawOrder>,

@@ -13,22 +13,20 @@ mapping! {
     /// One training job.
     pub(in crate::spec) struct RawJob {
         /// Patterns of the files that count, relative to the spec's folder; `!` excludes, a leading `/` is the checkout root. A
-        /// change of one triggers the job, and of the folder that they run in canaries get no others. All of `source_dir` counts that
-        /// no `!` leaves out. Default: every file.
+        /// change of one triggers the job. All of `source_dir` counts that no `!` leaves out. Canaries get no other files. Default:
+        /// every file.
         optional paths: List<Text>,
         /// The full run: its code, its data and its settings.
         required training: RawTraining,
         /// The machines of the full run. The budget is judged on them.
         required instance: Instance,
-        /// Other configurations to compare; a range of counts, `1-8x ml.m5.xlarge`, is a row for each power of two and for its end.
-        /// They never change the exit code.
+        /// Other configurations to compare, which never change the exit code. A range of counts, `1-8x ml.m5.xlarge`, is a row for
+        /// each power of two and for its end.
         optional alternatives: List<Alternative>,
-        /// The place in which the script is handed its share of the data, which it draws itself: for a database, a hub, a file
-        /// system, a generator, or an option of the script. No channel is sampled then, unless `share` has `follows`: then the gate
-        /// draws, and the script is handed a count.
+        /// Where the script is handed its share of the data, which it draws itself: of a database, a hub, a generator. No channel
+        /// is sampled then, but with `follows`: then the gate draws, and the script is handed a count.
         optional share: RawShare,
-        /// The hyperparameter that canaries set lower, so that they do less work per datum. Where no channel is sampled, canaries
-        /// differ in it alone.
+        /// The hyperparameter that canaries set lower. Where no channel is sampled, canaries differ in it alone.
         optional work: RawWork,
         /// The rules of the canary runs: how many there are, and what they may cost.
         optional canary: Canary,
@@ -119,8 +117,8 @@ mapping! {
         /// The value in the full run: `1.0` for a share, a whole number for a count of examples, `omit` where the full run is
         /// handed nothing. Default: 1.0.
         optional full: AnyText,
-        /// A sampled channel: the script is handed a number of examples that goes with what is drawn of it, for algorithms that
-        /// want to know how many there are, such as `num_training_samples`.
+        /// A sampled channel: the script is handed the number of examples that goes with what is drawn of it, such as
+        /// `num_training_samples`.
         optional follows: Text,
     }
 }
@@ -153,20 +151,20 @@ impl Words for DesignKind {
 mapping! {
     /// The rules of the canary runs: how many there are, and what they may cost.
     pub(in crate::spec) struct Canary {
-        /// The rule that chooses canary runs: `adaptive` chooses them one by one, `fixed` runs every fraction `replicates`
-        /// times. Where `replicates` is written, the design is `fixed`. Default: adaptive.
+        /// The rule that chooses canary runs: `adaptive` chooses them one by one, `fixed`, as where `replicates` is written, runs
+        /// every fraction so often. Default: adaptive.
         optional design: Choice<DesignKind>,
         /// The shares of the data that canaries run on, rising. Default: 1%, 2%, 3%, 5%, 10%, 20%, 50%; fixed: 1%, 2%, 3%.
         optional fractions: List<Quantity<Fraction>>,
         /// The number of runs of each fraction in the fixed design. Default: fixed: 3.
         optional replicates: Count,
-        /// The numbers of machines that canaries run on, rising, where `instance` has several: all on the first, and one canary on
-        /// each other. Default: one and all machines on SageMaker, all machines elsewhere.
+        /// The numbers of machines that canaries run on, where `instance` has several: all on the first, and one canary on each
+        /// other. Default: one and all machines on SageMaker, all machines elsewhere.
         optional counts: List<Count>,
         /// The most that the canaries of the job may cost in one check, in US dollars. Default: 5 USD.
         optional spend_limit: Quantity<Usd>,
-        /// The most that the canaries of the job may take together, those of alternatives and on other `counts` included, in percent of
-        /// the full run that they forecast. The three canaries that a forecast needs are run in any case. Default: 25%.
+        /// The most that the canaries of the job may take together, in percent of the full run that they forecast. The three
+        /// canaries that a forecast needs are run in any case. Default: 25%.
         optional max_share: Quantity<Percent>,
         /// The time of a full run below which the report says that canaries are not worth it. Default: 5m.
         optional skip_below: Quantity<Seconds>,
@@ -174,11 +172,11 @@ mapping! {
         optional max_runtime: Quantity<Seconds>,
         /// The number of canaries that run at once. Default: 3; locally: 1.
         optional parallel: Count,
-        /// SageMaker: whether machines are kept for the next canary, in a managed warm pool: `auto` where it makes the check
-        /// shorter by a fifth for little money, `off`, or `{keep_alive: 5m}`, at most 1h. Default: auto.
+        /// SageMaker: whether machines are kept for the next canary, in a managed warm pool: `auto` where that pays, `off`, or
+        /// `{keep_alive: 5m}`, at most 1h. Default: auto.
         optional warm_pool: RawWarmPool,
-        /// Whether the script may join sampled tables that have different columns and share one: then nothing is run, since a
-        /// join of samples has fewer rows than its share. Default: true.
+        /// Whether the script may join sampled tables that share a column: then nothing is run, since a join of samples has fewer
+        /// rows than its share. Default: true.
         optional joined: bool,
         /// SageMaker: whether canaries on `instance` run on the capacity of `training.training_plan`. Default: false.
         optional training_plan: bool,

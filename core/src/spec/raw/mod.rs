@@ -45,9 +45,9 @@ mapping! {
         optional region: Text,
         /// The directory or `s3://bucket/prefix/` in which records are kept. Default: `.canary-gate/`.
         optional history: Text,
-        /// Prices of one machine for an hour, by instance type, for instance `local: 1.20 USD/h`. They replace those of the
-        /// built-in tables. Those below `spot` are what the full run of a job with `training.spot` is judged by, such as
-        /// `spot: {ml.m5.xlarge: 0.08 USD/h}`; without one it is judged at the price on demand.
+        /// Prices of one machine for an hour, by instance type, for instance `local: 1.20 USD/h`, in place of the built-in ones.
+        /// The full run of a job with `training.spot` is judged by those below `spot`, such as `spot: {ml.m5.xlarge: 0.08 USD/h}`,
+        /// else at the price on demand.
         optional prices: MapWithSpot<Quantity<UsdPerHour>>,
         /// Patterns of the allowed instance types, for instance `ml.m5.*`. Every type must match one. Default: all are allowed.
         optional allowed_instances: List<Text>,
@@ -55,8 +55,8 @@ mapping! {
         optional strict: bool,
         /// Whether an unknown outcome fails the check. Default: fail.
         optional on_inconclusive: Choice<OnInconclusive>,
-        /// The file of recorded runs that `backend: replay` takes for canary runs: a table (.csv) or JSON lines, as
-        /// `canary-gate run --measurements FILE` writes them. A path inside the checkout, relative to the spec's folder.
+        /// The file of recorded runs that `backend: replay` takes for canary runs: a table (.csv) or JSON lines, as `canary-gate
+        /// run --measurements FILE` writes them; a path relative to the spec's folder.
         optional recording: Text,
         /// The training jobs, by name. A name has 1 to 63 letters, digits and inner hyphens; with `backend: replay` it is the
         /// recording's, and may have underscores.

@@ -17,8 +17,8 @@ const HOW_TO_CAPTURE: &str =
 mapping! {
     /// The full run, in SageMaker's terms. A local job has `command` in place of `image` and `role`.
     pub(in crate::spec) struct RawTraining {
-        /// The folder with the training code. Built-in algorithms need none; a local job without one runs in a copy of
-        /// what counts of the spec's folder.
+        /// The folder with the training code. Built-in algorithms need none; a local job without one runs in a copy of the spec's
+        /// folder.
         optional source_dir: Text,
         /// The hyperparameters, by name. The script receives each as text, as written.
         optional hyperparameters: Map<AnyText>,
@@ -30,8 +30,7 @@ mapping! {
         optional channels: Map<RawChannel>,
         /// The time after which the full run is stopped. Default: 1d; locally: never.
         optional max_runtime: Quantity<Seconds>,
-        /// Metrics in the log, by name: a regular expression with one capture group each. Only those that `step_metric` or
-        /// a line of `budget.metrics` names are read.
+        /// Metrics in the log, by name: a regular expression with one capture group each, for `step_metric` and `budget.metrics`.
         optional metrics: Map<Text>,
         /// The metric whose value is the time of one training step, in seconds. With it, the time and the cost of a step are
         /// forecast.

@@ -41,22 +41,20 @@ mapping! {
     pub(in crate::spec) struct SagemakerKeys {
         /// SageMaker: the address of the training image.
         optional image: Text,
-        /// SageMaker: an image of AWS by its framework and version, in place of `image`. It is the image for GPUs where the
-        /// machine has some.
+        /// SageMaker: an image of AWS by its framework and version, in place of `image`.
         optional framework: RawFramework,
         /// SageMaker: the name or ARN of an algorithm, of the Marketplace or your own, in place of `image`.
         optional algorithm: Text,
         /// SageMaker: what the container starts in place of the image's own entry point.
         optional container: RawContainer,
-        /// SageMaker: for an image in a registry of your own in the VPC, the ARN of the Lambda function that gives its
-        /// credentials, or `none` where it asks for no credentials.
+        /// SageMaker: for an image in a registry of your own in the VPC, the ARN of the Lambda function that gives its credentials,
+        /// or `none`.
         optional registry_credentials: Text,
         /// SageMaker: the ARN of the role that the job runs as.
         optional role: Text,
         /// SageMaker: the script that is started, a path in `source_dir`.
         optional entry_point: Text,
-        /// SageMaker: the channel on which the container gets the files of `source_dir`, as they are, below
-        /// `/opt/ml/input/data/`. The Python SDK v3 calls it `code`.
+        /// SageMaker: the channel on which the container gets the files of `source_dir`. The Python SDK v3 calls it `code`.
         optional source_channel: Text,
         /// SageMaker: the place of the job's output, an `s3://bucket/prefix/`.
         optional output: Text,
