@@ -163,8 +163,8 @@ mapping! {
         optional counts: List<Count>,
         /// The most that the canaries of the job may cost in one check, in US dollars. Default: 5 USD.
         optional spend_limit: Quantity<Usd>,
-        /// The most that the canaries of the job may take together, in percent of the full run that they forecast. The three
-        /// canaries that a forecast needs are run in any case. Default: 25%.
+        /// The most that the canaries of a configuration may take together, in percent of the full run that they forecast. The
+        /// three canaries that a forecast needs are run in any case. Default: 25%.
         optional max_share: Quantity<Percent>,
         /// The time of a full run below which the report says that canaries are not worth it. Default: 5m.
         optional skip_below: Quantity<Seconds>,
