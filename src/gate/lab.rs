@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 
 pub(crate) use self::counts::beyond_the_share;
 
-use self::configuration::{Asked, Batch, BatchKind, Configuration, Stage, State};
+use self::configuration::{AskedRuns, Batch, BatchKind, Configuration, Stage, State};
 use self::design::{Design, NextCanaries};
 use crate::backend::EndedPool;
 use crate::canary::Dataset;
@@ -154,7 +154,7 @@ impl<'a> Lab<'a> {
                         self.states[place].notes.push(note);
                     }
                     Some(NextCanaries::LeaveOutTheRest(note)) => {
-                        self.states[place].asked = Asked::All;
+                        self.states[place].asked = AskedRuns::All;
                         self.states[place].notes.push(note);
                     }
                     Some(NextCanaries::Done(done)) => {
@@ -251,8 +251,8 @@ impl<'a> Lab<'a> {
         let state = &mut self.states[place];
         if matches!(batch.kind, BatchKind::Fixed) {
             state.asked = match state.asked {
-                Asked::Nothing => Asked::TheFewest,
-                Asked::TheFewest | Asked::All => Asked::All,
+                AskedRuns::Nothing => AskedRuns::TheFewest,
+                AskedRuns::TheFewest | AskedRuns::All => AskedRuns::All,
             };
         }
         state.stage = Stage::Running;

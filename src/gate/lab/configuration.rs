@@ -108,7 +108,7 @@ pub(super) enum Stage {
 
 /// How much of a fixed design was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(super) enum AskedRuns {
     Nothing,
     TheFewest,
     All,
@@ -154,7 +154,7 @@ pub(super) struct State {
     pub(super) batch: Option<Batch>,
     /// Where the first of a batch stands in `measured` of which it is still collected what its canaries used, by number.
     pub(super) late: BTreeMap<usize, usize>,
-    pub(super) asked: Asked,
+    pub(super) asked: AskedRuns,
     /// The most that the fewest canaries of a fixed design can cost that no earlier run has measured, where the pull request has a
     /// limit.
     pub(super) worst_of_the_fewest: Usd,
@@ -187,7 +187,7 @@ impl State {
             measured: Vec::new(),
             batch: None,
             late: BTreeMap::new(),
-            asked: Asked::Nothing,
+            asked: AskedRuns::Nothing,
             worst_of_the_fewest: worst_of_the_fewest(input, one).await?,
             left_out: Vec::new(),
             is_proved: false,

@@ -1,7 +1,7 @@
 //! What is next on a configuration, by what is known of it.
 
 use super::LabInput;
-use super::configuration::{Asked, Batch, BatchKind, Configuration, State};
+use super::configuration::{AskedRuns, Batch, BatchKind, Configuration, State};
 use crate::canary::CanaryRun;
 use crate::console::progress::Earlier;
 use crate::forecast::scale_out::DataLayout;
@@ -73,7 +73,7 @@ impl Design<'_> {
             };
             Batch::new(BatchKind::Fixed, runs.to_vec(), earlier)
         };
-        if self.state.asked == Asked::Nothing {
+        if self.state.asked == AskedRuns::Nothing {
             if !self.one.account.covers(self.state.worst_of_the_fewest) {
                 return NextCanaries::LeaveOutTheRest(self.refused_of(runs.len(), runs.len()));
             }
@@ -95,7 +95,7 @@ impl Design<'_> {
             return count;
         }
         let is_complete = self.state.measured.iter().all(Measurement::is_completed);
-        if more.is_empty() || self.state.asked == Asked::All || !is_complete {
+        if more.is_empty() || self.state.asked == AskedRuns::All || !is_complete {
             return NextCanaries::Done(None);
         }
         let job = self.input.of.job;
