@@ -77,7 +77,7 @@ const HOMES: [(&str, &[&str]); 20] = [
     ("sha1", &["code/tree.rs"]),
     ("indicatif", &["console/progress.rs"]),
     ("miette", &["spec/errors.rs", "spec/excerpt.rs"]),
-    ("regex", &["spec/metric.rs", "secret/"]),
+    ("regex", &["spec/metric.rs", "secret/", "commands/init/"]),
     (
         "schemars",
         &[

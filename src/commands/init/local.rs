@@ -1,11 +1,10 @@
 //! The draft of a job on this machine: a script and its data.
 
 use super::CHANGE_THE_SCRIPT;
-use super::draft::{SpecDraft, WhenRefused, is_open};
-use super::finds::{FoundData, FoundScript};
+use super::data::FoundData;
+use super::draft::{SpecDraft, WhenRefused};
+use super::found::{FoundScript, Overview, folder_of};
 use super::lines;
-use super::overview::{Overview, join};
-use crate::backend::sagemaker::from_job;
 use crate::spec::yaml_text as yaml;
 
 /// With fewer files a canary gets rows of them.
@@ -18,7 +17,7 @@ const NO_DATA: &str = "data/train";
 pub(super) fn draft(overview: &Overview, script: &FoundScript) -> SpecDraft {
     let mut draft = SpecDraft::default();
     let from = format!("{} ({})", script.path, script.why);
-    lines::opening(&mut draft, &from, &overview.others(&[&script.path]));
+    lines::opening(&mut draft, overview, &from, &[&script.path]);
     draft.line(
         0,
         "backend: local",
@@ -31,55 +30,25 @@ pub(super) fn draft(overview: &Overview, script: &FoundScript) -> SpecDraft {
     draft.gap();
     draft.head(0, "jobs:");
     let folder = folder_of(&script.path);
-    let stem = stem_of(&script.path);
-    let of_folder = folder.rsplit('/').next().filter(|name| !name.is_empty());
-    let name = match stem {
-        // `src/models/train_model.py`, `train.py`: its name says nothing that a job's does not.
-        "train" | "main" | "run" => of_folder
-            .filter(|name| !matches!(*name, "src" | "code" | "scripts"))
-            .unwrap_or(stem),
-        stem => stem,
-    };
-    draft.head(1, &format!("{}:", yaml::text(&lines::job_name(name))));
+    let name = lines::name_of_script(&script.path);
+    draft.head(1, &format!("{}:", yaml::text(&name)));
     let top = folder.split('/').next().unwrap_or(folder);
     let mut patterns = vec![lines::all_below(top)];
     patterns.extend(overview.data.iter().take(MOST_DATA).map(pattern_of));
     lines::paths(&mut draft, overview, &patterns);
-    draft.remark(2, "The full run.");
-    draft.head(2, "training:");
     draft.remark(
         3,
         "A canary runs in a copy of the files that git knows, without the data of channels.",
     );
     command(&mut draft, script);
-    hyperparameters(&mut draft, script);
+    lines::hyperparameters(&mut draft, script);
     channels(&mut draft, overview, script);
     draft.remark(3, "max_runtime: 12h");
     draft.gap();
     draft.head(2, "instance: local");
     draft.gap();
-    let options = script.options.iter();
-    lines::work(
-        &mut draft,
-        &options.map(|option| (option.name.as_str(), option.default.as_str())),
-    );
-    draft.remark(
-        2,
-        "The limits of the full run. The check fails if one is likely exceeded.",
-    );
-    draft.head(2, "budget:");
-    draft.line(
-        3,
-        "time: 8h",
-        "guess: how long it may take",
-        WhenRefused::LeftOut,
-    );
-    draft.line(
-        3,
-        "memory: 90%",
-        "guess: of this machine's",
-        WhenRefused::LeftOut,
-    );
+    lines::work(&mut draft, script);
+    lines::budget(&mut draft, "memory: 90%", "guess: of this machine's");
     draft
 }
 
@@ -92,94 +61,39 @@ fn pattern_of(data: &FoundData) -> String {
     }
 }
 
-fn folder_of(path: &str) -> &str {
-    path.rsplit_once('/').map_or("", |(folder, _)| folder)
-}
-
-fn stem_of(path: &str) -> &str {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    name.strip_suffix(".py").unwrap_or(name)
-}
-
 /// `[python3, train.py]`; a script that imports the package it lies in is started as a module of it.
 fn command(draft: &mut SpecDraft, script: &FoundScript) {
     let parts: Vec<&str> = script.path.split('/').collect();
-    let module = |from: usize| {
-        let path = parts[from..].join(".");
-        path.strip_suffix(".py").unwrap_or(&path).to_owned()
-    };
-    let imports = |package: &str| {
+    let folders = &parts[..parts.len() - 1];
+    let imports = |package: &&str| {
         let mut imports = script.imports.iter();
         imports.any(|import| import.split('.').next() == Some(package))
     };
-    let is_relative = script.imports.iter().any(String::is_empty);
-    // The package whose name it imports, by its place among the folders of its path.
-    let package = (0..parts.len() - 1).find(|place| imports(parts[*place]));
-    let (words, said) = match package.or(is_relative.then(|| parts.len().saturating_sub(2))) {
-        _ if parts.len() == 1 => (
-            vec!["python3".to_owned(), script.path.clone()],
-            String::new(),
-        ),
-        Some(0) => (
-            vec!["python3".to_owned(), "-m".to_owned(), module(0)],
-            format!("guess: a module, since it imports `{}`", parts[0]),
-        ),
-        Some(place) => (
-            vec![
-                "env".to_owned(),
-                format!("PYTHONPATH={}", parts[..place].join("/")),
-                "python3".to_owned(),
-                "-m".to_owned(),
-                module(place),
-            ],
-            format!("guess: a module, since it imports `{}`", parts[place]),
-        ),
-        None => (
-            vec!["python3".to_owned(), script.path.clone()],
-            String::new(),
-        ),
-    };
+    let is_relative = script.imports.iter().any(|import| import.starts_with('.'));
+    let relative = folders.len().checked_sub(1).filter(|_| is_relative);
+    let mut words = Vec::new();
+    let mut said = script.why.clone();
+    // The package that it imports, by its place among the folders of its path.
+    match folders
+        .iter()
+        .position(|folder| imports(&folder))
+        .or(relative)
+    {
+        None => words.extend(["python3".to_owned(), script.path.clone()]),
+        Some(package) => {
+            if package > 0 {
+                let above = folders[..package].join("/");
+                words.extend(["env".to_owned(), format!("PYTHONPATH={above}")]);
+            }
+            let module = parts[package..].join(".");
+            let module = module.strip_suffix(".py").unwrap_or(&module).to_owned();
+            words.extend(["python3".to_owned(), "-m".to_owned(), module]);
+            said = format!("guess: a module, since it imports `{}`", parts[package]);
+        }
+    }
     let words: Vec<String> = words.iter().map(|word| yaml::text(word)).collect();
-    let said = if said.is_empty() {
-        script.why.clone()
-    } else {
-        said
-    };
-    draft.line(
-        3,
-        &format!("command: [{}]", words.join(", ")),
-        &said,
-        WhenRefused::Kept,
-    );
-}
-
-/// The options whose default is a number, and that say how much work is done.
-fn hyperparameters(draft: &mut SpecDraft, script: &FoundScript) {
-    let mut seen = Vec::new();
-    let options = script.options.iter().filter(|option| {
-        let is_new = !seen.contains(&&option.name);
-        seen.push(&option.name);
-        is_new && is_open(&option.default) && !from_job::is_secret(&option.name)
-    });
-    let options: Vec<_> = options.collect();
-    if options.is_empty() {
-        return;
-    }
-    draft.remark(3, "Handed over as SageMaker does: --epochs 10. These are the script's defaults: keep those that matter.");
-    draft.line(3, "hyperparameters:", "", WhenRefused::LeftOut);
-    for option in options {
-        let text = format!(
-            "{}: {}",
-            yaml::text(&option.name),
-            yaml::text_or_number(&option.default)
-        );
-        draft.line(
-            4,
-            &text,
-            &format!("guess: the default at {}", option.place),
-            WhenRefused::LeftOut,
-        );
-    }
+    let text = format!("command: [{}]", words.join(", "));
+    draft.line(3, &text, &said, WhenRefused::Kept);
 }
 
 /// A channel for each that the script reads, else one.
@@ -248,10 +162,10 @@ fn channel(draft: &mut SpecDraft, name: &str, data: Option<&FoundData>) {
         );
         return;
     };
-    let is_whole = ["test", "val", "eval", "dev"]
-        .iter()
-        .any(|known| name.starts_with(known));
-    let (sample, why) = match (is_whole, data.files < FEWEST_FILES && data.has_rows()) {
+    let (sample, why) = match (
+        lines::is_whole(name),
+        data.files < FEWEST_FILES && data.has_rows(),
+    ) {
         (true, _) => (", sample: false", ", whole in every canary"),
         (false, true) => (", sample: rows", ", so rows of them are drawn"),
         (false, false) => ("", ""),
@@ -268,4 +182,17 @@ fn channel(draft: &mut SpecDraft, name: &str, data: Option<&FoundData>) {
         &format!("guess: {}{why}", data.said()),
         WhenRefused::Replaced(none),
     );
+}
+
+/// A path below a folder, without its `.` and `..`.
+fn join(folder: &str, path: &str) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in folder.split('/').chain(path.split('/')) {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    parts.join("/")
 }

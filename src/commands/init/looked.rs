@@ -4,9 +4,8 @@
 use std::fs;
 use std::path::Path;
 
-use super::finds::{self, SeenFile};
-use super::overview::Overview;
-use super::read_file::ReadFile;
+use super::data::SeenFile;
+use super::found::{Overview, SourceText, says_something};
 use crate::backend::project_paths::has_private_name;
 use crate::console::files;
 use crate::git;
@@ -62,7 +61,8 @@ pub(super) fn look(folder: &Path) -> (Overview, Vec<String>) {
         match files::read_text_up_to(&folder.join(path), limit) {
             Ok(text) => {
                 left -= bytes.min(left);
-                texts.push(ReadFile::new(path, &text, finds::is_wanted_call));
+                let path = path.clone();
+                texts.push(SourceText { path, text });
             }
             Err(_) => unreadable += 1,
         }
@@ -77,17 +77,7 @@ pub(super) fn look(folder: &Path) -> (Overview, Vec<String>) {
             "{unreadable} files were not read: they are no text, or larger than {LARGEST_TEXT}"
         ));
     }
-    (Overview::of(code, &texts, &seen), notes)
-}
-
-/// Whether a file's text is read, by its name.
-fn says_something(path: &str) -> bool {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    let is_code = name.ends_with(".py")
-        || name.ends_with(".ipynb")
-        || name.contains("Dockerfile")
-        || name == "train";
-    is_code || finds::is_requirements(path)
+    (Overview::of(&texts, &seen), notes)
 }
 
 /// The size of a file that is no link and lies below the folder; `None` for all else.

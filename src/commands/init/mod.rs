@@ -1,15 +1,12 @@
 //! `init`: a commented spec to start from: of what the checkout holds, or of a training job.
 
 mod cloud;
-mod cloud_settings;
+mod data;
 mod draft;
-mod finds;
+mod found;
 mod lines;
 mod local;
 mod looked;
-mod overview;
-mod python;
-mod read_file;
 #[cfg(test)]
 mod tests;
 
@@ -18,7 +15,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use self::draft::SpecDraft;
-use self::overview::Overview;
+use self::found::{Overview, path_of};
 use crate::backend::sagemaker::from_job;
 use crate::cli::InitArguments;
 use crate::console::{AppError, files, printable, say};
@@ -110,6 +107,12 @@ fn of_checkout(folder: &Path) -> (String, String) {
     for note in notes {
         say(&format!("note: {}", printable(&note)));
     }
+    if let Some(place) = overview.launches.first() {
+        say(&format!(
+            "note: training jobs are started at {}; `canary-gate init --from-job NAME` writes the spec of one",
+            printable(place)
+        ));
+    }
     drafted(&overview)
 }
 
@@ -118,25 +121,18 @@ fn drafted(overview: &Overview) -> (String, String) {
     let launch = overview.launches.first();
     let container = overview.containers.first();
     let script = overview.scripts.first();
-    // A script that is started nowhere is nearer than an image that is.
-    let tries: [Option<(SpecDraft, String)>; 3] = [
-        launch.map(|launch| {
-            (
-                cloud::of_launch(overview, launch),
-                format!("{} at {}", launch.what, launch.place),
-            )
-        }),
-        container.map(|container| {
-            (
-                cloud::of_container(overview, container),
-                container.path.clone(),
-            )
-        }),
-        script.map(|script| (local::draft(overview, script), script.path.clone())),
+    // A script that nothing starts is further from the training job than an image.
+    let is_likeliest = script.is_some() || container.is_none();
+    let tries: [Option<(SpecDraft, &str)>; 3] = [
+        launch
+            .filter(|_| is_likeliest)
+            .map(|place| (cloud::of_launch(overview, place, script), place.as_str())),
+        container.map(|place| (cloud::of_container(overview, place), path_of(place))),
+        script.map(|script| (local::draft(overview, script), script.path.as_str())),
     ];
     for (draft, from) in tries.into_iter().flatten() {
         if let Some(text) = draft.valid_text() {
-            return (text, from);
+            return (text, from.to_owned());
         }
     }
     let template = spec::init_template();

@@ -6,21 +6,21 @@ use crate::units::Bytes;
 
 /// A file of the checkout, known by its name and size alone.
 #[derive(Debug, Clone)]
-pub(in crate::commands::init) struct SeenFile {
+pub(super) struct SeenFile {
     /// Relative to the spec's folder.
-    pub(in crate::commands::init) path: String,
-    pub(in crate::commands::init) bytes: Bytes,
+    pub(super) path: String,
+    pub(super) bytes: Bytes,
 }
 
 /// Where data lies.
 #[derive(Debug, Clone, PartialEq)]
-pub(in crate::commands::init) struct FoundData {
+pub(super) struct FoundData {
     /// A folder, or one file.
-    pub(in crate::commands::init) path: String,
-    pub(in crate::commands::init) files: usize,
-    pub(in crate::commands::init) bytes: Bytes,
+    pub(super) path: String,
+    pub(super) files: usize,
+    pub(super) bytes: Bytes,
     /// The most frequent ending.
-    pub(in crate::commands::init) ending: String,
+    pub(super) ending: String,
 }
 
 /// Endings of files of data; with one of the first group rows of a file can be drawn.
@@ -71,12 +71,12 @@ const PARTS: [&str; 18] = [
 
 impl FoundData {
     /// Whether rows can be drawn of its files.
-    pub(in crate::commands::init) fn has_rows(&self) -> bool {
+    pub(super) fn has_rows(&self) -> bool {
         ROWS.contains(&self.ending.as_str())
     }
 
     /// `120 files .csv, 3.4 MB`
-    pub(in crate::commands::init) fn said(&self) -> String {
+    pub(super) fn said(&self) -> String {
         let files = match self.files {
             1 => "1 file".to_owned(),
             count => format!("{count} files"),
@@ -85,7 +85,7 @@ impl FoundData {
     }
 
     /// What of the data it is, by its last name: `train`, `test`, ...
-    pub(in crate::commands::init) fn name(&self) -> &str {
+    pub(super) fn name(&self) -> &str {
         let last = self.path.rsplit('/').next().unwrap_or(&self.path);
         last.split('.').next().unwrap_or(last)
     }
@@ -154,7 +154,7 @@ fn is_data(path: &str) -> bool {
 }
 
 /// The folders that hold data, the likeliest training data first.
-pub(in crate::commands::init) fn data_folders(files: &[SeenFile]) -> Vec<FoundData> {
+pub(super) fn data_folders(files: &[SeenFile]) -> Vec<FoundData> {
     // Of each folder with data, the files that lie in it itself.
     let mut folders: BTreeMap<String, Vec<&SeenFile>> = BTreeMap::new();
     for file in files.iter().filter(|file| is_data(&file.path)) {

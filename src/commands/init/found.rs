@@ -1,0 +1,405 @@
+//! What `init` finds in the texts of a checkout: what trains, and the files that it needs. It looks for words and reads no grammar; the
+//! draft marks what it takes from them as a guess.
+
+use std::cmp::Reverse;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::data::{FoundData, SeenFile, data_folders};
+
+/// So many other candidates are named.
+const MOST_NAMED: usize = 5;
+/// A text with a lower score is not a script of training.
+const LOWEST_SCORE: i32 = 5;
+/// A script has no more options that a spec would name.
+const MOST_OPTIONS: usize = 100;
+/// A change of one of these may change what training takes.
+const REQUIREMENTS: [&str; 9] = [
+    "requirements.txt",
+    "pyproject.toml",
+    "setup.py",
+    "setup.cfg",
+    "environment.yml",
+    "environment.yaml",
+    "Pipfile.lock",
+    "poetry.lock",
+    "uv.lock",
+];
+/// A Dockerfile with one of these is of an image that trains.
+/// <https://docs.aws.amazon.com/sagemaker/latest/dg/your-algorithms-training-algo-dockerfile.html>
+const TRAINING_IMAGE: [&str; 6] = [
+    "SAGEMAKER_PROGRAM",
+    "sagemaker-training",
+    "sagemaker_training",
+    "/opt/ml",
+    "/opt/program",
+    "\"train\"",
+];
+
+/// A call that starts a training job on SageMaker.
+static LAUNCH: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"\b(?:\w*Estimator|ModelTrainer|PyTorch|TensorFlow|SKLearn|XGBoost|HuggingFace|MXNet|Chainer|create_training_job|TrainingJob\.create)\(",
+    )
+});
+static TRAINING_STEP: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"\b(?:fit|train|backward|train_on_batch)\("));
+/// An option on the command line: argparse, click or typer. Its call ends with a line.
+static OPTION: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"(?ms)\b(?:add_argument|[oO]ption)\((.*?)\)[ \t]*$"));
+static OPTION_NAME: LazyLock<Regex> = LazyLock::new(|| pattern(r#"["']--([\w-]+)["']"#));
+static OPTION_DEFAULT: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"\bdefault\s*=\s*([-+]?\d[\d_]*\.?\d*(?:[eE][-+]?\d+)?)\s*(?:,|$)"));
+static CHANNEL: LazyLock<Regex> = LazyLock::new(|| pattern(r"SM_CHANNEL_([A-Z0-9_]{1,64})"));
+static FIXED_PATH: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r#"\bread_(?:csv|parquet)\(\s*["']([^"'\n]+)["']"#));
+static IMPORT: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"(?m)^[ \t]*(?:import|from)[ \t]+([\w.]+)"));
+
+fn pattern(text: &str) -> Regex {
+    Regex::new(text).expect("the pattern is a constant that a test compiles")
+}
+
+/// A text of the checkout.
+pub(super) struct SourceText {
+    /// Relative to the spec's folder.
+    pub(super) path: String,
+    pub(super) text: String,
+}
+
+/// A script that trains.
+pub(super) struct FoundScript {
+    pub(super) path: String,
+    score: i32,
+    /// Why it is taken for one: `SM_CHANNEL_* at train.py:9`.
+    pub(super) why: String,
+    pub(super) options: Vec<FoundOption>,
+    /// The channels whose variables it reads, in small letters.
+    pub(super) channels: Vec<String>,
+    /// Where it reads data by a path: what is written there, and the place.
+    pub(super) fixed_path: Option<(String, String)>,
+    /// The modules that it imports; one relative to its package begins with a dot.
+    pub(super) imports: Vec<String>,
+}
+
+/// An option of a script, with a default that is a number.
+pub(super) struct FoundOption {
+    /// Without its dashes.
+    pub(super) name: String,
+    pub(super) default: String,
+    pub(super) place: String,
+}
+
+/// What was found; the likeliest of each kind first.
+#[derive(Default)]
+pub(super) struct Overview {
+    /// The places of calls that start training jobs on SageMaker: `launch.py:12`.
+    pub(super) launches: Vec<String>,
+    pub(super) scripts: Vec<FoundScript>,
+    /// The places of the lines by which Dockerfiles are of images that train.
+    pub(super) containers: Vec<String>,
+    pub(super) data: Vec<FoundData>,
+    /// Files of packages.
+    pub(super) requirements: Vec<String>,
+}
+
+impl Overview {
+    /// `texts` are files that git knows; `seen` are all files, also those that git ignores.
+    pub(super) fn of(texts: &[SourceText], seen: &[SeenFile]) -> Self {
+        let mut found = Self {
+            data: data_folders(seen),
+            ..Self::default()
+        };
+        for text in texts {
+            let launch = text.launch();
+            // A file that starts training jobs is not a script of one.
+            if launch.is_none() {
+                found.scripts.extend(text.script());
+            }
+            found.launches.extend(launch);
+            found.containers.extend(text.container());
+            if is_requirements(&text.path) {
+                found.requirements.push(text.path.clone());
+            }
+        }
+        let depth = |path: &str| path.matches('/').count();
+        let by_depth = |path: &String| (depth(path), path.clone());
+        (found.scripts).sort_by_key(|script| (Reverse(script.score), by_depth(&script.path)));
+        found.launches.sort_by_key(by_depth);
+        found.containers.sort_by_key(by_depth);
+        found.requirements.sort_by_key(by_depth);
+        found
+    }
+
+    /// The other candidates; `chosen` are the paths of what is used.
+    pub(super) fn others(&self, chosen: &[&str]) -> Vec<String> {
+        let scripts = self.scripts.iter().map(|script| script.path.as_str());
+        let containers = self.containers.iter().map(|place| path_of(place));
+        let mut others: Vec<String> = (scripts.chain(containers))
+            .filter(|other| !chosen.contains(other))
+            .map(str::to_owned)
+            .collect();
+        let further = others.len().saturating_sub(MOST_NAMED);
+        others.truncate(MOST_NAMED);
+        if further > 0 {
+            others.push(format!("{further} more"));
+        }
+        others
+    }
+}
+
+/// Whether a file's text is looked at, by its name.
+pub(super) fn says_something(path: &str) -> bool {
+    let name = name_of(path);
+    let is_code = name.ends_with(".py") || name.ends_with(".ipynb") || name == "train";
+    is_code || name.contains("Dockerfile") || is_requirements(path)
+}
+
+fn is_requirements(path: &str) -> bool {
+    REQUIREMENTS.contains(&name_of(path))
+}
+
+/// The last part of a path.
+pub(super) fn name_of(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// The folder that a path lies in; empty at the root.
+pub(super) fn folder_of(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(folder, _)| folder)
+}
+
+/// The file of a place: without its line.
+pub(super) fn path_of(place: &str) -> &str {
+    place.rsplit_once(':').map_or(place, |(path, _)| path)
+}
+
+impl SourceText {
+    fn is_notebook(&self) -> bool {
+        self.path.ends_with(".ipynb")
+    }
+
+    fn is_python(&self) -> bool {
+        let starts = ["#!/usr/bin/env python", "#!/usr/bin/python"];
+        self.path.ends_with(".py") || starts.iter().any(|start| self.text.starts_with(start))
+    }
+
+    /// `src/train.py:12`
+    fn place(&self, line: usize) -> String {
+        format!("{}:{line}", self.path)
+    }
+
+    /// The line of an offset, from 1.
+    fn place_at(&self, offset: usize) -> String {
+        self.place(1 + self.text[..offset].matches('\n').count())
+    }
+
+    /// The first line that is like this, from 1.
+    fn line(&self, is_like: impl Fn(&str) -> bool) -> Option<usize> {
+        self.text.lines().position(is_like).map(|line| line + 1)
+    }
+
+    fn line_with(&self, sought: &[&str]) -> Option<usize> {
+        self.line(|line| sought.iter().any(|sought| line.contains(sought)))
+    }
+
+    /// Where it starts a training job on SageMaker.
+    fn launch(&self) -> Option<String> {
+        if !(self.is_python() || self.is_notebook()) || !self.text.contains("sagemaker") {
+            return None;
+        }
+        if self.is_notebook() {
+            return LAUNCH.is_match(&self.text).then(|| self.path.clone());
+        }
+        let line = self.line(|line| is_call(line, &LAUNCH));
+        line.map(|line| self.place(line))
+    }
+
+    /// Where a Dockerfile says that its image trains.
+    fn container(&self) -> Option<String> {
+        let name = name_of(&self.path);
+        let is_dockerfile = name == "Dockerfile"
+            || name.starts_with("Dockerfile.")
+            || name.ends_with(".Dockerfile");
+        let line = self.line_with(&TRAINING_IMAGE).filter(|_| is_dockerfile);
+        line.map(|line| self.place(line))
+    }
+
+    fn script(&self) -> Option<FoundScript> {
+        let name = name_of(&self.path);
+        let stem = name.strip_suffix(".py").unwrap_or(name).to_lowercase();
+        let mut parts = self.path.split('/');
+        let is_of_tests = parts.any(|part| matches!(part, "test" | "tests" | "docs"))
+            || stem.starts_with("test_")
+            || stem.ends_with("_test");
+        let is_other = matches!(stem.as_str(), "setup" | "conftest" | "__init__");
+        if !self.is_python() || is_of_tests || is_other {
+            return None;
+        }
+        // The sign that says most comes first: it is named.
+        let signs = [
+            (6, "SM_CHANNEL_*", self.line_with(&["SM_CHANNEL_"])),
+            (
+                5,
+                "/opt/ml/input",
+                self.line_with(&["/opt/ml/input", "SM_MODEL_DIR"]),
+            ),
+            (
+                4,
+                "a training step",
+                self.line(|line| is_call(line, &TRAINING_STEP)),
+            ),
+            (
+                3,
+                "its options",
+                self.line_with(&["ArgumentParser(", "click.command", "typer."]),
+            ),
+            (1, "`__main__`", self.line_with(&["__main__"])),
+        ];
+        let of_name = match stem.as_str() {
+            "train" | "training" | "train_model" => 4,
+            _ if stem.contains("train") => 3,
+            _ => 0,
+        };
+        let mut found = (signs.iter())
+            .filter_map(|(score, what, line)| Some((score, what, (*line)?)))
+            .peekable();
+        let why = match found.peek() {
+            Some((_, what, line)) => format!("{what} at {}", self.place(*line)),
+            None => format!("its name, {name}"),
+        };
+        let score = of_name + found.map(|(score, ..)| score).sum::<i32>();
+        (score >= LOWEST_SCORE).then(|| FoundScript {
+            path: self.path.clone(),
+            score,
+            why,
+            options: self.options(),
+            channels: self.channels(),
+            fixed_path: FIXED_PATH.captures(&self.text).and_then(|read| {
+                let path = read.get(1)?;
+                Some((path.as_str().to_owned(), self.place_at(path.start())))
+            }),
+            imports: (IMPORT.captures_iter(&self.text))
+                .map(|found| found[1].to_owned())
+                .collect(),
+        })
+    }
+
+    /// The options whose default is a number.
+    fn options(&self) -> Vec<FoundOption> {
+        let options = OPTION.captures_iter(&self.text).filter_map(|call| {
+            let arguments = call.get(1)?;
+            let name = OPTION_NAME.captures(arguments.as_str())?;
+            let default = OPTION_DEFAULT.captures(arguments.as_str())?;
+            Some(FoundOption {
+                name: name[1].to_owned(),
+                default: default[1].replace('_', ""),
+                place: self.place_at(arguments.start()),
+            })
+        });
+        options.take(MOST_OPTIONS).collect()
+    }
+
+    /// The names behind `SM_CHANNEL_`, each once.
+    fn channels(&self) -> Vec<String> {
+        let mut found: Vec<String> = Vec::new();
+        for channel in CHANNEL.captures_iter(&self.text) {
+            let name = channel[1].to_lowercase();
+            if !found.contains(&name) {
+                found.push(name);
+            }
+        }
+        found
+    }
+}
+
+/// Whether a line of Python calls what the pattern names: it neither defines it nor only speaks of it.
+fn is_call(line: &str, pattern: &Regex) -> bool {
+    let code = line.trim_start();
+    !["#", "def ", "class "]
+        .iter()
+        .any(|other| code.starts_with(other))
+        && pattern.is_match(code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(path: &str, text: &str) -> SourceText {
+        SourceText {
+            path: path.to_owned(),
+            text: text.to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_script_is_known_by_what_it_reads_and_does() {
+        let source = "import argparse, os\nparser = argparse.ArgumentParser()\nparser.add_argument('-e', '--epochs', type=int, default=10,\n    help='passes (all data)')\nparser.add_argument('--train', default=os.environ['SM_CHANNEL_TRAIN'])\nparser.add_argument('--lr', default=1e-3)\nif __name__ == '__main__':\n    model.fit(x)\n";
+        let found = text("src/train.py", source).script().unwrap();
+        assert_eq!(found.why, "SM_CHANNEL_* at src/train.py:5");
+        assert_eq!(found.channels, ["train"]);
+        let options: Vec<_> = (found.options.iter())
+            .map(|option| (&*option.name, &*option.default, &*option.place))
+            .collect();
+        assert_eq!(
+            options,
+            [
+                ("epochs", "10", "src/train.py:3"),
+                ("lr", "1e-3", "src/train.py:6")
+            ]
+        );
+    }
+
+    #[test]
+    fn other_files_are_no_scripts_of_training() {
+        for (path, source) in [
+            ("setup.py", "if __name__ == '__main__': train()"),
+            ("tests/train.py", "SM_CHANNEL_TRAIN model.fit(x)"),
+            ("src/plot.py", "if __name__ == '__main__': plot()"),
+            (
+                "src/a.py",
+                "def train(x):\n    # fit(x)\n    pass\n__main__",
+            ),
+            ("README.md", "train SM_CHANNEL_TRAIN"),
+        ] {
+            assert!(text(path, source).script().is_none(), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_call_that_starts_a_training_job_is_known_by_its_name() {
+        let place = |path: &str, source: &str| text(path, source).launch();
+        for call in [
+            "est = PyTorch(entry_point='a.py')",
+            "sagemaker.estimator.Estimator(image)",
+            "trainer = ModelTrainer(",
+            "boto3.client('sagemaker').create_training_job(**params)",
+        ] {
+            let source = format!("import sagemaker\n{call}\n");
+            assert_eq!(place("a.py", &source).as_deref(), Some("a.py:2"), "{call}");
+            assert_eq!(place("a.ipynb", &source).as_deref(), Some("a.ipynb"));
+            assert_eq!(place("a.md", &source), None);
+        }
+        for other in ["class MyEstimator(Base):", "# PyTorch()", "import PyTorch"] {
+            assert_eq!(place("a.py", &format!("sagemaker\n{other}\n")), None);
+        }
+        assert_eq!(place("a.py", "Estimator()"), None);
+    }
+
+    #[test]
+    fn a_dockerfile_of_training_is_known_by_a_line() {
+        let place = |path: &str, source: &str| text(path, source).container();
+        assert_eq!(
+            place(
+                "container/Dockerfile",
+                "FROM python\nCOPY trees /opt/program\n"
+            )
+            .as_deref(),
+            Some("container/Dockerfile:2")
+        );
+        assert_eq!(place("Dockerfile", "FROM nginx\n"), None);
+        assert_eq!(place("docker.md", "/opt/ml"), None);
+    }
+}
