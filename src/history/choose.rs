@@ -6,8 +6,7 @@ use super::scope::Scope;
 use super::{Damaged, History, HistoryError, Loaded};
 use crate::instance::InstanceConfiguration;
 
-/// How many records are read at once, at first and at most; each batch is twice the one before.
-const FIRST_BATCH: usize = 1;
+/// How many records are read at once at most; each batch is twice the one before.
 const LARGEST_BATCH: usize = 64;
 /// The most records that are read to find one.
 const MOST_LOOKED_AT: usize = 1000;
@@ -19,6 +18,15 @@ pub struct FirstReadable {
     pub record: Option<(Entry, Record)>,
     /// Records before it that could not be read.
     pub damaged: Vec<Damaged>,
+}
+
+/// What becomes of a record that was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RecordUse {
+    Skip,
+    Keep,
+    /// It is kept, and the reading ends.
+    Last,
 }
 
 /// The baseline of a change, derived from its base commit.
@@ -66,20 +74,43 @@ impl History {
         entries: impl IntoIterator<Item = &'e Entry>,
         mut is_wanted: impl FnMut(&Record) -> bool,
     ) -> Result<FirstReadable, HistoryError> {
-        let mut found = FirstReadable::default();
-        let mut rest = entries.into_iter().take(MOST_LOOKED_AT);
-        let mut size = FIRST_BATCH;
+        let look = |record: &Record| match is_wanted(record) {
+            true => RecordUse::Last,
+            false => RecordUse::Skip,
+        };
+        let entries = entries.into_iter().take(MOST_LOOKED_AT);
+        let (mut loaded, _) = self.load_until(entries, 1, look).await?;
+        Ok(FirstReadable {
+            record: loaded.records.pop(),
+            damaged: loaded.damaged,
+        })
+    }
+
+    /// Reads records in the order given and in growing batches, `size` at first, up to the one that is the last; says whether there
+    /// was one.
+    pub async fn load_until<'e>(
+        &self,
+        entries: impl IntoIterator<Item = &'e Entry>,
+        mut size: usize,
+        mut look: impl FnMut(&Record) -> RecordUse,
+    ) -> Result<(Loaded, bool), HistoryError> {
+        let mut found = Loaded::default();
+        let mut rest = entries.into_iter();
         loop {
             let batch: Vec<Entry> = rest.by_ref().take(size).cloned().collect();
             if batch.is_empty() {
-                return Ok(found);
+                return Ok((found, false));
             }
             let loaded = self.load(&batch).await?;
             found.damaged.extend(loaded.damaged);
-            let mut records = loaded.records.into_iter();
-            found.record = records.find(|(_, record)| is_wanted(record));
-            if found.record.is_some() {
-                return Ok(found);
+            for (entry, record) in loaded.records {
+                let looked = look(&record);
+                if looked != RecordUse::Skip {
+                    found.records.push((entry, record));
+                }
+                if looked == RecordUse::Last {
+                    return Ok((found, true));
+                }
             }
             size = (size * 2).min(LARGEST_BATCH);
         }
@@ -161,36 +192,23 @@ impl History {
         let is_readable = |scope: Scope| {
             scope == Scope::Main || (scope == Scope::Local && self.scope() == Scope::Local)
         };
-        let is_baseline = |record: &Record| {
+        let look = |record: &Record| {
             let forecast = record.forecast();
-            forecast.is_some_and(|forecast| forecast.is_baseline)
+            match forecast.is_some_and(|forecast| forecast.is_baseline) {
+                _ if !is_check(record) => RecordUse::Skip,
+                true => RecordUse::Last,
+                false => RecordUse::Keep,
+            }
         };
-        let mut rest = forecasts(entries, job)
+        let entries = forecasts(entries, job)
             .filter(|entry| is_readable(entry.scope))
             .take(MOST_LOOKED_AT);
-        let mut series = Loaded::default();
-        let mut size = FIRST_BATCH;
-        loop {
-            let batch: Vec<Entry> = rest.by_ref().take(size).cloned().collect();
-            if batch.is_empty() {
-                series.records.clear();
-                return Ok(series);
-            }
-            let loaded = self.load(&batch).await?;
-            series.damaged.extend(loaded.damaged);
-            for (entry, record) in loaded.records {
-                if !is_check(&record) {
-                    continue;
-                }
-                let is_reference = is_baseline(&record);
-                series.records.push((entry, record));
-                if is_reference {
-                    series.records.reverse();
-                    return Ok(series);
-                }
-            }
-            size = (size * 2).min(LARGEST_BATCH);
+        let (mut series, has_baseline) = self.load_until(entries, 1, look).await?;
+        if !has_baseline {
+            series.records.clear();
         }
+        series.records.reverse();
+        Ok(series)
     }
 }
 

@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, civil};
 
 use super::record::{Record, RecordKind};
-use super::scope::Scope;
+use super::scope::{Scope, folder_of, job_of};
 
 /// The format of the time in a record's name: `20261121T091407.123Z`.
 const TIME_FORM: &str = "%Y%m%dT%H%M%S%.3fZ";
@@ -162,41 +162,6 @@ pub(super) fn key_in_name(record: &Record) -> String {
 pub(super) fn is_hex(text: &str, digits: usize) -> bool {
     let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
     text.len() == digits && text.bytes().all(is_digit)
-}
-
-/// The folder of a job's records: its name, with characters that are unsafe in a path or an S3 key as `%XX`.
-pub(super) fn folder_of(job: &str) -> String {
-    if job.is_empty() {
-        return "%".to_owned();
-    }
-    let mut folder = String::with_capacity(job.len());
-    for byte in job.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' => {
-                folder.push(char::from(byte));
-            }
-            _ => folder.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    folder
-}
-
-/// The job of a folder; `None` if it is not a job's.
-pub(super) fn job_of(folder: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(folder.len());
-    let mut rest = folder.bytes();
-    while let Some(byte) = rest.next() {
-        if byte == b'%' && folder.len() > 1 {
-            let mut digit = || char::from(rest.next()?).to_digit(16);
-            let (high, low) = (digit()?, digit()?);
-            bytes.push(u8::try_from(high * 16 + low).ok()?);
-        } else if byte != b'%' {
-            bytes.push(byte);
-        }
-    }
-    let job = String::from_utf8(bytes).ok()?;
-    // One job has one folder.
-    (folder_of(&job) == folder).then_some(job)
 }
 
 fn to_the_millisecond(time: Timestamp) -> Timestamp {

@@ -4,8 +4,7 @@ use std::collections::HashSet;
 
 use jiff::Timestamp;
 
-use super::canary_identity::canary_identity;
-use super::record::{ForecastRecord, Record};
+use super::record::{ForecastRecord, Record, canary_identity};
 use super::tally::Tally;
 use super::{Damaged, Entry, RecordKind};
 use crate::forecast::Estimate;

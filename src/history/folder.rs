@@ -12,7 +12,6 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use jiff::Timestamp;
 use nix::dir::Dir;
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat};
@@ -21,8 +20,8 @@ use nix::unistd::{UnlinkatFlags, fsync, linkat, unlinkat};
 
 use reader::RecordReader;
 
-use super::entry::{Entry, folder_of, job_of};
-use super::scope::{Scope, pull_request};
+use super::entry::Entry;
+use super::scope::{Scope, folder_of, job_of};
 use super::{Damaged, HistoryError, Listing, ListingRequest, Placement};
 
 const FOLDER: OFlag = OFlag::O_RDONLY
@@ -62,91 +61,50 @@ impl RecordFolder {
         self.root.join(path).display().to_string()
     }
 
-    /// Everything that the run may read, unordered.
+    /// All wanted records below folders of the history, unordered; `None` where the history is not there.
     pub(super) fn list(
         &self,
-        reader: Scope,
-        job: Option<&str>,
-        now: Timestamp,
-    ) -> Result<Listing, HistoryError> {
-        let mut listing = Listing::default();
-        let wanted = ListingRequest { reader, job, now };
-        let Some(root) = self.open_root()? else {
-            return Ok(listing);
-        };
-        for scope in [Scope::Main, Scope::Queue, Scope::Local] {
-            if reader.reads(scope) {
-                self.list_scope(&root, scope, wanted, &mut listing)?;
-            }
-        }
-        match reader {
-            Scope::PullRequest(_) => self.list_scope(&root, reader, wanted, &mut listing)?,
-            Scope::Local => {
-                if let Some(mut all) = self.enter(&root, "pr", "pr", &mut listing)? {
-                    for name in self.names(&mut all, "pr")? {
-                        if let Some(number) = pull_request(&name) {
-                            let scope = Scope::PullRequest(number);
-                            self.list_scope(&root, scope, wanted, &mut listing)?;
-                        }
-                    }
-                }
-            }
-            Scope::Main | Scope::Queue => {}
-        }
-        Ok(listing)
-    }
-
-    /// Everything in the reader's own scope, unordered; `None` where the folder is not there.
-    pub(super) fn list_own(
-        &self,
-        reader: Scope,
-        now: Timestamp,
+        folders: &[String],
+        wanted: ListingRequest<'_>,
     ) -> Result<Option<Listing>, HistoryError> {
         let Some(root) = self.open_root()? else {
             return Ok(None);
         };
         let mut listing = Listing::default();
-        let wanted = ListingRequest {
-            reader,
-            job: None,
-            now,
-        };
-        self.list_scope(&root, reader, wanted, &mut listing)?;
+        for path in folders {
+            let mut above = None;
+            for (name, path) in steps(path) {
+                above = self.enter(above.as_ref().unwrap_or(&root), name, path, &mut listing)?;
+                if above.is_none() {
+                    break;
+                }
+            }
+            if let Some(folder) = above {
+                self.list_below(folder, path, wanted, &mut listing)?;
+            }
+        }
         Ok(Some(listing))
     }
 
-    fn list_scope(
+    fn list_below(
         &self,
-        root: &Dir,
-        scope: Scope,
+        mut folder: Dir,
+        path: &str,
         wanted: ListingRequest<'_>,
         listing: &mut Listing,
     ) -> Result<(), HistoryError> {
-        let path = scope.to_string();
-        let mut folder = None;
-        for (name, path) in steps(&path) {
-            let above = folder.as_ref().unwrap_or(root);
-            folder = self.enter(above, name, path, listing)?;
-            if folder.is_none() {
-                return Ok(());
-            }
-        }
-        let mut folder = folder.expect("every scope has a folder");
-        let jobs = match wanted.job {
-            Some(job) => vec![folder_of(job)],
-            None => self.names(&mut folder, &path)?,
-        };
-        for name in jobs {
-            // Other folders are not part of the history.
-            if job_of(&name).is_none() {
-                continue;
-            }
+        for name in self.names(&mut folder, path)? {
             let path = format!("{path}/{name}");
-            let Some(mut records) = self.enter(&folder, &name, &path, listing)? else {
-                continue;
+            // Other folders are not part of the history.
+            let is_folder = match Scope::split(&format!("{path}/")) {
+                None => false,
+                Some((_, "")) => true,
+                Some((_, rest)) => job_of(rest.trim_end_matches('/')).is_some(),
             };
-            for name in self.names(&mut records, &path)? {
-                listing.add(&format!("{path}/{name}"), wanted, |path| self.place(path));
+            if !is_folder {
+                listing.add(&path, wanted, |path| self.place(path));
+            } else if let Some(below) = self.enter(&folder, &name, &path, listing)? {
+                self.list_below(below, &path, wanted, listing)?;
             }
         }
         Ok(())

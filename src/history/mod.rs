@@ -4,7 +4,6 @@
 //! A name holds what selection needs ([`entry`]), so a listing is cheap and only wanted records are read. A damaged record is
 //! skipped and reported; it never hides the rest. A run reads only what its [`Scope`] allows.
 
-mod canary_identity;
 mod choose;
 pub mod entry;
 pub mod export;
@@ -18,7 +17,7 @@ mod scope;
 mod scope_spend;
 pub mod tally;
 
-pub use choose::{BaseWanted, FirstReadable, canaries, forecasts, newest};
+pub use choose::{BaseWanted, FirstReadable, RecordUse, canaries, forecasts, newest};
 pub use entry::Entry;
 pub use record::RecordKind;
 pub use scope::Scope;
@@ -148,24 +147,37 @@ impl History {
         job: Option<&str>,
         now: Timestamp,
     ) -> Result<Listing, HistoryError> {
-        let mut listing = match &self.store {
-            Location::Folder(folder) => folder.list(self.scope, job, now)?,
-            Location::Bucket(bucket) => bucket.list(self.scope, job, now).await?,
-        };
-        listing.entries.sort_unstable();
-        listing
-            .damaged
-            .sort_unstable_by(|one, other| one.place.cmp(&other.place));
-        Ok(listing)
+        let listing = self.list_below(&self.scope.folders(job), job, now).await?;
+        Ok(listing.unwrap_or_default())
     }
 
     /// The names of all records of the scope that this run writes; `None` where the folder of the history is not there.
     async fn list_own_scope(&self) -> Result<Option<Listing>, HistoryError> {
-        let now = Timestamp::now();
-        match &self.store {
-            Location::Folder(folder) => folder.list_own(self.scope, now),
-            Location::Bucket(bucket) => Ok(Some(bucket.list_own(self.scope, now).await?)),
+        let folders = [self.scope.to_string()];
+        self.list_below(&folders, None, Timestamp::now()).await
+    }
+
+    async fn list_below(
+        &self,
+        folders: &[String],
+        job: Option<&str>,
+        now: Timestamp,
+    ) -> Result<Option<Listing>, HistoryError> {
+        let wanted = ListingRequest {
+            reader: self.scope,
+            job,
+            now,
+        };
+        let mut listing = match &self.store {
+            Location::Folder(folder) => folder.list(folders, wanted)?,
+            Location::Bucket(bucket) => Some(bucket.list(folders, wanted).await?),
+        };
+        if let Some(listing) = &mut listing {
+            listing.entries.sort_unstable();
+            let damaged = &mut listing.damaged;
+            damaged.sort_unstable_by(|one, other| one.place.cmp(&other.place));
         }
+        Ok(listing)
     }
 
     /// Checks, before money is spent, that a record of a job can be written. Checks nothing under an S3 prefix, where only a

@@ -11,9 +11,8 @@ use aws_sdk_s3::operation::get_object::GetObjectOutput;
 use aws_sdk_s3::primitives::ByteStream;
 use aws_sdk_s3::types::EncodingType;
 use futures_util::stream::{self, Stream, StreamExt};
-use jiff::Timestamp;
 
-use super::entry::{Entry, folder_of};
+use super::entry::Entry;
 use super::scope::Scope;
 use super::{
     History, HistoryError, LARGEST_RECORD, Listing, ListingRequest, Location, Placement, reading,
@@ -72,6 +71,15 @@ const TRY_OUT_TEXT: &[u8] = b"canary-gate may write here\n";
 /// The spec field that names the prefix.
 const FIELD: &str = "history";
 
+/// What S3 said of an object that was put.
+enum PutEnding {
+    Done,
+    /// Another object has its name.
+    NameTaken,
+    /// Another write to this key is in progress, such as an abandoned attempt of ours.
+    Conflict,
+}
+
 #[derive(Debug)]
 pub(super) struct Bucket {
     client: Client,
@@ -86,39 +94,15 @@ impl Bucket {
         shown(&self.root.below(path).to_string())
     }
 
-    /// Everything that the run may read, unordered.
+    /// All wanted records below folders of the history, unordered.
     pub(super) async fn list(
         &self,
-        reader: Scope,
-        job: Option<&str>,
-        now: Timestamp,
-    ) -> Result<Listing, HistoryError> {
-        let wanted = ListingRequest { reader, job, now };
-        self.list_below(prefixes(reader, job), wanted).await
-    }
-
-    /// Everything in the reader's own scope, unordered.
-    pub(super) async fn list_own(
-        &self,
-        reader: Scope,
-        now: Timestamp,
-    ) -> Result<Listing, HistoryError> {
-        let wanted = ListingRequest {
-            reader,
-            job: None,
-            now,
-        };
-        self.list_below(vec![format!("{reader}/")], wanted).await
-    }
-
-    async fn list_below(
-        &self,
-        prefixes: Vec<String>,
+        folders: &[String],
         wanted: ListingRequest<'_>,
     ) -> Result<Listing, HistoryError> {
         let mut listing = Listing::default();
-        for prefix in prefixes {
-            let place = self.root.below(&prefix);
+        for folder in folders {
+            let place = self.root.below(&format!("{folder}/"));
             let mut pages = self
                 .client
                 .list_objects_v2()
@@ -203,27 +187,41 @@ impl Bucket {
     /// Puts a small object of its own, once for each scope; later S3 refuses it for being there, and only a writer hears that.
     pub(super) async fn try_out(&self, scope: Scope) -> Result<(), HistoryError> {
         let place = self.root.below(&format!("{scope}/{TRY_OUT}"));
+        // It may be there, or another gate puts it at this moment.
+        let body = ByteStream::from_static(TRY_OUT_TEXT);
+        self.put(&place, "text/plain", body).await.map(|_| ())
+    }
+
+    /// Puts an object under a name that is free.
+    async fn put(
+        &self,
+        place: &S3Uri,
+        content_type: &str,
+        body: ByteStream,
+    ) -> Result<PutEnding, HistoryError> {
         let put = self
             .client
             .put_object()
             .bucket(&place.bucket)
             .key(&place.key)
+            .content_type(content_type)
             .if_none_match("*")
-            .body(ByteStream::from_static(TRY_OUT_TEXT))
+            .body(body)
             .send()
             .await;
-        let Err(error) = put else { return Ok(()) };
+        let Err(error) = put else {
+            return Ok(PutEnding::Done);
+        };
         let status = error.raw_response().map(|answer| answer.status().as_u16());
         match (error.code(), status) {
-            // It is there, or another gate puts it at this moment.
-            (Some("PreconditionFailed" | "ConditionalRequestConflict"), _)
-            | (_, Some(409 | 412)) => Ok(()),
+            (Some("PreconditionFailed"), _) | (_, Some(412)) => Ok(PutEnding::NameTaken),
+            (Some("ConditionalRequestConflict"), _) | (_, Some(409)) => Ok(PutEnding::Conflict),
             (Some("NotImplemented"), _) | (_, Some(501)) => {
-                Err(self.lacks_conditional_writes(&place))
+                Err(self.lacks_conditional_writes(place))
             }
             _ => {
-                let permission = format!("s3:PutObject on {}", arn(&place));
-                Err(self.refused(&place, "write", &permission, &error))
+                let permission = format!("s3:PutObject on {}", arn(place));
+                Err(self.refused(place, "write", &permission, &error))
             }
         }
     }
@@ -248,41 +246,20 @@ impl Bucket {
         let place = self.root.below(&path);
         let mut wait = AFTER_CONFLICT.mul_f64(self.pace);
         for _ in 0..CONFLICTS {
-            let put = self
-                .client
-                .put_object()
-                .bucket(&place.bucket)
-                .key(&place.key)
-                .content_type("application/json")
-                .if_none_match("*")
-                .body(ByteStream::from(content.to_vec()))
-                .send()
-                .await;
-            let Err(error) = put else {
-                return Ok(Placement::Whole);
-            };
-            let status = error.raw_response().map(|answer| answer.status().as_u16());
-            match (error.code(), status) {
-                // Possibly written by our own attempt whose answer was lost.
-                (Some("PreconditionFailed"), _) | (_, Some(412)) => {
+            let body = ByteStream::from(content.to_vec());
+            match self.put(&place, "application/json", body).await? {
+                PutEnding::Done => return Ok(Placement::Whole),
+                PutEnding::NameTaken => {
+                    // Possibly written by our own attempt whose answer was lost.
                     let is_ours = self.read(&path).await?.is_ok_and(|there| there == content);
-                    return Ok(if is_ours {
-                        Placement::Whole
-                    } else {
-                        Placement::NameTaken
+                    return Ok(match is_ours {
+                        true => Placement::Whole,
+                        false => Placement::NameTaken,
                     });
                 }
-                // Another write to this key is in progress, such as an abandoned attempt of ours.
-                (Some("ConditionalRequestConflict"), _) | (_, Some(409)) => {
+                PutEnding::Conflict => {
                     tokio::time::sleep(wait).await;
                     wait *= 2;
-                }
-                (Some("NotImplemented"), _) | (_, Some(501)) => {
-                    return Err(self.lacks_conditional_writes(&place));
-                }
-                _ => {
-                    let permission = format!("s3:PutObject on {}", arn(&place));
-                    return Err(self.refused(&place, "write", &permission, &error));
                 }
             }
         }
@@ -325,23 +302,6 @@ fn arn(place: &S3Uri) -> String {
     shown(&format!("arn:aws:s3:::{}/{}", place.bucket, place.key))
 }
 
-/// The prefixes to list, relative to the history; only those that the run may read.
-fn prefixes(reader: Scope, job: Option<&str>) -> Vec<String> {
-    let folder = job.map_or(String::new(), |job| format!("{}/", folder_of(job)));
-    let of = |scope: Scope| format!("{scope}/{folder}");
-    match reader {
-        Scope::Main => vec![of(Scope::Main)],
-        Scope::PullRequest(_) | Scope::Queue => vec![of(Scope::Main), of(reader)],
-        // A job's folders in all pull requests share no prefix.
-        Scope::Local => vec![
-            of(Scope::Main),
-            of(Scope::Queue),
-            of(Scope::Local),
-            "pr/".to_owned(),
-        ],
-    }
-}
-
 /// The download ended early.
 struct BrokenOff;
 
@@ -356,26 +316,4 @@ async fn content_of(object: GetObjectOutput) -> Result<Result<Vec<u8>, String>, 
         content.extend_from_slice(&bytes);
     }
     Ok(Ok(content))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_may_not_be_read_is_not_listed() {
-        assert_eq!(prefixes(Scope::Main, None), ["main/"]);
-        assert_eq!(
-            prefixes(Scope::PullRequest(7), Some("a b")),
-            ["main/a%20b/", "pr/7/a%20b/"]
-        );
-        assert_eq!(
-            prefixes(Scope::Queue, Some("churn")),
-            ["main/churn/", "queue/churn/"]
-        );
-        assert_eq!(
-            prefixes(Scope::Local, Some("churn")),
-            ["main/churn/", "queue/churn/", "local/churn/", "pr/"]
-        );
-    }
 }

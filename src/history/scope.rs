@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::aws::s3_uri::decoded;
+
 /// The part of a history that a run belongs to. Its text is its folder: `main`, `pr/12`, `queue`, `local`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scope {
@@ -21,6 +23,25 @@ impl Scope {
         self == Self::Local || other == Self::Main || other == self
     }
 
+    /// The folders to list, relative to the history, of one job or of all; only those that the run may read.
+    pub(super) fn folders(self, job: Option<&str>) -> Vec<String> {
+        let of = |scope: Self| match job {
+            Some(job) => format!("{scope}/{}", folder_of(job)),
+            None => scope.to_string(),
+        };
+        match self {
+            Self::Main => vec![of(Self::Main)],
+            Self::PullRequest(_) | Self::Queue => vec![of(Self::Main), of(self)],
+            // A job's folders in all pull requests share no path.
+            Self::Local => vec![
+                of(Self::Main),
+                of(Self::Queue),
+                of(Self::Local),
+                "pr".to_owned(),
+            ],
+        }
+    }
+
     /// The scope and the rest of a path in the history; `None` if the path starts with no scope's folder.
     pub(super) fn split(path: &str) -> Option<(Self, &str)> {
         let (first, rest) = path.split_once('/')?;
@@ -38,7 +59,7 @@ impl Scope {
 }
 
 /// A pull request's number without leading zeros.
-pub(super) fn pull_request(text: &str) -> Option<u64> {
+fn pull_request(text: &str) -> Option<u64> {
     let number: u64 = text.parse().ok()?;
     (number.to_string() == text).then_some(number)
 }
@@ -52,6 +73,33 @@ impl fmt::Display for Scope {
             Self::Local => f.write_str("local"),
         }
     }
+}
+
+/// The folder of a job's records: its name, with characters that are unsafe in a path or an S3 key as `%XX`.
+pub(super) fn folder_of(job: &str) -> String {
+    if job.is_empty() {
+        return "%".to_owned();
+    }
+    let mut folder = String::with_capacity(job.len());
+    for byte in job.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' => {
+                folder.push(char::from(byte));
+            }
+            _ => folder.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    folder
+}
+
+/// The job of a folder; `None` if it is not a job's.
+pub(super) fn job_of(folder: &str) -> Option<String> {
+    let job = match folder {
+        "%" => String::new(),
+        folder => decoded(folder)?,
+    };
+    // One job has one folder.
+    (folder_of(&job) == folder).then_some(job)
 }
 
 #[cfg(test)]
@@ -74,6 +122,24 @@ mod tests {
                 assert_eq!(reader.reads(writer), expected, "{reader} reads {writer}");
             }
         }
+    }
+
+    #[test]
+    fn what_may_not_be_read_is_not_listed() {
+        let pull_request = Scope::PullRequest(7);
+        assert_eq!(Scope::Main.folders(None), ["main"]);
+        assert_eq!(
+            pull_request.folders(Some("a b")),
+            ["main/a%20b", "pr/7/a%20b"]
+        );
+        assert_eq!(
+            Scope::Queue.folders(Some("churn")),
+            ["main/churn", "queue/churn"]
+        );
+        assert_eq!(
+            Scope::Local.folders(Some("churn")),
+            ["main/churn", "queue/churn", "local/churn", "pr"]
+        );
     }
 
     #[test]

@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::canary_identity::canary_identity;
 use super::choose::is_start;
-use super::record::{Content, Record};
+use super::record::{Content, Record, canary_identity};
 use super::{Damaged, Entry, History, HistoryError, RecordKind, Scope};
 use crate::instance::InstanceConfiguration;
 use crate::measurement::{Measurement, Outcome};

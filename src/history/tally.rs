@@ -6,8 +6,7 @@ use std::hash::BuildHasher;
 
 use jiff::Timestamp;
 
-use super::canary_identity::canary_identity;
-use super::record::{Content, ForecastRecord, Record};
+use super::record::{Content, ForecastRecord, Record, canary_identity};
 use super::scope_spend::{bill, is_paid_canary};
 use super::{Damaged, Entry, Scope};
 use crate::measurement::{Measurement, Outcome};

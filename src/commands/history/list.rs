@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::cli::{HistoryListArguments, RecordFormat};
 use crate::console::{AppError, print, terminal};
 use crate::history::record::{Content, Record};
-use crate::history::{Entry, History, Loaded};
+use crate::history::{Entry, History, Loaded, RecordUse};
 use crate::metric::Metric;
 use crate::report::escape::for_json;
 use crate::report::omit_nulls;
@@ -64,23 +64,18 @@ pub(super) async fn list(
 
 /// The newest readable records, at most `limit`, and the unreadable ones among them.
 async fn newest(history: &History, entries: &[Entry], limit: usize) -> Result<Loaded, AppError> {
-    let mut found = Loaded::default();
-    let mut rest = entries.iter().rev();
-    let mut size = limit;
-    while found.records.len() < limit {
-        // Unreadable records are replaced by older ones, in growing batches.
-        size = size.min(BATCH);
-        let batch: Vec<Entry> = rest.by_ref().take(size).cloned().collect();
-        size *= 2;
-        if batch.is_empty() {
-            break;
+    let mut left = limit;
+    let look = |_: &Record| {
+        left -= 1;
+        match left {
+            0 => RecordUse::Last,
+            _ => RecordUse::Keep,
         }
-        let loaded = history.load(&batch).await?;
-        found.records.extend(loaded.records);
-        found.damaged.extend(loaded.damaged);
-    }
-    found.records.truncate(limit);
-    Ok(found)
+    };
+    // Unreadable records are replaced by older ones.
+    let newest = entries.iter().rev();
+    let (loaded, _) = history.load_until(newest, limit.min(BATCH), look).await?;
+    Ok(loaded)
 }
 
 /// The note that `more` of `count` records are not shown.

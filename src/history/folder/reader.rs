@@ -10,8 +10,8 @@ use nix::fcntl::{OFlag, openat};
 use nix::sys::stat::Mode;
 
 use super::FOLDER;
-use crate::history::entry::{Entry, folder_of};
-use crate::history::scope::Scope;
+use crate::history::entry::Entry;
+use crate::history::scope::{Scope, folder_of};
 use crate::history::{LARGEST_RECORD, reading};
 
 /// Without waiting for a writer if it is a pipe.
