@@ -40,7 +40,7 @@ pub(crate) async fn actuals(
 ) -> Result<u8, AppError> {
     let mut project = Project::load(&arguments.spec)?;
     project.open_folders(&arguments.data)?;
-    changed_files::check_names(&arguments.jobs, &project)?;
+    let jobs = changed_files::named_jobs(&arguments.jobs, &project)?;
     let traits = project.traits();
     if !traits.runs_here {
         let refusal = match traits.replays {
@@ -49,12 +49,6 @@ pub(crate) async fn actuals(
         };
         return Err(AppError::usage(refusal).help("choose `backend: local` for it"));
     }
-    let jobs: Vec<&Job> = project
-        .spec
-        .jobs
-        .iter()
-        .filter(|job| arguments.jobs.is_empty() || arguments.jobs.contains(&job.name))
-        .collect();
     project.refuse_not_yet(&jobs)?;
     let gate_run = GateRun::begin(&project, RunPart::Whole)?;
     let origin = RunOrigin::of_environment(&project, Command::Actuals);

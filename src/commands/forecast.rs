@@ -31,8 +31,7 @@ pub(crate) fn forecast(arguments: &ForecastArguments, loudness: Loudness) -> Res
     }
     let root = match &project {
         Some(project) => project.root.clone(),
-        None => std::env::current_dir()
-            .map_err(|source| AppError::failed("the current folder is gone").caused_by(source))?,
+        None => files::current_folder()?,
     };
     let outputs = Outputs::prepare(&arguments.output.outputs, &root, loudness)?;
     let refused = AppError::usage(format!(

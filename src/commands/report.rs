@@ -2,14 +2,13 @@
 
 use crate::cli::ReportArguments;
 use crate::commands::publish::publish;
-use crate::console::files::Outputs;
+use crate::console::files::{self, Outputs};
 use crate::console::{AppError, Loudness};
 use crate::report::{self};
 use crate::workspace::stored_report;
 
 pub(crate) fn report(arguments: &ReportArguments, loudness: Loudness) -> Result<u8, AppError> {
-    let here = std::env::current_dir()
-        .map_err(|source| AppError::failed("the current folder is gone").caused_by(source))?;
+    let here = files::current_folder()?;
     let outputs = Outputs::prepare(&arguments.output.outputs, &here, loudness)?;
     let mut parts = Vec::new();
     for file in &arguments.from {

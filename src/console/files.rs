@@ -59,6 +59,13 @@ impl Outputs {
 /// The largest file of measurements, reports or paths that is read: some ten thousand canaries.
 pub(crate) const LARGEST_TEXT: Bytes = Bytes(16 << 20);
 
+/// The working directory, links resolved.
+pub(crate) fn current_folder() -> Result<PathBuf, AppError> {
+    std::env::current_dir()
+        .and_then(|folder| folder.canonicalize())
+        .map_err(|source| AppError::failed("the current folder is gone").caused_by(source))
+}
+
 /// Reads a text file. Only plain files: a pipe would block, and a device has no end.
 pub(crate) fn read_text(path: &Path) -> io::Result<String> {
     read_text_up_to(path, LARGEST_TEXT)

@@ -9,6 +9,8 @@ use crate::change::{AffectedJob, Change, affected_jobs};
 use crate::cli::ChangeArguments;
 use crate::code::without_dots;
 use crate::console::{AppError, files, printable, say};
+use crate::grammar::count;
+use crate::spec::Job;
 use crate::workspace::checkout::Checkout;
 use crate::workspace::project::Project;
 
@@ -139,7 +141,7 @@ pub(crate) fn select_jobs<'a>(
     project: &'a Project,
     change: &Change,
 ) -> Result<Vec<AffectedJob<'a>>, AppError> {
-    check_names(names, project)?;
+    let named = named_jobs(names, project)?;
     let base = project.policy.base.as_ref();
     let mut jobs = match change {
         Change::Everything { .. } => affected_jobs(
@@ -154,25 +156,29 @@ pub(crate) fn select_jobs<'a>(
             affected_jobs(&project.spec, &project.place, base, change, code)
         }
     };
-    jobs.retain(|affected| names.is_empty() || names.contains(&affected.job.name));
+    jobs.retain(|affected| named.iter().any(|job| job.name == affected.job.name));
     Ok(jobs)
 }
 
-/// Refuses a name that is not a job of the spec.
-pub(crate) fn check_names(names: &[String], project: &Project) -> Result<(), AppError> {
-    let known: Vec<&str> = project
-        .spec
-        .jobs
-        .iter()
-        .map(|job| job.name.as_str())
-        .collect();
-    for name in names {
-        if project.spec.job(name).is_none() {
-            return Err(AppError::usage(format!("the spec has no job `{name}`"))
-                .help(format!("its jobs are {}", known.join(", "))));
-        }
+/// The jobs of these names, in the order of the spec; all if none is named.
+///
+/// # Errors
+///
+/// A name is not a job of the spec.
+pub(crate) fn named_jobs<'a>(
+    names: &[String],
+    project: &'a Project,
+) -> Result<Vec<&'a Job>, AppError> {
+    let jobs = &project.spec.jobs;
+    if let Some(name) = names.iter().find(|name| project.spec.job(name).is_none()) {
+        let known: Vec<&str> = jobs.iter().map(|job| job.name.as_str()).collect();
+        return Err(
+            AppError::usage(format!("the spec has no job `{}`", printable(name)))
+                .help(format!("its jobs are {}", known.join(", "))),
+        );
     }
-    Ok(())
+    let is_meant = |job: &&Job| names.is_empty() || names.contains(&job.name);
+    Ok(jobs.iter().filter(is_meant).collect())
 }
 
 /// Refuses a `--head` that is not checked out: canaries run the checkout.
@@ -217,10 +223,7 @@ pub(crate) fn nothing_affected(change: &Change, names: &[String]) -> String {
         }
         Change::Paths { paths, between } => format!(
             "no job{among} is affected: {} changed from {between}, and none concerns a job",
-            match paths.len() {
-                1 => "1 file".to_owned(),
-                count => format!("{count} files"),
-            }
+            count(paths.len(), "file")
         ),
     }
 }

@@ -8,7 +8,7 @@ use crate::backend::project_paths::has_private_name;
 use crate::change::SpecPlace;
 use crate::cli::{DataArguments, SpecArguments};
 use crate::code::{PathKind, Tree, TreeFile, without_dots};
-use crate::console::{AppError, Loudness, printable, say, warn};
+use crate::console::{AppError, Loudness, files, printable, say, warn};
 use crate::git;
 use crate::instance::{Capacity, InstanceConfiguration, InstanceType, Offer, Price, tables};
 use crate::spec::{Job, Spec, Traits, is_secret_place};
@@ -69,9 +69,7 @@ impl Project {
         head: &str,
         tree_of: impl AsyncFnOnce(&str) -> Result<Tree, AppError>,
     ) -> Result<Self, AppError> {
-        let workspace = std::env::current_dir()
-            .and_then(|folder| folder.canonicalize())
-            .map_err(|source| AppError::failed("the current folder is gone").caused_by(source))?;
+        let workspace = files::current_folder()?;
         let written = WrittenSpec::find(arguments, Some(&workspace))?;
         let root = checkout::root_of(&written.folder, &workspace).unwrap_or(workspace);
         let commit = checkout::checked_out_commit(&root).unwrap_or_else(|| {
@@ -318,27 +316,20 @@ impl Project {
     /// Refuses what the spec asks for and no code serves yet, before any call.
     pub(crate) fn refuse_not_yet(&self, jobs: &[&Job]) -> Result<(), AppError> {
         let concerns = |field: &str| {
-            !field.starts_with("jobs.")
-                || jobs
-                    .iter()
-                    .any(|job| field.starts_with(&format!("jobs.{}.", job.name)))
+            let is_of = |job: &&Job| field.starts_with(&format!("jobs.{}.", job.name));
+            !field.starts_with("jobs.") || jobs.iter().any(is_of)
         };
-        let refused: Vec<_> = self
-            .spec
-            .not_yet
-            .iter()
+        let not_yet = self.spec.not_yet.iter();
+        let refused: Vec<String> = not_yet
             .filter(|item| concerns(&item.field))
+            .map(|item| format!("{} ({})", item.field, item.what))
             .collect();
         if refused.is_empty() {
             return Ok(());
         }
-        let all: Vec<String> = refused
-            .iter()
-            .map(|item| format!("{} ({})", item.field, item.what))
-            .collect();
         Err(AppError::usage(format!(
             "not served yet: {}; nothing was run",
-            all.join(", ")
+            refused.join(", ")
         ))
         .help("leave it out, or wait for a version that serves it"))
     }

@@ -51,7 +51,7 @@ jobs:
     project
         .run(&["validate"])
         .ended_with(0)
-        .reported("the spec has no errors: 2 jobs (sums, other), backend local; 5 things are missing on this machine");
+        .reported("the spec has no errors: 2 jobs (sums, other), backend local; 6 things are missing on this machine");
     project
         .run(&["check", "--job", "nothing"])
         .ended_with(2)

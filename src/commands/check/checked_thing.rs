@@ -3,7 +3,7 @@
 use crate::console::{AppError, printable};
 
 /// What was found of one thing.
-pub(super) struct CheckedThing {
+pub(in crate::commands) struct CheckedThing {
     /// `data train`
     pub(super) what: String,
     pub(super) state: ThingState,
@@ -55,7 +55,7 @@ impl CheckedThing {
         }
     }
 
-    pub(super) fn why_missing(&self) -> Option<&str> {
+    pub(in crate::commands) fn why_missing(&self) -> Option<&str> {
         match &self.state {
             ThingState::Missing { why, .. } => Some(why),
             ThingState::Ready(_) | ThingState::NotLookedAt(_) => None,

@@ -3,11 +3,12 @@
 use super::checked_thing::CheckedThing;
 use crate::backend::{Backend, BackendError, ListedData};
 use crate::canary::ChannelData;
+use crate::grammar::count;
 use crate::spec::Job;
 use crate::units::Bytes;
 
 /// Lists all channels. Of several that cannot be listed each is looked at by itself, so that all errors are said at once.
-pub(in crate::commands) async fn list(
+pub(super) async fn list(
     backend: &dyn Backend,
     job: &Job,
 ) -> Result<ListedData, Vec<BackendError>> {
@@ -51,8 +52,7 @@ pub(super) fn findings(data: &ListedData) -> Vec<CheckedThing> {
 fn said(channel: &ChannelData, knows_bytes: bool) -> String {
     let objects = match channel.objects.sizes().count() {
         0 => return "whole in every canary, and not listed".to_owned(),
-        1 => "1 object".to_owned(),
-        count => format!("{count} objects"),
+        number => count(number, "object"),
     };
     let bytes: Bytes = channel.objects.sizes().sum();
     let size = if knows_bytes {

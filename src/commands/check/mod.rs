@@ -1,28 +1,29 @@
 //! `check`: whether this machine has what the spec asks for; with `--try` also whether one smallest canary of one job runs.
 
 mod checked_thing;
-pub(in crate::commands) mod data;
+mod data;
 mod program;
 mod trial;
 
 use self::checked_thing::CheckedThing;
 use crate::backend::sagemaker::RunTags;
-use crate::backend::{Backend, ListedData};
+use crate::backend::{Backend, ListedData, Session};
 use crate::cli::CheckArguments;
-use crate::console::{AppError, Loudness, print_prose, printable, say};
+use crate::console::{AppError, Loudness, print_prose, say};
 use crate::exit;
 use crate::gate::backend;
 use crate::grammar::count;
 use crate::instance::tables;
 use crate::plan::{self, Alternatives};
 use crate::spec::Job;
+use crate::workspace::changed_files::named_jobs;
 use crate::workspace::idle_globs::warn_of_idle_globs;
 use crate::workspace::project::Project;
 
 pub(crate) async fn check(arguments: &CheckArguments, loudness: Loudness) -> Result<u8, AppError> {
     let mut project = Project::load(&arguments.spec)?;
     project.open_folders(&arguments.data)?;
-    let jobs = chosen(&project, &arguments.jobs)?;
+    let jobs = named_jobs(&arguments.jobs, &project)?;
     project.warn(loudness);
     warn_of_idle_globs(&project)?;
     project.refuse_not_yet(&jobs)?;
@@ -32,19 +33,14 @@ pub(crate) async fn check(arguments: &CheckArguments, loudness: Loudness) -> Res
         project.spec.backend
     );
     let mut missing = 0;
-    let backend = backend::backend_of(&project, &[], RunTags::of_nobody()).await;
-    let mut of_backend = None;
-    let backend = match backend {
+    let backend = match backend::backend_of(&project, &[], RunTags::of_nobody()).await {
         Ok(backend) => Some(backend),
         Err(error) => {
-            of_backend = Some(CheckedThing::refused("backend", error));
+            missing += 1;
+            text.push_str(&CheckedThing::refused("backend", error).lines());
             None
         }
     };
-    if let Some(finding) = &of_backend {
-        missing += usize::from(finding.is_missing());
-        text.push_str(&finding.lines());
-    }
     for job in &jobs {
         text.push_str(&format!("\n{}\n", job.name));
         for finding in findings(&project, job, backend.as_deref()).await? {
@@ -52,12 +48,10 @@ pub(crate) async fn check(arguments: &CheckArguments, loudness: Loudness) -> Res
             text.push_str(&finding.lines());
         }
     }
-    text.push_str(&match missing {
-        0 => "\neverything that could be looked at is there\n".to_owned(),
-        1 => "\n1 thing is missing on this machine\n".to_owned(),
-        missing => format!("\n{missing} things are missing on this machine\n"),
-    });
-    if missing > 0 {
+    if missing == 0 {
+        text.push_str("\neverything that could be looked at is there\n");
+    } else {
+        text.push_str(&format!("\n{}\n", missing_here(missing)));
         let said = "something that the spec asks for is missing";
         text.push_str(&format!("\nexit {}: {said}\n", exit::TOOL_FAILED));
     }
@@ -74,40 +68,14 @@ pub(crate) async fn check(arguments: &CheckArguments, loudness: Loudness) -> Res
     }
 }
 
-/// Why a job's script is not there for canaries; `None` where it is, and where the job names none.
-pub(in crate::commands) fn missing_script(
-    project: &Project,
-    job: &Job,
-) -> Result<Option<String>, AppError> {
-    if project.traits().replays {
-        return Ok(None);
-    }
-    let script = program::script(project, job)?;
-    Ok(script.and_then(|script| script.why_missing().map(str::to_owned)))
-}
-
-/// The jobs of these names; all if none is named.
-fn chosen<'a>(project: &'a Project, names: &[String]) -> Result<Vec<&'a Job>, AppError> {
-    if names.is_empty() {
-        return Ok(project.spec.jobs.iter().collect());
-    }
-    let job = |name: &String| {
-        project.spec.job(name).ok_or_else(|| {
-            let known: Vec<&str> = project
-                .spec
-                .jobs
-                .iter()
-                .map(|job| job.name.as_str())
-                .collect();
-            AppError::usage(format!("the spec has no job `{}`", printable(name)))
-                .help(format!("its jobs are {}", known.join(", ")))
-        })
-    };
-    names.iter().map(job).collect()
+/// `2 things are missing on this machine`
+pub(super) fn missing_here(things: usize) -> String {
+    let are = if things == 1 { "is" } else { "are" };
+    format!("{} {are} missing on this machine", count(things, "thing"))
 }
 
 /// All of one job: its source, its program, its data, its machines and its plan.
-async fn findings(
+pub(super) async fn findings(
     project: &Project,
     job: &Job,
     backend: Option<&dyn Backend>,
@@ -170,7 +138,7 @@ async fn findings(
     match data::list(backend, job).await {
         Ok(listed) => {
             all.extend(data::findings(&listed));
-            all.push(planned(project, job, &listed));
+            all.push(planned(project, job, &listed, &*session));
         }
         Err(errors) => all.extend(
             errors
@@ -182,7 +150,12 @@ async fn findings(
 }
 
 /// Whether the data give the canaries that a forecast needs, and what these cost at most.
-fn planned(project: &Project, job: &Job, listed: &ListedData) -> CheckedThing {
+fn planned(
+    project: &Project,
+    job: &Job,
+    listed: &ListedData,
+    session: &dyn Session<'_>,
+) -> CheckedThing {
     let offer = |instance: &_| project.offer(instance, &tables::capacity);
     if project.traits().needs_price
         && let Some(unpriced) = offer(&job.instance).unpriced()
@@ -194,7 +167,10 @@ fn planned(project: &Project, job: &Job, listed: &ListedData) -> CheckedThing {
         );
     }
     match plan::plan(job, &listed.dataset, &offer, Alternatives::Skip) {
-        Ok(plan) => {
+        Ok(mut plan) => {
+            if let Err(error) = backend::check_supply(session, &mut plan) {
+                return CheckedThing::refused("plan", error);
+            }
             let price = match plan.total_worst_case() {
                 Some(worst) => format!("they cost at most {worst}"),
                 None => "without a price they cost nothing".to_owned(),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::grammar::count;
 use crate::units::Bytes;
 
 /// A file of the checkout, known by its name and size alone.
@@ -77,10 +78,7 @@ impl FoundData {
 
     /// `120 files .csv, 3.4 MB`
     pub(super) fn said(&self) -> String {
-        let files = match self.files {
-            1 => "1 file".to_owned(),
-            count => format!("{count} files"),
-        };
+        let files = count(self.files, "file");
         format!("{files} .{}, {}", self.ending, self.bytes)
     }
 
