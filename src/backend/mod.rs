@@ -4,7 +4,6 @@
 mod detaching;
 mod files;
 pub mod local;
-mod model_files;
 pub mod project_paths;
 pub mod replay;
 mod rows;

@@ -23,14 +23,57 @@ pub(super) enum CgroupVersion {
     V2,
 }
 
+/// One cgroup of the memory controller, or of another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Cgroup {
+    version: CgroupVersion,
+    folder: PathBuf,
+}
+
+impl Cgroup {
+    /// The memory in use that cannot be reclaimed, of all processes in it, in bytes.
+    ///
+    /// - v1 (kernel, admin-guide/cgroup-v1/memory.rst): `rss` is anonymous memory and swap cache, huge pages included
+    ///   (`rss_huge` is a part of it); shared memory is in `cache`, and apart as `shmem`. `total_` adds child cgroups.
+    /// - v2 (kernel, admin-guide/cgroup-v2.rst): `anon` is anonymous memory; `shmem` is what is swap-backed in the
+    ///   page cache, such as tmpfs and shared anonymous mappings.
+    pub(super) fn level(&self) -> Option<u64> {
+        let stat = fs::read(self.folder.join("memory.stat")).ok()?;
+        parse_level(self.version, &stat)
+    }
+
+    /// The highest memory use including page cache, in bytes: an upper bound.
+    pub(super) fn peak_with_cache(&self) -> Option<u64> {
+        number_in(&self.folder.join(match self.version {
+            CgroupVersion::V1 => "memory.max_usage_in_bytes",
+            CgroupVersion::V2 => "memory.peak",
+        }))
+    }
+
+    /// How many of its processes the OOM killer has ended, for any shortage.
+    pub(super) fn oom_kills(&self) -> Option<u64> {
+        let file = match self.version {
+            CgroupVersion::V1 => "memory.oom_control",
+            CgroupVersion::V2 => "memory.events",
+        };
+        procfs::number(&fs::read(self.folder.join(file)).ok()?, b"oom_kill")
+    }
+
+    pub(super) fn source(&self) -> &'static str {
+        match self.version {
+            CgroupVersion::V1 => "cgroup v1 memory.stat",
+            CgroupVersion::V2 => "cgroup v2 memory.stat",
+        }
+    }
+}
+
 /// One controller's place in the file system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Controller {
-    version: CgroupVersion,
     /// Where the hierarchy is mounted.
     mount: PathBuf,
     /// The probe's own cgroup in it.
-    own: PathBuf,
+    pub(super) own: Cgroup,
     /// The same as the kernel names it, `proc_pid_cgroup(5)`.
     own_name: String,
 }
@@ -73,9 +116,11 @@ impl Controller {
             // A container may see only a part of the hierarchy, with paths relative to its top.
             let below = Path::new(path).strip_prefix(root).unwrap_or(Path::new(""));
             Some(Self {
-                version,
                 mount: PathBuf::from(mount),
-                own: Path::new(mount).join(below),
+                own: Cgroup {
+                    version,
+                    folder: Path::new(mount).join(below),
+                },
                 own_name: path.to_owned(),
             })
         })
@@ -83,17 +128,17 @@ impl Controller {
 
     /// The probe's own cgroup and its visible ancestors.
     fn ancestry(&self) -> impl Iterator<Item = &Path> {
-        self.own
+        (self.own.folder)
             .ancestors()
             .take_while(|folder| folder.starts_with(&self.mount))
     }
 
     /// The smallest memory limit in effect, in bytes.
     pub(super) fn memory_limit(&self) -> Option<u64> {
-        match self.version {
+        match self.own.version {
             CgroupVersion::V1 => {
                 // The smallest of all above, made by the kernel; without a limit a number near 2^63.
-                let stat = fs::read(self.own.join("memory.stat")).ok()?;
+                let stat = fs::read(self.own.folder.join("memory.stat")).ok()?;
                 procfs::number(&stat, b"hierarchical_memory_limit").filter(|limit| *limit < 1 << 62)
             }
             CgroupVersion::V2 => self
@@ -106,7 +151,7 @@ impl Controller {
     /// The CPU quota in effect, in cores.
     pub(super) fn cpu_quota(&self) -> Option<f64> {
         self.ancestry()
-            .filter_map(|folder| match self.version {
+            .filter_map(|folder| match self.own.version {
                 CgroupVersion::V1 => parse_quota(&format!(
                     "{} {}",
                     fs::read_to_string(folder.join("cpu.cfs_quota_us")).ok()?,
@@ -115,28 +160,6 @@ impl Controller {
                 CgroupVersion::V2 => parse_quota(&fs::read_to_string(folder.join("cpu.max")).ok()?),
             })
             .min_by(f64::total_cmp)
-    }
-
-    /// How many processes the OOM killer has ended in the probe's own cgroup.
-    fn oom_kills(&self) -> Option<u64> {
-        oom_kills(self.version, &self.own)
-    }
-
-    /// The memory in use that cannot be reclaimed in the probe's own cgroup, of all processes in it, in bytes.
-    pub(super) fn level(&self) -> Option<u64> {
-        level(self.version, &self.own)
-    }
-
-    /// The highest memory use of the probe's own cgroup including page cache, in bytes: an upper bound.
-    pub(super) fn peak_with_cache(&self) -> Option<u64> {
-        peak_with_cache(self.version, &self.own)
-    }
-
-    pub(super) fn source(&self) -> &'static str {
-        match self.version {
-            CgroupVersion::V1 => "cgroup v1 memory.stat of all processes",
-            CgroupVersion::V2 => "cgroup v2 memory.stat of all processes",
-        }
     }
 }
 
@@ -168,14 +191,6 @@ fn number_in(path: &Path) -> Option<u64> {
     fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
-fn oom_kills(version: CgroupVersion, folder: &Path) -> Option<u64> {
-    let file = match version {
-        CgroupVersion::V1 => "memory.oom_control",
-        CgroupVersion::V2 => "memory.events",
-    };
-    procfs::number(&fs::read(folder.join(file)).ok()?, b"oom_kill")
-}
-
 /// OOM kills that may have hit a command without a cgroup of its own: those in the probe's cgroup and on the whole host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct OomKills {
@@ -186,7 +201,7 @@ pub(super) struct OomKills {
 impl OomKills {
     pub(super) fn now(controller: Option<&Controller>) -> Self {
         Self {
-            cgroup: controller.and_then(Controller::oom_kills),
+            cgroup: controller.and_then(|controller| controller.own.oom_kills()),
             host: fs::read("/proc/vmstat")
                 .ok()
                 .and_then(|text| procfs::number(&text, b"oom_kill")),
@@ -201,8 +216,8 @@ impl OomKills {
 
 /// A cgroup made for one command; removed when dropped.
 pub(super) struct OwnCgroup {
-    controller: Controller,
-    folder: PathBuf,
+    pub(super) cgroup: Cgroup,
+    above: Controller,
     /// Whether the memory controller was enabled for it, and has to be disabled again.
     switched_on: bool,
 }
@@ -211,9 +226,10 @@ impl OwnCgroup {
     /// `None` if it cannot be created: no permission, a read-only mount, or (v2) other processes in the probe's own cgroup,
     /// which then cannot have children with controllers.
     pub(super) fn create(controller: &Controller, pid: i32) -> Option<Self> {
-        let switch = controller.own.join("cgroup.subtree_control");
+        let Cgroup { version, folder } = &controller.own;
+        let switch = folder.join("cgroup.subtree_control");
         let mut switched_on = false;
-        if controller.version == CgroupVersion::V2 {
+        if *version == CgroupVersion::V2 {
             let enabled = fs::read_to_string(&switch).ok()?;
             if !enabled
                 .split_ascii_whitespace()
@@ -223,74 +239,52 @@ impl OwnCgroup {
                 switched_on = true;
             }
         }
-        remove_orphans(&controller.own, pid);
-        let folder = controller.own.join(format!("{FOLDER_PREFIX}{pid}"));
+        remove_orphans(folder, pid);
+        let folder = folder.join(format!("{FOLDER_PREFIX}{pid}"));
         let made = fs::create_dir(&folder);
         let own = Self {
-            controller: controller.clone(),
-            folder,
+            cgroup: Cgroup {
+                version: *version,
+                folder,
+            },
+            above: controller.clone(),
             switched_on,
         };
         made.ok()?;
-        own.level().is_some().then_some(own)
+        own.cgroup.level().is_some().then_some(own)
     }
 
     /// Runs `start` inside the cgroup, so that the memory of a process it starts counts from its first page, and leaves again.
     pub(super) fn start_inside<T>(&self, start: impl FnOnce() -> T) -> Result<T, T> {
         let pid = std::process::id().to_string();
-        let entered = fs::write(self.folder.join("cgroup.procs"), &pid).is_ok();
+        let enter = |cgroup: &Cgroup| fs::write(cgroup.folder.join("cgroup.procs"), &pid).is_ok();
+        let entered = enter(&self.cgroup);
         let result = start();
-        if entered && fs::write(self.controller.own.join("cgroup.procs"), &pid).is_ok() {
+        if entered && enter(&self.above.own) {
             Ok(result)
         } else {
             Err(result)
         }
     }
 
-    /// The memory in use that cannot be reclaimed, in bytes.
-    pub(super) fn level(&self) -> Option<u64> {
-        level(self.controller.version, &self.folder)
-    }
-
     /// Whether a process is in it, by the text of its `/proc/PID/cgroup`: one with the rights to may have moved elsewhere.
     pub(super) fn holds(&self, memberships: &[u8]) -> bool {
         let memberships = String::from_utf8_lossy(memberships);
-        let own =
-            Path::new(&self.controller.own_name).join(self.folder.file_name().unwrap_or_default());
+        let own = Path::new(&self.above.own_name)
+            .join(self.cgroup.folder.file_name().unwrap_or_default());
         membership("memory", &memberships)
             .is_some_and(|(_, path)| Path::new(path).starts_with(&own))
     }
 
-    /// The highest memory use including page cache, in bytes: an upper bound.
-    pub(super) fn peak_with_cache(&self) -> Option<u64> {
-        peak_with_cache(self.controller.version, &self.folder)
-    }
-
     /// Where the kernel says how long its processes waited for a CPU; v1 has no such file.
     pub(super) fn cpu_pressure_file(&self) -> Option<PathBuf> {
-        match self.controller.version {
-            CgroupVersion::V1 => None,
-            CgroupVersion::V2 => {
-                Some(self.folder.join("cpu.pressure")).filter(|file| file.exists())
-            }
-        }
-    }
-
-    /// How many of its processes the OOM killer ended, for any shortage.
-    pub(super) fn oom_kills(&self) -> u64 {
-        oom_kills(self.controller.version, &self.folder).unwrap_or(0)
+        let file = self.cgroup.folder.join("cpu.pressure");
+        (self.cgroup.version == CgroupVersion::V2 && file.exists()).then_some(file)
     }
 
     /// Kills every process in it at once, including new ones; only v2 supports this.
     pub(super) fn kill(&self) {
-        let _ = fs::write(self.folder.join("cgroup.kill"), "1");
-    }
-
-    pub(super) fn source(&self) -> &'static str {
-        match self.controller.version {
-            CgroupVersion::V1 => "cgroup v1 memory.stat",
-            CgroupVersion::V2 => "cgroup v2 memory.stat",
-        }
+        let _ = fs::write(self.cgroup.folder.join("cgroup.kill"), "1");
     }
 }
 
@@ -324,7 +318,7 @@ fn empty(folder: &Path) {
 impl Drop for OwnCgroup {
     fn drop(&mut self) {
         for _ in 0..REMOVAL_ATTEMPTS {
-            match fs::remove_dir(&self.folder) {
+            match fs::remove_dir(&self.cgroup.folder) {
                 Err(error) if error.kind() == std::io::ErrorKind::ResourceBusy => {
                     thread::sleep(REMOVAL_PAUSE);
                 }
@@ -332,30 +326,10 @@ impl Drop for OwnCgroup {
             }
         }
         if self.switched_on {
-            let _ = fs::write(
-                self.controller.own.join("cgroup.subtree_control"),
-                "-memory",
-            );
+            let switch = self.above.own.folder.join("cgroup.subtree_control");
+            let _ = fs::write(switch, "-memory");
         }
     }
-}
-
-/// The memory in use that cannot be reclaimed, in bytes.
-///
-/// - v1 (kernel, admin-guide/cgroup-v1/memory.rst): `rss` is anonymous memory and swap cache, huge pages included
-///   (`rss_huge` is a part of it); shared memory is in `cache`, and apart as `shmem`. `total_` adds child cgroups.
-/// - v2 (kernel, admin-guide/cgroup-v2.rst): `anon` is anonymous memory; `shmem` is what is swap-backed in the
-///   page cache, such as tmpfs and shared anonymous mappings.
-fn level(version: CgroupVersion, folder: &Path) -> Option<u64> {
-    let stat = fs::read(folder.join("memory.stat")).ok()?;
-    parse_level(version, &stat)
-}
-
-fn peak_with_cache(version: CgroupVersion, folder: &Path) -> Option<u64> {
-    number_in(&folder.join(match version {
-        CgroupVersion::V1 => "memory.max_usage_in_bytes",
-        CgroupVersion::V2 => "memory.peak",
-    }))
 }
 
 fn parse_level(version: CgroupVersion, stat: &[u8]) -> Option<u64> {
@@ -382,18 +356,24 @@ mod tests {
     #[test]
     fn a_controller_is_found_in_v1_before_v2() {
         let memory = Controller::find("memory", HYBRID, HYBRID_MOUNTS).unwrap();
-        assert_eq!(memory.version, CgroupVersion::V1);
-        assert_eq!(memory.own, Path::new("/sys/fs/cgroup/memory/ci/job 1"));
+        assert_eq!(memory.own.version, CgroupVersion::V1);
+        assert_eq!(
+            memory.own.folder,
+            Path::new("/sys/fs/cgroup/memory/ci/job 1")
+        );
         let cpu = Controller::find("cpu", HYBRID, HYBRID_MOUNTS).unwrap();
-        assert_eq!(cpu.own, Path::new("/sys/fs/cgroup/cpu,cpuacct"));
+        assert_eq!(cpu.own.folder, Path::new("/sys/fs/cgroup/cpu,cpuacct"));
     }
 
     #[test]
     fn in_v2_all_controllers_are_in_one_place() {
         let mounts = "35 25 0:31 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw,nsdelegate\n";
         let memory = Controller::find("memory", "0::/user.slice/run\n", mounts).unwrap();
-        assert_eq!(memory.version, CgroupVersion::V2);
-        assert_eq!(memory.own, Path::new("/sys/fs/cgroup/user.slice/run"));
+        assert_eq!(memory.own.version, CgroupVersion::V2);
+        assert_eq!(
+            memory.own.folder,
+            Path::new("/sys/fs/cgroup/user.slice/run")
+        );
         assert_eq!(memory.ancestry().count(), 3);
         assert_eq!(Controller::find("memory", "0::/\n", ""), None);
     }
@@ -405,6 +385,7 @@ mod tests {
             Controller::find("memory", &format!("4:memory:{path}\n"), mounts)
                 .unwrap()
                 .own
+                .folder
         };
         assert_eq!(find("/docker/abc"), Path::new("/sys/fs/cgroup/memory"));
         assert_eq!(
@@ -441,9 +422,11 @@ mod tests {
         fs::write(mount.path().join("job/memory.max"), "1048576\n").unwrap();
         fs::write(mount.path().join("job/cpu.max"), "50000 100000\n").unwrap();
         let controller = Controller {
-            version: CgroupVersion::V2,
             mount: mount.path().to_owned(),
-            own,
+            own: Cgroup {
+                version: CgroupVersion::V2,
+                folder: own,
+            },
             own_name: "/job/step".to_owned(),
         };
         assert_eq!(controller.memory_limit(), Some(1_048_576));
@@ -473,9 +456,11 @@ mod tests {
     fn what_is_no_cgroup_gives_no_cgroup() {
         let mount = tempfile::tempdir().unwrap();
         let controller = Controller {
-            version: CgroupVersion::V1,
             mount: mount.path().to_owned(),
-            own: mount.path().to_owned(),
+            own: Cgroup {
+                version: CgroupVersion::V1,
+                folder: mount.path().to_owned(),
+            },
             own_name: "/".to_owned(),
         };
         assert!(OwnCgroup::create(&controller, 7).is_none());

@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use nix::libc;
@@ -19,16 +19,9 @@ use super::output::CommandEnvironment;
 /// With an `environment` it has that alone and an empty standard input, else it has those of the probe.
 pub(super) fn start(
     command: &[OsString],
-    current_dir: Option<&Path>,
     environment: Option<&CommandEnvironment>,
 ) -> Result<Child, ProbeError> {
     let (program, arguments) = command.split_first().ok_or(ProbeError::NoCommand)?;
-    if let Some(folder) = current_dir {
-        fs::read_dir(folder).map_err(|source| ProbeError::CurrentDir {
-            path: folder.to_owned(),
-            source,
-        })?;
-    }
     let search_path = match environment {
         Some(environment) => {
             let mut variables = environment.iter();
@@ -37,7 +30,7 @@ pub(super) fn start(
         }
         None => env::var_os("PATH"),
     };
-    let path = locate(program, search_path.as_deref(), current_dir)?;
+    let path = locate(program, search_path.as_deref())?;
     let mut process = Command::new(&path);
     process
         .args(arguments)
@@ -50,29 +43,14 @@ pub(super) fn start(
             .envs(environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null());
     }
-    if let Some(folder) = current_dir {
-        process.current_dir(folder);
-    }
     process.spawn().map_err(|source| refusal(path, source))
 }
 
 /// The file to execute.
-pub(super) fn locate(
-    program: &OsStr,
-    search_path: Option<&OsStr>,
-    current_dir: Option<&Path>,
-) -> Result<PathBuf, ProbeError> {
+pub(super) fn locate(program: &OsStr, search_path: Option<&OsStr>) -> Result<PathBuf, ProbeError> {
     if program.as_encoded_bytes().contains(&b'/') {
-        // Absolute, since the child changes its folder before it executes the program.
-        let folder = match current_dir {
-            Some(folder) => std::path::absolute(folder),
-            None => env::current_dir(),
-        }
-        .map_err(|source| ProbeError::CurrentDir {
-            path: current_dir.unwrap_or(Path::new(".")).to_owned(),
-            source,
-        })?;
-        return executable(folder.join(program));
+        let path = PathBuf::from(program);
+        return executable(std::path::absolute(&path).unwrap_or(path));
     }
     let mut refused = None;
     for folder in search_path.map(env::split_paths).into_iter().flatten() {
@@ -89,7 +67,7 @@ pub(super) fn locate(
 
 /// Whether a program of this name would be started; `search_path` is that of its environment.
 pub fn is_on_path(program: &OsStr, search_path: Option<&OsStr>) -> bool {
-    locate(program, search_path, None).is_ok()
+    locate(program, search_path).is_ok()
 }
 
 /// A tool of the probe's own, from the absolute folders of this process's PATH: others may hold what a change brings.
@@ -130,9 +108,10 @@ fn refusal(path: PathBuf, source: io::Error) -> ProbeError {
 mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
+    use std::path::Path;
 
     fn message(program: &str, search_path: &Path) -> String {
-        locate(program.as_ref(), Some(search_path.as_os_str()), None)
+        locate(program.as_ref(), Some(search_path.as_os_str()))
             .unwrap_err()
             .to_string()
     }
@@ -146,7 +125,7 @@ mod tests {
                 .starts_with("command `trainx` was not found on PATH; ")
         );
         assert!(message("notes.txt", folder.path()).contains("notes.txt` is not executable; "));
-        assert!(message("./no/such", folder.path()).contains("/./no/such` does not exist; "));
+        assert!(message("./no/such", folder.path()).contains("/no/such` does not exist; "));
         assert!(message("/tmp", folder.path()).contains("`/tmp` is a folder; "));
         assert_eq!(
             message("a\u{1b}[2Jb", folder.path()).split(';').next(),
@@ -168,7 +147,7 @@ mod tests {
             let path = folder.path().join(name);
             fs::write(&path, text).unwrap();
             fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-            let error = start(&[path.into_os_string()], None, None).unwrap_err();
+            let error = start(&[path.into_os_string()], None).unwrap_err();
             assert!(error.to_string().contains(words), "{error}");
             assert_eq!(error.exit_code(), 126);
         }
@@ -185,9 +164,6 @@ mod tests {
         let wanted = folder.path().join("b/train");
         fs::set_permissions(&wanted, fs::Permissions::from_mode(0o755)).unwrap();
         let search = env::join_paths([folder.path().join("a"), folder.path().join("b")]).unwrap();
-        assert_eq!(
-            locate("train".as_ref(), Some(&search), None).unwrap(),
-            wanted
-        );
+        assert_eq!(locate("train".as_ref(), Some(&search)).unwrap(), wanted);
     }
 }

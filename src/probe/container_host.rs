@@ -7,13 +7,11 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use super::ContainerHost;
-use super::model_files::reported;
 
 /// Where SageMaker lays the container's folders out, and the variable that names another place, as its training toolkit has it.
 const BASE: &str = "/opt/ml";
 const BASE_VARIABLE: &str = "SAGEMAKER_BASE_DIR";
 const FILE: &str = "input/config/resourceconfig.json";
-const MODEL: &str = "model";
 /// Hundreds of hosts fit many times.
 const LARGEST: u64 = 1 << 20;
 /// What SageMaker allows for the name of a group.
@@ -21,11 +19,9 @@ const LONGEST_NAME: usize = 64;
 
 /// The container that the probe runs in.
 pub(super) struct TrainingContainer {
-    host: ContainerHost,
+    pub(super) host: ContainerHost,
     /// What stands for `/opt/ml`.
     pub(super) base: PathBuf,
-    /// The folder of the model, where several hosts have one.
-    model: Option<PathBuf>,
 }
 
 impl TrainingContainer {
@@ -35,22 +31,12 @@ impl TrainingContainer {
         Self::below(&base)
     }
 
-    /// Once the command has ended.
-    pub(super) fn into_host(self) -> ContainerHost {
-        ContainerHost {
-            model_files: self.model.as_deref().map(reported).unwrap_or_default(),
-            ..self.host
-        }
-    }
-
     fn below(base: &Path) -> Option<Self> {
         #[derive(Deserialize)]
         struct ResourceConfig {
             current_host: String,
             current_group_name: Option<String>,
             current_instance_group: Option<String>,
-            #[serde(default)]
-            hosts: Vec<serde::de::IgnoredAny>,
         }
         let mut content = Vec::new();
         let file = File::open(base.join(FILE)).ok()?;
@@ -62,10 +48,8 @@ impl TrainingContainer {
             host: ContainerHost {
                 name: Some(config.current_host).filter(is_name)?,
                 group: group.filter(is_name),
-                model_files: Vec::new(),
             },
             base: base.to_owned(),
-            model: (config.hosts.len() > 1).then(|| base.join(MODEL)),
         })
     }
 }
@@ -76,8 +60,7 @@ mod tests {
 
     fn read(content: &str) -> Option<(String, Option<String>)> {
         let base = base_with(content);
-        let host = TrainingContainer::below(base.path())?.into_host();
-        assert_eq!(host.model_files, Vec::<String>::new());
+        let host = TrainingContainer::below(base.path())?.host;
         Some((host.name, host.group))
     }
 
@@ -86,15 +69,6 @@ mod tests {
         std::fs::create_dir_all(base.path().join("input/config")).unwrap();
         std::fs::write(base.path().join(FILE), content).unwrap();
         base
-    }
-
-    #[test]
-    fn one_of_several_hosts_says_what_it_leaves_in_model() {
-        let base = base_with(r#"{"current_host": "algo-1", "hosts": ["algo-1", "algo-2"]}"#);
-        let container = TrainingContainer::below(base.path()).unwrap();
-        std::fs::create_dir(base.path().join(MODEL)).unwrap();
-        std::fs::write(base.path().join("model/model.bin"), "weights").unwrap();
-        assert_eq!(container.into_host().model_files, ["model.bin"]);
     }
 
     #[test]

@@ -25,8 +25,6 @@ pub enum ProbeError {
     NotAProgram { path: PathBuf },
     #[error("command `{}` could not be started; see the cause below", shown(.path))]
     NotStarted { path: PathBuf, source: io::Error },
-    #[error("the folder `{}` for the command cannot be entered; create it, or give another", shown(.path))]
-    CurrentDir { path: PathBuf, source: io::Error },
     #[error("the report cannot be written to `{}`; give a writable file that is not a link", shown(.path))]
     Output { path: PathBuf, source: io::Error },
     #[error("the report cannot be written to stdout; give a file with `--output`")]

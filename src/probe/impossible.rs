@@ -1,7 +1,6 @@
 //! Values of a report that no probe gives. A report of another machine, or of another program, may hold any.
 
 use super::ProbeReport;
-use super::model_files::{LONGEST_PATH, MOST_REPORTED};
 use crate::units::Percent;
 
 /// More cores than any machine has.
@@ -48,11 +47,6 @@ impl ProbeReport {
         {
             return Some("more memory than there is");
         }
-        let files = self.container_host.as_ref();
-        let files = files.map_or(&[][..], |host| &host.model_files);
-        if files.len() > MOST_REPORTED || files.iter().any(|path| path.len() > LONGEST_PATH) {
-            return Some("its files in model/");
-        }
         None
     }
 }
@@ -61,7 +55,7 @@ impl ProbeReport {
 mod tests {
     use super::*;
     use crate::measurement::{PeakMemory, Usage, Utilization};
-    use crate::probe::{ContainerHost, Ending, SCHEMA_VERSION};
+    use crate::probe::{Ending, SCHEMA_VERSION};
     use crate::units::{Bytes, Seconds};
 
     fn report() -> ProbeReport {
@@ -128,16 +122,5 @@ mod tests {
             changed(&|report| report.memory_total = Some(Bytes(1))),
             Some("more memory than there is")
         );
-        for files in [vec!["f".to_owned(); 101], vec!["f".repeat(101)]] {
-            let host = ContainerHost {
-                name: "algo-1".to_owned(),
-                group: None,
-                model_files: files,
-            };
-            assert_eq!(
-                changed(&|report| report.container_host = Some(host.clone())),
-                Some("its files in model/")
-            );
-        }
     }
 }

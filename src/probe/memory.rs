@@ -1,4 +1,4 @@
-//! The memory of the tree: its level in each sample, its peak, and whether it exceeds a limit.
+//! The memory of the tree: its level in each sample, its peak, and whether it leaves the host too little.
 //!
 //! Only memory that cannot be reclaimed counts: anonymous and shared pages. File-backed pages, including mapped ones
 //! (`RssFile`), do not, unless they are locked: the kernel drops them when memory is short and reads them again from the file.
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use signal_hook::consts::SIGTERM;
 
-use super::cgroup::{Controller, OwnCgroup};
+use super::cgroup::{Cgroup, OwnCgroup};
 use super::ending::Ending;
 use super::procfs::{self, KernelFileReader};
 use super::resident::{MemoryLevel, Proportional, ResidentSum};
@@ -71,35 +71,27 @@ pub(super) enum LevelSource {
     /// A cgroup that holds the tree alone.
     OwnCgroup(OwnCgroup),
     /// The container's, which holds the tree and what else runs there.
-    Container(Controller),
+    Container(Cgroup),
     /// Process by process.
     Processes,
 }
 
 impl LevelSource {
-    fn level(&self) -> Option<u64> {
+    fn cgroup(&self) -> Option<&Cgroup> {
         match self {
-            Self::OwnCgroup(cgroup) => cgroup.level(),
-            Self::Container(controller) => controller.level(),
-            Self::Processes => None,
-        }
-    }
-
-    fn peak_with_cache(&self) -> Option<u64> {
-        match self {
-            Self::OwnCgroup(cgroup) => cgroup.peak_with_cache(),
-            Self::Container(controller) => controller.peak_with_cache(),
+            Self::OwnCgroup(own) => Some(&own.cgroup),
+            Self::Container(cgroup) => Some(cgroup),
             Self::Processes => None,
         }
     }
 
     /// `None` where there is no cgroup.
-    fn words(&self) -> Option<&'static str> {
-        match self {
-            Self::OwnCgroup(cgroup) => Some(cgroup.source()),
-            Self::Container(controller) => Some(controller.source()),
-            Self::Processes => None,
-        }
+    fn words(&self) -> Option<String> {
+        let all = match self {
+            Self::Container(_) => " of all processes",
+            Self::OwnCgroup(_) | Self::Processes => "",
+        };
+        Some(format!("{}{all}", self.cgroup()?.source()))
     }
 }
 
@@ -136,7 +128,7 @@ impl TreeMemory {
 
     /// The level now, if a cgroup reports it without a look at every process.
     pub(super) fn glance(&mut self) -> Option<Bytes> {
-        let level = self.source.level()? + self.outside;
+        let level = self.source.cgroup()?.level()? + self.outside;
         self.cgroup_peak = self.cgroup_peak.max(level);
         Some(Bytes(level))
     }
@@ -206,19 +198,20 @@ impl TreeMemory {
         let (bytes, source, bound, note) = match self.source.words() {
             Some(words) if self.cgroup_peak > 0 => {
                 // The lower of two bounds: the cgroup's contains page cache, the other contains mapped files.
-                let with_cache = self.source.peak_with_cache().map_or(spikes, Bytes);
+                let with_cache = self.source.cgroup().and_then(Cgroup::peak_with_cache);
+                let with_cache = with_cache.map_or(spikes, Bytes);
                 (Bytes(self.cgroup_peak), words, spikes.min(with_cache), None)
             }
             None if self.sampled => match self.resident.peak() {
                 MemoryLevel::Known(peak) => (
                     Bytes::from_f64(peak),
-                    "RSS of the process tree, PSS corrected",
+                    "RSS of the process tree, PSS corrected".to_owned(),
                     spikes,
                     None,
                 ),
                 MemoryLevel::Estimated(peak) => (
                     Bytes::from_f64(peak),
-                    "RSS of the process tree, estimated",
+                    "RSS of the process tree, estimated".to_owned(),
                     spikes.max(Bytes::from_f64(self.resident.uncorrected())),
                     Some(
                         "peak memory is an estimate: its processes were not seen long enough to find which pages they share",
@@ -227,7 +220,7 @@ impl TreeMemory {
             },
             _ => (
                 spikes,
-                "rusage of the children",
+                "rusage of the children".to_owned(),
                 spikes,
                 Some(
                     "the run was too short to sample memory: the peak is an upper bound, the largest resident set of one process with its mapped files",
@@ -241,7 +234,7 @@ impl TreeMemory {
             percent: total
                 .and_then(|total| Percent::of_bytes(bytes, total))
                 .map(|percent| Percent(percent.0.min(100.0))),
-            source: source.to_owned(),
+            source,
             upper_bound: (bound > bytes).then_some(bound),
             is_lower_bound: false,
         };
@@ -276,10 +269,9 @@ fn read_proportional(
     })
 }
 
-/// Watches the level against the limit and the host's reserve.
+/// Watches the level against the host's reserve.
 #[derive(Debug, Default)]
 pub(super) struct MemoryGuard {
-    limit: Option<Bytes>,
     previous_level: f64,
 }
 
@@ -292,22 +284,9 @@ pub(super) enum Pressure {
 }
 
 impl MemoryGuard {
-    pub(super) fn new(limit: Option<Bytes>) -> Self {
-        Self {
-            limit,
-            previous_level: 0.0,
-        }
-    }
-
     pub(super) fn judge(&mut self, level: Bytes, host: Option<HostMemory>) -> Pressure {
         let grown = level.as_f64() - self.previous_level;
         self.previous_level = level.as_f64();
-        if self.limit.is_some_and(|limit| level > limit) {
-            return Pressure::TooMuch(Ending::MemoryLimit);
-        }
-        let under_limit = self
-            .limit
-            .map_or(f64::INFINITY, |limit| limit.as_f64() - level.as_f64());
         let above_reserve = host.map_or(f64::INFINITY, |host| {
             Bytes(host.available).as_f64() - Bytes(host.total).as_f64() * HOST_RESERVE
         });
@@ -321,7 +300,7 @@ impl MemoryGuard {
                 Ending::Stopped { signal: SIGTERM }
             });
         }
-        if grown > under_limit.min(above_reserve) * FAST_GROWTH {
+        if grown > above_reserve * FAST_GROWTH {
             Pressure::Rising
         } else {
             Pressure::None
@@ -349,28 +328,9 @@ mod tests {
         assert_eq!(parse_rollup(rollup), Some(320 * 1024));
     }
 
-    const HOST: HostMemory = HostMemory {
-        total: 100_000,
-        available: 50_000,
-    };
-
     #[test]
-    fn a_tree_over_its_limit_is_too_much() {
-        let mut guard = MemoryGuard::new(Some(Bytes(1000)));
-        assert_eq!(guard.judge(Bytes(100), Some(HOST)), Pressure::None);
-        assert_eq!(guard.judge(Bytes(150), Some(HOST)), Pressure::None);
-        // 250 more, with 600 left.
-        assert_eq!(guard.judge(Bytes(400), Some(HOST)), Pressure::Rising);
-        assert_eq!(guard.judge(Bytes(400), Some(HOST)), Pressure::None);
-        assert_eq!(
-            guard.judge(Bytes(1001), Some(HOST)),
-            Pressure::TooMuch(Ending::MemoryLimit)
-        );
-    }
-
-    #[test]
-    fn a_host_that_runs_out_is_protected_without_any_limit() {
-        let mut guard = MemoryGuard::new(None);
+    fn a_host_that_runs_out_is_protected() {
+        let mut guard = MemoryGuard::default();
         let host = |available| {
             Some(HostMemory {
                 total: 100_000,

@@ -43,7 +43,6 @@ mod impossible;
 mod launched;
 #[cfg(target_os = "linux")]
 mod memory;
-mod model_files;
 #[cfg(target_os = "linux")]
 mod opened;
 #[cfg(target_os = "linux")]
@@ -91,7 +90,6 @@ use crate::units::{Bytes, Seconds};
 pub use command::is_on_path;
 pub use error::ProbeError;
 pub use gate_socket::GateSocket;
-pub use model_files::files_below;
 
 #[cfg(target_os = "linux")]
 pub use self::{
@@ -141,9 +139,6 @@ pub struct ProbeOptions {
     pub read_only: Vec<PathBuf>,
     /// The command is stopped when the process with this number, which started the probe, has ended; absent: it continues.
     pub end_with_parent: Option<i32>,
-    pub current_dir: Option<PathBuf>,
-    /// The command is killed when its tree holds more than this.
-    pub memory_limit: Option<Bytes>,
     pub cgroup: CgroupUse,
     pub gpu: GpuSource,
     pub scope: UsageScope,
@@ -161,8 +156,6 @@ impl ProbeOptions {
             host: None,
             read_only: Vec::new(),
             end_with_parent: None,
-            current_dir: None,
-            memory_limit: None,
             cgroup: CgroupUse::IfAllowed,
             gpu: GpuSource::NvidiaSmiOnPath,
             scope: UsageScope::Command,
@@ -266,10 +259,6 @@ pub struct ContainerHost {
     /// Of machines of one type: `homogeneousCluster`. Absent where the file names none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
-    /// Where the job has several hosts: the first hundred files in `model/` by their paths below it, as they were when the command had
-    /// ended.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub model_files: Vec<String>,
 }
 
 /// How the command ended. If the probe ended it, the variant is the reason, however the command handled the signal.
@@ -291,8 +280,6 @@ pub enum Ending {
     },
     /// The kernel's OOM killer ended it, or the probe did because the host was about to run out of memory.
     OutOfMemory,
-    /// It exceeded `memory_limit`.
-    MemoryLimit,
 }
 
 /// Whether the requested directory was mounted at `/opt/ml`.
@@ -324,7 +311,7 @@ impl ProbeReport {
             Ending::Exited { code } => code,
             Ending::Signaled { signal } | Ending::Stopped { signal } => 128 + signal,
             Ending::TimedOut => 124,
-            Ending::OutOfMemory | Ending::MemoryLimit => 137,
+            Ending::OutOfMemory => 137,
         };
         u8::try_from(code).unwrap_or(u8::MAX)
     }

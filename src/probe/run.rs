@@ -12,7 +12,7 @@ use nix::sys::prctl;
 use nix::unistd::Pid;
 use signal_hook::consts::{SIGKILL, SIGTERM};
 
-use super::cgroup::{Controller, OomKills, OwnCgroup};
+use super::cgroup::{Cgroup, Controller, OomKills, OwnCgroup};
 use super::command;
 use super::container_host::TrainingContainer;
 use super::ending::{GRACE_FOR_LEFTOVERS, Shutdown, leftovers};
@@ -153,8 +153,7 @@ impl<'a> WatchedRun<'a> {
 
         let started = Instant::now();
         let start = || {
-            let folder = options.current_dir.as_deref();
-            let start = || command::start(&options.command, folder, environment);
+            let start = || command::start(&options.command, environment);
             match options.read_only.is_empty() {
                 true => start(),
                 false => with_fewer_rights(start),
@@ -187,8 +186,8 @@ impl<'a> WatchedRun<'a> {
         });
         let level = match (cgroup, &memory_controller) {
             (Some(cgroup), _) => LevelSource::OwnCgroup(cgroup),
-            (None, Some(container)) if launched.is_some() && container.level().is_some() => {
-                LevelSource::Container(container.clone())
+            (None, Some(controller)) if launched.is_some() && controller.own.level().is_some() => {
+                LevelSource::Container(controller.own.clone())
             }
             (None, _) => LevelSource::Processes,
         };
@@ -204,7 +203,7 @@ impl<'a> WatchedRun<'a> {
             memory: TreeMemory::new(level),
             memory_controller,
             memory_total,
-            guard: MemoryGuard::new(options.memory_limit),
+            guard: MemoryGuard::default(),
             cores,
             cpu,
             io_wait,
@@ -349,7 +348,7 @@ impl<'a> WatchedRun<'a> {
     fn begin_shutdown(&mut self, ending: Ending) -> Shutdown {
         let grace = match ending {
             // Without a grace period: the command would use more memory meanwhile.
-            Ending::MemoryLimit | Ending::OutOfMemory => Duration::ZERO,
+            Ending::OutOfMemory => Duration::ZERO,
             _ => Duration::try_from_secs_f64(self.options.grace.0).unwrap_or(Duration::MAX),
         };
         Shutdown::begin(&mut self.tree, self.memory.cgroup(), grace)
@@ -397,10 +396,7 @@ impl<'a> WatchedRun<'a> {
             Pressure::TooMuch(Ending::Stopped { .. }) => self.notes.push(format!(
                 "the command was ended at {level} because the host had less than 2% of its memory left, most of it used by other processes"
             )),
-            Pressure::TooMuch(_) => self
-                .notes
-                .push(format!("the command was ended at {level}, over its limit")),
-            Pressure::None | Pressure::Rising => {}
+            Pressure::TooMuch(_) | Pressure::None | Pressure::Rising => {}
         }
         pressure
     }
@@ -420,7 +416,8 @@ impl<'a> WatchedRun<'a> {
 
     /// The ending of a command that the probe did not end.
     fn own_ending(&mut self, status: ExitStatus) -> Ending {
-        let killed_inside = self.memory.cgroup().map_or(0, OwnCgroup::oom_kills);
+        let own = self.memory.cgroup().map(|own| &own.cgroup);
+        let killed_inside = own.and_then(Cgroup::oom_kills).unwrap_or(0);
         if killed_inside > 0 {
             if !status.success() {
                 return Ending::OutOfMemory;

@@ -43,12 +43,10 @@ fn the_probe_itself() {
         name: "algo-2".to_owned(),
         hosts_file,
     });
-    options.current_dir = path("current_dir");
     options.max_runtime = seconds("max_runtime");
     options.grace = seconds("grace").unwrap_or(DEFAULT_GRACE);
     let with_parent = asked["end_with_parent"] == true;
     options.end_with_parent = with_parent.then(|| nix::unistd::getppid().as_raw());
-    options.memory_limit = asked["memory_limit"].as_u64().map(Bytes);
     if asked["cgroup"] == false {
         options.cgroup = CgroupUse::Never;
     }
@@ -70,7 +68,6 @@ impl Probe {
         let options = json!({
             "command": command,
             "output": folder.path().join("report.json"),
-            "current_dir": folder.path(),
         });
         Self { folder, options }
     }
@@ -98,6 +95,7 @@ impl Probe {
                 "--nocapture",
             ])
             .env(OPTIONS, self.options.to_string())
+            .current_dir(self.folder.path())
             .stdin(Stdio::null());
         process
     }
@@ -241,6 +239,7 @@ fn a_command_ends_with_the_parent_of_its_probe() {
         .arg(inner.get_program())
         .args(inner.get_args())
         .env(OPTIONS, probe.options.to_string())
+        .current_dir(probe.folder.path())
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
@@ -271,23 +270,6 @@ fn peak_memory_is_what_the_tree_held() {
         if !cgroup {
             assert!(memory.source.starts_with("RSS of the process tree, "));
         }
-    }
-}
-
-#[test]
-fn a_tree_over_its_memory_limit_is_ended() {
-    for cgroup in [true, false] {
-        let report = Probe::shell(&holding(600.0))
-            .with("cgroup", cgroup)
-            .with("memory_limit", 32 * Bytes::MIB)
-            .report();
-        assert_eq!(report.ending, Ending::MemoryLimit);
-        assert_eq!(report.exit_code(), 137);
-        assert!(
-            report.notes[0].ends_with("over its limit"),
-            "{:?}",
-            report.notes
-        );
     }
 }
 

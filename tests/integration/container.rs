@@ -39,7 +39,7 @@ fn config_files_channels_variables_and_arguments() {
         "train.sh",
         &look(
             &project,
-            "cp -r \"$SM_INPUT_CONFIG_DIR\" \"$out/config\"\ncp \"$SM_INPUT_DIR\"/data/*-manifest \"$out\"\nls \"$SM_CHANNEL_TRAIN\" > \"$out/train\"\nls \"$SM_CHANNEL_VALIDATION\" > \"$out/validation\"\nenv > \"$out/env\"\necho \"$@\" > \"$out/arguments\"\npwd > \"$out/pwd\"\nls -d \"$SM_MODEL_DIR\" \"$SM_OUTPUT_DATA_DIR\" \"$HOME\" \"$TMPDIR\"",
+            "cp -r \"$SM_INPUT_CONFIG_DIR\" \"$out/config\"\nls \"$SM_CHANNEL_TRAIN\" > \"$out/train\"\nls \"$SM_CHANNEL_VALIDATION\" > \"$out/validation\"\nenv > \"$out/env\"\necho \"$@\" > \"$out/arguments\"\npwd > \"$out/pwd\"\nls -d \"$SM_MODEL_DIR\" \"$SM_OUTPUT_DATA_DIR\" \"$HOME\" \"$TMPDIR\"",
         ),
     );
     project.run(&["run", "--all", "--quiet"]).ended_with(0);
@@ -58,18 +58,6 @@ fn config_files_channels_variables_and_arguments() {
         project.read("seen-algo-1/arguments").trim(),
         "-k 3 --learning-rate 0.10"
     );
-    assert_eq!(
-        json("init-config.json")["hostConfig"],
-        serde_json::json!({"clusterSize": 1, "hostNumber": 1})
-    );
-    let request = json("trainingjobconfig.json");
-    assert_eq!(request["HyperParameters"]["k"], "3");
-    assert_eq!(request["StoppingCondition"]["MaxRuntimeInSeconds"], 60.0);
-    let arn = request["TrainingJobArn"].as_str().unwrap();
-    assert_eq!(
-        project.read("seen-algo-1/validation-manifest"),
-        "validation\nvalidation/part-000.csv\nvalidation/part-001.csv\nvalidation/part-002.csv\n"
-    );
     let environment = project.read("seen-algo-1/env");
     for line in [
         "GREETING=hello",
@@ -78,13 +66,14 @@ fn config_files_channels_variables_and_arguments() {
         "SM_HP_LEARNING_RATE=0.10",
         "HOSTNAME=algo-1",
         "AWS_REGION=us-east-1",
-        &format!("TRAINING_JOB_ARN={arn}"),
     ] {
         assert!(
             environment.lines().any(|known| known == line),
             "{line} in\n{environment}"
         );
     }
+    let arn = "\nTRAINING_JOB_ARN=arn:aws:sagemaker:us-east-1:000000000000:training-job/";
+    assert!(environment.contains(arn), "{environment}");
     assert!(!environment.contains("GIT_CONFIG_GLOBAL"), "{environment}");
     // It ran in a copy of its source, not in the project.
     assert!(

@@ -12,13 +12,14 @@ use serde_json::{Map, Value, json};
 
 use crate::instance::Capacity;
 use crate::spec::{Channel, Distribution, InputMode, Job, Training};
-use crate::units::Seconds;
 
 use super::cluster::{ChannelShare, Cluster, ClusterGroup, ClusterHost};
 use super::launcher;
 
 /// The toolkit's default, Python's `logging.INFO`.
 const LOG_LEVEL: &str = "20";
+/// Of nobody.
+const ACCOUNT: &str = "000000000000";
 
 /// One host of a run: who it is and where its folders are.
 #[derive(Debug, Clone)]
@@ -32,7 +33,6 @@ pub(super) struct Container<'a> {
     pub(super) run_name: &'a str,
     /// `us-east-1`
     pub(super) region: &'a str,
-    pub(super) max_runtime: Option<Seconds>,
     pub(super) cluster: &'a Cluster,
     pub(super) host: &'a ClusterHost,
     /// The address of the first host.
@@ -61,11 +61,12 @@ impl Container<'_> {
         self.root.join("input/data").join(channel)
     }
 
-    /// The list of a channel's files, beside its folder.
-    pub(super) fn manifest_file(&self, channel: &str) -> PathBuf {
-        self.root
-            .join("input/data")
-            .join(format!("{channel}-manifest"))
+    pub(super) fn arn(&self) -> String {
+        format!(
+            "arn:aws:sagemaker:{}:{ACCOUNT}:training-job/{}",
+            self.region,
+            self.run_name.to_lowercase()
+        )
     }
 
     /// The folders that a script may count on, beside its channels.
@@ -87,13 +88,8 @@ impl Container<'_> {
     pub(super) fn config_files(&self) -> Vec<(&'static str, String)> {
         vec![
             ("hyperparameters.json", self.hyperparameters().to_string()),
-            ("init-config.json", self.init_config().to_string()),
             ("inputdataconfig.json", self.input_data_config().to_string()),
             ("resourceconfig.json", self.resource_config().to_string()),
-            (
-                "trainingjobconfig.json",
-                self.training_job_config().to_string(),
-            ),
         ]
     }
 

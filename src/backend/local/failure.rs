@@ -42,7 +42,7 @@ pub(super) fn outcome(host: &HostEnding<'_>) -> Outcome {
         Ending::Exited { code: 0 } => Outcome::Completed,
         Ending::TimedOut => Outcome::TimedOut,
         Ending::Stopped { .. } => Outcome::Stopped,
-        Ending::OutOfMemory | Ending::MemoryLimit => Outcome::OutOfMemory {
+        Ending::OutOfMemory => Outcome::OutOfMemory {
             of: MemoryOf::Machine,
             last_line: said,
         },

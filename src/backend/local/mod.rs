@@ -11,7 +11,6 @@ mod container;
 mod contents;
 mod failure;
 mod file_digest;
-mod job_config;
 mod launcher;
 mod linked_file;
 mod notes;
@@ -160,10 +159,6 @@ impl LocalBackend {
         }
         for (name, content) in container.config_files() {
             workspace::write_file(&container.config_folder().join(name), &content)?;
-        }
-        for share in container.channels {
-            let list = container.manifest_file(&share.channel.name);
-            workspace::write_file(&list, &job_config::manifest(share))?;
         }
         let placing = Instant::now();
         let mut linked = Vec::new();

@@ -16,14 +16,13 @@ use super::linked_file::LinkedFile;
 use super::notes::{self, EndedHost};
 use super::process::{self, HostCommand, HostResult, LogTail, Probes};
 use super::{usage, workspace};
-use crate::backend::model_files;
 use crate::backend::{BackendError, CanaryResult, Cancellation, Watcher, rows, sample_opened};
 use crate::canary::{self, CanaryRun};
 use crate::instance::Capacity;
 use crate::measurement::printed_figures::PrintedFigures;
 use crate::measurement::steps::Sought;
 use crate::measurement::{Measurement, Outcome, Phases, Usage};
-use crate::probe::{NamedHost, files_below};
+use crate::probe::NamedHost;
 use crate::rows::Copied;
 use crate::secret::CutAt;
 use crate::spec::{BackendKind, Job};
@@ -83,7 +82,6 @@ impl LocalBackend {
                 environment: &environment,
                 run_name: &run_name,
                 region: &region,
-                max_runtime: run.max_runtime,
                 cluster: &cluster,
                 host,
                 master: addresses.of(cluster.first()),
@@ -141,10 +139,6 @@ impl LocalBackend {
         let outcome = decisive.outcome.clone();
         let mut notes = notes::of_run(&cluster, &ended, decisive);
         notes.extend(rows::note_of_left(drawn.left));
-        let hosts = cluster.hosts.iter().zip(&roots);
-        notes.extend(model_files::equal_names(hosts.map(|(host, (root, _))| {
-            (host.name.as_str(), files_below(&root.join("model")))
-        })));
         let printed: Vec<_> = results.iter().map(|result| &result.printed).collect();
         let sought = Sought {
             step: job.training.step_metric.as_ref(),

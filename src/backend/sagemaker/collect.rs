@@ -14,8 +14,8 @@ use super::metrics::{self, Sources, cloudwatch, debugger, probe};
 use super::placing::output;
 use super::ready_job::ReadyJob;
 use crate::aws::call::{Call, CallError};
+use crate::backend::sample_opened;
 use crate::backend::{CanaryProgress, Watcher};
-use crate::backend::{model_files, sample_opened};
 use crate::canary::CanaryRun;
 use crate::grammar::list;
 use crate::instance::InstanceConfiguration;
@@ -100,17 +100,6 @@ impl Arrived {
                 list(&silent)
             )
         })
-    }
-
-    /// A sentence where several hosts left a model's file under one name.
-    fn equal_models(&self) -> Option<String> {
-        let files = |report: &ProbeReport| {
-            let host = report.container_host.as_ref();
-            host.map(|host| host.model_files.clone())
-                .unwrap_or_default()
-        };
-        let reports = self.reports.iter();
-        model_files::equal_names(reports.map(|(host, report)| (host.as_str(), files(report))))
     }
 
     /// Whether a probe found no `nvidia-smi` in its container, on a machine with GPUs.
@@ -206,7 +195,6 @@ impl ReadyJob<'_> {
         notes.extend(unknown_hosts);
         notes.extend(placed.caution());
         notes.extend(arrived.caution_of_silence(&usages));
-        notes.extend(arrived.equal_models());
         notes.extend(from_cloudwatch.notes);
         for note in arrived.reports.values().flat_map(|report| &report.notes) {
             if !notes.contains(note) {
@@ -244,7 +232,7 @@ impl ReadyJob<'_> {
             ran_out_of_memory: arrived
                 .reports
                 .values()
-                .any(|report| matches!(report.ending, Ending::OutOfMemory | Ending::MemoryLimit)),
+                .any(|report| report.ending == Ending::OutOfMemory),
             notes,
         }
     }

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use super::WatchedRun;
 use crate::measurement::{PeakMemory, Usage};
-use crate::probe::container_host::TrainingContainer;
 use crate::probe::gpu::GpuUsage;
 use crate::probe::{Ending, ProbeReport, SCHEMA_VERSION};
 use crate::units::{Bytes, Seconds};
@@ -67,7 +66,7 @@ impl WatchedRun<'_> {
             opt_ml: self.opt_ml,
             host_names: self.host_names,
             channels_opened: self.channels.opened(),
-            container_host: self.container.map(TrainingContainer::into_host),
+            container_host: self.container.map(|container| container.host),
             survivors_ended: u32::try_from(survivors.saturating_sub(stuck)).unwrap_or(u32::MAX),
             memory_total: self.memory_total,
             cores: self.cores,

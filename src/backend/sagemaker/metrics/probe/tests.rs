@@ -73,7 +73,6 @@ fn the_last_marked_line_of_a_hostile_log_is_the_probes() {
     // mpirun hands what another host prints to the first one's log.
     let mut of_another = report();
     of_another.container_host = Some(crate::probe::ContainerHost {
-        model_files: Vec::new(),
         name: "algo-2".to_owned(),
         group: None,
     });
