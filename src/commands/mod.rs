@@ -3,20 +3,18 @@
 mod action;
 mod actuals;
 mod check;
-mod completions;
 mod demo;
 mod drift;
 mod forecast;
 mod history;
 mod iam_policy;
 mod init;
-mod man;
 mod plan;
 mod probe;
 mod publish;
+mod reference;
 mod report;
 mod run;
-mod schema;
 mod strictness;
 mod sweep;
 mod validate;
@@ -48,10 +46,10 @@ pub fn execute(cli: &Cli) -> u8 {
         CliCommand::History(command) => in_runtime(history::history(command, loudness)),
         CliCommand::Actuals(arguments) => in_runtime(actuals::actuals(arguments, loudness)),
         CliCommand::Sweep(arguments) => in_runtime(sweep::sweep(arguments)),
-        CliCommand::Schema(arguments) => schema::schema(arguments),
+        CliCommand::Schema(arguments) => reference::schema(arguments),
         CliCommand::IamPolicy(arguments) => iam_policy::iam_policy(arguments),
-        CliCommand::Completions(arguments) => completions::completions(arguments),
-        CliCommand::Man(arguments) => man::man(arguments),
+        CliCommand::Completions(arguments) => reference::completions(arguments),
+        CliCommand::Man(arguments) => reference::man(arguments),
         CliCommand::Probe(arguments) => probe::probe(arguments),
         CliCommand::Action => in_runtime(action::action(loudness)),
     };

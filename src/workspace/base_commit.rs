@@ -1,6 +1,7 @@
 //! The commit that a change is compared with, and the keys of its jobs' code.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use crate::canary::Key;
 use crate::cli::{ChangeArguments, SpecArguments};
@@ -13,6 +14,7 @@ use crate::workspace::base_policy::{self, BaseFile};
 use crate::workspace::checkout::Checkout;
 use crate::workspace::code_files::key_of_code;
 use crate::workspace::project::Project;
+use crate::workspace::written_spec;
 
 /// The commit that a change is compared with.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,7 +92,7 @@ impl BaseCommit {
         let Ok(spec) = base_policy::read(&place, &bytes) else {
             return base;
         };
-        let folder = base_policy::folder_of(&place);
+        let folder = written_spec::folder_of(Path::new(&place)).to_string_lossy();
         for job in &spec.jobs {
             let instance = job.instance.clone();
             base.instances.insert(job.name.clone(), instance);

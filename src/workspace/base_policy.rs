@@ -16,7 +16,7 @@ use crate::verdict::Reason;
 use crate::workspace::checkout::{self, Checkout};
 use crate::workspace::project::Project;
 use crate::workspace::project_policy::ProjectPolicy;
-use crate::workspace::written_spec::DEFAULT_PLACES;
+use crate::workspace::written_spec::{DEFAULT_PLACES, folder_of};
 
 /// What canaries of jobs that the base does not know may cost together, where nobody says.
 const CAP_OF_NEW_JOBS: Usd = Usd(5.0);
@@ -261,7 +261,7 @@ fn apply_base(project: &mut Project, base: Base, cap: Usd) -> Result<(), AppErro
         .map(|base| policy::follow_renames(&project.spec, base).0);
     policy.base = found.map(|(file, _)| BaseSpec {
         place: SpecPlace {
-            folder: folder_of(&file),
+            folder: folder_of(Path::new(&file)).to_string_lossy().into_owned(),
             file,
         },
         spec: followed,
@@ -342,16 +342,6 @@ pub(crate) fn read(place: &str, bytes: &[u8]) -> Result<Spec, String> {
     })
 }
 
-/// The folder that a spec's paths are relative to.
-pub(crate) fn folder_of(file: &str) -> String {
-    let folder = Path::new(file).parent().unwrap_or(Path::new(""));
-    let folder = match folder.file_name() {
-        Some(name) if name == ".github" => folder.parent().unwrap_or(Path::new("")),
-        _ => folder,
-    };
-    folder.to_string_lossy().into_owned()
-}
-
 /// That jobs are removed; `None` if there are none.
 pub(crate) fn removed_note(policy: &ProjectPolicy) -> Option<String> {
     let removed = policy.removed_jobs.as_slice();
@@ -382,18 +372,6 @@ fn today() -> jiff::civil::Date {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_spec_in_the_forges_folder_mentions_the_checkout() {
-        for (file, folder) in [
-            ("canary-gate.yml", ""),
-            (".github/canary-gate.yml", ""),
-            ("ml/canary-gate.yml", "ml"),
-            ("ml/.github/canary-gate.yml", "ml"),
-        ] {
-            assert_eq!(folder_of(file), folder);
-        }
-    }
 
     #[test]
     fn many_names_are_counted() {

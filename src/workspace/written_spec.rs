@@ -51,17 +51,21 @@ impl WrittenSpec {
         let real = file.canonicalize().map_err(|source| {
             AppError::failed(format!("{name} cannot be read")).caused_by(source)
         })?;
-        let beside = real.parent().unwrap_or(Path::new("/")).to_owned();
-        // The paths of a spec in .github are relative to the checkout.
-        let folder = match beside.file_name() {
-            Some(name) if name == ".github" => beside.parent().unwrap_or(&beside).to_owned(),
-            _ => beside,
-        };
         Ok(Self {
             spec,
+            folder: folder_of(&real).to_owned(),
             file: real,
-            folder,
         })
+    }
+}
+
+/// The folder that the paths of a spec are relative to: those of one in `.github` to the checkout.
+pub(crate) fn folder_of(file: &Path) -> &Path {
+    let here = Path::new("");
+    let folder = file.parent().unwrap_or(here);
+    match folder.ends_with(".github") {
+        true => folder.parent().unwrap_or(here),
+        false => folder,
     }
 }
 
@@ -256,4 +260,21 @@ fn read_limited(file: &Path) -> Result<Vec<u8>, AppError> {
         .and_then(|opened| opened.take(limit.saturating_add(1)).read_to_end(&mut bytes))
         .map_err(refuse)?;
     Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spec_in_the_forges_folder_mentions_the_checkout() {
+        for (file, folder) in [
+            ("canary-gate.yml", ""),
+            (".github/canary-gate.yml", ""),
+            ("ml/canary-gate.yml", "ml"),
+            ("ml/.github/canary-gate.yml", "ml"),
+        ] {
+            assert_eq!(folder_of(Path::new(file)), Path::new(folder));
+        }
+    }
 }

@@ -54,9 +54,8 @@ const HOMES: [(&str, &[&str]); 20] = [
         &[
             "cli.rs",
             "main.rs",
-            "commands/completions.rs",
             "commands/demo.rs",
-            "commands/man.rs",
+            "commands/reference.rs",
         ],
     ),
     (

@@ -37,7 +37,9 @@ pub(crate) async fn init(arguments: &InitArguments) -> Result<u8, AppError> {
     if !arguments.force {
         refuse_beside_another(file)?;
     }
-    let folder = folder_of(file);
+    let named = std::path::absolute(file).unwrap_or_else(|_| file.clone());
+    let folder = written_spec::folder_of(&named);
+    let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     if !folder.is_dir() {
         return Err(
             AppError::usage(format!("there is no folder {}", folder.display()))
@@ -145,19 +147,6 @@ fn drafted(overview: &Overview) -> (String, String) {
     )
 }
 
-/// The folder that the spec's paths are relative to, links resolved as far as it is there.
-fn folder_of(file: &Path) -> PathBuf {
-    let beside = file
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
-    let beside = beside.unwrap_or(Path::new("."));
-    let beside = beside.canonicalize().unwrap_or_else(|_| beside.to_owned());
-    match beside.file_name() {
-        Some(name) if name == ".github" => beside.parent().unwrap_or(&beside).to_owned(),
-        _ => beside,
-    }
-}
-
 /// The checkout that the file is named in, as it is named: below a link lies another one. Without one, the working directory.
 fn checkout_of(file: &Path) -> Result<PathBuf, AppError> {
     let unknown =
@@ -187,8 +176,7 @@ fn write_schema(file: &Path, folder: &Path) -> Result<String, AppError> {
     )?;
     let is_below = file
         .parent()
-        .and_then(Path::file_name)
-        .is_some_and(|name| name == ".github");
+        .is_some_and(|beside| beside.ends_with(".github"));
     let up = if is_below { "../" } else { "" };
     Ok(format!("{up}{STATE_FOLDER}/{SCHEMA}"))
 }

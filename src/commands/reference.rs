@@ -1,0 +1,66 @@
+//! What the program says of itself: `man`, `completions` and `schema`.
+
+use clap::{Command, CommandFactory};
+use clap_mangen::Man;
+
+use crate::cli::{Cli, CompletionsArguments, ManArguments, SchemaArguments, SchemaKind};
+use crate::console::{AppError, print};
+use crate::{report, spec};
+
+/// A page of the manual.
+pub(crate) fn man(arguments: &ManArguments) -> Result<u8, AppError> {
+    let mut command = Cli::command();
+    command.build();
+    for name in &arguments.command {
+        let known: Vec<String> = (command.get_subcommands())
+            .map(|known| known.get_name().to_owned())
+            .collect();
+        command = match command.find_subcommand(name) {
+            Some(found) => found.clone(),
+            None => {
+                return Err(AppError::usage(format!("there is no command `{name}`"))
+                    .help(format!("there are: {}", known.join(", "))));
+            }
+        };
+    }
+    let mut text = Vec::new();
+    Man::new(command)
+        .render(&mut text)
+        .expect("a vector takes all that is written");
+    print(&String::from_utf8_lossy(&text))?;
+    Ok(0)
+}
+
+/// A shell's completions.
+pub(crate) fn completions(arguments: &CompletionsArguments) -> Result<u8, AppError> {
+    let mut command = Cli::command();
+    let mut text = Vec::new();
+    clap_complete::generate(arguments.shell, &mut command, "canary-gate", &mut text);
+    let text = String::from_utf8_lossy(&text);
+    print(&with_hyphens(&text, &command))?;
+    Ok(0)
+}
+
+/// clap_complete writes `a__b` for a name `a-b` where its bash script looks for the subcommand, and `a__subcmd__b` where it says what
+/// can follow it, so nothing ever follows.
+fn with_hyphens(text: &str, command: &Command) -> String {
+    let mut text = text.to_owned();
+    for command in std::iter::once(command).chain(command.get_subcommands()) {
+        let name = command.get_name();
+        if name.contains('-') {
+            text = text.replace(&name.replace('-', "__subcmd__"), &name.replace('-', "__"));
+        }
+    }
+    text
+}
+
+/// The program's formats.
+pub(crate) fn schema(arguments: &SchemaArguments) -> Result<u8, AppError> {
+    let schema = match arguments.kind {
+        SchemaKind::Spec => spec::json_schema(),
+        SchemaKind::Report => report::report_schema(),
+        SchemaKind::Measurement => report::measurement_schema(),
+    };
+    print(&format!("{schema:#}\n"))?;
+    Ok(0)
+}
