@@ -157,7 +157,7 @@ impl Request<'_> {
 }
 
 /// Whether the credentials are good and may not do this.
-pub(crate) fn is_denied<E: ProvideErrorMetadata>(error: &SdkError<E>) -> bool {
+fn is_denied<E: ProvideErrorMetadata>(error: &SdkError<E>) -> bool {
     let code = error.code().unwrap_or_default();
     let status = error
         .raw_response()

@@ -1,12 +1,21 @@
-//! What every backend does with rows: a look at the files of a channel, and the words for what is wrong with them.
+//! What every backend does with rows: looks at the files of a channel, and writes the drawn rows of each into a smaller file.
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
 
 use crate::backend::BackendError;
-use crate::canary::Objects;
+use crate::canary::{DataObject, Objects};
 use crate::grammar;
-use crate::rows::{CopyError, RowBlocks, RowFile, RowFormat, RowsProblem};
+use crate::rows::{
+    Copied, CopyError, RangeSource, RowBlocks, RowFile, RowFormat, RowsProblem, copy_rows, inspect,
+};
+use crate::units::Bytes;
 
 /// More objects are sampled as they are.
 const MOST_FILES: usize = 200;
+/// Written at once.
+const PIECE: usize = 1 << 20;
 
 /// What Spark and others put beside their data, `_SUCCESS` for one. No canary gets it.
 pub(super) fn is_beside_data(key: &str) -> bool {
@@ -14,10 +23,22 @@ pub(super) fn is_beside_data(key: &str) -> bool {
     name.starts_with('_') || name.starts_with('.')
 }
 
-/// Fails where there are so many objects that nobody draws rows of each, or where one's name says that it has none.
+/// A file whose rows are looked at: its bytes, its size, and what distinguishes this version of it.
+pub(super) struct OpenFile<S> {
+    pub(super) source: S,
+    pub(super) bytes: Bytes,
+    pub(super) version: String,
+}
+
+/// The blocks of the files of a channel. Fails where there are so many that nobody draws rows of each, where one has no rows, and
+/// where there is one block only.
 ///
-/// `field` is where the spec names the channel.
-pub(super) fn check_names(field: &str, objects: &Objects) -> Result<(), BackendError> {
+/// `field` is where the spec names the channel; `open` gets an object and its place in the listing.
+pub(super) async fn blocks<S: RangeSource<Error = BackendError>>(
+    field: &str,
+    objects: &Objects,
+    open: impl Fn(usize, &DataObject) -> Result<OpenFile<S>, BackendError>,
+) -> Result<RowBlocks, BackendError> {
     if objects.len() > MOST_FILES {
         return Err(BackendError::new(
             format!(
@@ -27,14 +48,19 @@ pub(super) fn check_names(field: &str, objects: &Objects) -> Result<(), BackendE
             "write `sample: true`: canaries draw whole objects then",
         ));
     }
-    for object in objects.iter().filter(|object| !is_beside_data(&object.key)) {
+    let of_data = || {
+        let all = objects.iter().enumerate();
+        all.filter(|(_, object)| !is_beside_data(&object.key))
+    };
+    for (_, object) in of_data() {
         RowFormat::of_name(&object.key).map_err(|problem| refused(field, &object.key, &problem))?;
     }
-    Ok(())
-}
-
-/// The blocks of the files of a channel. Fails where there is only one.
-pub(super) fn blocks_of(field: &str, files: Vec<RowFile>) -> Result<RowBlocks, BackendError> {
+    let mut files = Vec::with_capacity(objects.len());
+    for (place, object) in of_data() {
+        let file = open(place, &object)?;
+        let looked = inspect(&object.key, file.bytes, file.version, &file.source).await;
+        files.push(looked.map_err(|error| explained(field, &object.key, error))?);
+    }
     let blocks = RowBlocks::of(files);
     match (blocks.len(), blocks.files()) {
         (0 | 1, [file, ..]) => {
@@ -48,6 +74,55 @@ pub(super) fn blocks_of(field: &str, files: Vec<RowFile>) -> Result<RowBlocks, B
     }
 }
 
+/// Writes the drawn rows of every file that has some to the place that `target` gives it.
+pub(super) async fn copy<S: RangeSource<Error = BackendError>>(
+    field: &str,
+    drawn: &RowBlocks,
+    open: impl Fn(&RowFile) -> Result<S, BackendError>,
+    target: impl Fn(usize, &RowFile) -> PathBuf,
+) -> Result<Copied, BackendError> {
+    let mut all = Copied::default();
+    for (index, blocks) in drawn.by_file() {
+        let file = &drawn.files()[index];
+        let target = target(index, file);
+        let explained = |error| match error {
+            CopyError::Write(error) => cannot_write(&target, error),
+            error => explained(field, &file.key, error),
+        };
+        let created = match target.parent() {
+            Some(folder) => fs::create_dir_all(folder),
+            None => Ok(()),
+        };
+        let created = created.and_then(|()| File::create_new(&target));
+        let created = created.map_err(|error| cannot_write(&target, error))?;
+        let mut out = BufWriter::with_capacity(PIECE, created);
+        let source = open(file)?;
+        let copied = copy_rows(drawn, index, &blocks, &source, &mut out).await;
+        let copied = copied.map_err(explained)?;
+        out.flush().map_err(|error| cannot_write(&target, error))?;
+        tracing::debug!("{}: {} of rows copied", file.key, copied.bytes);
+        all.bytes = all.bytes + copied.bytes;
+        all.left += copied.left;
+    }
+    match all.bytes.0 {
+        0 => Err(BackendError::new(
+            format!("{field}.sample: this canary's draw holds not one row"),
+            "ask for larger `canary.fractions`: the channel has few rows",
+        )),
+        _ => Ok(all),
+    }
+}
+
+pub(super) fn cannot_write(path: &Path, source: std::io::Error) -> BackendError {
+    let help = match source.kind() {
+        std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
+            "free some space, or ask for smaller `canary.fractions`"
+        }
+        _ => "make the folder writable for the user that runs the gate",
+    };
+    BackendError::io(format!("could not write {}", path.display()), help, source)
+}
+
 /// Why rows of an object cannot be drawn.
 pub(super) fn refused(field: &str, key: &str, problem: &RowsProblem) -> BackendError {
     BackendError::new(
@@ -56,27 +131,11 @@ pub(super) fn refused(field: &str, key: &str, problem: &RowsProblem) -> BackendE
     )
 }
 
-/// What went wrong with an object, in the words of where it lies or of what it is.
-pub(super) fn explained<E>(
-    field: &str,
-    key: &str,
-    error: CopyError<E>,
-    of_place: impl FnOnce(E) -> BackendError,
-) -> BackendError {
+fn explained(field: &str, key: &str, error: CopyError<BackendError>) -> BackendError {
     match error {
-        CopyError::Io(error) => of_place(error),
+        CopyError::Read(error) => error,
+        CopyError::Write(error) => cannot_write(Path::new(key), error),
         CopyError::Rows(problem) => refused(field, key, &problem),
-    }
-}
-
-/// Fails where a draw of a channel has not one row.
-pub(super) fn check_drawn(field: &str, bytes: u64) -> Result<(), BackendError> {
-    match bytes {
-        0 => Err(BackendError::new(
-            format!("{field}.sample: this canary's draw holds not one row"),
-            "ask for larger `canary.fractions`: the channel has few rows",
-        )),
-        _ => Ok(()),
     }
 }
 

@@ -70,7 +70,7 @@ const HOMES: [(&str, &[&str]); 20] = [
     ("handlebars", &["report/markdown.rs"]),
     ("http", &["github/client.rs"]),
     ("http_body_util", &["github/client.rs"]),
-    ("parquet", &["rows/footer.rs", "rows/tests"]),
+    ("parquet", &["rows/row_groups.rs", "rows/tests"]),
     ("plotters", &["report/html/plot/draw.rs"]),
     ("reqwest", &["github/client.rs", "github/id_token.rs"]),
     ("sha1", &["code/tree.rs"]),

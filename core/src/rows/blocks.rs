@@ -15,8 +15,6 @@ const SMALLEST_BLOCK: u64 = 64 * Bytes::KIB;
 const LARGEST_BLOCK: u64 = Bytes::MIB;
 /// More blocks would take more memory than larger ones do.
 const MOST_BLOCKS: u64 = 1_000_000;
-/// Samples of an archive per block: about one sample is read in vain.
-const SAMPLES: u64 = 16;
 
 /// One block: of which file, and which of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,7 +27,7 @@ pub struct BlockPlace {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RowBlocks {
     files: Arc<[RowFile]>,
-    /// For each file its blocks' size; unused for Parquet.
+    /// For each file its blocks' size; for Parquet the mean of its row groups.
     sizes: Arc<[u64]>,
     /// Ascending; absent: all of them.
     drawn: Option<Arc<[BlockPlace]>>,
@@ -53,34 +51,23 @@ impl RowBlocks {
 
     /// The size of a file's blocks; for Parquet the mean of its row groups.
     pub fn block_size(&self, file: usize) -> Bytes {
-        match &self.files[file].layout {
-            RowLayout::Parquet { groups } => {
-                Bytes(groups.iter().sum::<u64>() / (groups.len() as u64).max(1))
-            }
-            _ => Bytes(self.sizes[file]),
-        }
-    }
-
-    /// How many blocks a file has.
-    fn count(&self, file: usize) -> u32 {
-        let count = match &self.files[file].layout {
-            RowLayout::Parquet { groups } => groups.len() as u64,
-            _ => self.files[file].row_bytes().0.div_ceil(self.sizes[file]),
-        };
-        u32::try_from(count).unwrap_or(u32::MAX)
+        Bytes(self.sizes[file])
     }
 
     /// Whether blocks of a file are about as long as one of its rows, so that in some of them none begins.
     pub fn are_about_a_row(&self) -> bool {
-        self.files.iter().any(|file| {
-            let is_parquet = matches!(file.layout, RowLayout::Parquet { .. });
-            !is_parquet && file.is_small()
-        })
+        self.files.iter().any(RowFile::is_read_through)
     }
 
     /// The blocks of every file.
     pub fn counts(&self) -> Vec<u32> {
-        (0..self.files.len()).map(|file| self.count(file)).collect()
+        let count = |(file, size): (&RowFile, &u64)| match &file.layout {
+            RowLayout::Parquet { groups } => groups.len() as u64,
+            RowLayout::Text { .. } => file.row_bytes().0.div_ceil(*size),
+        };
+        (self.files.iter().zip(&*self.sizes))
+            .map(|file| u32::try_from(count(file)).unwrap_or(u32::MAX))
+            .collect()
     }
 
     pub fn len(&self) -> usize {
@@ -110,24 +97,23 @@ impl RowBlocks {
         drawn.iter().copied().chain(all.into_iter().flatten())
     }
 
-    /// The bytes between a block's cuts; its rows have about as many.
-    fn bytes_of(&self, place: BlockPlace) -> u64 {
-        let (file, block) = (place.file as usize, place.block as usize);
-        match &self.files[file].layout {
-            RowLayout::Parquet { groups } => groups[block],
-            _ => {
-                let size = self.sizes[file];
-                let before = size * block as u64;
-                size.min(self.files[file].row_bytes().0 - before)
-            }
-        }
+    /// The bytes between the cuts of some blocks of a file; their rows have about as many.
+    pub fn bytes_of(&self, file: usize, blocks: &[u32]) -> Bytes {
+        let (size, all) = (self.sizes[file], self.files[file].row_bytes().0);
+        let of_block = |block: &u32| match &self.files[file].layout {
+            RowLayout::Parquet { groups } => groups[*block as usize],
+            RowLayout::Text { .. } => size.min(all - size * u64::from(*block)),
+        };
+        Bytes(blocks.iter().map(of_block).sum())
     }
 
     /// Of all its rows, about.
     pub fn bytes(&self) -> Bytes {
-        match &self.drawn {
-            Some(drawn) => Bytes(drawn.iter().map(|place| self.bytes_of(*place)).sum()),
-            None => self.files.iter().map(RowFile::row_bytes).sum(),
+        match self.is_all() {
+            true => self.files.iter().map(RowFile::row_bytes).sum(),
+            false => (self.by_file().iter())
+                .map(|(file, blocks)| self.bytes_of(*file, blocks))
+                .sum(),
         }
     }
 
@@ -168,15 +154,18 @@ impl RowBlocks {
 
 /// Small enough for many, large enough to hold a row.
 fn block_size(file: &RowFile, total: u64) -> u64 {
-    let wanted = total / BLOCKS;
-    let (row, is_small) = match file.layout {
-        RowLayout::Records { row, .. } | RowLayout::Lines { row } => (row, file.is_small()),
-        RowLayout::Tar { sample } if file.is_small() => (sample, true),
-        RowLayout::Tar { sample } => (sample.saturating_mul(SAMPLES), false),
-        RowLayout::Parquet { .. } => return 1,
+    let row = match &file.layout {
+        RowLayout::Text { row, .. } => *row,
+        RowLayout::Parquet { groups } => {
+            return groups.iter().sum::<u64>() / (groups.len() as u64).max(1);
+        }
     };
-    let smallest = if is_small { 1 } else { SMALLEST_BLOCK };
-    wanted
+    let smallest = if file.is_read_through() {
+        1
+    } else {
+        SMALLEST_BLOCK
+    };
+    (total / BLOCKS)
         .clamp(smallest, LARGEST_BLOCK)
         .max(row)
         .max(total / MOST_BLOCKS)

@@ -1,5 +1,9 @@
 //! Where a record of CSV ends, and what the first ones say of the others. Lines are records without quotes.
 
+use std::ops::Range;
+
+/// Where a record begins.
+const START: RecordState = RecordState::FieldStart;
 /// Spreadsheets begin a file with it; behind it a quote opens a field.
 const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -44,26 +48,13 @@ pub(super) enum RecordEnd {
     Malformed,
 }
 
-/// What comes of reading the records that begin in a block.
+/// Why the rows that begin in a block are not known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Rows {
-    /// None does.
-    None,
-    /// They are this range.
-    Range { start: usize, end: usize },
-    /// The last one goes on beyond these bytes; so many were read.
-    GoOn { whole: usize },
-    /// They are no rows of this file.
+pub(super) enum Unread {
+    /// The last one goes on beyond these bytes; so many before it are whole.
+    GoesOn { whole: usize },
+    /// They are no rows of this file, or may be read in two ways.
     Wrong,
-}
-
-/// What a block holds, whether or not its beginning lies in quotes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum BlockRows {
-    None,
-    Range { start: usize, end: usize },
-    More,
-    Left,
 }
 
 /// The end of the blank lines at the beginning: readers pass over them.
@@ -99,65 +90,51 @@ impl Dialect {
         };
         let blank = mark + blank_lines(&bytes[mark..]);
         let bytes = &bytes[blank..];
-        let header_by = |delimiter: Option<u8>, quotes| {
-            let dialect = Self {
-                delimiter,
-                quotes,
-                fields: [1; 2],
-            };
-            match dialect.record(bytes, RecordState::FieldStart, is_end) {
-                RecordEnd::Ends { next, fields } => Some((next, fields)),
-                RecordEnd::GoesOn | RecordEnd::Malformed => None,
-            }
-        };
-        let delimiter = |quotes| {
-            let candidates: [u8; 4] = match prefers_tabs {
-                true => *b"\t,;|",
-                false => *b",;\t|",
-            };
-            let fields = |one: u8| header_by(Some(one), quotes).map_or(1, |(_, fields)| fields);
-            match prefers_tabs && fields(b'\t') > 1 {
-                true => Some(b'\t'),
-                false => (candidates.into_iter().rev().max_by_key(|one| fields(*one)))
-                    .filter(|one| fields(*one) > 1),
-            }
-        };
-        let goes_on = |record| record == RecordEnd::GoesOn && !is_end;
-        let strict = Self {
-            delimiter: delimiter(Quotes::Strict),
-            quotes: Quotes::Strict,
+        let with = |quotes, delimiter| Self {
+            delimiter,
+            quotes,
             fields: [1; 2],
         };
-        match strict.record(bytes, RecordState::FieldStart, is_end) {
-            RecordEnd::Ends { next, .. } => {
-                let rest = &bytes[next..];
-                let is_quoted = rest.contains(&b'"');
-                if is_quoted && goes_on(strict.record(rest, RecordState::FieldStart, is_end)) {
-                    return None;
-                }
-            }
-            header if bytes.contains(&b'"') && goes_on(header) => return None,
-            RecordEnd::GoesOn | RecordEnd::Malformed => {}
+        // The end of the first record, and its fields.
+        let first = |dialect: Self, bytes: &[u8]| match dialect.record(bytes, START, is_end) {
+            RecordEnd::Ends { next, fields } => Some((next, fields)),
+            RecordEnd::GoesOn | RecordEnd::Malformed => None,
+        };
+        let by_header = |quotes| {
+            let fields =
+                |byte: u8| first(with(quotes, Some(byte)), bytes).map_or(1, |(_, fields)| fields);
+            let most = b"|\t;,".iter().copied().max_by_key(|byte| {
+                let is_preferred = prefers_tabs && *byte == b'\t' && fields(b'\t') > 1;
+                (is_preferred, fields(*byte))
+            });
+            with(quotes, most.filter(|byte| fields(*byte) > 1))
+        };
+        let strict = by_header(Quotes::Strict);
+        let rows = &bytes[first(strict, bytes).map_or(0, |(header, _)| header)..];
+        if !is_end
+            && rows.contains(&b'"')
+            && strict.record(rows, START, is_end) == RecordEnd::GoesOn
+        {
+            return None;
         }
         let all = [Quotes::Strict, Quotes::Lenient, Quotes::Literal].into_iter();
-        let possible = all.filter_map(|quotes| {
-            let delimiter = delimiter(quotes);
-            let (header, of_header) = header_by(delimiter, quotes)?;
-            let mut dialect = Self {
-                delimiter,
-                quotes,
-                fields: [of_header; 2],
-            };
-            let rest = &bytes[header..];
-            if let RecordEnd::Ends { fields, .. } =
-                dialect.record(rest, RecordState::FieldStart, is_end)
-            {
-                dialect.fields[1] = fields;
+        let possible: Vec<_> = all
+            .filter_map(|quotes| {
+                let mut dialect = by_header(quotes);
+                let (header, fields) = first(dialect, bytes)?;
+                let of_row = first(dialect, &bytes[header..]).map_or(fields, |(_, fields)| fields);
+                dialect.fields = [fields, of_row];
+                Some((dialect, header))
+            })
+            .collect();
+        let fits = |(dialect, header): &&(Self, usize)| {
+            let rows = &bytes[*header..];
+            match dialect.rows(rows, None, rows.len(), is_end) {
+                Ok(_) => true,
+                Err(Unread::GoesOn { whole }) => whole > 0 && !is_end,
+                Err(Unread::Wrong) => false,
             }
-            Some((dialect, header))
-        });
-        let possible: Vec<_> = possible.collect();
-        let fits = |(dialect, header): &&(Self, usize)| dialect.fits_all(&bytes[*header..], is_end);
+        };
         let found = possible.iter().find(fits).or(possible.first());
         found.map(|(dialect, header)| (*dialect, blank + header))
     }
@@ -195,24 +172,6 @@ impl Dialect {
             },
             Quotes::Lenient | Quotes::Literal => self,
         }
-    }
-
-    /// Whether every whole record has the right number of fields, and there is one, unless nothing is there.
-    fn fits_all(&self, bytes: &[u8], is_end: bool) -> bool {
-        let mut at = 0;
-        while at < bytes.len() {
-            match self.record(&bytes[at..], RecordState::FieldStart, is_end) {
-                RecordEnd::Ends { next, fields } => {
-                    if !self.is_row(fields, &bytes[at..at + next]) {
-                        return false;
-                    }
-                    at += next;
-                }
-                RecordEnd::GoesOn => return at > 0 && !is_end,
-                RecordEnd::Malformed => return false,
-            }
-        }
-        true
     }
 
     /// A blank line is as good as a row.
@@ -272,62 +231,67 @@ impl Dialect {
         }
     }
 
-    /// The rows that begin after the first byte and before `border`, if the first byte stands in `state`.
-    fn rows(&self, bytes: &[u8], state: RecordState, border: usize, is_end: bool) -> Rows {
-        let start = match self.record(bytes, state, is_end) {
-            RecordEnd::Ends { next, .. } => next,
-            RecordEnd::GoesOn if bytes.len() >= border => return Rows::None,
-            RecordEnd::GoesOn => return Rows::GoOn { whole: 0 },
-            RecordEnd::Malformed => return Rows::Wrong,
+    /// The rows that begin before `border`. `before` is the state of the first byte, with which none begins; without one the
+    /// first byte begins a row.
+    pub(super) fn rows(
+        &self,
+        bytes: &[u8],
+        before: Option<RecordState>,
+        border: usize,
+        is_end: bool,
+    ) -> Result<Range<usize>, Unread> {
+        let start = match before.map(|state| self.record(bytes, state, is_end)) {
+            None => 0,
+            Some(RecordEnd::Ends { next, .. }) => next,
+            Some(RecordEnd::GoesOn) if bytes.len() >= border => return Ok(0..0),
+            Some(RecordEnd::GoesOn) => return Err(Unread::GoesOn { whole: 0 }),
+            Some(RecordEnd::Malformed) => return Err(Unread::Wrong),
         };
         let (mut at, mut whole) = (start, 0);
         while at < border && !(is_end && at == bytes.len()) {
-            match self.record(&bytes[at..], RecordState::FieldStart, is_end) {
-                RecordEnd::Ends { next, fields } => {
-                    if !self.is_row(fields, &bytes[at..at + next]) {
-                        return Rows::Wrong;
-                    }
-                    at += next;
-                    whole += 1;
+            let row = match self.record(&bytes[at..], START, is_end) {
+                RecordEnd::Ends { next, fields } if self.is_row(fields, &bytes[at..at + next]) => {
+                    next
                 }
-                RecordEnd::GoesOn => return Rows::GoOn { whole },
-                RecordEnd::Malformed => return Rows::Wrong,
-            }
+                RecordEnd::GoesOn => return Err(Unread::GoesOn { whole }),
+                RecordEnd::Ends { .. } | RecordEnd::Malformed => return Err(Unread::Wrong),
+            };
+            at += row;
+            whole += 1;
         }
-        match at > start {
-            true => Rows::Range { start, end: at },
-            false => Rows::None,
-        }
+        Ok(start..at)
     }
 
     /// The rows that begin in a block: after the first of these bytes, which is the last before the block, and before `border`.
     ///
     /// Whether the first byte lies in quotes is not known. Read the wrong way, a block's rows lack fields and its quotes stand in
     /// wrong places. A block that can be read both ways, or neither, is left.
-    pub(super) fn block(&self, bytes: &[u8], border: usize, is_end: bool) -> BlockRows {
-        let outside = self.rows(bytes, RecordState::FieldStart, border, is_end);
-        if !self.has_quotes() {
-            return match outside {
-                Rows::None => BlockRows::None,
-                Rows::Range { start, end } => BlockRows::Range { start, end },
-                Rows::GoOn { .. } => BlockRows::More,
-                Rows::Wrong => BlockRows::Left,
-            };
+    pub(super) fn block(
+        &self,
+        bytes: &[u8],
+        border: usize,
+        is_end: bool,
+    ) -> Result<Range<usize>, Unread> {
+        let outside = self.rows(bytes, Some(START), border, is_end);
+        if self.quotes != Quotes::Strict {
+            return outside;
         }
-        let inside = self.rows(bytes, RecordState::Quoted, border, is_end);
-        let is_strict = self.quotes == Quotes::Strict;
+        let inside = self.rows(bytes, Some(RecordState::Quoted), border, is_end);
+        let is_some = |rows: &Range<usize>| !rows.is_empty();
         match (outside, inside) {
-            (Rows::Range { .. }, Rows::Range { .. }) if is_strict => BlockRows::Left,
-            (Rows::Range { start, end }, _) => BlockRows::Range { start, end },
-            (Rows::Wrong | Rows::None | Rows::GoOn { whole: 0 }, Rows::Range { start, end })
-                if is_strict =>
-            {
-                BlockRows::Range { start, end }
+            (Ok(outside), Ok(inside)) if is_some(&outside) && is_some(&inside) => {
+                Err(Unread::Wrong)
             }
-            (Rows::GoOn { .. }, _) => BlockRows::More,
-            (Rows::None, _) => BlockRows::None,
-            (Rows::Wrong, Rows::GoOn { whole }) if is_strict && whole > 0 => BlockRows::More,
-            (Rows::Wrong, _) => BlockRows::Left,
+            (Ok(outside), _) if is_some(&outside) => Ok(outside),
+            (Ok(_) | Err(Unread::Wrong | Unread::GoesOn { whole: 0 }), Ok(inside))
+                if is_some(&inside) =>
+            {
+                Ok(inside)
+            }
+            (Err(Unread::Wrong), Err(Unread::GoesOn { whole })) if whole > 0 => {
+                Err(Unread::GoesOn { whole })
+            }
+            (outside, _) => outside,
         }
     }
 }

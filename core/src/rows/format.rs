@@ -10,10 +10,9 @@ pub enum RowFormat {
     Csv,
     Lines,
     Parquet,
-    Tar,
 }
 
-const BY_EXTENSION: [(&str, RowFormat); 8] = [
+const BY_EXTENSION: [(&str, RowFormat); 7] = [
     (".csv", RowFormat::Csv),
     (".tsv", RowFormat::Csv),
     (".jsonl", RowFormat::Lines),
@@ -21,7 +20,6 @@ const BY_EXTENSION: [(&str, RowFormat); 8] = [
     (".json-lines", RowFormat::Lines),
     (".txt", RowFormat::Lines),
     (".parquet", RowFormat::Parquet),
-    (".tar", RowFormat::Tar),
 ];
 
 const COMPRESSED: [&str; 8] = [".gz", ".tgz", ".zst", ".bz2", ".xz", ".lz4", ".zip", ".7z"];
@@ -65,15 +63,6 @@ impl RowFormat {
         }
         Ok(())
     }
-
-    /// What its blocks are.
-    pub fn blocks(self) -> &'static str {
-        match self {
-            Self::Csv | Self::Lines => "blocks of rows",
-            Self::Parquet => "row groups",
-            Self::Tar => "blocks of members",
-        }
-    }
 }
 
 impl fmt::Display for RowFormat {
@@ -82,7 +71,6 @@ impl fmt::Display for RowFormat {
             Self::Csv => "CSV",
             Self::Lines => "lines",
             Self::Parquet => "Parquet",
-            Self::Tar => "tar",
         })
     }
 }

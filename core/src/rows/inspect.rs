@@ -1,59 +1,58 @@
 //! What a file is: its format by its name, its layout by a first look.
 
 use super::csv::{self, Dialect, RecordEnd, RecordState};
-use super::footer::inspect_parquet;
-use super::format::RowFormat;
-use super::members::inspect_tar;
 use super::problem::{CopyError, RowsProblem};
-use super::window::Window;
-use super::{LONGEST_ROW, RangeSource, RowFile, RowLayout};
+use super::text::Window;
+use super::{LONGEST_ROW, RangeSource, RowFile, RowFormat, RowLayout, row_groups};
 use crate::units::Bytes;
 
 /// What of a file's beginning is read to know it.
-pub(super) const BEGINNING: u64 = 64 * Bytes::KIB;
+const BEGINNING: u64 = 64 * Bytes::KIB;
 
 /// Looks at a file: its beginning, for Parquet its footer. `version` is what distinguishes it from another of that name.
 pub async fn inspect<S: RangeSource>(
     key: &str,
     bytes: Bytes,
     version: String,
-    source: &mut S,
+    source: &S,
 ) -> Result<RowFile, CopyError<S::Error>> {
     let format = RowFormat::of_name(key)?;
     if bytes.0 == 0 {
         return Err(RowsProblem::Empty.into());
     }
-    let (mut cautions, mut columns) = (Vec::new(), Vec::new());
-    let layout = match format {
-        RowFormat::Parquet => inspect_parquet(bytes.0, source, &mut cautions, &mut columns).await?,
-        _ => {
-            let mut window = Window::over(source, bytes.0);
-            window.jump(0..BEGINNING).await?;
-            RowFormat::check_plain(window.bytes())?;
-            match format {
-                RowFormat::Csv => {
-                    let tabs = key.to_ascii_lowercase().ends_with(".tsv");
-                    inspect_csv(&mut window, tabs, &mut columns).await?
-                }
-                RowFormat::Lines => {
-                    columns = keys(window.bytes());
-                    RowLayout::Lines {
-                        row: mean_row(&mut window, Dialect::LINES, 0).await?,
-                    }
-                }
-                RowFormat::Tar => inspect_tar(&mut window, &mut cautions).await?,
-                RowFormat::Parquet => unreachable!("read by its footer"),
-            }
-        }
-    };
-    Ok(RowFile {
+    let mut file = RowFile {
         key: key.to_owned(),
         bytes,
         version,
-        layout,
-        cautions,
-        columns,
-    })
+        layout: RowLayout::Parquet { groups: Vec::new() },
+        cautions: Vec::new(),
+        columns: Vec::new(),
+    };
+    if format == RowFormat::Parquet {
+        row_groups::inspect(source, &mut file).await?;
+        return Ok(file);
+    }
+    let mut window = Window::at(0, source, bytes.0);
+    window.extend(BEGINNING).await?;
+    RowFormat::check_plain(&window.bytes)?;
+    let (mut dialect, mut header) = (Dialect::LINES, 0);
+    if format == RowFormat::Csv {
+        let tabs = key.to_ascii_lowercase().ends_with(".tsv");
+        (dialect, header) = dialect_of(&mut window, tabs).await?;
+        file.columns = dialect.names(&window.bytes[..header]);
+    } else {
+        file.columns = keys(&window.bytes);
+    }
+    if header as u64 == bytes.0 {
+        return Err(RowsProblem::Empty.into());
+    }
+    let row = mean_row(&mut window, dialect.at_known_place(), header).await?;
+    file.layout = RowLayout::Text {
+        header: header as u64,
+        dialect,
+        row,
+    };
+    Ok(file)
 }
 
 /// The keys of the first line, where that is a JSON object.
@@ -65,58 +64,43 @@ fn keys(beginning: &[u8]) -> Vec<String> {
     })
 }
 
-async fn inspect_csv<S: RangeSource>(
+/// How a file of records is written, and where its header ends.
+async fn dialect_of<S: RangeSource>(
     window: &mut Window<'_, S>,
     tabs: bool,
-    columns: &mut Vec<String>,
-) -> Result<RowLayout, CopyError<S::Error>> {
-    let (dialect, header) = loop {
-        if window.is_at_end() && csv::is_blank(window.bytes()) {
+) -> Result<(Dialect, usize), CopyError<S::Error>> {
+    loop {
+        let (bytes, is_end) = (&window.bytes, window.is_at_end());
+        if is_end && csv::is_blank(bytes) {
             return Err(RowsProblem::Empty.into());
         }
-        let may_end = window.is_at_end() || window.bytes().contains(&b'\n');
-        let found =
-            may_end.then(|| Dialect::of_beginning(window.bytes(), window.is_at_end(), tabs));
-        match found.flatten() {
-            Some(found) => break found,
-            None => read_on(window).await?,
+        let may_end = is_end || bytes.contains(&b'\n');
+        match may_end.then(|| Dialect::of_beginning(bytes, is_end, tabs)) {
+            Some(Some(found)) => return Ok(found),
+            _ => read_on(window).await?,
         }
-    };
-    let header = header as u64;
-    if header == window.size() {
-        return Err(RowsProblem::Empty.into());
     }
-    *columns = dialect.names(window.slice(0..header));
-    let row = mean_row(window, dialect.at_known_place(), header).await?;
-    Ok(RowLayout::Records {
-        header,
-        dialect,
-        row,
-    })
 }
 
 /// The mean length of the first rows.
 async fn mean_row<S: RangeSource>(
     window: &mut Window<'_, S>,
     dialect: Dialect,
-    first: u64,
+    first: usize,
 ) -> Result<u64, CopyError<S::Error>> {
     loop {
-        let bytes = window.slice(first..window.end());
+        let (bytes, is_end) = (&window.bytes[first..], window.is_at_end());
         let (mut at, mut rows) = (0, 0);
-        while at < bytes.len() {
-            match dialect.record(&bytes[at..], RecordState::FieldStart, window.is_at_end()) {
-                RecordEnd::Ends { next, .. } => {
-                    at += next;
-                    rows += 1;
-                }
-                RecordEnd::GoesOn | RecordEnd::Malformed => break,
-            }
+        while let RecordEnd::Ends { next, .. } =
+            dialect.record(&bytes[at..], RecordState::FieldStart, is_end)
+        {
+            at += next;
+            rows += 1;
         }
         if let Some(mean) = (at as u64).checked_div(rows) {
             return Ok(mean.max(1));
         }
-        if window.is_at_end() && bytes.len() as u64 <= LONGEST_ROW {
+        if is_end && bytes.len() as u64 <= LONGEST_ROW {
             // A quote that does not close.
             return Ok((bytes.len() as u64).max(1));
         }
@@ -126,7 +110,7 @@ async fn mean_row<S: RangeSource>(
 
 /// Reads as much again, up to the longest row.
 async fn read_on<S: RangeSource>(window: &mut Window<'_, S>) -> Result<(), CopyError<S::Error>> {
-    let have = window.bytes().len() as u64;
+    let have = window.bytes.len() as u64;
     if have > LONGEST_ROW || window.is_at_end() {
         return Err(RowsProblem::LongRow.into());
     }

@@ -9,31 +9,24 @@
 //! | CSV, TSV | records, with line ends in quotes | the header |
 //! | JSON lines, text | lines | |
 //! | Parquet | row groups, copied as they are | a footer that is written again |
-//! | tar | members; those of one stem together, as `WebDataset` has them | the end mark |
 //!
-//! Pure: bytes come from a [`RangeSource`] and go into a [`RowSink`]; memory holds a block, or a footer, at a time.
+//! Pure: bytes come from a [`RangeSource`] and go where the caller says; memory holds a few blocks, or a footer, at a time.
 
 mod blocks;
-mod copy;
 mod csv;
-mod footer;
 mod format;
 mod inspect;
-mod lines;
-mod members;
-mod output;
 mod problem;
-mod thrift;
-mod window;
+mod row_groups;
+mod text;
 
 pub use blocks::{BlockPlace, RowBlocks};
-pub use copy::copy_rows;
 pub use format::RowFormat;
 pub use inspect::inspect;
-pub use output::Copied;
 pub use problem::{CopyError, RowsProblem};
 
 use std::future::Future;
+use std::io::Write;
 use std::ops::Range;
 
 use crate::units::Bytes;
@@ -44,23 +37,24 @@ pub const LONGEST_ROW: u64 = 8 * Bytes::MIB;
 /// A file up to this size is read from its beginning to its end, so that its blocks may be single rows; of a larger one only
 /// the blocks are read.
 pub const READ_THROUGH: u64 = 64 * Bytes::MIB;
+/// Ranges that are read side by side.
+const READS: usize = 4;
 
 /// Where the bytes of one file come from.
 pub trait RangeSource {
     type Error;
 
     /// All bytes of a range that lies within the file.
-    fn read(&mut self, range: Range<u64>) -> impl Future<Output = Result<Vec<u8>, Self::Error>>;
-
-    /// What will be read, in this order; a reader over a network may begin with it. Others may be read in between.
-    fn expect(&mut self, _: Vec<Range<u64>>) {}
+    fn read(&self, range: Range<u64>) -> impl Future<Output = Result<Vec<u8>, Self::Error>>;
 }
 
-/// Where the bytes of a smaller file go, in their order.
-pub trait RowSink {
-    type Error;
-
-    fn write(&mut self, bytes: Vec<u8>) -> impl Future<Output = Result<(), Self::Error>>;
+/// What was copied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Copied {
+    /// Of rows, without header and footer.
+    pub bytes: Bytes,
+    /// Blocks that were passed over, since their rows could not be recognised; others took their place.
+    pub left: usize,
 }
 
 /// A file whose rows are drawn, as it was when it was listed.
@@ -81,23 +75,17 @@ pub struct RowFile {
 /// How the rows lie in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RowLayout {
-    /// CSV and TSV.
-    Records {
-        /// The end of the header.
+    /// CSV, TSV and lines.
+    Text {
+        /// The end of the header; 0 in a file of lines, which has none.
         header: u64,
         dialect: Dialect,
         /// The mean length of a row, as the first ones have it.
         row: u64,
     },
-    /// One row a line.
-    Lines { row: u64 },
     Parquet {
         /// The size of each row group.
         groups: Vec<u64>,
-    },
-    Tar {
-        /// The mean size of a sample, with its headers, as the first ones have it.
-        sample: u64,
     },
 }
 
@@ -105,37 +93,54 @@ impl RowFile {
     /// The bytes that are rows.
     pub fn row_bytes(&self) -> Bytes {
         match &self.layout {
-            RowLayout::Records { header, .. } => Bytes(self.bytes.0 - header),
-            RowLayout::Lines { .. } | RowLayout::Tar { .. } => self.bytes,
+            RowLayout::Text { header, .. } => Bytes(self.bytes.0 - header),
             RowLayout::Parquet { groups } => Bytes(groups.iter().sum()),
         }
     }
 
-    /// Where the first row begins.
-    fn first_row(&self) -> u64 {
-        match self.layout {
-            RowLayout::Records { header, .. } => header,
-            _ => 0,
-        }
-    }
-
-    /// Whether its blocks may be single rows.
-    fn is_small(&self) -> bool {
-        self.bytes.0 <= READ_THROUGH
-    }
-
-    /// Whether all before a drawn row is read too.
+    /// Whether all before a drawn row is read too, so that blocks may be single rows.
     pub fn is_read_through(&self) -> bool {
-        let is_text = matches!(self.format(), RowFormat::Csv | RowFormat::Lines);
-        is_text && self.is_small()
+        matches!(self.layout, RowLayout::Text { .. }) && self.bytes.0 <= READ_THROUGH
     }
 
     pub fn format(&self) -> RowFormat {
-        match self.layout {
-            RowLayout::Records { .. } => RowFormat::Csv,
-            RowLayout::Lines { .. } => RowFormat::Lines,
+        match &self.layout {
+            RowLayout::Text { header: 0, .. } => RowFormat::Lines,
+            RowLayout::Text { .. } => RowFormat::Csv,
             RowLayout::Parquet { .. } => RowFormat::Parquet,
-            RowLayout::Tar { .. } => RowFormat::Tar,
+        }
+    }
+}
+
+/// Copies drawn blocks of one file, ascending, into a file of the same format.
+pub async fn copy_rows<S: RangeSource>(
+    blocks: &RowBlocks,
+    file: usize,
+    drawn: &[u32],
+    source: &S,
+    out: &mut impl Write,
+) -> Result<Copied, CopyError<S::Error>> {
+    let row_file = &blocks.files()[file];
+    match &row_file.layout {
+        RowLayout::Parquet { groups } => {
+            row_groups::copy(row_file.bytes.0, groups, drawn, source, out).await
+        }
+        RowLayout::Text {
+            header,
+            dialect,
+            row,
+        } => {
+            let draw = text::TextDraw {
+                dialect: *dialect,
+                header: *header,
+                row: *row,
+                block: blocks.block_size(file).0,
+                blocks: blocks.counts()[file],
+                drawn,
+            };
+            let size = row_file.bytes.0;
+            draw.copy(source, size, row_file.is_read_through(), out)
+                .await
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::units::Bytes;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RowsProblem {
     #[error(
-        "no format with rows ends so: .csv, .tsv, .jsonl, .ndjson, .json-lines, .txt, .parquet and .tar do"
+        "no format with rows ends so: .csv, .tsv, .jsonl, .ndjson, .json-lines, .txt and .parquet do"
     )]
     NotRows,
     #[error("it is compressed ({0}), so no row can be found without reading all before it")]
@@ -34,60 +34,63 @@ pub enum RowsProblem {
     OneRow,
     #[error("it has one row group, and a row group is the least that can be drawn")]
     OneRowGroup,
-    #[error("it is not a tar archive: {0}")]
-    NotTar(&'static str),
-    #[error("a member is longer than {0}, so no sample is found without reading all of it")]
-    LongMember(Bytes),
     #[error("it has changed since it was listed")]
     Changed,
 }
 
 impl RowsProblem {
-    pub fn help(&self) -> &'static str {
+    pub fn help(&self) -> String {
         const SHARE: &str = "let the script draw its own share with the job's key `share`";
-        match self {
+        let way_out = match self {
             Self::NotRows => {
-                "rename it, or put it into a channel of its own with `sample: false`; for other formats let the script draw its own share with the job's key `share`"
+                return format!(
+                    "rename it, or put it into a channel of its own with `sample: false`; for other formats {SHARE}"
+                );
+            }
+            Self::Encrypted => return SHARE.to_owned(),
+            Self::Empty | Self::OneRow => {
+                return "put the data there, or give it a channel of its own with `sample: false`"
+                    .to_owned();
+            }
+            Self::NotParquet(_) => {
+                return "store it as Parquet again, or name it for what it is".to_owned();
+            }
+            Self::Changed => {
+                return "keep the data unchanged while canaries run, and run the gate again"
+                    .to_owned();
             }
             Self::Compressed(_) => {
-                "store it uncompressed, or as Parquet, whose compression is inside; or let the script draw its own share with the job's key `share`"
+                "store it uncompressed, or as Parquet, whose compression is inside"
             }
-            Self::Encrypted => SHARE,
-            Self::Utf16 => {
-                "store it as UTF-8, or let the script draw its own share with the job's key `share`"
-            }
-            Self::Empty | Self::OneRow => {
-                "put the data there, or give it a channel of its own with `sample: false`"
-            }
-            Self::LongRow => {
-                "end rows with line ends, or store the data as Parquet; or let the script draw its own share with the job's key `share`"
-            }
+            Self::Utf16 => "store it as UTF-8",
+            Self::LongRow => "end rows with line ends, or store the data as Parquet",
             Self::Ragged { .. } => {
-                "give every row the fields of the header, and quote fields that hold the delimiter, a quote or a line end; or let the script draw its own share with the job's key `share`"
+                "give every row the fields of the header, and quote fields that hold the delimiter, a quote or a line end"
             }
-            Self::NotParquet(_) => "store it as Parquet again, or name it for what it is",
             Self::OneRowGroup => {
-                "write it with smaller row groups, as `pyarrow.parquet.write_table(table, path, row_group_size=100_000)` does, 100 or more of them; or let the script draw its own share with the job's key `share`"
+                "write it with smaller row groups, as `pyarrow.parquet.write_table(table, path, row_group_size=100_000)` does, 100 or more of them"
             }
-            Self::NotTar(_) => "store it as a tar archive again, or name it for what it is",
-            Self::LongMember(_) => {
-                "store large members in an archive of their own; or let the script draw its own share with the job's key `share`"
-            }
-            Self::Changed => "keep the data unchanged while canaries run, and run the gate again",
-        }
+        };
+        format!("{way_out}; or {SHARE}")
     }
 }
 
 /// Why a file could not be read, written, or understood.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum CopyError<E> {
-    /// Of the source or the sink.
-    Io(E),
+    Read(E),
+    Write(std::io::Error),
     Rows(RowsProblem),
 }
 
 impl<E> From<RowsProblem> for CopyError<E> {
     fn from(problem: RowsProblem) -> Self {
         Self::Rows(problem)
+    }
+}
+
+impl<E> From<std::io::Error> for CopyError<E> {
+    fn from(error: std::io::Error) -> Self {
+        Self::Write(error)
     }
 }

@@ -32,6 +32,7 @@ use self::container::Container;
 use self::file_digest::{FileDigest, StopWhenDropped};
 use self::linked_file::LinkedFile;
 use self::process::Probes;
+use self::row_files::LocalChannel;
 use self::workspace::{Sandbox, Workspace};
 use super::project_paths::ProjectPaths;
 use super::{
@@ -98,18 +99,12 @@ impl LocalBackend {
     /// What lies in a channel, and its blocks where rows are drawn.
     fn list_channel(&self, job: &Job, channel: &Channel) -> Result<ChannelListing, BackendError> {
         let objects = files::list_channel(&self.paths, job, channel)?;
-        let path = || files::channel_path(&self.paths, job, channel);
+        let files = || LocalChannel::of(&self.paths, job, channel);
         let (mut rows, mut columns) = (None, Vec::new());
         match channel.sample {
             ChannelSample::Whole => {}
-            ChannelSample::Objects => {
-                columns = row_files::columns(&self.paths, &path()?, &objects);
-            }
-            ChannelSample::Rows => {
-                let field = files::field(job, channel);
-                let blocks = row_files::blocks(&self.paths, &field, &path()?, &objects)?;
-                rows = Some(blocks);
-            }
+            ChannelSample::Objects => columns = files()?.columns(&objects),
+            ChannelSample::Rows => rows = Some(files()?.blocks(&objects)?),
         }
         Ok(ChannelListing {
             objects,
@@ -167,10 +162,9 @@ impl LocalBackend {
         for ChannelShare { channel, data } in container.channels {
             let from = files::channel_path(&self.paths, container.job, channel)?;
             if let Some(drawn) = data.rows.as_ref().filter(|rows| !rows.is_all()) {
-                let field = files::field(container.job, channel);
-                let folder = container.channel_folder(&channel.name);
+                let files = LocalChannel::of(&self.paths, container.job, channel)?;
                 let started = Instant::now();
-                let copied = row_files::copy(&self.paths, &field, &from, drawn, &folder)?;
+                let copied = files.copy(drawn, &container.channel_folder(&channel.name))?;
                 rows.bytes = rows.bytes + copied.bytes;
                 rows.left += copied.left;
                 // The full run draws nothing: it is no time that grows with the data.

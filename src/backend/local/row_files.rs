@@ -1,84 +1,52 @@
 //! Rows of files on this machine: read by ranges, written into a sandbox.
 
 use std::fs::{File, Metadata};
-use std::io::{Error, Write};
+use std::io::Error;
 use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use futures_util::FutureExt;
 
-use super::workspace::{cannot_write, make_folder};
 use crate::backend::project_paths::ProjectPaths;
-use crate::backend::{BackendError, rows};
+use crate::backend::rows::{self, OpenFile};
+use crate::backend::{BackendError, files};
 use crate::canary::Objects;
-use crate::rows::{
-    Copied, CopyError, RangeSource, RowBlocks, RowSink, RowsProblem, copy_rows, inspect,
-};
+use crate::rows::{Copied, RangeSource, RowBlocks, RowFile, RowsProblem, inspect};
+use crate::spec::{Channel, Job};
 use crate::units::Bytes;
 
+/// No read of a disk is waited for.
+const READY: &str = "a file on a disk is not waited for";
+
+/// A channel on this machine: a file, or a folder.
+pub(super) struct LocalChannel<'a> {
+    paths: &'a ProjectPaths,
+    field: String,
+    path: PathBuf,
+}
+
 /// A file of a channel that is open for reading.
-struct DiskFile {
+struct DiskFile<'a> {
+    field: &'a str,
+    key: String,
     path: PathBuf,
     file: File,
+    /// As it was when it was opened, or listed.
+    version: String,
 }
 
-impl DiskFile {
-    /// Opens a file that lies where data may lie.
-    fn open(paths: &ProjectPaths, path: &Path) -> Result<Self, Error> {
-        let path = path.canonicalize()?;
-        if paths.check(&path).is_err() || !path.metadata()?.is_file() {
-            return Err(Error::other("it is not a file of the data any more"));
-        }
-        let file = File::open(&path)?;
-        Ok(Self { path, file })
-    }
-
-    /// Its size, and what distinguishes this content of the file from another. Not the time of its last change: a hard link, as other
-    /// canaries have it, is a change.
-    fn listed(&self) -> Result<(u64, String), Error> {
-        let read = |metadata: Metadata| {
-            let version = format!(
-                "{}-{}-{}-{}.{}",
-                metadata.dev(),
-                metadata.ino(),
-                metadata.size(),
-                metadata.mtime(),
-                metadata.mtime_nsec()
-            );
-            (metadata.size(), version)
-        };
-        self.file.metadata().map(read)
-    }
-}
-
-impl RangeSource for DiskFile {
-    type Error = Error;
-
-    async fn read(&mut self, range: Range<u64>) -> Result<Vec<u8>, Error> {
-        let length = usize::try_from(range.end - range.start).map_err(Error::other)?;
-        let mut bytes = vec![0; length];
-        self.file.read_exact_at(&mut bytes, range.start)?;
-        Ok(bytes)
-    }
-}
-
-/// A file of a sandbox.
-struct SandboxFile(File);
-
-impl RowSink for SandboxFile {
-    type Error = Error;
-
-    async fn write(&mut self, bytes: Vec<u8>) -> Result<(), Error> {
-        self.0.write_all(&bytes)
-    }
-}
-
-fn place(folder: &Path, key: &str) -> PathBuf {
-    match folder.is_dir() {
-        true => folder.join(key),
-        false => folder.to_owned(),
-    }
+/// What distinguishes this content of a file from another. Not the time of its last change: a hard link, as other canaries have it,
+/// is a change.
+fn version(file: &Metadata) -> String {
+    format!(
+        "{}-{}-{}-{}.{}",
+        file.dev(),
+        file.ino(),
+        file.size(),
+        file.mtime(),
+        file.mtime_nsec()
+    )
 }
 
 fn unreadable(path: &Path, source: Error) -> BackendError {
@@ -89,83 +57,92 @@ fn unreadable(path: &Path, source: Error) -> BackendError {
     )
 }
 
-/// Looks at the files of a channel: a file, or a folder with `objects` in it.
-pub(super) fn blocks(
-    paths: &ProjectPaths,
-    field: &str,
-    channel: &Path,
-    objects: &Objects,
-) -> Result<RowBlocks, BackendError> {
-    rows::check_names(field, objects)?;
-    let look = |key: String| {
-        let path = place(channel, &key);
-        let mut file = DiskFile::open(paths, &path).map_err(|error| unreadable(&path, error))?;
-        let (size, version) = file.listed().map_err(|error| unreadable(&path, error))?;
-        inspect(&key, Bytes(size), version, &mut file)
-            .now_or_never()
-            .expect("a file on a disk is not waited for")
-            .map_err(|error| rows::explained(field, &key, error, |error| unreadable(&path, error)))
-    };
-    let of_data = objects
-        .iter()
-        .filter(|object| !rows::is_beside_data(&object.key));
-    let files = of_data.map(|object| look(object.key));
-    rows::blocks_of(field, files.collect::<Result<_, _>>()?)
-}
+impl RangeSource for DiskFile<'_> {
+    type Error = BackendError;
 
-/// The names of the columns of a channel's first file; none where that is no table.
-pub(super) fn columns(paths: &ProjectPaths, channel: &Path, objects: &Objects) -> Vec<String> {
-    let mut of_data = objects
-        .iter()
-        .filter(|object| !rows::is_beside_data(&object.key));
-    let first = of_data.next().and_then(|object| {
-        let mut file = DiskFile::open(paths, &place(channel, &object.key)).ok()?;
-        let looked = inspect(&object.key, object.bytes, String::new(), &mut file);
-        looked.now_or_never()?.ok()
-    });
-    first.map_or(Vec::new(), |file| file.columns)
-}
-
-/// Writes the drawn rows of every file that has some into a folder, under the names of the files.
-pub(super) fn copy(
-    paths: &ProjectPaths,
-    field: &str,
-    channel: &Path,
-    drawn: &RowBlocks,
-    to: &Path,
-) -> Result<Copied, BackendError> {
-    make_folder(to)?;
-    let mut all = Copied::default();
-    for (index, blocks) in drawn.by_file() {
-        let known = &drawn.files()[index];
-        let path = place(channel, &known.key);
-        let target = to.join(&known.key);
-        if let Some(parent) = target.parent() {
-            make_folder(parent)?;
+    /// Fails where the file is no longer what it was.
+    async fn read(&self, range: Range<u64>) -> Result<Vec<u8>, BackendError> {
+        let failed = |error| unreadable(&self.path, error);
+        let length = usize::try_from(range.end - range.start).map_err(Error::other);
+        let mut bytes = vec![0; length.map_err(failed)?];
+        let read = self.file.read_exact_at(&mut bytes, range.start);
+        if version(&self.file.metadata().map_err(failed)?) != self.version {
+            return Err(rows::refused(self.field, &self.key, &RowsProblem::Changed));
         }
-        let mut file = DiskFile::open(paths, &path).map_err(|error| unreadable(&path, error))?;
-        let is_known = |file: &DiskFile| {
-            let version = file.listed().map_err(CopyError::Io)?.1;
-            match version == known.version {
-                true => Ok(()),
-                false => Err(CopyError::Rows(RowsProblem::Changed)),
-            }
-        };
-        let explained =
-            |error| rows::explained(field, &known.key, error, |error| unreadable(&path, error));
-        is_known(&file).map_err(explained)?;
-        let created = File::create_new(&target).map_err(|error| cannot_write(&target, error))?;
-        let mut sink = SandboxFile(created);
-        let copied = copy_rows(drawn, index, &blocks, &mut file, &mut sink)
-            .now_or_never()
-            .expect("a file on a disk is not waited for");
-        // What was changed meanwhile may have looked wrong for that.
-        is_known(&file).map_err(explained)?;
-        let copied = copied.map_err(explained)?;
-        tracing::debug!("{}: {} of rows copied", file.path.display(), copied.bytes);
-        all.bytes = all.bytes + copied.bytes;
-        all.left += copied.left;
+        read.map(|()| bytes).map_err(failed)
     }
-    rows::check_drawn(field, all.bytes.0)?;
-    Ok(all)
+}
+
+impl<'a> LocalChannel<'a> {
+    pub(super) fn of(
+        paths: &'a ProjectPaths,
+        job: &Job,
+        channel: &Channel,
+    ) -> Result<Self, BackendError> {
+        Ok(Self {
+            paths,
+            field: files::field(job, channel),
+            path: files::channel_path(paths, job, channel)?,
+        })
+    }
+
+    /// Opens a file that lies where data may lie.
+    fn open(&self, key: &str) -> Result<OpenFile<DiskFile<'_>>, BackendError> {
+        let path = match self.path.is_dir() {
+            true => self.path.join(key),
+            false => self.path.clone(),
+        };
+        let opened = || {
+            let path = path.canonicalize()?;
+            if self.paths.check(&path).is_err() || !path.metadata()?.is_file() {
+                return Err(Error::other("it is not a file of the data any more"));
+            }
+            let file = File::open(&path)?;
+            let metadata = file.metadata()?;
+            Ok((file, metadata))
+        };
+        let (file, metadata) = opened().map_err(|error| unreadable(&path, error))?;
+        let version = version(&metadata);
+        Ok(OpenFile {
+            bytes: Bytes(metadata.size()),
+            version: version.clone(),
+            source: DiskFile {
+                field: &self.field,
+                key: key.to_owned(),
+                path,
+                file,
+                version,
+            },
+        })
+    }
+
+    /// Looks at the files of a channel.
+    pub(super) fn blocks(&self, objects: &Objects) -> Result<RowBlocks, BackendError> {
+        rows::blocks(&self.field, objects, |_, object| self.open(&object.key))
+            .now_or_never()
+            .expect(READY)
+    }
+
+    /// The names of the columns of a channel's first file; none where that is no table.
+    pub(super) fn columns(&self, objects: &Objects) -> Vec<String> {
+        let mut keys = objects.iter().map(|object| object.key);
+        let first = keys.find(|key| !rows::is_beside_data(key)).and_then(|key| {
+            let file = self.open(&key).ok()?;
+            let looked = inspect(&key, file.bytes, file.version, &file.source);
+            looked.now_or_never()?.ok()
+        });
+        first.map_or(Vec::new(), |file| file.columns)
+    }
+
+    /// Writes the drawn rows of every file that has some into a folder, under the names of the files.
+    pub(super) fn copy(&self, drawn: &RowBlocks, to: &Path) -> Result<Copied, BackendError> {
+        let open = |known: &RowFile| {
+            let mut source = self.open(&known.key)?.source;
+            source.version.clone_from(&known.version);
+            Ok(source)
+        };
+        rows::copy(&self.field, drawn, open, |_, file| to.join(&file.key))
+            .now_or_never()
+            .expect(READY)
+    }
 }

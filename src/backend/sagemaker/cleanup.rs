@@ -234,16 +234,13 @@ impl ReadyJob<'_> {
     }
 
     /// Removes what was placed for a canary that was not started; if there is a job of its name by now, somebody else needs
-    /// it. An upload that has not ended serves nobody.
+    /// it.
     pub(super) async fn unplace(&self, name: &JobName) {
         let removed = async {
             match self.backend.describe(&name.to_string()).await {
                 Ok(None) => self.remove_all_of(name).await,
-                Ok(Some(_)) => self.abort_uploads_of(name).await,
-                Err(error) => {
-                    self.abort_uploads_of(name).await;
-                    say_left(name, &error.to_string());
-                }
+                Ok(Some(_)) => {}
+                Err(error) => say_left(name, &error.to_string()),
             }
         };
         if tokio::time::timeout(TIME_TO_STOP, removed).await.is_err() {
@@ -263,19 +260,10 @@ impl ReadyJob<'_> {
         places
     }
 
-    async fn abort_uploads_of(&self, name: &JobName) {
-        for place in self.places_for(name) {
-            self.uploads
-                .abort_below(&self.backend.aws().s3, &place)
-                .await;
-        }
-    }
-
     async fn remove_all_of(&self, name: &JobName) {
         let Ok(output) = output(self.job) else {
             return;
         };
-        self.abort_uploads_of(name).await;
         for place in self.places_for(name) {
             if let Err(error) = staging::remove(&self.backend.aws().s3, &place).await {
                 tracing::warn!("{}; {}", error.what, error.help);

@@ -138,19 +138,10 @@ impl PolicyScope<'_> {
             allow("CopyDataForFastFile", "s3:GetObject", self.data(is_copied)),
             allow("ReadManifests", "s3:GetObject", self.data(is_manifest)),
             allow("ReadRows", "s3:GetObject", self.data(has_rows)),
-            // Large draws of rows are put in parts, and those of a gate that was killed are looked for; its spec may have drawn
-            // rows where this one does not.
-            allow(
-                "FindUploads",
-                "s3:ListBucketMultipartUploads",
-                self.output_folders()
-                    .map(|(bucket, _)| self.bucket(bucket))
-                    .collect::<BTreeSet<_>>(),
-            ),
             self.decrypt_data(),
             allow(
                 "CanaryFolder",
-                "s3:GetObject s3:PutObject s3:DeleteObject s3:AbortMultipartUpload",
+                "s3:GetObject s3:PutObject s3:DeleteObject",
                 self.outputs(),
             ),
             self.records(),

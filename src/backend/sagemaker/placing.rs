@@ -84,7 +84,7 @@ impl ReadyJob<'_> {
         let stage = StagedSample::of(&output(job)?, &name.to_string());
         let key = job.training.sagemaker.output_kms_key.as_deref();
         let folder = stage.channel(&channel.name);
-        let copied = copy.place(drawn, &folder, key, &self.uploads).await?;
+        let copied = copy.place(drawn, &folder, key).await?;
         let mut placed = self.placed_rows.borrow_mut();
         let of_job = placed.entry(name.to_string()).or_default();
         of_job.bytes = of_job.bytes + copied.bytes;

@@ -7,7 +7,6 @@ use super::SagemakerBackend;
 use super::name::JobName;
 use super::notes::Notes;
 use super::prepared::PreparedJob;
-use super::row_objects::OpenUploads;
 use crate::aws::s3_uri::S3Uri;
 use crate::backend::BackendError;
 use crate::plan::WarmPool;
@@ -25,7 +24,6 @@ pub(super) struct ReadyJob<'a> {
     pub(super) notes: Notes,
     /// Bytes of the rows that this process placed for a training job, and how many blocks were passed over.
     pub(super) placed_rows: RefCell<BTreeMap<String, Copied>>,
-    pub(super) uploads: OpenUploads,
     pub(super) warm_pools: Vec<WarmPool>,
     /// Configurations of which AWS kept no machines though it was asked to.
     pub(super) poolless: RefCell<BTreeSet<String>>,
@@ -57,7 +55,6 @@ impl<'a> ReadyJob<'a> {
             bases,
             notes,
             placed_rows: RefCell::default(),
-            uploads: OpenUploads::default(),
             warm_pools,
             poolless: RefCell::default(),
             entered: RefCell::default(),

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use super::notes::Notes;
 use super::ready_job::ReadyJob;
-use super::row_objects::{PART, RowCopy};
+use super::row_objects::RowCopy;
 use super::{SagemakerBackend, listing, request};
 use crate::aws::s3_uri::S3Uri;
 use crate::backend::{
@@ -205,7 +205,7 @@ fn said_of_copies(channel: &str, blocks: &RowBlocks) -> String {
         gets += of_file.div_ceil(at_once);
     }
     let written = blocks.bytes().0.div_ceil(100);
-    let puts = written.div_ceil(PART) + 2 * blocks.files().len() as u64;
+    let puts = blocks.files().len();
     #[expect(clippy::cast_precision_loss, reason = "far below 2^53")]
     let dollars = (gets as f64 * GETS + puts as f64 * PUTS) / 1000.0;
     format!(

@@ -375,7 +375,7 @@ pub(super) async fn upload(
     s3: &Client,
     field: &str,
     to: &S3Uri,
-    content: Vec<u8>,
+    content: impl Into<ByteStream>,
     content_type: &str,
     existing: Existing,
     kms_key: Option<&str>,
@@ -399,7 +399,7 @@ pub(super) async fn upload(
         .content_type(content_type)
         .set_server_side_encryption(kms_key.map(|_| ServerSideEncryption::AwsKms))
         .set_ssekms_key_id(kms_key.map(str::to_owned))
-        .body(ByteStream::from(content))
+        .body(content.into())
         .customize()
         .config_override(patient())
         .send()
@@ -409,7 +409,7 @@ pub(super) async fn upload(
 }
 
 /// Why an object could not be written.
-pub(super) fn write_refused<E>(
+fn write_refused<E>(
     s3: &Client,
     field: &str,
     to: &S3Uri,

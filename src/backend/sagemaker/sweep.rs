@@ -10,13 +10,12 @@ use super::adoption::{self, LONGEST_TO_COLLECT};
 use super::name::JobName;
 use super::placing::output;
 use super::pool::PoolStatus;
-use super::row_objects::{self, UnfinishedUpload, UploadListing};
 use super::staging::{self, StagedSample};
 use super::tags::{self, EXPIRES_TAG, JOB_TAG, REPOSITORY_TAG, RUN_TAG};
 use crate::aws::call::{Call, CallError};
 use crate::aws::s3_uri::S3Uri;
 use crate::backend::BackendError;
-use crate::spec::{ChannelSample, Job};
+use crate::spec::Job;
 use crate::units::Seconds;
 
 /// What lies in S3 for longer without a training job waits for none.
@@ -98,16 +97,6 @@ impl SagemakerBackend {
         let mut left = Vec::new();
         for job in jobs {
             let output = output(job)?;
-            let mut channels = job.training.channels.iter();
-            let has_rows = channels.any(|channel| channel.sample == ChannelSample::Rows);
-            for place in self
-                .left_uploads(&output.below(staging::STAGES), has_rows)
-                .await?
-            {
-                if !left.contains(&place) {
-                    left.push(place);
-                }
-            }
             for folder in [output.below(staging::STAGES), output] {
                 for place in staging::folders(&self.aws().s3, &folder).await? {
                     if !left.contains(&place) && self.is_of_the_past(&folder, &place).await? {
@@ -117,42 +106,6 @@ impl SagemakerBackend {
             }
         }
         Ok(left)
-    }
-
-    /// The folders of canaries whose upload was begun long ago and not ended.
-    ///
-    /// A spec that draws no rows may be another than that of the gate that began it, so it is looked for all the same; but its
-    /// policy may be older.
-    async fn left_uploads(
-        &self,
-        stages: &S3Uri,
-        has_rows: bool,
-    ) -> Result<Vec<S3Uri>, BackendError> {
-        let uploads = match row_objects::unfinished(&self.aws().s3, stages).await? {
-            UploadListing::Found(uploads) => uploads,
-            UploadListing::Denied(error) if has_rows => return Err(error),
-            UploadListing::Denied(_) => return Ok(Vec::new()),
-        };
-        let is_old = |upload: &UnfinishedUpload| {
-            let age = upload
-                .begun
-                .map(|begun| adoption::age(begun, Timestamp::now()));
-            age.is_some_and(|age| age > LONGEST_STAGING)
-        };
-        let folder = |upload: UnfinishedUpload| {
-            let (name, _) = upload
-                .place
-                .key
-                .strip_prefix(&stages.key)?
-                .split_once('/')?;
-            JobName::parse(name)?;
-            Some(stages.below(&format!("{name}/")))
-        };
-        Ok(uploads
-            .into_iter()
-            .filter(is_old)
-            .filter_map(folder)
-            .collect())
     }
 
     /// Below the outputs of `jobs`: where canaries of these names may have left something.
@@ -217,14 +170,7 @@ impl SagemakerBackend {
 
     /// Removes all objects below a place.
     pub async fn remove(&self, place: &S3Uri) -> Result<(), BackendError> {
-        let s3 = &self.aws().s3;
-        // Whether uploads have to be listed was decided where the places were found.
-        if let UploadListing::Found(uploads) = row_objects::unfinished(s3, place).await? {
-            for upload in uploads {
-                upload.abort(s3).await?;
-            }
-        }
-        staging::remove(s3, place).await
+        staging::remove(&self.aws().s3, place).await
     }
 
     /// The running jobs of all gates, and the warm pools that they left.

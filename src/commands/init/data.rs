@@ -25,7 +25,7 @@ pub(super) struct FoundData {
 }
 
 /// Endings of files of data; with one of the first group rows of a file can be drawn.
-const ROWS: [&str; 7] = ["csv", "tsv", "jsonl", "txt", "parquet", "tar", "ndjson"];
+const ROWS: [&str; 6] = ["csv", "tsv", "jsonl", "txt", "parquet", "ndjson"];
 const OBJECTS: [&str; 20] = [
     "jpg",
     "jpeg",

@@ -177,16 +177,6 @@ impl FakeAws {
         listed.into_iter().map(|(key, _)| key).collect()
     }
 
-    /// Begins an upload two days ago that nobody ends.
-    pub(crate) fn leave_upload(&self, bucket: &str, key: &str) {
-        self.core.s3.leave_upload(bucket, key);
-    }
-
-    /// How many multipart uploads were begun and neither completed nor aborted.
-    pub(crate) fn open_uploads(&self) -> usize {
-        self.core.s3.open_uploads()
-    }
-
     // Scripts.
 
     /// What becomes of each job that is created from now on.

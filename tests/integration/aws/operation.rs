@@ -25,9 +25,7 @@ operations! {
     "pricing" => GetProducts;
     "service-quotas" => ListServiceQuotas, ListAWSDefaultServiceQuotas;
     "sts" => GetCallerIdentity, AssumeRoleWithWebIdentity;
-    "s3" => ListObjectsV2, GetObject, HeadObject, PutObject, CopyObject, DeleteObject, DeleteObjects,
-        CreateMultipartUpload, UploadPart, CompleteMultipartUpload, AbortMultipartUpload,
-        ListMultipartUploads;
+    "s3" => ListObjectsV2, GetObject, HeadObject, PutObject, CopyObject, DeleteObject, DeleteObjects;
 }
 
 impl Operation {
@@ -50,11 +48,6 @@ impl Operation {
         match (method.as_str(), is_bucket) {
             ("GET", true) if has("list-type") => Some(Self::ListObjectsV2),
             ("POST", true) if has("delete") => Some(Self::DeleteObjects),
-            ("POST", false) if has("uploads") => Some(Self::CreateMultipartUpload),
-            ("POST", false) if has("uploadId") => Some(Self::CompleteMultipartUpload),
-            ("PUT", false) if has("uploadId") => Some(Self::UploadPart),
-            ("DELETE", false) if has("uploadId") => Some(Self::AbortMultipartUpload),
-            ("GET", true) if has("uploads") => Some(Self::ListMultipartUploads),
             ("GET", false) => Some(Self::GetObject),
             ("HEAD", false) => Some(Self::HeadObject),
             ("PUT", false) if headers.contains_key("x-amz-copy-source") => Some(Self::CopyObject),
@@ -87,11 +80,7 @@ impl Operation {
         match self {
             Self::ListObjectsV2 => "s3:ListBucket".to_owned(),
             Self::HeadObject => "s3:GetObject".to_owned(),
-            Self::ListMultipartUploads => "s3:ListBucketMultipartUploads".to_owned(),
-            Self::CopyObject
-            | Self::CreateMultipartUpload
-            | Self::UploadPart
-            | Self::CompleteMultipartUpload => "s3:PutObject".to_owned(),
+            Self::CopyObject => "s3:PutObject".to_owned(),
             Self::DeleteObjects => "s3:DeleteObject".to_owned(),
             _ => format!("{prefix}:{}", self.name()),
         }

@@ -31,8 +31,6 @@ pub(super) struct Store {
 pub(super) struct Bucket {
     pub(super) region: String,
     pub(super) objects: BTreeMap<String, Stored>,
-    /// Multipart uploads under way: the key, and the parts by number.
-    pub(super) uploads: BTreeMap<String, (String, BTreeMap<i32, Bytes>)>,
 }
 
 #[derive(Debug, Clone)]
@@ -74,7 +72,6 @@ impl Store {
         let bucket = Bucket {
             region: region.to_owned(),
             objects: BTreeMap::new(),
-            uploads: BTreeMap::new(),
         };
         self.buckets
             .lock()
@@ -111,20 +108,6 @@ impl Store {
             .filter(|(key, _)| key.starts_with(prefix))
             .map(|(key, stored)| (key.clone(), super::size(stored.content.len())))
             .collect()
-    }
-
-    /// Begins an upload that nobody ends; it counts as begun two days ago.
-    pub(super) fn leave_upload(&self, bucket: &str, key: &str) {
-        let mut buckets = self.buckets.lock().unwrap();
-        let bucket = buckets.get_mut(bucket).expect("a bucket that was made");
-        let upload = (key.to_owned(), BTreeMap::new());
-        bucket.uploads.insert("left".to_owned(), upload);
-    }
-
-    /// How many multipart uploads are under way.
-    pub(super) fn open_uploads(&self) -> usize {
-        let buckets = self.buckets.lock().unwrap();
-        buckets.values().map(|bucket| bucket.uploads.len()).sum()
     }
 
     pub(super) fn page_size(&self) -> usize {

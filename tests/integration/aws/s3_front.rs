@@ -1,23 +1,19 @@
 //! S3 on the wire: the operations of `s3s` on the objects in memory.
 
-use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use axum::body::Bytes;
 use axum::http::HeaderMap;
 use s3s::checksum::ChecksumHasher;
 use s3s::dto::{
-    AbortMultipartUploadInput, AbortMultipartUploadOutput, Checksum, CommonPrefix,
-    CompleteMultipartUploadInput, CompleteMultipartUploadOutput, CopyObjectInput, CopyObjectOutput,
-    CopyObjectResult, CopySource, CreateMultipartUploadInput, CreateMultipartUploadOutput,
+    Checksum, CommonPrefix, CopyObjectInput, CopyObjectOutput, CopyObjectResult, CopySource,
     DeleteObjectInput, DeleteObjectOutput, DeleteObjectsInput, DeleteObjectsOutput, DeletedObject,
     ETag, ETagCondition, EncodingType, GetObjectInput, GetObjectOutput, HeadObjectInput,
-    HeadObjectOutput, ListMultipartUploadsInput, ListMultipartUploadsOutput, ListObjectsV2Input,
-    ListObjectsV2Output, MultipartUpload, Object, PutObjectInput, PutObjectOutput, StreamingBlob,
-    Timestamp, UploadPartInput, UploadPartOutput,
+    HeadObjectOutput, ListObjectsV2Input, ListObjectsV2Output, Object, PutObjectInput,
+    PutObjectOutput, StreamingBlob, Timestamp,
 };
 use s3s::{Body, S3, S3Error, S3Request, S3Response, S3Result, s3_error};
 
@@ -119,73 +115,6 @@ operations! {
             Ok(())
         })?;
         Ok(PutObjectOutput { e_tag: Some(ETag::Strong(etag)), ..Default::default() })
-    }
-
-    create_multipart_upload(self, request: CreateMultipartUploadInput) -> CreateMultipartUploadOutput {
-        let CreateMultipartUploadInput { bucket, key, .. } = request.input;
-        let id = self.0.with(&bucket, |bucket| {
-            let id = format!("upload-{}", bucket.uploads.len());
-            bucket.uploads.insert(id.clone(), (key.clone(), BTreeMap::new()));
-            Ok(id)
-        })?;
-        Ok(CreateMultipartUploadOutput {
-            bucket: Some(bucket),
-            key: Some(key),
-            upload_id: Some(id),
-            ..Default::default()
-        })
-    }
-
-    upload_part(self, request: UploadPartInput) -> UploadPartOutput {
-        let input = request.input;
-        let content = read_whole(input.body).await?;
-        let etag = Stored::new(content.clone(), None).etag;
-        self.0.with(&input.bucket, |bucket| {
-            let (_, parts) = bucket.uploads.get_mut(&input.upload_id).ok_or_else(|| s3_error!(NoSuchUpload))?;
-            parts.insert(input.part_number, content);
-            Ok(())
-        })?;
-        Ok(UploadPartOutput { e_tag: Some(ETag::Strong(etag)), ..Default::default() })
-    }
-
-    complete_multipart_upload(self, request: CompleteMultipartUploadInput) -> CompleteMultipartUploadOutput {
-        let input = request.input;
-        let named = input.multipart_upload.and_then(|upload| upload.parts).unwrap_or_default();
-        self.0.with(&input.bucket, |bucket| {
-            let (key, parts) = bucket.uploads.remove(&input.upload_id).ok_or_else(|| s3_error!(NoSuchUpload))?;
-            // All but the last have 5 MiB.
-            let small = parts.values().rev().skip(1).any(|part| part.len() < 5 << 20);
-            let numbers: Vec<Option<i32>> = named.iter().map(|part| part.part_number).collect();
-            if small || numbers != parts.keys().map(|number| Some(*number)).collect::<Vec<_>>() {
-                return Err(s3_error!(InvalidPart));
-            }
-            let content: Vec<u8> = parts.into_values().flatten().collect();
-            bucket.objects.insert(key, Stored::new(content.into(), None));
-            Ok(())
-        })?;
-        Ok(CompleteMultipartUploadOutput::default())
-    }
-
-    list_multipart_uploads(self, request: ListMultipartUploadsInput) -> ListMultipartUploadsOutput {
-        let prefix = request.input.prefix.unwrap_or_default();
-        self.0.with(&request.input.bucket, |bucket| {
-            let open = bucket.uploads.iter().filter(|(_, (key, _))| key.starts_with(&prefix));
-            let uploads = open.map(|(id, (key, _))| MultipartUpload {
-                key: Some(key.clone()),
-                upload_id: Some(id.clone()),
-                initiated: Some(Timestamp::from(SystemTime::now() - Duration::from_hours(48))),
-                ..Default::default()
-            });
-            Ok(ListMultipartUploadsOutput { uploads: Some(uploads.collect()), ..Default::default() })
-        })
-    }
-
-    abort_multipart_upload(self, request: AbortMultipartUploadInput) -> AbortMultipartUploadOutput {
-        let input = request.input;
-        self.0.with(&input.bucket, |bucket| {
-            bucket.uploads.remove(&input.upload_id);
-            Ok(AbortMultipartUploadOutput::default())
-        })
     }
 
     copy_object(self, request: CopyObjectInput) -> CopyObjectOutput {

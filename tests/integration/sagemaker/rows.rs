@@ -104,17 +104,16 @@ fn an_object_that_changed_since_it_was_listed_is_not_mixed_with_what_it_was() {
 }
 
 #[test]
-fn a_policy_for_rows_lets_the_gate_read_them_and_abort_uploads() {
+fn a_policy_for_rows_lets_the_gate_read_them() {
     let (project, aws) = project(10, FIXED);
     gate(&project, &aws, &["iam-policy"])
         .ended_with(0)
-        .reported("\"ReadRows\"")
-        .reported("s3:AbortMultipartUpload");
+        .reported("\"ReadRows\"");
 }
 
-/// More than is read through, and than is put at once.
+/// More than is read through.
 #[test]
-fn slow_large_draws_are_put_in_parts() {
+fn slow_large_draws_have_the_share_that_was_asked_for() {
     let large = "{design: fixed, max_share: 10000%, fractions: [1%, 5%, 20%], replicates: 1, max_runtime: 30m}";
     let (project, aws) = project(1_500_000, large);
     let report = gate(&project, &aws, &["run", "--all", "--format", "json"])
@@ -126,129 +125,18 @@ fn slow_large_draws_are_put_in_parts() {
         let drawn = bytes("bytes") / bytes("bytes_total");
         assert!((drawn / share - 1.0).abs() < 0.1, "{drawn} of {share}");
     }
-    assert_eq!(aws.calls(Operation::CreateMultipartUpload), 1);
-    assert_eq!(aws.open_uploads(), 0);
     assert_eq!(aws.keys("canaries", "out/cg-stage/"), Vec::<String>::new());
 }
 
 #[test]
-fn slow_an_upload_that_fails_is_aborted() {
-    let large = "{design: fixed, max_share: 10000%, fractions: [18%, 19%, 20%], replicates: 1, max_runtime: 30m}";
-    let (project, aws) = project(1_500_000, large);
-    aws.fail(Operation::CompleteMultipartUpload)
+fn a_copy_that_cannot_be_put_starts_no_job() {
+    let (project, aws) = project(5000, FIXED);
+    aws.fail(Operation::PutObject)
+        .about("cg-stage")
         .with(Fault::AccessDenied);
     gate(&project, &aws, &["run", "--all"])
         .ended_with(1)
         .complained("s3:PutObject");
-    assert_eq!(aws.open_uploads(), 0);
     assert!(aws.jobs().is_empty());
-}
-
-#[test]
-fn an_upload_that_a_killed_gate_left_is_swept() {
-    let (project, aws) = project(10, FIXED);
-    aws.leave_upload(
-        "canaries",
-        "out/cg-stage/cg-churn-0123456789abcdef-0/train/data.csv",
-    );
-    gate(&project, &aws, &["sweep", "--dry-run"])
-        .ended_with(0)
-        .reported("out/cg-stage/cg-churn-0123456789abcdef-0/");
-    assert_eq!(aws.open_uploads(), 1);
-    gate(&project, &aws, &["sweep"])
-        .ended_with(0)
-        .reported("removed");
-    assert_eq!(aws.open_uploads(), 0);
-}
-
-/// The gate of a pull request that draws rows was killed, and its spec was never merged.
-#[test]
-fn an_upload_is_swept_by_a_spec_without_rows() {
-    let (project, aws) = project(10, FIXED);
-    let spec = project.read("canary-gate.yml");
-    project.write("canary-gate.yml", &spec.replace(", sample: rows", ""));
-    aws.leave_upload(
-        "canaries",
-        "out/cg-stage/cg-churn-0123456789abcdef-0/train/data.csv",
-    );
-    gate(&project, &aws, &["sweep"])
-        .ended_with(0)
-        .reported("removed");
-    assert_eq!(aws.open_uploads(), 0);
-    // A policy that was made before rows were drawn.
-    aws.fail(Operation::ListMultipartUploads)
-        .with(Fault::AccessDenied);
-    gate(&project, &aws, &["sweep"]).ended_with(0);
-    project.write("canary-gate.yml", &spec);
-    gate(&project, &aws, &["sweep"])
-        .ended_with(1)
-        .complained("s3:ListBucketMultipartUploads");
-}
-
-#[test]
-fn uploads_that_could_not_be_looked_for_are_no_success() {
-    let (project, aws) = project(10, FIXED);
-    aws.leave_upload(
-        "canaries",
-        "out/cg-stage/cg-churn-0123456789abcdef-0/train/data.csv",
-    );
-    // Found by the first look; the second one is at the place itself.
-    aws.fail(Operation::ListMultipartUploads)
-        .on_calls(2..=100)
-        .with(Fault::Throttled);
-    gate(&project, &aws, &["sweep"])
-        .ended_with(1)
-        .complained("could not list unfinished uploads");
-    assert_eq!(aws.open_uploads(), 1);
-}
-
-#[test]
-fn an_upload_that_somebody_else_aborted_is_gone() {
-    let (project, aws) = project(10, FIXED);
-    aws.leave_upload(
-        "canaries",
-        "out/cg-stage/cg-churn-0123456789abcdef-0/train/data.csv",
-    );
-    aws.fail(Operation::AbortMultipartUpload)
-        .with(Fault::error("NoSuchUpload", "no"));
-    gate(&project, &aws, &["sweep"]).ended_with(0);
-}
-
-/// Its upload failed, and nobody knows whether a training job of its name is there by now.
-#[test]
-fn slow_an_upload_is_aborted_whatever_became_of_its_training_job() {
-    let large = "{design: fixed, max_share: 10000%, fractions: [18%, 19%, 20%], replicates: 1, max_runtime: 30m}";
-    let (project, aws) = project(1_500_000, large);
-    aws.fail(Operation::CompleteMultipartUpload)
-        .with(Fault::AccessDenied);
-    aws.fail(Operation::DescribeTrainingJob)
-        .on_calls(2..=100)
-        .with(Fault::AccessDenied);
-    gate(&project, &aws, &["run", "--all"])
-        .ended_with(1)
-        .complained("may be left in S3");
-    assert_eq!(aws.open_uploads(), 0);
-}
-
-/// `cargo nextest run --run-ignored only figures_of_rows_in_s3 --no-capture`
-#[test]
-#[ignore = "a figure, not a test"]
-fn figures_of_rows_in_s3() {
-    let large = "{design: fixed, max_share: 10000%, fractions: [1%, 2%, 30%], replicates: 1, max_runtime: 30m}";
-    let (project, aws) = project(7_000_000, large);
-    let mut command = project.gate(&["run", "--all", "--quiet"]);
-    aws.reach(&mut command);
-    command
-        .env("CANARY_GATE_PACE", "0")
-        .stdout(std::process::Stdio::null());
-    let mut gate = command.spawn().unwrap();
-    let status = format!("/proc/{}/status", gate.id());
-    let mut peak = String::new();
-    while gate.try_wait().unwrap().is_none() {
-        let status = std::fs::read_to_string(&status).unwrap_or_default();
-        let line = status.lines().find(|line| line.starts_with("VmHWM"));
-        peak = line.map_or(peak, str::to_owned);
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
-    println!("largest resident set of the gate: {peak}");
+    assert_eq!(aws.keys("canaries", "out/cg-stage/"), Vec::<String>::new());
 }

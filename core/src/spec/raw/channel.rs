@@ -52,8 +52,7 @@ mapping! {
         /// SageMaker: what SageMaker puts around each object, for algorithms that read RecordIO; mode Pipe only. Default: None.
         optional record_wrapper: Choice<RecordWrapper>,
         /// Whether canaries take a sample of the channel; if not, every canary reads all of it. With `rows` they take a sample of
-        /// the rows of its object, or of each of a few: CSV, TSV, JSON lines, text, Parquet by row groups, tar by members. Default:
-        /// true.
+        /// the rows of its object, or of each of a few: CSV, TSV, JSON lines, text, Parquet by row groups. Default: true.
         optional sample: WrittenSample,
         /// Patterns of files that every canary gets, beside the drawn ones, for instance `[labels.csv, "*.json"]`.
         optional always: List<Text>,
