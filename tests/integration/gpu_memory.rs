@@ -74,7 +74,7 @@ fn data_that_do_not_fit_the_gpu_are_over_budget_without_a_budget() {
     assert!(reason.starts_with("GPU memory is forecast at"), "{reason}");
     let notes = report["jobs"][0]["notes"].to_string();
     assert_eq!(
-        notes.matches("a caching allocator keeps").count(),
+        notes.matches("PyTorch's cache").count(),
         1,
         "{notes}"
     );

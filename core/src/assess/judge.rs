@@ -421,7 +421,7 @@ fn is_about_memory(line: &JudgedLine) -> bool {
 }
 
 /// What the driver sees of a GPU is more than what is needed where an allocator keeps what it had once.
-const CACHED: &str = "GPU memory is what the GPU gave out, with what a caching allocator keeps for later: PyTorch gives such memory back before it fails, so the need may be less";
+const CACHED: &str = "GPU memory includes PyTorch's cache; the real need may be lower";
 
 /// Whether GPU memory is over its line, or may be, by its forecast and not since it ran out.
 fn is_of_cached_memory(line: &JudgedLine) -> bool {

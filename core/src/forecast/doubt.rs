@@ -82,7 +82,7 @@ impl fmt::Display for Doubt {
                 "is more on as many machines as the full run has than on the others, and how it grows there is not known; canaries of three sizes there would show it",
             ),
             Self::NotSeenOnItsCount => f.write_str(
-                "was not measured on as many machines as the full run has in the way it was on the others, so whether more is used there is not known; canaries of three sizes there would show it",
+                "was measured in another way on the full run's machine count, so whether more is used there is not known; canaries of three sizes there would show it",
             ),
         }
     }

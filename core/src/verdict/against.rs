@@ -159,13 +159,11 @@ pub(super) fn existing_breach(
 #[cfg(test)]
 mod tests {
     use super::super::tests::{
-        about, at_least, at_most, implicit, judged_against, nothing_known, one, warn,
+        CERTAINTY, about, at_least, at_most, implicit, judged_against, nothing_known, one, warn,
     };
     use super::super::{Verdict, job_verdict, reason};
     use super::*;
     use crate::metric::Metric::{Cost, CostPerStep, CpuUtilization, Memory, Time};
-
-    const CERTAINTY: Fraction = Fraction(0.95);
 
     /// A base of exactly `base`, and a change of it by one of these factors, all as likely.
     fn grown(base: f64, factors: &[f64]) -> Result<Growth, Unknown> {
@@ -186,6 +184,12 @@ mod tests {
             memory: unknown(),
             exceeded_then: vec![Memory.into(), Time.into()],
         }
+    }
+
+    /// The verdict of the job, and what is said.
+    fn outcome(new: &Forecast, lines: &[BudgetLine], against: &Against) -> (Verdict, String) {
+        let lines = judged_against(new, lines, against);
+        (job_verdict(&lines), reason(&lines, new, &one(), CERTAINTY))
     }
 
     fn costing(median: f64) -> Forecast {
@@ -245,69 +249,69 @@ mod tests {
 
     #[test]
     fn an_increase_is_said_with_its_limit() {
-        let base = Against {
-            time: grown(3600.0, &[1.31]),
-            cost: grown(48.0, &[0.88]),
-            ..against(nothing_known())
+        // All cases with the second factor, but so many with the first.
+        let among = |cases: usize, of: usize, factors: [f64; 2]| -> Vec<f64> {
+            let mut all = vec![factors[1]; of];
+            all[..cases].fill(factors[0]);
+            all
         };
-        let said = |line: BudgetLine| {
-            let lines = judged_against(&costing(63.0), &[line], &base);
-            reason(&lines, &costing(63.0), &one(), CERTAINTY)
-        };
-        assert_eq!(
-            said(at_most(LineKind::Increase(Time), 20.0)),
-            "time increase is +31%, above the allowed +20%"
-        );
-        assert_eq!(
-            said(and(at_most(LineKind::Increase(Time), 20.0), 600.0)),
-            "time increase is +31%, above the allowed +20% and 10m"
-        );
-        assert_eq!(
-            said(and(at_most(LineKind::Increase(Time), 20.0), 0.0)),
-            "time increase is +31%, above the allowed +20%"
-        );
-        assert_eq!(
-            said(and(at_most(LineKind::Increase(Time), 20.0), 7200.0)),
-            "time increase is +31%, but not above the allowed 2h"
-        );
-        assert_eq!(
-            said(at_most(LineKind::Increase(Cost), 20.0)),
-            "cost increase is -12%, within the allowed +20%"
-        );
-        let just = Against {
-            cost: grown(48.0, &[1.25]),
-            ..base.clone()
-        };
-        let line = at_most(LineKind::Increase(Cost), 25.0);
-        let lines = judged_against(&costing(60.0), &[line], &just);
-        assert_eq!(
-            reason(&lines, &costing(60.0), &one(), CERTAINTY),
-            "cost increase is +25%, within the allowed +25%"
-        );
-        // Of 48 USD, 31 % are 14.88.
-        let among = |cases: usize, of: usize| {
-            let mut factors = vec![1.22; of];
-            factors[..cases].fill(1.31);
-            let doubtful = Against {
+        let time = |at_least| and(at_most(LineKind::Increase(Time), 20.0), at_least);
+        let cost = |percent| at_most(LineKind::Increase(Cost), percent);
+        for (line, factors, expected) in [
+            (
+                at_most(LineKind::Increase(Time), 20.0),
+                vec![1.31],
+                "time increase is +31%, above the allowed +20%",
+            ),
+            (
+                time(600.0),
+                vec![1.31],
+                "time increase is +31%, above the allowed +20% and 10m",
+            ),
+            (
+                time(0.0),
+                vec![1.31],
+                "time increase is +31%, above the allowed +20%",
+            ),
+            (
+                time(7200.0),
+                vec![1.31],
+                "time increase is +31%, but not above the allowed 2h",
+            ),
+            (
+                cost(20.0),
+                vec![0.88],
+                "cost increase is -12%, within the allowed +20%",
+            ),
+            (
+                cost(25.0),
+                vec![1.25],
+                "cost increase is +25%, within the allowed +25%",
+            ),
+            // Of 48 USD, 31 % are 14.88.
+            (
+                and(cost(20.0), 12.0),
+                among(2, 3, [1.31, 1.22]),
+                "cost increase is +31%, above +20% but not for certain: 67% likely over",
+            ),
+            (
+                and(cost(20.0), 12.0),
+                among(1, 20, [1.31, 1.22]),
+                "cost increase is +22%, above +20% but not for certain: 5% likely over",
+            ),
+            (
+                and(cost(20.0), 12.0),
+                among(1, 21, [1.31, 1.22]),
+                "cost increase is +22%, but not above the allowed 12 USD",
+            ),
+        ] {
+            let base = Against {
+                time: grown(3600.0, &factors),
                 cost: grown(48.0, &factors),
-                ..base.clone()
+                ..against(nothing_known())
             };
-            let line = and(at_most(LineKind::Increase(Cost), 20.0), 12.0);
-            let lines = judged_against(&costing(60.0), &[line], &doubtful);
-            reason(&lines, &costing(60.0), &one(), CERTAINTY)
-        };
-        assert_eq!(
-            among(2, 3),
-            "cost increase is +31%, above +20% but not for certain: 67% likely over"
-        );
-        assert_eq!(
-            among(1, 20),
-            "cost increase is +22%, above +20% but not for certain: 5% likely over"
-        );
-        assert_eq!(
-            among(1, 21),
-            "cost increase is +22%, but not above the allowed 12 USD"
-        );
+            assert_eq!(outcome(&costing(63.0), &[line], &base).1, expected);
+        }
     }
 
     #[test]
@@ -325,12 +329,6 @@ mod tests {
             alone.reason.as_deref(),
             Some("there is no baseline to compare with")
         );
-    }
-
-    /// The verdict of the job, and what is said.
-    fn outcome(new: &Forecast, lines: &[BudgetLine], against: &Against) -> (Verdict, String) {
-        let lines = judged_against(new, lines, against);
-        (job_verdict(&lines), reason(&lines, new, &one(), CERTAINTY))
     }
 
     #[test]

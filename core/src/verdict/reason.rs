@@ -291,13 +291,11 @@ fn no_line_decides(lines: &[JudgedLine]) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::tests::{
-        about, at_least, at_most, implicit, judged, nothing_known, one, warn,
+        CERTAINTY, about, at_least, at_most, implicit, judged, nothing_known, one, said, warn,
     };
     use super::*;
     use crate::forecast::{Predictive, Unknown};
     use crate::metric::Metric::{Cost, CostPerStep, CpuUtilization, GpuUtilization, Memory, Time};
-
-    const CERTAINTY: Fraction = Fraction(0.95);
 
     fn measured() -> Forecast {
         nothing_known()
@@ -312,10 +310,6 @@ mod tests {
                 Metric::CostPerStep,
                 Err(Unknown("no step time was measured".to_owned())),
             )
-    }
-
-    fn said(lines: &[BudgetLine]) -> String {
-        reason(&judged(&measured(), lines), &measured(), &one(), CERTAINTY)
     }
 
     #[test]
@@ -366,7 +360,7 @@ mod tests {
                 "every budget line is at level warn",
             ),
         ] {
-            assert_eq!(said(&[line]), expected);
+            assert_eq!(said(&measured(), &[line]), expected);
         }
     }
 
@@ -403,85 +397,87 @@ mod tests {
                 "memory may exceed 90%: 84%, 25% likely over",
             ),
         ] {
-            let said = reason(&judged(forecast, &[line]), forecast, &one(), CERTAINTY);
-            assert_eq!(said, expected);
+            assert_eq!(said(forecast, &[line]), expected);
         }
     }
 
     #[test]
     fn the_worst_line_speaks_and_of_equal_ones_the_most_used() {
-        assert_eq!(
-            said(&[
-                at_most(Cost, 90.0),
-                at_most(Time, 28_800.0),
-                implicit(at_most(Memory, 120.0))
-            ]),
-            "time is 5h 42m, 2h 18m below 8h"
-        );
-        assert_eq!(
-            said(&[at_most(Cost, 90.0), at_most(Memory, 90.0)]),
-            "memory may exceed 90%: 84%, 25% likely over"
-        );
-        assert_eq!(
-            said(&[at_most(Cost, 50.0), at_most(Time, 3600.0)]),
-            "time is 5h 42m, 4h 42m above 1h"
-        );
-        // Used is a share of the limit, whatever the unit: 252 % and 114 %; 182 % and 315 %.
-        assert_eq!(
-            said(&[at_most(Time, 18_000.0), at_most(Cost, 25.0)]),
-            "cost is 63 USD, 38 USD above 25 USD"
-        );
-        assert_eq!(
-            said(&[at_least(CpuUtilization, 40.0), at_most(Cost, 20.0)]),
-            "cost is 63 USD, 43 USD above 20 USD"
-        );
-        assert_eq!(
-            said(&[warn(at_most(Cost, 1.0)), at_most(Time, 72_000.0)]),
-            "time is 5h 42m, 14h 18m below 20h"
-        );
+        for (lines, expected) in [
+            (
+                &[
+                    at_most(Cost, 90.0),
+                    at_most(Time, 28_800.0),
+                    implicit(at_most(Memory, 120.0)),
+                ][..],
+                "time is 5h 42m, 2h 18m below 8h",
+            ),
+            (
+                &[at_most(Cost, 90.0), at_most(Memory, 90.0)],
+                "memory may exceed 90%: 84%, 25% likely over",
+            ),
+            (
+                &[at_most(Cost, 50.0), at_most(Time, 3600.0)],
+                "time is 5h 42m, 4h 42m above 1h",
+            ),
+            // Used is a share of the limit, whatever the unit: 252 % and 114 %; 182 % and 315 %.
+            (
+                &[at_most(Time, 18_000.0), at_most(Cost, 25.0)],
+                "cost is 63 USD, 38 USD above 25 USD",
+            ),
+            (
+                &[at_least(CpuUtilization, 40.0), at_most(Cost, 20.0)],
+                "cost is 63 USD, 43 USD above 20 USD",
+            ),
+            (
+                &[warn(at_most(Cost, 1.0)), at_most(Time, 72_000.0)],
+                "time is 5h 42m, 14h 18m below 20h",
+            ),
+        ] {
+            assert_eq!(said(&measured(), lines), expected);
+        }
     }
 
     #[test]
     fn more_memory_than_the_machine_has_is_said_to_fail() {
-        let forecast = measured().with(Metric::Memory, about(426.0));
-        let said = |instance: &str, line: BudgetLine| {
-            reason(
-                &judged(&forecast, &[line]),
-                &forecast,
-                &instance.parse().unwrap(),
-                CERTAINTY,
-            )
-        };
-        for line in [at_most(Memory, 90.0), implicit(at_most(Memory, 100.0))] {
-            assert_eq!(
-                said("6x ml.m5.4xlarge", line),
-                "memory is forecast at 426% (361–502%) of ml.m5.4xlarge: this fails"
-            );
+        for (percent, instance, line, expected) in [
+            (
+                426.0,
+                "6x ml.m5.4xlarge",
+                at_most(Memory, 90.0),
+                "memory is forecast at 426% (361–502%) of ml.m5.4xlarge: this fails",
+            ),
+            (
+                426.0,
+                "6x ml.m5.4xlarge",
+                implicit(at_most(Memory, 100.0)),
+                "memory is forecast at 426% (361–502%) of ml.m5.4xlarge: this fails",
+            ),
+            (
+                426.0,
+                "local",
+                at_most(Memory, 90.0),
+                "memory is forecast at 426% (361–502%) of this machine: this fails",
+            ),
+            (
+                110.0,
+                "ml.m5.4xlarge",
+                at_most(Memory, 90.0),
+                "memory is forecast at 110% (93–130%) of ml.m5.4xlarge: this fails, 83% likely",
+            ),
+            // Over the budget, and the machine has enough.
+            (
+                84.0,
+                "ml.m5.4xlarge",
+                at_most(Memory, 60.0),
+                "memory is 84%, 24 points above 60%",
+            ),
+        ] {
+            let forecast = measured().with(Metric::Memory, about(percent));
+            let lines = judged(&forecast, &[line]);
+            let instance = instance.parse().unwrap();
+            assert_eq!(reason(&lines, &forecast, &instance, CERTAINTY), expected);
         }
-        assert_eq!(
-            said("local", at_most(Memory, 90.0)),
-            "memory is forecast at 426% (361–502%) of this machine: this fails"
-        );
-        let doubtful = measured().with(Metric::Memory, about(110.0));
-        assert_eq!(
-            reason(
-                &judged(&doubtful, &[at_most(Memory, 90.0)]),
-                &doubtful,
-                &one(),
-                CERTAINTY
-            ),
-            "memory is forecast at 110% (93–130%) of ml.m5.4xlarge: this fails, 83% likely"
-        );
-        // Over the budget, and the machine has enough.
-        assert_eq!(
-            reason(
-                &judged(&measured(), &[at_most(Memory, 60.0)]),
-                &measured(),
-                &one(),
-                CERTAINTY
-            ),
-            "memory is 84%, 24 points above 60%"
-        );
     }
 
     #[test]
@@ -510,9 +506,8 @@ mod tests {
             },
             ..measured().with(Metric::Memory, Err(Unknown("settled".to_owned())))
         };
-        let lines = judged(&forecast, &[at_most(Memory, 90.0), at_most(Cost, 50.0)]);
         assert_eq!(
-            reason(&lines, &forecast, &one(), CERTAINTY),
+            said(&forecast, &[at_most(Memory, 90.0), at_most(Cost, 50.0)]),
             "a canary ran out of memory, so the full run will pass 90%"
         );
     }

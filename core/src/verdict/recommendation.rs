@@ -270,14 +270,13 @@ fn limits_needed(contender: &Contender<'_>) -> Option<Vec<(f64, LimitNeeded)>> {
 #[cfg(test)]
 mod tests {
     use super::super::tests::{
-        about, at_least, at_most, implicit, judged, machine, nothing_known, recorded, warn,
+        CERTAINTY, about, at_least, at_most, implicit, judged, machine, nothing_known, recorded,
+        warn,
     };
     use super::super::{JudgedLine, job_verdict};
     use super::*;
     use crate::forecast::{self, Basis, Quantity, Unknown};
     use crate::metric::Metric::{Cost, CpuUtilization, Memory, Time};
-
-    const CERTAINTY: Fraction = Fraction(0.95);
 
     /// Of the contenders, in their order.
     const INSTANCES: [&str; 4] = ["local", "2x local", "3x local", "4x local"];

@@ -45,14 +45,24 @@ pub(super) fn warn(mut line: BudgetLine) -> BudgetLine {
     line
 }
 
-pub(super) fn judged(forecast: &Forecast, lines: &[BudgetLine]) -> Vec<JudgedLine> {
-    let budget = Budget {
+pub(super) const CERTAINTY: Fraction = Fraction(0.95);
+
+fn budget(lines: &[BudgetLine]) -> Budget {
+    Budget {
         lines: lines.to_vec(),
-        certainty: Fraction(0.95),
+        certainty: CERTAINTY,
         existing_breach: Level::Warn,
         growth: None,
-    };
-    judge(&budget, forecast, &machine(0), None)
+    }
+}
+
+/// What is said of a forecast held against these lines.
+pub(super) fn said(forecast: &Forecast, lines: &[BudgetLine]) -> String {
+    reason(&judged(forecast, lines), forecast, &one(), CERTAINTY)
+}
+
+pub(super) fn judged(forecast: &Forecast, lines: &[BudgetLine]) -> Vec<JudgedLine> {
+    judge(&budget(lines), forecast, &machine(0), None)
 }
 
 pub(super) fn judged_against(
@@ -60,13 +70,7 @@ pub(super) fn judged_against(
     lines: &[BudgetLine],
     against: &Against,
 ) -> Vec<JudgedLine> {
-    let budget = Budget {
-        lines: lines.to_vec(),
-        certainty: Fraction(0.95),
-        existing_breach: Level::Warn,
-        growth: None,
-    };
-    judge(&budget, forecast, &machine(0), Some(against))
+    judge(&budget(lines), forecast, &machine(0), Some(against))
 }
 
 /// What the tests judge.
@@ -122,7 +126,7 @@ fn a_line_that_steeper_growth_would_pass_is_at_risk_and_stays_undecided() {
     );
     let found: Vec<(LineVerdict, bool)> = lines
         .iter()
-        .map(|line| (line.row.verdict, line.is_decided(Fraction(0.95))))
+        .map(|line| (line.row.verdict, line.is_decided(CERTAINTY)))
         .collect();
     assert_eq!(
         found,
@@ -135,11 +139,11 @@ fn a_line_that_steeper_growth_would_pass_is_at_risk_and_stays_undecided() {
         ]
     );
     assert_eq!(
-        reason(&lines[..1], &doubted, &one(), Fraction(0.95)),
+        reason(&lines[..1], &doubted, &one(), CERTAINTY),
         "time may exceed 5h: 1h, but time is known only up to 20% of the full run's data, and growth that no canary could show would pass the limit"
     );
     assert_eq!(
-        reason(&lines[1..2], &doubted, &one(), Fraction(0.95)),
+        reason(&lines[1..2], &doubted, &one(), CERTAINTY),
         "cost may exceed 300 USD: 50 USD, but time is known only up to 20% of the full run's data, and growth that no canary could show would pass the limit"
     );
     assert_eq!(lines[0].row.chance_of_breach, None);
@@ -163,10 +167,7 @@ fn a_lower_bound_of_memory_is_never_within_and_asks_nothing_of_who_wrote_no_line
     assert_eq!(verdicts(&at(47.0), &lines), [AtRisk, NotApplicable]);
     assert_eq!(verdicts(&at(95.0), &lines), [Exceeded, AtRisk]);
     assert_eq!(verdicts(&at(145.0), &lines), [Exceeded, Exceeded]);
-    let said = |forecast: &Forecast| {
-        let lines = judged(forecast, &lines);
-        reason(&lines, forecast, &one(), Fraction(0.95))
-    };
+    let said = |forecast: &Forecast| said(forecast, &lines);
     assert_eq!(
         said(&at(47.0)),
         "memory may exceed 90%: 47%, but memory was looked at only once a minute, so its peak may have been far higher"
@@ -218,11 +219,7 @@ fn memory_without_a_law_is_unknown_and_says_what_was_seen() {
         ..nothing_known()
     };
     let line = [at_most(Metric::Memory, 90.0)];
-    let said = |forecast: &Forecast| {
-        let lines = judged(forecast, &line);
-        let verdict = lines[0].row.verdict;
-        (verdict, reason(&lines, forecast, &one(), Fraction(0.95)))
-    };
+    let said = |forecast: &Forecast| (verdicts(forecast, &line)[0], said(forecast, &line));
     assert_eq!(
         said(&seen(75.0)),
         (
@@ -248,7 +245,7 @@ fn what_a_canary_may_have_had_unseen_keeps_no_line_within() {
         [LineVerdict::AtRisk, LineVerdict::Within]
     );
     assert_eq!(
-        reason(&judged(&seen, &lines[..1]), &seen, &one(), Fraction(0.95)),
+        said(&seen, &lines[..1]),
         "memory may exceed 59%: 20%, but memory may have been up to 60% in one canary already, between two looks at it"
     );
 }
@@ -339,7 +336,7 @@ fn a_line_is_within_at_risk_or_exceeded_by_its_chance() {
 
 #[test]
 fn a_chance_on_the_threshold_is_on_the_kinder_side() {
-    let certainty = Fraction(0.95);
+    let certainty = CERTAINTY;
     for chance in [0.05, 1.0 - 0.95, 0.050_000_000_1] {
         assert_eq!(verdict_of(chance, certainty), LineVerdict::Within);
     }
@@ -360,7 +357,7 @@ fn a_chance_on_the_threshold_is_on_the_kinder_side() {
 #[test]
 fn a_line_is_decided_where_its_breach_is_as_certain_as_asked_for_or_as_unlikely() {
     let line = judged(&nothing_known(), &[at_most(Metric::Cost, 50.0)]).remove(0);
-    assert!(!line.is_decided(Fraction(0.95)));
+    assert!(!line.is_decided(CERTAINTY));
     for (chance, expected) in [
         (0.0, true),
         (0.05, true),
@@ -370,10 +367,8 @@ fn a_line_is_decided_where_its_breach_is_as_certain_as_asked_for_or_as_unlikely(
         (0.95, true),
         (1.0, true),
     ] {
-        let found = line
-            .clone()
-            .found(chance, verdict_of(chance, Fraction(0.95)));
-        assert_eq!(found.is_decided(Fraction(0.95)), expected, "{chance}");
+        let found = line.clone().found(chance, verdict_of(chance, CERTAINTY));
+        assert_eq!(found.is_decided(CERTAINTY), expected, "{chance}");
     }
 }
 
@@ -398,15 +393,10 @@ fn without_a_distribution_a_written_line_is_unknown_and_an_implicit_one_says_not
 
 #[test]
 fn a_gpu_line_applies_where_there_is_a_gpu() {
-    let budget = Budget {
-        lines: vec![
-            at_least(Metric::GpuUtilization, 50.0),
-            at_most(Metric::GpuMemory, 90.0),
-        ],
-        certainty: Fraction(0.95),
-        existing_breach: Level::Warn,
-        growth: None,
-    };
+    let budget = budget(&[
+        at_least(Metric::GpuUtilization, 50.0),
+        at_most(Metric::GpuMemory, 90.0),
+    ]);
     let verdict = |offer: &Offer| -> Vec<LineVerdict> {
         judge(&budget, &nothing_known(), offer, None)
             .into_iter()
@@ -439,12 +429,7 @@ fn a_breach_of_the_base_counts_in_full_where_the_spec_says_so() {
         memory: unknown(),
         exceeded_then: Vec::new(),
     };
-    let mut budget = Budget {
-        lines: vec![at_most(Metric::Cost, 50.0)],
-        certainty: Fraction(0.95),
-        existing_breach: Level::Warn,
-        growth: None,
-    };
+    let mut budget = budget(&[at_most(Metric::Cost, 50.0)]);
     let verdict =
         |budget: &Budget| job_verdict(&judge(budget, &forecast, &machine(0), Some(&against)));
     assert_eq!(verdict(&budget), Verdict::NotJudged);
@@ -523,7 +508,7 @@ fn a_canary_that_ran_longer_than_the_limit_settles_time_and_cost() {
         assert_eq!(line.row.verdict, LineVerdict::Unknown);
     }
     assert_eq!(
-        reason(&lines, &forecast, &one(), Fraction(0.95)),
+        reason(&lines, &forecast, &one(), CERTAINTY),
         "a canary already ran longer, so the full run will pass 1h"
     );
 }

@@ -6,14 +6,8 @@ use crate::instance::tables;
 const LINE: Metric = Metric::GpuMemory;
 
 fn on(instance: &str, forecast: &Forecast, lines: &[BudgetLine]) -> Vec<JudgedLine> {
-    let budget = Budget {
-        lines: lines.to_vec(),
-        certainty: Fraction(0.95),
-        existing_breach: Level::Warn,
-        growth: None,
-    };
     let offer = Offer::of(&instance.parse().unwrap(), &tables::capacity, &|_| None);
-    judge(&budget, forecast, &offer, None)
+    judge(&budget(lines), forecast, &offer, None)
 }
 
 fn always() -> [BudgetLine; 1] {
@@ -36,7 +30,7 @@ fn more_than_a_gpu_has_is_over_budget_without_a_written_line() {
         let forecast = seen(KnownPeak::default(), about(percent));
         let lines = on("ml.g5.xlarge", &forecast, &always());
         let instance = "ml.g5.xlarge".parse().unwrap();
-        let said = reason(&lines, &forecast, &instance, Fraction(0.95));
+        let said = reason(&lines, &forecast, &instance, CERTAINTY);
         (job_verdict(&lines), said)
     };
     let (found, said) = verdict(180.0);
@@ -105,12 +99,7 @@ fn a_canary_without_gpu_memory_settles_it_even_where_no_gpu_is_listed() {
         let lines = on(instance, &forecast, &always());
         assert_eq!(job_verdict(&lines), Verdict::Exceeded, "{instance}");
         assert_eq!(
-            reason(
-                &lines,
-                &forecast,
-                &instance.parse().unwrap(),
-                Fraction(0.95)
-            ),
+            reason(&lines, &forecast, &instance.parse().unwrap(), CERTAINTY),
             "a canary ran out of GPU memory, so the full run will pass 100% of the GPU"
         );
         // The machine's memory is another.
