@@ -31,7 +31,7 @@ impl ReadyJob<'_> {
             .zip(&run.channels)
             .map(|(channel, data)| match channel.sample.is_drawn() {
                 false => Input::whole(channel),
-                true if drawn_rows(data).is_some() || self.is_staged(channel) => {
+                true if drawn_rows(data).is_some() || is_copied(channel) => {
                     let stage = StagedSample::of(&output, &name.to_string());
                     Input::of_prefix(channel, stage.channel(&channel.name).to_string())
                 }
@@ -43,11 +43,6 @@ impl ReadyJob<'_> {
         inputs.extend(self.prepared.source_input());
         inputs.extend(self.prepared.probe_input());
         Ok(inputs)
-    }
-
-    /// Whether canaries read copies of the channel's objects, since FastFile reads no manifest.
-    fn is_staged(&self, channel: &Channel) -> bool {
-        channel.mode == InputMode::FastFile && !self.prepared.is_too_large_to_copy(channel)
     }
 
     /// Places the data of a canary; it may be dropped half-way.
@@ -104,7 +99,7 @@ impl ReadyJob<'_> {
         let base = self.base(channel)?;
         let output = output(job)?;
         let key = job.training.sagemaker.output_kms_key.as_deref();
-        if self.is_staged(channel) {
+        if is_copied(channel) {
             let stage = StagedSample::of(&output, &name.to_string());
             let field = format!("jobs.{}.training.channels.{}", job.name, channel.name);
             return stage
@@ -128,6 +123,11 @@ impl ReadyJob<'_> {
         let json = "application/json";
         staging::upload(&s3, &field, &place, content, json, Existing::Replace, key).await
     }
+}
+
+/// Whether canaries read copies of the channel's objects, since FastFile reads no manifest.
+fn is_copied(channel: &Channel) -> bool {
+    channel.mode == InputMode::FastFile
 }
 
 /// The rows that a run gets of a channel; `None` where it gets whole objects, or all.

@@ -1,6 +1,6 @@
 //! What is known of a job once its preflight is over.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::metrics::probe;
 use super::quota;
@@ -22,8 +22,6 @@ pub(super) struct PreparedJob {
     pub(super) probe: ProbeWay,
     /// Whether the spec asks for a probe that cannot be sent.
     pub(super) lacks_probe: bool,
-    /// FastFile channels with an object that S3 does not copy: all canaries read them in File mode.
-    pub(super) too_large_to_copy: BTreeSet<String>,
     /// How many canaries at a time the quota allows, by instance type; absent where the quota is unknown.
     pub(super) quotas: BTreeMap<InstanceType, u32>,
     /// How many machines of a type may be kept in warm pools; absent where the quota is unknown.
@@ -75,10 +73,6 @@ impl PreparedJob {
             training: self.quotas.get(kind).copied(),
             warm_pool: self.pool_quotas.get(kind).copied(),
         }
-    }
-
-    pub(super) fn is_too_large_to_copy(&self, channel: &Channel) -> bool {
-        self.too_large_to_copy.contains(&channel.name)
     }
 
     /// The variables of a canary with a probe, and what its container starts in place of its own entry point.

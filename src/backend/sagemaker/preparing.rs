@@ -29,6 +29,7 @@ impl JobSession<'_> {
         planned: &Planned<'_>,
     ) -> Result<PreparedJob, BackendError> {
         let (job, dataset) = (self.job, planned.dataset);
+        self.check_copies(dataset)?;
         self.note_unused_volume_key();
         let quotas = self
             .quotas(planned.pools.is_some_and(PoolPlan::may_keep))
@@ -56,7 +57,6 @@ impl JobSession<'_> {
         });
         Ok(PreparedJob {
             code,
-            too_large_to_copy: self.too_large_to_copy(dataset),
             data,
             lacks_probe: code::wants_probe(job) && matches!(probe, ProbeWay::None),
             script,
@@ -82,32 +82,16 @@ impl JobSession<'_> {
         }
     }
 
-    /// A sample for FastFile is copied by S3, which takes objects of some size only. Where one is larger, no canary of the job
-    /// reads the channel so: their times are compared with each other.
-    fn too_large_to_copy(&self, dataset: &Dataset) -> BTreeSet<String> {
+    /// Fails where a sample for FastFile has an object that S3, which copies it, does not copy.
+    fn check_copies(&self, dataset: &Dataset) -> Result<(), BackendError> {
         let channels = dataset.channels.iter().zip(&self.job.training.channels);
-        let too_large: BTreeSet<String> = channels
-            .filter(|(_, channel)| channel.sample.is_drawn() && channel.mode == InputMode::FastFile)
-            .filter(|(data, _)| {
-                data.objects
-                    .sizes()
-                    .any(|bytes| bytes > staging::LARGEST_COPY)
-            })
-            .map(|(_, channel)| channel.name.clone())
-            .collect();
-        // Rows are put there by the gate itself.
-        let copied = |name: &&String| {
-            let mut channels = self.job.training.channels.iter();
-            channels.any(|one| one.name == **name && one.sample == ChannelSample::Objects)
-        };
-        for channel in too_large.iter().filter(copied) {
-            self.note(format!(
-                    "channel {channel} has objects larger than {}, which S3 does not copy, so canaries read it in File mode and start more slowly than the full run",
-                    staging::LARGEST_COPY
-                ),
-            );
-        }
-        too_large
+        let mut copied = channels.filter(|(_, channel)| {
+            channel.sample == ChannelSample::Objects && channel.mode == InputMode::FastFile
+        });
+        copied.try_for_each(|(data, channel)| {
+            let field = format!("jobs.{}.training.channels.{}", self.job.name, channel.name);
+            staging::check_sizes(&field, &data.objects)
+        })
     }
 
     /// The limits of these types as far as the quotas may be read. What was listed for another job is not listed again.

@@ -329,31 +329,31 @@ fn is_not_for_xml(c: char) -> bool {
     c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}')
 }
 
+/// Fails where S3 would not copy one of the objects.
+pub(super) fn check_sizes(field: &str, objects: &Objects) -> Result<(), BackendError> {
+    match objects.sizes().find(|bytes| *bytes > LARGEST_COPY) {
+        None => Ok(()),
+        Some(large) => Err(BackendError::new(
+            format!(
+                "{field}: an object has {large}; S3 copies at most {LARGEST_COPY} at once, and a FastFile canary needs a copy"
+            ),
+            "use `mode: File`, whose canaries read a manifest, or split the data into smaller objects",
+        )),
+    }
+}
+
 /// Fails before anything is copied where one of the copies would.
 fn check(field: &str, base: &S3Uri, sample: &Objects, folder: &S3Uri) -> Result<(), BackendError> {
-    const WAY_OUT: &str = "use `mode: File`, whose canaries read a manifest";
     let mut problem = None;
-    sample.for_each(|key, bytes| {
-        if problem.is_some() {
-            return;
-        }
-        let object = || shown(&base.below(key).to_string());
-        if bytes > LARGEST_COPY {
-            problem = Some(BackendError::new(
-                format!(
-                    "{field}: {} has {bytes}; S3 copies at most {LARGEST_COPY} at once, and a FastFile canary needs a copy",
-                    object()
-                ),
-                format!("{WAY_OUT}, or split the data into smaller objects"),
-            ));
-        } else if folder.key.len() + key.len() > LONGEST_KEY {
+    sample.for_each(|key, _| {
+        if problem.is_none() && folder.key.len() + key.len() > LONGEST_KEY {
             problem = Some(BackendError::new(
                 format!(
                     "{field}: the key of {} is too long for a copy below {}, which a FastFile canary needs",
-                    object(),
+                    shown(&base.below(key).to_string()),
                     shown(&folder.to_string())
                 ),
-                format!("{WAY_OUT}, or a shorter `output`"),
+                "use `mode: File`, whose canaries read a manifest, or a shorter `output`",
             ));
         }
     });

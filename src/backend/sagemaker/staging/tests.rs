@@ -94,13 +94,12 @@ async fn what_was_copied_before_an_error_is_removed() {
 #[tokio::test]
 async fn what_s3_cannot_copy_is_reported_before_anything_is_copied() {
     let s3 = FakeS3::with(&DATA).await;
-    let large = place(&s3, &sample(&[("a", 1), ("big", 6 << 30)]))
-        .await
-        .unwrap_err();
+    let large = check_sizes("channels.train", &sample(&[("a", 1), ("big", 6 << 30)]));
+    let large = large.unwrap_err();
     assert_eq!(
         (large.what.as_str(), large.help.as_str()),
         (
-            "channels.train: s3://b/train/big has 6.00 GiB; S3 copies at most 5.00 GiB at once, and a FastFile canary needs a copy",
+            "channels.train: an object has 6.00 GiB; S3 copies at most 5.00 GiB at once, and a FastFile canary needs a copy",
             "use `mode: File`, whose canaries read a manifest, or split the data into smaller objects"
         )
     );
