@@ -370,13 +370,22 @@ pub struct Price {
 impl Price {
     /// A price written in the spec.
     pub fn from_spec(usd_per_hour: UsdPerHour) -> Self {
+        Self::on_demand(usd_per_hour, "spec", PriceEvidence::Spec)
+    }
+
+    /// Of a machine that runs on demand, without a date.
+    pub fn on_demand(
+        usd_per_hour: UsdPerHour,
+        source: impl Into<String>,
+        evidence: PriceEvidence,
+    ) -> Self {
         Self {
             usd_per_hour,
             kind: PriceKind::OnDemand,
             on_demand_usd_per_hour: None,
-            source: "spec".to_owned(),
+            source: source.into(),
             as_of: None,
-            evidence: PriceEvidence::Spec,
+            evidence,
         }
     }
 

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::{Capacity, InstanceType, Price, PriceEvidence, PriceKind};
+use super::{Capacity, InstanceType, Price, PriceEvidence};
 use crate::units::{Bytes, UsdPerHour};
 
 const INSTANCES: &str = include_str!("data/instances.csv");
@@ -17,12 +17,12 @@ const ESTIMATES: &str = include_str!("data/sagemaker-training-price-estimates.cs
 
 /// The capacity of one machine of this type. `None` for `local`, which is measured, and for a type that is not listed.
 pub fn capacity(kind: &InstanceType) -> Option<Capacity> {
-    instances().capacities.get(kind.name()).cloned()
+    row(kind).map(InstanceRow::capacity)
 }
 
 /// Whether SageMaker trains on this type. False for `local`.
 pub fn is_listed(kind: &InstanceType) -> bool {
-    instances().capacities.contains_key(kind.name())
+    row(kind).is_some()
 }
 
 /// Whether machines of this type have disks of their own, which SageMaker encrypts itself.
@@ -32,84 +32,53 @@ pub fn has_local_disks(kind: &InstanceType) -> bool {
 
 /// How many GB they have together; `None` where there are none.
 pub fn local_disks(kind: &InstanceType) -> Option<f64> {
-    instances().local_disks.get(kind.name()).copied()
+    row(kind)?.local_nvme_gb.filter(|size| *size > 0.0)
 }
 
 /// Every listed type, by family and from small to large, for suggestions.
 pub fn listed_types() -> impl Iterator<Item = &'static str> {
-    instances().names.iter().map(String::as_str)
+    instances().iter().map(|row| row.instance_type.as_str())
 }
 
 /// The on-demand price of one machine for one hour of training in a region such as `us-east-1`.
 ///
 /// A listed price wins over an estimate, which its evidence marks. `None` if neither is known, and for `local`.
 pub fn price(kind: &InstanceType, region: &str) -> Option<Price> {
-    let found = |table: &'static PriceTable| table.get(region)?.get(kind.name()).cloned();
-    found(prices()).or_else(|| found(estimates()))
+    static TABLE: OnceLock<PriceTable> = OnceLock::new();
+    let table = TABLE.get_or_init(|| {
+        let listed = rows::<PriceRow>(PRICES).into_iter().map(PriceRow::price);
+        let estimates = rows::<EstimateRow>(ESTIMATES).into_iter();
+        by_region(listed.chain(estimates.map(EstimateRow::price)))
+    });
+    table.get(region)?.get(kind.name()).cloned()
 }
 
 /// GiB of one GPU as the driver has them (`nvidia-smi`, 15,360 and 11,441 MiB), where EC2 lists what is built in: error correction
 /// takes a part.
 const USABLE_GPU_MEMORY: [(&str, f64); 2] = [("T4", 15.0), ("K80", 11.173)];
 
-struct InstanceTable {
-    /// In the order of the file.
-    names: Vec<String>,
-    capacities: HashMap<String, Capacity>,
-    /// In GB.
-    local_disks: HashMap<String, f64>,
-}
-
 /// Region, then type.
 type PriceTable = HashMap<String, HashMap<String, Price>>;
 
-fn instances() -> &'static InstanceTable {
-    static TABLE: OnceLock<InstanceTable> = OnceLock::new();
-    TABLE.get_or_init(|| {
-        let rows: Vec<InstanceRow> = rows(INSTANCES);
-        InstanceTable {
-            names: rows.iter().map(|row| row.instance_type.clone()).collect(),
-            local_disks: rows
-                .iter()
-                .filter_map(|row| {
-                    let size = row.local_nvme_gb.filter(|size| *size > 0.0)?;
-                    Some((row.instance_type.clone(), size))
-                })
-                .collect(),
-            capacities: rows
-                .into_iter()
-                .map(|row| (row.instance_type.clone(), row.capacity()))
-                .collect(),
-        }
-    })
+fn instances() -> &'static [InstanceRow] {
+    static TABLE: OnceLock<Vec<InstanceRow>> = OnceLock::new();
+    TABLE.get_or_init(|| rows(INSTANCES))
 }
 
-fn prices() -> &'static PriceTable {
-    static TABLE: OnceLock<PriceTable> = OnceLock::new();
-    TABLE.get_or_init(|| by_region(rows::<PriceRow>(PRICES).into_iter().map(PriceRow::price)))
+fn row(kind: &InstanceType) -> Option<&'static InstanceRow> {
+    instances()
+        .iter()
+        .find(|row| row.instance_type == kind.name())
 }
 
-fn estimates() -> &'static PriceTable {
-    static TABLE: OnceLock<PriceTable> = OnceLock::new();
-    TABLE.get_or_init(|| {
-        by_region(
-            rows::<EstimateRow>(ESTIMATES)
-                .into_iter()
-                .map(EstimateRow::price),
-        )
-    })
-}
-
-/// Of several prices of one type in one region, the one with the best evidence.
+/// Of several prices of one type in one region, the one with the best evidence; an estimate is the worst.
 fn by_region(rows: impl Iterator<Item = (String, String, Price)>) -> PriceTable {
     let mut table = PriceTable::new();
     for (region, instance_type, price) in rows {
         let of_region = table.entry(region).or_default();
         match of_region.get(&instance_type) {
             Some(known) if known.evidence <= price.evidence => {}
-            _ => {
-                of_region.insert(instance_type, price);
-            }
+            _ => drop(of_region.insert(instance_type, price)),
         }
     }
     table
@@ -144,9 +113,7 @@ impl InstanceRow {
             gpu_memory: (self.gpus > 0).then(|| self.memory_of_each_gpu()),
         }
     }
-}
 
-impl InstanceRow {
     /// The GPUs of a machine are alike. In whole MiB, so that the same GPU has the same on all machines.
     fn memory_of_each_gpu(&self) -> Bytes {
         let listed = self.gpu_memory_gib_total / f64::from(self.gpus);
@@ -173,13 +140,10 @@ struct PriceRow {
 
 impl PriceRow {
     fn price(self) -> (String, String, Price) {
+        let dollars = UsdPerHour(self.usd_per_hour);
         let price = Price {
-            kind: PriceKind::OnDemand,
-            on_demand_usd_per_hour: None,
-            usd_per_hour: UsdPerHour(self.usd_per_hour),
-            source: self.source,
             as_of: Some(self.as_of),
-            evidence: self.evidence,
+            ..Price::on_demand(dollars, self.source, self.evidence)
         };
         (self.region, self.instance_type, price)
     }
@@ -198,15 +162,15 @@ struct EstimateRow {
 
 impl EstimateRow {
     fn price(self) -> (String, String, Price) {
-        let price = Price {
-            kind: PriceKind::OnDemand,
-            on_demand_usd_per_hour: None,
-            usd_per_hour: UsdPerHour(self.usd_per_hour_estimate),
+        let row = PriceRow {
+            instance_type: self.instance_type,
+            region: self.region,
+            usd_per_hour: self.usd_per_hour_estimate,
             source: format!("estimate: {} x {}", self.multiplier, self.basis),
-            as_of: Some(self.as_of),
+            as_of: self.as_of,
             evidence: PriceEvidence::Estimate,
         };
-        (self.region, self.instance_type, price)
+        row.price()
     }
 }
 
@@ -283,14 +247,7 @@ mod tests {
     #[test]
     fn the_best_evidence_wins_in_either_order() {
         let row = |dollars, evidence| {
-            let price = Price {
-                kind: PriceKind::OnDemand,
-                on_demand_usd_per_hour: None,
-                usd_per_hour: UsdPerHour(dollars),
-                source: String::new(),
-                as_of: None,
-                evidence,
-            };
+            let price = Price::on_demand(UsdPerHour(dollars), String::new(), evidence);
             ("us-east-1".to_owned(), "ml.m5.large".to_owned(), price)
         };
         let table_price = row(1.0, PriceEvidence::LibraryTable);
@@ -347,12 +304,12 @@ mod tests {
         assert_eq!(
             c6i,
             Price {
-                kind: PriceKind::OnDemand,
-                on_demand_usd_per_hour: None,
-                usd_per_hour: UsdPerHour(0.204),
-                source: "estimate: 1.2 x EC2 on-demand list, us-east-1, linear in size".to_owned(),
                 as_of: Some("2026".to_owned()),
-                evidence: PriceEvidence::Estimate,
+                ..Price::on_demand(
+                    UsdPerHour(0.204),
+                    "estimate: 1.2 x EC2 on-demand list, us-east-1, linear in size",
+                    PriceEvidence::Estimate,
+                )
             }
         );
     }

@@ -56,6 +56,47 @@ struct MetricRow {
     increase: Option<LineRow>,
 }
 
+impl MetricRow {
+    const fn of(key: &'static str, words: &'static str, unit: Unit) -> Self {
+        Self {
+            key,
+            words,
+            unit,
+            title: None,
+            line: None,
+            increase: None,
+        }
+    }
+
+    const fn titled(mut self, title: &'static str) -> Self {
+        self.title = Some(title);
+        self
+    }
+
+    const fn line(mut self, key: &'static str, form: LineForm, description: &'static str) -> Self {
+        self.line = Some(LineRow {
+            key,
+            form,
+            description,
+        });
+        self
+    }
+
+    const fn increase(
+        mut self,
+        key: &'static str,
+        form: LongForm,
+        description: &'static str,
+    ) -> Self {
+        self.increase = Some(LineRow {
+            key,
+            form: LineForm::Increase(form),
+            description,
+        });
+        self
+    }
+}
+
 const COST: LongForm = LongForm {
     name: "CostLine",
     description: "A limit in US dollars.",
@@ -94,135 +135,38 @@ impl Metric {
     ];
 
     const fn row(self) -> MetricRow {
+        use LineForm::{Load, Max, Share};
         match self {
-            Self::Time => MetricRow {
-                key: "time_seconds",
-                words: "time",
-                unit: Unit::Time,
-                title: Some("Time"),
-                line: Some(LineRow {
-                    key: "time",
-                    form: LineForm::Max(TIME),
-                    description: "The longest time that the full run may take. Without this line `training.max_runtime` is the limit.",
-                }),
-                increase: Some(LineRow {
-                    key: "time_increase",
-                    form: LineForm::Increase(TIME_INCREASE),
-                    description: "The most by which the full run may take longer than the base's, for instance `20%` or `{max: 20%, at_least: 10m}`.",
-                }),
-            },
-            Self::Cost => MetricRow {
-                key: "cost_usd",
-                words: "cost",
-                unit: Unit::Money,
-                title: Some("Cost"),
-                line: Some(LineRow {
-                    key: "cost",
-                    form: LineForm::Max(COST),
-                    description: "The most that the full run may cost, in US dollars.",
-                }),
-                increase: Some(LineRow {
-                    key: "cost_increase",
-                    form: LineForm::Increase(COST_INCREASE),
-                    description: "The most by which the full run may cost more than the base's, for instance `20%` or `{max: 20%, at_least: 5 USD}`.",
-                }),
-            },
-            Self::Memory => MetricRow {
-                key: "memory_percent",
-                words: "memory",
-                unit: Unit::Percent,
-                title: Some("Memory"),
-                line: Some(LineRow {
-                    key: "memory",
-                    form: LineForm::Share(SHARE),
-                    description: "The peak memory of the full run, as a share of the machine's. Without this line 100% is the limit.",
-                }),
-                increase: None,
-            },
-            Self::MemoryBytes => MetricRow {
-                key: "memory_bytes",
-                words: "peak memory",
-                unit: Unit::Bytes,
-                title: None,
-                line: None,
-                increase: None,
-            },
-            Self::CpuUtilization => MetricRow {
-                key: "cpu_percent",
-                words: "CPU utilization",
-                unit: Unit::Percent,
-                title: Some("CPU"),
-                line: Some(LineRow {
-                    key: "cpu_utilization",
-                    form: LineForm::Load,
-                    description: "The mean CPU load of the full run, as a share of all cores, for instance `{min: 20%, level: warn}`.",
-                }),
-                increase: None,
-            },
-            Self::GpuUtilization => MetricRow {
-                key: "gpu_percent",
-                words: "GPU utilization",
-                unit: Unit::Percent,
-                title: Some("GPU"),
-                line: Some(LineRow {
-                    key: "gpu_utilization",
-                    form: LineForm::Load,
-                    description: "The mean GPU load of the full run, as a share of all GPUs, for instance `{min: 50%, level: warn}`.",
-                }),
-                increase: None,
-            },
-            Self::GpuMemory => MetricRow {
-                key: "gpu_memory_percent",
-                words: "GPU memory",
-                unit: Unit::Percent,
-                title: Some("GPU mem"),
-                line: Some(LineRow {
-                    key: "gpu_memory",
-                    form: LineForm::Share(SHARE),
-                    description: "The peak memory of the full run on its fullest GPU, as a share of the GPU's. Without this line 100% is the limit.",
-                }),
-                increase: None,
-            },
-            Self::GpuMemoryBytes => MetricRow {
-                key: "gpu_memory_bytes",
-                words: "peak GPU memory",
-                unit: Unit::Bytes,
-                title: None,
-                line: None,
-                increase: None,
-            },
-            Self::IoWait => MetricRow {
-                key: "io_wait_percent",
-                words: "I/O wait",
-                unit: Unit::Percent,
-                title: Some("I/O wait"),
-                line: Some(LineRow {
-                    key: "io_wait",
-                    form: LineForm::Load,
-                    description: "The mean share of time in which the cores wait for input and output, for instance `{max: 30%}`.",
-                }),
-                increase: None,
-            },
-            Self::StepTime => MetricRow {
-                key: "step_seconds",
-                words: "step time",
-                unit: Unit::StepTime,
-                title: Some("Step"),
-                line: None,
-                increase: None,
-            },
-            Self::CostPerStep => MetricRow {
-                key: "cost_per_step_usd",
-                words: "cost per step",
-                unit: Unit::Money,
-                title: Some("Cost/step"),
-                line: Some(LineRow {
-                    key: "cost_per_step",
-                    form: LineForm::Max(COST),
-                    description: "The most that one training step may cost, in US dollars; needs `training.step_metric`.",
-                }),
-                increase: None,
-            },
+            Self::Time => MetricRow::of("time_seconds", "time", Unit::Time)
+                .titled("Time")
+                .line("time", Max(TIME), "The longest time that the full run may take. Without this line `training.max_runtime` is the limit.")
+                .increase("time_increase", TIME_INCREASE, "The most by which the full run may take longer than the base's, for instance `20%` or `{max: 20%, at_least: 10m}`."),
+            Self::Cost => MetricRow::of("cost_usd", "cost", Unit::Money)
+                .titled("Cost")
+                .line("cost", Max(COST), "The most that the full run may cost, in US dollars.")
+                .increase("cost_increase", COST_INCREASE, "The most by which the full run may cost more than the base's, for instance `20%` or `{max: 20%, at_least: 5 USD}`."),
+            Self::Memory => MetricRow::of("memory_percent", "memory", Unit::Percent)
+                .titled("Memory")
+                .line("memory", Share(SHARE), "The peak memory of the full run, as a share of the machine's. Without this line 100% is the limit."),
+            Self::MemoryBytes => MetricRow::of("memory_bytes", "peak memory", Unit::Bytes),
+            Self::CpuUtilization => MetricRow::of("cpu_percent", "CPU utilization", Unit::Percent)
+                .titled("CPU")
+                .line("cpu_utilization", Load, "The mean CPU load of the full run, as a share of all cores, for instance `{min: 20%, level: warn}`."),
+            Self::GpuUtilization => MetricRow::of("gpu_percent", "GPU utilization", Unit::Percent)
+                .titled("GPU")
+                .line("gpu_utilization", Load, "The mean GPU load of the full run, as a share of all GPUs, for instance `{min: 50%, level: warn}`."),
+            Self::GpuMemory => MetricRow::of("gpu_memory_percent", "GPU memory", Unit::Percent)
+                .titled("GPU mem")
+                .line("gpu_memory", Share(SHARE), "The peak memory of the full run on its fullest GPU, as a share of the GPU's. Without this line 100% is the limit."),
+            Self::GpuMemoryBytes => MetricRow::of("gpu_memory_bytes", "peak GPU memory", Unit::Bytes),
+            Self::IoWait => MetricRow::of("io_wait_percent", "I/O wait", Unit::Percent)
+                .titled("I/O wait")
+                .line("io_wait", Load, "The mean share of time in which the cores wait for input and output, for instance `{max: 30%}`."),
+            Self::StepTime => MetricRow::of("step_seconds", "step time", Unit::StepTime)
+                .titled("Step"),
+            Self::CostPerStep => MetricRow::of("cost_per_step_usd", "cost per step", Unit::Money)
+                .titled("Cost/step")
+                .line("cost_per_step", Max(COST), "The most that one training step may cost, in US dollars; needs `training.step_metric`."),
         }
     }
 

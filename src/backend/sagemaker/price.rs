@@ -3,7 +3,7 @@
 use aws_sdk_pricing::types::{Filter, FilterType};
 use serde_json::Value;
 
-use crate::instance::{InstanceType, Price, PriceEvidence, PriceKind};
+use crate::instance::{InstanceType, Price, PriceEvidence};
 use crate::units::UsdPerHour;
 
 /// Whose price list is asked.
@@ -61,16 +61,13 @@ pub(in crate::backend) fn parse(
     prices.sort_unstable_by(f64::total_cmp);
     prices.dedup();
     let highest = *prices.last()?;
+    let source = match prices.len() {
+        1 => "live".to_owned(),
+        several => format!("live, the highest of {several} prices"),
+    };
     Some(Price {
-        kind: PriceKind::OnDemand,
-        on_demand_usd_per_hour: None,
-        usd_per_hour: UsdPerHour(highest),
-        source: match prices.len() {
-            1 => "live".to_owned(),
-            several => format!("live, the highest of {several} prices"),
-        },
         as_of: Some(as_of.to_owned()),
-        evidence: PriceEvidence::PriceList,
+        ..Price::on_demand(UsdPerHour(highest), source, PriceEvidence::PriceList)
     })
 }
 
@@ -130,12 +127,8 @@ mod tests {
         assert_eq!(
             price(&[product()]),
             Some(Price {
-                kind: PriceKind::OnDemand,
-                on_demand_usd_per_hour: None,
-                usd_per_hour: UsdPerHour(1.408),
-                source: "live".to_owned(),
                 as_of: Some("2026-11-21".to_owned()),
-                evidence: PriceEvidence::PriceList,
+                ..Price::on_demand(UsdPerHour(1.408), "live", PriceEvidence::PriceList)
             })
         );
         // The same product on two pages is one price.
