@@ -173,8 +173,7 @@ impl Readings {
             bytes: Some(held.bytes),
             percent: Some(Percent(held.percent)),
             source: SOURCE.to_owned(),
-            upper_bound: None,
-            is_lower_bound: false,
+            ..PeakMemory::default()
         });
         let mut usage = GpuUsage {
             busy: utilization(&self.busy_shares),

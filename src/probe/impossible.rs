@@ -69,8 +69,7 @@ mod tests {
                     bytes: Some(Bytes(1 << 30)),
                     percent: Some(Percent(25.0)),
                     source: "cgroup v2 memory.stat".to_owned(),
-                    upper_bound: None,
-                    is_lower_bound: false,
+                    ..PeakMemory::default()
                 }),
                 ..Usage::default()
             },

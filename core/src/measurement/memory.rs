@@ -9,7 +9,7 @@ use crate::metric::MemoryOf;
 use crate::units::{Bytes, Percent};
 
 /// The peak of memory that cannot be reclaimed, or of what a GPU held.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct PeakMemory {
     /// The peak in bytes; absent if the source has only a percentage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -195,11 +195,10 @@ mod tests {
 
     fn reading(source: &str, percent: f64) -> PeakMemory {
         PeakMemory {
-            bytes: None,
             percent: Some(Percent(percent)),
             source: source.to_owned(),
-            upper_bound: None,
             is_lower_bound: source == "CloudWatch",
+            ..PeakMemory::default()
         }
     }
 

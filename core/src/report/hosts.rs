@@ -145,8 +145,7 @@ mod tests {
                     bytes: Some(Bytes(2 << 30)),
                     percent: Some(Percent(percent)),
                     source: "probe".to_owned(),
-                    upper_bound: None,
-                    is_lower_bound: false,
+                    ..PeakMemory::default()
                 }),
                 cpu_percent: Some(Utilization {
                     mean: Percent(percent / 2.0),

@@ -247,11 +247,9 @@ fn canary(
         billable_seconds: Some(Seconds(seconds)),
         usage: Usage {
             memory: Some(PeakMemory {
-                bytes: None,
                 percent: Some(Percent(memory_percent)),
                 source: "cgroup v2 memory.stat".to_owned(),
-                upper_bound: None,
-                is_lower_bound: false,
+                ..PeakMemory::default()
             }),
             cpu_percent: utilization(91.0),
             ..Usage::default()

@@ -1,6 +1,7 @@
 //! The program's own format: one measurement per line, as JSON, append-only.
 
 use std::collections::HashSet;
+use std::fmt;
 
 use serde_json::Value;
 
@@ -10,6 +11,7 @@ use super::{
 };
 use crate::measurement::{Measurement, SCHEMA_VERSION};
 use crate::secret::unseen::visible_json;
+use crate::units::Usd;
 
 /// Reads one measurement per line; blank lines are skipped.
 ///
@@ -152,94 +154,96 @@ const MOST_DOLLARS: f64 = 1e8;
 
 /// The impossible value of a well-formed measurement, if there is one.
 fn unfit(run: &Measurement) -> Option<String> {
-    if let Some(what) = newer(run.schema_version) {
-        return Some(what);
-    }
-    if run.job.is_empty() {
-        return Some("job: found an empty name, expected that of a job".to_owned());
-    }
     let share = run.fraction.0;
-    if !(share > 0.0 && share <= 1.0) {
-        return Some(format!(
-            "fraction: found {share}, expected a number above 0 and at most 1"
-        ));
-    }
-    let parts = [
-        (
-            "bytes",
-            run.bytes.map(|b| b.0),
-            run.bytes_total.map(|b| b.0),
-        ),
-        ("objects", run.objects, run.objects_total),
-    ];
-    for (name, part, whole) in parts {
-        if let (Some(part), Some(whole)) = (part, whole)
-            && part > whole
-        {
-            return Some(format!(
-                "{name}: found {part}, expected at most {name}_total, which is {whole}"
-            ));
-        }
-    }
-    for (name, work) in [("work", run.work), ("work_total", run.work_total)] {
-        if let Some(work) = work
-            && work <= 0.0
-        {
-            return Some(format!("{name}: found {work}, expected a number above 0"));
-        }
-    }
-    if let (Some(work), Some(total)) = (run.work, run.work_total)
-        && work > total
-    {
-        return Some(format!(
-            "work: found {work}, expected at most work_total, which is {total}"
-        ));
-    }
-    let names = ["fraction", "objects_total"];
-    if let Some(what) = contradictions::share_of_bytes_words(run, names) {
-        return Some(format!("bytes: {what}"));
-    }
-    if let Some((field, found)) = contradictions::odd_percentage(run) {
-        return Some(format!(
-            "{field}: found {found}, expected a percentage of the whole instance, 0 to 100; leave out what is missing"
-        ));
-    }
+    let levels = [("work", run.work), ("work_total", run.work_total)];
     let saved = run.reused.and_then(|reused| reused.saved_usd);
     let money = [
-        ("cost", run.cost.map(|usd| usd.0)),
-        ("reused.saved_usd", saved.map(|usd| usd.0)),
+        ("cost", run.cost),
+        ("reused.saved_usd", saved),
         (
             "price.usd_per_hour",
-            run.price.as_ref().map(|price| price.usd_per_hour.0),
+            (run.price.as_ref()).map(|price| Usd(price.usd_per_hour.0)),
         ),
     ];
-    for (name, dollars) in money {
-        if let Some(dollars) = dollars.filter(|dollars| !(0.0..=MOST_DOLLARS).contains(dollars)) {
-            return Some(format!(
-                "{name}: found {dollars:?}, expected US dollars from 0 to {MOST_DOLLARS}; leave out what is missing"
-            ));
-        }
-    }
-    let amounts = [
-        ("training_seconds", run.training_seconds.map(|s| s.0)),
-        ("billable_seconds", run.billable_seconds.map(|s| s.0)),
-        ("step_seconds", run.step_seconds.map(|s| s.0)),
-        ("phases.startup", run.phases.startup.map(|s| s.0)),
-        ("phases.download", run.phases.download.map(|s| s.0)),
-        ("phases.training", run.phases.training.map(|s| s.0)),
-        ("phases.upload", run.phases.upload.map(|s| s.0)),
+    let times = [
+        ("training_seconds", run.training_seconds),
+        ("billable_seconds", run.billable_seconds),
+        ("step_seconds", run.step_seconds),
+        ("phases.startup", run.phases.startup),
+        ("phases.download", run.phases.download),
+        ("phases.training", run.phases.training),
+        ("phases.upload", run.phases.upload),
     ];
-    let is_time = |name: &str| name.ends_with("_seconds") || name.starts_with("phases.");
-    amounts.into_iter().find_map(|(name, amount)| match amount {
-        Some(amount) if is_time(name) && amount > cells::LONGEST_SECONDS => Some(format!(
-            "{name}: found {amount}, expected {}",
-            cells::SECONDS
-        )),
-        Some(amount) if amount < 0.0 => Some(format!(
-            "{name}: found {amount}, expected a number from 0; leave out what is missing"
-        )),
-        _ => None,
-    })
+    newer(run.schema_version)
+        .or_else(|| {
+            run.job
+                .is_empty()
+                .then(|| odd("job", "an empty name", "that of a job"))
+        })
+        .or_else(|| {
+            let is_share = share > 0.0 && share <= 1.0;
+            (!is_share).then(|| odd("fraction", share, "a number above 0 and at most 1"))
+        })
+        .or_else(|| {
+            above_whole(
+                "bytes",
+                run.bytes.map(|b| b.0),
+                run.bytes_total.map(|b| b.0),
+            )
+        })
+        .or_else(|| above_whole("objects", run.objects, run.objects_total))
+        .or_else(|| {
+            levels.into_iter().find_map(|(field, level)| {
+                let level = level.filter(|level| *level <= 0.0)?;
+                Some(odd(field, level, "a number above 0"))
+            })
+        })
+        .or_else(|| above_whole("work", run.work, run.work_total))
+        .or_else(|| {
+            let names = ["fraction", "objects_total"];
+            contradictions::share_of_bytes_words(run, names).map(|what| format!("bytes: {what}"))
+        })
+        .or_else(|| {
+            let (field, found) = contradictions::odd_percentage(run)?;
+            let expected =
+                "a percentage of the whole instance, 0 to 100; leave out what is missing";
+            Some(odd(&field, found, expected))
+        })
+        .or_else(|| {
+            money.into_iter().find_map(|(field, amount)| {
+                let dollars = amount?.0;
+                let expected =
+                    format!("US dollars from 0 to {MOST_DOLLARS}; leave out what is missing");
+                let is_odd = !(0.0..=MOST_DOLLARS).contains(&dollars);
+                is_odd.then(|| odd(field, format!("{dollars:?}"), &expected))
+            })
+        })
+        .or_else(|| {
+            times.into_iter().find_map(|(field, time)| match time?.0 {
+                long if long > cells::LONGEST_SECONDS => Some(odd(field, long, cells::SECONDS)),
+                short if short < 0.0 => Some(odd(
+                    field,
+                    short,
+                    "a number from 0; leave out what is missing",
+                )),
+                _ => None,
+            })
+        })
+}
+
+fn odd(field: &str, found: impl fmt::Display, expected: &str) -> String {
+    format!("{field}: found {found}, expected {expected}")
+}
+
+/// What is said of a part that is more than its whole.
+fn above_whole<T: PartialOrd + fmt::Display>(
+    field: &str,
+    part: Option<T>,
+    whole: Option<T>,
+) -> Option<String> {
+    let (part, whole) = part.zip(whole).filter(|(part, whole)| part > whole)?;
+    let expected = format!("at most {field}_total, which is {whole}");
+    Some(odd(field, part, &expected))
 }
 
 /// The parser's complaint without its line number, which is always 1, and with quoted input escaped.

@@ -162,16 +162,10 @@ fn read_row<'a>(row: &mut Cells<'a>) -> Option<RunRow<'a>> {
         training_seconds: time,
         usage: Usage {
             memory: memory.map(|percent| PeakMemory {
-                bytes: None,
                 percent: Some(percent),
                 source: PERCENTILE_SOURCE.to_owned(),
-                upper_bound: None,
-                is_lower_bound: false,
+                ..PeakMemory::default()
             }),
-            other_memory: Vec::new(),
-            gpu_memory: None,
-            other_gpu_memory: Vec::new(),
-            memory_seen_from: None,
             cpu_percent,
             gpu_percent,
             gpu_memory_percent,

@@ -111,10 +111,8 @@ fn read_row(row: &mut Cells, replicates: &mut Replicates) -> Option<Measurement>
         usage: Usage {
             memory: memory.map(|bytes| PeakMemory {
                 bytes: Some(Bytes(bytes)),
-                percent: None,
                 source: "peak RSS of the process".to_owned(),
-                upper_bound: None,
-                is_lower_bound: false,
+                ..PeakMemory::default()
             }),
             ..Usage::default()
         },

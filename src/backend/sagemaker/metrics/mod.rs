@@ -182,8 +182,7 @@ fn peak_memory(percent: f64, memory: Option<Bytes>, source: &str) -> Option<Peak
             bytes: memory.map(|memory| Bytes::from_f64(percent / 100.0 * memory.as_f64())),
             percent: Some(Percent(percent)),
             source: source.to_owned(),
-            upper_bound: None,
-            is_lower_bound: false,
+            ..PeakMemory::default()
         })
 }
 
