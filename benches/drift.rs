@@ -9,6 +9,9 @@
 //! - the share of rises within what is allowed that are alarmed;
 //! - the checks from the end of a change until the alarm ends.
 //!
+//! `cargo bench --bench drift -- causes [CASES]` prints how often the shares of what a change is made of are found within 10 points, from
+//! CASES (200 unless given) changes each.
+//!
 //! `cargo bench --bench drift -- limits [HISTORIES]` finds the limits of `core/src/drift/chart/limits.rs`, from 200,000 series for
 //! each world unless HISTORIES is given. The seeds are fixed: who runs it again gets the same. It asserts nothing.
 
@@ -16,6 +19,8 @@
 mod calibration;
 #[path = "drift/canaries.rs"]
 mod canaries;
+#[path = "drift/causes.rs"]
+mod causes;
 #[path = "coverage/random.rs"]
 mod random;
 #[path = "drift/rates.rs"]
@@ -26,7 +31,8 @@ mod world;
 use std::env;
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo bench --bench drift [-- [limits] [HISTORIES]]
+const USAGE: &str = "usage: cargo bench --bench drift [-- [limits | causes] [HISTORIES]]
+  causes     find the causes of changes, so many of each kind (200)
   limits     find the limits of the control chart
   HISTORIES  series for each cell (2000 unless given), or for each world of the limits (200000)";
 
@@ -42,6 +48,7 @@ fn main() -> ExitCode {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let report = match words.as_slice() {
         ["limits", rest @ ..] => histories(rest, HISTORIES_FOR_LIMITS).map(calibration::report),
+        ["causes", rest @ ..] => histories(rest, 200).map(causes::report),
         rest => histories(rest, HISTORIES).map(rates::report),
     };
     match report {

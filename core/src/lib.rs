@@ -3,10 +3,6 @@
 //!
 //! In story order; each room imports those before it only.
 
-// Tests include the pure part of a bench, which names the library as a user does.
-#[cfg(test)]
-extern crate self as canary_gate;
-
 pub mod grammar;
 
 pub mod secret;

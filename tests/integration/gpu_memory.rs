@@ -73,11 +73,7 @@ fn data_that_do_not_fit_the_gpu_are_over_budget_without_a_budget() {
     let reason = report["jobs"][0]["reason"].as_str().unwrap();
     assert!(reason.starts_with("GPU memory is forecast at"), "{reason}");
     let notes = report["jobs"][0]["notes"].to_string();
-    assert_eq!(
-        notes.matches("PyTorch's cache").count(),
-        1,
-        "{notes}"
-    );
+    assert_eq!(notes.matches("PyTorch's cache").count(), 1, "{notes}");
     let peak = &report["jobs"][0]["measurements"][0]["usage"]["gpu_memory"];
     assert_eq!(peak["bytes"], 1600 << 20, "{peak}");
     assert_eq!(peak["source"], "nvidia-smi");

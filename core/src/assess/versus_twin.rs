@@ -143,7 +143,7 @@ fn break_even(
 mod tests {
     use super::*;
     use crate::forecast::Basis;
-    use crate::forecast::simulation::random::Random;
+    use crate::forecast::random::Random;
     use crate::instance::{InstanceConfiguration, Price};
     use crate::measurement::Outcome;
     use crate::units::{Seconds, UsdPerHour};

@@ -75,8 +75,6 @@ fn logarithmic_mean(a: f64, b: f64) -> f64 {
 }
 
 #[cfg(test)]
-mod simulation;
-#[cfg(test)]
 mod tests {
     use super::*;
 

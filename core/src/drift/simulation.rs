@@ -3,7 +3,7 @@
 
 use super::chart::{ChartPoint, ControlChart, MOST_CHECKS, signals};
 use super::rule::Rule;
-use crate::forecast::simulation::random;
+use crate::forecast::random;
 use crate::units::Fraction;
 use world::{Series, Sessions, World};
 

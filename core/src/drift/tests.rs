@@ -1,7 +1,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::*;
-use crate::forecast::simulation::random::Random;
+use crate::forecast::random::Random;
 use crate::measurement::Outcome;
 use crate::units::{Bytes, Seconds};
 

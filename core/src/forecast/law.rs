@@ -101,16 +101,16 @@ impl GrowthKind {
 
 /// The prior weight of each kind of shape; the weights need not sum to 1, and the members of a kind share its weight evenly.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct FamilyWeights {
-    pub(super) linear: f64,
-    pub(super) near_linear: f64,
-    pub(super) power: f64,
-    pub(super) linear_quadratic: f64,
-    pub(super) saturation: f64,
-    pub(super) plateau: f64,
-    pub(super) hinge: f64,
-    pub(super) constant: f64,
-    pub(super) capped: f64,
+pub struct FamilyWeights {
+    pub linear: f64,
+    pub near_linear: f64,
+    pub power: f64,
+    pub linear_quadratic: f64,
+    pub saturation: f64,
+    pub plateau: f64,
+    pub hinge: f64,
+    pub constant: f64,
+    pub capped: f64,
 }
 
 /// Exponents about 1: caches, swapping, n log n over a decade.
@@ -143,7 +143,7 @@ fn capped() -> Vec<Shape> {
 
 impl FamilyWeights {
     /// The laws with their prior probabilities, which sum to 1; laws without weight are left out.
-    pub(super) fn laws(&self) -> Vec<(Shape, f64)> {
+    pub fn laws(&self) -> Vec<(Shape, f64)> {
         let power = |exponent| Shape::Power { exponent };
         let kinds: [(f64, Vec<Shape>); 9] = [
             (self.linear, vec![power(1.0)]),

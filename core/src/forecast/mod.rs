@@ -13,8 +13,6 @@ mod by_share;
 mod canary_time;
 mod doubt;
 mod law;
-#[cfg(test)]
-mod leave_one_out;
 mod level;
 mod memory;
 mod notes;
@@ -24,15 +22,18 @@ mod posterior;
 mod predictive;
 mod printed;
 mod prior;
+#[cfg(test)]
+#[path = "../../../benches/coverage/random.rs"]
+pub(crate) mod random;
 pub mod ratio;
 mod runs;
 pub mod scale_out;
-#[cfg(test)]
-pub(crate) mod simulation;
 mod supposed;
 #[cfg(test)]
 pub(crate) mod tests;
 mod time;
+#[doc(hidden)]
+pub mod trial;
 
 pub use by_share::{EstimateAtShare, time_by_share};
 pub use canary_time::CanaryTime;

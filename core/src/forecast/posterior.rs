@@ -27,30 +27,30 @@ use super::predictive::{Component, Predictive, Spread};
 
 /// The prior of a quantity. `prior` says how its values were chosen.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Prior {
-    pub(super) laws: FamilyWeights,
+pub struct Prior {
+    pub laws: FamilyWeights,
     /// Run-to-run noise of ln y, a standard deviation, and how many runs' worth of degrees of freedom stand behind it.
-    pub(super) noise: f64,
-    pub(super) noise_degrees_of_freedom: f64,
+    pub noise: f64,
+    pub noise_degrees_of_freedom: f64,
     /// The fixed part: logit u is normal with this mean and standard deviation.
-    pub(super) fixed_logit_mean: f64,
-    pub(super) fixed_logit_deviation: f64,
+    pub fixed_logit_mean: f64,
+    pub fixed_logit_deviation: f64,
     /// The probability that none of the growth is proportional to the work, as of reading, and that all of it is, as of epochs;
     /// the rest is spread evenly over the parts between.
-    pub(super) no_work_weight: f64,
-    pub(super) all_work_weight: f64,
+    pub no_work_weight: f64,
+    pub all_work_weight: f64,
     /// The probability that a cold start adds nothing; the rest is spread evenly over the part of it in what is fixed. 1 where how a
     /// machine was started changes nothing.
-    pub(super) no_cold_weight: f64,
+    pub no_cold_weight: f64,
     /// How far growth may leave every law of the family beyond the largest canary: its exponent drifts as a random walk in ln x,
     /// with this standard deviation per unit of ln x.
-    pub(super) exponent_drift: f64,
+    pub exponent_drift: f64,
     /// The part of a forecast that counts as growing in that drift even if it seems fixed.
-    pub(super) least_growing: f64,
+    pub least_growing: f64,
     /// The weight of the first run of a series, which finds caches cold, and of one whose CPU other work took.
-    pub(super) cold_weight: f64,
+    pub cold_weight: f64,
     /// The odds of the laws that are steeper than any of the family (`law::STEEPER`), together against all of it.
-    pub(super) steeper_odds: f64,
+    pub steeper_odds: f64,
 }
 
 impl Prior {

@@ -4,7 +4,7 @@
 //! scored (Gneiting and Raftery, JASA 102, 2007, eq. 43) that several designs gave for the full runs: canaries of 1-3 %, of
 //! 1 and 20 %, of 2 to 50 %, and those of the adaptive design. Among values with nearly the same score the more cautious ones
 //! were chosen. The weight of a cap was chosen on all twenty-eight: with it the score of the adaptive design is 0.97 for time
-//! and 0.74 for memory. `leave_one_out` and `docs/forecasting.md` show the results on workloads left out. The odds of steeper laws
+//! and 0.74 for memory. `benches/prior` and `docs/forecasting.md` show the results on workloads left out. The odds of steeper laws
 //! were chosen on the laws of `benches/wrong_green`, those of memory so that a canary of 5 % decides what is a third of the machine; the
 //! weights of work for memory on lines whose memory goes with none, half or all of it.
 
@@ -15,7 +15,7 @@ use super::posterior::Prior;
 /// mistakes noise for curvature. Saturation and plateau change little for the measured workloads; without them a plateau that
 /// canaries of 10 to 50 % show clearly would be missed. No canary excludes
 /// a cap beyond it; with more weight on one than this, the point of a square falls.
-pub(super) const TIME: Prior = Prior {
+pub const TIME: Prior = Prior {
     laws: FamilyWeights {
         linear: 0.665,
         near_linear: 0.1,
@@ -49,7 +49,7 @@ pub(super) const TIME_ONCE_STARTED: Prior = Prior {
 
 /// Memory is measured almost without noise, is mostly fixed in small canaries, and is curved more often: caches fill up, and a
 /// later phase overtakes the import.
-pub(super) const MEMORY: Prior = Prior {
+pub const MEMORY: Prior = Prior {
     laws: FamilyWeights {
         linear: 0.65,
         near_linear: 0.08,

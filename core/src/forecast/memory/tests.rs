@@ -10,11 +10,10 @@ fn runs(seen: &[(f64, Option<(f64, bool)>)]) -> Vec<Measurement> {
     let canary = |(share, memory): &(f64, Option<(f64, bool)>)| {
         let mut canary = run(*share, 10.0 * share);
         canary.usage.memory = memory.map(|(percent, is_lower_bound)| PeakMemory {
-            bytes: None,
             percent: Some(Percent(percent)),
             source: "CloudWatch".to_owned(),
-            upper_bound: None,
             is_lower_bound,
+            ..PeakMemory::default()
         });
         if memory.is_none() {
             canary.usage.memory_seen_from = Some(Seconds(180.0));
@@ -89,8 +88,7 @@ fn held(seen: &[(f64, f64)]) -> Vec<Measurement> {
             bytes: Some(Bytes::from_f64(gibibytes * Bytes(Bytes::GIB).as_f64())),
             percent: Some(Percent(gibibytes / 15.0 * 100.0)),
             source: "nvidia-smi".to_owned(),
-            upper_bound: None,
-            is_lower_bound: false,
+            ..PeakMemory::default()
         });
         canary
     };

@@ -2,6 +2,7 @@ use proptest::prelude::*;
 
 use super::super::prior::{MEMORY, TIME};
 use super::*;
+use crate::forecast::tests::near;
 
 const NO_LAWS: FamilyWeights = FamilyWeights {
     linear: 0.0,
@@ -39,10 +40,6 @@ fn prior(laws: FamilyWeights) -> Prior {
         cold_weight: 0.1,
         steeper_odds: 0.0,
     }
-}
-
-fn near(left: f64, right: f64, relative: f64) -> bool {
-    (left - right).abs() <= relative * left.abs().max(right.abs())
 }
 
 fn runs(of: &[(f64, f64)]) -> Vec<Observation> {
@@ -427,17 +424,6 @@ fn any_runs() -> impl Strategy<Value = Vec<Observation>> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
-
-    #[test]
-    fn the_order_of_the_runs_does_not_matter(runs in any_runs(), by in 0usize..8) {
-        let mut turned = runs.clone();
-        turned.rotate_left(by % runs.len());
-        turned.reverse();
-        prop_assert_eq!(
-            Posterior::fit(&turned, &TIME).predict_at(1.0, 1.0),
-            Posterior::fit(&runs, &TIME).predict_at(1.0, 1.0)
-        );
-    }
 
     #[test]
     fn whatever_was_measured_the_probabilities_sum_to_one(runs in any_runs()) {

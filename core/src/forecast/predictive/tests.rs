@@ -4,10 +4,7 @@ use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
 use super::spread::student_tail;
 use super::*;
-
-fn near(left: f64, right: f64, relative: f64) -> bool {
-    (left - right).abs() <= relative * left.abs().max(right.abs())
-}
+use crate::forecast::tests::near;
 
 /// Student-t quantiles to 15 digits: scipy 1.17.1, `stats.t.ppf`; the first also in every printed table (2.228139).
 #[test]

@@ -1,16 +1,14 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::forecast::random::Random;
+use crate::forecast::tests::near;
 use crate::forecast::{Basis, Quantity};
 use crate::instance::Capacity;
 use crate::instance::Offer;
 use crate::measurement::{HostUsage, Outcome, PeakMemory, Usage};
 use crate::metric::Metric;
 use crate::units::{Bytes, Fraction, Percent, Seconds};
-
-fn near(left: f64, right: f64, relative: f64) -> bool {
-    (left - right).abs() <= relative * left.abs().max(right.abs())
-}
 
 fn run(hosts: u32, share: f64, seconds: f64) -> ScaleOutRun {
     ScaleOutRun {
@@ -373,10 +371,8 @@ fn with_memory(instance: &str, held: f64) -> Vec<Measurement> {
             let mut run = measurement(instance, share, 10.0 + 90.0 * share);
             run.usage.memory = Some(PeakMemory {
                 bytes: Some(Bytes::from_f64(1e6 + 1e7 * share * held)),
-                percent: None,
                 source: "cgroup memory.stat".to_owned(),
-                upper_bound: None,
-                is_lower_bound: false,
+                ..PeakMemory::default()
             });
             run
         })
@@ -477,25 +473,6 @@ fn what_ran_out_of_memory_runs_out_on_no_more_and_says_nothing_of_more() {
     assert!(!part.forecast.memory.ran_out && part.forecast[Metric::MemoryBytes].is_err());
 }
 
-/// Splitmix64 (Steele, Lea and Flood, OOPSLA 2014) and Box-Muller: the same noise on every machine.
-struct Noise(u64);
-
-impl Noise {
-    fn uniform(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        let bits = u32::try_from((z ^ (z >> 31)) >> 32).unwrap();
-        (f64::from(bits) + 0.5) / 4_294_967_296.0
-    }
-
-    fn normal(&mut self) -> f64 {
-        let radius = (-2.0 * self.uniform().ln()).sqrt();
-        radius * (std::f64::consts::TAU * self.uniform()).cos()
-    }
-}
-
 /// The share of new runs on each of some counts that the 90 % interval holds, over laws of the family with 5 % noise.
 fn coverage<const N: usize>(wanted: [u32; N]) -> [f64; N] {
     let laws = [
@@ -504,7 +481,7 @@ fn coverage<const N: usize>(wanted: [u32; N]) -> [f64; N] {
         [0.0, 300.0, 0.0, 3.0],
         [50.0, 200.0, 5.0, 2.0],
     ];
-    let mut noise = Noise(1);
+    let mut noise = Random(1);
     let mut trials = 0;
     let mut held = [0; N];
     for [constant, data, log_hosts, hosts] in laws {
@@ -612,10 +589,8 @@ fn beside_a_canary_on_three(on_one: &[Measurement], memory: PeakMemory) -> Elsew
 fn megabytes(megabytes: f64) -> PeakMemory {
     PeakMemory {
         bytes: Some(Bytes::from_f64(megabytes * 1e6)),
-        percent: None,
         source: "cgroup memory.stat".to_owned(),
-        upper_bound: None,
-        is_lower_bound: false,
+        ..PeakMemory::default()
     }
 }
 

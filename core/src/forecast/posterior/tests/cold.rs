@@ -1,6 +1,5 @@
 //! Cold and warm runs in one fit.
 
-use super::super::super::simulation::Random;
 use super::*;
 
 fn cold(share: f64, value: f64) -> Observation {
@@ -130,47 +129,6 @@ fn where_the_offset_cannot_be_told_from_the_law_the_interval_is_wider() {
     // As cold ones they would be taken for a job of which most is fixed.
     let (mixed, blind) = (full_run(&runs), full_run(&alike));
     assert!(mixed.median() > blind.median());
-}
-
-/// Lanes, of which the first run is cold, and mixtures, on lines and with noise of 4 %.
-#[test]
-fn the_interval_holds_the_cold_full_run() {
-    let designs: [&[(f64, bool)]; 3] = [
-        &[(0.01, false), (0.03, true), (0.1, true), (0.2, true)],
-        &[(0.01, false), (0.03, true), (0.2, true)],
-        &[(0.01, false), (0.03, false), (0.1, true), (0.2, true)],
-    ];
-    let mut random = Random(7);
-    let (mut inside, mut all) = ([0; 3], 0);
-    for draw in 0..60_u32 {
-        let offset = 20.0 + f64::from(draw % 5) * 10.0;
-        let fixed = [2.0, 20.0, 60.0][draw as usize % 3];
-        let growing = [300.0, 3600.0][draw as usize % 2];
-        all += 1;
-        for (design, inside) in designs.iter().zip(&mut inside) {
-            let mut noise = || f64::exp(0.04 * random.normal());
-            let runs: Vec<Observation> = design
-                .iter()
-                .enumerate()
-                .map(|(index, &(share, is_warm))| Observation {
-                    share,
-                    work: 1.0,
-                    value: (fixed + growing * share + if is_warm { 0.0 } else { offset }) * noise(),
-                    weight: if index == 0 { TIME.cold_weight } else { 1.0 },
-                    is_warm,
-                })
-                .collect();
-            let full = full_run(&runs);
-            let truth = (fixed + growing + offset) * noise();
-            let is_inside = (full.quantile(0.05)..=full.quantile(0.95)).contains(&truth);
-            *inside += i32::from(is_inside);
-        }
-    }
-    println!("inside of {all}: {inside:?}");
-    assert!(
-        inside.iter().all(|inside| inside * 100 >= all * 88),
-        "{inside:?} of {all}"
-    );
 }
 
 proptest! {

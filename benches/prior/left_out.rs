@@ -1,32 +1,20 @@
 //! The constants of `prior` on workloads they were not chosen on: each of the measured ones is forecast with the constants
 //! whose intervals score best on all others.
 //!
-//! `cargo test --release --lib leave_one_out -- --include-ignored --nocapture` prints the tables of `docs/forecasting.md`, in two
-//! minutes.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-use comparison::adaptive::{Spending, adaptive};
-use comparison::score::{Scored, largest, mean, median};
-use comparison::workload::{self, Workload};
+use canary_gate::forecast::trial::{self, Prior};
+use canary_gate::forecast::{Estimate, Predictive};
+use canary_gate::measurement::Measurement;
+use canary_gate::units::{Fraction, Seconds};
 
-use super::posterior::{LowerBound, Prior};
-use super::runs::Runs;
-use super::{Estimate, Predictive, points, prior, seconds};
-use crate::measurement::Measurement;
-use crate::units::{Fraction, Seconds, count_as_float};
+use crate::comparison::adaptive::{Spending, adaptive};
+use crate::comparison::score::{Scored, largest, mean, median};
+use crate::comparison::workload::{self, Workload};
 
-mod kinds;
-
-#[expect(
-    dead_code,
-    reason = "the bench shows more of a comparison than is tested here"
-)]
-#[path = "../../../benches/accuracy/comparison/mod.rs"]
-mod comparison;
-
-const MEASURED: &str = include_str!("../../../tests/data/training-runs.csv");
+const MEASURED: &str = include_str!("../../tests/data/training-runs.csv");
 
 /// Kinds of canaries; the first two are shown.
 const DESIGNS: [&str; 5] = [
@@ -38,16 +26,16 @@ const DESIGNS: [&str; 5] = [
 ];
 const SHOWN_DESIGNS: usize = 2;
 /// The designs whose scores choose the constants. One budget alone says little: a few seconds more or less are other canaries.
-const CHOOSING_DESIGNS: [usize; 4] = [0, 2, 3, 4];
+pub(crate) const CHOOSING_DESIGNS: [usize; 4] = [0, 2, 3, 4];
 
 /// One workload: the canaries of each design, and the full runs.
-struct LeftOutWorkload {
-    name: String,
+pub(crate) struct LeftOutWorkload {
+    pub(crate) name: String,
     designs: [Vec<Measurement>; DESIGNS.len()],
     full: Vec<Measurement>,
 }
 
-fn cases() -> Vec<LeftOutWorkload> {
+pub(crate) fn cases() -> Vec<LeftOutWorkload> {
     let recorded = workload::read(MEASURED).unwrap();
     recorded.workloads.iter().map(LeftOutWorkload::of).collect()
 }
@@ -78,14 +66,10 @@ impl LeftOutWorkload {
 
     /// `None` if too few of the canaries completed, which no prior changes.
     fn forecast(&self, design: usize, subject: &Subject, prior: &Prior) -> Option<Predictive> {
-        let runs = Runs::choose(&self.designs[design]);
-        let points = runs.measured(subject.value).ok()?;
-        let posterior = points::weigh(&points, subject.name, prior, runs.fewest).ok()?;
-        let bounds = (subject.bounds)(&runs);
-        Some(posterior.given_at_least(&bounds).predict_at(1.0, 1.0))
+        (subject.forecast)(&self.designs[design], prior)
     }
 
-    fn fit(&self, design: usize, subject: &Subject, prior: &Prior) -> Option<Fit> {
+    pub(crate) fn fit(&self, design: usize, subject: &Subject, prior: &Prior) -> Option<Fit> {
         let predictive = self.forecast(design, subject, prior)?;
         let values: Vec<f64> = self.full.iter().filter_map(subject.value).collect();
         let densities: Vec<f64> = values
@@ -101,9 +85,9 @@ impl LeftOutWorkload {
 }
 
 /// One forecast held against the full runs.
-struct Fit {
-    log_density: f64,
-    scored: Scored,
+pub(crate) struct Fit {
+    pub(crate) log_density: f64,
+    pub(crate) scored: Scored,
 }
 
 /// Of ln y at `value`, from the distribution function on both sides of it.
@@ -120,7 +104,7 @@ fn log_density(predictive: &Predictive, value: f64) -> f64 {
 }
 
 /// For each case, in parallel: this is most of the tests' time.
-fn of_each<T: Send>(
+pub(crate) fn of_each<T: Send>(
     cases: &[LeftOutWorkload],
     figure: impl Fn(&LeftOutWorkload) -> T + Sync,
 ) -> Vec<T> {
@@ -134,13 +118,13 @@ fn of_each<T: Send>(
 }
 
 /// What is forecast.
-struct Subject {
-    name: &'static str,
-    shipped: Prior,
+pub(crate) struct Subject {
+    pub(crate) name: &'static str,
+    pub(crate) shipped: Prior,
     /// What is tried in place of the constants of [`CONSTANTS`].
     levels: [[f64; 3]; CONSTANTS.len()],
     value: fn(&Measurement) -> Option<f64>,
-    bounds: fn(&Runs) -> Vec<LowerBound>,
+    forecast: fn(&[Measurement], &Prior) -> Option<Predictive>,
 }
 
 type Constant = (&'static str, fn(&mut Prior) -> &mut f64);
@@ -159,30 +143,30 @@ const CAPPED: [f64; 4] = [0.0, 0.3, 1.0, 2.0];
 /// Which level of each constant, and of the weight of a cap.
 type Levels = ([usize; CONSTANTS.len()], usize);
 
-const TIME: Subject = Subject {
+pub(crate) const TIME: Subject = Subject {
     name: "time",
-    shipped: prior::TIME,
+    shipped: trial::TIME,
     levels: [
         [0.05, 0.06, 0.08],
         [6.0, 3.0, 2.0],
         [3.0, 2.5, 2.0],
         [0.08, 0.06, 0.11],
     ],
-    value: |run| seconds(run.time()),
-    bounds: |runs| runs.lower_bounds(),
+    value: trial::seconds,
+    forecast: trial::time,
 };
 
-const MEMORY: Subject = Subject {
+pub(crate) const MEMORY: Subject = Subject {
     name: "memory",
-    shipped: prior::MEMORY,
+    shipped: trial::MEMORY,
     levels: [
         [0.015, 0.02, 0.01],
         [2.0, 3.0, 5.0],
         [3.0, 2.5, 2.0],
         [0.13, 0.1, 0.07],
     ],
-    value: |run| Some(run.usage.memory.as_ref()?.bytes?.as_f64()),
-    bounds: |_| Vec::new(),
+    value: trial::memory_bytes,
+    forecast: trial::memory,
 };
 
 impl Subject {
@@ -257,7 +241,10 @@ fn best(scores: &mut [Scores; 2], left_out: usize) -> [Levels; 2] {
 }
 
 /// The priors of time and memory for each case, with the constants that score best on all others.
-fn left_out_priors(cases: &[LeftOutWorkload], subjects: [&Subject; 2]) -> [Vec<Prior>; 2] {
+pub(crate) fn left_out_priors(
+    cases: &[LeftOutWorkload],
+    subjects: [&Subject; 2],
+) -> [Vec<Prior>; 2] {
     let mut scores = subjects.map(|subject| Scores {
         cases,
         subject,
@@ -293,7 +280,7 @@ impl Sum {
             median: median(&errors),
             mean: mean(&errors),
             max: largest(&errors),
-            coverage: count_as_float(inside) / count_as_float(runs),
+            coverage: float(inside) / float(runs),
             ratio: median(&ratios),
             score: mean(&scores),
         }
@@ -392,7 +379,7 @@ fn at_four_budgets(cases: &[LeftOutWorkload], subject: &Subject) -> String {
     let others: Vec<f64> = errors.iter().map(|(error, _)| *error).collect();
     let middle = mean(&others);
     let squares: f64 = others.iter().map(|error| (error - middle).powi(2)).sum();
-    let count = count_as_float(others.len());
+    let count = float(others.len());
     let standard_error = (squares / (count - 1.0) / count).sqrt();
     let low = others.iter().filter(|error| **error < 0.0).count();
     let all = scored.concat();
@@ -405,9 +392,7 @@ fn at_four_budgets(cases: &[LeftOutWorkload], subject: &Subject) -> String {
     )
 }
 
-#[test]
-#[ignore = "takes minutes; prints the tables of docs/forecasting.md"]
-fn each_workload_is_forecast_well_by_what_the_others_teach() {
+pub(crate) fn each_workload_by_what_the_others_teach() {
     let cases = cases();
     let priors = left_out_priors(&cases, [&TIME, &MEMORY]);
     for ((subject, most), priors) in [(&TIME, 1.3), (&MEMORY, 0.8)].into_iter().zip(priors) {
@@ -437,19 +422,7 @@ fn each_workload_is_forecast_well_by_what_the_others_teach() {
     }
 }
 
-/// Looser than what is found. The errors pass these bounds where canaries stay small or the law is one line, the coverage where
-/// the interval forgets its distance, the score where a cap beyond the largest canary is excluded.
-#[test]
-fn the_measured_workloads_are_forecast_well() {
-    let cases = cases();
-    for subject in [TIME, MEMORY] {
-        let [adaptive, fixed] = sums(&cases, &subject, &subject.shipped);
-        let text = format!("{}: {} and {}", subject.name, adaptive.text(), fixed.text());
-        assert!(adaptive.median <= 0.12 && adaptive.mean <= 0.25, "{text}");
-        assert!(
-            adaptive.coverage >= 0.85 && fixed.coverage >= 0.75,
-            "{text}"
-        );
-        assert!(adaptive.score <= 1.3, "{text}");
-    }
+#[expect(clippy::cast_precision_loss, reason = "some hundred runs")]
+fn float(count: usize) -> f64 {
+    count as f64
 }

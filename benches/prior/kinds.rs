@@ -3,11 +3,11 @@
 
 use std::fmt::Write as _;
 
-use super::super::law::FamilyWeights;
-use super::super::posterior::Prior;
-use super::comparison::score::mean;
-use super::{
-    CHOOSING_DESIGNS, LeftOutWorkload, MEMORY, Subject, TIME, cases, left_out_priors, of_each,
+use canary_gate::forecast::trial::{FamilyWeights, Prior};
+
+use crate::comparison::score::mean;
+use crate::left_out::{
+    CHOOSING_DESIGNS, Fit, LeftOutWorkload, MEMORY, Subject, TIME, cases, left_out_priors, of_each,
 };
 
 type Kind = (&'static str, fn(&mut FamilyWeights) -> &mut f64);
@@ -41,9 +41,8 @@ struct Figures {
 impl Figures {
     fn of(case: &LeftOutWorkload, subject: &Subject, prior: &Prior) -> Self {
         let fits = CHOOSING_DESIGNS.map(|design| case.fit(design, subject, prior));
-        let over = |figure: fn(&super::Fit) -> f64| {
-            mean(&fits.iter().flatten().map(figure).collect::<Vec<_>>())
-        };
+        let over =
+            |figure: fn(&Fit) -> f64| mean(&fits.iter().flatten().map(figure).collect::<Vec<_>>());
         let nine = case.fit(NINE, subject, prior).unwrap();
         Self {
             log_density: over(|fit| fit.log_density),
@@ -110,9 +109,7 @@ fn without(kind: Option<Kind>) -> [Subject; 2] {
     })
 }
 
-#[test]
-#[ignore = "takes minutes; prints the tables of docs/forecasting.md"]
-fn the_family_forecasts_better_than_a_line() {
+pub(crate) fn the_family_beside_a_line() {
     let cases = cases();
     let in_sample = |subjects: [&Subject; 2]| -> [Vec<Figures>; 2] {
         subjects.map(|subject| {

@@ -3,19 +3,13 @@
 //! The truth is drawn as the model says it comes about: the law by the family's weights, the fixed part and the noise by
 //! their priors, the growth beyond the largest canary with its drift, whose size is known no better than the noise's, the
 //! first run with its lesser weight. On such data an exact posterior predictive is calibrated whatever the prior (Rubin, Annals of Statistics 12, 1984; Cook, Gelman and
-//! Rubin, JCGS 15, 2006), so this tests the computation and says nothing about real jobs: those are `leave_one_out`'s, and
+//! Rubin, JCGS 15, 2006), so this tests the computation and says nothing about real jobs: those are `left_out`'s, and
 //! laws the prior did not draw are those of the bench `coverage`.
 
-use statrs::distribution::{ContinuousCDF, Normal};
+use canary_gate::forecast::trial::{self, Prior};
+use canary_gate::forecast::{Predictive, Shape};
 
-use super::law::Shape;
-use super::posterior::{Observation, Posterior, Prior};
-use super::{Predictive, prior};
-use crate::units::count_as_float;
-pub(super) use random::Random;
-
-#[path = "../../../benches/coverage/random.rs"]
-pub(crate) mod random;
+use crate::random::Random;
 
 /// Shares of the data, the first run first.
 const DESIGNS: [&[f64]; 3] = [
@@ -65,7 +59,12 @@ impl Truth {
         }
     }
 
-    fn runs(&self, design: &[f64], prior: &Prior, random: &mut Random) -> Vec<Observation> {
+    fn runs(
+        &self,
+        design: &[f64],
+        prior: &Prior,
+        random: &mut Random,
+    ) -> Vec<(f64, f64, f64, bool)> {
         design
             .iter()
             .enumerate()
@@ -73,13 +72,7 @@ impl Truth {
                 let weight = if index == 0 { prior.cold_weight } else { 1.0 };
                 let expected = self.fixed + (1.0 - self.fixed) * self.shape.at(*share);
                 let error = self.noise / weight.sqrt() * random.normal();
-                Observation {
-                    share: *share,
-                    work: 1.0,
-                    value: expected * error.exp(),
-                    weight,
-                    is_warm: false,
-                }
+                (*share, expected * error.exp(), weight, false)
             })
             .collect()
     }
@@ -89,7 +82,7 @@ impl Truth {
     fn chance_inside(&self, predictive: &Predictive, times: f64) -> f64 {
         let below = |p: f64| {
             let z = predictive.quantile(p).ln() / self.noise.hypot(times * self.drift);
-            Normal::standard().cdf(z)
+            trial::normal_cdf(z)
         };
         below(0.95) - below(0.05)
     }
@@ -114,7 +107,7 @@ impl Coverage {
             for _ in 0..TRUTHS {
                 let truth = Truth::draw(prior, largest, &mut random);
                 let runs = truth.runs(design, prior, &mut random);
-                let predictive = Posterior::fit(&runs, prior).predict_at(1.0, 1.0);
+                let predictive = trial::of_shares(&runs, prior);
                 let degrees_of_freedom = whole(prior.noise_degrees_of_freedom)
                     + u32::try_from(design.len()).unwrap()
                     - 1;
@@ -130,7 +123,7 @@ impl Coverage {
 }
 
 fn pooled(by_design: &[f64]) -> f64 {
-    by_design.iter().sum::<f64>() / count_as_float(by_design.len())
+    by_design.iter().sum::<f64>() / f64::from(u32::try_from(by_design.len()).unwrap())
 }
 
 /// A standard deviation in units of its scale, where so many degrees of freedom stand behind it.
@@ -147,9 +140,8 @@ fn whole(degrees_of_freedom: f64) -> u32 {
     degrees_of_freedom as u32
 }
 
-#[test]
-fn an_interval_of_90_percent_holds_90_percent_of_what_the_prior_brings_about() {
-    for (name, prior) in [("time", prior::TIME), ("memory", prior::MEMORY)] {
+pub(crate) fn data_that_the_prior_brings_about() {
+    for (name, prior) in [("time", trial::TIME), ("memory", trial::MEMORY)] {
         let coverage = Coverage::of(&prior);
         let (as_written, known) = (pooled(&coverage.as_written), pooled(&coverage.known_drift));
         println!(
@@ -167,4 +159,47 @@ fn an_interval_of_90_percent_holds_90_percent_of_what_the_prior_brings_about() {
         // The tails of the doubt are then too heavy, by a few points.
         assert!((0.88..=0.95).contains(&known), "{name}: {coverage:.3?}");
     }
+}
+
+/// Lanes, of which the first run is cold, and mixtures, on lines and with noise of 4 %.
+pub(crate) fn cold_full_runs() {
+    let designs: [&[(f64, bool)]; 3] = [
+        &[(0.01, false), (0.03, true), (0.1, true), (0.2, true)],
+        &[(0.01, false), (0.03, true), (0.2, true)],
+        &[(0.01, false), (0.03, false), (0.1, true), (0.2, true)],
+    ];
+    let mut random = Random(7);
+    let (mut inside, mut all) = ([0; 3], 0);
+    for draw in 0..60_u32 {
+        let offset = 20.0 + f64::from(draw % 5) * 10.0;
+        let fixed = [2.0, 20.0, 60.0][draw as usize % 3];
+        let growing = [300.0, 3600.0][draw as usize % 2];
+        all += 1;
+        for (design, inside) in designs.iter().zip(&mut inside) {
+            let mut noise = || f64::exp(0.04 * random.normal());
+            let runs: Vec<_> = design
+                .iter()
+                .enumerate()
+                .map(|(index, &(share, is_warm))| {
+                    let start = if is_warm { 0.0 } else { offset };
+                    let value = (fixed + growing * share + start) * noise();
+                    let weight = if index == 0 {
+                        trial::TIME.cold_weight
+                    } else {
+                        1.0
+                    };
+                    (share, value, weight, is_warm)
+                })
+                .collect();
+            let full = trial::of_shares(&runs, &trial::TIME);
+            let truth = (fixed + growing + offset) * noise();
+            let is_inside = (full.quantile(0.05)..=full.quantile(0.95)).contains(&truth);
+            *inside += i32::from(is_inside);
+        }
+    }
+    println!("cold full runs inside, of {all}: {inside:?}");
+    assert!(
+        inside.iter().all(|inside| inside * 100 >= all * 88),
+        "{inside:?} of {all}"
+    );
 }

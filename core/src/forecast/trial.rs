@@ -1,0 +1,65 @@
+//! The door of the bench `prior`: forecasts by another prior than the shipped one.
+
+use statrs::distribution::{ContinuousCDF, Normal};
+
+use super::points;
+use super::posterior::{Observation, Posterior};
+use super::runs::Runs;
+use super::{Predictive, seconds as seconds_of};
+use crate::measurement::Measurement;
+
+pub use super::law::FamilyWeights;
+pub use super::posterior::Prior;
+pub use super::prior::{MEMORY, TIME};
+
+/// What the time of a run is forecast from.
+pub fn seconds(run: &Measurement) -> Option<f64> {
+    seconds_of(run.time())
+}
+
+/// The same of its memory.
+pub fn memory_bytes(run: &Measurement) -> Option<f64> {
+    Some(run.usage.memory.as_ref()?.bytes?.as_f64())
+}
+
+/// The time of the full run; `None` where too few canaries completed.
+pub fn time(canaries: &[Measurement], prior: &Prior) -> Option<Predictive> {
+    let runs = Runs::choose(canaries);
+    let posterior = weighed(&runs, seconds, prior)?;
+    let bounded = posterior.given_at_least(&runs.lower_bounds());
+    Some(bounded.predict_at(1.0, 1.0))
+}
+
+/// The memory of the full run, in bytes; `None` where too few canaries completed.
+pub fn memory(canaries: &[Measurement], prior: &Prior) -> Option<Predictive> {
+    let posterior = weighed(&Runs::choose(canaries), memory_bytes, prior)?;
+    Some(posterior.predict_at(1.0, 1.0))
+}
+
+fn weighed(
+    runs: &Runs<'_>,
+    value: fn(&Measurement) -> Option<f64>,
+    prior: &Prior,
+) -> Option<Posterior> {
+    let points = runs.measured(value).ok()?;
+    points::weigh(&points, "it", prior, runs.fewest).ok()
+}
+
+/// The whole, from shares of the data with their values and weights, and whether each run was warm; the whole is cold.
+pub fn of_shares(runs: &[(f64, f64, f64, bool)], prior: &Prior) -> Predictive {
+    let observations: Vec<Observation> = (runs.iter())
+        .map(|&(share, value, weight, is_warm)| Observation {
+            share,
+            work: 1.0,
+            value,
+            weight,
+            is_warm,
+        })
+        .collect();
+    Posterior::fit(&observations, prior).predict_at(1.0, 1.0)
+}
+
+/// P(a standard normal is at most z).
+pub fn normal_cdf(z: f64) -> f64 {
+    Normal::standard().cdf(z)
+}
