@@ -330,6 +330,25 @@ impl Measurement {
     }
 }
 
+/// The runs on these machines.
+pub fn on(runs: &[Measurement], instance: &InstanceConfiguration) -> Vec<Measurement> {
+    let here = runs.iter().filter(|run| run.is_on(instance));
+    here.cloned().collect()
+}
+
+/// The machines that these runs were on, in the order of the runs.
+pub fn machines_of<'a>(
+    runs: impl IntoIterator<Item = &'a Measurement>,
+) -> Vec<&'a InstanceConfiguration> {
+    let mut machines: Vec<&InstanceConfiguration> = Vec::new();
+    for run in runs {
+        if !machines.iter().any(|known| run.is_on(known)) {
+            machines.push(&run.instance);
+        }
+    }
+    machines
+}
+
 /// What canaries have a share of: their sizes differ in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Abscissa {

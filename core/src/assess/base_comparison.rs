@@ -57,9 +57,7 @@ pub(super) fn versus(input: &BaseComparisonInput<'_>) -> Option<BaseComparison> 
     base.with_other_counts(&sound, input.offer_of, input.layout);
     let theirs = &as_many_of(instance, input.compared_on, own);
     let here = |runs: &[Measurement], instance: &InstanceConfiguration| {
-        let mut runs: Vec<Measurement> = (runs.iter().filter(|run| run.is_on(instance)))
-            .cloned()
-            .collect();
+        let mut runs = measurement::on(runs, instance);
         measurement::choose_memory_sources(&mut runs, FEWEST_RUNS);
         let hosts = input.layout.hosts_of_shards(instance);
         let sharded = input.layout.by_heaviest_shard(&runs, hosts);
@@ -139,17 +137,9 @@ fn as_many_of(
 
 /// Why nothing is compared with a base that has canaries; `None` where this check has none to compare.
 pub(super) fn why_none(input: &BaseComparisonInput<'_>) -> Option<String> {
-    let completed = |runs: &[Measurement]| -> Vec<InstanceConfiguration> {
-        let mut on: Vec<InstanceConfiguration> = Vec::new();
-        for run in runs.iter().filter(|run| run.is_completed()) {
-            if !on.iter().any(|known| run.is_on(known)) {
-                on.push(run.instance.clone());
-            }
-        }
-        on
-    };
-    let theirs = completed(&input.base.measurements);
-    let ours = completed(input.measurements);
+    let completed = |run: &&Measurement| run.is_completed();
+    let theirs = measurement::machines_of(input.base.measurements.iter().filter(completed));
+    let ours = measurement::machines_of(input.measurements.iter().filter(completed));
     let is_measured = ours
         .iter()
         .any(|one| one.is_same_machines(input.compared_on));

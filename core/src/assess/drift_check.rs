@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use crate::drift;
 use crate::instance::InstanceConfiguration;
-use crate::measurement::Measurement;
+use crate::measurement::{self, Measurement};
 use crate::report::{InstanceForecast, JobReport};
 use crate::spec::{ChangedSetting, Job, TrainingSettings};
 use crate::units::UsdPerHour;
@@ -102,7 +102,7 @@ pub fn hold_against_earlier(
         machine: this.machine.clone(),
         instance: Some(report.instance.clone()),
         settings: Some(TrainingSettings::of(job)),
-        measurements: of_instance(&report.measurements, report),
+        measurements: measurement::on(&report.measurements, &report.instance),
         price: report
             .forecasts
             .first()
@@ -165,13 +165,6 @@ fn changed_settings(series: &[&StoredCheck]) -> Vec<ChangedSetting> {
         (Some(before), Some(now)) => before.changes_to(&now),
         _ => Vec::new(),
     }
-}
-
-fn of_instance(measurements: &[Measurement], report: &JobReport) -> Vec<Measurement> {
-    let runs = measurements.iter();
-    runs.filter(|run| run.is_on(&report.instance))
-        .cloned()
-        .collect()
 }
 
 #[cfg(test)]

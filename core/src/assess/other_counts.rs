@@ -60,8 +60,7 @@ impl ForecastHere {
         offer_of: OfferOf<'_>,
         layout: &DataLayout,
     ) -> Self {
-        let here = measurements.iter().filter(|run| run.is_on(instance));
-        let mut here: Vec<Measurement> = here.cloned().collect();
+        let mut here = measurement::on(measurements, instance);
         let sources = measurement::choose_memory_sources(&mut here, FEWEST_RUNS);
         let offer = offer_of(instance)
             .or_price(|| measured_price(&here))
@@ -132,10 +131,7 @@ impl ForecastHere {
     fn hangs_on_others(&self, all: &[Measurement]) -> bool {
         let of_type = other_counts(&self.offer.configuration, all);
         !self.measurements.iter().any(Measurement::is_completed)
-            && of_type.iter().skip(1).any(|count| {
-                let there = all.iter().filter(|run| run.is_on(count));
-                is_cut_off(&there.cloned().collect::<Vec<_>>())
-            })
+            && (of_type.iter().skip(1)).any(|count| is_cut_off(&measurement::on(all, count)))
     }
 
     fn take_other_counts(
@@ -263,25 +259,18 @@ fn other_counts(
     instance: &InstanceConfiguration,
     all: &[Measurement],
 ) -> Vec<InstanceConfiguration> {
-    let mut others: Vec<InstanceConfiguration> = Vec::new();
-    for run in all {
-        let is_other = run.instance.single_type() == instance.single_type() && !run.is_on(instance);
-        if is_other && !others.contains(&run.instance) {
-            others.push(run.instance.clone());
-        }
-    }
+    let is_other = |run: &&Measurement| {
+        run.instance.single_type() == instance.single_type() && !run.is_on(instance)
+    };
+    let others = measurement::machines_of(all.iter().filter(is_other));
+    let mut others: Vec<InstanceConfiguration> = others.into_iter().cloned().collect();
     others.sort_by_key(InstanceConfiguration::total_count);
     others
 }
 
 /// Every configuration that canaries ran on, in their order, by what ran on it alone.
 pub fn all_measured(input: &JobInput<'_>) -> Vec<ForecastHere> {
-    let mut measured: Vec<&InstanceConfiguration> = Vec::new();
-    for run in input.measurements {
-        if !measured.iter().any(|known| run.is_on(known)) {
-            measured.push(&run.instance);
-        }
-    }
+    let measured = measurement::machines_of(input.measurements);
     let here = |instance: &InstanceConfiguration| {
         ForecastHere::of(instance, input.measurements, input.offer_of, &input.layout)
     };

@@ -3,7 +3,7 @@
 use crate::forecast::scale_out::{DataLayout, Measured};
 use crate::forecast::{Estimate, PRICE_ESTIMATE_SHARE, Predictive, ratio};
 use crate::instance::{InstanceType, Offer};
-use crate::measurement::Measurement;
+use crate::measurement::{self, Measurement};
 use crate::metric::Metric;
 use crate::report::{BreakEven, VersusTwin};
 use crate::units::Fraction;
@@ -72,12 +72,7 @@ fn by_one_law(
     twin: &Measured<'_>,
     input: TwinInput<'_>,
 ) -> Option<Predictive> {
-    let runs_on = |one: &Measured<'_>| -> Vec<Measurement> {
-        let runs = input.measurements.iter();
-        runs.filter(|run| run.is_on(one.instance()))
-            .cloned()
-            .collect()
-    };
+    let runs_on = |one: &Measured<'_>| measurement::on(input.measurements, one.instance());
     let law = |one: &Measured<'_>| one.forecast.law.time.as_ref().map(|law| law.name.clone());
     if input.layout.is_sharded() || law(groups)? != law(twin)? {
         return None;

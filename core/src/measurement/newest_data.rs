@@ -6,9 +6,8 @@
 
 use std::fmt;
 
-use super::Measurement;
+use super::{Measurement, machines_of};
 use crate::grammar;
-use crate::instance::InstanceConfiguration;
 use crate::units::Bytes;
 
 /// The most kinds of other data that a sentence names.
@@ -93,12 +92,7 @@ impl<'a> NewestData<'a> {
 /// The runs of the newest data of each configuration, in the order given, and a sentence on each configuration with others;
 /// `None` if there are no others.
 pub fn of_each_configuration(runs: &[Measurement]) -> Option<(Vec<Measurement>, Vec<String>)> {
-    let mut configurations: Vec<&InstanceConfiguration> = Vec::new();
-    for run in runs {
-        if !configurations.iter().any(|known| run.is_on(known)) {
-            configurations.push(&run.instance);
-        }
-    }
+    let configurations = machines_of(runs);
     let mut left_out: Vec<&Measurement> = Vec::new();
     let mut notes = Vec::new();
     for configuration in &configurations {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{CHANCE_ROUNDING, JudgedLine, LineVerdict, Verdict};
 use crate::forecast::{Forecast, Predictive, ratio};
 use crate::instance::InstanceConfiguration;
-use crate::measurement::Measurement;
+use crate::measurement::{self, Measurement};
 use crate::metric::{LineForm, LineKind, Metric};
 use crate::spec::{Bound, BudgetLine, Level, LineOrigin};
 use crate::units::Fraction;
@@ -158,12 +158,7 @@ fn chance_of_less(
     (one, amount): (&Contender<'_>, &Predictive),
     (other, other_amount): (&Contender<'_>, &Predictive),
 ) -> f64 {
-    let on = |one: &Contender<'_>| -> Vec<Measurement> {
-        let runs = one.measurements.iter();
-        runs.filter(|run| run.is_on(one.instance))
-            .cloned()
-            .collect()
-    };
+    let on = |one: &Contender<'_>| measurement::on(one.measurements, one.instance);
     let of_ratio = || {
         let [time, other_time] = [one, other].map(|one| one.forecast[Metric::Time].as_ref().ok());
         let (time, other_time) = (time?, other_time?);
