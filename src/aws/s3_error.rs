@@ -1,5 +1,6 @@
 //! Why S3 refused a request, and what to do about it.
 
+use aws_sdk_s3::Client;
 use aws_sdk_s3::config::http::HttpResponse;
 use aws_sdk_s3::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
 
@@ -36,6 +37,26 @@ impl User {
         match self {
             Self::TrainingJobs => "the job runs",
             Self::History => "the gate looks for it",
+        }
+    }
+}
+
+impl<'a> Request<'a> {
+    /// About objects of training jobs.
+    pub(crate) fn of_jobs(
+        s3: &'a Client,
+        field: &'a str,
+        place: &'a S3Uri,
+        doing: &'a str,
+        permissions: &'a str,
+    ) -> Self {
+        Self {
+            field,
+            place,
+            doing,
+            permissions,
+            region: s3.config().region().map(AsRef::as_ref),
+            user: User::TrainingJobs,
         }
     }
 }

@@ -7,7 +7,7 @@ use aws_sdk_s3::types::EncodingType;
 use super::price;
 use super::session::JobSession;
 use crate::aws::call::{Call, CallError};
-use crate::aws::s3_error::{Request, User};
+use crate::aws::s3_error::Request;
 use crate::aws::s3_uri::{S3Uri, shown};
 use crate::backend::BackendError;
 use crate::instance::{InstanceType, Price};
@@ -75,14 +75,7 @@ impl JobSession<'_> {
             .max_keys(1)
             .send()
             .await;
-        let request = Request {
-            field,
-            place,
-            doing: "list",
-            permissions: &permissions,
-            region: Some(&aws.region),
-            user: User::TrainingJobs,
-        };
+        let request = Request::of_jobs(&aws.s3, field, place, "list", &permissions);
         listed.map_err(|error| request.refused(&error))?;
         Ok(())
     }

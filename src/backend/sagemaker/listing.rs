@@ -18,7 +18,7 @@ use futures_util::future::try_join_all;
 use futures_util::{StreamExt, stream};
 
 use super::named_keys::NamedKeys;
-use crate::aws::s3_error::{Request, User};
+use crate::aws::s3_error::Request;
 use crate::aws::s3_uri::{LONGEST_KEY, S3Uri, decoded, shown};
 use crate::backend::BackendError;
 use crate::spec::{Channel, DataType};
@@ -59,15 +59,7 @@ pub async fn list(
         shown(&uri.bucket),
         shown(&uri.key)
     );
-    let region = s3.config().region().map(ToString::to_string);
-    let request = Request {
-        field: &field,
-        place: &uri,
-        doing: "list",
-        permissions: &permissions,
-        region: region.as_deref(),
-        user: User::TrainingJobs,
-    };
+    let request = Request::of_jobs(s3, &field, &uri, "list", &permissions);
     let place = ListedPlace {
         uri: &uri,
         field: &field,

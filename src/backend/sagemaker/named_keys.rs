@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use aws_sdk_s3::Client;
 
-use crate::aws::s3_error::{Request, User};
+use crate::aws::s3_error::Request;
 use crate::aws::s3_uri::{S3Uri, shown};
 use crate::backend::BackendError;
 use crate::grammar::count;
@@ -32,15 +32,7 @@ impl NamedKeys {
             shown(&uri.bucket),
             shown(&uri.key)
         );
-        let region = s3.config().region().map(ToString::to_string);
-        let request = Request {
-            field,
-            place: uri,
-            doing: "read",
-            permissions: &permissions,
-            region: region.as_deref(),
-            user: User::TrainingJobs,
-        };
+        let request = Request::of_jobs(s3, field, uri, "read", &permissions);
         let call = s3.get_object().bucket(&uri.bucket).key(&uri.key).send();
         let object = call.await.map_err(|error| request.refused(&error))?;
         let size = object

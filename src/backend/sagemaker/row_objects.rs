@@ -7,7 +7,7 @@ use aws_sdk_s3::error::ProvideErrorMetadata;
 use aws_sdk_s3::primitives::ByteStream;
 
 use super::staging::{self, Existing, LARGEST_COPY, patient};
-use crate::aws::s3_error::{Request, User};
+use crate::aws::s3_error::Request;
 use crate::aws::s3_uri::{S3Uri, shown};
 use crate::backend::BackendError;
 use crate::backend::rows::{self, OpenFile};
@@ -114,19 +114,11 @@ impl RangeSource for S3Ranges<'_> {
     async fn read(&self, range: Range<u64>) -> Result<Vec<u8>, BackendError> {
         let (place, field) = (&self.place, self.field);
         let changed = || rows::refused(field, &self.key, &RowsProblem::Changed);
-        let region = self.s3.config().region().map(ToString::to_string);
         let permissions = format!(
             "s3:GetObject on {}",
             shown(&format!("arn:aws:s3:::{}/{}", place.bucket, place.key))
         );
-        let request = Request {
-            field,
-            place,
-            doing: "read, for its rows,",
-            permissions: &permissions,
-            region: region.as_deref(),
-            user: User::TrainingJobs,
-        };
+        let request = Request::of_jobs(self.s3, field, place, "read, for its rows,", &permissions);
         let got = self
             .s3
             .get_object()

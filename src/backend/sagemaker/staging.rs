@@ -13,7 +13,7 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 
 use jiff::Timestamp;
 
-use crate::aws::s3_error::{Request, User};
+use crate::aws::s3_error::Request;
 use crate::aws::s3_uri::{LONGEST_KEY, S3Uri, decoded, encoded, shown};
 use crate::backend::BackendError;
 use crate::canary::Objects;
@@ -58,7 +58,6 @@ impl StagedSample {
     ) -> Result<(), BackendError> {
         let folder = self.channel(channel);
         check(field, base, sample, &folder)?;
-        let region = s3.config().region().map(ToString::to_string);
         let permissions = format!(
             "s3:GetObject on {} and s3:PutObject on {}{}",
             arn_below(base),
@@ -81,14 +80,13 @@ impl StagedSample {
                 .send()
                 .await;
             copied.map_err(|error| {
-                let request = Request {
+                let request = Request::of_jobs(
+                    s3,
                     field,
-                    place: &from,
-                    doing: "copy, for a FastFile canary,",
-                    permissions: &permissions,
-                    region: region.as_deref(),
-                    user: User::TrainingJobs,
-                };
+                    &from,
+                    "copy, for a FastFile canary,",
+                    &permissions,
+                );
                 BackendError::from(request.refused(&error))
             })
         };
@@ -133,7 +131,6 @@ pub(super) async fn youngest(
     s3: &Client,
     place: &S3Uri,
 ) -> Result<Option<Timestamp>, BackendError> {
-    let region = s3.config().region().map(ToString::to_string);
     let permissions = format!("s3:ListBucket on arn:aws:s3:::{}", shown(&place.bucket));
     let page = s3
         .list_objects_v2()
@@ -143,15 +140,7 @@ pub(super) async fn youngest(
         .send()
         .await
         .map_err(|error| {
-            Request {
-                field: "output",
-                place,
-                doing: "list",
-                permissions: &permissions,
-                region: region.as_deref(),
-                user: User::TrainingJobs,
-            }
-            .refused(&error)
+            Request::of_jobs(s3, "output", place, "list", &permissions).refused(&error)
         })?;
     Ok(page
         .contents()
@@ -162,16 +151,8 @@ pub(super) async fn youngest(
 
 /// The folders that lie directly in one.
 pub(super) async fn folders(s3: &Client, place: &S3Uri) -> Result<Vec<S3Uri>, BackendError> {
-    let region = s3.config().region().map(ToString::to_string);
     let permissions = format!("s3:ListBucket on arn:aws:s3:::{}", shown(&place.bucket));
-    let request = Request {
-        field: "output",
-        place,
-        doing: "list",
-        permissions: &permissions,
-        region: region.as_deref(),
-        user: User::TrainingJobs,
-    };
+    let request = Request::of_jobs(s3, "output", place, "list", &permissions);
     let mut found = Vec::new();
     let mut pages = s3
         .list_objects_v2()
@@ -207,20 +188,12 @@ pub(super) async fn remove(s3: &Client, place: &S3Uri) -> Result<(), BackendErro
             "this is a bug of canary-gate; please report it",
         ));
     }
-    let region = s3.config().region().map(ToString::to_string);
     let permissions = format!(
         "s3:ListBucket on arn:aws:s3:::{} and s3:DeleteObject on {}",
         shown(&place.bucket),
         arn_below(place)
     );
-    let request = Request {
-        field: "output",
-        place,
-        doing: "remove what lies in",
-        permissions: &permissions,
-        region: region.as_deref(),
-        user: User::TrainingJobs,
-    };
+    let request = Request::of_jobs(s3, "output", place, "remove what lies in", &permissions);
     let mut kept = Kept::default();
     let mut token: Option<String> = None;
     loop {
@@ -419,19 +392,12 @@ fn write_refused<E>(
 where
     E: std::error::Error + ProvideErrorMetadata + 'static,
 {
-    let region = s3.config().region().map(ToString::to_string);
-    let request = Request {
-        field,
-        place: to,
-        doing: "write",
-        permissions: &format!(
-            "s3:PutObject on {}{}",
-            shown(&format!("arn:aws:s3:::{}/{}", to.bucket, to.key)),
-            kms_permission(kms_key)
-        ),
-        region: region.as_deref(),
-        user: User::TrainingJobs,
-    };
+    let permissions = format!(
+        "s3:PutObject on {}{}",
+        shown(&format!("arn:aws:s3:::{}/{}", to.bucket, to.key)),
+        kms_permission(kms_key)
+    );
+    let request = Request::of_jobs(s3, field, to, "write", &permissions);
     request.refused(error).into()
 }
 
