@@ -239,61 +239,62 @@ mod tests {
         }
     }
 
-    /// The example of SageMaker's documentation: 20 files over 6 instances are 3 or 4 each.
     #[test]
-    fn twenty_equal_files_on_six_instances_are_four_on_the_heaviest() {
-        let shards = sharded(&[100; 20], 6);
-        assert_eq!(shards.heaviest, Bytes(400));
-        assert_eq!(shards.heaviest_share(), Some(0.2));
-        assert_eq!((shards.at_least, shards.at_most), (Bytes(334), Bytes(400)));
-        assert_eq!(shards.idle_hosts, 0);
-        assert_eq!(
-            shards.cautions,
-            [
-                "channel train has 20 objects for 6 instances: some get 4 and some 3, and those with 4 set the time; more \
-                 and smaller objects would divide more evenly"
-            ]
-        );
-    }
-
-    #[test]
-    fn more_instances_than_objects_leave_some_idle_and_paid() {
-        let shards = sharded(&[5, 7, 6], 8);
-        assert_eq!(shards.heaviest, Bytes(7));
-        assert_eq!((shards.at_least, shards.at_most), (Bytes(7), Bytes(7)));
-        assert_eq!(shards.idle_hosts, 5);
-        assert_eq!(
-            shards.cautions,
-            [
-                "channel train has 3 objects for 8 instances: 5 of them get none of it and are paid all the same; fewer \
-                 instances or smaller objects would help"
-            ]
-        );
-    }
-
-    #[test]
-    fn one_object_may_outweigh_all_others() {
-        let mut sizes = vec![10; 39];
-        sizes.push(1000);
-        let shards = sharded(&sizes, 4);
-        // Nine small ones come with it, whichever they are.
-        assert_eq!(shards.heaviest, Bytes(1090));
-        assert_eq!(shards.at_least, Bytes(1000));
-        assert_eq!(shards.at_most, Bytes(1090));
-        assert_eq!(
-            shards.cautions,
-            [
-                "one object of channel train (1000 B) is more than an even share of it on 4 instances (348 B): the host \
-                 that gets it sets the time"
-            ]
-        );
-    }
-
-    #[test]
-    fn many_objects_divide_evenly_and_need_no_caution() {
-        let shards = sharded(&[8; 4000], 4);
-        assert_eq!(shards.heaviest, Bytes(8000));
-        assert_eq!(shards.cautions, Vec::<String>::new());
+    fn the_heaviest_shard_has_its_bounds_and_a_caution() {
+        let one_large = [vec![10; 39], vec![1000]].concat();
+        // A third of the objects is five times as large as the others, and none more than an even share.
+        let uneven = [500, 100, 100].repeat(10);
+        for (objects, hosts, [heaviest, at_least, at_most], idle, caution) in [
+            // The example of SageMaker's documentation: 20 files over 6 instances are 3 or 4 each.
+            (
+                &[100; 20][..],
+                6,
+                [400, 334, 400],
+                0,
+                Some(
+                    "channel train has 20 objects for 6 instances: some get 4 and some 3, and those with 4 set the time; more and smaller objects would divide more evenly",
+                ),
+            ),
+            (
+                &[5, 7, 6],
+                8,
+                [7, 7, 7],
+                5,
+                Some(
+                    "channel train has 3 objects for 8 instances: 5 of them get none of it and are paid all the same; fewer instances or smaller objects would help",
+                ),
+            ),
+            // Nine small ones come with the large one, whichever they are.
+            (
+                &one_large,
+                4,
+                [1090, 1000, 1090],
+                0,
+                Some(
+                    "one object of channel train (1000 B) is more than an even share of it on 4 instances (348 B): the host that gets it sets the time",
+                ),
+            ),
+            (&[8; 4000], 4, [8000, 8000, 8000], 0, None),
+            (
+                &uneven,
+                5,
+                [1800, 1400, 3000],
+                0,
+                Some(
+                    "the heaviest of 5 shards has 1.76 KiB, 1.3 times an even share (1.37 KiB), and its host sets the time; objects of like size would divide more evenly",
+                ),
+            ),
+        ] {
+            let shards = sharded(objects, hosts);
+            assert_eq!(
+                [shards.heaviest, shards.at_least, shards.at_most],
+                [heaviest, at_least, at_most].map(Bytes),
+                "{hosts}"
+            );
+            assert_eq!(shards.idle_hosts, idle, "{hosts}");
+            assert_eq!(shards.cautions, Vec::from_iter(caution.map(str::to_owned)));
+        }
+        assert_eq!(sharded(&[100; 20], 6).heaviest_share(), Some(0.2));
     }
 
     /// Two pairs out of 1, 2, 3, 10 are equally often {10, 1}, {10, 2} and {10, 3}; the middle one is {10, 2}.
@@ -336,21 +337,6 @@ mod tests {
         let sizes: Vec<u64> = (1..50).map(|index| index * index % 97).collect();
         let reversed: Vec<u64> = sizes.iter().rev().copied().collect();
         assert_eq!(sharded(&sizes, 7), sharded(&reversed, 7));
-    }
-
-    /// A third of the objects is five times as large as the others, and none more than an even share.
-    #[test]
-    fn shards_a_fifth_heavier_than_even_are_said() {
-        let sizes: Vec<u64> = (0..30)
-            .map(|index| if index % 3 == 0 { 500 } else { 100 })
-            .collect();
-        let cautions = sharded(&sizes, 5).cautions;
-        assert_eq!(
-            cautions,
-            [
-                "the heaviest of 5 shards has 1.76 KiB, 1.3 times an even share (1.37 KiB), and its host sets the time; objects of like size would divide more evenly"
-            ]
-        );
     }
 
     proptest::proptest! {
