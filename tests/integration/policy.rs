@@ -77,19 +77,21 @@ fn the_base_decides_also_where_the_change_is_not_committed() {
     project
         .run(&["plan", "--base", "main"])
         .ended_with(0)
-        .reported("takes away the time budget of 1h");
+        .reported("takes away the time budget, 1h (counts when merged)");
 }
 
 #[test]
 fn a_new_job_is_capped_and_a_removed_one_is_reported() {
     let base = sums("    budget: {time: 1h}\n").replace("jobs:", "prices: {local: 1 USD/h}\njobs:");
     let project = on_main(&base);
-    // With other code, and looked after elsewhere: it is no renamed one.
+    // With other code and other data, and looked after elsewhere: it is no renamed one.
     project.write("totals/train.sh", "true");
+    let project = project.data("numbers", 100);
     let renamed = base
         .replace("  sums:", "  totals:\n    paths: [totals/**]")
         .replace("      command:", "      source_dir: totals\n      command:")
-        .replace("max_runtime: 1m}", "max_runtime: 1m, spend_limit: 80 USD}");
+        .replace("max_runtime: 1m}", "max_runtime: 1m, spend_limit: 80 USD}")
+        .replace("uri: data", "uri: numbers");
     project.write("canary-gate.yml", &renamed);
     project.commit("another job");
     let planned = project.run(&["plan", "--base", "main"]).ended_with(0);
@@ -494,7 +496,7 @@ fn an_override_that_a_change_brings_for_itself_does_not_count() {
     let report = judged(&project).ended_with(10).json();
     says(
         &report,
-        "This pull request adds an override of the cost budget, 90 USD until 9999-12-31 (counts when merged).",
+        "This pull request sets the override of the cost budget to 90 USD until 9999-12-31 (agreed with <b>finance</b>) (counts when merged).",
     );
     // Once it is merged it counts for the next change.
     project.git(&["checkout", "--quiet", "main"]);

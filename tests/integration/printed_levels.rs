@@ -156,14 +156,14 @@ fn a_change_can_not_loosen_a_line_and_a_pattern_that_changes_is_said() {
     project.write("canary-gate.yml", without);
     says(
         &judged(10),
-        "takes away the tokens_per_second budget of at least 11000",
+        "takes away the tokens_per_second budget, at least 11000",
     );
 
     let other_pattern = spec.replace("'(\\S+) tok/s'", "'step (\\d+)'");
     project.write("canary-gate.yml", &other_pattern);
     says(
         &judged(10),
-        "changes the pattern of `training.metrics.tokens_per_second`, which a line of the budget reads",
+        "What it captures is judged by a line of the budget.",
     );
 
     project.write(
@@ -172,5 +172,8 @@ fn a_change_can_not_loosen_a_line_and_a_pattern_that_changes_is_said() {
     );
     let report = judged(14);
     assert_eq!(line(&report)["verdict"], "unknown");
-    says(&report, "takes `training.metrics.tokens_per_second` away");
+    says(
+        &report,
+        "tok/s to none. What it captures is judged by a line of the budget.",
+    );
 }

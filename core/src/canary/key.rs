@@ -2,7 +2,7 @@
 //!
 //! | key | what counts |
 //! |---|---|
-//! | code | path, kind and id of every file, link and submodule that counts ([`crate::code`]): a file's bytes and whether it can be executed, a link's text and what it leads to, a submodule's commit; of the spec `training` without role, output, max_runtime, spot, checkpoints, retries, training plan, registry credentials, tags and KMS keys; `share` and `work`; the names under `budget.metrics`; `canary.seed` and `canary.probe` |
+//! | code | path, kind and id of every file, link and submodule that counts ([`crate::code`]): a file's bytes and whether it can be executed, a link's text and what it leads to, a submodule's commit; of the spec each field of the job whose rule does not exclude it (`uncounted`, beside the field), and the names under `budget.metrics` |
 //! | data | channel by channel the digest of its listing, see below |
 //! | canary | both of them, the instance configuration, the objects drawn or the share handed over, the work level, the replicate; with the local backend the machine and the variables of `--pass-env` |
 //!
@@ -26,11 +26,7 @@ use sha2::{Digest, Sha256};
 
 use super::{CanaryRun, Objects};
 use crate::code::{CodeFile, PathKind};
-use crate::spec::{
-    CanaryPolicy, Channel, ChannelSample, Compression, ContainerWords, DataType, Distribution,
-    InputMode, Job, LocalTraining, PrintedMetric, ProbePolicy, RecordWrapper, SagemakerTraining,
-    ScriptShare, SharePlace, Training, Work,
-};
+use crate::spec::{Job, PrintedMetric};
 
 /// How many hex digits of a canary key a training job's name holds.
 const SHORT: usize = 16;
@@ -56,23 +52,9 @@ impl fmt::Display for Key {
 
 /// The key of a job's code, of which `files` are all that counts, sorted.
 ///
-/// Every structure of the spec is taken apart whole here and below: a field that is new in one is hashed, or left out by its name.
+/// Every field of the job counts that its rule does not exclude.
 pub fn code_key(job: &Job, files: &[CodeFile]) -> Key {
-    let Job {
-        name: _,
-        paths: _,
-        training,
-        instance: _,
-        alternatives: _,
-        ranged: _,
-        share,
-        following,
-        work,
-        canary,
-        budget: _,
-        drift: _,
-    } = job;
-    let mut hash = Fields::new("code 2");
+    let mut hash = Fields::new("code 3");
     for file in files {
         let CodeFile {
             path,
@@ -90,174 +72,13 @@ pub fn code_key(job: &Job, files: &[CodeFile]) -> Key {
         hash.text(Some(blob));
     }
     hash.text(None);
-    hash_training(&mut hash, training);
-    if let Some(Work {
-        hyperparameter,
-        full,
-        canary,
-    }) = work
-    {
-        hash.text(Some("work"));
-        hash.text(Some(hyperparameter));
-        hash.number(full.to_bits());
-        hash.list(canary.iter().map(|level| level.to_bits().to_string()));
+    for (path, value) in job.counted_fields() {
+        hash.list([path, value]);
     }
-    if let Some(ScriptShare { place, full }) = share {
-        hash.text(Some(match place {
-            SharePlace::Hyperparameter(_) => "share as a hyperparameter",
-            SharePlace::Environment(_) => "share as a variable",
-        }));
-        hash.text(Some(place.name()));
-        hash.text(full.text().as_deref());
-    }
-    let following = following.as_ref().map(ToString::to_string);
-    hash.said("a count that follows", following.as_deref());
     // An earlier run was not asked for what a budget line names since.
     hash.text(Some("metrics of the budget"));
     hash.list(job.judged_metrics().iter().map(PrintedMetric::name));
-    let CanaryPolicy {
-        design: _,
-        counts: _,
-        spend_limit: _,
-        max_share: _,
-        skip_below: _,
-        max_runtime: _,
-        parallel: _,
-        warm_pool: _,
-        training_plan: _,
-        joined: _,
-        reuse: _,
-        seed,
-        probe,
-    } = canary;
-    hash.number(*seed);
-    match probe {
-        ProbePolicy::Off => hash.text(None),
-        // There is nothing that it could start.
-        ProbePolicy::ScriptMode if !training.sagemaker.has_known_start() => hash.text(None),
-        ProbePolicy::ScriptMode => hash.text(Some("script mode")),
-        ProbePolicy::Command(words) => hash.list(words),
-    }
     hash.end()
-}
-
-fn hash_training(hash: &mut Fields, training: &Training) {
-    let Training {
-        source_dir,
-        hyperparameters,
-        environment,
-        distribution,
-        channels,
-        max_runtime: _,
-        metrics,
-        step_metric,
-        local: LocalTraining { command, caches },
-        sagemaker,
-    } = training;
-    hash.said("source", source_dir.as_deref());
-    hash.pairs(hyperparameters);
-    hash.pairs(environment);
-    let launcher = distribution.as_ref().map(ToString::to_string);
-    hash.said("launcher", launcher.as_deref());
-    channels
-        .iter()
-        .for_each(|channel| hash_channel(hash, channel));
-    hash.pairs(metrics);
-    hash.said("step", step_metric.as_ref().map(PrintedMetric::name));
-    hash.list(command);
-    hash.list(caches);
-    let SagemakerTraining {
-        image,
-        framework,
-        algorithm,
-        container: ContainerWords {
-            entrypoint,
-            arguments,
-        },
-        registry_credentials: _,
-        role: _,
-        entry_point,
-        source_channel,
-        output: _,
-        volume,
-        volume_kms_key: _,
-        output_kms_key: _,
-        spot: _,
-        checkpoints: _,
-        subnets,
-        security_groups,
-        network_isolation,
-        encrypt_traffic,
-        retries: _,
-        training_plan: _,
-        profiler,
-        tags: _,
-    } = sagemaker;
-    hash.said("image", image.as_deref());
-    let framework = framework.as_ref().map(ToString::to_string);
-    hash.said("framework", framework.as_deref());
-    hash.said("algorithm", algorithm.as_deref());
-    hash.list(entrypoint);
-    hash.list(arguments);
-    hash.said("entry point", entry_point.as_deref());
-    hash.said("source channel", source_channel.as_deref());
-    hash.number(volume.0);
-    hash.list(subnets);
-    hash.list(security_groups);
-    hash.number(u64::from(*network_isolation));
-    hash.number(u64::from(*encrypt_traffic));
-    hash.said(
-        "profiler",
-        profiler.map(|is_on| if is_on { "on" } else { "off" }),
-    );
-}
-
-fn hash_channel(hash: &mut Fields, channel: &Channel) {
-    let Channel {
-        name,
-        uri,
-        data_type,
-        mode,
-        content_type,
-        distribution,
-        compression,
-        record_wrapper,
-        sample,
-        draw,
-        groups,
-    } = channel;
-    hash.said("channel", Some(name));
-    hash.text(Some(uri));
-    hash.text(Some(match data_type {
-        DataType::Prefix => "a prefix",
-        DataType::Manifest => "a manifest",
-        DataType::AugmentedManifest => "an augmented manifest",
-    }));
-    hash.text(Some(match mode {
-        InputMode::File => "File",
-        InputMode::FastFile => "FastFile",
-        InputMode::Pipe => "Pipe",
-    }));
-    hash.text(content_type.as_deref());
-    hash.text(Some(match distribution {
-        Distribution::FullyReplicated => "FullyReplicated",
-        Distribution::ShardedByS3Key => "ShardedByS3Key",
-    }));
-    hash.text(Some(match compression {
-        Compression::None => "plain",
-        Compression::Gzip => "Gzip",
-    }));
-    hash.text(Some(match record_wrapper {
-        RecordWrapper::None => "unwrapped",
-        RecordWrapper::RecordIo => "RecordIO",
-    }));
-    hash.text(Some(match sample {
-        ChannelSample::Whole => "whole",
-        ChannelSample::Objects => "sampled",
-        ChannelSample::Rows => "rows",
-    }));
-    hash.text(Some(&draw.to_string()));
-    hash.list(groups);
 }
 
 /// The key of a canary.
@@ -371,26 +192,11 @@ impl Fields {
         self.bytes(text.unwrap_or_default().as_bytes());
     }
 
-    /// Something by its name; of what is absent there is nothing.
-    fn said(&mut self, what: &str, text: Option<&str>) {
-        if text.is_some() {
-            self.text(Some(what));
-            self.text(text);
-        }
-    }
-
     fn list(&mut self, texts: impl IntoIterator<Item = impl AsRef<str>>) {
         for text in texts {
             self.text(Some(text.as_ref()));
         }
         self.text(None);
-    }
-
-    /// Pairs as a map, independent of their order in the spec.
-    fn pairs(&mut self, pairs: &[(String, String)]) {
-        let mut sorted: Vec<&(String, String)> = pairs.iter().collect();
-        sorted.sort();
-        self.list(sorted.iter().flat_map(|(name, value)| [name, value]));
     }
 
     fn end(self) -> Key {

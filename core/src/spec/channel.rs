@@ -3,7 +3,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::field::{Rule, fields};
 use super::{ChannelDraw, Compression, RecordWrapper};
+
+/// What another draw means.
+pub(super) const DRAWS: &str = "It is how the data of a canary are drawn.";
 
 /// How a channel's objects reach the script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -20,24 +24,26 @@ pub enum Distribution {
     ShardedByS3Key,
 }
 
-/// One input channel.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Channel {
-    pub name: String,
-    /// An `s3://` prefix or, with [`FileSystem::of_uri`](super::FileSystem::of_uri), a directory of a file system; a path locally.
-    pub uri: String,
-    /// What `uri` is the address of, in S3.
-    pub data_type: DataType,
-    pub mode: InputMode,
-    pub content_type: Option<String>,
-    pub distribution: Distribution,
-    pub compression: Compression,
-    pub record_wrapper: RecordWrapper,
-    pub sample: ChannelSample,
-    /// Which of its objects a canary gets, where it is sampled.
-    pub draw: ChannelDraw,
-    /// The instance groups that get it; empty: all.
-    pub groups: Vec<String>,
+fields! {
+    /// One input channel.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Channel {
+        pub name: String = Rule::HEAD,
+        /// An `s3://` prefix or, with [`FileSystem::of_uri`](super::FileSystem::of_uri), a directory of a file system; a path locally.
+        pub uri: String = Rule::UNCOMPARED,
+        /// What `uri` is the address of, in S3.
+        pub data_type: DataType = Rule::HEAD,
+        pub mode: InputMode = Rule::HEAD.setting(),
+        pub content_type: Option<String> = Rule::HEAD,
+        pub distribution: Distribution = Rule::HEAD.setting(),
+        pub compression: Compression = Rule::HEAD.setting(),
+        pub record_wrapper: RecordWrapper = Rule::HEAD.setting(),
+        pub sample: ChannelSample = Rule::named(DRAWS).setting(),
+        /// Which of its objects a canary gets, where it is sampled.
+        pub draw: ChannelDraw = Rule::named(DRAWS).setting(),
+        /// The instance groups that get it; empty: all.
+        pub groups: Vec<String> = Rule::HEAD,
+    }
 }
 
 /// What the address of a channel in S3 names.
@@ -64,6 +70,15 @@ pub enum ChannelSample {
 }
 
 impl ChannelSample {
+    /// As a sentence says it.
+    pub(super) fn words(self) -> &'static str {
+        match self {
+            Self::Whole => "whole",
+            Self::Objects => "by objects",
+            Self::Rows => "rows",
+        }
+    }
+
     /// Whether a canary gets a share.
     pub fn is_drawn(self) -> bool {
         self != Self::Whole

@@ -2,8 +2,10 @@
 
 use std::fmt;
 
+use serde::Serialize;
+
 /// What is drawn of a sampled channel.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct ChannelDraw {
     pub rule: DrawRule,
     /// Patterns of the objects that every canary gets beside the drawn ones, over keys below the channel; `!` excludes.
@@ -11,7 +13,7 @@ pub struct ChannelDraw {
 }
 
 /// How objects are chosen.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub enum DrawRule {
     /// A share of the objects.
     Share { order: DrawOrder, by: DrawUnit },
@@ -29,7 +31,7 @@ impl Default for DrawRule {
 }
 
 /// Which objects come first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub enum DrawOrder {
     /// By the seed.
     #[default]
@@ -39,7 +41,7 @@ pub enum DrawOrder {
 }
 
 /// Of what each canary has a share.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub enum DrawUnit {
     #[default]
     Channel,

@@ -11,6 +11,7 @@ mod counts;
 mod draw;
 mod errors;
 mod excerpt;
+mod field;
 mod file_system;
 mod metric;
 mod overrides;
@@ -51,9 +52,11 @@ pub use warm_pool::WarmPoolPolicy;
 pub use yaml::MAX_SPEC_BYTES;
 
 pub use crate::metric::LineKind;
+use field::{Rule, fields};
 use share::SampledBy;
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -78,34 +81,36 @@ pub enum Level {
     Warn,
 }
 
-/// A valid spec. Paths in it are as written, relative to the spec's folder.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Spec {
-    pub backend: BackendKind,
-    pub region: Option<String>,
-    /// A directory or an `s3://` prefix; absent: `.canary-gate/`.
-    pub history: Option<String>,
-    /// Prices that win over the tables.
-    pub prices: BTreeMap<InstanceType, UsdPerHour>,
-    /// What full runs on spot capacity are judged by.
-    pub spot_prices: BTreeMap<InstanceType, UsdPerHour>,
-    /// Globs over instance types; empty: all are allowed.
-    pub allowed_instances: Vec<String>,
-    pub strict: bool,
-    pub on_inconclusive: OnInconclusive,
-    /// The recording of the replay backend; `Some` with it.
-    pub recording: Option<String>,
-    /// In the order of the file; never empty; names are unique.
-    pub jobs: Vec<Job>,
-    pub overrides: Vec<Override>,
-    /// What is valid but no code serves, in the order of the file.
-    pub not_yet: Vec<NotYet>,
-    /// Valid, but worth a second look: shown by `validate`, and by `run` on standard error.
-    pub warnings: Vec<SpecWarning>,
-    /// The first 16 hex digits of the SHA-256 of the file's bytes.
-    pub hash: String,
-    /// Where jobs, their instances and their written budget lines stand, by field: `jobs.churn.budget.cost`.
-    pub places: BTreeMap<String, FilePosition>,
+fields! {
+    /// A valid spec. Paths in it are as written, relative to the spec's folder.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Spec {
+        pub backend: BackendKind = Rule::HEAD.uncounted(),
+        pub region: Option<String> = Rule::BASE.uncounted(),
+        /// A directory or an `s3://` prefix; absent: `.canary-gate/`.
+        pub history: Option<String> = Rule::BASE.uncounted(),
+        /// Prices that win over the tables.
+        pub prices: BTreeMap<InstanceType, UsdPerHour> = Rule::BASE.uncounted(),
+        /// What full runs on spot capacity are judged by.
+        pub spot_prices: BTreeMap<InstanceType, UsdPerHour> = Rule::BASE.uncounted().at("prices.spot"),
+        /// Globs over instance types; empty: all are allowed.
+        pub allowed_instances: Vec<String> = Rule::BASE.uncounted(),
+        pub strict: bool = Rule::BASE.uncounted(),
+        pub on_inconclusive: OnInconclusive = Rule::BASE.uncounted(),
+        /// The recording of the replay backend; `Some` with it.
+        pub recording: Option<String> = Rule::named("This check is judged by it.").uncounted(),
+        /// In the order of the file; never empty; names are unique.
+        pub jobs: Vec<Job> = Rule::HEAD.uncounted(),
+        pub overrides: Vec<Override> = Rule::BASE.uncounted(),
+        /// What is valid but no code serves, in the order of the file.
+        pub not_yet: Vec<NotYet> = Rule::HEAD.uncounted(),
+        /// Valid, but worth a second look: shown by `validate`, and by `run` on standard error.
+        pub warnings: Vec<SpecWarning> = Rule::HEAD.uncounted(),
+        /// The first 16 hex digits of the SHA-256 of the file's bytes.
+        pub hash: String = Rule::HEAD.uncounted(),
+        /// Where jobs, their instances and their written budget lines stand, by field: `jobs.churn.budget.cost`.
+        pub places: BTreeMap<String, FilePosition> = Rule::HEAD.uncounted(),
+    }
 }
 
 /// A place in the spec's file; both count from 1, columns count characters.
@@ -142,27 +147,29 @@ pub struct SpecWarning {
     pub message: String,
 }
 
-/// One training job: what triggers it, the full run, and its budget.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Job {
-    /// 1-63 letters, digits and inner hyphens; underscores as well where it is replayed.
-    pub name: String,
-    /// Globs over paths relative to the spec's folder; `!` excludes, a leading `/` is the checkout root. Empty: `**`.
-    pub paths: Vec<String>,
-    pub training: Training,
-    /// What the team will train on; the budget is judged on it.
-    pub instance: InstanceConfiguration,
-    pub alternatives: Vec<InstanceConfiguration>,
-    /// Those of `alternatives` that a range of counts names.
-    pub ranged: Vec<InstanceConfiguration>,
-    /// The script draws its own share of the data; no channel is sampled then.
-    pub share: Option<ScriptShare>,
-    /// A count of examples that goes with what is drawn of a channel.
-    pub following: Option<FollowingCount>,
-    pub work: Option<Work>,
-    pub canary: CanaryPolicy,
-    pub budget: Budget,
-    pub drift: DriftPolicy,
+fields! {
+    /// One training job: what triggers it, the full run, and its budget.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Job {
+        /// 1-63 letters, digits and inner hyphens; underscores as well where it is replayed.
+        pub name: String = Rule::HEAD.uncounted(),
+        /// Globs over paths relative to the spec's folder; `!` excludes, a leading `/` is the checkout root. Empty: `**`.
+        pub paths: Vec<String> = Rule::HEAD.uncounted(),
+        pub training: Training = Rule::EACH,
+        /// What the team will train on; the budget is judged on it.
+        pub instance: InstanceConfiguration = Rule::HEAD.uncounted(),
+        pub alternatives: Vec<InstanceConfiguration> = Rule::HEAD.uncounted(),
+        /// Those of `alternatives` that a range of counts names.
+        pub ranged: Vec<InstanceConfiguration> = Rule::HEAD.uncounted(),
+        /// The script draws its own share of the data; no channel is sampled then.
+        pub share: Option<ScriptShare> = Rule::named(channel::DRAWS),
+        /// A count of examples that goes with what is drawn of a channel.
+        pub following: Option<FollowingCount> = Rule::named(channel::DRAWS).at("share"),
+        pub work: Option<Work> = Rule::UNCOMPARED,
+        pub canary: CanaryPolicy = Rule::EACH,
+        pub budget: Budget = Rule::BASE.uncounted(),
+        pub drift: DriftPolicy = Rule::EACH,
+    }
 }
 
 impl Job {
@@ -176,7 +183,7 @@ impl Job {
 }
 
 /// Canaries do less work per datum too: a hyperparameter whose full value and canary levels are given.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Work {
     /// One of `training.hyperparameters`, whose value there is `full`.
     pub hyperparameter: String,
@@ -184,6 +191,19 @@ pub struct Work {
     pub full: f64,
     /// Never empty; rising, more than 0, at most `full`.
     pub canary: Vec<f64>,
+}
+
+impl fmt::Display for Work {
+    /// `epochs 10 (canaries: 1, 2)`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let levels: Vec<String> = self.canary.iter().map(ToString::to_string).collect();
+        let levels = levels.join(", ");
+        write!(
+            f,
+            "{} {} (canaries: {levels})",
+            self.hyperparameter, self.full
+        )
+    }
 }
 
 /// Which canary runs are asked for.
@@ -218,26 +238,28 @@ impl Design {
     }
 }
 
-/// How canaries run and what they may cost.
-#[derive(Debug, Clone, PartialEq)]
-pub struct CanaryPolicy {
-    pub design: Design,
-    pub counts: CanaryCounts,
-    pub spend_limit: Usd,
-    /// Of the forecast full run, for all canaries of the job together; more than 0.
-    pub max_share: Percent,
-    /// A full run that takes less is not worth a canary, and the report says so.
-    pub skip_below: Seconds,
-    pub max_runtime: Seconds,
-    pub parallel: u32,
-    pub warm_pool: WarmPoolPolicy,
-    /// Whether canaries on the job's instance take the capacity of its training plan.
-    pub training_plan: bool,
-    /// Whether the script may join sampled tables.
-    pub joined: bool,
-    pub reuse: Seconds,
-    pub seed: u64,
-    pub probe: ProbePolicy,
+fields! {
+    /// How canaries run and what they may cost.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct CanaryPolicy {
+        pub design: Design = Rule::BASE.uncounted(),
+        pub counts: CanaryCounts = Rule::BASE.uncounted(),
+        pub spend_limit: Usd = Rule::BASE.uncounted(),
+        /// Of the forecast full run, for all canaries of the job together; more than 0.
+        pub max_share: Percent = Rule::BASE.uncounted(),
+        /// A full run that takes less is not worth a canary, and the report says so.
+        pub skip_below: Seconds = Rule::HEAD.uncounted(),
+        pub max_runtime: Seconds = Rule::BASE.uncounted(),
+        pub parallel: u32 = Rule::BASE.uncounted(),
+        pub warm_pool: WarmPoolPolicy = Rule::BASE.uncounted(),
+        /// Whether canaries on the job's instance take the capacity of its training plan.
+        pub training_plan: bool = Rule::BASE.uncounted(),
+        /// Whether the script may join sampled tables.
+        pub joined: bool = Rule::BASE.uncounted(),
+        pub reuse: Seconds = Rule::BASE.uncounted(),
+        pub seed: u64 = Rule::HEAD,
+        pub probe: ProbePolicy = Rule::BASE,
+    }
 }
 
 impl CanaryPolicy {
@@ -246,7 +268,7 @@ impl CanaryPolicy {
 }
 
 /// Whether to sample inside the container, where the backend starts one.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub enum ProbePolicy {
     Off,
     /// Where the job has an entry point.
@@ -255,11 +277,24 @@ pub enum ProbePolicy {
     Command(Vec<String>),
 }
 
-/// The increase that a scheduled check reports as drift.
-#[derive(Debug, Clone, PartialEq)]
-pub struct DriftPolicy {
-    pub max: Percent,
-    pub at_least: Usd,
+impl ProbePolicy {
+    /// As a spec says it.
+    fn words(&self) -> String {
+        match self {
+            Self::Off => "false".to_owned(),
+            Self::ScriptMode => "true".to_owned(),
+            Self::Command(words) => words.join(" "),
+        }
+    }
+}
+
+fields! {
+    /// The increase that a scheduled check reports as drift.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct DriftPolicy {
+        pub max: Percent = Rule::BASE.uncounted(),
+        pub at_least: Usd = Rule::BASE.uncounted(),
+    }
 }
 
 /// A known overrun, agreed to, with ceiling, reason and expiry.

@@ -4,7 +4,6 @@
 //! [`apply_base_policy`] takes the first from the head and the second from the base, and reports every difference, so that a
 //! raise is visible and takes effect only when it is merged.
 
-mod budget;
 mod difference;
 mod job;
 mod remarks;
@@ -15,8 +14,9 @@ pub use rename::follow_renames;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use super::{BackendKind, Job, Spec};
+use super::{BackendKind, Job, Override, Spec};
 use crate::instance::InstanceType;
+use crate::spec::field::{Field, HasFields, Rule, Whose, below, fields_of};
 use crate::units::Usd;
 use difference::Differences;
 
@@ -123,13 +123,17 @@ pub fn apply_base_policy(
         });
     }
     let (base, renamed) = &follow_renames(head, base);
+    let (own_fields, base_fields) = (fields_of(head), fields_of(base));
     let mut whole = Differences::default();
-    let top = apply_to_top(head, base, &mut whole);
+    whole.compare(&base_fields, &own_fields);
+    let mut policy = Policy::default();
+    policy.add("", &base_fields, &own_fields);
+    let mut spec = head.clone();
+    spec.take_base(base, Rule::EACH);
     let known: BTreeMap<&str, &Job> = by_name(base);
     let is_new = |job: &&Job| !known.contains_key(job.name.as_str());
     let share = share(cap, head.jobs.iter().filter(is_new).count());
     let mut applied = AppliedPolicy {
-        spec: top,
         notes: whole.into_notes(),
         job_notes: BTreeMap::new(),
         uncompared_notes: BTreeMap::new(),
@@ -139,34 +143,31 @@ pub fn apply_base_policy(
             .map(|renamed| (renamed.to.clone(), renamed.from.clone()))
             .collect(),
         new_jobs: Vec::new(),
+        spec,
     };
-    let head_overrides = difference::by_job(&head.overrides);
-    let base_overrides = difference::by_job(&base.overrides);
     for job in &mut applied.spec.jobs {
         let mut differences = Differences::default();
         let name = job.name.as_str();
         match known.get(name) {
-            Some(base) => {
+            Some(from) => {
                 let renamed = renamed.iter().find(|renamed| renamed.to == name);
                 if let Some(renamed) = renamed {
                     differences.say(renamed.note());
                 }
-                let under_test = job::changes_under_test(base, job);
-                (applied.uncompared_notes).insert(job.name.clone(), under_test);
-                *job = job::apply_base_policy(job, base, &mut differences);
+                let own_fields = job::fields(job, &head.overrides);
+                let base_fields = job::fields(from, &base.overrides);
+                policy.add(&format!("jobs.{name}"), &base_fields, &own_fields);
+                job::apply_base_policy(job, from, base_fields, own_fields, &mut differences);
             }
             None => {
                 applied.new_jobs.push(job.name.clone());
                 differences.say(cap_spend(job, share));
+                let overrides: Vec<Field> = Override::fields(&head.overrides, &job.name).collect();
+                differences.compare(&[], &overrides);
             }
         }
-        let of_job = |overrides: &BTreeMap<&str, _>| -> Vec<_> {
-            overrides
-                .get(job.name.as_str())
-                .cloned()
-                .unwrap_or_default()
-        };
-        differences.overrides(&of_job(&base_overrides), &of_job(&head_overrides));
+        let uncompared = std::mem::take(&mut differences.uncompared);
+        (applied.uncompared_notes).insert(job.name.clone(), uncompared);
         let notes = differences.into_notes();
         if !notes.is_empty() {
             applied.job_notes.insert(job.name.clone(), notes);
@@ -181,9 +182,9 @@ pub fn apply_base_policy(
     applied
         .removed_jobs
         .extend(removed.map(|job| job.name.clone()));
-    let is_known = |job: &str| known.contains_key(job) && kept.contains(job);
-    applied.spec.not_yet = remarks::merge(&head.not_yet, &base.not_yet, is_known);
-    applied.spec.warnings = remarks::merge(&head.warnings, &base.warnings, is_known);
+    let is_policy = |field: &str| policy.has(field);
+    applied.spec.not_yet = remarks::merge(&head.not_yet, &base.not_yet, is_policy);
+    applied.spec.warnings = remarks::merge(&head.warnings, &base.warnings, is_policy);
     let problems = job::not_allowed(&applied.spec);
     if problems.is_empty() {
         Ok(applied)
@@ -192,64 +193,31 @@ pub fn apply_base_policy(
     }
 }
 
-/// The part that concerns every job. Names every field, so that a new one needs a decision.
-fn apply_to_top(head: &Spec, base: &Spec, differences: &mut Differences) -> Spec {
-    let Spec {
-        backend,
-        region,
-        history,
-        prices,
-        spot_prices,
-        allowed_instances,
-        strict,
-        on_inconclusive,
-        recording,
-        jobs,
-        overrides: _,
-        not_yet: _,
-        warnings: _,
-        hash,
-        places,
-    } = head.clone();
-    let text = difference::optional;
-    Spec {
-        backend,
-        region: differences.take("`region`", &base.region, &region, text),
-        history: differences.take("`history`", &base.history, &history, text),
-        prices: differences.prices("price", &base.prices, &prices),
-        spot_prices: differences.prices("spot price", &base.spot_prices, &spot_prices),
-        allowed_instances: differences.take(
-            "`allowed_instances`",
-            &base.allowed_instances,
-            &allowed_instances,
-            |patterns| {
-                if patterns.is_empty() {
-                    "all".to_owned()
-                } else {
-                    difference::list(patterns)
-                }
+/// The paths whose values are the base's.
+#[derive(Default)]
+struct Policy(BTreeSet<String>);
+
+impl Policy {
+    fn add(&mut self, place: &str, base: &[Field], head: &[Field]) {
+        let all = base.iter().chain(head);
+        let ours = all.filter(|field| field.rule.whose == Whose::Base);
+        self.0.extend(ours.map(|field| below(place, &field.path)));
+        // A block stands for all of its keys.
+        self.0.insert(below(
+            place,
+            if place.is_empty() {
+                "overrides"
+            } else {
+                "budget"
             },
-        ),
-        strict: differences.take("`strict`", &base.strict, &strict, ToString::to_string),
-        on_inconclusive: differences.take(
-            "`on_inconclusive`",
-            &base.on_inconclusive,
-            &on_inconclusive,
-            |choice| difference::on_inconclusive(*choice).to_owned(),
-        ),
-        recording: differences.name(
-            "`recording`",
-            &base.recording,
-            recording,
-            text,
-            "This check is judged by it.",
-        ),
-        jobs,
-        overrides: base.overrides.clone(),
-        not_yet: Vec::new(),
-        warnings: Vec::new(),
-        hash,
-        places,
+        ));
+    }
+
+    /// Whether a field such as `jobs.churn.budget.cost` or `overrides[0]` is one of these, or lies in one.
+    fn has(&self, field: &str) -> bool {
+        let ends = field.match_indices(['.', '[']).map(|(end, _)| end);
+        ends.chain([field.len()])
+            .any(|end| self.0.contains(&field[..end]))
     }
 }
 
@@ -275,7 +243,7 @@ fn head_policy_with_cap(
     } else {
         vec![format!(
             "No spec of the base confirms the prices that this pull request sets for {}; AWS's own prices are used.",
-            difference::list(&dropped)
+            dropped.join(", ")
         )]
     };
     let mut job_notes = BTreeMap::new();

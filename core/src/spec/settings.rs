@@ -6,16 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    Channel, ChannelSample, Compression, ContainerWords, Distribution, InputMode, Job,
-    LocalTraining, RecordWrapper, SagemakerTraining, Training,
-};
+use super::Job;
+use super::field::fields_of;
 
 /// Of a value, in characters; what is longer is cut.
 const VALUE_LIMIT: usize = 200;
-
-/// What the names of secrets have in them, in lower case.
-const SECRET_WORDS: [&str; 5] = ["secret", "token", "password", "credential", "api_key"];
 
 /// A job's settings: their values as text by their field in the spec, such as `training.hyperparameters.epochs`.
 ///
@@ -39,122 +34,12 @@ pub struct ChangedSetting {
 
 impl TrainingSettings {
     pub fn of(job: &Job) -> Self {
-        // Taken apart whole: a field that is new in one of these is kept, or left out by its name.
-        let Training {
-            source_dir,
-            hyperparameters,
-            environment,
-            distribution,
-            channels,
-            max_runtime: _,
-            metrics: _,
-            step_metric: _,
-            local: LocalTraining { command, caches },
-            sagemaker:
-                SagemakerTraining {
-                    image,
-                    framework,
-                    algorithm,
-                    container:
-                        ContainerWords {
-                            entrypoint,
-                            arguments,
-                        },
-                    registry_credentials: _,
-                    role: _,
-                    entry_point,
-                    source_channel: _,
-                    output: _,
-                    volume: _,
-                    volume_kms_key: _,
-                    output_kms_key: _,
-                    spot: _,
-                    checkpoints: _,
-                    subnets: _,
-                    security_groups: _,
-                    network_isolation: _,
-                    encrypt_traffic,
-                    retries: _,
-                    training_plan: _,
-                    profiler: _,
-                    tags: _,
-                },
-        } = &job.training;
-        let mut settings = BTreeMap::new();
-        let mut set = |field: &str, value: &str| {
-            if !value.is_empty() {
-                settings.insert(format!("training.{field}"), shortened(value));
-            }
-        };
-        let text = |value: &Option<String>| value.clone().unwrap_or_default();
-        let framework = framework.as_ref().map(ToString::to_string);
-        let launcher = distribution.as_ref().map(ToString::to_string);
-        set("image", &text(image));
-        set("framework", &text(&framework));
-        set("algorithm", &text(algorithm));
-        set("container.entrypoint", &entrypoint.join(" "));
-        set("container.arguments", &arguments.join(" "));
-        set("distribution", &text(&launcher));
-        set(
-            "encrypt_traffic",
-            if *encrypt_traffic { "true" } else { "" },
-        );
-        set("entry_point", &text(entry_point));
-        set("source_dir", &text(source_dir));
-        set("command", &command.join(" "));
-        set("caches", &caches.join(", "));
-        for (name, value) in hyperparameters {
-            let value = if is_secret(name) { "***" } else { value };
-            set(&format!("hyperparameters.{name}"), value);
-        }
-        let names: Vec<&str> = environment.iter().map(|(name, _)| name.as_str()).collect();
-        set("environment", &names.join(", "));
-        for channel in channels {
-            let Channel {
-                name,
-                // The data are said by a forecast.
-                uri: _,
-                data_type: _,
-                mode,
-                content_type: _,
-                distribution,
-                compression,
-                record_wrapper,
-                sample,
-                draw,
-                groups: _,
-            } = channel;
-            let mut set = |key: &str, value: &str| set(&format!("channels.{name}.{key}"), value);
-            set(
-                "mode",
-                match mode {
-                    InputMode::File => "File",
-                    InputMode::FastFile => "FastFile",
-                    InputMode::Pipe => "Pipe",
-                },
-            );
-            match sample {
-                ChannelSample::Rows => set("sample", "rows"),
-                ChannelSample::Objects if !draw.is_default() => set("draw", &draw.to_string()),
-                ChannelSample::Objects | ChannelSample::Whole => {}
-            }
-            set(
-                "distribution",
-                match distribution {
-                    Distribution::FullyReplicated => "FullyReplicated",
-                    Distribution::ShardedByS3Key => "ShardedByS3Key",
-                },
-            );
-            match compression {
-                Compression::None => {}
-                Compression::Gzip => set("compression", "Gzip"),
-            }
-            match record_wrapper {
-                RecordWrapper::None => {}
-                RecordWrapper::RecordIo => set("record_wrapper", "RecordIO"),
-            }
-        }
-        Self(settings)
+        let settings = fields_of(job)
+            .into_iter()
+            .filter(|field| field.rule.is_setting && field.value.is_some());
+        let written = settings.filter(|field| !field.words.is_empty());
+        let kept = written.map(|field| (field.path, shortened(&field.words)));
+        Self(kept.collect())
     }
 
     /// What differs, in the order of the fields.
@@ -170,11 +55,6 @@ impl TrainingSettings {
             })
             .collect()
     }
-}
-
-fn is_secret(name: &str) -> bool {
-    let name = name.to_lowercase().replace('-', "_");
-    SECRET_WORDS.iter().any(|word| name.contains(word))
 }
 
 fn shortened(value: &str) -> String {

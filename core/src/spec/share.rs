@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde::Serialize;
+
 use super::ChannelSample;
 
 /// Who draws the share of the data that a canary holds.
@@ -26,14 +28,14 @@ impl SampledBy {
 }
 
 /// The script is handed its share of the data, and draws it itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ScriptShare {
     pub place: SharePlace,
     pub full: FullShare,
 }
 
 /// Where a script is handed its share.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub enum SharePlace {
     /// Of this name; it need not be one of `training.hyperparameters`.
     Hyperparameter(String),
@@ -58,7 +60,7 @@ impl SharePlace {
 }
 
 /// A count of examples that the script is handed, in proportion to what is drawn of a channel.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FollowingCount {
     pub place: SharePlace,
     /// In the full run.
@@ -89,7 +91,7 @@ impl fmt::Display for ScriptShare {
 }
 
 /// What the full run is handed as its share.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum FullShare {
     /// `1.0`; canaries get a part of it, such as `0.01`.
     One,

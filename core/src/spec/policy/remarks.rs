@@ -36,10 +36,9 @@ impl Remark for SpecWarning {
     }
 }
 
-/// The head's remarks on the head's fields, then the base's on policy; equal remarks on policy keep the head's order. `is_known`:
-/// whether both have a job.
-pub(super) fn merge<R: Remark>(head: &[R], base: &[R], is_known: impl Fn(&str) -> bool) -> Vec<R> {
-    let on_policy = |remark: &&R| is_policy(remark.field(), &is_known);
+/// The head's remarks on the head's fields, then the base's on policy; equal remarks on policy keep the head's order.
+pub(super) fn merge<R: Remark>(head: &[R], base: &[R], is_policy: impl Fn(&str) -> bool) -> Vec<R> {
+    let on_policy = |remark: &&R| is_policy(remark.field());
     let ours: Vec<&R> = base.iter().filter(on_policy).collect();
     let theirs: Vec<&R> = head.iter().filter(on_policy).collect();
     if ours == theirs {
@@ -59,99 +58,9 @@ pub(super) fn of_job<R: Remark>(remarks: &[R], from: &str, to: &str) -> Vec<R> {
     remarks.iter().filter_map(renamed).collect()
 }
 
-/// Whether a field such as `jobs.churn.budget.cost` or `overrides[0]` is policy.
-fn is_policy(field: &str, is_known: impl Fn(&str) -> bool) -> bool {
-    let Some(rest) = field.strip_prefix("jobs.") else {
-        return matches!(
-            first(field).0,
-            "backend"
-                | "region"
-                | "history"
-                | "prices"
-                | "overrides"
-                | "allowed_instances"
-                | "strict"
-                | "on_inconclusive"
-        );
-    };
-    let (job, rest) = first(rest);
-    let (block, key) = first(rest);
-    let (key, _) = first(key);
-    is_known(job)
-        && match block {
-            "budget" | "drift" => true,
-            "training" => matches!(
-                key,
-                "role"
-                    | "output"
-                    | "volume_kms_key"
-                    | "output_kms_key"
-                    | "checkpoints"
-                    | "subnets"
-                    | "security_groups"
-                    | "network_isolation"
-                    | "encrypt_traffic"
-                    | "registry_credentials"
-                    | "training_plan"
-                    | "tags"
-            ),
-            "canary" => matches!(
-                key,
-                "design"
-                    | "fractions"
-                    | "replicates"
-                    | "reuse"
-                    | "spend_limit"
-                    | "max_share"
-                    | "max_runtime"
-                    | "parallel"
-                    | "warm_pool"
-                    | "training_plan"
-                    | "probe"
-            ),
-            _ => false,
-        }
-}
-
 /// The first part of a field path and what is behind it, an index of a list included.
-fn first(field: &str) -> (&str, &str) {
+pub(super) fn first(field: &str) -> (&str, &str) {
     let end = field.find(['.', '[']).unwrap_or(field.len());
     let rest = &field[end..];
     (&field[..end], rest.strip_prefix('.').unwrap_or(rest))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn policy_is_recognized_by_its_field() {
-        for field in [
-            "history",
-            "overrides[0].up_to",
-            "prices.local",
-            "jobs.churn.budget",
-            "jobs.churn.budget.cost_increase",
-            "jobs.churn.training.tags.team",
-            "jobs.churn.training.subnets[1]",
-            "jobs.churn.canary.warm_pool",
-            "jobs.churn.canary.reuse",
-            "jobs.churn.canary.fractions[0]",
-            "jobs.churn.drift.max",
-        ] {
-            assert!(is_policy(field, |job| job == "churn"), "{field}");
-        }
-        for field in [
-            "",
-            "recording",
-            "jobs.churn.instance",
-            "jobs.churn.paths[0]",
-            "jobs.churn.training.image",
-            "jobs.churn.training.metrics.step",
-            "jobs.churn.canary.seed",
-            "jobs.other.budget.cost",
-        ] {
-            assert!(!is_policy(field, |job| job == "churn"), "{field}");
-        }
-    }
 }

@@ -12,7 +12,7 @@ pub struct RenamedJob {
     pub from: String,
     /// Its name in the head, which the base does not know.
     pub to: String,
-    /// What both have: `source_dir` or `paths`.
+    /// What both have: `source_dir`, `paths`, or the `uri` of a channel.
     shared: &'static str,
 }
 
@@ -28,8 +28,8 @@ impl RenamedJob {
 
 /// The base with each job that the head renames under its new name too, and what was renamed.
 ///
-/// A job of the head that the base does not know is a removed one of the base where it has its source or its paths; of several
-/// that one which has most in common with it.
+/// A job of the head that the base does not know is a removed one of the base where it has its source, its paths or its data; of
+/// several that one which has most in common with it.
 pub fn follow_renames(head: &Spec, base: &Spec) -> (Spec, Vec<RenamedJob>) {
     let names = |spec: &Spec| -> BTreeSet<String> {
         spec.jobs.iter().map(|job| job.name.clone()).collect()
@@ -85,15 +85,19 @@ fn likeness(backend: BackendKind, job: &Job, old: &Job) -> Option<(&'static str,
     };
     let is_same_source = has_source(job) && has_source(old) && source(job) == source(old);
     let is_same_paths = paths(job).iter().any(|path| paths(old).contains(path));
-    let shared = match (is_same_source, is_same_paths) {
-        (true, _) => "source_dir",
-        (false, true) => "paths",
-        (false, false) => return None,
-    };
     let (ours, theirs) = (&job.training, &old.training);
+    let is_there = |uri: &str| theirs.channels.iter().any(|channel| channel.uri == uri);
+    let has_data = ours.channels.iter().any(|channel| is_there(&channel.uri));
+    let shared = match (is_same_source, is_same_paths, has_data) {
+        (true, _, _) => "source_dir",
+        (false, true, _) => "paths",
+        (false, false, true) => "uri",
+        (false, false, false) => return None,
+    };
     let common = [
         is_same_source,
         is_same_paths,
+        has_data,
         ours.local == theirs.local,
         ours.sagemaker.entry_point == theirs.sagemaker.entry_point,
         ours.sagemaker.image == theirs.sagemaker.image,

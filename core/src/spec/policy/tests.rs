@@ -130,14 +130,13 @@ fn limits_that_come_go_or_turn_are_named() {
         "",
     );
     insta::assert_snapshot!(notes(&head, &base).join("\n"), @r"
-This pull request takes away the cost budget of 50 USD (counts when merged).
-This pull request adds a budget of time: 8h (counts when merged).
-This pull request raises `at_least` of the cost increase budget from 5 USD to 50 USD (counts when merged).
-This pull request lowers the CPU utilization budget from at least 20% to at least 10% (counts when merged).
-This pull request changes the level of the CPU utilization budget from fail to warn (counts when merged).
-This pull request changes the I/O wait budget from at most 30% to at least 30% (counts when merged).
-This pull request lowers the certainty of the budget from 95% to 80% (counts when merged).
+This pull request takes away the cost budget, 50 USD (counts when merged).
+This pull request changes the cost increase budget from +20% (at_least 5 USD) to +20% (at_least 50 USD) (counts when merged).
+This pull request lowers the CPU utilization budget from at least 20% to at least 10% (level warn) (counts when merged).
+This pull request changes the I/O wait budget from 30% to at least 30% (counts when merged).
+This pull request lowers `budget.certainty` from 95% to 80% (counts when merged).
 This pull request changes `budget.existing_breach` from warn to fail (counts when merged).
+This pull request sets the time budget to 8h (counts when merged).
 ");
     assert_eq!(
         applied(&head, &base).spec.jobs[0].budget,
@@ -168,20 +167,20 @@ fn roles_places_and_limits_of_canaries_are_the_bases() {
     let all = [applied.notes.clone(), applied.job_notes["churn"].clone()].concat();
     insta::assert_snapshot!(all.join("\n"), @r"
 This pull request changes `region` from us-east-1 to eu-west-1 (counts when merged).
-This pull request sets `history` to s3://mine-records/ (counts when merged).
-This pull request sets the price of ml.m5.xlarge to 0.01 USD/h (counts when merged).
 This pull request changes `strict` from false to true (counts when merged).
 This pull request changes `on_inconclusive` from fail to pass (counts when merged).
-This pull request raises the spend limit of canaries from 5 USD to 500 USD (counts when merged).
-This pull request lowers `canary.max_runtime` from 1h to 30m (counts when merged).
-This pull request raises `canary.parallel` from 3 to 9 (counts when merged).
-This pull request changes `canary.probe` from true to false (counts when merged).
+This pull request sets `history` to s3://mine-records/ (counts when merged).
+This pull request sets `prices.ml.m5.xlarge` to 0.01 USD/h (counts when merged).
 This pull request changes `training.image` from image to another. Canaries and the full run start it.
 This pull request changes `training.role` from arn:aws:iam::123456789012:role/Training to arn:aws:iam::123456789012:role/Admin (counts when merged).
 This pull request changes `training.output` from s3://output/ to s3://mine/ (counts when merged).
-This pull request sets `training.volume_kms_key` to alias/mine (counts when merged).
-This pull request sets `training.tags` to team=growth (counts when merged).
+This pull request raises `canary.spend_limit` from 5 USD to 500 USD (counts when merged).
+This pull request lowers `canary.max_runtime` from 1h to 30m (counts when merged).
+This pull request raises `canary.parallel` from 3 to 9 (counts when merged).
+This pull request changes `canary.probe` from true to false (counts when merged).
 This pull request raises `drift.max` from 15% to 90% (counts when merged).
+This pull request sets `training.volume_kms_key` to alias/mine (counts when merged).
+This pull request sets `training.tags.team` to growth (counts when merged).
 ");
     let job = &applied.spec.jobs[0];
     assert_eq!(job.training.sagemaker.image.as_deref(), Some("another"));
@@ -214,7 +213,9 @@ fn a_change_does_not_weaken_the_design_of_its_own_check() {
     assert_eq!(
         notes(&adaptive, &base),
         [
-            "This pull request changes `canary.design` from fixed (1%, 2%, 5%; replicates: 3) to adaptive (1%, 9%) (counts when merged)."
+            "This pull request changes `canary.design` from fixed to adaptive (counts when merged).",
+            "This pull request changes `canary.fractions` from 1%, 2%, 5% to 1%, 9% (counts when merged).",
+            "This pull request takes away `canary.replicates`, 3 (counts when merged).",
         ]
     );
     assert_eq!(
@@ -257,7 +258,13 @@ fn a_renamed_job_is_the_removed_one_that_it_has_most_in_common_with() {
     let elsewhere = all(&[job("c", &source("c"), 9), job("kept", &source("k"), 3)]);
     assert_eq!(limit(&applied(&elsewhere, &base)), "1 USD");
     let text = job("c", &source("c"), 9).replace(", common/**", "");
-    let new = applied(&all(&[text]), &base);
+    // Nor does other code of another place shake the old limits off the same data.
+    let same_data = applied(&all(&[text.clone()]), &base);
+    assert_eq!(
+        (limit(&same_data).as_str(), same_data.new_jobs.len()),
+        ("1 USD", 0)
+    );
+    let new = applied(&all(&[text.replace("s3://data/", "s3://other/")]), &base);
     assert_eq!((limit(&new).as_str(), new.new_jobs.len()), ("9 USD", 1));
     // A copy of a job that stays is a new one.
     let copy = all(&[
@@ -291,11 +298,10 @@ fn what_disarms_a_check_is_named_with_both_values() {
     let applied = applied(&head, &base);
     let all = [applied.notes.clone(), applied.job_notes["churn"].clone()].concat();
     insta::assert_snapshot!(all.join("\n"), @r"
-This pull request lowers the price of ml.m5.xlarge from 0.2 USD/h to 0.1 USD/h (counts when merged).
+This pull request lowers `prices.ml.m5.xlarge` from 0.2 USD/h to 0.1 USD/h (counts when merged).
 This pull request changes `paths` from src/**, data/** to src/**. Until it is merged both count.
 This pull request changes `training.image` from image to slim. Canaries and the full run start it.
-This pull request changes the override of the cost budget from 20 USD until 2026-12-31 to 30 USD until 2026-12-31 (counts when merged).
-This pull request changes the reason of the override of the cost budget from once to for ever (counts when merged).
+This pull request changes the override of the cost budget from 20 USD until 2026-12-31 (once) to 30 USD until 2026-12-31 (for ever) (counts when merged).
 ");
     // More paths after the base's disarm nothing.
     let wider = spec(&text("[src/**, data/**, docs/**]", "once", 20, "0.2"));
@@ -328,7 +334,8 @@ fn a_launcher_is_the_change_under_test_and_is_named() {
 fn a_job_that_the_base_does_not_know_is_capped() {
     let base = sagemaker("", "");
     let text = sagemaker_text("    canary: {spend_limit: 50 USD}\n", "");
-    let elsewhere = spec(&text.replace("churn:", "churn2:\n    paths: [churn2/**]"));
+    let elsewhere = text.replace("churn:", "churn2:\n    paths: [churn2/**]");
+    let elsewhere = spec(&elsewhere.replace("s3://data/churn/", "s3://data/other/"));
     let applied = applied(&elsewhere, &base);
     assert_eq!(applied.new_jobs, ["churn2"]);
     assert_eq!(applied.removed_jobs, ["churn"]);
@@ -499,15 +506,15 @@ fn an_override_of_its_own_does_not_help_a_change() {
     assert_eq!(
         notes(&head, &base),
         [
-            "This pull request changes the override of the cost budget from 60 USD until 2026-12-31 to 90 USD until 2026-12-31 (counts when merged).",
-            "This pull request takes away the override of the time budget, 9h until 2026-12-31 (counts when merged).",
+            "This pull request takes away the override of the time budget, 9h until 2026-12-31 (agreed) (counts when merged).",
+            "This pull request changes the override of the cost budget from 60 USD until 2026-12-31 (agreed) to 90 USD until 2026-12-31 (agreed) (counts when merged).",
         ]
     );
     assert_eq!(applied(&head, &base).spec.overrides, base.overrides);
     assert_eq!(
         notes(&head, &sagemaker(budget, "")),
         [
-            "This pull request adds an override of the cost budget, 90 USD until 2026-12-31 (counts when merged)."
+            "This pull request sets the override of the cost budget to 90 USD until 2026-12-31 (agreed) (counts when merged)."
         ]
     );
 }

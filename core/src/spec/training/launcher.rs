@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use serde::Serialize;
+
 use super::{RawTraining, is_script};
 use crate::instance::InstanceConfiguration;
 use crate::spec::problems::{At, Located, near_miss, quoted};
@@ -22,14 +24,14 @@ const GROUPS: &str = "sagemaker_distribution_instance_groups";
 const ALL: [&str; 5] = [TORCHRUN, MPI, MPI_PROCESSES, MPI_OPTIONS, GROUPS];
 
 /// What starts the script's processes on each machine.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ScriptLauncher {
     pub kind: LauncherKind,
     /// The instance group whose machines it starts processes on; absent where the configurations have none.
     pub group: Option<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub enum LauncherKind {
     Torchrun,
     Mpi {

@@ -2,6 +2,8 @@
 //! the registry of the image.
 
 use super::RawTraining;
+use super::sagemaker::STARTED;
+use crate::spec::field::{Rule, fields};
 use crate::spec::problems::{Located, quoted};
 use crate::spec::raw::{AnyText, Count, List, Text, mapping};
 use crate::spec::read::{SpecReader, limits};
@@ -25,11 +27,13 @@ mapping! {
     }
 }
 
-/// What a container starts in place of the image's own entry point. One of the two may be empty.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct ContainerWords {
-    pub entrypoint: Vec<String>,
-    pub arguments: Vec<String>,
+fields! {
+    /// What a container starts in place of the image's own entry point. One of the two may be empty.
+    #[derive(Debug, Clone, PartialEq, Eq, Default)]
+    pub struct ContainerWords {
+        pub entrypoint: Vec<String> = Rule::named(STARTED).setting().command(),
+        pub arguments: Vec<String> = Rule::named(STARTED).setting().command(),
+    }
 }
 
 impl ContainerWords {

@@ -4,6 +4,7 @@ use super::framework::{Framework, RawFramework};
 use super::program::{ContainerWords, RawContainer, RegistryCredentials};
 use super::{BackendEntry, RawTraining, launcher, program};
 use crate::instance::{InstanceConfiguration, tables};
+use crate::spec::field::{Rule, fields};
 use crate::spec::problems::{At, Located, quoted};
 use crate::spec::raw::{AnyText, Count, List, Map, Text, mapping};
 use crate::spec::read::{SpecReader, limits};
@@ -11,6 +12,8 @@ use crate::spec::rules::{DataRule, LimitRule, MachineRule, ProbeRule, Rules};
 use crate::spec::{Channel, Traits};
 use crate::units::{Bytes, Seconds};
 
+/// What another image, framework, algorithm or command means.
+pub(super) const STARTED: &str = "Canaries and the full run start it.";
 const DEFAULT_VOLUME_GB: u32 = 30;
 /// SageMaker's own default.
 pub(super) const MAX_RUNTIME: Seconds = Seconds(86_400.0);
@@ -89,38 +92,40 @@ mapping! {
     }
 }
 
-/// The full run in SageMaker's own words. A job of another backend may leave out what SageMaker needs.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SagemakerTraining {
-    pub image: Option<String>,
-    /// In place of an image.
-    pub framework: Option<Framework>,
-    /// In place of an image.
-    pub algorithm: Option<String>,
-    pub container: ContainerWords,
-    /// Of an image outside Amazon ECR.
-    pub registry_credentials: Option<RegistryCredentials>,
-    pub role: Option<String>,
-    pub entry_point: Option<String>,
-    /// No channel of data has this name; never beside an entry point.
-    pub source_channel: Option<String>,
-    pub output: Option<String>,
-    pub volume: Bytes,
-    pub volume_kms_key: Option<String>,
-    pub output_kms_key: Option<String>,
-    pub spot: bool,
-    pub checkpoints: Option<String>,
-    pub subnets: Vec<String>,
-    pub security_groups: Vec<String>,
-    pub network_isolation: bool,
-    pub encrypt_traffic: bool,
-    /// Of the full run.
-    pub retries: Option<u32>,
-    /// Of the full run: the ARN of prepaid capacity.
-    pub training_plan: Option<String>,
-    /// Whether Debugger profiles canaries; `None`: where no probe runs.
-    pub profiler: Option<bool>,
-    pub tags: Vec<(String, String)>,
+fields! {
+    /// The full run in SageMaker's own words. A job of another backend may leave out what SageMaker needs.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct SagemakerTraining {
+        pub image: Option<String> = Rule::named(STARTED).setting(),
+        /// In place of an image.
+        pub framework: Option<Framework> = Rule::named(STARTED).setting(),
+        /// In place of an image.
+        pub algorithm: Option<String> = Rule::named(STARTED).setting(),
+        pub container: ContainerWords = Rule::EACH,
+        /// Of an image outside Amazon ECR.
+        pub registry_credentials: Option<RegistryCredentials> = Rule::BASE.uncounted(),
+        pub role: Option<String> = Rule::BASE.uncounted(),
+        pub entry_point: Option<String> = Rule::HEAD.setting(),
+        /// No channel of data has this name; never beside an entry point.
+        pub source_channel: Option<String> = Rule::HEAD,
+        pub output: Option<String> = Rule::BASE.uncounted(),
+        pub volume: Bytes = Rule::HEAD.at("volume_gb"),
+        pub volume_kms_key: Option<String> = Rule::BASE.uncounted(),
+        pub output_kms_key: Option<String> = Rule::BASE.uncounted(),
+        pub spot: bool = Rule::named("Its cost is judged by it.").uncounted(),
+        pub checkpoints: Option<String> = Rule::BASE.uncounted(),
+        pub subnets: Vec<String> = Rule::BASE,
+        pub security_groups: Vec<String> = Rule::BASE,
+        pub network_isolation: bool = Rule::BASE,
+        pub encrypt_traffic: bool = Rule::BASE.setting(),
+        /// Of the full run.
+        pub retries: Option<u32> = Rule::HEAD.uncounted(),
+        /// Of the full run: the ARN of prepaid capacity.
+        pub training_plan: Option<String> = Rule::BASE.uncounted(),
+        /// Whether Debugger profiles canaries; `None`: where no probe runs.
+        pub profiler: Option<bool> = Rule::HEAD,
+        pub tags: Vec<(String, String)> = Rule::BASE.uncounted(),
+    }
 }
 
 impl Default for SagemakerTraining {
