@@ -1,6 +1,6 @@
+mod cases;
 mod counts;
 mod defaults;
-mod groups;
 mod launcher;
 mod program;
 mod properties;
@@ -16,16 +16,7 @@ use crate::units::{Bytes, Fraction, Percent, Seconds, Usd};
 const EXAMPLE: &str = include_str!("testdata/example.yml");
 
 /// A local spec as short as can be.
-const LOCAL: &str = "\
-version: 1
-backend: local
-jobs:
-  churn:
-    training:
-      command: [python3, train.py]
-      channels: {train: {uri: data}}
-    instance: local
-";
+const LOCAL: &str = include_str!("testdata/local.yml");
 
 /// What AWS is taken to list.
 const KNOWN_TYPES: [&str; 6] = [
@@ -72,12 +63,6 @@ fn example_with(from: &str, to: &str) -> String {
 
 /// The one problem of the example after a change.
 #[track_caller]
-fn problem_with(from: &str, to: &str) -> String {
-    let problems = problems(&example_with(from, to));
-    assert_eq!(problems.len(), 1, "{problems:#?}");
-    problems.into_iter().next().unwrap()
-}
-
 fn remarks(spec: &Spec) -> Vec<String> {
     let warnings = spec.warnings.iter();
     warnings
@@ -405,49 +390,6 @@ fn a_pool_is_asked_for_by_a_word_or_a_time() {
     assert_eq!(pool(""), WarmPoolPolicy::Auto);
 }
 
-#[test]
-fn what_does_nothing_locally_is_said() {
-    let text = LOCAL.replace(
-        "      command",
-        "      entry_point: a.py\n      spot: true\n      volume_gb: 5\n      command",
-    ) + "    canary: {parallel: 2, spend_limit: 3 USD, warm_pool: 5m, probe: true}\n";
-    assert_eq!(
-        remarks(&spec(&text)),
-        [
-            "jobs.churn.training.entry_point: has no effect on the local backend",
-            "jobs.churn.training.spot: has no effect on the local backend",
-            "jobs.churn.training.volume_gb: has no effect on the local backend",
-            "jobs.churn.canary.parallel: canaries that share one machine slow each other down, which inflates the forecast",
-            "jobs.churn.canary.spend_limit: has no effect without `prices.local`; `canary.max_runtime` limits local canaries",
-            "jobs.churn.canary.warm_pool: has no effect on the local backend",
-            "jobs.churn.canary.probe: has no effect on the local backend, which always samples",
-        ]
-    );
-    let pipe = spec(&LOCAL.replace("uri: data", "uri: data, mode: Pipe"));
-    assert_eq!(
-        not_yet(&pipe),
-        ["jobs.churn.training.channels.train.mode: pipe mode on the local backend"]
-    );
-}
-
-#[test]
-fn doubts_are_warnings() {
-    let text = example_with("instance: ml.m5.2xlarge", "instance: ml.m5.2xlrge")
-        .replacen("spot: false", "spot: true", 1)
-        .replacen("warm_pool: 10m", "warm_pool: auto", 1)
-        .replacen("up_to: 90 USD", "up_to: 40 USD", 1);
-    assert_eq!(
-        remarks(&spec(&text)),
-        [
-            "recording: has no effect on the sagemaker backend",
-            "jobs.churn.training.spot: instance groups with spot capacity are documented nowhere: a full run on the alternatives with groups is taken to be on demand",
-            "jobs.churn.training.spot: without `checkpoints` an interrupted run starts again from nothing",
-            "jobs.churn.instance: `ml.m5.2xlrge` is not among the training instances this program knows; did you mean `ml.m5.2xlarge`?",
-            "overrides[0].up_to: is not above the budget's own limit, so it changes nothing",
-        ]
-    );
-}
-
 /// Two metrics, and these lines about what the script prints.
 fn with_levels(lines: &str) -> String {
     let metrics = "      metrics: {tokens_per_second: 'tok/s: (\\S+)', loss: 'loss (?=x)([0-9.]+)'}\n      channels";
@@ -469,82 +411,6 @@ fn a_line_about_what_the_script_prints_has_a_limit_of_one_side() {
     assert_eq!(names, ["tokens_per_second"]);
     // The other one is still not read.
     assert_eq!(remarks(&read).len(), 1);
-}
-
-#[test]
-fn a_line_about_what_is_not_printed_is_refused_where_it_stands() {
-    let path = "jobs.churn.budget.metrics.tokens_per_second";
-    for (lines, refusal) in [
-        (
-            "{token_per_second: {min: 1}}",
-            "jobs.churn.budget.metrics.token_per_second: `training.metrics` has no `token_per_second` (did you mean `tokens_per_second`?)".to_owned(),
-        ),
-        (
-            "{speed: {min: 1}}",
-            "jobs.churn.budget.metrics.speed: `training.metrics` has no `speed` (write it there with its regular expression, such as `tokens_per_second: 'tok/s: ([0-9.]+)'`)".to_owned(),
-        ),
-        (
-            "{tokens_per_second: {level: warn}}",
-            format!("{path}: the line has no limit (write `min: 9000` or `max: 9000`)"),
-        ),
-        (
-            "{tokens_per_second: {min: 9, max: 8}}",
-            format!("{path}.min: one line has one limit: either `max` or `min`"),
-        ),
-        (
-            "{tokens_per_second: {min: fast}}",
-            format!("{path}.min: `fast`, where a number is needed"),
-        ),
-        (
-            "{tokens_per_second: {min: .nan}}",
-            format!("{path}.min: `.nan`, where a number is needed"),
-        ),
-        (
-            "{tokens_per_second: {min: 0}}",
-            format!("{path}.min: a limit is more than 0"),
-        ),
-        (
-            "{tokens_per_second: 9000}",
-            format!("{path}: `9000` does not say whether it is a lower or an upper limit (write `{{min: 9000}}` or `{{max: 9000}}`)"),
-        ),
-        (
-            "{loss: {max: 1}}",
-            "jobs.churn.budget.metrics.loss: its pattern in `training.metrics` cannot be read: the pattern is not a regular expression: look-around, including look-ahead and look-behind, is not supported (a metric of a budget line is read with Rust's regular expressions, which have no look-around and no back-references)".to_owned(),
-        ),
-    ] {
-        assert_eq!(problems(&with_levels(lines)), [refusal]);
-    }
-}
-
-#[test]
-fn metrics_that_are_not_read_are_doubted() {
-    let text = LOCAL.replacen(
-        "      channels",
-        "      metrics: {step: 'step ([0-9.]+)', loss: 'loss (?=x)([0-9.]+)'}\n      step_metric: step\n      channels",
-        1,
-    );
-    let read = spec(&text);
-    assert_eq!(
-        remarks(&read),
-        [
-            "jobs.churn.training.metrics.loss: is not read: of all metrics only those that `step_metric` or `budget.metrics` names are"
-        ]
-    );
-    assert_eq!(read.jobs[0].training.metrics.len(), 2);
-    let without = spec(&text.replacen("      step_metric: step\n", "", 1));
-    assert_eq!(remarks(&without).len(), 2);
-    assert_eq!(without.jobs[0].training.step_metric, None);
-}
-
-#[test]
-fn a_command_in_one_word_is_doubted() {
-    let text = LOCAL.replacen("[python3, train.py]", "[python3 train.py]", 1);
-    assert_eq!(
-        remarks(&spec(&text)),
-        [
-            "jobs.churn.training.command: `python3 train.py` is one word with a space in it, so it names one program; write each word by itself: `[python3, train.py]`",
-        ]
-    );
 }
 
 #[test]
@@ -577,20 +443,6 @@ fn a_spec_of_either_backend_can_be_replayed() {
     original.canary.counts = CanaryCounts::AsTheFullRun;
     assert_eq!(job(&cloud), original);
     assert!(!not_yet(&cloud).contains(&"backend: the replay backend".to_owned()));
-}
-
-#[test]
-fn a_replayed_job_is_named_as_it_was_recorded() {
-    let text = LOCAL
-        .replace("backend: local", "backend: replay\nrecording: runs.csv")
-        .replace("churn", "churn_2");
-    assert_eq!(spec(&text).jobs[0].name, "churn_2");
-    assert_eq!(
-        problems(&text.replace("churn_2", "churn.2")),
-        [
-            "jobs.churn.2: `churn.2` cannot be a job's name (1 to 63 letters, digits, underscores and inner hyphens)"
-        ]
-    );
 }
 
 #[test]
