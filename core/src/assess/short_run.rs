@@ -27,7 +27,7 @@ mod tests {
 
     #[test]
     fn a_run_shorter_than_the_limit_is_named_with_what_its_canaries_took() {
-        let report = samples::within();
+        let report = samples::of("within");
         let job = &report.jobs[0];
         let with = |skip_below| advice(Seconds(skip_below), job);
         let said = with(300.0).unwrap();

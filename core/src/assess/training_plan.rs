@@ -51,7 +51,7 @@ jobs:
 
     #[test]
     fn prepaid_hours_stand_beside_the_dollars() {
-        let mut report = samples::within().jobs.remove(0);
+        let mut report = samples::of("within").jobs.remove(0);
         assert_eq!(note(&job(""), &report), None);
         let plan = job(
             "      training_plan: arn:aws:sagemaker:us-east-1:123456789012:training-plan/winter\n",

@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn an_overrun_goes_as_far_as_its_interval() {
-        let mut report = samples::churn();
+        let mut report = samples::of("over-budget");
         let row = &report.jobs[0].forecasts[0].budget[0];
         assert_eq!(row.line, Metric::Cost.into());
         let upper = report.jobs[0].forecasts[0].estimates[Metric::Cost]
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn an_overrun_passes_and_stays_one() {
-        let report = accepted(samples::churn());
+        let report = accepted(samples::of("over-budget"));
         assert_eq!((report.exit_code, report.verdict), (0, Verdict::Exceeded));
         assert_eq!(
             words::closing(&report),
@@ -162,18 +162,18 @@ mod tests {
     #[test]
     fn what_is_unknown_at_risk_or_failed_beside_it_does_not_pass() {
         for (verdict, code) in [(LineVerdict::Unknown, 14), (LineVerdict::AtRisk, 11)] {
-            let mut report = samples::churn();
+            let mut report = samples::of("over-budget");
             report.jobs[0].forecasts[0].budget[1].verdict = verdict;
             assert_eq!(accepted(report).exit_code, code);
         }
-        let mut report = samples::churn();
-        report.jobs.extend(samples::failed().jobs);
+        let mut report = samples::of("over-budget");
+        report.jobs.extend(samples::of("failed").jobs);
         assert_eq!(accepted(report).exit_code, exit::FAILED);
-        let mut report = samples::churn();
-        report.jobs.extend(samples::unknown().jobs);
+        let mut report = samples::of("over-budget");
+        report.jobs.extend(samples::of("unknown").jobs);
         assert_eq!(accepted(report).exit_code, exit::UNKNOWN);
         // A verdict without a line that shows it.
-        let mut report = samples::churn();
+        let mut report = samples::of("over-budget");
         report.jobs[0].forecasts[0].budget.clear();
         assert_eq!(accepted(report).exit_code, exit::EXCEEDED);
     }
@@ -189,7 +189,7 @@ mod tests {
             last_line: None,
         };
         for outcome in [failed.clone(), out_of_memory] {
-            let mut report = samples::churn();
+            let mut report = samples::of("over-budget");
             report.jobs[0].measurements[2].outcome = outcome;
             let report = accepted(report);
             assert_eq!(
@@ -199,7 +199,7 @@ mod tests {
             assert_eq!(report.jobs[0].policy.accepted, None);
         }
         // On other machines alone: nothing of the job's own forecast follows from it.
-        let mut report = samples::churn();
+        let mut report = samples::of("over-budget");
         let own = report.jobs[0].instance.clone();
         let elsewhere = report.jobs[0].measurements.iter_mut();
         let elsewhere: Vec<_> = elsewhere.filter(|run| !run.is_on(&own)).collect();
@@ -221,7 +221,7 @@ mod tests {
             };
             report.jobs[0].measurements.push(run);
         };
-        let mut report = samples::churn();
+        let mut report = samples::of("over-budget");
         on_six(&mut report);
         assert_eq!(accepted(report.clone()).exit_code, 0);
         report.jobs[0].forecasts[0].estimates[Metric::Time] = None;
@@ -230,7 +230,7 @@ mod tests {
 
     #[test]
     fn a_stored_report_is_accepted_by_nobody() {
-        let report = merge(vec![accepted(samples::churn())]).unwrap();
+        let report = merge(vec![accepted(samples::of("over-budget"))]).unwrap();
         assert_eq!(report.exit_code, exit::EXCEEDED);
         assert_eq!(report.jobs[0].policy.accepted, None);
     }

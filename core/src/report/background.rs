@@ -364,7 +364,7 @@ mod tests {
 
     #[test]
     fn the_law_stands_beside_runs_of_the_full_work() {
-        let mut report = samples::within();
+        let mut report = samples::of("within");
         for run in &mut report.jobs[0].measurements {
             run.work = Some(if run.replicate == 0 { 4.0 } else { 1.0 });
             run.work_total = Some(4.0);
@@ -391,7 +391,7 @@ mod tests {
         ] {
             assert_eq!(cases_of_a_hundred(level), cases);
         }
-        let mut report = samples::within();
+        let mut report = samples::of("within");
         report.jobs[0].measurements[0].bytes = report.jobs[0].measurements[0].bytes_total;
         assert_eq!(
             interval_words(&[&report.jobs[0]]).unwrap(),
@@ -402,7 +402,7 @@ mod tests {
     /// The canary on all machines is small, and those on one reach further.
     #[test]
     fn a_time_that_follows_from_other_counts_is_known_as_far_as_those_reach() {
-        let mut report = samples::within();
+        let mut report = samples::of("within");
         let job = &mut report.jobs[0];
         let one = job.forecasts[0].instance.to_string();
         let several: InstanceConfiguration = format!("6x {one}").parse().unwrap();
@@ -421,7 +421,7 @@ mod tests {
 
     #[test]
     fn repeats_of_a_size_share_a_row_and_the_forecast_ends_the_table() {
-        let report = samples::within();
+        let report = samples::of("within");
         let grid = law_against_measured(&[&report.jobs[0]]);
         assert_eq!(
             grid.rows,

@@ -379,7 +379,7 @@ mod tests {
 
     #[test]
     fn the_check_says_its_share_of_the_full_run() {
-        let mut report = samples::churn();
+        let mut report = samples::of("over-budget");
         assert_eq!(
             spend(&[&report.jobs[0]]),
             "5 runs, 1.12 USD, 1.8% of one full run"
@@ -402,7 +402,11 @@ mod tests {
 
     #[test]
     fn a_canary_that_drew_another_share_than_was_asked_for_says_both() {
-        let mut run = samples::churn().jobs.remove(0).measurements.remove(0);
+        let mut run = samples::of("over-budget")
+            .jobs
+            .remove(0)
+            .measurements
+            .remove(0);
         run.bytes_total = Some(Bytes(13 << 10));
         run.bytes = Some(Bytes(1 << 10));
         assert_eq!(data(&run), "1% (really 7.7%, 1.00 KiB)");
@@ -414,7 +418,7 @@ mod tests {
 
     #[test]
     fn many_runs_have_a_line_for_each_size() {
-        let mut job = samples::churn().jobs.remove(0);
+        let mut job = samples::of("over-budget").jobs.remove(0);
         let runs = std::mem::take(&mut job.measurements);
         for _ in 0..200 {
             job.measurements.extend(runs.clone());
@@ -434,7 +438,7 @@ mod tests {
 
     #[test]
     fn what_was_not_paid_for_again_is_shown_with_its_age() {
-        let mut report = samples::reused();
+        let mut report = samples::of("reused");
         let said = |report: &crate::report::Report| spend(&[&report.jobs[0]]);
         assert_eq!(
             said(&report),
@@ -457,17 +461,17 @@ mod tests {
 
     #[test]
     fn work_levels_are_shown_where_every_run_has_one_of_the_same_whole() {
-        let mut report = samples::gpu();
+        let mut report = samples::of("gpu");
         let levels = |report: &crate::report::Report| work_levels(&[&report.jobs[0]]);
         assert_eq!(levels(&report).as_deref(), Some("work 2 and 4 of 40"));
         report.jobs[0].measurements[2].work_total = Some(20.0);
         assert_eq!(levels(&report), None);
-        assert_eq!(levels(&samples::churn()), None);
+        assert_eq!(levels(&samples::of("over-budget")), None);
     }
 
     #[test]
     fn equal_failures_are_named_once() {
-        let mut report = samples::failed();
+        let mut report = samples::of("failed");
         let named = failures(&report.jobs[0]);
         assert_eq!(named.len(), 1);
         assert_eq!(

@@ -264,7 +264,7 @@ mod tests {
     }
 
     fn increased() -> JobReport {
-        samples::increased().jobs.remove(0)
+        samples::of("increased").jobs.remove(0)
     }
 
     fn share(cause: Cause, seconds: f64, usd: f64) -> CauseShare {
@@ -372,7 +372,7 @@ mod tests {
 
     #[test]
     fn what_noise_may_explain_is_no_cause() {
-        let mut job = samples::within_noise().jobs.remove(0);
+        let mut job = samples::of("within_noise").jobs.remove(0);
         assert!(!explains(&job));
         assert_eq!(
             said(&job).unwrap(),

@@ -93,13 +93,13 @@ mod tests {
 
     #[test]
     fn amounts_have_their_interval_and_causes_their_part() {
-        let job = samples::increased().jobs.remove(0);
+        let job = samples::of("increased").jobs.remove(0);
         insta::assert_debug_snapshot!((amounts(&job).rows, causes(&job).rows));
     }
 
     #[test]
     fn without_a_base_there_is_no_table() {
-        let mut job = samples::increased().jobs.remove(0);
+        let mut job = samples::of("increased").jobs.remove(0);
         job.baseline = None;
         assert_eq!(amounts(&job).table(), None);
         assert_eq!(causes(&job).table(), None);

@@ -150,7 +150,7 @@ mod tests {
 
     /// A report over budget that says that it is within.
     fn whitewashed() -> Report {
-        let mut report = samples::churn();
+        let mut report = samples::of("over-budget");
         (report.verdict, report.exit_code) = (Verdict::Within, 0);
         let job = &mut report.jobs[0];
         job.verdict = Verdict::Within;
@@ -200,16 +200,16 @@ mod tests {
     #[test]
     fn a_code_that_the_verdicts_cannot_have_is_not_believed() {
         for (report, said, code) in [
-            (samples::within(), 77, 0),
-            (samples::within(), 10, 0),
-            (samples::churn(), 77, 10),
-            (samples::churn(), 0, 10),
-            (samples::unknown(), 77, 14),
-            (samples::unknown(), 0, 0),
-            (samples::drifted(), 0, 12),
-            (samples::drifted(), 11, 12),
-            (samples::one_failed(), 0, 1),
-            (samples::one_failed(), 2, 2),
+            (samples::of("within"), 77, 0),
+            (samples::of("within"), 10, 0),
+            (samples::of("over-budget"), 77, 10),
+            (samples::of("over-budget"), 0, 10),
+            (samples::of("unknown"), 77, 14),
+            (samples::of("unknown"), 0, 0),
+            (samples::of("drifted"), 0, 12),
+            (samples::of("drifted"), 11, 12),
+            (samples::of("one_failed"), 0, 1),
+            (samples::of("one_failed"), 2, 2),
         ] {
             let mut report = report;
             report.exit_code = said;

@@ -113,12 +113,12 @@ mod tests {
 
     #[test]
     fn the_table_of_one_job() {
-        insta::assert_snapshot!(render(&samples::churn()));
+        insta::assert_snapshot!(render(&samples::of("over-budget")));
     }
 
     #[test]
     fn every_job_and_instance_has_a_row_and_nothing_reads_as_a_formula() {
-        let report = samples::hostile();
+        let report = samples::of("hostile");
         let table = render(&report);
         let mut reader = csv::Reader::from_reader(table.as_bytes());
         assert_eq!(reader.headers().unwrap(), HEADER.as_slice());
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn total_cost_is_time_times_price() {
-        let table = render(&samples::churn());
+        let table = render(&samples::of("over-budget"));
         let mut reader = csv::Reader::from_reader(table.as_bytes());
         let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
         for row in rows.iter().filter(|row| !row[3].is_empty()) {
@@ -144,7 +144,7 @@ mod tests {
     /// A share, 1 where each of n machines takes an n-th of the time.
     #[test]
     fn several_machines_have_their_efficiency_behind_all_other_columns() {
-        let mut report = samples::churn();
+        let mut report = samples::of("over-budget");
         report.jobs[0].forecasts[0].efficiency = Some(Estimate {
             point: 0.7,
             lower: 0.55,
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn a_missing_number_is_an_empty_cell() {
-        let table = render(&samples::unknown());
+        let table = render(&samples::of("unknown"));
         assert!(!table.contains("-1"));
         assert!(table.contains(",,"));
     }

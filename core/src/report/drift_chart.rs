@@ -104,7 +104,7 @@ mod tests {
     }
 
     fn drifted() -> Drift {
-        samples::drifted().jobs.remove(0).drift.unwrap()
+        samples::of("drifted").jobs.remove(0).drift.unwrap()
     }
 
     #[test]

@@ -201,23 +201,23 @@ mod tests {
 
     #[test]
     fn one_job_that_drifted() {
-        let issue = drift_issue(&samples::drifted()).unwrap();
+        let issue = drift_issue(&samples::of("drifted")).unwrap();
         assert_eq!(
             issue.title,
             "canary-gate: churn drifted (+26% since 2026-11-02)"
         );
         insta::assert_snapshot!("drift_issue", issue.body);
-        assert_eq!(drift_issue(&samples::not_drifted()), None);
-        insta::assert_snapshot!("drift_over", drift_over(&samples::not_drifted()));
+        assert_eq!(drift_issue(&samples::of("not_drifted")), None);
+        insta::assert_snapshot!("drift_over", drift_over(&samples::of("not_drifted")));
     }
 
     #[test]
     fn several_jobs_have_a_section_each() {
-        let mut report = samples::drifted();
+        let mut report = samples::of("drifted");
         let mut other = report.jobs[0].clone();
         other.name = "digits".to_owned();
         report.jobs.push(other);
-        report.jobs.extend(samples::not_drifted().jobs);
+        report.jobs.extend(samples::of("not_drifted").jobs);
         report.jobs[2].name = "ranker".to_owned();
         let issue = drift_issue(&report).unwrap();
         assert_eq!(
@@ -243,7 +243,7 @@ mod tests {
 
     #[test]
     fn hostile_text_stays_in_its_place() {
-        let mut report = samples::drifted();
+        let mut report = samples::of("drifted");
         report.jobs[0].name = "x` @everyone #1 <img src=x>\n\n# y \u{1b}[31m".repeat(20);
         let issue = drift_issue(&report).unwrap();
         assert!(!issue.title.contains("@everyone") && !issue.title.contains("#1"));

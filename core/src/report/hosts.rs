@@ -172,7 +172,7 @@ mod tests {
     }
 
     fn rows(runs: Vec<Measurement>) -> Vec<String> {
-        let mut report = samples::churn();
+        let mut report = samples::of("over-budget");
         report.jobs[0].measurements = runs;
         let grid = hosts(&[&report.jobs[0]]);
         grid.rows.into_iter().map(|row| row.join(" | ")).collect()

@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn the_law_and_its_limit() {
-        let job = &samples::churn().jobs[0];
+        let job = &samples::of("over-budget").jobs[0];
         assert_eq!(
             caption(job),
             "The purple line is the law, the green one the limit of 8h."
@@ -199,7 +199,7 @@ xychart-beta
 
     #[test]
     fn a_limit_far_above_is_named_and_not_drawn() {
-        let mut job = samples::churn().jobs.remove(0);
+        let mut job = samples::of("over-budget").jobs.remove(0);
         job.forecasts[0].budget[1].limit = 864_000.0;
         assert_eq!(
             caption(&job),
@@ -212,12 +212,12 @@ xychart-beta
 
     #[test]
     fn no_law_no_chart() {
-        let mut job = samples::churn().jobs.remove(0);
+        let mut job = samples::of("over-budget").jobs.remove(0);
         job.forecasts[0].law.time = None;
         assert_eq!(of(&job), None);
-        assert_eq!(of(&samples::failed().jobs[0]), None);
+        assert_eq!(of(&samples::of("failed").jobs[0]), None);
         for slope in [f64::NAN, f64::INFINITY, -1e9, 0.0] {
-            let mut job = samples::churn().jobs.remove(0);
+            let mut job = samples::of("over-budget").jobs.remove(0);
             let law = job.forecasts[0].law.time.as_mut().unwrap();
             (law.intercept, law.slope) = (0.0, slope);
             assert_eq!(of(&job), None, "{slope}");
@@ -233,7 +233,7 @@ xychart-beta
             (20_520.0, "hours", "6"),
             (1_000_000.0, "days", "20"),
         ] {
-            let mut job = samples::churn().jobs.remove(0);
+            let mut job = samples::of("over-budget").jobs.remove(0);
             job.forecasts[0].budget.clear();
             let law = job.forecasts[0].law.time.as_mut().unwrap();
             (law.intercept, law.slope) = (0.0, seconds);
@@ -247,7 +247,7 @@ xychart-beta
         for full in [
             9.9, 58.0, 99.0, 150.0, 600.0, 3601.0, 20_520.0, 180_000.0, 9e6,
         ] {
-            let mut job = samples::churn().jobs.remove(0);
+            let mut job = samples::of("over-budget").jobs.remove(0);
             job.forecasts[0].budget.clear();
             let law = job.forecasts[0].law.time.as_mut().unwrap();
             (law.intercept, law.slope) = (0.0, full);
@@ -272,7 +272,7 @@ xychart-beta
 
     #[test]
     fn a_law_that_bends_is_drawn_so_and_one_below_zero_stands_on_the_axis() {
-        let mut job = samples::churn().jobs.remove(0);
+        let mut job = samples::of("over-budget").jobs.remove(0);
         let law = job.forecasts[0].law.time.as_mut().unwrap();
         (law.intercept, law.slope) = (-3600.0, 36_000.0);
         law.shape = Shape::Power { exponent: 2.0 };

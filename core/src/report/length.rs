@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn the_runs_go_first_then_the_folds_then_the_sentences() {
-        let report = samples::churn();
+        let report = samples::of("over-budget");
         let whole = render_within(&report, usize::MAX);
         let shorter = |limit: usize| {
             let text = render_within(&report, limit);
@@ -271,7 +271,7 @@ mod tests {
 
     /// `count` jobs of which each third is over its budget, with text of this kind.
     fn many(count: usize, text: &str, alternatives: usize) -> Report {
-        let mut report = samples::churn();
+        let mut report = samples::of("over-budget");
         let sample = report.jobs.remove(0);
         report.jobs = (0..count)
             .map(|index| {
@@ -364,7 +364,7 @@ mod tests {
     /// 50 candidates, a thousand canaries of one size, and a job of which nothing is known.
     #[test]
     fn a_report_of_unusual_size_keeps_its_verdict_its_table_and_its_canaries() {
-        let mut report = samples::churn();
+        let mut report = samples::of("over-budget");
         let job = &mut report.jobs[0];
         let candidate = job.forecasts[1].clone();
         job.forecasts.extend(vec![candidate; 49]);
@@ -375,7 +375,7 @@ mod tests {
         assert!(!text.contains("**Left out"), "{text}");
         assert!(text.contains("| 1000 | ml.m5.2xlarge | 1%"), "{text}");
         assert_eq!(read(&text).0[0], 53);
-        let mut unknown = samples::unknown();
+        let mut unknown = samples::of("unknown");
         unknown.jobs[0].forecasts.clear();
         unknown.jobs[0].measurements.clear();
         let text = render_within(&unknown, COMMENT);
@@ -412,10 +412,10 @@ mod tests {
 
     #[test]
     fn where_nothing_fits_the_verdict_stands_alone() {
-        let report = samples::churn();
+        let report = samples::of("over-budget");
         assert_eq!(render_within(&report, 100), "### ❌ over budget\n");
         assert_eq!(render_within(&report, 0), "");
-        let drifted = samples::drifted();
+        let drifted = samples::of("drifted");
         assert_eq!(render_within(&drifted, 100), "### 📈 drifted\n");
     }
 

@@ -89,10 +89,10 @@ mod tests {
 
     /// So many jobs, of which these first ones are over their budget.
     fn jobs(count: usize, over: usize) -> Report {
-        let mut report = samples::churn();
+        let mut report = samples::of("over-budget");
         let (over_budget, within) = (
-            samples::churn().jobs.remove(0),
-            samples::within().jobs.remove(0),
+            samples::of("over-budget").jobs.remove(0),
+            samples::of("within").jobs.remove(0),
         );
         report.jobs = (0..count)
             .map(|index| {

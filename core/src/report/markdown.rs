@@ -240,7 +240,7 @@ mod tests {
         options.extension.table = true;
         options.extension.autolink = true;
         options.extension.strikethrough = true;
-        let text = render(&samples::hostile());
+        let text = render(&samples::of("hostile"));
         let arena = Arena::new();
         let mut tables = 0;
         for node in parse_document(&arena, &text, &options).descendants() {

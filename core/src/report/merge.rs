@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn the_worst_part_decides() {
-        let merged = merge(vec![samples::within(), samples::churn()]).unwrap();
+        let merged = merge(vec![samples::of("within"), samples::of("over-budget")]).unwrap();
         assert_eq!(merged.verdict, Verdict::Exceeded);
         assert_eq!(merged.exit_code, 10);
         let names: Vec<&str> = merged.jobs.iter().map(|job| job.name.as_str()).collect();
@@ -153,9 +153,9 @@ mod tests {
     #[test]
     fn a_verdict_that_passes_does_not_hide_a_code_that_fails() {
         // Unknown with `on_inconclusive: pass` is worse than at risk under `--strict`, but ends with 0.
-        let mut passing = samples::unknown();
+        let mut passing = samples::of("unknown");
         passing.exit_code = 0;
-        let mut strict = samples::within();
+        let mut strict = samples::of("within");
         strict.verdict = Verdict::AtRisk;
         strict.jobs[0].verdict = Verdict::AtRisk;
         strict.exit_code = 11;
@@ -165,9 +165,9 @@ mod tests {
 
     #[test]
     fn a_part_that_contradicts_its_jobs_is_set_right_and_says_so() {
-        let mut edited = samples::churn();
+        let mut edited = samples::of("over-budget");
         (edited.verdict, edited.exit_code) = (Verdict::Within, 0);
-        let merged = merge(vec![samples::within(), edited]).unwrap();
+        let merged = merge(vec![samples::of("within"), edited]).unwrap();
         assert_eq!((merged.verdict, merged.exit_code), (Verdict::Exceeded, 10));
         assert_eq!(
             merged.notes,
@@ -179,23 +179,32 @@ mod tests {
 
     #[test]
     fn a_job_that_drifted_has_its_code_below_what_is_unknown() {
-        let mut edited = samples::drifted();
+        let mut edited = samples::of("drifted");
         edited.exit_code = 0;
-        let merged = merge(vec![samples::within(), edited.clone()]).unwrap();
+        let merged = merge(vec![samples::of("within"), edited.clone()]).unwrap();
         assert_eq!((merged.verdict, merged.exit_code), (Verdict::Within, 12));
         assert_eq!(merged.notes.len(), 1);
         edited.exit_code = 14;
         edited.verdict = Verdict::Unknown;
         edited.jobs[0].verdict = Verdict::Unknown;
         assert_eq!(merge(vec![edited]).unwrap().exit_code, 14);
-        let mut fine = samples::not_drifted();
+        let mut fine = samples::of("not_drifted");
         fine.jobs[0].name = "ranker".to_owned();
-        assert_eq!(merge(vec![samples::churn(), fine]).unwrap().exit_code, 10);
+        assert_eq!(
+            merge(vec![samples::of("over-budget"), fine])
+                .unwrap()
+                .exit_code,
+            10
+        );
     }
 
     #[test]
     fn a_job_given_twice_is_an_error_that_names_both() {
-        let parts = vec![samples::churn(), samples::within(), samples::churn()];
+        let parts = vec![
+            samples::of("over-budget"),
+            samples::of("within"),
+            samples::of("over-budget"),
+        ];
         let error = merge(parts).unwrap_err();
         assert_eq!(
             error.to_string(),
@@ -206,15 +215,15 @@ mod tests {
 
     #[test]
     fn what_differs_is_left_out_and_noted() {
-        let mut other = samples::within();
+        let mut other = samples::of("within");
         other.commit = Some("0000000111111122222223333333444444455555".to_owned());
-        let merged = merge(vec![samples::churn(), other]).unwrap();
+        let merged = merge(vec![samples::of("over-budget"), other]).unwrap();
         assert_eq!(merged.commit, None);
         assert_eq!(
             merged.notes,
             ["the parts come from different commits: 3f9c2e1d8a70, 000000011111"]
         );
-        assert_eq!(merged.spec_hash, samples::churn().spec_hash);
+        assert_eq!(merged.spec_hash, samples::of("over-budget").spec_hash);
     }
 
     #[test]

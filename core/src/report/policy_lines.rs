@@ -131,7 +131,7 @@ mod tests {
     use super::super::{markdown, samples};
 
     fn said(notes: &[&str]) -> String {
-        let mut report = samples::churn();
+        let mut report = samples::of("over-budget");
         report.jobs[0].policy.notes = notes.iter().map(|&note| note.to_owned()).collect();
         let page = markdown::render(&report);
         let folds = page.find("<details>").unwrap();
@@ -167,7 +167,7 @@ mod tests {
         let notes: Vec<&str> = notes.iter().map(String::as_str).collect();
         let line = said(&notes);
         assert!(line.contains("4 more differences below"), "{line}");
-        let mut report = samples::churn();
+        let mut report = samples::of("over-budget");
         let sample = report.jobs.remove(0);
         report.jobs = (0..8)
             .map(|index| {
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_job_that_is_removed_stands_in_a_headline() {
-        let mut report = samples::within();
+        let mut report = samples::of("within");
         let policy = report.policy.as_mut().unwrap();
         policy.removed_jobs = vec!["sums".to_owned()];
         let page = markdown::render(&report);
@@ -196,7 +196,7 @@ mod tests {
             ),
             "{page}"
         );
-        let mut renamed = samples::within();
+        let mut renamed = samples::of("within");
         renamed.jobs[0].policy.renamed_from = Some("old".to_owned());
         let page = markdown::render(&renamed);
         assert!(page.contains(" (renamed from `old`) "), "{page}");

@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     fn said(recommendation: Recommendation) -> String {
-        let mut report = samples::churn();
+        let mut report = samples::of("over-budget");
         report.jobs[0].recommendation = Some(recommendation);
         terminal::inline(&sentence(&report.jobs[0]).unwrap())
     }
@@ -214,7 +214,7 @@ mod tests {
             ..Recommendation::default()
         };
         let said = |within: usize| {
-            let mut report = samples::churn();
+            let mut report = samples::of("over-budget");
             let job = &mut report.jobs[0];
             job.recommendation = Some(both.clone());
             for forecast in job.forecasts.iter_mut().rev().skip(1).take(within) {
@@ -239,7 +239,7 @@ mod tests {
     #[test]
     fn where_none_fits_the_closest_and_what_it_would_need() {
         assert_eq!(
-            terminal::inline(&sentence(&samples::churn().jobs[0]).unwrap()),
+            terminal::inline(&sentence(&samples::of("over-budget").jobs[0]).unwrap()),
             "None is within at 95% certainty. Closest: ml.c5.4xlarge at 41 USD if its memory limit may be 96%."
         );
         let needed = |line, limit| LimitNeeded {

@@ -186,8 +186,8 @@ pub fn status_line(report: &Report) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::samples;
     use super::*;
-    use crate::report::samples::GRANT;
 
     const ATTACK: &str = "x` | @everyone <img src=x>\n\n# y";
 
@@ -252,7 +252,8 @@ mod tests {
         };
         let what =
             "GitHub refused POST issues/7/comments: 403, Resource not accessible by integration";
-        insta::assert_snapshot!("unposted", unposted(&failure(what, GRANT)));
+        let grant = samples::of("forbidden").failures.remove(0).help.unwrap();
+        insta::assert_snapshot!("unposted", unposted(&failure(what, &grant)));
         let hostile = unposted(&failure(ATTACK, &format!("{ATTACK}\n\n    ```\n    # y")));
         assert!(!hostile.contains("<img"), "{hostile}");
         assert!(!hostile.contains("@everyone"), "{hostile}");

@@ -427,7 +427,7 @@ mod tests {
 
     #[test]
     fn many_configurations_and_canaries_stay_a_screen() {
-        let mut report = samples::churn();
+        let mut report = samples::of("over-budget");
         let job = &mut report.jobs[0];
         let one = job.forecasts[1].clone();
         job.forecasts.extend(vec![one; 50]);
@@ -438,7 +438,7 @@ mod tests {
 
     #[test]
     fn many_jobs_are_a_table_and_the_worst_of_them() {
-        let mut report = samples::two_jobs();
+        let mut report = samples::of("two_jobs");
         for number in 0..20 {
             let mut job = report.jobs[number % 2].clone();
             job.name = format!("job-{number}");
@@ -496,9 +496,18 @@ mod tests {
 
     #[test]
     fn other_widths() {
-        insta::assert_snapshot!("churn_80", render(&samples::churn(), plain(Some(80))));
-        insta::assert_snapshot!("churn_140", render(&samples::churn(), plain(Some(140))));
-        insta::assert_snapshot!("gpu_80", render(&samples::gpu(), plain(Some(80))));
-        insta::assert_snapshot!("churn_file", render(&samples::churn(), plain(None)));
+        insta::assert_snapshot!(
+            "churn_80",
+            render(&samples::of("over-budget"), plain(Some(80)))
+        );
+        insta::assert_snapshot!(
+            "churn_140",
+            render(&samples::of("over-budget"), plain(Some(140)))
+        );
+        insta::assert_snapshot!("gpu_80", render(&samples::of("gpu"), plain(Some(80))));
+        insta::assert_snapshot!(
+            "churn_file",
+            render(&samples::of("over-budget"), plain(None))
+        );
     }
 }

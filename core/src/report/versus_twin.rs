@@ -151,10 +151,7 @@ mod tests {
     use super::*;
 
     fn groups(change: impl Fn(&mut VersusTwin)) -> InstanceForecast {
-        let (_, mut report) = (samples::all().into_iter())
-            .find(|(name, _)| *name == "groups")
-            .unwrap();
-        let forecasts = report.jobs.remove(0).forecasts;
+        let forecasts = samples::of("groups").jobs.remove(0).forecasts;
         let mut forecasts = forecasts.into_iter();
         let mut groups = forecasts.find(|one| one.versus_twin.is_some()).unwrap();
         change(groups.versus_twin.as_mut().unwrap());

@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn an_overrun_has_lines_to_paste_that_the_spec_takes() {
-        let report = samples::churn();
+        let report = samples::of("over-budget");
         assert_eq!(
             said(&report),
             "**What to do.** Bring cost within the budget, or let the owners of the spec agree to more until a day, by an override in a pull request of its own."
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn a_configuration_that_fits_is_the_first_thing_to_do() {
-        let mut report = samples::churn();
+        let mut report = samples::of("over-budget");
         let recommendation = report.jobs[0].recommendation.as_mut().unwrap();
         recommendation.cheapest = Some("ml.c5.4xlarge".to_owned());
         assert!(
@@ -229,13 +229,13 @@ mod tests {
 
     #[test]
     fn what_failed_or_is_unknown_has_something_to_do() {
-        assert!(said(&samples::failed()).contains("Correct the training code"));
-        assert!(said(&samples::unknown()).contains("Write its price under prices in the spec"));
+        assert!(said(&samples::of("failed")).contains("Correct the training code"));
+        assert!(said(&samples::of("unknown")).contains("Write its price under prices in the spec"));
     }
 
     #[test]
     fn a_headline_says_why_and_the_words_of_others_are_folded() {
-        let mut report = samples::unknown();
+        let mut report = samples::of("unknown");
         let theirs = "The account-level limit. ".repeat(9);
         let why = format!("AWS refused sagemaker:CreateTrainingJob: {theirs}");
         report.jobs[0].set_reason(crate::verdict::Reason::new(why).advising("ask for a quota"));

@@ -9,7 +9,7 @@ fn jobs(report: &Report) -> Vec<&JobReport> {
 
 #[test]
 fn a_job_that_fails_the_check_leads_and_what_was_not_measured_ends() {
-    let mut report = samples::two_jobs();
+    let mut report = samples::of("two_jobs");
     report.jobs[1].forecasts[2].verdict = Verdict::Exceeded;
     report.jobs[1].forecasts.swap(1, 3);
     let comparison = Comparison::of(&jobs(&report));
@@ -32,7 +32,7 @@ fn a_job_that_fails_the_check_leads_and_what_was_not_measured_ends() {
 
 #[test]
 fn the_table_shows_the_line_that_the_verdict_rests_on() {
-    let mut report = samples::churn();
+    let mut report = samples::of("over-budget");
     let standing = |report: &Report| Comparison::of(&jobs(report)).rows[0].standing.clone();
     assert!(standing(&report).0.starts_with("cost "));
     let judged = &mut report.jobs[0].forecasts[0];
@@ -45,7 +45,7 @@ fn the_table_shows_the_line_that_the_verdict_rests_on() {
 
 #[test]
 fn a_row_that_no_canary_ran_on_is_not_ticked() {
-    let mut report = samples::within();
+    let mut report = samples::of("within");
     let row = &mut report.jobs[0].forecasts[0];
     row.not_measured = Some("no canary ran on it".to_owned());
     row.estimated_from = Some("time follows from scale-out, measured on other counts".to_owned());
@@ -63,7 +63,7 @@ fn a_row_that_no_canary_ran_on_is_not_ticked() {
 
 #[test]
 fn a_job_that_was_not_planned_says_why_once() {
-    let mut report = samples::churn();
+    let mut report = samples::of("over-budget");
     let job = &mut report.jobs[0];
     job.forecasts[0].not_measured = Some("the data is empty".to_owned());
     let standing = |job: &JobReport| Comparison::of(&[job]).rows[0].standing.clone();
@@ -74,7 +74,7 @@ fn a_job_that_was_not_planned_says_why_once() {
 
 #[test]
 fn a_change_whose_interval_holds_zero_is_noise() {
-    let mut report = samples::at_risk();
+    let mut report = samples::of("at_risk");
     let forecast = &mut report.jobs[0].forecasts[0];
     // 0.0046 more than 0.0148 USD.
     assert_eq!(versus_base(forecast).unwrap().point, "+31%");
@@ -86,7 +86,7 @@ fn a_change_whose_interval_holds_zero_is_noise() {
 
 #[test]
 fn a_change_carries_its_sign_and_an_interval_that_can_be_read() {
-    let mut forecast = samples::increased().jobs.remove(0).forecasts.remove(0);
+    let mut forecast = samples::of("increased").jobs.remove(0).forecasts.remove(0);
     let shown = |forecast: &InstanceForecast| {
         let figure = versus_base(forecast).unwrap();
         (figure.point, figure.interval.unwrap(), figure.is_strong)
@@ -105,11 +105,11 @@ fn a_change_carries_its_sign_and_an_interval_that_can_be_read() {
 
 #[test]
 fn the_column_is_named_by_the_branch_of_all_baselines() {
-    let mut report = samples::increased();
+    let mut report = samples::of("increased");
     let title = |report: &Report| Comparison::of(&jobs(report)).title(Column::VersusBase);
     assert_eq!(title(&report), "vs main");
     report.jobs.push(report.jobs[0].clone());
-    report.jobs.push(samples::within().jobs.remove(0));
+    report.jobs.push(samples::of("within").jobs.remove(0));
     assert_eq!(title(&report), "vs main");
     report.jobs[1].baseline.as_mut().unwrap().branch = Some("next".to_owned());
     assert_eq!(title(&report), "vs base");
@@ -120,7 +120,7 @@ fn the_column_is_named_by_the_branch_of_all_baselines() {
 
 #[test]
 fn without_a_baseline_the_cell_is_empty_and_where_it_failed_unknown() {
-    let mut report = samples::increased();
+    let mut report = samples::of("increased");
     let cell = |report: &Report| {
         let comparison = Comparison::of(&jobs(report));
         let place = comparison
@@ -139,10 +139,10 @@ fn without_a_baseline_the_cell_is_empty_and_where_it_failed_unknown() {
 #[test]
 fn drift_ranks_between_unknown_and_at_risk() {
     let reports = [
-        samples::within(),
-        samples::at_risk(),
-        samples::drifted(),
-        samples::unknown(),
+        samples::of("within"),
+        samples::of("at_risk"),
+        samples::of("drifted"),
+        samples::of("unknown"),
     ];
     let jobs: Vec<&JobReport> = reports.iter().flat_map(|report| &report.jobs).collect();
     let verdicts: Vec<Verdict> = worst_first(&jobs).iter().map(|job| job.verdict).collect();
@@ -153,7 +153,7 @@ fn drift_ranks_between_unknown_and_at_risk() {
 
 #[test]
 fn a_breach_of_the_base_is_shown_as_one_that_only_warns() {
-    let report = samples::existing_breach();
+    let report = samples::of("existing_breach");
     let job = &report.jobs[0];
     assert_eq!(further_lines(job), [""; 0]);
     let mut worse = job.clone();
@@ -188,14 +188,17 @@ fn a_column_appears_only_where_it_says_something() {
             .map(|c| c.title().into_owned())
             .collect()
     };
-    assert_eq!(titles(&samples::failed()), ["Time"]);
-    assert_eq!(titles(&samples::churn()), ["Time", "Cost", "Memory", "CPU"]);
+    assert_eq!(titles(&samples::of("failed")), ["Time"]);
+    assert_eq!(
+        titles(&samples::of("over-budget")),
+        ["Time", "Cost", "Memory", "CPU"]
+    );
     // In a comment what the judged row is over comes first, and CPU has no line.
-    let churn = samples::churn();
+    let churn = samples::of("over-budget");
     let columns = Comparison::for_comment(&jobs(&churn)).columns;
     let titles_of: Vec<_> = columns.iter().map(|column| column.title()).collect();
     assert_eq!(titles_of, ["Cost", "Time", "Memory"]);
-    let mut gpu = samples::gpu();
+    let mut gpu = samples::of("gpu");
     let plain = ["Time", "Cost", "Memory", "GPU", "GPU mem"];
     assert_eq!(titles(&gpu), [&plain[..], &["Step", "Cost/step"]].concat());
     let judged = &mut gpu.jobs[0].forecasts[0];
@@ -209,7 +212,7 @@ fn a_column_appears_only_where_it_says_something() {
 
 #[test]
 fn memory_without_an_estimate_shows_the_highest_canary_and_a_lower_bound_is_marked() {
-    let mut report = samples::churn();
+    let mut report = samples::of("over-budget");
     let forecast = &mut report.jobs[0].forecasts[0];
     let memory = Column::Metric(Metric::Memory);
     forecast.memory_is_lower_bound = true;

@@ -3,7 +3,7 @@ use crate::drift::Check;
 use crate::report::{samples, terminal};
 
 fn drifted() -> JobReport {
-    samples::drifted().jobs.remove(0)
+    samples::of("drifted").jobs.remove(0)
 }
 
 fn said(job: &JobReport) -> String {
@@ -44,13 +44,13 @@ fn a_drift_is_said_with_its_amount_and_its_day() {
 
 #[test]
 fn no_drift_is_within_noise_or_within_what_is_allowed() {
-    let mut job = samples::not_drifted().jobs.remove(0);
+    let mut job = samples::of("not_drifted").jobs.remove(0);
     assert_eq!(
         said(&job),
         "has no drift: a full run takes 51 USD; +2.0% against 2026-11-02 is within noise (7 checks)"
     );
     let drift = job.drift.as_mut().unwrap();
-    drift.causes = samples::drifted().jobs.remove(0).drift.unwrap().causes;
+    drift.causes = samples::of("drifted").jobs.remove(0).drift.unwrap().causes;
     assert_eq!(causes(drift).rows.len(), 0);
     assert_eq!(sentences(drift).len(), 0);
     drift.change.cost_usd = estimate(4.0, 2.0, 6.0);
@@ -194,7 +194,7 @@ fn a_cause_without_any_part_is_left_out_and_a_fall_has_its_minus() {
 
 #[test]
 fn checks_of_one_day_differ_by_their_time() {
-    let mut job = samples::not_drifted().jobs.remove(0);
+    let mut job = samples::of("not_drifted").jobs.remove(0);
     let drift = job.drift.as_mut().unwrap();
     for (check, minute) in drift.checks.iter_mut().zip(6..) {
         let at = format!("2026-11-21T17:{minute:02}:59Z");
@@ -215,7 +215,7 @@ fn checks_of_one_day_differ_by_their_time() {
 #[test]
 fn no_number_of_a_stored_report_breaks_its_rendering() {
     for number in [0.0, -0.0, 1e308, -1e308, 1e-308, f64::INFINITY, f64::NAN] {
-        let mut report = samples::drifted();
+        let mut report = samples::of("drifted");
         let drift = report.jobs[0].drift.as_mut().unwrap();
         let extreme = estimate(number, -number, number);
         drift.change = DriftChange {

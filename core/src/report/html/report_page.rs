@@ -258,7 +258,7 @@ mod tests {
 
     #[test]
     fn hostile_text_adds_no_element_and_no_address() {
-        let found = read(&render(&samples::hostile()));
+        let found = read(&render(&samples::of("hostile")));
         for tag in [
             "script", "img", "iframe", "object", "b", "i", "form", "input",
         ] {
@@ -271,7 +271,7 @@ mod tests {
 
     #[test]
     fn the_words_of_a_page() {
-        let found = read(&render(&samples::increased()));
+        let found = read(&render(&samples::of("increased")));
         let style = found.texts.iter().position(|text| text.contains(":root"));
         let said = found.texts[style.unwrap_or(0) + 1..].iter();
         let said: Vec<&str> = said

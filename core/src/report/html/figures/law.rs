@@ -262,7 +262,7 @@ mod tests {
 
     /// On one configuration.
     fn churn() -> JobReport {
-        let mut job = samples::churn().jobs.remove(0);
+        let mut job = samples::of("over-budget").jobs.remove(0);
         job.forecasts.truncate(1);
         job.forecasts[0].time_by_share.clear();
         job
@@ -292,7 +292,11 @@ mod tests {
     fn the_band_is_the_interval_of_each_size() {
         let mut job = churn();
         let joined = drawn(&job);
-        let own = samples::churn().jobs.remove(0).forecasts.remove(0);
+        let own = samples::of("over-budget")
+            .jobs
+            .remove(0)
+            .forecasts
+            .remove(0);
         job.forecasts[0].time_by_share = own.time_by_share;
         assert!(said(&job).contains(BY_SHARE), "{}", said(&job));
         assert!(!said(&job).contains(JOINED));
