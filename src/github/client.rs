@@ -9,9 +9,12 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use http::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderValue, USER_AGENT};
+use http::{Method, Request, Uri};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use jiff::Timestamp;
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
-use reqwest::{Client, Method, Response, Url, redirect};
+use octocrab::{Octocrab, OctocrabBuilder};
+use reqwest::{Client, redirect};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -29,10 +32,12 @@ const READ_TIMEOUT: Duration = Duration::from_secs(30);
 /// The longest time for a request and its whole answer.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
+const OUR_NAME: &str = concat!("canary-gate/", env!("CARGO_PKG_VERSION"));
+
 /// A client that follows no redirect, which could take a token to somebody else.
 pub(super) fn http_client() -> reqwest::Result<Client> {
     Client::builder()
-        .user_agent(concat!("canary-gate/", env!("CARGO_PKG_VERSION")))
+        .user_agent(OUR_NAME)
         .connect_timeout(CONNECT_TIMEOUT)
         .read_timeout(READ_TIMEOUT)
         .redirect(redirect::Policy::none())
@@ -46,8 +51,6 @@ const ERROR_LIMIT: usize = 64 << 10;
 /// Items per page, GitHub's maximum.
 const PER_PAGE: usize = 100;
 
-/// <https://docs.github.com/en/rest/about-the-rest-api/api-versions>
-const API_VERSION: &str = "2022-11-28";
 const JSON: &str = "application/vnd.github+json";
 const RAW: &str = "application/vnd.github.raw+json";
 
@@ -68,7 +71,7 @@ pub struct Settings<'a> {
 /// A client for one repository.
 #[derive(Clone)]
 pub struct Github {
-    http: Client,
+    octocrab: Octocrab,
     authorization: HeaderValue,
     /// Everything up to the repository's own paths, with a slash at the end.
     repository_url: String,
@@ -120,7 +123,7 @@ enum FailedTry {
 }
 
 impl Github {
-    /// A client; sends nothing. It goes by the proxy that the environment names, as AWS's clients do: `HTTPS_PROXY`, `ALL_PROXY`
+    /// A client; sends nothing, and needs a runtime. It goes by the proxy that the environment names, as AWS's clients do: `HTTPS_PROXY`, `ALL_PROXY`
     /// and `NO_PROXY`, in either spelling.
     pub fn new(settings: Settings<'_>) -> Result<Self, GithubError> {
         let wrong = |what, expected| GithubError::Settings { what, expected };
@@ -145,13 +148,17 @@ impl Github {
             return Err(wrong("the input github-token", "a token of GitHub"));
         };
         authorization.set_sensitive(true);
-        let http = http_client().map_err(|error| GithubError::NotReachable {
+        let unreachable = |error: &dyn std::error::Error| GithubError::NotReachable {
             request: settings.api_url.to_owned(),
-            reason: causes(&error),
-        })?;
+            reason: causes(error),
+        };
+        let octocrab = OctocrabBuilder::new()
+            .add_header(USER_AGENT, OUR_NAME.to_owned())
+            .build_with_reqwest(http_client().map_err(|error| unreachable(&error))?)
+            .map_err(|error| unreachable(&error))?;
         let graphql = split(settings.graphql_url).filter(|(other, _)| *other == origin);
         Ok(Self {
-            http,
+            octocrab,
             authorization,
             repository_url: format!("{origin}{path}/repos/{}/", settings.repository),
             graphql_url: graphql.map(|(origin, path)| format!("{origin}{path}")),
@@ -315,42 +322,42 @@ impl Github {
     }
 
     async fn once(&self, call: &ApiCall<'_>) -> Result<ApiResponse, FailedTry> {
-        let url = Url::parse(&call.url);
+        let url = Uri::try_from(&call.url);
         let url = url.map_err(|_| {
             FailedTry::Final(call.malformed("the address of the request is not valid"))
         })?;
-        let mut request = self
-            .http
-            .request(call.method.clone(), url)
+        // octocrab names the version of the API.
+        let request = Request::builder()
+            .method(call.method.clone())
+            .uri(url)
             .header(ACCEPT, call.accept)
-            .header("x-github-api-version", API_VERSION)
             .header(AUTHORIZATION, self.authorization.clone());
-        if let Some(body) = call.body {
-            request = request
-                .header(CONTENT_TYPE, "application/json")
-                .body(body.to_string());
-        }
-        let response = request.send().await.map_err(broken)?;
-        let is_success = response.status().is_success();
-        let status = response.status().as_u16();
+        let request = self.octocrab.build_request(request, call.body);
+        let request = request.map_err(|error| broken(&error))?;
+        let response = self.octocrab.execute(request).await;
+        let (parts, body) = response.map_err(|error| broken(&error))?.into_parts();
+        let is_success = parts.status.is_success();
         let limit = if is_success { call.limit } else { ERROR_LIMIT };
-        let headers = response.headers().clone();
-        let body = match body_of(response, limit).await {
-            Ok(Some(body)) => body,
+        let body = match Limited::new(body, limit).collect().await {
+            Ok(body) => body.to_bytes().to_vec(),
             // The status of an error is enough.
-            _ if !is_success => Vec::new(),
-            Ok(None) => {
+            Err(_) if !is_success => Vec::new(),
+            Err(error) if error.is::<LengthLimitError>() => {
                 return Err(FailedTry::Final(GithubError::TooLarge {
                     request: call.name(),
                     limit,
                     unit: "bytes",
                 }));
             }
-            Err(error) => return Err(broken(error)),
+            Err(error) => return Err(broken(&*error)),
         };
+        let headers = parts.headers;
         match is_success {
             true => Ok(ApiResponse { headers, body }),
-            false => Err(FailedTry::Refused(refusal(status, &headers, &body))),
+            false => {
+                let status = parts.status.as_u16();
+                Err(FailedTry::Refused(refusal(status, &headers, &body)))
+            }
         }
     }
 }
@@ -403,21 +410,12 @@ struct GraphqlMessage {
     message: String,
 }
 
-fn broken(error: reqwest::Error) -> FailedTry {
-    // The request is named without its address, which is long.
-    FailedTry::Broken(causes(&error.without_url()))
-}
-
-/// The body of an answer; `None` if it is longer than `limit`.
-async fn body_of(mut response: Response, limit: usize) -> Result<Option<Vec<u8>>, reqwest::Error> {
-    let mut body = Vec::new();
-    while let Some(part) = response.chunk().await? {
-        if body.len() + part.len() > limit {
-            return Ok(None);
-        }
-        body.extend_from_slice(&part);
-    }
-    Ok(Some(body))
+/// The causes below reqwest's own words, which hold the whole address.
+fn broken(error: &(dyn std::error::Error + 'static)) -> FailedTry {
+    let mut chain = std::iter::successors(Some(error), |error| error.source());
+    let of_reqwest = chain.find(|error| error.is::<reqwest::Error>());
+    let cause = of_reqwest.and_then(|error| error.source());
+    FailedTry::Broken(causes(cause.unwrap_or(error)))
 }
 
 fn read<T: DeserializeOwned>(call: &ApiCall<'_>, body: &[u8]) -> Result<T, GithubError> {

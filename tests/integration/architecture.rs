@@ -45,7 +45,7 @@ const ASKS_WHO_WROTE: [(&str, &str); 3] = [
 ];
 
 /// A crate and the only places that may name it.
-const HOMES: [(&str, &[&str]); 20] = [
+const HOMES: [(&str, &[&str]); 21] = [
     ("aws_config", &["aws/"]),
     ("aws_smithy_types", &["aws/", "backend/sagemaker/"]),
     ("flate2", &["backend/sagemaker/archive"]),
@@ -70,6 +70,7 @@ const HOMES: [(&str, &[&str]); 20] = [
     ("handlebars", &["report/markdown.rs"]),
     ("http", &["github/client.rs"]),
     ("http_body_util", &["github/client.rs"]),
+    ("octocrab", &["github/client.rs"]),
     ("parquet", &["rows/row_groups.rs", "rows/tests"]),
     ("plotters", &["report/html/plot/draw.rs"]),
     ("reqwest", &["github/client.rs", "github/id_token.rs"]),
