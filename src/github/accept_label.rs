@@ -7,10 +7,11 @@ use jiff::Timestamp;
 use serde::Deserialize;
 
 use super::client::{Github, ListExtent};
-use super::comments::GithubAccount;
 use super::error::GithubError;
+use super::identity::GithubAccount;
 use super::last_verdict::verdict_in;
-use super::marked;
+use super::marker::MarkerKind;
+use super::posts::{PostPlace, own};
 use super::shown_overrun::ShownOverrun;
 
 /// The label's name. GitHub takes names of another case for the same label.
@@ -120,8 +121,14 @@ impl Github {
         now: Timestamp,
     ) -> Result<Option<ShownOverrun>, GithubError> {
         let identity = self.identity(&mut Vec::new()).await;
-        let comments = self.comments(asked.pull_request).await?;
-        let mut own = marked::own(&comments, &identity, asked.subject, now);
+        let place = PostPlace::PullRequest(asked.pull_request);
+        let comments = self.posts(place).await?;
+        let mut own = own(
+            &comments,
+            &identity,
+            (MarkerKind::Report, asked.subject),
+            now,
+        );
         own.sort_by_key(|(_, marker)| std::cmp::Reverse((marker.order, marker.state)));
         // A check at work has no verdict but the last one, which it may keep below.
         let verdict = own
@@ -164,7 +171,7 @@ impl Github {
             Err(error) => return Err(error),
         };
         // A name that was given up and taken by another is another person.
-        let is_same = known.user.and_then(|user| user.id()) == Some(person.id);
+        let is_same = known.user.and_then(|user| user.id) == Some(person.id);
         Ok(is_same && matches!(known.permission.as_str(), "admin" | "write"))
     }
 }
@@ -188,9 +195,9 @@ fn put_on_by(event: &IssueEvent) -> Result<Person, &'static str> {
     let is_by_app = (event.performed_via_github_app.as_ref()).is_some_and(|app| !app.is_null());
     let actor = event.actor.as_ref().filter(|actor| actor.is_person());
     match actor.filter(|_| !is_by_app) {
-        Some(actor) => match (actor.login(), actor.id()) {
+        Some(actor) => match (&actor.login, actor.id) {
             (login, Some(id)) if is_login(login) => Ok(Person {
-                login: login.to_owned(),
+                login: login.clone(),
                 id,
             }),
             _ => Err("GitHub does not say who put it on"),

@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use super::comment::Order;
+use super::marker::Order;
 
 /// The variables that this program uses. The runner reads the files when the step has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! The last verdict, which stays below a comment that has none: while canaries run, and where a run was cancelled.
 
-use super::comment::{Marker, MarkerState};
+use super::marker::{Marker, MarkerState};
 
 /// Stands before it, unseen. Text from outside never has it: the report shows `<` as a character.
 const SEPARATOR: &str = "<!-- canary-gate: the last verdict -->";

@@ -1,7 +1,7 @@
 //! GitHub: what started the gate, what changed, and the report's destination: a comment, or the tracking issue of a drift. The
 //! only room that uses its API.
 //!
-//! Reading GitHub's data is pure ([`event`], [`inputs`], [`comment`]); [`client`] sends requests, and everything that it returns
+//! Reading GitHub's data is pure ([`event`], [`inputs`], [`marker`]); [`client`] sends requests, and everything that it returns
 //! may be a pull request's own text.
 
 pub mod accept_label;
@@ -9,8 +9,6 @@ mod address;
 pub mod changes;
 pub mod client;
 pub mod commands;
-pub mod comment;
-mod comments;
 pub mod commit;
 pub mod contents;
 pub mod environment;
@@ -19,24 +17,19 @@ pub mod event;
 pub mod id_token;
 pub mod identity;
 pub mod inputs;
-pub mod issue;
-mod issues;
-pub mod keeper;
 pub mod last_verdict;
 mod line;
-pub mod marked;
-mod minimize;
-pub mod order;
+pub mod marker;
 #[expect(
     clippy::disallowed_methods,
     reason = "an edge: appends to the files that the runner names"
 )]
 pub mod outputs;
-pub mod posting;
+pub mod posts;
+pub mod publication;
 pub mod pull_request;
 mod retry;
 pub mod shown_overrun;
 pub mod status;
 pub mod token;
-pub mod tracking;
 pub mod tree;

@@ -6,7 +6,7 @@ use std::fmt;
 
 use jiff::Timestamp;
 
-use super::order::{decoded, encoded};
+use super::marker::{decoded, encoded};
 
 const OPENING: &str = "<!-- canary-gate shown";
 const CLOSING: &str = " -->";

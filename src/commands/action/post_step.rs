@@ -12,9 +12,12 @@ use crate::cli::SpecArguments;
 use crate::commands::sweep::Sweeping;
 use crate::console::{AppError, files, printable, say};
 use crate::github::commands::StopCommands;
-use crate::github::comment::Order;
 use crate::github::environment::Environment;
 use crate::github::inputs::{ActionCommand, Inputs};
+use crate::github::last_verdict::LastVerdict;
+use crate::github::marker::{Marker, MarkerKind, MarkerState, Order};
+use crate::github::posts::PostPlace;
+use crate::github::publication::{Intent, OlderComments, Publication};
 use crate::report::{self, Ended, Leftovers};
 use crate::workspace::project::Project;
 
@@ -157,8 +160,22 @@ async fn finish_comment(
         run_url: Some(environment.run_url()),
         ..Ended::default()
     });
+    let publication = Publication {
+        place: PostPlace::PullRequest(*pull_request),
+        marker: &Marker {
+            kind: MarkerKind::Report,
+            spec: subject.clone(),
+            order: *order,
+            state: MarkerState::Final,
+        },
+        title: None,
+        body: &body,
+        intent: Intent::EndStub,
+        older: OlderComments::WriteOver,
+        last_verdict: LastVerdict::GivenBack,
+    };
     let finished = github
-        .finish_stub(*pull_request, (subject, order), &body)
+        .publish(&publication, order.time)
         .await
         .map_err(|error| AppError::from(error).during("finishing the comment"))?;
     for note in &finished.notes {

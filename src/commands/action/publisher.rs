@@ -7,14 +7,15 @@ use crate::exit::{self, Strictness};
 use crate::gate::{GateFailure, Left};
 use crate::github::client::Github;
 use crate::github::commands::{self, AnnotationLevel, StopCommands};
-use crate::github::comment::{Marker, MarkerState, Order};
 use crate::github::environment::Environment;
 use crate::github::error::GithubError;
 use crate::github::inputs::{CommentPolicy, Inputs};
-use crate::github::issue::IssueMarker;
-use crate::github::keeper::{KeeperChange, KeptItem};
 use crate::github::last_verdict::LastVerdict;
-use crate::github::posting::{IfMissing, LONGEST_COMMENT, OlderComments, Posting};
+use crate::github::marker::{LONGEST_TEXT, Marker, MarkerKind, MarkerState, Order};
+use crate::github::posts::PostPlace;
+use crate::github::publication::{
+    Intent, OlderComments, Publication, PublicationOutcome, Published,
+};
 use crate::github::shown_overrun::ShownOverrun;
 use crate::github::status::{NewStatus, StatusState};
 use crate::instance::tables;
@@ -29,8 +30,8 @@ use super::checked::Checked;
 use super::trigger::Trigger;
 use super::{annotations, step_files};
 
-/// Where GitHub refuses even that.
-const SHORT_COMMENT: usize = 8_000;
+/// Of a summary that GitHub refuses to show whole.
+const SHORT_SUMMARY: usize = 8_000;
 /// What it remembers of an overrun; no label accepts one that takes more.
 const LONGEST_REMEMBERED: usize = 16_000;
 /// GitHub's limit of a step summary, with room for what is said about the comment.
@@ -85,6 +86,7 @@ struct HeadStatus {
 impl Commenting {
     fn marker(&self, state: MarkerState) -> Marker {
         Marker {
+            kind: MarkerKind::Report,
             spec: self.subject.clone(),
             order: self.order,
             state,
@@ -94,20 +96,21 @@ impl Commenting {
     async fn post(
         &self,
         state: MarkerState,
-        bodies: &[String],
-        if_missing: IfMissing,
+        body: &str,
+        intent: Intent,
         last_verdict: LastVerdict,
-    ) -> Result<KeptItem, GithubError> {
-        let posting = Posting {
-            pull_request: self.pull_request,
+    ) -> Result<Published, GithubError> {
+        let publication = Publication {
+            place: PostPlace::PullRequest(self.pull_request),
             marker: &self.marker(state),
-            bodies,
-            if_missing,
+            title: None,
+            body,
+            intent,
             older: self.older,
             last_verdict,
         };
         let now = jiff::Timestamp::now();
-        self.github.post_comment(posting, now).await
+        self.github.publish(&publication, now).await
     }
 }
 
@@ -200,10 +203,12 @@ impl Publisher {
     }
 
     /// The marker of the tracking issue.
-    pub(super) fn issue(&self, inputs: &Inputs) -> IssueMarker {
-        IssueMarker {
+    pub(super) fn issue(&self, inputs: &Inputs) -> Marker {
+        Marker {
+            kind: MarkerKind::Drift,
             spec: self.subject(inputs),
             order: self.environment.order(jiff::Timestamp::now()),
+            state: MarkerState::Final,
         }
     }
 
@@ -248,8 +253,8 @@ impl Publisher {
         let posted = commenting
             .post(
                 MarkerState::Running,
-                &[body],
-                IfMissing::Create,
+                &body,
+                Intent::Show,
                 LastVerdict::Folded,
             )
             .await;
@@ -291,7 +296,7 @@ impl Publisher {
     /// Publishes what was found in every place, and returns the exit code. The summary comes first, since posting may take
     /// long; the comment is posted before the check fails.
     pub(super) async fn publish(mut self, checked: Result<Checked, GateFailure>) -> u8 {
-        let publication = self.publication(checked);
+        let publication = self.texts(checked);
         step_files::write_summary(&self.environment, &publication.summary, &publication.short);
         let url = self.post(&publication).await;
         let report = &publication.checked.report;
@@ -341,7 +346,7 @@ impl Publisher {
     }
 
     /// The texts of what was found.
-    fn publication(&self, checked: Result<Checked, GateFailure>) -> Publication {
+    fn texts(&self, checked: Result<Checked, GateFailure>) -> PublishedTexts {
         let spent = checked.as_ref().err().and_then(|broken| broken.spent);
         let mut checked = checked.unwrap_or_else(|broken| self.broken(broken));
         let report = &mut checked.report;
@@ -349,7 +354,7 @@ impl Publisher {
         if report.commit.is_none() {
             report.commit.clone_from(&self.commit);
         }
-        let short = report::render_within(report, SHORT_COMMENT);
+        let short = report::render_within(report, SHORT_SUMMARY);
         let error = checked.error.as_ref();
         let interrupted = error.filter(|error| is_interruption(error.code()));
         if let Some(error) = interrupted {
@@ -364,9 +369,9 @@ impl Publisher {
                 run_url: Some(self.environment.run_url()),
                 policy: self.policy.clone(),
             });
-            return Publication {
+            return PublishedTexts {
                 code: error.code(),
-                bodies: vec![ended.clone()],
+                comment: ended.clone(),
                 last_verdict: LastVerdict::GivenBack,
                 summary: ended,
                 short,
@@ -380,13 +385,10 @@ impl Publisher {
         let shown = self.shown.as_ref().map(|shown| format!("{shown}\n"));
         let shown = shown.filter(|line| line.len() < LONGEST_REMEMBERED);
         let shown = shown.unwrap_or_default();
-        let room = LONGEST_COMMENT.saturating_sub(marker + shown.len());
-        Publication {
+        let room = LONGEST_TEXT.saturating_sub(marker + shown.len());
+        PublishedTexts {
             code: report.exit_code,
-            bodies: vec![
-                format!("{shown}{}", report::render_within(report, room)),
-                format!("{shown}{short}"),
-            ],
+            comment: format!("{shown}{}", report::render_within(report, room)),
             last_verdict: LastVerdict::Replaced,
             summary: report::render_within(report, LONGEST_SUMMARY),
             short,
@@ -422,23 +424,23 @@ impl Publisher {
 
     /// Posts the comment if there is a pull request to post to, and notes for a later step that it is posted, and where. That it
     /// cannot be posted decides nothing: the report stands in the summary, and so does why.
-    async fn post(&mut self, publication: &Publication) -> Option<String> {
+    async fn post(&mut self, publication: &PublishedTexts) -> Option<String> {
         let commenting = self.commenting.as_ref()?;
         let is_nothing = self.is_untouched && publication.code == 0;
         let posted = commenting
             .post(
                 MarkerState::Final,
-                &publication.bodies,
+                &publication.comment,
                 match is_nothing {
-                    true => IfMissing::LeaveOut,
-                    false => IfMissing::Create,
+                    true => Intent::Refresh,
+                    false => Intent::Show,
                 },
                 publication.last_verdict,
             )
             .await;
         match posted {
             Ok(posted) => {
-                if posted.change == KeeperChange::Nothing {
+                if posted.outcome == PublicationOutcome::Nothing {
                     say(
                         "no comment is written: no job is affected, and there is none to bring up to date",
                     );
@@ -473,13 +475,12 @@ impl Publisher {
 }
 
 /// What the action publishes, and how the step ends.
-struct Publication {
+struct PublishedTexts {
     checked: Checked,
     code: u8,
     /// What canaries cost of which the report does not know.
     spent: Option<Usd>,
-    /// The comment, longest first.
-    bodies: Vec<String>,
+    comment: String,
     /// What becomes of the verdict that the comment had.
     last_verdict: LastVerdict,
     summary: String,

@@ -2,35 +2,50 @@
 
 use crate::console::{AppError, printable, say};
 use crate::github::client::Github;
-use crate::github::issue::IssueMarker;
-use crate::github::keeper::{KeeperChange, KeptItem};
-use crate::github::tracking::Tracking;
+use crate::github::last_verdict::LastVerdict;
+use crate::github::marker::Marker;
+use crate::github::posts::PostPlace;
+use crate::github::publication::{
+    Intent, OlderComments, Publication, PublicationOutcome, Published,
+};
 use crate::report::{self, Report};
 
 use super::checked::Checked;
 
-/// Makes the issue of this marker say what the report says; `asked` is how many jobs were to be checked. An error is reported
-/// and does not change how the check ends.
-pub(super) async fn track(
-    github: &Github,
-    marker: &IssueMarker,
-    asked: usize,
-    checked: &mut Checked,
-) {
-    if let Some(state) = state(&checked.report, asked) {
-        keep(github, marker, state, checked).await;
+/// Makes the issue of this marker say what the report says; `asked` is how many jobs were to be checked. It stays as it is if a
+/// job could not be checked, whose drift may go on. An error is reported and does not change how the check ends.
+pub(super) async fn track(github: &Github, marker: &Marker, asked: usize, checked: &mut Checked) {
+    if let Some(issue) = report::drift_issue(&checked.report) {
+        let title = Some(issue.title.as_str());
+        publish(github, marker, (Intent::Show, title, &issue.body), checked).await;
+    } else if is_all_checked(&checked.report, asked) {
+        close(github, marker, checked).await;
     }
 }
 
-/// Closes the issue: what drifted was accepted.
-pub(super) async fn close(github: &Github, marker: &IssueMarker, checked: &mut Checked) {
+/// Closes the issue: there is no drift, or what drifted was accepted.
+pub(super) async fn close(github: &Github, marker: &Marker, checked: &mut Checked) {
     let body = report::drift_over(&checked.report);
-    keep(github, marker, Tracking::Over { body }, checked).await;
+    publish(github, marker, (Intent::Close, None, &body), checked).await;
 }
 
-async fn keep(github: &Github, marker: &IssueMarker, state: Tracking, checked: &mut Checked) {
-    match github.track(marker, state, jiff::Timestamp::now()).await {
-        Ok(tracked) => print_change(&tracked),
+async fn publish(
+    github: &Github,
+    marker: &Marker,
+    (intent, title, body): (Intent, Option<&str>, &str),
+    checked: &mut Checked,
+) {
+    let publication = Publication {
+        place: PostPlace::Issues,
+        marker,
+        title,
+        body,
+        intent,
+        older: OlderComments::WriteOver,
+        last_verdict: LastVerdict::Replaced,
+    };
+    match github.publish(&publication, jiff::Timestamp::now()).await {
+        Ok(tracked) => print_outcome(&tracked),
         Err(error) => {
             let error = AppError::from(error).during("keeping the tracking issue");
             checked.report.failures.push(error.failure(None));
@@ -39,35 +54,24 @@ async fn keep(github: &Github, marker: &IssueMarker, state: Tracking, checked: &
     }
 }
 
-/// What the issue is to say: a drift of any job, or that there is none. `None` if a job could not be checked: its drift may
-/// go on.
-fn state(report: &Report, asked: usize) -> Option<Tracking> {
-    if let Some(issue) = report::drift_issue(report) {
-        return Some(Tracking::Drifted {
-            title: issue.title,
-            body: issue.body,
-        });
-    }
-    let are_checked = asked > 0
+fn is_all_checked(report: &Report, asked: usize) -> bool {
+    asked > 0
         && report.failures.is_empty()
         && report.jobs.len() == asked
-        && report.jobs.iter().all(|job| job.drift.is_some());
-    are_checked.then(|| Tracking::Over {
-        body: report::drift_over(report),
-    })
+        && report.jobs.iter().all(|job| job.drift.is_some())
 }
 
-fn print_change(tracked: &KeptItem) {
-    let change = match tracked.change {
-        KeeperChange::Created => "opened",
-        KeeperChange::Updated => "brought up to date",
-        KeeperChange::Closed => "closed: the drift is over",
-        KeeperChange::Unchanged => "up to date already",
-        KeeperChange::Superseded => "left alone: a newer run has written already",
-        KeeperChange::Nothing => return,
+fn print_outcome(tracked: &Published) {
+    let outcome = match tracked.outcome {
+        PublicationOutcome::Created => "opened",
+        PublicationOutcome::Updated => "brought up to date",
+        PublicationOutcome::Closed => "closed: the drift is over",
+        PublicationOutcome::Unchanged => "up to date already",
+        PublicationOutcome::Superseded => "left alone: a newer run has written already",
+        PublicationOutcome::Nothing => return,
     };
     let url = tracked.url.as_deref().unwrap_or_default();
-    say(&format!("tracking issue {change} {}", printable(url)));
+    say(&format!("tracking issue {outcome} {}", printable(url)));
     for note in &tracked.notes {
         say(&format!("note: {}", printable(note)));
     }

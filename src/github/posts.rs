@@ -1,0 +1,285 @@
+//! Comments and issues as the API lists and writes them, and which of them are ours.
+//!
+//! All workflows of a repository write as one bot, and one of them may repeat what a pull request's author wrote. So a marker
+//! counts only in what we wrote, and a marker from the future does not count: it would silence every run until then.
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::client::{Github, ListExtent};
+use super::error::GithubError;
+use super::identity::{Author, GithubAccount, Identity};
+use super::marker::{CLOCKS_DIFFER, Marker, MarkerKind, MarkerState};
+
+/// The most pages of a list that are read, 100 on each.
+const PAGES: usize = 100;
+/// GitHub's limit of a request for nodes.
+const MOST_NODES: usize = 100;
+/// Only GraphQL hides comments: <https://docs.github.com/en/graphql/reference/mutations#minimizecomment>
+const HIDDEN: &str =
+    "query($ids: [ID!]!) { nodes(ids: $ids) { ... on IssueComment { id isMinimized } } }";
+const HIDE: &str = "mutation($id: ID!) { minimizeComment(input: {subjectId: $id, classifier: OUTDATED}) { minimizedComment { isMinimized } } }";
+
+/// Where a post stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PostPlace {
+    /// A comment on the pull request of this number.
+    PullRequest(u64),
+    /// An issue of the repository.
+    Issues,
+}
+
+/// A comment or an issue.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(from = "PostResponse")]
+pub struct Post {
+    /// A comment's id or an issue's number. Grows with time: of two, the smaller was there first.
+    pub number: u64,
+    /// Unique among all repositories.
+    pub id: u64,
+    /// GraphQL's id; empty if the answer lacks it.
+    pub node_id: String,
+    /// `None` for an account that is gone.
+    pub author: Option<Author>,
+    /// `None` for a comment.
+    pub title: Option<String>,
+    /// Empty if it does not begin with a marker: other people's may be many and long.
+    pub body: String,
+    /// Where a person reads it.
+    pub url: String,
+    /// Whether a list of issues has it as a pull request.
+    pub(super) is_pull_request: bool,
+}
+
+#[derive(Deserialize)]
+struct PostResponse {
+    number: Option<u64>,
+    id: u64,
+    #[serde(default)]
+    node_id: String,
+    /// Null for an account that is gone.
+    user: Option<GithubAccount>,
+    title: Option<String>,
+    body: Option<String>,
+    html_url: String,
+    pull_request: Option<serde::de::IgnoredAny>,
+}
+
+impl From<PostResponse> for Post {
+    fn from(answered: PostResponse) -> Self {
+        let body = answered.body.unwrap_or_default();
+        Self {
+            number: answered.number.unwrap_or(answered.id),
+            id: answered.id,
+            node_id: answered.node_id,
+            author: answered.user.map(Author::from),
+            title: answered.title,
+            body: match Marker::of(&body) {
+                Some(_) => body,
+                None => String::new(),
+            },
+            url: answered.html_url,
+            is_pull_request: answered.pull_request.is_some(),
+        }
+    }
+}
+
+impl Post {
+    /// Whether it says this already; GitHub may return lines with another ending. Which run wrote an issue is not compared.
+    pub(super) fn says(&self, title: Option<&str>, body: &str) -> bool {
+        let unlike = usize::from(self.title.is_some());
+        let ours = self.body.trim_end().lines().skip(unlike);
+        self.title.as_deref() == title && ours.eq(body.trim_end().lines().skip(unlike))
+    }
+}
+
+/// A post with its marker.
+pub(super) type OwnPost<'a> = (&'a Post, Marker);
+
+/// Our own about a spec as of `now`, oldest first.
+pub(super) fn own<'a>(
+    posts: &'a [Post],
+    identity: &Identity,
+    (kind, spec): (MarkerKind, &str),
+    now: Timestamp,
+) -> Vec<OwnPost<'a>> {
+    let is_ours = |post: &&Post| {
+        let author = post.author.as_ref();
+        !post.is_pull_request && author.is_some_and(|author| identity.is(author))
+    };
+    let mut own: Vec<OwnPost<'a>> = posts
+        .iter()
+        .filter(is_ours)
+        .filter_map(|post| Some((post, Marker::of(&post.body)?)))
+        .filter(|(_, marker)| marker.kind == kind && marker.spec == spec)
+        .filter(|(_, marker)| marker.order.time.duration_since(now) <= CLOCKS_DIFFER)
+        .collect();
+    own.sort_by_key(|(post, _)| post.number);
+    own.dedup_by_key(|(post, _)| post.number);
+    own
+}
+
+/// The first of the newest.
+pub(super) fn newest<'a, 'b>(own: &'b [OwnPost<'a>]) -> Option<&'b OwnPost<'a>> {
+    own.iter().rev().max_by_key(|(_, marker)| marker.age())
+}
+
+impl PostPlace {
+    fn list_path(self) -> String {
+        match self {
+            Self::PullRequest(number) => format!("issues/{number}/comments"),
+            // Oldest first: a new one comes last and shifts nothing.
+            Self::Issues => "issues?state=open&sort=created&direction=asc".to_owned(),
+        }
+    }
+
+    fn path_of(self, post: &Post) -> String {
+        match self {
+            Self::PullRequest(_) => format!("issues/comments/{}", post.number),
+            Self::Issues => format!("issues/{}", post.number),
+        }
+    }
+}
+
+impl Github {
+    /// All posts of a place; of issues the open ones.
+    pub(super) async fn posts(&self, place: PostPlace) -> Result<Vec<Post>, GithubError> {
+        self.posts_at(&place.list_path()).await
+    }
+
+    /// The issues that were closed, or changed after that, since then.
+    pub(super) async fn issues_closed_since(
+        &self,
+        since: Timestamp,
+    ) -> Result<Vec<Post>, GithubError> {
+        // GitHub knows whole seconds.
+        let since = Timestamp::from_second(since.as_second()).unwrap_or(since);
+        let path = format!("issues?state=closed&sort=created&direction=asc&since={since}");
+        self.posts_at(&path).await
+    }
+
+    async fn posts_at(&self, path: &str) -> Result<Vec<Post>, GithubError> {
+        let mut posts = Vec::new();
+        match self.pages(path, PAGES, |post| posts.push(post)).await? {
+            ListExtent::Whole => Ok(posts),
+            // Ours may be on a page that was not read; a new one each time would be worse than none.
+            ListExtent::Cut => Err(GithubError::TooLarge {
+                request: format!("GET {path}"),
+                limit: PAGES * 100,
+                unit: "comments or issues",
+            }),
+        }
+    }
+
+    pub(super) async fn create_post(
+        &self,
+        place: PostPlace,
+        title: Option<&str>,
+        body: &str,
+    ) -> Result<Post, GithubError> {
+        let path = place.list_path();
+        let path = path.split('?').next().unwrap_or_default();
+        self.post_json(path, &written(title, body)).await
+    }
+
+    pub(super) async fn write_over(
+        &self,
+        place: PostPlace,
+        post: &Post,
+        title: Option<&str>,
+        body: &str,
+    ) -> Result<Post, GithubError> {
+        let path = place.path_of(post);
+        self.patch_json(&path, &written(title, body)).await
+    }
+
+    /// Closes an issue with a last word.
+    pub(super) async fn close(&self, issue: &Post, body: &str) -> Result<Post, GithubError> {
+        let change = json!({"body": body, "state": "closed", "state_reason": "completed"});
+        let path = PostPlace::Issues.path_of(issue);
+        self.patch_json(&path, &change).await
+    }
+
+    /// Deletes a duplicate of a comment; closes one of an issue. It may be gone already.
+    pub(super) async fn remove_duplicate(
+        &self,
+        place: PostPlace,
+        duplicate: &Post,
+        kept: &Post,
+    ) -> Result<(), GithubError> {
+        let path = place.path_of(duplicate);
+        let result = match place {
+            PostPlace::PullRequest(_) => self.delete(&path).await,
+            PostPlace::Issues => self.close_duplicate(&path, duplicate, kept).await,
+        };
+        match result {
+            Err(GithubError::NotFound { .. } | GithubError::Gone { .. }) => Ok(()),
+            result => result,
+        }
+    }
+
+    async fn close_duplicate(
+        &self,
+        path: &str,
+        duplicate: &Post,
+        kept: &Post,
+    ) -> Result<(), GithubError> {
+        let why = format!(
+            "A duplicate of #{}: two runs opened one at the same time.",
+            kept.number
+        );
+        let body = Marker::of(&duplicate.body).map_or(why.clone(), |marker| marker.above(&why));
+        let closed = json!({
+            "body": body, "state": "closed", "state_reason": "duplicate", "duplicate_issue_id": kept.id,
+        });
+        match self.patch_json::<Post>(path, &closed).await {
+            // A GitHub Enterprise Server may be too old for that reason.
+            Err(GithubError::Unprocessable { .. }) => {
+                let closed =
+                    json!({"body": body, "state": "closed", "state_reason": "not_planned"});
+                self.patch_json::<Post>(path, &closed).await.map(|_| ())
+            }
+            result => result.map(|_| ()),
+        }
+    }
+
+    /// Hides these comments as outdated, if they are not hidden yet; of many the newest. The token needs `pull-requests: write`.
+    pub(super) async fn hide(&self, comments: &[&Post]) -> Result<(), GithubError> {
+        #[derive(Deserialize)]
+        struct Nodes {
+            /// Null for a comment that is gone.
+            nodes: Vec<Option<HiddenComment>>,
+        }
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct HiddenComment {
+            id: String,
+            is_minimized: bool,
+        }
+        let ids = comments.iter().map(|comment| comment.node_id.as_str());
+        let ids: Vec<&str> = ids.filter(|id| !id.is_empty()).collect();
+        let ids = &ids[ids.len().saturating_sub(MOST_NODES)..];
+        if ids.is_empty() {
+            return Ok(());
+        }
+        let known: Nodes = self.graphql(HIDDEN, &json!({"ids": ids})).await?;
+        let shown = known.nodes.into_iter().flatten();
+        for comment in shown.filter(|comment| !comment.is_minimized) {
+            let _: Value = self.graphql(HIDE, &json!({"id": comment.id})).await?;
+        }
+        Ok(())
+    }
+}
+
+fn written(title: Option<&str>, body: &str) -> Value {
+    match title {
+        Some(title) => json!({"title": title, "body": body}),
+        None => json!({"body": body}),
+    }
+}
+
+/// Whether a post is the stub of the run that a marker is of.
+pub(super) fn is_stub_of(theirs: &Marker, marker: &Marker) -> bool {
+    theirs.order == marker.order && theirs.state == MarkerState::Running
+}
