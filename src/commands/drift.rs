@@ -3,24 +3,21 @@
 use crate::assess::drift_check::{self, StoredCheck};
 use crate::assess::input::JobInput;
 use crate::assess::judge;
-use crate::backend::RunPart;
 use crate::change::{AffectedJob, Change};
 use crate::cli::DriftArguments;
+use crate::commands::run::{Checked, RunRequest};
 use crate::commands::{publish, strictness};
 use crate::console::files::Outputs;
 use crate::console::{AppError, Loudness, print, printable, signals};
 use crate::exit::Strictness;
 use crate::forecast::scale_out::DataLayout;
-use crate::gate;
 use crate::gate::run_history::RunHistory;
 use crate::gate::run_history::check_of;
 use crate::gate::run_report;
-use crate::gate::{GateRequest, Purpose, Reuse};
 use crate::history::Scope;
 use crate::history::record::{self, Command};
 use crate::instance::tables;
 use crate::measurement::Measurement;
-use crate::plan::Alternatives;
 use crate::report::{JobReport, Report};
 use crate::spec::Job;
 use crate::workspace::project::Project;
@@ -50,24 +47,18 @@ pub(crate) async fn drift(arguments: &DriftArguments, loudness: Loudness) -> Res
         publish::publish(&report, &arguments.output, &outputs)?;
         return Ok(report.exit_code);
     }
-    project.refuse_not_yet(&jobs.iter().map(|one| one.job).collect::<Vec<_>>())?;
     project.refuse_to_write_over_the_recording(arguments.output.outputs.iter())?;
-    let request = GateRequest {
-        affected: &jobs,
-        alternatives: Alternatives::Skip,
-        reuse: Reuse::Never,
-        purpose: Purpose::Drift,
-        part: RunPart::Whole,
+    let request = RunRequest {
+        jobs: &arguments.jobs,
         max_spend: arguments.max_spend,
-        max_spend_per_pull_request: None,
-        origin,
-        base: None,
-        measurements: None,
         pass_env: &arguments.pass_env,
+        ..RunRequest::drift(origin, strictness)
     };
-    let gated = gate::run(&project, &request, signals::watch()?, loudness).await?;
-    let found = gated.report(&project, Vec::new(), strictness);
-    publish::publish_found(found, &arguments.output, &outputs)
+    let checked = request.check(project, signals::watch()?, loudness, async |_, _, _| {
+        Ok(None)
+    });
+    let Checked { report, error, .. } = checked.await?;
+    publish::publish_found((report, error), &arguments.output, &outputs)
 }
 
 /// A check is of use where later ones find it: on the branch that a workflow runs for, and outside of Actions.

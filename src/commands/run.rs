@@ -1,16 +1,23 @@
 //! `run`: the gate on the change that the flags name.
+//!
+//! The flags of `run` and of `drift` and an event of GitHub all become one [`RunRequest`].
+
+use std::path::Path;
 
 use crate::backend::RunPart;
+use crate::change::{AffectedJob, Change};
 use crate::cli::RunArguments;
 use crate::commands::{publish, strictness};
 use crate::console::files::Outputs;
-use crate::console::{AppError, Loudness, signals};
-use crate::gate;
-use crate::gate::detached;
-use crate::gate::run_report;
-use crate::gate::{GateRequest, Purpose, Reuse};
+use crate::console::signals::{self, Interruption};
+use crate::console::{AppError, Loudness};
+use crate::exit::Strictness;
+use crate::gate::{self, GateFailure, GateRequest, Left, Purpose, Reuse, detached, run_report};
 use crate::history::record::Command;
 use crate::plan::Alternatives;
+use crate::report::Report;
+use crate::spec::Job;
+use crate::units::Usd;
 use crate::workspace::base_commit::BaseCommit;
 use crate::workspace::idle_globs;
 use crate::workspace::project::Project;
@@ -24,71 +31,197 @@ pub(crate) async fn run(arguments: &RunArguments, loudness: Loudness) -> Result<
     changed_files::refuse_another_head(&arguments.change, &project)?;
     let base = base_policy::base_of(&project, &arguments.spec, &arguments.change)?;
     base_policy::apply(&mut project, base, arguments.policy.max_spend)?;
-    let part = match (arguments.detach, arguments.collect) {
-        (true, _) => RunPart::Detach,
-        (false, true) => RunPart::Collect,
-        (false, false) => RunPart::Whole,
-    };
-    if part != RunPart::Whole {
-        detached::prepare(&mut project)?;
-    }
     let written = || {
-        arguments
-            .output
-            .outputs
-            .iter()
-            .chain(&arguments.measurements)
+        let outputs = arguments.output.outputs.iter();
+        outputs.chain(&arguments.measurements)
     };
     let change =
         changed_files::change(&arguments.change, &project)?.without(&project.relative(written()));
-    let affected = changed_files::select(&arguments.change, &project, &change)?;
-    project.refuse_not_yet(
-        &affected
-            .iter()
-            .map(|affected| affected.job)
-            .collect::<Vec<_>>(),
-    )?;
     project.refuse_to_write_over_the_recording(written())?;
     let outputs = Outputs::prepare(&arguments.output.outputs, &project.root, loudness)?;
-    let strictness = strictness::strictness(&arguments.verdict, &project.spec);
-    if let Some(report) = run_report::undecidable_report(&project, &affected, strictness) {
-        publish::publish(&report, &arguments.output, &outputs)?;
-        return Ok(report.exit_code);
-    }
-    let request = GateRequest {
-        affected: &affected,
-        alternatives: if arguments.only_instance {
-            Alternatives::Skip
-        } else {
-            Alternatives::Measure
+    let request = RunRequest {
+        jobs: &arguments.change.jobs,
+        part: match (arguments.detach, arguments.collect) {
+            (true, _) => RunPart::Detach,
+            (false, true) => RunPart::Collect,
+            (false, false) => RunPart::Whole,
         },
-        reuse: if arguments.fresh {
-            Reuse::Never
-        } else {
-            Reuse::Young
+        alternatives: match arguments.only_instance {
+            true => Alternatives::Skip,
+            false => Alternatives::Measure,
         },
-        purpose: Purpose::Budget,
-        part,
+        reuse: match arguments.fresh {
+            true => Reuse::Never,
+            false => Reuse::Young,
+        },
         max_spend: arguments.policy.max_spend,
         max_spend_per_pull_request: arguments.pull_request.max_spend,
-        origin: RunOrigin::of_environment(&project, Command::Run),
         base: BaseCommit::of_git(&project, &arguments.spec, &arguments.change)?,
+        notes: changed_files::note(&change, &arguments.change)
+            .into_iter()
+            .collect(),
         measurements: arguments.measurements.as_deref(),
         pass_env: &arguments.pass_env,
+        ..RunRequest::new(
+            change,
+            RunOrigin::of_environment(&project, Command::Run),
+            strictness::strictness(&arguments.verdict, &project.spec),
+        )
     };
-    let gated = gate::run(&project, &request, signals::watch()?, loudness).await?;
+    let checked = request.check(project, signals::watch()?, loudness, async |_, _, _| {
+        Ok(None)
+    });
+    let Checked { report, error, .. } = checked.await?;
+    publish::publish_found((report, error), &arguments.output, &outputs)
+}
 
-    let mut notes: Vec<String> = changed_files::note(&change, &arguments.change)
-        .into_iter()
-        .collect();
-    if affected.is_empty() {
-        // The likeliest cause is a typing error in a glob.
-        idle_globs::warn_of_idle_globs(&project)?;
-        notes.push(changed_files::nothing_affected(
-            &change,
-            &arguments.change.jobs,
-        ));
+/// A run of the gate, whoever asks for it.
+pub(crate) struct RunRequest<'a> {
+    pub(crate) change: Change,
+    /// Only these jobs; empty: all that the change affects.
+    pub(crate) jobs: &'a [String],
+    pub(crate) purpose: Purpose,
+    pub(crate) part: RunPart,
+    pub(crate) alternatives: Alternatives,
+    pub(crate) reuse: Reuse,
+    pub(crate) max_spend: Option<Usd>,
+    pub(crate) max_spend_per_pull_request: Option<Usd>,
+    pub(crate) origin: RunOrigin,
+    /// The commit to compare with, if any.
+    pub(crate) base: Option<BaseCommit>,
+    pub(crate) strictness: Strictness,
+    /// About the whole run.
+    pub(crate) notes: Vec<String>,
+    /// A file to write measurements to.
+    pub(crate) measurements: Option<&'a Path>,
+    pub(crate) pass_env: &'a [String],
+}
+
+/// The result of a run.
+pub(crate) struct Checked {
+    pub(crate) report: Report,
+    /// How many jobs were to be checked.
+    pub(crate) affected: usize,
+    /// `None` if no spec was read.
+    pub(crate) project: Option<Project>,
+    /// Why it ended early, or why a job could not be checked.
+    pub(crate) error: Option<AppError>,
+    pub(crate) left: Left,
+}
+
+impl Checked {
+    /// A result for which nothing was looked at.
+    pub(crate) fn of_nothing(report: Report) -> Self {
+        Self {
+            report,
+            affected: 0,
+            project: None,
+            error: None,
+            left: Left::Nothing,
+        }
     }
-    let found = gated.report(&project, notes, strictness);
-    publish::publish_found(found, &arguments.output, &outputs)
+}
+
+impl<'a> RunRequest<'a> {
+    /// A whole run that may reuse canaries, without limits of its own.
+    pub(crate) fn new(change: Change, origin: RunOrigin, strictness: Strictness) -> Self {
+        Self {
+            change,
+            jobs: &[],
+            purpose: Purpose::Budget,
+            part: RunPart::Whole,
+            alternatives: Alternatives::Measure,
+            reuse: Reuse::Young,
+            max_spend: None,
+            max_spend_per_pull_request: None,
+            origin,
+            base: None,
+            strictness,
+            notes: Vec::new(),
+            measurements: None,
+            pass_env: &[],
+        }
+    }
+
+    /// A check for drift: every job is measured again, on its own instance.
+    pub(crate) fn drift(origin: RunOrigin, strictness: Strictness) -> Self {
+        let change = Change::Everything {
+            why: "a check for drift looks at every job".to_owned(),
+        };
+        Self {
+            purpose: Purpose::Drift,
+            alternatives: Alternatives::Skip,
+            reuse: Reuse::Never,
+            ..Self::new(change, origin, strictness)
+        }
+    }
+
+    /// Runs the gate on a project whose policy is applied. `before` is called before the first canary; its report, if it returns
+    /// one, stands for the run's, and no canary is started.
+    pub(crate) async fn check(
+        mut self,
+        mut project: Project,
+        mut interruption: Interruption,
+        loudness: Loudness,
+        before: impl AsyncFnOnce(
+            &RunRequest<'a>,
+            &Project,
+            &[AffectedJob<'_>],
+        ) -> Result<Option<Report>, AppError>,
+    ) -> Result<Checked, GateFailure> {
+        if self.part != RunPart::Whole {
+            detached::prepare(&mut project)?;
+        }
+        let affected = changed_files::select_jobs(self.jobs, &project, &self.change)?;
+        let jobs: Vec<&Job> = affected.iter().map(|one| one.job).collect();
+        project.refuse_not_yet(&jobs)?;
+        if affected.is_empty() {
+            // The likeliest cause is a typing error in a glob.
+            idle_globs::warn_of_idle_globs(&project)?;
+            let nothing = changed_files::nothing_affected(&self.change, self.jobs);
+            self.notes.push(nothing);
+        }
+        let of_report = |report| Checked {
+            affected: affected.len(),
+            ..Checked::of_nothing(report)
+        };
+        let undecidable = run_report::undecidable_report(&project, &affected, self.strictness);
+        let report = match undecidable {
+            Some(report) => Some(report),
+            None => {
+                let before = before(&self, &project, &affected);
+                interruption.unless_interrupted(before).await??
+            }
+        };
+        if let Some(report) = report {
+            let checked = of_report(report);
+            return Ok(Checked {
+                project: Some(project),
+                ..checked
+            });
+        }
+        let request = GateRequest {
+            affected: &affected,
+            alternatives: self.alternatives,
+            reuse: self.reuse,
+            purpose: self.purpose,
+            part: self.part,
+            max_spend: self.max_spend,
+            max_spend_per_pull_request: self.max_spend_per_pull_request,
+            origin: self.origin,
+            base: self.base,
+            measurements: self.measurements,
+            pass_env: self.pass_env,
+        };
+        let gated = gate::run(&project, &request, interruption, loudness).await?;
+        let left = gated.left;
+        let (report, error) = gated.report(&project, self.notes, self.strictness);
+        let checked = of_report(report);
+        Ok(Checked {
+            project: Some(project),
+            error,
+            left,
+            ..checked
+        })
+    }
 }

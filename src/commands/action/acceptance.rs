@@ -3,6 +3,7 @@
 //! Only a pull request's own event counts, of a head in this repository that is what was checked out. What failed, also in a
 //! canary of a job that is over its budget, what is unknown, and what could not be asked is never accepted.
 
+use crate::commands::run::Checked;
 use crate::console::{AppError, printable, say};
 use crate::exit::{self, Strictness};
 use crate::github::accept_label::{ACCEPT_LABEL, AskedOverrun, LabelAnswer};
@@ -13,8 +14,6 @@ use crate::github::shown_overrun::ShownOverrun;
 use crate::measurement::Outcome;
 use crate::report::{self, Acceptance, JobReport, Policy};
 use crate::verdict::Verdict;
-
-use super::checked::Checked;
 
 /// The pull request whose own event started this check.
 pub(super) struct AskedHead {

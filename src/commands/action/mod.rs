@@ -5,8 +5,6 @@
 
 mod acceptance;
 mod annotations;
-mod checked;
-mod client;
 mod parts;
 mod post_step;
 mod publisher;
@@ -23,35 +21,27 @@ use crate::backend::sagemaker::Sweep;
 use crate::change::{AffectedJob, Change};
 use crate::cli::SpecArguments;
 use crate::commands::drift;
+use crate::commands::run::{Checked, RunRequest};
 use crate::commands::sweep::{self, Sweeping};
 use crate::console::signals::{self, Interruption};
 use crate::console::{AppError, Loudness};
 use crate::exit::{self, Strictness};
-use crate::gate;
-use crate::gate::GateFailure;
-use crate::gate::detached;
-use crate::gate::run_history::RunHistory;
+use crate::gate::backend;
 use crate::gate::run_report;
-use crate::gate::{GateRequest, Purpose, Reuse};
-use crate::github::client::Github;
+use crate::gate::{GateFailure, Reuse};
+use crate::github::client::{Github, Settings};
 use crate::github::environment::Environment;
 use crate::github::event::GithubEvent;
 use crate::github::inputs::{ActionCommand, InputError, Inputs, IssuePolicy, OnFork};
-use crate::github::pull_request::PullRequest;
 use crate::history::record::Command;
-use crate::plan::Alternatives;
 use crate::spec::OnInconclusive;
 use crate::verdict::Verdict;
-use crate::workspace::base_commit::BaseCommit;
+use crate::workspace::base_policy;
 use crate::workspace::checkout::Checkout;
-use crate::workspace::idle_globs;
 use crate::workspace::project::Project;
 use crate::workspace::run_origin::RunOrigin;
 use crate::workspace::written_spec;
-use crate::workspace::{base_policy, changed_files};
 use acceptance::AskedHead;
-use checked::Checked;
-use parts::ComparedWith;
 use post_step::Stage;
 use publisher::Publisher;
 use trigger::Trigger;
@@ -76,38 +66,24 @@ pub(super) async fn action(loudness: Loudness) -> Result<u8, AppError> {
     let interruption = signals::watch()?;
     let mut publisher = Publisher::open(environment);
     let mut asked = None;
-    let mut checked = check(
+    let checked = check(
         &mut publisher,
         &mut asked,
         &variable,
         interruption,
         loudness,
-    )
-    .await;
+    );
+    let mut checked = checked.await;
     if let (Some(asked), Ok(checked)) = (&asked, &mut checked) {
         publisher.shown = asked.apply(&publisher.environment, checked).await;
     }
     Ok(publisher.publish(checked).await)
 }
 
-/// All that is known before the first canary.
-struct ReadyStep {
-    project: Project,
-    inputs: Inputs,
-    change: Change,
-    origin: RunOrigin,
-    /// The commit to compare with; `None` if there is no change to compare.
-    base: Option<BaseCommit>,
-    /// Why the change is compared with nothing, though there is a base.
-    uncompared: Option<String>,
-    /// The pull request whose own event started the check.
-    pull_request: Option<PullRequest>,
-    github: Github,
-}
-
 /// The result of the preparation.
 enum Prepared {
-    Ready(Box<ReadyStep>),
+    /// What `run` would be asked for, and the project at hand.
+    Ready(Box<(Project, RunRequest<'static>, Github)>),
     /// There is nothing to run.
     Done(Box<Checked>),
 }
@@ -120,129 +96,70 @@ async fn check(
     mut interruption: Interruption,
     loudness: Loudness,
 ) -> Result<Checked, GateFailure> {
-    let prepared = interruption.unless_interrupted(prepare(publisher, variable));
-    let ReadyStep {
-        mut project,
-        inputs,
-        change,
-        origin,
-        base,
-        uncompared,
-        pull_request,
-        github,
-    } = match prepared.await?? {
+    let (inputs, wrong) = Inputs::read(variable);
+    let prepared = prepare(publisher, asked, &inputs, &wrong, variable);
+    let (project, request, github) = match interruption.unless_interrupted(prepared).await?? {
         Prepared::Ready(ready) => *ready,
         Prepared::Done(checked) => return Ok(*checked),
     };
-    *asked = pull_request.map(|pull_request| AskedHead {
-        github: github.clone(),
-        pull_request,
-        strictness: strictness(&inputs, &project),
-        subject: publisher.subject(&inputs),
-    });
-    let part = part(&inputs);
-    if part != RunPart::Whole && inputs.report_from.is_empty() {
-        detached::prepare(&mut project)?;
-    }
-    let affected = changed_files::select_jobs(&inputs.jobs, &project, &change)?;
-    publisher.is_untouched = affected.is_empty() && project.policy.is_as_on_the_base();
-    project.refuse_not_yet(&affected.iter().map(|one| one.job).collect::<Vec<_>>())?;
-    let strictness = strictness(&inputs, &project);
-    let mut notes = notes(&inputs, &project, &change, &affected)?;
-    notes.extend(uncompared);
-    if let Some(report) = run_report::undecidable_report(&project, &affected, strictness) {
-        return Ok(Checked::without_canaries(report, Some(project)));
-    }
-    if !inputs.report_from.is_empty() || inputs.command == ActionCommand::Report {
-        let history = RunHistory::open(&project, &origin, None).await?;
-        let versus = ComparedWith {
-            history: &history,
-            commit: base.as_ref(),
-        };
-        let report =
-            parts::report(&project, &affected, &inputs, notes, strictness, &versus).await?;
-        return Ok(Checked::without_canaries(report, Some(project)));
-    }
-    refuse_local(&project, &affected)?;
-    let is_drift = inputs.command == ActionCommand::Drift;
+    let is_of_parts = is_of_parts(&inputs);
+    let is_drift = inputs.command == ActionCommand::Drift && !is_of_parts;
     if is_drift {
-        drift::refuse_another_place(&origin)?;
+        drift::refuse_another_place(&request.origin)?;
     }
+    let request = RunRequest {
+        jobs: &inputs.jobs,
+        ..request
+    };
+    let is_detached = request.part == RunPart::Detach;
+    let mut is_accepted = false;
     let issue = (is_drift && inputs.issue == IssuePolicy::Update).then(|| publisher.issue(&inputs));
-    if inputs.accept {
-        let accepted = drift::accept(&project, &affected, &origin).await?;
-        let are_all = accepted.len() == affected.len();
-        let report = run_report::assemble(&project, Vec::new(), accepted, strictness);
-        let mut checked = Checked::without_canaries(report, Some(project));
-        if let Some(marker) = issue.as_ref().filter(|_| are_all) {
-            tracking::close(&github, marker, &mut checked).await;
+    let before = async |request: &RunRequest<'_>,
+                        project: &Project,
+                        affected: &[AffectedJob<'_>]| {
+        if is_of_parts {
+            let report = parts::report(request, project, affected, &inputs.report_from);
+            return report.await.map(Some);
         }
-        return Ok(checked);
-    }
-    // Who collects starts nothing that the post step would have to stop.
-    if part != RunPart::Collect {
-        let limits = [inputs.max_spend, inputs.max_spend_per_pull_request];
-        let least = (limits.into_iter().flatten())
-            .reduce(|one, other| if one < other { one } else { other });
-        let begun = publisher.begin(&project, &affected, least);
-        interruption.unless_interrupted(begun).await?;
-    }
-    let request = GateRequest {
-        affected: &affected,
-        alternatives: if is_drift {
-            Alternatives::Skip
-        } else {
-            Alternatives::Measure
-        },
-        reuse: if inputs.fresh || is_drift {
-            Reuse::Never
-        } else {
-            Reuse::Young
-        },
-        purpose: if is_drift {
-            Purpose::Drift
-        } else {
-            Purpose::Budget
-        },
-        part,
-        max_spend: inputs.max_spend,
-        max_spend_per_pull_request: inputs.max_spend_per_pull_request,
-        origin,
-        base,
-        measurements: None,
-        pass_env: &[],
+        refuse_local(project, affected)?;
+        if inputs.accept {
+            let accepted = drift::accept(project, affected, &request.origin).await?;
+            is_accepted = accepted.len() == affected.len();
+            let report = run_report::assemble(project, Vec::new(), accepted, request.strictness);
+            return Ok(Some(report));
+        }
+        // Who collects starts nothing that the post step would have to stop.
+        if request.part != RunPart::Collect {
+            publisher.begin(request, project, affected).await;
+        }
+        Ok(None)
     };
-    let jobs_asked = affected.len();
-    let gated = gate::run(&project, &request, interruption, loudness).await?;
-    let left = gated.left;
-    publisher.is_pending = part == RunPart::Detach;
-    let (report, error) = gated.report(&project, notes, strictness);
-    let mut checked = Checked {
-        report,
-        project: Some(project),
-        error,
-        left,
-    };
-    if let Some(marker) = &issue {
-        tracking::track(&github, marker, jobs_asked, &mut checked).await;
+    let checked = request.check(project, interruption, loudness, before);
+    let mut checked = checked.await?;
+    let is_undecidable = |project: &Project| project.policy.undecidable.is_some();
+    publisher.is_pending = is_detached && !checked.project.as_ref().is_some_and(is_undecidable);
+    match &issue {
+        Some(marker) if is_accepted => tracking::close(&github, marker, &mut checked).await,
+        Some(marker) if !inputs.accept => tracking::track(&github, marker, &mut checked).await,
+        _ => {}
     }
     Ok(checked)
 }
 
-fn part(inputs: &Inputs) -> RunPart {
-    match inputs.command {
-        ActionCommand::Detach => RunPart::Detach,
-        ActionCommand::Collect => RunPart::Collect,
-        _ => RunPart::Whole,
-    }
+/// Whether the report is made of parts that other jobs wrote.
+fn is_of_parts(inputs: &Inputs) -> bool {
+    !inputs.report_from.is_empty() || inputs.command == ActionCommand::Report
 }
 
 /// Reads event, files, change and policy: everything that comes from GitHub.
 async fn prepare(
     publisher: &mut Publisher,
+    asked: &mut Option<AskedHead>,
+    inputs: &Inputs,
+    wrong: &[InputError],
     variable: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Prepared, AppError> {
-    let (inputs, wrong) = Inputs::read(variable);
+    let done = |checked| Ok(Prepared::Done(Box::new(checked)));
     publisher.on_inconclusive = inputs.on_inconclusive;
     let event = trigger::read_event(&publisher.environment)?;
     if let (GithubEvent::NothingToMeasure { why }, None) = (&event, inputs.pull_request)
@@ -252,28 +169,26 @@ async fn prepare(
         )
         && wrong.is_empty()
     {
-        let note = format!("Nothing was measured: {why}.");
-        return Ok(Prepared::Done(Box::new(nothing_run(note))));
+        return done(nothing_run(format!("Nothing was measured: {why}.")));
     }
     let known = async {
-        let github = client::client(&publisher.environment, &inputs)?;
-        let trigger = Trigger::of(&github, event, &inputs).await?;
+        let github = client(&publisher.environment, inputs)?;
+        let trigger = Trigger::of(&github, event, inputs).await?;
         Ok::<_, AppError>((github, trigger))
     };
     let known = known.await;
     // A wrong input is reported in the comment too, if there is one.
     if let Ok((github, trigger)) = &known {
-        publisher.comment_on(github, trigger, &inputs);
+        publisher.comment_on(github, trigger, inputs);
     }
-    refuse_wrong(&wrong)?;
+    refuse_wrong(wrong)?;
     let (github, trigger) = known?;
-    let done = |checked| Ok(Prepared::Done(Box::new(checked)));
     if inputs.command == ActionCommand::Sweep {
-        return done(sweep_all(&trigger, &inputs).await?);
+        return done(sweep_all(&trigger, inputs).await?);
     }
-    refuse_drift_of_a_change(&trigger, &inputs)?;
+    refuse_drift_of_a_change(&trigger, inputs)?;
     if trigger.is_from_fork(&publisher.environment.repository) {
-        return done(from_fork(&trigger, &inputs));
+        return done(from_fork(&trigger, inputs));
     }
     let spec = SpecArguments {
         spec: inputs.spec.as_ref().map(PathBuf::from),
@@ -282,35 +197,76 @@ async fn prepare(
         let error = trigger.missing_spec(&github, &spec).await?;
         return Err(error.during("reading the spec"));
     }
-    let mut project = load(&github, &publisher.environment, &spec).await?;
+    let tree_of = async |commit: &str| Ok(github.tree(commit).await?);
+    let loaded = Project::load_commit(&spec, &publisher.environment.sha, tree_of).await;
+    let mut project = loaded.map_err(|error| error.during("reading the spec"))?;
     project.region_flag.clone_from(&inputs.aws_region);
     project.role_to_assume.clone_from(&inputs.role_to_assume);
     publisher.about(&project);
     trigger.refuse_another_commit(&github, &project).await?;
-    publisher.set_status_on(&github, &trigger, &inputs);
-    let change = match inputs.command {
-        ActionCommand::Drift => Change::Everything {
-            why: "a check for drift looks at every job".to_owned(),
-        },
-        _ => trigger.change(&github, &project).await?,
+    publisher.set_status_on(&github, &trigger, inputs);
+    let is_drift = inputs.command == ActionCommand::Drift;
+    let change = match is_drift {
+        true => None,
+        false => Some(trigger.change(&github, &project).await?),
     };
     let base = trigger.base(&github, &project, &spec).await?;
     let base_commit = trigger.base_commit(&github, &project, &spec).await?;
     base_policy::apply(&mut project, base, inputs.max_spend)?;
-    let mut uncompared = None;
-    let base_commit =
-        base_commit.and_then(|found| found.map_err(|why| uncompared = Some(why)).ok());
-    publisher.on_inconclusive = Some(strictness(&inputs, &project).on_inconclusive);
-    Ok(Prepared::Ready(Box::new(ReadyStep {
-        origin: origin(&trigger, &project, &inputs, variable),
-        base: base_commit,
-        uncompared,
-        pull_request: trigger.of_itself().cloned(),
-        project,
-        inputs,
-        change,
-        github,
-    })))
+    let strictness = strictness(inputs, &project);
+    publisher.on_inconclusive = Some(strictness.on_inconclusive);
+    *asked = trigger.of_itself().map(|pull_request| AskedHead {
+        github: github.clone(),
+        pull_request: pull_request.clone(),
+        strictness,
+        subject: publisher.subject(inputs),
+    });
+    let origin = origin(&trigger, &project, inputs, variable);
+    let mut notes = Vec::new();
+    let request = match change {
+        None => RunRequest::drift(origin, strictness),
+        Some(change) => {
+            if let Change::Everything { why } = &change {
+                notes.push(format!("every job counts as changed: {why}"));
+            }
+            RunRequest::new(change, origin, strictness)
+        }
+    };
+    let base = base_commit.and_then(|found| found.map_err(|why| notes.push(why)).ok());
+    let request = RunRequest {
+        part: match inputs.command {
+            ActionCommand::Detach if !is_of_parts(inputs) => RunPart::Detach,
+            ActionCommand::Collect if !is_of_parts(inputs) => RunPart::Collect,
+            _ => RunPart::Whole,
+        },
+        reuse: match inputs.fresh {
+            true => Reuse::Never,
+            false => request.reuse,
+        },
+        max_spend: inputs.max_spend,
+        max_spend_per_pull_request: inputs.max_spend_per_pull_request,
+        base,
+        notes,
+        ..request
+    };
+    Ok(Prepared::Ready(Box::new((project, request, github))))
+}
+
+/// The client of the repository's API.
+fn client(environment: &Environment, inputs: &Inputs) -> Result<Github, AppError> {
+    let Some(token) = &inputs.token else {
+        return Err(AppError::usage("the input `github-token` is empty")
+            .help("leave it out: its default is the workflow's own token, `${{ github.token }}`")
+            .during("reading the inputs"));
+    };
+    let settings = Settings {
+        api_url: &environment.api_url,
+        graphql_url: &environment.graphql_url,
+        repository: &environment.repository,
+        token,
+        pace: backend::pace()?,
+    };
+    Ok(Github::new(settings)?)
 }
 
 /// The origin of the run; of a pull request's check whatever event started it.
@@ -357,17 +313,6 @@ fn refuse_wrong(errors: &[InputError]) -> Result<(), AppError> {
         .during("reading the inputs"))
 }
 
-/// The spec of the checked-out commit, in its checkout.
-async fn load(
-    github: &Github,
-    environment: &Environment,
-    spec: &SpecArguments,
-) -> Result<Project, AppError> {
-    let tree_of = async |commit: &str| Ok(github.tree(commit).await?);
-    let loaded = Project::load_commit(spec, &environment.sha, tree_of).await;
-    loaded.map_err(|error| error.during("reading the spec"))
-}
-
 /// By the input, else by the spec.
 fn strictness(inputs: &Inputs, project: &Project) -> Strictness {
     Strictness {
@@ -376,24 +321,6 @@ fn strictness(inputs: &Inputs, project: &Project) -> Strictness {
             .on_inconclusive
             .unwrap_or(project.spec.on_inconclusive),
     }
-}
-
-/// Notes on how the change was found.
-fn notes(
-    inputs: &Inputs,
-    project: &Project,
-    change: &Change,
-    affected: &[AffectedJob<'_>],
-) -> Result<Vec<String>, AppError> {
-    let mut notes = Vec::new();
-    if let Change::Everything { why } = change {
-        notes.push(format!("every job counts as changed: {why}"));
-    }
-    if affected.is_empty() {
-        idle_globs::warn_of_idle_globs(project)?;
-        notes.push(changed_files::nothing_affected(change, &inputs.jobs));
-    }
-    Ok(notes)
 }
 
 /// Refuses local canaries: the image has nothing to run training code with.
@@ -429,7 +356,7 @@ fn nothing_run(why: String) -> Checked {
         on_inconclusive: OnInconclusive::Fail,
     };
     let report = whole_report::report(Vec::new(), vec![why], strictness, jiff::Timestamp::now());
-    Checked::without_canaries(report, None)
+    Checked::of_nothing(report)
 }
 
 /// `command: sweep`: stops what dead runs left, by the checked-out spec.
@@ -454,5 +381,5 @@ async fn sweep_all(trigger: &Trigger, inputs: &Inputs) -> Result<Checked, AppErr
     let mut report =
         whole_report::report(Vec::new(), vec![note], strictness, jiff::Timestamp::now());
     report.exit_code = code;
-    Ok(Checked::without_canaries(report, None))
+    Ok(Checked::of_nothing(report))
 }

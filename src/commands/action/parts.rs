@@ -11,13 +11,13 @@ use crate::assess::judge;
 use crate::assess::whole_report;
 use crate::change::AffectedJob;
 use crate::code::PathGlobs;
+use crate::commands::run::RunRequest;
 use crate::console::AppError;
-use crate::exit::{self, Strictness};
+use crate::exit;
 use crate::forecast::scale_out::DataLayout;
 use crate::gate::job_keys::JobKeys;
 use crate::gate::run_history::RunHistory;
 use crate::gate::run_report;
-use crate::github::inputs::Inputs;
 use crate::instance::{InstanceConfiguration, tables};
 use crate::measurement::Measurement;
 use crate::report::{self, InstanceForecast, JobReport, Report};
@@ -33,36 +33,33 @@ const MOST_PARTS: usize = 1000;
 /// Entries of folders that a search looks at.
 const MOST_ENTRIES: usize = 100_000;
 
-/// Where the parts' jobs have their baselines.
-pub(super) struct ComparedWith<'a> {
-    pub(super) history: &'a RunHistory,
-    pub(super) commit: Option<&'a BaseCommit>,
-}
-
-impl ComparedWith<'_> {
-    /// The result that a job is compared with. The data are not listed here, so a change of data is not noticed.
-    async fn of(&self, project: &Project, job: &Job) -> Result<Option<BaseResult>, AppError> {
-        let keys = JobKeys::of_code(project.code_key(job)?);
-        let base = async {
-            self.history.look_up(&job.name).await?;
-            self.history.base(job, &keys, self.commit).await
-        };
-        base.await
-            .map_err(|error: AppError| error.during("looking for what to compare with"))
-    }
+/// The result that a job is compared with. The data are not listed here, so a change of data is not noticed.
+async fn base_of(
+    job: &Job,
+    project: &Project,
+    history: &RunHistory,
+    commit: Option<&BaseCommit>,
+) -> Result<Option<BaseResult>, AppError> {
+    let keys = JobKeys::of_code(project.code_key(job)?);
+    let base = async {
+        history.look_up(&job.name).await?;
+        history.base(job, &keys, commit).await
+    };
+    base.await
+        .map_err(|error: AppError| error.during("looking for what to compare with"))
 }
 
 /// One report of all parts: every affected job is in it, judged by the project's budget.
 pub(super) async fn report(
+    request: &RunRequest<'_>,
     project: &Project,
     affected: &[AffectedJob<'_>],
-    inputs: &Inputs,
-    mut notes: Vec<String>,
-    strictness: Strictness,
-    versus: &ComparedWith<'_>,
+    patterns: &[String],
 ) -> Result<Report, AppError> {
+    let history = RunHistory::open(project, &request.origin, None).await?;
+    let mut notes = request.notes.clone();
     let mut parts = Vec::new();
-    for file in find(&inputs.report_from)? {
+    for file in find(patterns)? {
         refuse_tracked(project, &file)?;
         parts.push(stored::read(&file).map_err(|error| error.during("reading the parts"))?);
     }
@@ -107,7 +104,7 @@ pub(super) async fn report(
                 ));
             }
             (Some(part), _) => {
-                let base = versus.of(project, job).await?;
+                let base = base_of(job, project, &history, request.base.as_ref()).await?;
                 jobs.push(judged_again(project, job, by, part, base.as_ref()));
             }
             // A leg that failed before it wrote its part must not turn the check green.
@@ -129,10 +126,10 @@ pub(super) async fn report(
         }
     }
     notes.extend(merged.notes);
-    let mut report = run_report::assemble(project, jobs, notes, strictness);
+    let mut report = run_report::assemble(project, jobs, notes, request.strictness);
     report.failures = merged.failures;
     let troubles = report.failures.iter().map(|_| exit::TOOL_FAILED);
-    report.exit_code = report::exit_code(&report.jobs, troubles, strictness);
+    report.exit_code = report::exit_code(&report.jobs, troubles, request.strictness);
     Ok(report)
 }
 

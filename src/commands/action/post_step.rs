@@ -21,8 +21,6 @@ use crate::github::publication::{Intent, OlderComments, Publication};
 use crate::report::{self, Ended, Leftovers};
 use crate::workspace::project::Project;
 
-use super::client;
-
 /// The entry point of action.yml's post step; a link to the program.
 const ENTRY_POINT: &str = "canary-gate-post";
 
@@ -153,7 +151,7 @@ async fn finish_comment(
         return Ok(());
     };
     let (inputs, _) = Inputs::read(variable);
-    let github = client::client(environment, &inputs)?;
+    let github = super::client(environment, &inputs)?;
     let body = report::ended(&Ended {
         how: "ended before its time".to_owned(),
         leftovers,

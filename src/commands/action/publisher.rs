@@ -2,6 +2,7 @@
 
 use crate::assess::whole_report;
 use crate::change::AffectedJob;
+use crate::commands::run::{Checked, RunRequest};
 use crate::console::{AppError, files, printable, say};
 use crate::exit::{self, Strictness};
 use crate::gate::{GateFailure, Left};
@@ -26,7 +27,6 @@ use crate::verdict::Verdict;
 use crate::workspace::project::Project;
 use crate::workspace::written_spec;
 
-use super::checked::Checked;
 use super::trigger::Trigger;
 use super::{annotations, step_files};
 
@@ -46,8 +46,6 @@ pub(super) struct Publisher {
     pub(super) on_inconclusive: Option<OnInconclusive>,
     /// Whether canaries go on when the step has ended well, so that its verdict is still to come.
     pub(super) is_pending: bool,
-    /// Whether no job is affected and the policy is the base's, so that there is nothing to say.
-    pub(super) is_untouched: bool,
     /// What the comment remembers of an overrun, for a label that accepts it.
     pub(super) shown: Option<ShownOverrun>,
     /// The spec's path from the workspace.
@@ -123,7 +121,6 @@ impl Publisher {
             environment,
             on_inconclusive: None,
             is_pending: false,
-            is_untouched: false,
             shown: None,
             spec: written_spec::named_or_found(None),
             commenting: None,
@@ -223,9 +220,9 @@ impl Publisher {
     /// Says that canaries are about to run, and notes what the post step needs should this one be killed.
     pub(super) async fn begin(
         &mut self,
+        request: &RunRequest<'_>,
         project: &Project,
         affected: &[AffectedJob<'_>],
-        max_spend: Option<Usd>,
     ) {
         if affected.is_empty() {
             return;
@@ -245,7 +242,7 @@ impl Publisher {
                     instance: one.job.instance.to_string(),
                 })
                 .collect(),
-            worst_case_usd: worst_case(project, affected, max_spend),
+            worst_case_usd: worst_case(request, project, affected),
             commit: self.commit.clone(),
             run_url: Some(self.environment.run_url()),
             policy: self.policy.clone(),
@@ -415,10 +412,9 @@ impl Publisher {
         report.exit_code = exit::code_of_run([], [error.code()], strictness);
         report.policy.clone_from(&self.policy);
         Checked {
-            report,
-            project: None,
             error: Some(error),
             left,
+            ..Checked::of_nothing(report)
         }
     }
 
@@ -426,7 +422,11 @@ impl Publisher {
     /// cannot be posted decides nothing: the report stands in the summary, and so does why.
     async fn post(&mut self, publication: &PublishedTexts) -> Option<String> {
         let commenting = self.commenting.as_ref()?;
-        let is_nothing = self.is_untouched && publication.code == 0;
+        let checked = &publication.checked;
+        // No job is affected, and the policy is the base's.
+        let is_nothing = publication.code == 0
+            && checked.affected == 0
+            && (checked.project.as_ref()).is_some_and(|project| project.policy.is_as_on_the_base());
         let posted = commenting
             .post(
                 MarkerState::Final,
@@ -505,9 +505,9 @@ fn log(report: &Report) -> String {
 
 /// What canaries of these jobs may cost at most; `None` where one has no price.
 fn worst_case(
+    request: &RunRequest<'_>,
     project: &Project,
     affected: &[AffectedJob<'_>],
-    max_spend: Option<Usd>,
 ) -> Option<Usd> {
     let of_jobs: Usd = affected
         .iter()
@@ -517,9 +517,7 @@ fn worst_case(
             is_priced.then_some(one.job.canary.spend_limit)
         })
         .sum::<Option<Usd>>()?;
-    Some(
-        max_spend
-            .filter(|limit| *limit < of_jobs)
-            .unwrap_or(of_jobs),
-    )
+    let limits = [request.max_spend, request.max_spend_per_pull_request];
+    let least = |one, other| if other < one { other } else { one };
+    Some(limits.into_iter().flatten().fold(of_jobs, least))
 }

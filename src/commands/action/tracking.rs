@@ -1,5 +1,6 @@
 //! The tracking issue of a check for drift: opened, kept up to date, closed when the drift is over.
 
+use crate::commands::run::Checked;
 use crate::console::{AppError, printable, say};
 use crate::github::client::Github;
 use crate::github::last_verdict::LastVerdict;
@@ -8,17 +9,15 @@ use crate::github::posts::PostPlace;
 use crate::github::publication::{
     Intent, OlderComments, Publication, PublicationOutcome, Published,
 };
-use crate::report::{self, Report};
+use crate::report;
 
-use super::checked::Checked;
-
-/// Makes the issue of this marker say what the report says; `asked` is how many jobs were to be checked. It stays as it is if a
-/// job could not be checked, whose drift may go on. An error is reported and does not change how the check ends.
-pub(super) async fn track(github: &Github, marker: &Marker, asked: usize, checked: &mut Checked) {
+/// Makes the issue of this marker say what the report says. It stays as it is if a job could not be checked, whose drift may go
+/// on. An error is reported and does not change how the check ends.
+pub(super) async fn track(github: &Github, marker: &Marker, checked: &mut Checked) {
     if let Some(issue) = report::drift_issue(&checked.report) {
         let title = Some(issue.title.as_str());
         publish(github, marker, (Intent::Show, title, &issue.body), checked).await;
-    } else if is_all_checked(&checked.report, asked) {
+    } else if is_all_checked(checked) {
         close(github, marker, checked).await;
     }
 }
@@ -54,10 +53,13 @@ async fn publish(
     }
 }
 
-fn is_all_checked(report: &Report, asked: usize) -> bool {
-    asked > 0
+fn is_all_checked(checked: &Checked) -> bool {
+    let Checked {
+        report, affected, ..
+    } = checked;
+    *affected > 0
         && report.failures.is_empty()
-        && report.jobs.len() == asked
+        && report.jobs.len() == *affected
         && report.jobs.iter().all(|job| job.drift.is_some())
 }
 
