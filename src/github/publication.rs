@@ -175,7 +175,7 @@ impl Publication<'_> {
     ) -> PublicationStep<'a> {
         let all = state.own(listed, self.marker);
         let own = self.concerned(&all);
-        let Some(((kept, _), others)) = own.split_first() else {
+        let Some(((kept, kept_marker), others)) = own.split_first() else {
             return self.without_one(state, !all.is_empty(), listed, closed);
         };
         let is_listed = |post: &&Post| own.iter().any(|(own, _)| own.number == post.number);
@@ -188,7 +188,7 @@ impl Publication<'_> {
         let newer = newest(&own).filter(|(_, theirs)| theirs.age() > self.marker.age());
         if let Some((theirs, marker)) = newer {
             // The newest text goes nowhere before it stands in the post that stays.
-            if !kept.says(theirs.title.as_deref(), &theirs.body) {
+            if kept_marker != marker || !kept.says(theirs.title.as_deref(), &theirs.body) {
                 return PublicationStep::Write {
                     over: kept,
                     title: theirs.title.clone(),
