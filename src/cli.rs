@@ -214,6 +214,9 @@ pub struct OutputArguments {
     pub details: bool,
     #[arg(long = "output", short, value_name = "FILE", help = output_help())]
     pub outputs: Vec<PathBuf>,
+    /// A Handlebars template that lays out the report in Markdown; docs/template.md lists its values.
+    #[arg(long, value_name = "FILE", env = "CANARY_GATE_TEMPLATE")]
+    pub template: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -40,7 +40,12 @@ pub(crate) async fn drift(arguments: &DriftArguments, loudness: Loudness) -> Res
         }
         return Ok(0);
     }
-    let outputs = Outputs::prepare(&arguments.output.outputs, &project.root, loudness)?;
+    let outputs = Outputs::prepare(
+        &arguments.output.outputs,
+        arguments.output.template.as_ref(),
+        &project.root,
+        loudness,
+    )?;
     let strictness = strictness::strictness(&arguments.verdict, &project.spec);
     if arguments.from_history {
         let report = from_history(&project, &jobs, &origin, strictness).await?;

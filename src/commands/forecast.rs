@@ -33,7 +33,12 @@ pub(crate) fn forecast(arguments: &ForecastArguments, loudness: Loudness) -> Res
         Some(project) => project.root.clone(),
         None => files::current_folder()?,
     };
-    let outputs = Outputs::prepare(&arguments.output.outputs, &root, loudness)?;
+    let outputs = Outputs::prepare(
+        &arguments.output.outputs,
+        arguments.output.template.as_ref(),
+        &root,
+        loudness,
+    )?;
     let refused = AppError::usage(format!(
         "the measurements {} cannot be read",
         arguments.file.display()

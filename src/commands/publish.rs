@@ -3,8 +3,9 @@
 use crate::cli::OutputArguments;
 use crate::console::files::Outputs;
 use crate::console::{AppError, colours, print, say, terminal};
-use crate::report::Report;
+use crate::report::format::ReportFormat;
 use crate::report::terminal::{ReportDepth, TerminalStyle};
+use crate::report::{Report, markdown};
 
 /// Publishes what a command found. Returns the exit code, or the command's error with that code. The report is printed even
 /// if a file cannot be written.
@@ -43,10 +44,14 @@ pub(crate) fn publish(
             false => ReportDepth::Brief,
         },
     };
-    print(&arguments.format.render(report, style))?;
+    let render = |format: ReportFormat, style| match &outputs.template {
+        Some(template) if format.is_markdown() => markdown::render_by(template, report),
+        _ => format.render(report, style),
+    };
+    print(&render(arguments.format, style))?;
     let mut failure = Ok(());
     for (path, format) in &outputs.files {
-        let text = format.render(report, TerminalStyle::default());
+        let text = render(*format, TerminalStyle::default());
         // A file that cannot be written does not prevent the others.
         failure = failure.and(outputs.write(path, &text));
     }

@@ -9,7 +9,12 @@ use crate::workspace::stored_report;
 
 pub(crate) fn report(arguments: &ReportArguments, loudness: Loudness) -> Result<u8, AppError> {
     let here = files::current_folder()?;
-    let outputs = Outputs::prepare(&arguments.output.outputs, &here, loudness)?;
+    let outputs = Outputs::prepare(
+        &arguments.output.outputs,
+        arguments.output.template.as_ref(),
+        &here,
+        loudness,
+    )?;
     let mut parts = Vec::new();
     for file in &arguments.from {
         parts.push(stored_report::read(file)?);

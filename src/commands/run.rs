@@ -38,7 +38,12 @@ pub(crate) async fn run(arguments: &RunArguments, loudness: Loudness) -> Result<
     let change =
         changed_files::change(&arguments.change, &project)?.without(&project.relative(written()));
     project.refuse_to_write_over_the_recording(written())?;
-    let outputs = Outputs::prepare(&arguments.output.outputs, &project.root, loudness)?;
+    let outputs = Outputs::prepare(
+        &arguments.output.outputs,
+        arguments.output.template.as_ref(),
+        &project.root,
+        loudness,
+    )?;
     let request = RunRequest {
         jobs: &arguments.change.jobs,
         part: match (arguments.detach, arguments.collect) {

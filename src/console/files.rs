@@ -11,6 +11,7 @@ use crate::console::{AppError, Loudness, printable, say};
 use crate::git::own_files;
 use crate::grammar;
 use crate::report::format::ReportFormat;
+use crate::report::template::Template;
 use crate::units::Bytes;
 
 /// The report files to write, checked before anything is run.
@@ -18,13 +19,16 @@ use crate::units::Bytes;
 pub(crate) struct Outputs {
     pub(crate) files: Vec<(PathBuf, ReportFormat)>,
     pub(crate) root: PathBuf,
+    /// The layout of Markdown; `None`: ours.
+    pub(crate) template: Option<Template>,
     loudness: Loudness,
 }
 
 impl Outputs {
-    /// Checks each path: its kind, that it is no link, and that its folder is there.
+    /// Checks the template, and each path: its kind, that it is no link, and that its folder is there.
     pub(crate) fn prepare(
         paths: &[PathBuf],
+        template: Option<&PathBuf>,
         root: &Path,
         loudness: Loudness,
     ) -> Result<Self, AppError> {
@@ -46,6 +50,7 @@ impl Outputs {
         Ok(Self {
             files,
             root: root.to_owned(),
+            template: template.map(|file| read_template(file)).transpose()?,
             loudness,
         })
     }
@@ -54,6 +59,24 @@ impl Outputs {
     pub(crate) fn write(&self, path: &Path, text: &str) -> Result<(), AppError> {
         write_asked(path, text.as_bytes(), &self.root, self.loudness)
     }
+}
+
+/// Reads a template of the page; one that names what there is not is an error.
+pub(crate) fn read_template(file: &Path) -> Result<Template, AppError> {
+    let name = file.display().to_string();
+    let text = read_text(file).map_err(|source| {
+        AppError::usage(format!("the template {name} cannot be read")).caused_by(source)
+    })?;
+    parse_template(&name, &text)
+}
+
+/// A template by its text.
+pub(crate) fn parse_template(name: &str, text: &str) -> Result<Template, AppError> {
+    Template::parse(text).map_err(|error| {
+        AppError::usage(format!("the template {name} cannot be used"))
+            .help("docs/template.md lists the values that a template can name")
+            .caused_by(error)
+    })
 }
 
 /// The largest file of measurements, reports or paths that is read: some ten thousand canaries.

@@ -71,6 +71,8 @@ pub struct Inputs {
     /// The name of the status to set on the pull request's head; `None`: none is set.
     pub commit_status: Option<String>,
     pub fresh: bool,
+    /// The path of the template of the page from the workspace; `None`: ours.
+    pub template: Option<String>,
     /// Only with [`ActionCommand::Drift`]: accept the last check as the baseline.
     pub accept: bool,
 }
@@ -173,6 +175,7 @@ impl Inputs {
                 },
             ),
             fresh: reader.truth("fresh").unwrap_or(false),
+            template: reader.text("template"),
             accept: reader.truth("accept").unwrap_or(false),
         };
         if inputs.accept && inputs.command != ActionCommand::Drift {

@@ -67,7 +67,7 @@ const HOMES: [(&str, &[&str]); 21] = [
         ],
     ),
     ("globset", &["code/globs.rs", "spec/read/"]),
-    ("handlebars", &["report/markdown.rs"]),
+    ("handlebars", &["report/template.rs"]),
     ("http", &["github/client.rs"]),
     ("http_body_util", &["github/client.rs"]),
     ("octocrab", &["github/client.rs"]),

@@ -198,7 +198,16 @@ fn one_is_there_in_the_end_whatever_github_answers() {
             rule.times(2).with(fault.clone());
         }
     };
-    let rows: [(&[u64], Setting, u64, PublicationOutcome, &str, usize, u64); 22] = [
+    type Row<'a> = (
+        &'a [u64],
+        Setting<'a>,
+        u64,
+        PublicationOutcome,
+        &'a str,
+        usize,
+        u64,
+    );
+    let rows: [Row; 22] = [
         (&[], nothing, 1, Created, "POST", 0, 1),
         (&[1], nothing, 2, Updated, "PATCH", 0, 2),
         (&[2], nothing, 1, Superseded, "", 1, 2),
@@ -274,7 +283,7 @@ fn one_is_there_in_the_end_whatever_github_answers() {
                     .github
                     .fail("PATCH", "")
                     .times(1)
-                    .with(Fault::CarriedOutThen502)
+                    .with(Fault::CarriedOutThen502);
             },
             2,
             Updated,
@@ -301,7 +310,7 @@ fn one_is_there_in_the_end_whatever_github_answers() {
                     .github
                     .fail("GET", stage.list())
                     .after(1)
-                    .with(Fault::Status(403))
+                    .with(Fault::Status(403));
             },
             1,
             Created,
@@ -316,7 +325,7 @@ fn one_is_there_in_the_end_whatever_github_answers() {
                     .github
                     .fail("GET", stage.list())
                     .after(1)
-                    .with(Fault::Status(403))
+                    .with(Fault::Status(403));
             },
             2,
             Updated,

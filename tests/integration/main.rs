@@ -78,6 +78,7 @@ mod spec_page;
 mod spec_search;
 mod spot;
 mod steps;
+mod template;
 mod terminal;
 mod unmeasured;
 mod versus_twin;

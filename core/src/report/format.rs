@@ -44,6 +44,11 @@ impl ReportFormat {
         self.extension.is_none()
     }
 
+    /// Whether a template can lay it out.
+    pub fn is_markdown(self) -> bool {
+        self.extension == Some("md")
+    }
+
     /// As `--format` names it.
     pub fn named(name: &str) -> Option<Self> {
         ALL.into_iter().find(|format| format.name == Some(name))

@@ -1,22 +1,20 @@
 //! A document as GitHub Markdown: for a pull-request comment, a step summary, or a file.
 //!
-//! The template `templates/report.md.hbs` lays the page out; everything that it is given is a finished string.
-
-use handlebars::{Handlebars, no_escape};
-use serde::Serialize;
+//! A template lays the page out ([`template`]); what it is given is escaped here.
 
 use super::Report;
 use super::chart::Chart;
 use super::compose;
 use super::document::{
-    Align, Block, Cell, Document, DocumentLine, Fold, Headline, Table, TableRow,
+    Align, Block, Cell, Document, DocumentLine, Fold, Headline, Table, TableColumn, TableRow,
 };
 use super::label::Lead;
 use super::mark::Mark;
+use super::template::{
+    CellValues, ColumnValues, FoldValues, MarkedText, PageValues, TableValues, Template,
+};
 use super::text::{Outside, Prose, TextSpan};
-use super::{mermaid, words};
-
-const TEMPLATE: &str = include_str!("../../templates/report.md.hbs");
+use super::{mermaid, template, words};
 
 /// Keeps a range on one line: a browser may break at a dash.
 const WORD_JOINER: char = '\u{2060}';
@@ -29,49 +27,61 @@ const PASTED_LINES: usize = 20;
 /// Of one such line.
 const EXCERPT_LINE_LIMIT: usize = 200;
 
-/// What the template is given.
-#[derive(Debug, Serialize)]
-struct Page {
-    headlines: Vec<String>,
-    warnings: Vec<String>,
-    table: Option<String>,
-    blocks: Vec<String>,
-    remarks: String,
-    left_out: Option<String>,
-    folds: Vec<FoldedPart>,
-    footer: String,
-}
-
-#[derive(Debug, Serialize)]
-struct FoldedPart {
-    summary: String,
-    blocks: Vec<String>,
-}
-
 /// The whole report. Text in it that came from a pull request is shown literally.
 pub fn render(report: &Report) -> String {
     lay_out(&compose::document(report))
 }
 
+/// The whole report as a team's template lays it out; as ours does if that template fails on these values.
+pub fn render_by(template: &Template, report: &Report) -> String {
+    let values = values(&compose::document(report)).of_report(report);
+    template.lay_out(&values).unwrap_or_else(|| render(report))
+}
+
 /// A document as a page.
 pub(super) fn lay_out(document: &Document) -> String {
-    let page = Page {
-        headlines: document.headlines.iter().map(headline).collect(),
-        warnings: document.warnings.iter().map(warning).collect(),
-        table: document.table.as_ref().map(table),
+    template::lay_out(&values(document))
+}
+
+/// What a template is given of a document.
+pub(super) fn values(document: &Document) -> PageValues {
+    let marked = |mark: Mark, text| MarkedText {
+        mark: mark.emoji(),
+        text: inline(text),
+    };
+    let headlines = document.headlines.iter();
+    let warnings = document.warnings.iter();
+    PageValues {
+        headlines: headlines.map(|one| marked(one.mark, &one.text)).collect(),
+        warnings: warnings.map(|text| marked(Mark::Doubtful, text)).collect(),
+        table: document.table.as_ref().map(table_values),
         blocks: document.blocks.iter().map(block).collect(),
         remarks: lines(&document.remarks),
         left_out: document.left_out.as_ref().map(line),
         folds: document.folds.iter().map(folded).collect(),
         footer: inline(&document.footer),
+        ..PageValues::default()
+    }
+}
+
+fn table_values(table: &Table) -> TableValues {
+    let columns = table.columns.iter().map(|column| ColumnValues {
+        title: title(column),
+        is_number: column.align == Align::Right,
+    });
+    let cell = |cell: &Cell| CellValues {
+        mark: cell.mark.map(Mark::emoji),
+        text: inline(&cell.text),
+        detail: cell.detail.as_ref().map(inline),
+        is_strong: cell.is_strong,
     };
-    let mut handlebars = Handlebars::new();
-    // Every string was escaped where it was made, once.
-    handlebars.register_escape_fn(no_escape);
-    handlebars.set_strict_mode(true);
-    handlebars
-        .render_template(TEMPLATE, &page)
-        .expect("the template is part of the program and names only fields of Page")
+    let rows = table.rows.iter();
+    TableValues {
+        columns: columns.collect(),
+        rows: rows
+            .map(|row| row.cells.iter().map(cell).collect())
+            .collect(),
+    }
 }
 
 /// A piece of a line.
@@ -103,10 +113,6 @@ fn unbroken(text: &Outside) -> String {
 
 pub(super) fn headline(Headline { mark, text }: &Headline) -> String {
     format!("### {} {}", mark.emoji(), inline(text))
-}
-
-fn warning(text: &Prose) -> String {
-    format!("{} {}", Mark::Doubtful.emoji(), inline(text))
 }
 
 pub(super) fn block(block: &Block) -> String {
@@ -161,8 +167,8 @@ fn chart(chart: &Chart) -> String {
     format!("{caption}\n\n{}", mermaid::block(chart))
 }
 
-fn folded(fold: &Fold) -> FoldedPart {
-    FoldedPart {
+fn folded(fold: &Fold) -> FoldValues {
+    FoldValues {
         summary: match fold.detail.is_empty() {
             true => fold.title.to_owned(),
             false => format!("{}: {}", fold.title, in_summary(&fold.detail)),
@@ -178,11 +184,7 @@ fn in_summary(text: &Prose) -> String {
 
 /// Titles, the rule below them, and the rows.
 pub(super) fn table(table: &Table) -> String {
-    let titles = table.columns.iter().map(|column| match column.is_evident {
-        true => String::new(),
-        false => inline(&column.title),
-    });
-    let titles: Vec<String> = titles.collect();
+    let titles: Vec<String> = table.columns.iter().map(title).collect();
     let rule: String = table
         .columns
         .iter()
@@ -194,6 +196,13 @@ pub(super) fn table(table: &Table) -> String {
     let mut lines = vec![format!("| {} |", titles.join(" | ")), format!("|{rule}")];
     lines.extend(table.rows.iter().map(row));
     lines.join("\n")
+}
+
+fn title(column: &TableColumn) -> String {
+    match column.is_evident {
+        true => String::new(),
+        false => inline(&column.title),
+    }
 }
 
 pub(super) fn row(row: &TableRow) -> String {
@@ -265,5 +274,64 @@ mod tests {
             }
         }
         assert_eq!(tables, 4);
+    }
+
+    #[test]
+    fn a_template_lays_out_the_values_and_hostile_text_stays_escaped() {
+        let text = "{{verdict}} {{exit_code}}{{#each jobs}}\n- {{name}}: {{reason}}{{#each estimates}} {{metric}} {{upper}}{{/each}}{{/each}}\n";
+        let template = template::Template::parse(text).unwrap();
+        for (name, report) in samples::all() {
+            insta::assert_snapshot!(format!("template_{name}"), render_by(&template, &report));
+        }
+        // All that could end in a mention, a link or a tag is written so that it does not.
+        let everything =
+            template::Template::parse("{{#each jobs}}{{{name}}} {{{reason}}}{{/each}}");
+        let page = render_by(&everything.unwrap(), &samples::hostile());
+        for hostile in ["<script", "<img", "](http", " @team"] {
+            assert!(!page.contains(hostile), "{page}");
+        }
+    }
+
+    #[test]
+    fn ours_is_a_template_like_any_other() {
+        let ours = template::Template::parse(template::OURS).unwrap();
+        for (name, report) in samples::all() {
+            assert_eq!(render_by(&ours, &report), render(&report), "{name}");
+        }
+    }
+
+    /// What a template may name is what it is given.
+    #[test]
+    fn the_example_has_every_value_and_no_other() {
+        fn names(value: &serde_json::Value, at: &str, found: &mut Vec<String>) {
+            match value {
+                serde_json::Value::Object(fields) => {
+                    for (name, value) in fields {
+                        found.push(format!("{at}.{name}"));
+                        names(value, &format!("{at}.{name}"), found);
+                    }
+                }
+                serde_json::Value::Array(items) => {
+                    items.iter().for_each(|item| names(item, at, found));
+                }
+                _ => {}
+            }
+        }
+        let mut given = Vec::new();
+        for (_, report) in samples::all() {
+            let values = values(&compose::document(&report)).of_report(&report);
+            names(&serde_json::to_value(&values).unwrap(), "", &mut given);
+        }
+        let mut known = Vec::new();
+        names(
+            &serde_json::from_str(template::EXAMPLE).unwrap(),
+            "",
+            &mut known,
+        );
+        for list in [&mut given, &mut known] {
+            list.sort();
+            list.dedup();
+        }
+        assert_eq!(known, given);
     }
 }

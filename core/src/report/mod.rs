@@ -50,6 +50,7 @@ mod redact;
 #[cfg(test)]
 pub(crate) mod samples;
 mod status;
+pub mod template;
 pub mod terminal;
 mod text;
 mod versus_twin;

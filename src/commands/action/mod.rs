@@ -205,6 +205,9 @@ async fn prepare(
     publisher.about(&project);
     trigger.refuse_another_commit(&github, &project).await?;
     publisher.set_status_on(&github, &trigger, inputs);
+    if let Some(path) = &inputs.template {
+        publisher.template = trigger.template(&github, path).await?;
+    }
     let is_drift = inputs.command == ActionCommand::Drift;
     let change = match is_drift {
         true => None,

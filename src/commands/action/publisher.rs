@@ -20,7 +20,10 @@ use crate::github::publication::{
 use crate::github::shown_overrun::ShownOverrun;
 use crate::github::status::{NewStatus, StatusState};
 use crate::instance::tables;
-use crate::report::{self, Ended, InProgress, JobInProgress, Leftovers, Report, terminal};
+use crate::report::template::Template;
+use crate::report::{
+    self, Ended, InProgress, JobInProgress, Leftovers, Report, markdown, terminal,
+};
 use crate::spec::OnInconclusive;
 use crate::units::Usd;
 use crate::verdict::Verdict;
@@ -57,6 +60,8 @@ pub(super) struct Publisher {
     unposted: Vec<(&'static str, String)>,
     /// What is printed between its two lines cannot be a workflow command.
     stop: StopCommands,
+    /// The layout of the page; `None`: ours.
+    pub(super) template: Option<Template>,
     /// The policy, for the foot of the comment.
     policy: Option<report::Policy>,
     commit: Option<String>,
@@ -127,6 +132,7 @@ impl Publisher {
             status: None,
             unposted: Vec::new(),
             stop,
+            template: None,
             policy: None,
             commit: None,
         };
@@ -383,11 +389,15 @@ impl Publisher {
         let shown = shown.filter(|line| line.len() < LONGEST_REMEMBERED);
         let shown = shown.unwrap_or_default();
         let room = LONGEST_TEXT.saturating_sub(marker + shown.len());
+        let page = |limit| match &self.template {
+            Some(template) => markdown::render_by(template, report),
+            None => report::render_within(report, limit),
+        };
         PublishedTexts {
             code: report.exit_code,
-            comment: format!("{shown}{}", report::render_within(report, room)),
+            comment: format!("{shown}{}", page(room)),
             last_verdict: LastVerdict::Replaced,
-            summary: report::render_within(report, LONGEST_SUMMARY),
+            summary: page(LONGEST_SUMMARY),
             short,
             spent,
             checked,

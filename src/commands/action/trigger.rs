@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::change::Change;
 use crate::cli::SpecArguments;
-use crate::console::{AppError, files};
+use crate::console::{AppError, files, printable, say};
 use crate::github::changes::Changes;
 use crate::github::client::Github;
 use crate::github::environment::Environment;
@@ -12,12 +12,16 @@ use crate::github::error::GithubError;
 use crate::github::event::{self, EventError, GithubEvent};
 use crate::github::inputs::Inputs;
 use crate::github::pull_request::PullRequest;
+use crate::report::template::Template;
 use crate::spec::MAX_SPEC_BYTES;
 use crate::units::Bytes;
 use crate::workspace::base_commit::BaseCommit;
 use crate::workspace::base_policy::{self, Base, BaseFile};
 use crate::workspace::project::Project;
 use crate::workspace::written_spec;
+
+/// In bytes.
+const LARGEST_TEMPLATE: usize = 1 << 20;
 
 /// What started the check.
 pub(super) enum Trigger {
@@ -301,6 +305,36 @@ impl Trigger {
                 .map_err(|error| if_gone(error, name, sha))?,
             tree,
         }))
+    }
+
+    /// The template of the page, from the base as policy is: a change does not decide how it is reported. `None` if the base does
+    /// not have it yet.
+    pub(super) async fn template(
+        &self,
+        github: &Github,
+        path: &str,
+    ) -> Result<Option<Template>, AppError> {
+        let during = |error: AppError| error.during("reading the template");
+        let base = match self {
+            Self::PullRequest { pull_request, .. } => &pull_request.base.sha,
+            Self::MergeGroup { base, .. } => base,
+            Self::Push { .. } | Self::Branch => {
+                return files::read_template(Path::new(path))
+                    .map(Some)
+                    .map_err(during);
+            }
+        };
+        let found = github.file_at(path, base, LARGEST_TEMPLATE).await;
+        let Some(bytes) = found.map_err(|error| during(error.into()))? else {
+            say(&format!(
+                "note: the base has no template {} yet, so the page has the usual layout",
+                printable(path)
+            ));
+            return Ok(None);
+        };
+        let text = String::from_utf8_lossy(&bytes);
+        let parsed = files::parse_template(path, &text);
+        parsed.map(Some).map_err(during)
     }
 
     /// The commit to compare with, or why there is none any more; `None` for a push and a branch. Unlike [`Trigger::base`] it is
