@@ -6,7 +6,7 @@ use std::future::Future;
 use canary_gate::code::{self, PathKind};
 use canary_gate::github::changes::Changes;
 use canary_gate::github::client::{Github, ListExtent, Settings};
-use canary_gate::github::error::{GithubError, Permission};
+use canary_gate::github::error::GithubError;
 use canary_gate::github::token::Token;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -466,79 +466,52 @@ fn an_answer_is_not_read_beyond_its_limit_and_a_content_must_have_its_id() {
 // Comments, and lists in pages.
 
 #[test]
-fn comments_are_read_page_by_page_created_changed_and_deleted() {
+fn a_list_is_read_page_by_page_and_no_further_than_asked_for() {
     let (fake, ..) = adding(1);
     for number in 0..250 {
         fake.comment(7, &User::person("octocat"), &format!("comment {number}"));
     }
-    wait_for(async {
-        let client = client(&fake).await;
-        let mut bodies = Vec::new();
-        let visit = |comment: Comment| bodies.push(comment.body);
-        let listing = client.pages("issues/7/comments", 30, visit).await.unwrap();
-        assert_eq!((listing, bodies.len()), (ListExtent::Whole, 250));
-        assert_eq!(bodies[249], "comment 249");
-        let path = "issues/7/comments";
-        let created: Comment = client
-            .post_json(path, &json!({"body": "ours"}))
-            .await
-            .unwrap();
-        let own = format!("issues/comments/{}", created.id);
-        let _: Comment = client
-            .patch_json(&own, &json!({"body": "ours, newer"}))
-            .await
-            .unwrap();
-        assert_eq!(fake.comments(7)[250].body, "ours, newer");
-        assert_eq!(fake.comments(7)[250].user, User::actions());
-        client.delete(&own).await.unwrap();
-        assert_eq!(fake.comments(7).len(), 250);
-        let error = client.delete(&own).await.unwrap_err();
-        assert!(matches!(error, GithubError::NotFound { .. }), "{error}");
-    });
-}
-
-#[test]
-fn a_failure_in_the_middle_of_a_list_is_waited_for_and_what_others_do_is_seen() {
-    let (fake, ..) = adding(1);
-    let ids: Vec<u64> = (0..120)
-        .map(|number| fake.comment(7, &User::bot("dependabot[bot]"), &number.to_string()))
-        .collect();
-    fake.edit_comment(ids[0], "edited");
-    fake.delete_comment(ids[1]);
+    // A failure in the middle is waited for.
     fake.fail("GET", "/comments")
         .after(1)
         .times(1)
         .with(Fault::Dropped);
-    let mut bodies = Vec::new();
-    wait_for(async {
-        let visit = |comment: Comment| bodies.push(comment.body);
-        client(&fake)
-            .await
-            .pages("issues/7/comments", 30, visit)
-            .await
-            .unwrap()
-    });
-    assert_eq!(
-        (bodies.len(), bodies[0].as_str(), bodies[1].as_str()),
-        (119, "edited", "2")
-    );
-    assert_eq!(fake.calls("GET", "/comments"), 3);
+    for (most, extent, count, calls) in [
+        (30, ListExtent::Whole, 250, 4),
+        (2, ListExtent::Cut, 200, 6),
+    ] {
+        let mut bodies = Vec::new();
+        let listing = wait_for(async {
+            let visit = |comment: Comment| bodies.push(comment.body);
+            client(&fake)
+                .await
+                .pages("issues/7/comments", most, visit)
+                .await
+                .unwrap()
+        });
+        assert_eq!((listing, bodies.len()), (extent, count));
+        assert_eq!(bodies[199], "comment 199");
+        assert_eq!(fake.calls("GET", "/comments"), calls);
+    }
 }
 
 #[test]
-fn no_more_pages_are_read_than_asked_for() {
+fn a_comment_is_created_changed_and_deleted() {
     let (fake, ..) = adding(1);
-    for number in 0..250 {
-        fake.comment(7, &User::person("octocat"), &number.to_string());
-    }
-    let mut count = 0;
-    let listing = wait_for(async {
+    wait_for(async {
         let client = client(&fake).await;
-        let visit = |_: Comment| count += 1;
-        client.pages("issues/7/comments", 2, visit).await.unwrap()
+        let path = "issues/7/comments";
+        let (first, newer) = (json!({"body": "ours"}), json!({"body": "ours, newer"}));
+        let created: Comment = client.post_json(path, &first).await.unwrap();
+        let own = format!("issues/comments/{}", created.id);
+        let _: Comment = client.patch_json(&own, &newer).await.unwrap();
+        assert_eq!(fake.comments(7)[0].body, "ours, newer");
+        assert_eq!(fake.comments(7)[0].user, User::actions());
+        client.delete(&own).await.unwrap();
+        assert_eq!(fake.comments(7), []);
+        let error = client.delete(&own).await.unwrap_err();
+        assert!(matches!(error, GithubError::NotFound { .. }), "{error}");
     });
-    assert_eq!((listing, count), (ListExtent::Cut, 200));
-    assert_eq!(fake.calls("GET", "/comments"), 2);
 }
 
 #[test]
@@ -647,180 +620,155 @@ fn wrong_settings_are_named_before_anything_is_sent() {
 
 // Faults.
 
+/// Each row: the method, the fault, how many requests meet it, how many are sent, and the error with what it says; none where the
+/// request is answered in the end.
 #[test]
-fn what_passes_is_waited_for() {
-    for fault in [
-        Fault::Status(500),
-        Fault::Status(502),
-        Fault::Status(503),
-        Fault::Status(429),
-        Fault::SecondaryLimit(Some(30)),
-        Fault::SecondaryLimit(None),
-        Fault::PrimaryLimit(20),
-        Fault::Dropped,
+fn what_passes_is_waited_for_and_what_does_not_is_an_error_that_says_what_to_do() {
+    const BLOCK: &str = "permissions:\n      contents: read\n      pull-requests: write";
+    let forbidden = Fault::Forbidden("issues=write; pull_requests=write");
+    let too_long = Fault::Unprocessable("Body is too long (maximum is 65536 characters)");
+    let always = u64::MAX;
+    for (method, fault, times, calls, error) in [
+        ("GET", Fault::Status(500), 4, 5, None),
+        ("GET", Fault::Status(502), 4, 5, None),
+        ("GET", Fault::Status(503), 4, 5, None),
+        ("GET", Fault::Status(429), 4, 5, None),
+        ("GET", Fault::SecondaryLimit(Some(30)), 4, 5, None),
+        ("GET", Fault::SecondaryLimit(None), 4, 5, None),
+        ("GET", Fault::PrimaryLimit(20), 4, 5, None),
+        ("GET", Fault::Dropped, 4, 5, None),
+        // A change may be sent again, and what a rate limit kept from being created is created later.
+        ("PATCH", Fault::CarriedOutThenDropped, 2, 3, None),
+        ("POST", Fault::SecondaryLimit(None), 2, 3, None),
+        ("POST", Fault::Status(429), 2, 3, None),
+        // Trouble that lasts.
+        (
+            "GET",
+            Fault::Status(502),
+            always,
+            5,
+            Some(("ServerTrouble", "502, after 5 attempts")),
+        ),
+        (
+            "GET",
+            Fault::SecondaryLimit(None),
+            always,
+            5,
+            Some(("RateLimited", "in a few minutes")),
+        ),
+        (
+            "GET",
+            Fault::Dropped,
+            always,
+            5,
+            Some(("NotReachable", "GET pulls/7")),
+        ),
+        // A limit that lasts longer than a minute.
+        (
+            "POST",
+            Fault::PrimaryLimit(1800),
+            always,
+            1,
+            Some(("RateLimited", "job again after 20")),
+        ),
+        (
+            "POST",
+            Fault::SecondaryLimit(Some(1800)),
+            always,
+            1,
+            Some(("RateLimited", "job again after 20")),
+        ),
+        // What a person must correct.
+        (
+            "POST",
+            forbidden.clone(),
+            always,
+            1,
+            Some(("Forbidden", "Resource not accessible by integration")),
+        ),
+        ("POST", forbidden, always, 1, Some(("Forbidden", BLOCK))),
+        (
+            "POST",
+            Fault::Status(404),
+            always,
+            1,
+            Some(("NotFound", "(404)")),
+        ),
+        (
+            "POST",
+            Fault::Status(422),
+            always,
+            1,
+            Some(("Unprocessable", "Validation Failed: Body cannot be blank")),
+        ),
+        (
+            "POST",
+            too_long,
+            always,
+            1,
+            Some(("Unprocessable", "Body is too long")),
+        ),
+        (
+            "POST",
+            Fault::Status(401),
+            always,
+            1,
+            Some(("Unauthorized", "401")),
+        ),
+        (
+            "POST",
+            Fault::Status(410),
+            always,
+            1,
+            Some(("Unexpected", "410")),
+        ),
+        // What may have been created is not created again.
+        (
+            "POST",
+            Fault::CarriedOutThen502,
+            1,
+            1,
+            Some(("Unsure", "the answer was 502")),
+        ),
+        (
+            "POST",
+            Fault::CarriedOutThenDropped,
+            1,
+            1,
+            Some(("Unsure", "POST issues/7/comments")),
+        ),
+        (
+            "POST",
+            Fault::Text("<html>".to_owned()),
+            1,
+            1,
+            Some(("Unsure", "could not be read")),
+        ),
     ] {
         let (fake, ..) = adding(1);
-        fake.fail("GET", "/pulls/7").times(4).with(fault.clone());
-        let pull = get(&fake, "pulls/7").unwrap_or_else(|error| panic!("{fault:?}: {error}"));
-        assert_eq!(pull["number"], 7);
-        assert_eq!(fake.calls("GET", "/pulls/7"), 5);
-    }
-}
-
-#[test]
-fn a_trouble_that_lasts_is_an_error_after_five_tries() {
-    let error_of = |fault: Fault| {
-        let (fake, ..) = adding(1);
-        fake.fail("GET", "/pulls/7").with(fault);
-        let error = get(&fake, "pulls/7").unwrap_err();
-        assert_eq!(fake.calls("GET", "/pulls/7"), 5);
-        error
-    };
-    let error = error_of(Fault::Status(502));
-    assert!(
-        matches!(
-            error,
-            GithubError::ServerTrouble {
-                status: 502,
-                tries: 5,
-                ..
+        let id = fake.comment(7, &User::actions(), "old");
+        fake.fail(method, "7").times(times).with(fault.clone());
+        let patched = format!("issues/comments/{id}");
+        let body = json!({"body": "ours"});
+        let answer: Result<Value, GithubError> = wait_for(async {
+            let client = client(&fake).await;
+            match method {
+                "GET" => client.get_json("pulls/7").await,
+                "PATCH" => client.patch_json(&patched, &body).await,
+                _ => client.post_json("issues/7/comments", &body).await,
             }
-        ),
-        "{error}"
-    );
-    let error = error_of(Fault::SecondaryLimit(None));
-    assert!(
-        matches!(error, GithubError::RateLimited { until: None, .. }),
-        "{error}"
-    );
-    let error = error_of(Fault::Dropped);
-    assert!(matches!(error, GithubError::NotReachable { .. }), "{error}");
-}
-
-#[test]
-fn a_limit_that_lasts_longer_than_a_minute_is_an_error_at_once() {
-    for fault in [Fault::PrimaryLimit(1800), Fault::SecondaryLimit(Some(1800))] {
-        let (fake, ..) = adding(1);
-        fake.fail("POST", "/comments").with(fault);
-        let error = post(&fake).unwrap_err();
-        assert!(
-            matches!(error, GithubError::RateLimited { until: Some(_), .. }),
-            "{error}"
-        );
-        assert!(
-            error.help().contains("run the job again after 20"),
-            "{}",
-            error.help()
-        );
-        assert_eq!(fake.calls("POST", "/comments"), 1);
+        });
+        assert_eq!(fake.calls(method, ""), calls, "{method} {fault:?}");
+        match (answer, error) {
+            (Ok(_), None) => {}
+            (Err(found), Some((kind, said))) => {
+                let text = format!("{found} {}", found.help());
+                let is_kind = format!("{found:?}").starts_with(kind);
+                assert!(is_kind && text.contains(said), "{found:?} {text}");
+            }
+            (answer, error) => panic!("{method} {fault:?}: {answer:?}, not {error:?}"),
+        }
     }
-}
-
-#[test]
-fn what_a_person_must_correct_is_an_error_at_once() {
-    let error_of = |fault: Fault| {
-        let (fake, ..) = adding(1);
-        fake.fail("POST", "/comments").with(fault);
-        let error = post(&fake).unwrap_err();
-        assert_eq!(fake.calls("POST", "/comments"), 1);
-        error
-    };
-    let error = error_of(Fault::Forbidden("issues=write; pull_requests=write"));
-    let needed = Permission::PullRequestsWrite;
-    assert!(
-        matches!(&error, GithubError::Forbidden { needed: found, .. } if *found == needed),
-        "{error}"
-    );
-    assert!(
-        error
-            .to_string()
-            .contains("Resource not accessible by integration")
-    );
-    assert!(
-        error
-            .help()
-            .contains("permissions:\n      contents: read\n      pull-requests: write"),
-        "{}",
-        error.help()
-    );
-    assert!(matches!(
-        error_of(Fault::Status(404)),
-        GithubError::NotFound { .. }
-    ));
-    let error = error_of(Fault::Status(422));
-    assert!(
-        error
-            .to_string()
-            .contains("Validation Failed: Body cannot be blank"),
-        "{error}"
-    );
-    let error = error_of(Fault::Unprocessable(
-        "Body is too long (maximum is 65536 characters)",
-    ));
-    assert!(error.to_string().contains("Body is too long"), "{error}");
-    assert!(matches!(
-        error_of(Fault::Status(401)),
-        GithubError::Unauthorized { .. }
-    ));
-    assert!(matches!(
-        error_of(Fault::Status(410)),
-        GithubError::Unexpected { status: 410, .. }
-    ));
-}
-
-fn post(fake: &FakeGithub) -> Result<Value, GithubError> {
-    let body = json!({"body": "ours"});
-    wait_for(async {
-        client(fake)
-            .await
-            .post_json("issues/7/comments", &body)
-            .await
-    })
-}
-
-#[test]
-fn what_may_have_been_created_is_not_created_again() {
-    for fault in [Fault::CarriedOutThen502, Fault::CarriedOutThenDropped] {
-        let (fake, ..) = adding(1);
-        fake.fail("POST", "/comments").times(1).with(fault);
-        let error = post(&fake).unwrap_err();
-        assert!(matches!(error, GithubError::Unsure { .. }), "{error}");
-        assert_eq!(fake.comments(7).len(), 1);
-    }
-}
-
-#[test]
-fn a_creation_whose_answer_cannot_be_read_may_have_been_done() {
-    let (fake, ..) = adding(1);
-    fake.fail("POST", "/comments")
-        .with(Fault::Text("<html>".to_owned()));
-    let error = post(&fake).unwrap_err();
-    assert!(matches!(error, GithubError::Unsure { .. }), "{error}");
-}
-
-#[test]
-fn what_a_rate_limit_kept_from_being_created_is_created_later() {
-    for fault in [Fault::SecondaryLimit(None), Fault::Status(429)] {
-        let (fake, ..) = adding(1);
-        fake.fail("POST", "/comments").times(2).with(fault);
-        post(&fake).unwrap();
-        assert_eq!(fake.comments(7).len(), 1);
-    }
-}
-
-#[test]
-fn a_change_may_be_sent_again() {
-    let (fake, ..) = adding(1);
-    let id = fake.comment(7, &User::actions(), "old");
-    fake.fail("PATCH", "/comments/")
-        .times(2)
-        .with(Fault::CarriedOutThenDropped);
-    let body = json!({"body": "new"});
-    let changed: Comment = wait_for(async {
-        let path = format!("issues/comments/{id}");
-        client(&fake).await.patch_json(&path, &body).await.unwrap()
-    });
-    assert_eq!((changed.id, changed.body.as_str()), (id, "new"));
 }
 
 #[test]

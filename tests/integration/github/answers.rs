@@ -2,7 +2,6 @@
 
 mod comment;
 mod commit;
-mod contents;
 mod issue;
 mod pull_request;
 mod user;
@@ -13,7 +12,6 @@ use serde_json::{Value, json};
 
 pub(super) use comment::issue_comment;
 pub(super) use commit::{comparison, file_of_a_listing, git_commit, tree};
-pub(super) use contents::{At, blob, directory, stored_file};
 pub(super) use issue::{issue, issue_of_a_pull_request};
 pub(super) use pull_request::pull_request;
 pub(super) use user::{app, simple_user};

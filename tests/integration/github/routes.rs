@@ -7,14 +7,13 @@ use serde_json::{Value, json};
 
 use super::REPOSITORY;
 use super::answers::{
-    self, Answer, comparison, directory, failure, file_of_a_listing, git_commit, issue_comment,
-    node_id, pull_request, stored_file, tree,
+    Answer, comparison, failure, file_of_a_listing, git_commit, issue_comment, node_id,
+    pull_request, tree,
 };
-use super::files::{File, Kind, Node};
+use super::files::{Kind, Node};
 use super::state::{CommitStatus, Difference, Said, State, differences};
 
-/// GitHub's own limits: files of a pull request, files of a comparison, letters of a comment.
-const FILES_OF_A_PULL_REQUEST: usize = 3000;
+/// GitHub's own limits: files of a comparison, letters of a comment.
 const FILES_OF_A_COMPARISON: usize = 300;
 const LETTERS_OF_A_COMMENT: usize = 65_536;
 
@@ -53,9 +52,6 @@ pub(super) fn answer(state: &mut State, web: &str, api: &str, said: &Said) -> An
     match (said.method.as_str(), parts.as_slice()) {
         ("GET", ["issues", number, "comments"]) => list_comments(state, &place, number, said),
         ("POST", ["issues", number, "comments"]) => create_comment(state, &place, number, said),
-        ("GET", ["issues", "comments", id]) => with_comment(state, id, |state, index| {
-            Answer::json(200, &issue_comment(&place, &state.comments[index]))
-        }),
         ("PATCH", ["issues", "comments", id]) => with_comment(state, id, |state, index| {
             update_comment(state, &place, index, said)
         }),
@@ -71,15 +67,13 @@ pub(super) fn answer(state: &mut State, web: &str, api: &str, said: &Said) -> An
         ("POST", ["issues"]) => issues::create(state, &place, said),
         ("PATCH", ["issues", number]) => issues::update(state, &place, number, said),
         ("GET", ["pulls", number]) => get_pull(state, &place, number),
-        ("GET", ["pulls", number, "files"]) => pull_files(state, &place, number, said),
         ("GET", ["compare", range]) => compare(state, &place, range, query),
         ("GET", ["git", "trees", id]) => get_tree(state, &place, id, query),
         ("GET", ["git", "commits", id]) => match state.commits.get(*id) {
             Some(commit) => Answer::json(200, &git_commit(&place, commit)),
             None => not_found(),
         },
-        ("GET", ["git", "blobs", id]) => blob(state, &place, id, said),
-        ("GET", ["contents", path @ ..]) => contents(state, &place, &path.join("/"), query, said),
+        ("GET", ["git", "blobs", id]) => blob(state, id),
         _ => not_found(),
     }
 }
@@ -324,19 +318,6 @@ fn get_pull(state: &State, place: &Place, number: &str) -> Answer {
     )
 }
 
-fn pull_files(state: &State, place: &Place, number: &str, said: &Said) -> Answer {
-    let Some(pull) = pull_number(state, number).map(|number| &state.pulls[&number]) else {
-        return not_found();
-    };
-    let files = changed(state, &pull.base, &pull.head).unwrap_or_default();
-    let listed: Vec<Value> = files
-        .iter()
-        .take(FILES_OF_A_PULL_REQUEST)
-        .map(|file| file_of_a_listing(place, &pull.head, file))
-        .collect();
-    page(place, said, &listed)
-}
-
 fn compare(state: &State, place: &Place, range: &str, query: &str) -> Answer {
     let commits = range
         .split_once("...")
@@ -393,24 +374,15 @@ fn get_tree(state: &State, place: &Place, id: &str, query: &str) -> Answer {
     Answer::json(200, &tree(place, &id, &entries, is_cut))
 }
 
-fn blob(state: &State, place: &Place, id: &str, said: &Said) -> Answer {
+fn blob(state: &State, id: &str) -> Answer {
     let mut files = state
         .commits
         .values()
         .flat_map(|commit| commit.files.0.values());
-    let Some(file) = files.find(|file| file.kind != Kind::Submodule && file.id() == id) else {
-        return not_found();
-    };
-    match asks_for_raw(said) {
-        true => Answer::text(200, RAW, &file.content),
-        false => Answer::json(200, &answers::blob(place, file)),
+    match files.find(|file| file.kind != Kind::Submodule && file.id() == id) {
+        Some(file) => Answer::text(200, RAW, &file.content),
+        None => not_found(),
     }
-}
-
-/// Whether the content itself is asked for and not JSON about it.
-fn asks_for_raw(said: &Said) -> bool {
-    let accept = said.headers.get("accept").map_or("", String::as_str);
-    accept.contains("application/vnd.github.raw")
 }
 
 fn walk(state: &State, id: &str, above: &str, deep: bool, found: &mut Vec<(String, Node)>) {
@@ -421,45 +393,4 @@ fn walk(state: &State, id: &str, above: &str, deep: bool, found: &mut Vec<(Strin
             walk(state, &node.id, &format!("{path}/"), deep, found);
         }
     }
-}
-
-fn contents(state: &State, place: &Place, path: &str, query: &str, said: &Said) -> Answer {
-    let reference = asked(query, "ref").unwrap_or_else(|| "main".to_owned());
-    let Some(commit) = state.commit_at(&reference) else {
-        return failure(404, &format!("No commit found for the ref {reference}"));
-    };
-    let is_raw = asks_for_raw(said);
-    let at_commit = answers::At {
-        place,
-        commit: &commit.id,
-    };
-    if let Some(file) = commit.files.0.get(path) {
-        return match file.kind {
-            Kind::File | Kind::Executable if is_raw => Answer::text(200, RAW, &file.content),
-            Kind::Link if is_raw => match target(path, file, &commit.files.0) {
-                Some(target) => Answer::text(200, RAW, target),
-                None => not_found(),
-            },
-            _ => Answer::json(200, &stored_file(&at_commit, path, file)),
-        };
-    }
-    let folder = path.trim_end_matches('/');
-    match state.tree_at(&commit.id, folder) {
-        Some(id) => Answer::json(200, &directory(&at_commit, folder, &state.trees[&id])),
-        None => not_found(),
-    }
-}
-
-/// The content of the file that a link in the same folder points at: GitHub follows it where the raw form is asked for.
-fn target<'a>(
-    path: &str,
-    link: &File,
-    files: &'a std::collections::BTreeMap<String, File>,
-) -> Option<&'a [u8]> {
-    let name = String::from_utf8_lossy(&link.content);
-    let sibling = match path.rsplit_once('/') {
-        Some((folder, _)) => format!("{folder}/{name}"),
-        None => name.into_owned(),
-    };
-    files.get(&sibling).map(|file| file.content.as_slice())
 }
