@@ -34,16 +34,6 @@ const TIMEOUT: Duration = Duration::from_secs(120);
 
 const OUR_NAME: &str = concat!("canary-gate/", env!("CARGO_PKG_VERSION"));
 
-/// A client that follows no redirect, which could take a token to somebody else.
-pub(super) fn http_client() -> reqwest::Result<Client> {
-    Client::builder()
-        .user_agent(OUR_NAME)
-        .connect_timeout(CONNECT_TIMEOUT)
-        .read_timeout(READ_TIMEOUT)
-        .redirect(redirect::Policy::none())
-        .build()
-}
-
 /// The largest JSON answer that is read. GitHub's largest, a recursive tree and a page of files with patches, are far smaller.
 const JSON_LIMIT: usize = 64 << 20;
 /// The largest error answer that is read.
@@ -68,16 +58,22 @@ pub struct Settings<'a> {
     pub pace: f64,
 }
 
+/// What sends requests with one token, and repeats them.
+#[derive(Clone)]
+pub(super) struct Transport {
+    octocrab: Octocrab,
+    authorization: HeaderValue,
+    pace: f64,
+}
+
 /// A client for one repository.
 #[derive(Clone)]
 pub struct Github {
-    octocrab: Octocrab,
-    authorization: HeaderValue,
+    transport: Transport,
     /// Everything up to the repository's own paths, with a slash at the end.
     repository_url: String,
     /// `None` if it is on another host than the API, where the token must not be sent.
     graphql_url: Option<String>,
-    pace: f64,
     /// Trees that were read: a commit's does not change.
     pub(super) trees: Arc<Mutex<BTreeMap<String, Tree>>>,
 }
@@ -98,24 +94,24 @@ pub enum ListExtent {
 }
 
 /// A request, and the limits of its answer.
-struct ApiCall<'a> {
-    method: Method,
-    url: String,
+pub(super) struct ApiCall<'a> {
+    pub(super) method: Method,
+    pub(super) url: String,
     /// The path below the repository, for messages and for the permission that it needs.
-    path: &'a str,
-    accept: &'static str,
-    body: Option<&'a Value>,
-    limit: usize,
+    pub(super) path: &'a str,
+    pub(super) accept: &'static str,
+    pub(super) body: Option<&'a Value>,
+    pub(super) limit: usize,
 }
 
 /// A successful answer.
-struct ApiResponse {
+pub(super) struct ApiResponse {
     headers: HeaderMap,
-    body: Vec<u8>,
+    pub(super) body: Vec<u8>,
 }
 
 /// Why an attempt failed.
-enum FailedTry {
+pub(super) enum FailedTry {
     Refused(Refusal),
     /// No answer, or an incomplete one.
     Broken(String),
@@ -123,8 +119,7 @@ enum FailedTry {
 }
 
 impl Github {
-    /// A client; sends nothing, and needs a runtime. It goes by the proxy that the environment names, as AWS's clients do: `HTTPS_PROXY`, `ALL_PROXY`
-    /// and `NO_PROXY`, in either spelling.
+    /// A client; sends nothing, and needs a runtime.
     pub fn new(settings: Settings<'_>) -> Result<Self, GithubError> {
         let wrong = |what, expected| GithubError::Settings { what, expected };
         let (origin, path) = split(settings.api_url).ok_or_else(|| {
@@ -139,30 +134,19 @@ impl Github {
                 "an owner and a name such as example/models",
             ));
         }
-        let header = format!("Bearer {}", settings.token.expose());
-        let authorization = settings
-            .token
-            .is_sendable()
-            .then(|| HeaderValue::try_from(header));
-        let Some(Ok(mut authorization)) = authorization else {
+        if !settings.token.is_sendable() {
             return Err(wrong("the input github-token", "a token of GitHub"));
-        };
-        authorization.set_sensitive(true);
-        let unreachable = |error: &dyn std::error::Error| GithubError::NotReachable {
+        }
+        let transport = Transport::new(settings.token, settings.pace);
+        let transport = transport.map_err(|reason| GithubError::NotReachable {
             request: settings.api_url.to_owned(),
-            reason: causes(error),
-        };
-        let octocrab = OctocrabBuilder::new()
-            .add_header(USER_AGENT, OUR_NAME.to_owned())
-            .build_with_reqwest(http_client().map_err(|error| unreachable(&error))?)
-            .map_err(|error| unreachable(&error))?;
+            reason,
+        })?;
         let graphql = split(settings.graphql_url).filter(|(other, _)| *other == origin);
         Ok(Self {
-            octocrab,
-            authorization,
+            transport,
             repository_url: format!("{origin}{path}/repos/{}/", settings.repository),
             graphql_url: graphql.map(|(origin, path)| format!("{origin}{path}")),
-            pace: settings.pace.clamp(0.0, 1.0),
             trees: Arc::default(),
         })
     }
@@ -281,7 +265,7 @@ impl Github {
     /// Waits before the caller's next attempt after `tried` ones.
     pub(super) async fn pause(&self, tried: usize) {
         let tried = u32::try_from(tried).unwrap_or(u32::MAX);
-        tokio::time::sleep(backoff(tried).mul_f64(self.pace)).await;
+        self.transport.wait(backoff(tried)).await;
     }
 
     fn call<'a>(&self, method: Method, path: &'a str, body: Option<&'a Value>) -> ApiCall<'a> {
@@ -296,6 +280,42 @@ impl Github {
     }
 
     async fn send(&self, call: &ApiCall<'_>) -> Result<ApiResponse, GithubError> {
+        let sent = self.transport.send(call).await;
+        sent.map_err(|(failure, tried)| call.error(failure, tried))
+    }
+}
+
+impl Transport {
+    /// Sends nothing, and needs a runtime. It goes by the proxy that the environment names, as AWS's clients do: `HTTPS_PROXY`,
+    /// `ALL_PROXY` and `NO_PROXY`, in either spelling. Redirects are not followed, which could take a token to somebody else.
+    pub(super) fn new(token: &Token, pace: f64) -> Result<Self, String> {
+        let header = format!("Bearer {}", token.expose());
+        let authorization = HeaderValue::try_from(header);
+        let mut authorization = authorization.map_err(|_| "the token cannot be sent".to_owned())?;
+        authorization.set_sensitive(true);
+        let http = Client::builder()
+            .connect_timeout(CONNECT_TIMEOUT)
+            .read_timeout(READ_TIMEOUT)
+            .redirect(redirect::Policy::none())
+            .build()
+            .map_err(|error| causes(&error))?;
+        let octocrab = OctocrabBuilder::new()
+            .add_header(USER_AGENT, OUR_NAME.to_owned())
+            .build_with_reqwest(http)
+            .map_err(|error| causes(&error))?;
+        Ok(Self {
+            octocrab,
+            authorization,
+            pace: pace.clamp(0.0, 1.0),
+        })
+    }
+
+    async fn wait(&self, wait: Duration) {
+        tokio::time::sleep(wait.mul_f64(self.pace)).await;
+    }
+
+    /// The answer, or the last failure and the number of attempts.
+    pub(super) async fn send(&self, call: &ApiCall<'_>) -> Result<ApiResponse, (FailedTry, u32)> {
         let mut tried = 1;
         loop {
             let failure = match tokio::time::timeout(TIMEOUT, self.once(call)).await {
@@ -314,9 +334,9 @@ impl Github {
                 FailedTry::Refused(_) => None,
             };
             let Some(wait) = wait.filter(|_| tried < TRIES) else {
-                return Err(call.error(failure, tried));
+                return Err((failure, tried));
             };
-            tokio::time::sleep(wait.mul_f64(self.pace)).await;
+            self.wait(wait).await;
             tried += 1;
         }
     }

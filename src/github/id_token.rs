@@ -3,23 +3,18 @@
 //! <https://docs.github.com/en/actions/reference/security/oidc>
 
 use std::fmt;
-use std::time::Duration;
 
-use reqwest::Client;
-use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderValue};
+use http::{Method, StatusCode};
 use serde::Deserialize;
 
 use super::address::split;
-use super::client::http_client;
-use super::line::{causes, line};
-use super::retry::{Refusal, backoff};
+use super::client::{ApiCall, FailedTry, Transport};
 use super::token::Token;
 
 const URL: &str = "ACTIONS_ID_TOKEN_REQUEST_URL";
 const REQUEST_TOKEN: &str = "ACTIONS_ID_TOKEN_REQUEST_TOKEN";
 /// A token has one or two thousand characters.
 const LONGEST_ANSWER: usize = 64 << 10;
-const TRIES: u32 = 4;
 
 /// Why there is no token.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -56,10 +51,8 @@ impl IdTokenError {
 /// The service of this job's runner. It prints without its secret.
 #[derive(Clone)]
 pub struct IdTokenService {
-    http: Client,
+    transport: Transport,
     url: String,
-    authorization: HeaderValue,
-    pace: f64,
 }
 
 impl fmt::Debug for IdTokenService {
@@ -74,15 +67,8 @@ struct IdTokenAnswer {
     value: String,
 }
 
-/// How one request ended.
-enum Asked {
-    Given(Token),
-    Refused(Refusal),
-    Broken(String),
-}
-
 impl IdTokenService {
-    /// By the runner's variables, which a job has that may ask. Sends nothing. Waits are multiplied by `pace`.
+    /// By the runner's variables, which a job has that may ask. Sends nothing, and needs a runtime. Waits are multiplied by `pace`.
     pub fn of(variable: &dyn Fn(&str) -> Option<String>, pace: f64) -> Result<Self, IdTokenError> {
         let given = |name| variable(name).filter(|value| !value.trim().is_empty());
         let (Some(url), Some(token)) = (given(URL), given(REQUEST_TOKEN)) else {
@@ -92,89 +78,47 @@ impl IdTokenService {
         if split(address).is_none() || !url.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(IdTokenError::NotUsable(format!("{URL} is not an address")));
         }
-        let token = Token::new(&token);
-        let header = format!("Bearer {}", token.expose());
-        let Ok(mut authorization) = HeaderValue::try_from(header) else {
-            return Err(IdTokenError::NotUsable(format!(
-                "{REQUEST_TOKEN} cannot be sent"
-            )));
-        };
-        authorization.set_sensitive(true);
-        let http = http_client().map_err(|error| IdTokenError::NotUsable(causes(&error)))?;
-        Ok(Self {
-            http,
-            url,
-            authorization,
-            pace: pace.clamp(0.0, 1.0),
-        })
+        let transport = Transport::new(&Token::new(&token), pace);
+        let transport = transport.map_err(IdTokenError::NotUsable)?;
+        Ok(Self { transport, url })
     }
 
     /// A new token for an audience, which is asked for again where the service has trouble.
     pub async fn token(&self, audience: &str) -> Result<Token, IdTokenError> {
-        let mut tried = 0;
-        loop {
-            tried += 1;
-            let (said, wait) = match self.ask(audience).await {
-                Asked::Given(token) => return Ok(token),
-                Asked::Refused(refusal) => {
-                    let wait = refusal.wait(tried);
-                    let said = format!("HTTP {}: {}", refusal.status, line(&refusal.message));
-                    if wait.is_none() && !refusal.is_server_trouble() {
-                        return Err(IdTokenError::Refused(said));
-                    }
-                    (said, wait)
-                }
-                Asked::Broken(why) => (why, Some(backoff(tried))),
-            };
-            match wait.filter(|_| tried < TRIES) {
-                Some(wait) => self.pause(wait).await,
-                None => return Err(IdTokenError::NotUsable(said)),
-            }
-        }
-    }
-
-    async fn ask(&self, audience: &str) -> Asked {
         let sign = if self.url.contains('?') { '&' } else { '?' };
-        let request = self
-            .http
-            .get(format!("{}{sign}audience={audience}", self.url))
-            .header(ACCEPT, "application/json; api-version=2.0")
-            .header(AUTHORIZATION, self.authorization.clone());
-        let mut answer = match request.send().await {
-            Ok(answer) => answer,
-            // The address holds no secret, but is of no help either.
-            Err(error) => return Asked::Broken(causes(&error.without_url())),
+        let call = ApiCall {
+            method: Method::GET,
+            url: format!("{}{sign}audience={audience}", self.url),
+            path: "",
+            accept: "application/json; api-version=2.0",
+            body: None,
+            limit: LONGEST_ANSWER,
         };
-        let status = answer.status();
-        let mut body = Vec::new();
-        loop {
-            match answer.chunk().await {
-                Ok(Some(chunk)) if body.len() + chunk.len() <= LONGEST_ANSWER => {
-                    body.extend_from_slice(&chunk);
-                }
-                Ok(Some(_)) => return Asked::Broken("an answer that is too long".to_owned()),
-                Ok(None) => break,
-                Err(error) => return Asked::Broken(causes(&error.without_url())),
+        let answer = match self.transport.send(&call).await {
+            Ok(answer) => answer,
+            Err((FailedTry::Refused(refusal), _)) => {
+                let status = StatusCode::from_u16(refusal.status).ok();
+                let reason = status.and_then(|status| status.canonical_reason());
+                let said = format!("HTTP {}: {}", refusal.status, reason.unwrap_or_default());
+                return Err(
+                    match refusal.is_rate_limit() || refusal.is_server_trouble() {
+                        true => IdTokenError::NotUsable(said),
+                        false => IdTokenError::Refused(said),
+                    },
+                );
             }
-        }
-        if !status.is_success() {
-            return Asked::Refused(Refusal {
-                status: status.as_u16(),
-                message: status.canonical_reason().unwrap_or_default().to_owned(),
-                ..Refusal::default()
-            });
-        }
+            Err((FailedTry::Broken(why), _)) => return Err(IdTokenError::NotUsable(why)),
+            Err((FailedTry::Final(error), _)) => {
+                return Err(IdTokenError::NotUsable(error.to_string()));
+            }
+        };
         // What cannot be read is not shown: it may hold the token.
-        match serde_json::from_slice::<IdTokenAnswer>(&body) {
-            Ok(IdTokenAnswer { value }) if !value.trim().is_empty() => {
-                Asked::Given(Token::new(&value))
-            }
-            _ => Asked::Broken("an answer without a token".to_owned()),
+        match serde_json::from_slice::<IdTokenAnswer>(&answer.body) {
+            Ok(IdTokenAnswer { value }) if !value.trim().is_empty() => Ok(Token::new(&value)),
+            _ => Err(IdTokenError::NotUsable(
+                "an answer without a token".to_owned(),
+            )),
         }
-    }
-
-    async fn pause(&self, wait: Duration) {
-        tokio::time::sleep(wait.mul_f64(self.pace)).await;
     }
 }
 
@@ -205,8 +149,8 @@ mod tests {
         }
     }
 
-    #[test]
-    fn it_prints_without_its_secret() {
+    #[tokio::test]
+    async fn it_prints_without_its_secret() {
         let service = of(&[
             (URL, "https://x/y?api-version=2.0"),
             (REQUEST_TOKEN, "secret"),

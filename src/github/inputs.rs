@@ -2,6 +2,7 @@
 //!
 //! The runner sets a variable for each: `INPUT_` and the name in capitals, with hyphens. An input that is not written is empty.
 
+use crate::grammar;
 use crate::spec::OnInconclusive;
 use crate::units::Usd;
 
@@ -16,6 +17,17 @@ pub enum ActionCommand {
     Sweep,
     Report,
     Drift,
+}
+
+impl ActionCommand {
+    const NAMES: [(&'static str, Self); 6] = [
+        ("run", Self::Run),
+        ("detach", Self::Detach),
+        ("collect", Self::Collect),
+        ("drift", Self::Drift),
+        ("report", Self::Report),
+        ("sweep", Self::Sweep),
+    ];
 }
 
 /// Whether a drift's tracking issue is kept up to date.
@@ -83,7 +95,7 @@ pub struct Inputs {
 pub struct InputError {
     pub name: &'static str,
     pub found: String,
-    pub expected: &'static str,
+    pub expected: String,
 }
 
 impl Inputs {
@@ -96,19 +108,7 @@ impl Inputs {
         };
         let inputs = Self {
             command: reader
-                .parsed(
-                    "command",
-                    "`run`, `detach`, `collect`, `drift`, `report` or `sweep`",
-                    |text| match text {
-                        "run" => Some(ActionCommand::Run),
-                        "detach" => Some(ActionCommand::Detach),
-                        "collect" => Some(ActionCommand::Collect),
-                        "drift" => Some(ActionCommand::Drift),
-                        "report" => Some(ActionCommand::Report),
-                        "sweep" => Some(ActionCommand::Sweep),
-                        _ => None,
-                    },
-                )
+                .choice("command", &ActionCommand::NAMES)
                 .unwrap_or(ActionCommand::Run),
             spec: reader.text("spec"),
             jobs: reader.list("jobs", &[',', '\n']),
@@ -120,36 +120,31 @@ impl Inputs {
                 |text| is_role(text).then(|| text.to_owned()),
             ),
             comment: reader
-                .parsed("comment", "`update`, `new` or `off`", |text| match text {
-                    "update" => Some(CommentPolicy::Update),
-                    "new" => Some(CommentPolicy::New),
-                    "off" => Some(CommentPolicy::Off),
-                    _ => None,
-                })
+                .choice(
+                    "comment",
+                    &[
+                        ("update", CommentPolicy::Update),
+                        ("new", CommentPolicy::New),
+                        ("off", CommentPolicy::Off),
+                    ],
+                )
                 .unwrap_or(CommentPolicy::Update),
             issue: reader
-                .parsed("issue", "`update` or `off`", |text| match text {
-                    "update" => Some(IssuePolicy::Update),
-                    "off" => Some(IssuePolicy::Off),
-                    _ => None,
-                })
+                .choice(
+                    "issue",
+                    &[("update", IssuePolicy::Update), ("off", IssuePolicy::Off)],
+                )
                 .unwrap_or(IssuePolicy::Update),
             strict: reader.truth("strict"),
-            on_inconclusive: reader.parsed(
+            on_inconclusive: reader.choice(
                 "on-inconclusive",
-                "`fail` or `pass`",
-                |text| match text {
-                    "fail" => Some(OnInconclusive::Fail),
-                    "pass" => Some(OnInconclusive::Pass),
-                    _ => None,
-                },
+                &[
+                    ("fail", OnInconclusive::Fail),
+                    ("pass", OnInconclusive::Pass),
+                ],
             ),
             on_fork: reader
-                .parsed("on-fork", "`pass` or `fail`", |text| match text {
-                    "pass" => Some(OnFork::Pass),
-                    "fail" => Some(OnFork::Fail),
-                    _ => None,
-                })
+                .choice("on-fork", &[("pass", OnFork::Pass), ("fail", OnFork::Fail)])
                 .unwrap_or(OnFork::Pass),
             max_spend: reader.parsed("max-spend", "an amount such as `5 USD`", |text| {
                 text.parse().ok()
@@ -182,7 +177,7 @@ impl Inputs {
             reader.errors.push(InputError {
                 name: "accept",
                 found: "true".to_owned(),
-                expected: "`true` only with `command: drift`",
+                expected: "`true` only with `command: drift`".to_owned(),
             });
         }
         (inputs, reader.errors)
@@ -235,7 +230,7 @@ impl InputReader<'_> {
     fn parsed<T>(
         &mut self,
         name: &'static str,
-        expected: &'static str,
+        expected: &str,
         parse: impl Fn(&str) -> Option<T>,
     ) -> Option<T> {
         let found = self.text(name)?;
@@ -244,20 +239,27 @@ impl InputReader<'_> {
             self.errors.push(InputError {
                 name,
                 found,
-                expected,
+                expected: expected.to_owned(),
             });
         }
         value
     }
 
-    fn truth(&mut self, name: &'static str) -> Option<bool> {
-        self.parsed(name, "`true` or `false`", |text| {
-            match text.to_ascii_lowercase().as_str() {
-                "true" => Some(true),
-                "false" => Some(false),
-                _ => None,
-            }
+    /// One of some names, in either case.
+    fn choice<T: Copy>(&mut self, name: &'static str, choices: &[(&'static str, T)]) -> Option<T> {
+        let names: Vec<String> = choices
+            .iter()
+            .map(|(choice, _)| format!("`{choice}`"))
+            .collect();
+        self.parsed(name, &grammar::choice(&names), |text| {
+            let mut choices = choices.iter();
+            let found = choices.find(|(choice, _)| choice.eq_ignore_ascii_case(text));
+            found.map(|(_, value)| *value)
         })
+    }
+
+    fn truth(&mut self, name: &'static str) -> Option<bool> {
+        self.choice(name, &[("true", true), ("false", false)])
     }
 }
 

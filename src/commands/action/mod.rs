@@ -208,13 +208,17 @@ async fn prepare(
     if let Some(path) = &inputs.template {
         publisher.template = trigger.template(&github, path).await?;
     }
+    let left_from = trigger.left_from(&github, &project).await?;
     let is_drift = inputs.command == ActionCommand::Drift;
     let change = match is_drift {
         true => None,
-        false => Some(trigger.change(&github, &project).await?),
+        false => {
+            let change = trigger.change(&github, &project, left_from.as_ref());
+            Some(change.await?)
+        }
     };
     let base = trigger.base(&github, &project, &spec).await?;
-    let base_commit = trigger.base_commit(&github, &project, &spec).await?;
+    let base_commit = Trigger::base_commit(&github, &project, &spec, left_from).await?;
     base_policy::apply(&mut project, base, inputs.max_spend)?;
     let strictness = strictness(inputs, &project);
     publisher.on_inconclusive = Some(strictness.on_inconclusive);

@@ -176,11 +176,7 @@ impl Trigger {
         else {
             return Ok(());
         };
-        let commit = project
-            .checkout
-            .as_ref()
-            .and_then(|checkout| checkout.commit());
-        let commit = commit.unwrap_or_default();
+        let commit = checked_out(project).unwrap_or_default();
         let head = &pull_request.head.sha;
         if commit == *head || github.commit(&commit).await?.parents.contains(head) {
             return Ok(());
@@ -226,36 +222,63 @@ impl Trigger {
         Ok(written_spec::missing(&places))
     }
 
-    /// What changed. For a pull request the checked-out commit counts, whatever was pushed meanwhile.
+    /// Where the change left its base, with the branch's name; `None` for a push and a branch. Unlike the base's tip it does not
+    /// move. Of a pull request it is the first parent of GitHub's merge commit, else the merge base.
+    pub(super) async fn left_from(
+        &self,
+        github: &Github,
+        project: &Project,
+    ) -> Result<Option<(String, String)>, GithubError> {
+        Ok(match self {
+            Self::PullRequest { pull_request, .. } => {
+                let (base, head) = (&pull_request.base, &pull_request.head.sha);
+                let commit = checked_out(project).unwrap_or_else(|| head.clone());
+                let sha = match &github.commit(&commit).await?.parents[..] {
+                    [first, second] if second == head => first.clone(),
+                    _ => github.merge_base(&base.sha, &commit).await?,
+                };
+                Some((base.branch.clone(), sha))
+            }
+            Self::MergeGroup { base, branch, .. } => Some((branch.clone(), base.clone())),
+            Self::Push { .. } | Self::Branch => None,
+        })
+    }
+
+    /// What changed since `left_from`. For a pull request the checked-out commit counts, whatever was pushed meanwhile.
     pub(super) async fn change(
         &self,
         github: &Github,
         project: &Project,
+        left_from: Option<&(String, String)>,
     ) -> Result<Change, AppError> {
         let everything = |why: &str| Change::Everything {
             why: why.to_owned(),
         };
-        let (changes, between) = match self {
-            Self::PullRequest { pull_request, .. } => (
-                changed_in(pull_request, github, project).await?,
-                format!(
-                    "{} to pull request {}",
-                    pull_request.base.branch, pull_request.number
-                ),
+        let (changes, between) = match (self, left_from) {
+            (Self::PullRequest { pull_request, .. }, Some((branch, from))) => {
+                let head = pull_request.head.sha.clone();
+                let commit = checked_out(project).unwrap_or(head);
+                (
+                    github.changed_files_of_merge(from, &commit).await?,
+                    format!("{branch} to pull request {}", pull_request.number),
+                )
+            }
+            (Self::MergeGroup { head, .. }, Some((_, from))) => (
+                github.changed_files_of_merge(from, head).await?,
+                format!("{from:.7} to {head:.7}"),
             ),
-            Self::Push {
-                before: Some(before),
-                after,
-            } => (
+            (
+                Self::Push {
+                    before: Some(before),
+                    after,
+                },
+                _,
+            ) => (
                 github.changed_files_between(before, after).await?,
                 format!("{before:.7} to {after:.7}"),
             ),
-            Self::MergeGroup { base, head, .. } => (
-                github.changed_files_between(base, head).await?,
-                format!("{base:.7} to {head:.7}"),
-            ),
-            Self::Push { before: None, .. } => return Ok(everything("the branch is new")),
-            Self::Branch => return Ok(everything("the workflow's event names no change")),
+            (Self::Push { .. }, _) => return Ok(everything("the branch is new")),
+            _ => return Ok(everything("the workflow's event names no change")),
         };
         Ok(match changes {
             Changes::Files(paths) => Change::Paths {
@@ -269,6 +292,17 @@ impl Trigger {
         })
     }
 
+    /// The name and the tip of the base; `None` if the checkout's own policy counts.
+    fn base_tip(&self) -> Option<(&str, &str)> {
+        match self {
+            Self::PullRequest { pull_request, .. } => {
+                Some((&pull_request.base.branch, &pull_request.base.sha))
+            }
+            Self::MergeGroup { base, .. } => Some(("the merge queue's base", base)),
+            Self::Push { .. } | Self::Branch => None,
+        }
+    }
+
     /// The base that policy comes from; `None` if the checkout's own policy counts.
     ///
     /// # Errors
@@ -280,31 +314,23 @@ impl Trigger {
         project: &Project,
         spec: &SpecArguments,
     ) -> Result<Option<Base>, AppError> {
-        let (name, sha) = match self {
-            Self::PullRequest { pull_request, .. } => {
-                let base = &pull_request.base;
-                (base.branch.as_str(), &base.sha)
-            }
-            Self::MergeGroup { base, .. } => ("the merge queue's base", base),
-            Self::Push { .. } | Self::Branch => return Ok(None),
+        let Some((name, sha)) = self.base_tip() else {
+            return Ok(None);
         };
-        let tree = match project.traits().replays {
-            true => Some(
-                github
-                    .tree(sha)
-                    .await
-                    .map_err(|error| if_gone(error, name, sha))?,
-            ),
-            false => None,
+        let read = async {
+            let tree = match project.traits().replays {
+                true => Some(github.tree(sha).await?),
+                false => None,
+            };
+            Ok(Base {
+                name: name.to_owned(),
+                sha: Some(sha.to_owned()),
+                files: base_files(github, project, spec, sha).await?,
+                tree,
+            })
         };
-        Ok(Some(Base {
-            name: name.to_owned(),
-            sha: Some(sha.clone()),
-            files: base_files(github, project, spec, sha)
-                .await
-                .map_err(|error| if_gone(error, name, sha))?,
-            tree,
-        }))
+        let base = read.await.map_err(|error| if_gone(error, name, sha))?;
+        Ok(Some(base))
     }
 
     /// The template of the page, from the base as policy is: a change does not decide how it is reported. `None` if the base does
@@ -315,19 +341,15 @@ impl Trigger {
         path: &str,
     ) -> Result<Option<Template>, AppError> {
         let during = |error: AppError| error.during("reading the template");
-        let base = match self {
-            Self::PullRequest { pull_request, .. } => &pull_request.base.sha,
-            Self::MergeGroup { base, .. } => base,
-            Self::Push { .. } | Self::Branch => {
-                return files::read_template(Path::new(path))
-                    .map(Some)
-                    .map_err(during);
-            }
+        let Some((base, sha)) = self.base_tip() else {
+            let read = files::read_template(Path::new(path));
+            return read.map(Some).map_err(during);
         };
-        let found = github.file_at(path, base, LARGEST_TEMPLATE).await;
+        let found = github.file_at(path, sha, LARGEST_TEMPLATE).await;
         let Some(bytes) = found.map_err(|error| during(error.into()))? else {
             say(&format!(
-                "note: the base has no template {} yet, so the page has the usual layout",
+                "note: {} has no template {} yet, so the page has the usual layout",
+                printable(base),
                 printable(path)
             ));
             return Ok(None);
@@ -337,21 +359,15 @@ impl Trigger {
         parsed.map(Some).map_err(during)
     }
 
-    /// The commit to compare with, or why there is none any more; `None` for a push and a branch. Unlike [`Trigger::base`] it is
-    /// where the change left the base, not the base's tip.
+    /// The commit to compare with, or why there is none any more.
     pub(super) async fn base_commit(
-        &self,
         github: &Github,
         project: &Project,
         spec: &SpecArguments,
+        left_from: Option<(String, String)>,
     ) -> Result<Option<Result<BaseCommit, String>>, AppError> {
-        let (name, sha) = match self {
-            Self::PullRequest { pull_request, .. } => (
-                pull_request.base.branch.as_str(),
-                left_from(pull_request, github, project).await?,
-            ),
-            Self::MergeGroup { base, branch, .. } => (branch.as_str(), base.clone()),
-            Self::Push { .. } | Self::Branch => return Ok(None),
+        let Some((name, sha)) = left_from else {
+            return Ok(None);
         };
         let files = match base_files(github, project, spec, &sha).await {
             Ok(files) => files,
@@ -369,8 +385,13 @@ impl Trigger {
             Err(error) => return Err(error.into()),
         };
         let tree = tree.as_ref().map_err(String::as_str);
-        Ok(Some(Ok(BaseCommit::of(name, sha, files, tree))))
+        Ok(Some(Ok(BaseCommit::of(&name, sha, files, tree))))
     }
+}
+
+fn checked_out(project: &Project) -> Option<String> {
+    let checkout = project.checkout.as_ref();
+    checkout.and_then(|checkout| checkout.commit())
 }
 
 /// Says of a base commit that GitHub does not have that it is gone; its head could be read.
@@ -404,39 +425,6 @@ async fn base_files(
         files.push(BaseFile { place, bytes });
     }
     Ok(files)
-}
-
-/// The commit that a pull request is compared with: the first parent of GitHub's merge commit, else the merge base.
-async fn left_from(
-    pull_request: &PullRequest,
-    github: &Github,
-    project: &Project,
-) -> Result<String, GithubError> {
-    let (base, head) = (&pull_request.base.sha, &pull_request.head.sha);
-    let checkout = project.checkout.as_ref();
-    let commit = checkout.and_then(|checkout| checkout.commit());
-    let commit = commit.as_ref().unwrap_or(head);
-    match &github.commit(commit).await?.parents[..] {
-        [first, second] if second == head => Ok(first.clone()),
-        _ => github.merge_base(base, commit).await,
-    }
-}
-
-/// What a pull request's checkout changes: since the first parent of GitHub's merge commit, else since the merge base.
-async fn changed_in(
-    pull_request: &PullRequest,
-    github: &Github,
-    project: &Project,
-) -> Result<Changes, AppError> {
-    let (base, head) = (&pull_request.base.sha, &pull_request.head.sha);
-    let checkout = project.checkout.as_ref();
-    let commit = checkout.and_then(|checkout| checkout.commit());
-    let commit = commit.as_ref().unwrap_or(head);
-    let parents = github.commit(commit).await?.parents;
-    Ok(match &parents[..] {
-        [first, second] if second == head => github.changed_files_of_merge(first, commit).await?,
-        _ => github.changed_files_between(base, commit).await?,
-    })
 }
 
 /// Ends a path with `/` if it is a folder in the checkout, such as a submodule.
