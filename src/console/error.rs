@@ -413,7 +413,7 @@ mod tests {
     fn lines_to_paste_stay_lines() {
         let error = AppError::from(GithubError::NotFound {
             request: "GET git/trees/3f9c2e1d".to_owned(),
-            needed: Permission::ContentsRead,
+            needed: Permission("contents: read"),
         });
         let text = error
             .help("look here:\n\n    a\n      b\n::error::c")

@@ -4,65 +4,40 @@ use jiff::Timestamp;
 
 use super::retry::Refusal;
 
-/// All permissions of a job that comments: a job that grants one permission loses those that it does not name.
-const PERMISSIONS: &str = "    permissions:\n      contents: read\n      pull-requests: write";
-/// All permissions of a job that keeps a tracking issue.
-const PERMISSIONS_FOR_ISSUES: &str = "    permissions:\n      contents: read\n      issues: write";
-
-/// All permissions of a job that sets a commit's status beside the comment.
-const PERMISSIONS_FOR_STATUSES: &str =
-    "    permissions:\n      contents: read\n      pull-requests: write\n      statuses: write";
-
-/// A permission that a workflow grants its token.
+/// A permission that a workflow grants its token, as written in it: `pull-requests: write`.
 /// <https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-syntax#permissions>
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Permission {
-    ContentsRead,
-    PullRequestsRead,
-    PullRequestsWrite,
-    IssuesRead,
-    IssuesWrite,
-    StatusesWrite,
-}
+pub struct Permission(pub &'static str);
 
 impl Permission {
-    /// As written in a workflow.
-    pub fn line(self) -> &'static str {
-        match self {
-            Self::ContentsRead => "contents: read",
-            Self::PullRequestsRead => "pull-requests: read",
-            Self::PullRequestsWrite => "pull-requests: write",
-            Self::IssuesRead => "issues: read",
-            Self::IssuesWrite => "issues: write",
-            Self::StatusesWrite => "statuses: write",
-        }
-    }
-
-    /// The block to paste into a workflow.
-    fn block(self) -> &'static str {
-        match self {
-            Self::IssuesRead | Self::IssuesWrite => PERMISSIONS_FOR_ISSUES,
-            Self::StatusesWrite => PERMISSIONS_FOR_STATUSES,
-            _ => PERMISSIONS,
-        }
-    }
-
-    fn is_of_issues(self) -> bool {
-        matches!(self, Self::IssuesRead | Self::IssuesWrite)
-    }
+    const ISSUES: [Self; 2] = [Self("issues: read"), Self("issues: write")];
+    const STATUSES: Self = Self("statuses: write");
 
     /// The permission for a request below the repository; comments of a pull request have the paths of an issue's.
     pub(super) fn needed(method: &str, path: &str) -> Self {
         let (path, _) = path.split_once('?').unwrap_or((path, ""));
-        let is_read = method == "GET";
+        let is_write = method != "GET";
         match path.split('/').collect::<Vec<_>>()[..] {
-            ["issues"] | ["issues", _] if is_read => Self::IssuesRead,
-            ["issues"] | ["issues", _] => Self::IssuesWrite,
-            ["statuses", _] => Self::StatusesWrite,
-            ["issues" | "pulls", ..] if is_read => Self::PullRequestsRead,
-            ["issues" | "pulls", ..] => Self::PullRequestsWrite,
-            _ => Self::ContentsRead,
+            ["issues"] | ["issues", _] => Self::ISSUES[usize::from(is_write)],
+            ["statuses", _] => Self::STATUSES,
+            ["issues" | "pulls", ..] if is_write => Self("pull-requests: write"),
+            ["issues" | "pulls", ..] => Self("pull-requests: read"),
+            _ => Self("contents: read"),
         }
+    }
+
+    /// All that the job needs, to paste into a workflow: a job that grants one permission loses those that it does not name.
+    fn block(self) -> String {
+        let needed: &[&str] = match self {
+            issues if Self::ISSUES.contains(&issues) => &["issues: write"],
+            Self::STATUSES => &["pull-requests: write", "statuses: write"],
+            _ => &["pull-requests: write"],
+        };
+        let needed = needed.iter().map(|line| format!("\n      {line}"));
+        format!(
+            "    permissions:\n      contents: read{}",
+            needed.collect::<String>()
+        )
     }
 }
 
@@ -154,7 +129,7 @@ impl GithubError {
                 needed,
             },
             404 => Self::NotFound { request, needed },
-            410 if needed.is_of_issues() => Self::Gone { request, message },
+            410 if Permission::ISSUES.contains(&needed) => Self::Gone { request, message },
             422 => Self::Unprocessable { request, message },
             500..=599 => Self::ServerTrouble {
                 request,
@@ -191,12 +166,12 @@ impl GithubError {
             Self::Forbidden { needed, .. } => format!(
                 "the job's token lacks `{}`; grant it, with what else the gate needs:\n\n{}\n\nOn a pull request from a fork, \
                  and from Dependabot, the token only reads; a rule of the organization refuses too.",
-                needed.line(),
+                needed.0,
                 needed.block()
             ),
             Self::NotFound { needed, .. } => format!(
                 "check that it still exists; a private repository gives the same answer if the job lacks `{}`:\n\n{}",
-                needed.line(),
+                needed.0,
                 needed.block()
             ),
             Self::Unsettled { .. } => {
@@ -238,52 +213,51 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refused_comment_shows_the_block_to_paste() {
-        let error = GithubError::Forbidden {
-            request: "POST issues/7/comments".to_owned(),
-            message: "Resource not accessible by integration".to_owned(),
-            needed: Permission::needed("POST", "issues/7/comments"),
-        };
-        let help = error.help();
-        assert!(
-            help.contains("permissions:\n      contents: read\n      pull-requests: write\n"),
-            "{help}"
-        );
-    }
-
-    #[test]
-    fn a_refused_issue_shows_a_block_of_its_own() {
-        for (method, path) in [("POST", "issues"), ("PATCH", "issues/12")] {
+    fn a_refusal_shows_the_permission_and_the_block_to_paste() {
+        for (method, path, needed, block) in [
+            (
+                "GET",
+                "git/trees/abc",
+                "contents: read",
+                "pull-requests: write",
+            ),
+            (
+                "GET",
+                "issues/7/comments",
+                "pull-requests: read",
+                "pull-requests: write",
+            ),
+            (
+                "POST",
+                "issues/7/comments",
+                "pull-requests: write",
+                "pull-requests: write",
+            ),
+            (
+                "PATCH",
+                "issues/comments/1",
+                "pull-requests: write",
+                "pull-requests: write",
+            ),
+            ("GET", "issues?state=open", "issues: read", "issues: write"),
+            ("POST", "issues", "issues: write", "issues: write"),
+            ("PATCH", "issues/12", "issues: write", "issues: write"),
+            (
+                "POST",
+                "statuses/abc",
+                "statuses: write",
+                "pull-requests: write\n      statuses: write",
+            ),
+        ] {
             let error = GithubError::Forbidden {
                 request: format!("{method} {path}"),
                 message: "Resource not accessible by integration".to_owned(),
                 needed: Permission::needed(method, path),
             };
             let help = error.help();
-            assert!(
-                help.contains("permissions:\n      contents: read\n      issues: write\n"),
-                "{help}"
-            );
+            assert!(help.contains(&format!("lacks `{needed}`")), "{help}");
+            let block = format!("permissions:\n      contents: read\n      {block}\n\n");
+            assert!(help.contains(&block), "{help}");
         }
-        assert_eq!(
-            Permission::needed("GET", "issues?state=open"),
-            Permission::IssuesRead
-        );
-    }
-
-    #[test]
-    fn reading_files_needs_contents_and_reading_comments_pull_requests() {
-        assert_eq!(
-            Permission::needed("GET", "git/trees/abc"),
-            Permission::ContentsRead
-        );
-        assert_eq!(
-            Permission::needed("GET", "issues/7/comments"),
-            Permission::PullRequestsRead
-        );
-        assert_eq!(
-            Permission::needed("PATCH", "issues/comments/1"),
-            Permission::PullRequestsWrite
-        );
     }
 }

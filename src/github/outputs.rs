@@ -31,18 +31,6 @@ pub enum OutputsError {
     Delimiter { name: String },
 }
 
-/// How much of a summary was written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SummaryExtent {
-    Full,
-    /// The shorter text, and a line that says so.
-    Shorter,
-    /// The first lines of the shorter text, and a line that says so.
-    Beginning,
-    /// Nothing: the file is full.
-    Nothing,
-}
-
 /// Appends outputs, or a step's state, which has the same format: all or, on an error, none.
 ///
 /// A value may be any text. `random` must be new for each call: a value that contained the delimiter could set other outputs.
@@ -84,23 +72,18 @@ fn output(name: &str, value: &str, random: u128) -> Result<String, OutputsError>
 }
 
 /// Appends Markdown to the step summary, and keeps the file below [`SUMMARY_LIMIT`]: if `full` does not fit, writes `shorter`, if
-/// necessary cut at the end of a line, with a last line that says so.
-pub fn append_summary(
-    path: &Path,
-    full: &str,
-    shorter: &str,
-) -> Result<SummaryExtent, OutputsError> {
+/// necessary cut at the end of a line, with a last line that says so; nothing if the file is full.
+pub fn append_summary(path: &Path, full: &str, shorter: &str) -> Result<(), OutputsError> {
     let write = || {
         let mut target = Target::open(path)?;
         let room = SUMMARY_LIMIT.saturating_sub(1 + target.length);
         // A blank line after the existing text, and a line end after ours.
         let room = usize::try_from(room).unwrap_or(0).saturating_sub(2);
-        let (written, text) = fitting(full, shorter, room);
-        if written != SummaryExtent::Nothing {
-            let gap = if target.length == 0 { "" } else { "\n" };
-            target.append(&format!("{gap}{text}"))?;
+        let gap = if target.length == 0 { "" } else { "\n" };
+        match fitting(full, shorter, room) {
+            Some(text) => target.append(&format!("{gap}{text}")),
+            None => Ok(()),
         }
-        Ok(written)
     };
     write().map_err(|source| in_file(path, source))
 }
@@ -110,24 +93,19 @@ const SHORTENED: &str =
 const CUT: &str = "\n\nThe report is too large for a step summary; the rest is left out.\n";
 
 /// The text that fits into `room` bytes.
-fn fitting(full: &str, shorter: &str, room: usize) -> (SummaryExtent, String) {
+fn fitting(full: &str, shorter: &str, room: usize) -> Option<String> {
     let full = full.trim_end();
     let shorter = shorter.trim_end();
     // One byte is for the end of the last line.
     if full.len() < room {
-        return (SummaryExtent::Full, format!("{full}\n"));
+        return Some(format!("{full}\n"));
     }
     if shorter.len() + SHORTENED.len() <= room {
-        return (SummaryExtent::Shorter, format!("{shorter}{SHORTENED}"));
+        return Some(format!("{shorter}{SHORTENED}"));
     }
-    let beginning = room
-        .checked_sub(CUT.len())
-        .map(|room| &shorter[..shorter.floor_char_boundary(room)])
-        .and_then(|fitting| fitting.rsplit_once('\n'));
-    match beginning {
-        Some((beginning, _)) => (SummaryExtent::Beginning, format!("{beginning}{CUT}")),
-        None => (SummaryExtent::Nothing, String::new()),
-    }
+    let room = room.checked_sub(CUT.len())?;
+    let (beginning, _) = shorter[..shorter.floor_char_boundary(room)].rsplit_once('\n')?;
+    Some(format!("{beginning}{CUT}"))
 }
 
 /// A file of the runner, opened for appending.

@@ -113,10 +113,7 @@ fn no_link_is_followed_and_no_pipe_is_waited_for() {
 fn a_summary_is_appended() {
     let runner = Runner::new();
     let path = runner.file("# Another step\ntext");
-    assert_eq!(
-        append_summary(&path, "# Ours\n\n", "x").unwrap(),
-        SummaryExtent::Full
-    );
+    append_summary(&path, "# Ours\n\n", "x").unwrap();
     assert_eq!(text_of(&path), "# Another step\ntext\n\n# Ours\n");
     append_summary(&path, "# Again", "x").unwrap();
     assert_eq!(
@@ -133,49 +130,46 @@ fn a_summary_is_written_where_there_is_no_file_yet() {
     assert_eq!(text_of(&path), "# Ours\n");
 }
 
-/// The summary after something of `existing` bytes was there.
-fn summary(existing: usize, full: &str, shorter: &str) -> (SummaryExtent, String) {
-    let runner = Runner::new();
-    let path = runner.file(&"x".repeat(existing));
-    let written = append_summary(&path, full, shorter).unwrap();
-    let text = text_of(&path);
-    assert!(u64::try_from(text.len()).unwrap() < SUMMARY_LIMIT);
-    (written, text[existing..].to_owned())
-}
-
+/// Each row: the bytes that were there, the whole and the short text, and how what is written begins and ends.
 #[test]
-fn a_summary_that_does_not_fit_is_the_shorter_one_and_says_so() {
-    let full = "f".repeat(1 << 20);
-    assert_eq!(
-        summary(0, &full, "# Short\n"),
-        (
-            SummaryExtent::Shorter,
-            "# Short\n\nThe full report is too large for a step summary; this is its short form.\n"
-                .to_owned()
-        )
-    );
-    let nearly_full = (1 << 20) - 200;
-    let (written, text) = summary(nearly_full, &"f".repeat(300), "# Short");
-    assert_eq!(written, SummaryExtent::Shorter);
-    assert!(text.starts_with("\n\n# Short\n\n"), "{text}");
-}
-
-#[test]
-fn even_the_shorter_one_is_cut_at_the_end_of_a_line() {
+fn a_summary_that_does_not_fit_is_the_shorter_one_or_its_beginning_and_says_so() {
     let lines = "ä😀 a line\n".repeat(200_000);
-    let (written, text) = summary(0, &lines, &lines);
-    assert_eq!(written, SummaryExtent::Beginning);
-    assert!(text.len() > (1 << 20) - 200);
-    assert!(text.ends_with(
-        "ä😀 a line\n\nThe report is too large for a step summary; the rest is left out.\n"
-    ));
-}
-
-#[test]
-fn a_full_summary_stays_as_it_is() {
-    for existing in [(1 << 20) - 1, (1 << 20) - 90, (1 << 20) - 2] {
-        let (written, text) = summary(existing, &"f".repeat(200), &"s".repeat(200));
-        assert_eq!((written, text.as_str()), (SummaryExtent::Nothing, ""));
+    let (long, short) = ("f".repeat(1 << 20), "s".repeat(200));
+    let limit = 1 << 20;
+    for (existing, full, shorter, begins, ends) in [
+        (
+            0,
+            long.as_str(),
+            "# Short\n",
+            "# Short\n\nThe full report",
+            "its short form.\n",
+        ),
+        (
+            limit - 200,
+            &long,
+            "# Short",
+            "\n\n# Short\n\n",
+            "its short form.\n",
+        ),
+        (
+            0,
+            &lines,
+            &lines,
+            "ä😀 a line\n",
+            "ä😀 a line\n\nThe report is too large for a step summary; the rest is left out.\n",
+        ),
+        (limit - 1, &long, &short, "", ""),
+        (limit - 90, &long, &short, "", ""),
+        (limit - 2, &long, &short, "", ""),
+    ] {
+        let runner = Runner::new();
+        let path = runner.file(&"x".repeat(existing));
+        append_summary(&path, full, shorter).unwrap();
+        let text = text_of(&path);
+        assert!(u64::try_from(text.len()).unwrap() < SUMMARY_LIMIT);
+        let written = &text[existing..];
+        assert!(written.starts_with(begins) && written.ends_with(ends));
+        assert_eq!(written.is_empty(), ends.is_empty(), "{existing}");
     }
 }
 
@@ -183,14 +177,7 @@ fn a_full_summary_stays_as_it_is() {
 fn no_room_is_left_unused_and_none_is_taken_twice() {
     for room in 0..400 {
         let text = "ä\n".repeat(50);
-        let (written, fitted) = fitting(&"😀".repeat(90), &text, room);
-        assert!(fitted.len() <= room, "{room}: {written:?}");
-        let expected = match room {
-            361.. => SummaryExtent::Full,
-            _ if fitted.contains("short form") => SummaryExtent::Shorter,
-            _ if fitted.contains("left out") => SummaryExtent::Beginning,
-            _ => SummaryExtent::Nothing,
-        };
-        assert_eq!(written, expected, "{room}");
+        let fitted = fitting(&"😀".repeat(90), &text, room);
+        assert!(fitted.is_none_or(|fitted| fitted.len() <= room), "{room}");
     }
 }
