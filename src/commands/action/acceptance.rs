@@ -16,7 +16,7 @@ use crate::report::{self, Acceptance, JobReport, Policy};
 use crate::verdict::Verdict;
 
 /// The pull request whose own event started this check.
-pub(super) struct AskedHead {
+pub(super) struct LabelRequest {
     pub(super) github: Github,
     pub(super) pull_request: PullRequest,
     pub(super) strictness: Strictness,
@@ -24,7 +24,7 @@ pub(super) struct AskedHead {
     pub(super) subject: String,
 }
 
-impl AskedHead {
+impl LabelRequest {
     /// Asks whether the overruns of a report are accepted, and lets them pass if so. What the comment is to remember of them; `None`
     /// if there is nothing that a label can accept.
     pub(super) async fn apply(

@@ -41,7 +41,7 @@ use crate::workspace::checkout::Checkout;
 use crate::workspace::project::Project;
 use crate::workspace::run_origin::RunOrigin;
 use crate::workspace::written_spec;
-use acceptance::AskedHead;
+use acceptance::LabelRequest;
 use post_step::Stage;
 use publisher::Publisher;
 use trigger::Trigger;
@@ -91,7 +91,7 @@ enum Prepared {
 /// The story up to the report. `publisher` learns where to report as soon as that is known.
 async fn check(
     publisher: &mut Publisher,
-    asked: &mut Option<AskedHead>,
+    asked: &mut Option<LabelRequest>,
     variable: &dyn Fn(&str) -> Option<String>,
     mut interruption: Interruption,
     loudness: Loudness,
@@ -154,7 +154,7 @@ fn is_of_parts(inputs: &Inputs) -> bool {
 /// Reads event, files, change and policy: everything that comes from GitHub.
 async fn prepare(
     publisher: &mut Publisher,
-    asked: &mut Option<AskedHead>,
+    asked: &mut Option<LabelRequest>,
     inputs: &Inputs,
     wrong: &[InputError],
     variable: &dyn Fn(&str) -> Option<String>,
@@ -222,7 +222,7 @@ async fn prepare(
     base_policy::apply(&mut project, base, inputs.max_spend)?;
     let strictness = strictness(inputs, &project);
     publisher.on_inconclusive = Some(strictness.on_inconclusive);
-    *asked = trigger.of_itself().map(|pull_request| AskedHead {
+    *asked = trigger.of_itself().map(|pull_request| LabelRequest {
         github: github.clone(),
         pull_request: pull_request.clone(),
         strictness,
