@@ -205,6 +205,7 @@ async fn prepare(
     publisher.about(&project);
     trigger.refuse_another_commit(&github, &project).await?;
     publisher.set_status_on(&github, &trigger, inputs);
+    let base = trigger.base(&github, &project, &spec).await?;
     if let Some(path) = &inputs.template {
         publisher.template = trigger.template(&github, path).await?;
     }
@@ -217,7 +218,6 @@ async fn prepare(
             Some(change.await?)
         }
     };
-    let base = trigger.base(&github, &project, &spec).await?;
     let base_commit = Trigger::base_commit(&github, &project, &spec, left_from).await?;
     base_policy::apply(&mut project, base, inputs.max_spend)?;
     let strictness = strictness(inputs, &project);
