@@ -286,7 +286,7 @@ mod tests {
         // All that could end in a mention, a link or a tag is written so that it does not.
         let everything =
             template::Template::parse("{{#each jobs}}{{{name}}} {{{reason}}}{{/each}}");
-        let page = render_by(&everything.unwrap(), &samples::hostile());
+        let page = render_by(&everything.unwrap(), &samples::of("hostile"));
         for hostile in ["<script", "<img", "](http", " @team"] {
             assert!(!page.contains(hostile), "{page}");
         }
