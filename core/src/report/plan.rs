@@ -338,16 +338,14 @@ fn sizes(runs: &PlannedRuns) -> Vec<PlannedSize> {
 }
 
 fn runs_of(alternative: &PlannedAlternative) -> String {
+    let worst = alternative.worst_case;
+    let worst = worst.map_or(String::new(), |worst| format!(", worst case {worst}"));
     match &alternative.runs {
-        Ok(PlannedRuns::Ladder(_)) => "canaries chosen one by one from what is left".to_owned(),
+        Ok(PlannedRuns::Ladder(_)) => format!("canaries chosen one by one{worst}"),
         Ok(PlannedRuns::Fixed(list)) if list.is_empty() => {
             "no canary of its own: others run on it".to_owned()
         }
-        Ok(PlannedRuns::Fixed(list)) => {
-            let worst = alternative.worst_case;
-            let worst = worst.map_or(String::new(), |worst| format!(", worst case {worst}"));
-            format!("{}{worst}", canaries(list.len()))
-        }
+        Ok(PlannedRuns::Fixed(list)) => format!("{}{worst}", canaries(list.len())),
         Err(why) => format!("not measured ({why})"),
     }
 }
