@@ -259,7 +259,7 @@ fn a_renamed_job_is_the_removed_one_that_it_has_most_in_common_with() {
     assert_eq!(limit(&applied(&elsewhere, &base)), "1 USD");
     let text = job("c", &source("c"), 9).replace(", common/**", "");
     // Nor does other code of another place shake the old limits off the same data.
-    let same_data = applied(&all(&[text.clone()]), &base);
+    let same_data = applied(&all(std::slice::from_ref(&text)), &base);
     assert_eq!(
         (limit(&same_data).as_str(), same_data.new_jobs.len()),
         ("1 USD", 0)
