@@ -74,11 +74,7 @@ fn command(draft: &mut SpecDraft, script: &FoundScript) {
     let mut words = Vec::new();
     let mut said = script.why.clone();
     // The package that it imports, by its place among the folders of its path.
-    match folders
-        .iter()
-        .position(|folder| imports(&folder))
-        .or(relative)
-    {
+    match folders.iter().position(imports).or(relative) {
         None => words.extend(["python3".to_owned(), script.path.clone()]),
         Some(package) => {
             if package > 0 {
