@@ -241,13 +241,13 @@ mod tests {
         ([one, apart], shares_law)
     }
 
-    /// Drawn as the model says it comes about: one power of the work for both sides, a start and a step for each, and noise. Of 100
-    /// intervals of 90 % some 90 hold the truth, and they are narrower than those of two independent draws.
+    /// Drawn as the model says it comes about: one power of the work for both sides, a start and a step for each, and noise. Of 20
+    /// intervals of 90 % some 18 hold the truth, and they are narrower than those of two independent draws.
     #[test]
     fn one_law_for_both_holds_the_true_ratio_as_often_as_it_says_and_is_narrower() {
         let mut random = Random(7);
         let (mut held, mut shared, mut narrower) = (0, 0, 0);
-        for _ in 0..100 {
+        for _ in 0..20 {
             let power = 1.0 + 0.05 * random.normal();
             let mut side = |step: f64| {
                 let start = 20.0 * (0.3 * random.normal()).exp();
@@ -276,8 +276,8 @@ mod tests {
             shared += usize::from(shares_law);
             narrower += usize::from(width(&one) < width(&apart));
         }
-        assert!(held >= 85, "{held}");
-        assert!(shared >= 50, "{shared}");
+        assert!(held >= 17, "{held}");
+        assert!(shared >= 10, "{shared}");
         assert_eq!(narrower, shared);
     }
 

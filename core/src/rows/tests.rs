@@ -342,7 +342,7 @@ fn rows_that_are_none_end_with_their_count() {
 
 mod parquet_files {
     use std::io::Write;
-    use std::sync::Arc;
+    use std::sync::{Arc, LazyLock};
 
     use ::parquet::basic::{LogicalType, Repetition, Type as PhysicalType};
     use ::parquet::data_type::{ByteArray, ByteArrayType, Int64Type};
@@ -510,7 +510,8 @@ mod parquet_files {
             place in 0_usize..3000,
             byte in any::<u8>(),
         ) {
-            let mut file = parquet_of(&[100, 50], |id| id);
+            static WHOLE: LazyLock<Vec<u8>> = LazyLock::new(|| parquet_of(&[100, 50], |id| id));
+            let mut file = WHOLE.clone();
             let end = file.len() - 1 - place % file.len();
             file[end] = byte;
             if let Ok(layout) = inspected("a.parquet", &file) {
