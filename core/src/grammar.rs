@@ -1,9 +1,12 @@
 //! Counts and lists as a sentence has them.
 
-/// `1 run`, `3 runs`: for nouns whose plural ends with an s.
+/// `1 run`, `3 runs`, `2 canaries`: for nouns whose plural ends with an s.
 pub fn count(number: usize, noun: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{number} {noun}{plural}")
+    match (number, noun.strip_suffix("ry")) {
+        (1, _) => format!("1 {noun}"),
+        (_, Some(stem)) => format!("{number} {stem}ries"),
+        (_, None) => format!("{number} {noun}s"),
+    }
 }
 
 /// `a`, `a and b`, `a, b and c`; empty for none.

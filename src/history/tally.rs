@@ -15,7 +15,7 @@ use crate::report::InstanceForecast;
 use crate::report::escape::NAME_LIMIT;
 use crate::report::history_figures::{
     CheckFigures, Fault, FigureAndLimit, FullRunFigures, HistoryFigures, JobFigures, JobStanding,
-    Month, QUIET_AFTER, SeriesSource, Spent, SpentBy, UnfinishedCheck, UnreadableRecords,
+    Month, QUIET_AFTER, SeriesSource, Spent, UnfinishedCheck, UnreadableRecords,
 };
 use crate::report::words;
 use crate::spec::{Bound, LineKind};
@@ -47,7 +47,6 @@ struct JobTally {
     own_machines: JobSeries,
     newest_record: Timestamp,
     spent: BTreeMap<Month, Spent>,
-    spent_by: BTreeMap<SpentBy, Spent>,
     repositories: BTreeSet<String>,
 }
 
@@ -73,7 +72,6 @@ impl Tally {
         job.newest_record = at;
         if spent != Spent::default() {
             *job.spent.entry(Month::of(at)).or_default() += spent;
-            *job.spent_by.entry(payer(entry.scope)).or_default() += spent;
         }
         job.note_repository(record);
         if let Some(series) = job.series(entry.scope, record) {
@@ -143,7 +141,6 @@ impl JobTally {
             own_machines: JobSeries::default(),
             newest_record: at,
             spent: BTreeMap::new(),
-            spent_by: BTreeMap::new(),
             repositories: BTreeSet::new(),
         }
     }
@@ -204,7 +201,6 @@ impl JobTally {
             newest_record: self.newest_record,
             other_branches,
             spent: self.spent,
-            spent_by: self.spent_by,
             repositories: self.repositories.into_iter().collect(),
         }
     }
@@ -304,15 +300,6 @@ fn ended(outcome: &Outcome) -> Option<(&'static str, Fault)> {
         Outcome::Stopped | Outcome::NoCapacity | Outcome::PlatformError => Fault::Other,
     };
     Some((outcome.words(), fault))
-}
-
-fn payer(scope: Scope) -> SpentBy {
-    match scope {
-        Scope::Main => SpentBy::PushesAndSchedules,
-        Scope::PullRequest(_) => SpentBy::PullRequests,
-        Scope::Queue => SpentBy::MergeQueues,
-        Scope::Local => SpentBy::OwnMachines,
-    }
 }
 
 /// `https://github.com/acme/churn` of the address of a run of GitHub Actions.

@@ -99,9 +99,9 @@ fn the_verdict_stands_first_and_figures_show_canaries_law_and_limits() {
     let verdict = body.find("over budget: cost is 63 USD, 13 USD above 50 USD");
     assert!(verdict.unwrap() < body.find("<table>").unwrap());
     for figure in [
-        "Time against cost",
-        "Time by phase",
-        "Memory against its limit",
+        "Time of a full run",
+        "Cost of a full run",
+        "Memory of a full run",
         "Time on ml.m5.2xlarge",
         "Time on ml.m5.2xlarge, logarithmic",
     ] {
@@ -239,7 +239,6 @@ fn an_older_report_is_a_page_of_what_it_has() {
     }
     let page = page("older", &report);
     assert!(page.contains("<title>Time on ml.m5.2xlarge</title>"));
-    assert!(!page.contains("Time by phase"));
 }
 
 /// As the first version of the program wrote it.
@@ -253,7 +252,6 @@ fn a_report_of_the_first_version_is_shown_as_one_of_today() {
         );
         assert!(text.contains("6x ml.m5.4xlarge"), "{text}");
     }
-    assert!(shown.page.contains("The band only leads the eye to it."));
     let shares = "<title>Time on ml.m5.2xlarge, logarithmic</title>";
     assert!(shown.page.contains(shares));
 }

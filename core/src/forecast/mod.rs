@@ -294,6 +294,16 @@ pub struct Estimate {
 }
 
 impl Estimate {
+    /// A number that is known.
+    pub fn exactly(point: f64) -> Self {
+        Self {
+            point,
+            lower: point,
+            upper: point,
+            level: 1.0,
+        }
+    }
+
     /// Median and central interval at level 2c - 1.
     pub fn of(predictive: &Predictive, certainty: Fraction) -> Self {
         Self {

@@ -4,14 +4,16 @@ use std::fmt;
 
 use jiff::Timestamp;
 
+use super::document::{Align, Cell, Table, TableColumn};
 use super::escape::for_terminal;
-use super::{InstanceForecast, words};
+use super::text::Prose;
+use super::{InstanceForecast, terminal};
 use crate::forecast::Estimate;
 use crate::instance::Offer;
 use crate::measurement::Measurement;
 use crate::metric::Metric;
 use crate::spec::Job;
-use crate::units::{Bytes, Percent, Seconds, Usd};
+use crate::units::Bytes;
 
 /// A longer last line of a failed run is cut, in characters.
 const LONGEST_LINE: usize = 2000;
@@ -41,101 +43,52 @@ impl fmt::Display for ForecastAndActual<'_> {
         if let Some(way_out) = &self.actual.way_out {
             writeln!(f, "  what to do {}", for_terminal(way_out, LONGEST_LINE))?;
         }
-        if !self.actual.is_completed() {
-            return Ok(());
+        match self.actual.is_completed() {
+            true => f.write_str(&terminal::table(&self.table())),
+            false => Ok(()),
         }
-        for line in self.table().lines() {
-            writeln!(f, " {}", line.trim_end())?;
-        }
-        Ok(())
     }
 }
 
 impl ForecastAndActual<'_> {
-    fn table(&self) -> comfy_table::Table {
-        let mut table = comfy_table::Table::new();
-        table
-            .force_no_tty()
-            .load_style(comfy_table::presets::NOTHING)
-            .set_header(["", "Forecast", "Interval", "Actual", "Actual / forecast"]);
-        for row in self.rows() {
-            let (Some(estimate), Some(actual)) = (row.estimate, row.actual) else {
-                continue;
-            };
-            let shown = row.shown;
-            let Estimate {
-                point,
-                lower,
-                upper,
-                ..
-            } = *estimate;
-            table.add_row([
-                row.name.to_owned(),
-                shown(point),
-                format!("{}–{}", shown(lower), shown(upper)),
-                shown(actual),
-                format!("{:.2}, {}", actual / point, side(estimate, actual)),
-            ]);
+    /// A row for each quantity that was forecast and measured.
+    fn table(&self) -> Table {
+        let rows = Metric::ALL.into_iter().filter_map(|metric| {
+            let (estimate, actual) = (self.forecast.estimates[metric]?, self.measured(metric)?);
+            let ratio = format!(
+                "{:.2}, {}",
+                actual / estimate.point,
+                side(&estimate, actual)
+            );
+            let figure = |value| Cell::figure(metric.unit().figure(value), None);
+            Some(vec![
+                Cell::from(Prose::own(metric.words())),
+                figure(estimate.point),
+                Cell::figure(metric.unit().interval(&estimate).unwrap_or_default(), None),
+                figure(actual),
+                Cell::from(Prose::literal(ratio)),
+            ])
+        });
+        let titles = ["", "Forecast", "Interval", "Actual", "Actual / forecast"];
+        Table::of(
+            titles.map(|title| TableColumn::new(title, Align::Left)),
+            rows,
+        )
+    }
+
+    /// In the unit of the metric's estimate; `None` of metrics that a full run has no figure of.
+    fn measured(&self, metric: Metric) -> Option<f64> {
+        let actual = self.actual;
+        match metric {
+            Metric::Time => Some(actual.training_seconds?.0),
+            Metric::Cost => Some(actual.cost?.0),
+            Metric::MemoryBytes => Some(Bytes::as_f64(actual.usage.memory.as_ref()?.bytes?)),
+            Metric::CpuUtilization => Some(actual.usage.cpu_percent.as_ref()?.mean.0),
+            Metric::StepTime => Some(actual.step_seconds?.0),
+            Metric::CostPerStep => Some(self.offer.cost(actual.step_seconds?)?.0),
+            _ => None,
         }
-        table
     }
-
-    fn rows(&self) -> [Row<'_>; 6] {
-        let (estimates, actual) = (&self.forecast.estimates, self.actual);
-        let memory = actual.usage.memory.as_ref();
-        let cpu = actual.usage.cpu_percent.as_ref();
-        let step = actual.step_seconds;
-        let row = |name, metric, actual, shown| Row {
-            name,
-            estimate: estimates[metric].as_ref(),
-            actual,
-            shown,
-        };
-        [
-            row(
-                "time",
-                Metric::Time,
-                actual.training_seconds.map(|time| time.0),
-                |value| Seconds(value).to_string(),
-            ),
-            row(
-                "cost",
-                Metric::Cost,
-                actual.cost.map(|cost| cost.0),
-                |value| Usd(value).to_string(),
-            ),
-            row(
-                "memory",
-                Metric::MemoryBytes,
-                memory.and_then(|memory| memory.bytes).map(Bytes::as_f64),
-                |value| Bytes::from_f64(value).to_string(),
-            ),
-            row(
-                "CPU",
-                Metric::CpuUtilization,
-                cpu.map(|cpu| cpu.mean.0),
-                |value| Percent(value).to_string(),
-            ),
-            row("step", Metric::StepTime, step.map(|time| time.0), |value| {
-                words::Quantity::StepTime.figure(value)
-            }),
-            row(
-                "cost per step",
-                Metric::CostPerStep,
-                step.and_then(|time| self.offer.cost(time))
-                    .map(|cost| cost.0),
-                |value| Usd(value).to_string(),
-            ),
-        ]
-    }
-}
-
-/// A quantity, its estimate, what it really was, and how it is shown.
-struct Row<'a> {
-    name: &'static str,
-    estimate: Option<&'a Estimate>,
-    actual: Option<f64>,
-    shown: fn(f64) -> String,
 }
 
 fn side(estimate: &Estimate, actual: f64) -> &'static str {

@@ -3,7 +3,6 @@
 //! Plain text, which may hold some from outside.
 
 use super::comparison::{self, Column};
-use super::document::{Align, Grid};
 use super::label::Label;
 use super::versus_twin;
 use super::words::{self, Quantity, Subject};
@@ -13,7 +12,7 @@ use crate::instance::Price;
 use crate::measurement::newest_data::NewestData;
 use crate::measurement::{Abscissa, Measurement};
 use crate::metric::Metric;
-use crate::units::{Percent, Seconds};
+use crate::units::Percent;
 
 /// Phases are worth a sentence when one beside the training takes this share of it.
 const LEAST_PHASE: f64 = 0.005;
@@ -156,91 +155,6 @@ fn largest_share(job: &JobReport, forecast: &InstanceForecast) -> Option<f64> {
         .max_by(f64::total_cmp)
 }
 
-/// What was measured beside what the law of time says, and the forecast as the last row of each configuration.
-pub(super) fn law_against_measured(jobs: &[&JobReport]) -> Grid {
-    let mut rows = Vec::new();
-    for job in jobs {
-        for forecast in &job.forecasts {
-            let (Some(law), Some(full)) = (&forecast.law.time, &forecast.estimates[Metric::Time])
-            else {
-                continue;
-            };
-            let several_jobs = jobs.len() > 1;
-            let several_instances = several_jobs || job.forecasts.len() > 1;
-            let head = [
-                if several_jobs {
-                    job.name.clone()
-                } else {
-                    String::new()
-                },
-                if several_instances {
-                    forecast.instance.to_string()
-                } else {
-                    String::new()
-                },
-            ];
-            rows.extend(law_rows(job, forecast, law, full).map(|row| [&head[..], &row].concat()));
-        }
-    }
-    Grid {
-        columns: vec![
-            ("Job", Align::Left),
-            ("Instance", Align::Left),
-            ("Data", Align::Right),
-            ("Measured", Align::Right),
-            ("Law", Align::Right),
-        ],
-        rows,
-    }
-    .without_empty_columns()
-}
-
-/// One row for each size; the repeats of a size share a row. The law is that of the full work, so runs that did less stay
-/// out.
-fn law_rows(
-    job: &JobReport,
-    forecast: &InstanceForecast,
-    law: &Law,
-    full: &Estimate,
-) -> impl Iterator<Item = [String; 3]> {
-    let mut sizes: Vec<(f64, Vec<(f64, f64)>)> = Vec::new();
-    for run in completed(job, forecast).filter(|run| run.work_share() >= 1.0) {
-        let Some(Seconds(time)) = run.training_seconds else {
-            continue;
-        };
-        let point = (run.data_share(), time);
-        match sizes.iter_mut().find(|(asked, _)| *asked == run.fraction.0) {
-            Some((_, points)) => points.push(point),
-            None => sizes.push((run.fraction.0, vec![point])),
-        }
-    }
-    sizes.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let measured: Vec<[String; 3]> = sizes
-        .into_iter()
-        .map(|(_, points)| {
-            let runs = f64::from(u32::try_from(points.len()).unwrap_or(u32::MAX));
-            let share = points.iter().map(|point| point.0).sum::<f64>() / runs;
-            let times = || points.iter().map(|point| point.1);
-            let ends = [
-                times().fold(f64::INFINITY, f64::min),
-                times().fold(0.0, f64::max),
-            ]
-            .map(|time| Quantity::Time.figure(time));
-            let measured = if ends[0] == ends[1] {
-                ends[0].clone()
-            } else {
-                ends.join("–")
-            };
-            let by_law = Quantity::Time.figure(law.at(share));
-            [words::share(share), measured, by_law]
-        })
-        .collect();
-    let forecast = Quantity::Time.with_interval(full);
-    measured
-        .into_iter()
-        .chain([["100%".to_owned(), String::new(), forecast]])
-}
-
 /// A sentence and what it is about.
 pub(super) type Caution = (Label, String);
 
@@ -292,23 +206,23 @@ pub(super) fn cautions(jobs: &[&JobReport]) -> Vec<Caution> {
             cautions.push((Label::Note, format!("{lead}{instance}, {about}: {note}")));
         }
     }
-    cautions.extend(interval_words(jobs).map(|words| (Label::Interval, words)));
+    let mut prices = (jobs.iter())
+        .flat_map(|job| &job.forecasts)
+        .flat_map(InstanceForecast::prices);
+    let mark = match prices.any(Price::is_estimate) {
+        true => "; ~ marks a cost that rests on an estimated price",
+        false => "",
+    };
+    let interval = interval_words(jobs).map(|words| (Label::Interval, format!("{words}{mark}")));
+    cautions.extend(interval);
     // The same caution often holds for many runs or jobs.
     let mut seen = std::collections::HashSet::new();
     cautions.retain(|caution| seen.insert(caution.clone()));
-    let prices = jobs
-        .iter()
-        .flat_map(|job| &job.forecasts)
-        .flat_map(InstanceForecast::prices);
-    if prices.into_iter().any(Price::is_estimate) {
-        let mark = "~ marks a cost that rests on an estimated price";
-        cautions.push((Label::Note, mark.to_owned()));
-    }
     cautions
 }
 
 /// Each note of a job's runs, once for each configuration, with the runs that it concerns; never without one.
-pub(super) fn run_notes(job: &JobReport) -> Vec<(&str, Vec<&Measurement>)> {
+fn run_notes(job: &JobReport) -> Vec<(&str, Vec<&Measurement>)> {
     let mut found: Vec<(&str, Vec<&Measurement>)> = Vec::new();
     for run in &job.measurements {
         for note in &run.notes {
@@ -325,7 +239,7 @@ pub(super) fn run_notes(job: &JobReport) -> Vec<(&str, Vec<&Measurement>)> {
 }
 
 /// What an interval promises.
-pub(super) fn interval_words(jobs: &[&JobReport]) -> Option<String> {
+fn interval_words(jobs: &[&JobReport]) -> Option<String> {
     let (job, forecast) = jobs
         .iter()
         .find_map(|job| Some((job, job.forecasts.first()?)))?;
@@ -363,25 +277,6 @@ mod tests {
     use crate::instance::InstanceConfiguration;
 
     #[test]
-    fn the_law_stands_beside_runs_of_the_full_work() {
-        let mut report = samples::of("within");
-        for run in &mut report.jobs[0].measurements {
-            run.work = Some(if run.replicate == 0 { 4.0 } else { 1.0 });
-            run.work_total = Some(4.0);
-        }
-        let grid = law_against_measured(&[&report.jobs[0]]);
-        assert_eq!(
-            grid.rows,
-            [
-                ["1%", "0.76s", "0.78s"],
-                ["2%", "1.4s", "1.4s"],
-                ["3.1%", "2.0s", "2.0s"],
-                ["100%", "", "58s (51s–1m 06s)"],
-            ]
-        );
-    }
-
-    #[test]
     fn an_interval_never_promises_every_case() {
         for (level, cases) in [
             (0.9, "90"),
@@ -417,20 +312,5 @@ mod tests {
         assert!(reach(job) < 0.02);
         job.forecasts[0].scale_out = Some(ScaleOutBasis::Measured);
         assert!(reach(job) > 0.03);
-    }
-
-    #[test]
-    fn repeats_of_a_size_share_a_row_and_the_forecast_ends_the_table() {
-        let report = samples::of("within");
-        let grid = law_against_measured(&[&report.jobs[0]]);
-        assert_eq!(
-            grid.rows,
-            [
-                ["1%", "0.76s–0.81s", "0.78s"],
-                ["2%", "1.4s", "1.4s"],
-                ["3.1%", "2.0s–2.1s", "2.0s"],
-                ["100%", "", "58s (51s–1m 06s)"],
-            ]
-        );
     }
 }

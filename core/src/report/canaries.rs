@@ -37,7 +37,7 @@ pub(super) fn canary_runs(jobs: &[&JobReport]) -> Grid {
         };
         lines
             .into_iter()
-            .map(move |runs| [vec![name.to_owned(), count(&runs)], cells(&runs)].concat())
+            .map(move |runs| [vec![name.to_owned(), count(&runs)], cells(job, &runs)].concat())
     });
     Grid {
         columns: vec![
@@ -47,6 +47,7 @@ pub(super) fn canary_runs(jobs: &[&JobReport]) -> Grid {
             ("Data", Align::Right),
             ("Work", Align::Right),
             ("Time", Align::Right),
+            ("By law", Align::Right),
             ("Memory", Align::Right),
             ("CPU", Align::Right),
             ("GPU", Align::Right),
@@ -78,8 +79,14 @@ fn by_size(runs: &[Measurement]) -> Vec<Vec<&Measurement>> {
 }
 
 /// Of runs of one size, without the job's name and their number; of memory the highest peak.
-fn cells(runs: &[&Measurement]) -> Vec<String> {
+fn cells(job: &JobReport, runs: &[&Measurement]) -> Vec<String> {
     let first = runs[0];
+    let mut forecasts = job.forecasts.iter();
+    let forecast = forecasts.find(|forecast| first.is_on(&forecast.instance));
+    // The law is that of the full work.
+    let law = forecast.filter(|_| first.work_share() >= 1.0 && first.is_completed());
+    let law = law.and_then(|forecast| forecast.law.time.as_ref());
+    let by_law = law.map(|law| Quantity::Time.figure(law.at(first.data_share())));
     let highest = |of: MemoryOf| {
         let known = runs.iter().filter(|run| run.usage.peak(of).is_some());
         let amount = |run: &Measurement| {
@@ -89,7 +96,7 @@ fn cells(runs: &[&Measurement]) -> Vec<String> {
             percent.or_else(bytes).unwrap_or(0.0)
         };
         let highest = known.max_by(|one, other| amount(one).total_cmp(&amount(other)))?;
-        peak(highest, of)
+        peak(&highest.usage, of)
     };
     let mean = |of: fn(&Usage) -> Option<&Utilization>| {
         let means = runs.iter().filter_map(|run| Some(of(&run.usage)?.mean.0));
@@ -114,6 +121,7 @@ fn cells(runs: &[&Measurement]) -> Vec<String> {
         data(first),
         work(first),
         spread(times, Quantity::Time),
+        by_law.unwrap_or_default(),
         highest(MemoryOf::Machine).unwrap_or_default(),
         mean(|usage| usage.cpu_percent.as_ref()),
         mean(|usage| usage.gpu_percent.as_ref()),
@@ -157,11 +165,16 @@ fn data(run: &Measurement) -> String {
     if run.abscissa() == Abscissa::Work {
         return "all".to_owned();
     }
-    let data = words::requested_and_drawn(run.fraction, run.data_share());
-    match (run.bytes, data.strip_suffix(')')) {
-        (None, _) => data,
-        (Some(bytes), Some(data)) => format!("{data}, {bytes})"),
-        (Some(bytes), None) => format!("{data} ({bytes})"),
+    let drawn = words::share(run.data_share());
+    let (share, really) = match run.fraction.unlike(run.data_share()) {
+        true => (run.fraction.to_string(), Some(format!("really {drawn}"))),
+        false => (drawn, None),
+    };
+    let bytes = run.bytes.map(|bytes| bytes.to_string());
+    let beside: Vec<String> = really.into_iter().chain(bytes).collect();
+    match beside.is_empty() {
+        true => share,
+        false => format!("{share} ({})", beside.join(", ")),
     }
 }
 
@@ -190,8 +203,9 @@ fn work_levels(jobs: &[&JobReport]) -> Option<String> {
     Some(format!("work {levels} of {total}"))
 }
 
-fn peak(run: &Measurement, of: MemoryOf) -> Option<String> {
-    let memory = run.usage.peak(of)?;
+/// `41%`, or `12.3 GiB` where the whole is not known.
+pub(super) fn peak(usage: &Usage, of: MemoryOf) -> Option<String> {
+    let memory = usage.peak(of)?;
     let figure = match (memory.percent, memory.bytes) {
         (Some(Percent(percent)), _) => Quantity::Percent.figure(percent),
         (None, Some(bytes)) => bytes.to_string(),
@@ -428,8 +442,14 @@ mod tests {
         assert_eq!(grid.rows.len(), 5);
         assert_eq!(grid.columns[0].0, "Runs");
         assert_eq!(
-            grid.rows[0][..4],
-            ["200", "ml.m5.2xlarge", "1% (419 MiB)", "3m 20s–4m 12s"]
+            grid.rows[0][..5],
+            [
+                "200",
+                "ml.m5.2xlarge",
+                "1% (419 MiB)",
+                "3m 20s–4m 12s",
+                "4m 08s"
+            ]
         );
         // Of another outcome, so in a line of its own.
         job.measurements[0].outcome = Outcome::TimedOut;

@@ -5,6 +5,7 @@
 mod table;
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use super::document::{Align, Grid};
@@ -170,6 +171,21 @@ impl<'a> Comparison<'a> {
     /// about it.
     pub(super) fn for_comment(jobs: &[&'a JobReport]) -> Self {
         Self::with(jobs, columns_of_comment)
+    }
+
+    /// The judged configuration, and of many others those that fit best, in their order.
+    pub(super) fn keep_the_best(&mut self, most: usize) {
+        let mut ranked: Vec<usize> = (0..self.rows.len()).collect();
+        ranked.sort_by_key(|place| {
+            let row = &self.rows[*place];
+            (!row.is_judged, !row.is_measured, Reverse(row.verdict))
+        });
+        ranked.truncate(most);
+        let mut place = 0;
+        self.rows.retain(|_| {
+            place += 1;
+            ranked.contains(&(place - 1))
+        });
     }
 
     fn with(jobs: &[&'a JobReport], columns: ColumnChoice) -> Self {
@@ -352,7 +368,7 @@ fn standing(
 ) -> (String, Option<String>) {
     if let Some(why) = &forecast.not_measured {
         // Of a job that was not planned the headline has said it.
-        let is_said = is_judged && job.reason.contains(why.as_str());
+        let is_said = is_judged && job.why() == why;
         let why = (!is_said).then(|| why.clone());
         return match known_from_others(forecast) {
             // Why it was not measured then stands with where the number comes from.
@@ -362,10 +378,11 @@ fn standing(
     }
     match (forecast.verdict, line) {
         (Verdict::Failed, _) => ("failed".to_owned(), None),
-        _ if let Some(row) = shown_excuse(forecast) => (
-            use_of(row, forecast),
-            Some("as on the base already".to_owned()),
-        ),
+        _ if let Some(row) = shown_excuse(forecast) => {
+            // Of the judged configuration the headline has said it.
+            let detail = (!is_judged).then(|| "as on the base already".to_owned());
+            (use_of(row, forecast), detail)
+        }
         (Verdict::NotJudged, _) => ("not judged".to_owned(), None),
         (_, Some(row)) => {
             let chance = chance_of(row, forecast)

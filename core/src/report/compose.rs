@@ -1,58 +1,37 @@
 //! From a report to its document.
 
-use super::comparison::{self, Comparison};
-use super::document::{Block, Document, DocumentLine, Fold, FoldKind, Headline, Table};
+use super::comparison::{self, Column, Comparison, ComparisonRow};
+use super::document::{
+    Align, Block, Cell, Document, DocumentLine, Fold, FoldKind, Headline, Table, TableColumn,
+};
 use super::footer::footer;
 use super::label::Label;
 use super::mark::Mark;
+use super::terminal::ReportDepth;
 use super::text::Prose;
 use super::{JobReport, Report};
 use super::{
     background, canaries, change, drift, drift_chart, failures, hosts, law_chart, many_jobs,
     policy_lines, recommendation, versus_twin, what_to_do, words,
 };
+use crate::grammar;
+use crate::metric::Metric;
 use crate::verdict::Verdict;
 
+/// More configurations than this are not compared at a glance.
+const ROWS_SHOWN: usize = 12;
+/// Of several jobs that somebody must look at, so many have lines of their own in a brief report.
+const JOBS_SHOWN: usize = 5;
+/// Notes of a job that is not decided, which mostly say why, in a brief report.
+const NOTES_SHOWN: usize = 3;
+
+/// Of several different failures of canaries; the table of canaries has all.
+const FAILURES_SHOWN: usize = 5;
 /// Charts of more jobs than this would be scrolled past; the worst have theirs.
 const CHARTS_SHOWN: usize = 3;
 
-/// The report on one page.
+/// The report on one page; of many jobs the table has the rows that somebody has to look at, and folds have the rest.
 pub(super) fn document(report: &Report) -> Document {
-    let mut document = with_all_rows(report);
-    let jobs: Vec<&JobReport> = report.jobs.iter().collect();
-    if !many_jobs::is_many(&jobs) {
-        return document;
-    }
-    let (shown, folded) = Comparison::for_comment(&jobs).tables_of_many(&jobs);
-    let all = shown.is_none();
-    document.table = shown;
-    let is_policy = |line: &DocumentLine| line.label == Label::Policy;
-    let (policy, remarks): (Vec<_>, Vec<_>) = document.remarks.into_iter().partition(is_policy);
-    document.remarks = policy;
-    let rows = folded.map(|table| Fold {
-        kind: FoldKind::Rows,
-        title: if all { "All rows" } else { "All other rows" },
-        detail: Prose::literal(words::count(count_of_jobs(&table), "job")),
-        blocks: vec![Block::Table(table)],
-    });
-    let remarks = (!remarks.is_empty()).then(|| Fold {
-        kind: FoldKind::Remarks,
-        title: "Job by job: why, and what to do",
-        detail: Prose::default(),
-        blocks: vec![Block::List(remarks)],
-    });
-    let folds = rows.into_iter().chain(remarks);
-    document.folds = folds.chain(document.folds).collect();
-    document
-}
-
-/// Of the judged rows.
-fn count_of_jobs(table: &Table) -> usize {
-    table.rows.iter().filter(|row| row.is_judged).count()
-}
-
-/// The same with all rows in the one table.
-pub(super) fn with_all_rows(report: &Report) -> Document {
     let jobs: Vec<&JobReport> = report.jobs.iter().collect();
     let notes: Vec<DocumentLine> = report.notes.iter().map(|text| note(text)).collect();
     let (beside, folded) = match jobs.is_empty() {
@@ -60,38 +39,178 @@ pub(super) fn with_all_rows(report: &Report) -> Document {
         false => (Vec::new(), notes),
     };
     let folded = [policy_lines::further(report), folded].concat();
-    let of_jobs = of_jobs(&jobs, folded, &Comparison::for_comment(&jobs));
+    let comparison = Comparison::for_comment(&jobs);
+    let of_jobs = of_jobs(&jobs, folded, &comparison);
+    let mut remarks = remarks(&jobs);
+    let (mut table, mut folds) = (of_jobs.table, Vec::new());
+    if many_jobs::is_many(&jobs) {
+        let (shown, others) = comparison.tables_of_many(&jobs);
+        folds = many_folds(shown.is_none(), others, std::mem::take(&mut remarks));
+        table = shown;
+    }
+    folds.extend(what_to_do::agreement(report));
+    folds.extend(of_jobs.folds);
     Document {
         headlines: headlines(report, &jobs),
         warnings: warnings(&jobs),
+        table,
         blocks: all_failures(report),
-        remarks: [policy_lines::lines(report), beside, remarks(&jobs)].concat(),
+        remarks: [policy_lines::lines(report), beside, remarks].concat(),
         left_out: None,
+        folds,
         footer: footer(report),
-        folds: (what_to_do::agreement(report).into_iter())
-            .chain(of_jobs.folds)
-            .collect(),
-        ..of_jobs
     }
 }
 
-/// The same as a page of each job, the worst first, then what could not be checked, and what concerns the whole run.
-pub(super) fn by_job(report: &Report) -> Vec<Document> {
-    let jobs: Vec<&JobReport> = report.jobs.iter().collect();
-    let jobs = comparison::worst_first(&jobs).into_iter();
-    let jobs = jobs.map(|job| Document {
-        headlines: job_headlines(job),
-        warnings: warnings(&[job]),
-        remarks: (policy_lines::of_job(job).into_iter())
-            .chain(remarks(&[job]))
-            .collect(),
-        ..of_jobs(&[job], Vec::new(), &Comparison::of(&[job]))
+fn many_folds(all: bool, rows: Option<Table>, remarks: Vec<DocumentLine>) -> Vec<Fold> {
+    let rows = rows.map(|table| {
+        let jobs = table.rows.iter().filter(|row| row.is_judged).count();
+        Fold {
+            kind: FoldKind::Rows,
+            title: if all { "All rows" } else { "All other rows" },
+            detail: Prose::literal(words::count(jobs, "job")),
+            blocks: vec![Block::Table(table)],
+        }
     });
-    jobs.chain(beside_jobs(report)).collect()
+    let remarks = (!remarks.is_empty()).then(|| Fold {
+        kind: FoldKind::Remarks,
+        title: "Job by job: why, and what to do",
+        detail: Prose::default(),
+        blocks: vec![Block::List(remarks)],
+    });
+    rows.into_iter().chain(remarks).collect()
+}
+
+/// What is always on top of several jobs: one row for each, worst first. `None` for fewer than two.
+pub(super) fn overview(report: &Report) -> Option<Document> {
+    let jobs: Vec<&JobReport> = report.jobs.iter().collect();
+    let row = |job: &JobReport| {
+        let figure = |column: Column| {
+            let figure = job.forecasts.first().and_then(|row| column.figure(row));
+            let point = figure.map(|figure| Prose::figure(figure.point));
+            Cell::from(point.unwrap_or_default())
+        };
+        let has_drifted = job.has_drifted();
+        let phrase = match &job.drift {
+            Some(_) if has_drifted => "drifted",
+            Some(_) if !words::shows_verdict(job) => "no drift",
+            _ => words::job_phrase(job),
+        };
+        let mark = match has_drifted {
+            true => Mark::Bad,
+            false => words::shown_verdict(job.verdict, job.forecasts.first()).into(),
+        };
+        vec![
+            Cell {
+                mark: Some(mark),
+                is_strong: mark == Mark::Bad,
+                ..Cell::from(Prose::own(phrase))
+            },
+            Cell::from(Prose::short(job.name.as_str())),
+            figure(Column::Metric(Metric::Time)),
+            figure(Column::Metric(Metric::Cost)),
+            figure(Column::VersusBase),
+        ]
+    };
+    let columns = ["Verdict", "Job", "Time", "Cost", "vs base"];
+    let columns = columns.map(|title| TableColumn::new(title, Align::Left));
+    let table = Table::of(columns, comparison::worst_first(&jobs).into_iter().map(row));
+    (jobs.len() > 1).then(|| Document {
+        table: Some(table.without_empty_columns()),
+        ..Document::default()
+    })
+}
+
+/// The same as a page of each job, the worst first, then what could not be checked, and what concerns the whole run. In brief
+/// the jobs that somebody must look at, a single job in any case, with what a reader decides by; the last document says what
+/// is left out.
+pub(super) fn by_job(report: &Report, depth: ReportDepth) -> Vec<Document> {
+    let all: Vec<&JobReport> = report.jobs.iter().collect();
+    let is_brief = depth == ReportDepth::Brief;
+    let mut shown = comparison::worst_first(&all);
+    if is_brief && all.len() > 1 {
+        shown.retain(|job| needs_a_look(job));
+        shown.truncate(JOBS_SHOWN);
+    }
+    let mut documents: Vec<Document> = shown.iter().map(|job| of_job(job, depth)).collect();
+    documents.extend(beside_jobs(report));
+    let spend = (all.len() > 1).then(|| canaries::spend(&all));
+    let spend = spend.map(|spend| DocumentLine::new(Label::Canaries, Prose::literal(spend)));
+    let more = (is_brief && !all.is_empty()).then(|| left_out(&all, &shown));
+    let remarks: Vec<DocumentLine> = spend.into_iter().chain(more).collect();
+    documents.extend((!remarks.is_empty()).then(|| Document {
+        remarks,
+        ..Document::default()
+    }));
+    documents
+}
+
+fn needs_a_look(job: &JobReport) -> bool {
+    let shown = words::shown_verdict(job.verdict, job.forecasts.first());
+    let is_fine = matches!(shown, Verdict::Within | Verdict::NotJudged);
+    !is_fine || job.has_drifted() || !job.warnings.is_empty()
+}
+
+/// What only the whole report has: `2 jobs, laws, prices and notes: add --details`.
+fn left_out(all: &[&JobReport], shown: &[&JobReport]) -> DocumentLine {
+    let rows = shown.iter();
+    let rows = rows.map(|job| job.forecasts.len().saturating_sub(ROWS_SHOWN));
+    let counted = |number: usize, noun: &str| (number > 0).then(|| grammar::count(number, noun));
+    let parts = [
+        counted(all.len() - shown.len(), "job"),
+        counted(rows.sum(), "configuration"),
+    ];
+    let always = ["laws", "prices", "notes"].map(str::to_owned);
+    let parts: Vec<String> = parts.into_iter().flatten().chain(always).collect();
+    let hint = format!("{}: add --details", grammar::list(&parts));
+    DocumentLine::new(Label::Hidden, Prose::literal(hint))
+}
+
+fn of_job(job: &JobReport, depth: ReportDepth) -> Document {
+    let jobs = [job];
+    let mut comparison = Comparison::of(&jobs);
+    let is_empty = |row: &ComparisonRow<'_>| row.figures.iter().all(Option::is_none);
+    let says_more = comparison.rows.len() > 1 || !comparison.rows.iter().all(is_empty);
+    let is_brief = depth == ReportDepth::Brief;
+    if is_brief {
+        comparison.keep_the_best(ROWS_SHOWN);
+    }
+    let of_jobs = of_jobs(&jobs, Vec::new(), &comparison);
+    let policy = policy_lines::of_job(job).into_iter();
+    let document = Document {
+        headlines: job_headlines(job),
+        warnings: warnings(&jobs),
+        table: of_jobs.table.filter(|_| says_more),
+        remarks: policy.chain(remarks(&jobs)).collect(),
+        ..of_jobs
+    };
+    match is_brief {
+        true => in_brief(document, job.verdict),
+        false => document,
+    }
+}
+
+/// What a reader at a terminal decides by.
+fn in_brief(mut document: Document, verdict: Verdict) -> Document {
+    let is_kept = |line: &DocumentLine| line.label.is_brief(verdict);
+    document.remarks.retain(is_kept);
+    document
+        .folds
+        .retain(|fold| matches!(fold.kind, FoldKind::Canaries | FoldKind::Cautions));
+    let mut notes = 0;
+    for block in document.folds.iter_mut().flat_map(|fold| &mut fold.blocks) {
+        if let Block::List(lines) = block {
+            lines.retain(|line| {
+                notes += usize::from(line.label == Label::Note);
+                is_kept(line) && (line.label != Label::Note || notes <= NOTES_SHOWN)
+            });
+        }
+    }
+    document
 }
 
 /// What could not be checked, and what concerns the whole run.
-pub(super) fn beside_jobs(report: &Report) -> Vec<Document> {
+fn beside_jobs(report: &Report) -> Vec<Document> {
     let failed = failures::shown(report).map(|failure| Document {
         headlines: vec![failures::headline(failure)],
         blocks: failures::blocks(failure, Vec::new()),
@@ -153,43 +272,35 @@ fn headlines(report: &Report, jobs: &[&JobReport]) -> Vec<Headline> {
     if failures::has_only_failures(report) {
         return could_not.collect();
     }
-    let removed = policy_lines::removed(report);
+    let removed = policy_lines::removed(report).into_iter();
     if jobs.is_empty() {
         let what = match report.verdict {
             Verdict::NotJudged => "nothing to judge",
             verdict => words::phrase(verdict),
         };
-        let whole = Headline {
-            mark: Mark::from(report.verdict),
-            text: Prose::own(what),
-        };
-        return removed.into_iter().chain([whole]).collect();
+        let (mark, text) = (Mark::from(report.verdict), Prose::own(what));
+        return removed.chain([Headline { mark, text }]).collect();
     }
-    let sorted = comparison::worst_first(jobs);
-    if many_jobs::is_many(jobs) {
-        let failing = sorted.iter().filter(|job| many_jobs::is_failing(job));
-        let failing = failing
-            .flat_map(|job| job_headlines(job))
-            .take(many_jobs::HEADLINES_SHOWN);
-        return [many_jobs::counts(jobs)]
-            .into_iter()
-            .chain(failing)
-            .chain(could_not)
-            .chain(removed)
-            .collect();
-    }
-    let is_failing = |job: &&JobReport| matches!(job.verdict, Verdict::Exceeded | Verdict::Failed);
-    let (failing, others) = sorted.split_at(sorted.partition_point(is_failing));
-    let failing = failing.iter().flat_map(|job| job_headlines(job));
-    let others = others.iter().flat_map(|job| job_headlines(job));
-    (failing.chain(could_not))
+    let is_many = many_jobs::is_many(jobs);
+    let (failing, others): (Vec<_>, Vec<_>) =
+        (comparison::worst_first(jobs).into_iter()).partition(|job| many_jobs::is_failing(job));
+    let counts = is_many.then(|| many_jobs::counts(jobs));
+    let most = if is_many {
+        many_jobs::HEADLINES_SHOWN
+    } else {
+        usize::MAX
+    };
+    let failing = failing.into_iter().flat_map(job_headlines).take(most);
+    let others = others.into_iter().filter(|_| !is_many);
+    (counts.into_iter().chain(failing))
+        .chain(could_not)
         .chain(removed)
-        .chain(others)
+        .chain(others.flat_map(job_headlines))
         .collect()
 }
 
 /// What its verdict is; where it was checked for drift, what that found. The worse comes first.
-pub(super) fn job_headlines(job: &JobReport) -> Vec<Headline> {
+fn job_headlines(job: &JobReport) -> Vec<Headline> {
     let name = || {
         let name = Prose::name(job.name.as_str());
         match &job.policy.renamed_from {
@@ -233,7 +344,7 @@ pub(super) fn job_headlines(job: &JobReport) -> Vec<Headline> {
     headlines
 }
 
-pub(super) fn warnings(jobs: &[&JobReport]) -> Vec<Prose> {
+fn warnings(jobs: &[&JobReport]) -> Vec<Prose> {
     let of_job = |job: &&JobReport| {
         let name = job_name(job, jobs.len() > 1);
         let said = job.warnings.iter().map(move |warning| match &name {
@@ -286,9 +397,9 @@ fn job_name(job: &JobReport, several_jobs: bool) -> Option<Prose> {
     several_jobs.then(|| Prose::name(job.name.as_str()))
 }
 
-pub(super) fn job_remarks(job: &JobReport) -> Vec<(Label, Prose)> {
+fn job_remarks(job: &JobReport) -> Vec<(Label, Prose)> {
     let mut remarks = Vec::new();
-    for failed in canaries::failures(job) {
+    for failed in canaries::failures(job).into_iter().take(FAILURES_SHOWN) {
         let what = Prose::literal(failed.what);
         let text = match failed.last_line {
             Some(line) => Prose::fill("{}: {}", [what, Prose::log_line(line)]),
@@ -383,12 +494,7 @@ fn law_fold(jobs: &[&JobReport], comparison: &Comparison<'_>) -> Option<Fold> {
         Some(Block::Chart(chart))
     });
     let lines = (!lines.is_empty()).then_some(Block::List(lines));
-    let table = background::law_against_measured(jobs).table();
-    let blocks: Vec<Block> = lines
-        .into_iter()
-        .chain(charts.take(CHARTS_SHOWN))
-        .chain(table.map(Block::Table))
-        .collect();
+    let blocks: Vec<Block> = lines.into_iter().chain(charts.take(CHARTS_SHOWN)).collect();
     (!blocks.is_empty()).then_some(Fold {
         kind: FoldKind::Law,
         title: "How the forecast was made",

@@ -73,21 +73,21 @@ pub(super) struct Fold {
     pub(super) blocks: Vec<Block>,
 }
 
-/// What is folded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What is folded. Where the length is limited, the first goes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum FoldKind {
-    /// Lines to paste that agree to an overrun.
-    Agreement,
-    /// Rows of the table, where many jobs are in it.
-    Rows,
-    /// What is said of each job, where there are many.
-    Remarks,
-    Drift,
     Canaries,
     Hosts,
-    Law,
     Budget,
+    Law,
     Cautions,
+    Drift,
+    /// Lines to paste that agree to an overrun.
+    Agreement,
+    /// What is said of each job, where there are many.
+    Remarks,
+    /// Rows of the table, where many jobs are in it.
+    Rows,
 }
 
 /// A table of texts and numbers.
@@ -98,6 +98,35 @@ pub(super) struct Table {
     pub(super) rows: Vec<TableRow>,
 }
 
+impl Table {
+    pub(super) fn of(
+        columns: impl IntoIterator<Item = TableColumn>,
+        rows: impl IntoIterator<Item = Vec<Cell>>,
+    ) -> Self {
+        let row = |cells| TableRow {
+            cells,
+            is_judged: false,
+        };
+        Self {
+            columns: columns.into_iter().collect(),
+            rows: rows.into_iter().map(row).collect(),
+        }
+    }
+
+    /// Without the columns in which no row says anything.
+    pub(super) fn without_empty_columns(mut self) -> Self {
+        for place in (0..self.columns.len()).rev() {
+            if self.rows.iter().all(|row| row.cells[place].text.is_empty()) {
+                self.columns.remove(place);
+                for row in &mut self.rows {
+                    row.cells.remove(place);
+                }
+            }
+        }
+        self
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TableColumn {
     pub(super) title: Prose,
@@ -106,6 +135,17 @@ pub(super) struct TableColumn {
     pub(super) is_evident: bool,
     /// Where there is no room for all columns, the lowest goes first; `None` stays.
     pub(super) weight: Option<usize>,
+}
+
+impl TableColumn {
+    pub(super) fn new(title: impl Into<String>, align: Align) -> Self {
+        Self {
+            title: Prose::figure(title),
+            align,
+            is_evident: false,
+            weight: None,
+        }
+    }
 }
 
 /// Words stand left, numbers right.
@@ -140,6 +180,16 @@ impl From<Prose> for Cell {
     }
 }
 
+impl Cell {
+    /// A figure, and what is said of it below.
+    pub(super) fn figure(figure: impl Into<String>, detail: Option<String>) -> Self {
+        Self {
+            detail: detail.map(Prose::figure),
+            ..Self::from(Prose::figure(figure))
+        }
+    }
+}
+
 /// A table as it is made: titles and rows of plain text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Grid {
@@ -169,23 +219,13 @@ impl Grid {
             Align::Left => Prose::literal(text),
             Align::Right => Prose::figure(text),
         };
-        let row = |row: Vec<String>| {
+        let rows = self.rows.into_iter().map(|row| {
             let cells = row.into_iter().zip(&self.columns);
             let cells = cells.map(|(text, (_, align))| Cell::from(aligned(text, *align)));
-            TableRow {
-                cells: cells.collect(),
-                is_judged: false,
-            }
-        };
-        let column = |(title, align): &(&'static str, Align)| TableColumn {
-            title: Prose::figure(*title),
-            align: *align,
-            is_evident: false,
-            weight: None,
-        };
-        Some(Table {
-            columns: self.columns.iter().map(column).collect(),
-            rows: self.rows.into_iter().map(row).collect(),
-        })
+            cells.collect()
+        });
+        let columns = self.columns.iter();
+        let columns = columns.map(|(title, align)| TableColumn::new(*title, *align));
+        Some(Table::of(columns, rows))
     }
 }

@@ -1,20 +1,14 @@
 //! What a check for drift found, in words: plain text, but for the job's name, which is left out.
 
-use super::document::{Align, Grid};
+use super::document::Grid;
 use super::mark::Mark;
 use super::text::Prose;
 use super::words::{self, Quantity};
-use super::{JobReport, change, changed_settings};
+use super::{JobReport, causes, changed_settings};
 use crate::drift::{Cause, CauseShare, Drift, DriftChange};
 use crate::forecast::Estimate;
 use crate::metric::Metric;
 use crate::units::Usd;
-
-/// There are four; a stored report may name more.
-const CAUSES_SHOWN: usize = 8;
-
-/// Of the largest cause; what has less is shown by no digit beside it.
-const LEAST_PART: f64 = 1e-6;
 
 /// Of the checks on a terminal's line.
 const CHECKS_IN_A_LINE: usize = 40;
@@ -169,9 +163,11 @@ pub(super) fn sentences(drift: &Drift) -> Vec<Prose> {
     });
     let causes = causes_sentence(drift);
     let shift = drift.shift.map(|shift| {
-        let (percent, moved) = match change::more_or_less(shift.percent.point) {
-            (percent, "less") => (percent, "fell"),
-            (percent, _) => (percent, "rose"),
+        let percent = Quantity::Percent.figure(shift.percent.point.abs());
+        let moved = if shift.percent.point < 0.0 {
+            "fell"
+        } else {
+            "rose"
         };
         let interval = Quantity::Percent.interval(&shift.percent);
         let interval = interval.map_or(String::new(), |interval| format!(" ({interval})"));
@@ -197,36 +193,15 @@ pub(super) fn sentences(drift: &Drift) -> Vec<Prose> {
     changed.into_iter().chain(own.map(Prose::literal)).collect()
 }
 
-/// `The data grew (+8.00 USD), the price rose (+5.00 USD).`
+/// `The data grew (+8.00 USD) and the price rose (+5.00 USD).`
 fn causes_sentence(drift: &Drift) -> Option<String> {
-    if is_within_noise(drift) {
-        return None;
+    match is_within_noise(drift) {
+        true => None,
+        false => causes::sentence(
+            &by_size(drift, causes::LEAST_PART_SAID),
+            !drift.changed.is_empty(),
+        ),
     }
-    let named: Vec<String> = by_size(drift)
-        .into_iter()
-        .filter_map(|share| {
-            let (amount, value) = match share.usd {
-                Some(usd) => (words::signed(Quantity::Money, usd), usd),
-                None => (words::signed(Quantity::Time, share.seconds), share.seconds),
-            };
-            let is_changed = !drift.changed.is_empty();
-            let what = match (share.cause, value > 0.0) {
-                // Not code or platform: that its settings changed was said.
-                (Cause::CodeOrPlatform, true) if is_changed => "training got slower",
-                (Cause::CodeOrPlatform, false) if is_changed => "training got faster",
-                (Cause::Data, true) => "the data grew",
-                (Cause::Data, false) => "the data shrank",
-                (Cause::Price, true) => "the price rose",
-                (Cause::Price, false) => "the price fell",
-                (Cause::Work, true) => "there is more work to do",
-                (Cause::Work, false) => "there is less work to do",
-                (Cause::CodeOrPlatform, true) => "code or platform got slower",
-                (Cause::CodeOrPlatform, false) => "code or platform got faster",
-            };
-            (value != 0.0).then(|| format!("{what} ({amount})"))
-        })
-        .collect();
-    (!named.is_empty()).then(|| format!("{}.", words::capitalized(&change::joined(&named))))
 }
 
 /// Whether the level surely moved. What moved it by no known amount, code or platform, is blamed of nothing else.
@@ -234,93 +209,19 @@ fn has_moved(drift: &Drift) -> bool {
     drift.drifted || drift.shift.is_some()
 }
 
-/// The largest first, without those that have no part: what rounding left of a difference is none.
-fn by_size(drift: &Drift) -> Vec<&CauseShare> {
-    let mut causes: Vec<&CauseShare> = drift.causes.iter().take(CAUSES_SHOWN).collect();
-    causes.retain(|share| has_moved(drift) || share.cause != Cause::CodeOrPlatform);
-    let size = |share: &CauseShare| (share.usd.unwrap_or(0.0).abs(), share.seconds.abs());
-    let (mut most_usd, mut most_seconds) = (0.0_f64, 0.0_f64);
-    for (usd, seconds) in causes.iter().map(|share| size(share)) {
-        (most_usd, most_seconds) = (most_usd.max(usd), most_seconds.max(seconds));
-    }
-    causes.retain(|share| {
-        let (usd, seconds) = size(share);
-        usd > LEAST_PART * most_usd || seconds > LEAST_PART * most_seconds
-    });
-    causes.sort_by(|a, b| {
-        let ((a_usd, a_seconds), (b_usd, b_seconds)) = (size(a), size(b));
-        b_usd
-            .total_cmp(&a_usd)
-            .then(b_seconds.total_cmp(&a_seconds))
-    });
-    causes
+fn by_size(drift: &Drift, part: f64) -> Vec<&CauseShare> {
+    let is_known = |cause| has_moved(drift) || cause != Cause::CodeOrPlatform;
+    causes::by_size(&drift.causes, part, is_known)
 }
 
-/// A cause in a table.
-pub(super) fn cause_name(cause: Cause) -> &'static str {
-    match cause {
-        Cause::Data => "data",
-        Cause::Price => "price",
-        Cause::Work => "work",
-        Cause::CodeOrPlatform => "code or platform",
-    }
-}
-
-/// Cause, time and cost, the largest first, then the whole change and its interval. Empty where the change is within noise, of which
-/// nothing can be the cause.
+/// Empty where the change is within noise, of which nothing can be the cause: its rows add up to the change, or there are none.
 pub(super) fn causes(drift: &Drift) -> Grid {
-    // The rows add up to the change, or there are none.
     let shown = match is_within_noise(drift) || !has_moved(drift) {
         true => Vec::new(),
-        false => by_size(drift),
+        false => by_size(drift, causes::LEAST_PART),
     };
-    let mut rows: Vec<Vec<String>> = shown
-        .into_iter()
-        .map(|share| {
-            let name = cause_name(share.cause);
-            vec![
-                name.to_owned(),
-                words::signed(Quantity::Time, share.seconds),
-                share
-                    .usd
-                    .map_or(String::new(), |usd| words::signed(Quantity::Money, usd)),
-            ]
-        })
-        .collect();
-    if !rows.is_empty() {
-        let (time, cost) = (drift.change.time_seconds, drift.change.cost_usd);
-        let point = |quantity, change: Option<Estimate>| {
-            change.map_or(String::new(), |change| {
-                words::signed(quantity, change.point)
-            })
-        };
-        let interval = |quantity: Quantity, change: Option<Estimate>| {
-            change
-                .and_then(|change| quantity.interval(&change))
-                .unwrap_or_default()
-        };
-        let row = |name: &str, time: String, cost: String| vec![name.to_owned(), time, cost];
-        rows.push(row(
-            "in all",
-            point(Quantity::Time, time),
-            point(Quantity::Money, cost),
-        ));
-        // A row of its own: beside the point it would make the table too wide for a narrow screen.
-        rows.push(row(
-            "interval of these two checks",
-            interval(Quantity::Time, time),
-            interval(Quantity::Money, cost),
-        ));
-    }
-    Grid {
-        columns: vec![
-            ("Cause", Align::Left),
-            ("Time", Align::Right),
-            ("Cost", Align::Right),
-        ],
-        rows,
-    }
-    .without_empty_columns()
+    let (time, cost) = (drift.change.time_seconds, drift.change.cost_usd);
+    causes::table(&shown, "interval of these two checks", time, cost)
 }
 
 /// The checks in one line: `▁▁▂▁▅▅▆ 7 checks since 2026-11-02`. `None` for fewer than two.

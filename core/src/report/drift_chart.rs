@@ -6,6 +6,7 @@ use super::chart::{Chart, ChartAxis, ChartSeries, ChartXAxis};
 use super::drift;
 use super::text::Prose;
 use crate::drift::{Check, Drift};
+use crate::forecast::Estimate;
 
 /// More points than this run into each other.
 const CHECKS_SHOWN: usize = 60;
@@ -18,11 +19,7 @@ const HIGHEST: f64 = 1000.0;
 
 /// Each check's level in percent of the baseline, and what is allowed. `None` for fewer than two checks.
 pub(super) fn of(drift: &Drift) -> Option<Chart> {
-    let skipped = drift.checks.len().saturating_sub(CHECKS_SHOWN);
-    let shown: Vec<&Check> = drift.checks[skipped..]
-        .iter()
-        .filter(|check| check.level_percent.is_finite())
-        .collect();
+    let shown = shown(drift);
     if shown.len() < 2 {
         return None;
     }
@@ -76,6 +73,22 @@ pub(super) fn of(drift: &Drift) -> Option<Chart> {
         digits: 1,
         in_a_line: drift::line(drift).map(Prose::literal),
     })
+}
+
+/// The level of each check that a chart shows, in percent of the baseline, and what is allowed. `None` for fewer than two checks.
+pub(super) fn levels(drift: &Drift) -> Option<(Vec<(jiff::Timestamp, Estimate)>, f64)> {
+    let level = |check: &Check| Estimate::exactly(check.level_percent.clamp(0.0, HIGHEST));
+    let levels = shown(drift).into_iter();
+    let levels: Vec<_> = levels.map(|check| (check.at, level(check))).collect();
+    (levels.len() > 1).then_some((levels, 100.0 + drift.limit_percent.0))
+}
+
+fn shown(drift: &Drift) -> Vec<&Check> {
+    let skipped = drift.checks.len().saturating_sub(CHECKS_SHOWN);
+    let shown = drift.checks[skipped..].iter();
+    shown
+        .filter(|check| check.level_percent.is_finite())
+        .collect()
 }
 
 /// The days of few checks; of more there are only numbers, and also where two are of one day: equal names would be one place.

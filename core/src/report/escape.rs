@@ -38,21 +38,25 @@ pub fn for_markdown(text: &str, limit: usize) -> String {
 /// The same for a sentence of ours, in which backticks set code: what stands between two of them is shown as code, and
 /// where one has no partner all are shown literally.
 pub fn for_markdown_with_code(text: &str, limit: usize) -> String {
-    let cleaned = clean(text, limit);
+    // Spaces at the ends would go, and without a word between them the backticks would be text.
+    with_code(&clean(text, limit), literal, |piece| code(piece.trim()))
+}
+
+/// Clean text in which what stands between two backticks is set as code; where one has no partner all is shown literally.
+fn with_code(
+    cleaned: &str,
+    literal: impl Fn(&str) -> String,
+    code: impl Fn(&str) -> String,
+) -> String {
     let pieces: Vec<&str> = cleaned.split('`').collect();
     if pieces.len().is_multiple_of(2) {
-        return literal(&cleaned);
+        return literal(cleaned);
     }
-    let mut escaped = String::with_capacity(cleaned.len() * 2);
-    for (index, piece) in pieces.into_iter().enumerate() {
-        if index.is_multiple_of(2) {
-            escaped.push_str(&literal(piece));
-        } else {
-            // Spaces at the ends would go, and without a word between them the backticks would be text.
-            escaped.push_str(&code(piece.trim()));
-        }
-    }
-    escaped
+    let set = |(index, piece): (usize, &str)| match index.is_multiple_of(2) {
+        true => literal(piece),
+        false => code(piece),
+    };
+    pieces.into_iter().enumerate().map(set).collect()
 }
 
 /// Clean text, escaped.

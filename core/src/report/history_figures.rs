@@ -53,7 +53,6 @@ pub struct JobFigures {
     pub other_branches: usize,
     /// What all its canaries cost, those of pull requests included.
     pub spent: BTreeMap<Month, Spent>,
-    pub spent_by: BTreeMap<SpentBy, Spent>,
     /// Where the runs of its records say several, a name may stand for several jobs.
     pub repositories: Vec<String>,
 }
@@ -152,19 +151,11 @@ impl Month {
         }
     }
 
-    /// The month before.
-    #[must_use]
-    pub fn before(self) -> Self {
-        match self.month {
-            1 => Self {
-                year: self.year - 1,
-                month: 12,
-            },
-            month => Self {
-                month: month - 1,
-                ..self
-            },
-        }
+    /// Its first moment.
+    pub fn begin(self) -> Timestamp {
+        let first = jiff::civil::date(self.year, self.month, 1);
+        let begin = first.to_zoned(TimeZone::UTC);
+        begin.map_or(Timestamp::UNIX_EPOCH, |begin| begin.timestamp())
     }
 }
 
@@ -172,15 +163,6 @@ impl fmt::Display for Month {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:04}-{:02}", self.year, self.month)
     }
-}
-
-/// Which runs paid for canaries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum SpentBy {
-    PushesAndSchedules,
-    PullRequests,
-    MergeQueues,
-    OwnMachines,
 }
 
 /// What canaries took, and what others did not take since they were reused.
@@ -229,15 +211,6 @@ impl HistoryFigures {
         let mut all: BTreeMap<Month, Spent> = BTreeMap::new();
         for (month, spent) in self.jobs.iter().flat_map(|job| &job.spent) {
             *all.entry(*month).or_default() += *spent;
-        }
-        all
-    }
-
-    /// The same by the runs that paid.
-    pub fn spent_by(&self) -> BTreeMap<SpentBy, Spent> {
-        let mut all: BTreeMap<SpentBy, Spent> = BTreeMap::new();
-        for (by, spent) in self.jobs.iter().flat_map(|job| &job.spent_by) {
-            *all.entry(*by).or_default() += *spent;
         }
         all
     }

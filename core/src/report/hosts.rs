@@ -1,11 +1,11 @@
 //! What each host of a canary used, by group: of every configuration with several hosts, its largest canary.
 
 use super::JobReport;
+use super::canaries::peak;
 use super::document::{Align, Grid};
 use super::words::{self, Quantity};
 use crate::measurement::{HostUsage, Measurement, Utilization};
 use crate::metric::MemoryOf;
-use crate::units::Percent;
 
 /// Rows of one canary: of more hosts the rest is counted.
 const MOST_HOSTS: usize = 16;
@@ -89,10 +89,10 @@ fn of_run(job: &str, run: &Measurement) -> Vec<Vec<String>> {
                     true => String::new(),
                     false => host.bytes.to_string(),
                 },
-                peak(host, MemoryOf::Machine),
+                peak(&host.usage, MemoryOf::Machine).unwrap_or_default(),
                 mean(host.usage.cpu_percent.as_ref()),
                 mean(host.usage.gpu_percent.as_ref()),
-                peak(host, MemoryOf::Gpu),
+                peak(&host.usage, MemoryOf::Gpu).unwrap_or_default(),
             ]
         })
         .collect();
@@ -102,24 +102,6 @@ fn of_run(job: &str, run: &Measurement) -> Vec<Vec<String>> {
         rows.push(rest);
     }
     rows
-}
-
-/// `12.3 GiB, 41%`
-fn peak(host: &HostUsage, of: MemoryOf) -> String {
-    let Some(peak) = host.usage.peak(of) else {
-        return String::new();
-    };
-    let bytes = peak.bytes.map(|bytes| bytes.to_string());
-    let percent = peak
-        .percent
-        .map(|Percent(percent)| Quantity::Percent.figure(percent));
-    let figures: Vec<String> = bytes.into_iter().chain(percent).collect();
-    let at_least = if peak.is_lower_bound() && !figures.is_empty() {
-        "≥ "
-    } else {
-        ""
-    };
-    format!("{at_least}{}", figures.join(", "))
 }
 
 fn mean(utilization: Option<&Utilization>) -> String {
@@ -133,7 +115,7 @@ mod tests {
     use super::*;
     use crate::measurement::{Outcome, PeakMemory, Usage};
     use crate::report::samples;
-    use crate::units::{Bytes, Fraction};
+    use crate::units::{Bytes, Fraction, Percent};
 
     fn host(name: &str, group: Option<&str>, percent: f64) -> HostUsage {
         HostUsage {
@@ -194,9 +176,9 @@ mod tests {
                 run(0.02, of(60.0))
             ]),
             [
-                "data: 2x ml.c5.9xlarge + dnn: 1x ml.p3.2xlarge (5%) | data | algo-2 | 3.00 MiB | 2.00 GiB, 20% | 10%",
-                " | data | algo-3 | 3.00 MiB | 2.00 GiB, 30% | 15%",
-                " | dnn | algo-1 | 3.00 MiB | 2.00 GiB, 50% | 25%",
+                "data: 2x ml.c5.9xlarge + dnn: 1x ml.p3.2xlarge (5%) | data | algo-2 | 3.00 MiB | 20% | 10%",
+                " | data | algo-3 | 3.00 MiB | 30% | 15%",
+                " | dnn | algo-1 | 3.00 MiB | 50% | 25%",
             ]
         );
     }
@@ -210,7 +192,7 @@ mod tests {
                 host("algo-2", Some("data"), 20.0),
             ],
         )]);
-        assert_eq!(unknown[1], " | unknown | algo-1 |  | 2.00 GiB, 20% | 10%");
+        assert_eq!(unknown[1], " | unknown | algo-1 |  | 20% | 10%");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! What the lines of a report are about.
 
+use crate::verdict::Verdict;
+
 /// What a line is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Label {
@@ -75,6 +77,20 @@ impl Label {
             Self::Interval => "interval",
             Self::Canaries => "canaries",
             Self::Hidden => "more",
+        }
+    }
+
+    /// Whether a brief report has the line, of a job with this verdict.
+    pub(super) fn is_brief(self, verdict: Verdict) -> bool {
+        match self {
+            Self::FailedRuns | Self::Log | Self::WhyChanged | Self::FurtherBudgetLine => true,
+            Self::Policy | Self::Fitting | Self::Canaries | Self::Interval => true,
+            Self::Advice => !matches!(verdict, Verdict::Within | Verdict::NotJudged),
+            // The headline of any other says it.
+            Self::Remedy => verdict == Verdict::Unknown,
+            // They mostly say why.
+            Self::Note => matches!(verdict, Verdict::Unknown | Verdict::NotJudged),
+            _ => false,
         }
     }
 

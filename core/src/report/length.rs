@@ -1,204 +1,121 @@
 //! A report that has to fit: GitHub takes a comment of 65,536 characters.
 //!
-//! What is needed least goes first: the canaries one by one, then every folded part, then the sentences beside the
-//! table. After that the table loses whole rows, those of alternatives first. The verdict of the worst job is always
-//! there, and what is left out is said.
+//! What is needed least goes first: every folded part, then the sentences beside the table, then rows of the table, those of
+//! alternatives first. The verdict of the worst job is always there, and what is left out is said.
 
-use super::document::{Document, DocumentLine, FoldKind, Headline, Table};
+use super::document::{Block, Document, DocumentLine, FoldKind, Headline, Table};
 use super::label::Label;
 use super::mark::Mark;
 use super::text::Prose;
 use super::{JobReport, Report};
 use super::{compose, failures, markdown, words};
 use crate::exit;
-
-/// Of the room, for all verdicts: a table shows more of them. The worst takes what it needs.
-const SHARE_OF_HEADLINES: usize = 4;
-
-/// How much of a report is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Extent {
-    Whole,
-    WithoutRuns,
-    WithoutFolds,
-    /// The verdicts, the table and the failures, without what stands beside.
-    Bare,
-}
+use crate::grammar;
 
 /// The report in at most `limit` bytes of Markdown, which are enough for a comment in either reading of GitHub's limit:
 /// characters or bytes. Its last line says that the comment is kept up to date.
 ///
 /// Under a few kilobytes there may be room for nothing but the verdict in two words.
 pub fn render_within(report: &Report, limit: usize) -> String {
-    for extent in [Extent::Whole, Extent::WithoutRuns, Extent::WithoutFolds] {
-        let document = shortened(report, extent);
+    let mut document = compose::document(report);
+    document.footer = Prose::fill("{} · updated when the code changes", [document.footer]);
+    let (mut parts, mut rows) = (Vec::new(), 0);
+    loop {
+        document.left_out = left_out(report, &parts, rows);
         let text = markdown::lay_out(&document);
         if text.len() <= limit {
             return text;
         }
+        match cut(&mut document, text.len() - limit) {
+            Some(Cut::Part(part)) => parts.push(part),
+            Some(Cut::Rows(count)) => rows += count,
+            None => return verdict_alone(report, limit),
+        }
     }
-    bare(report, limit).unwrap_or_else(|| verdict_alone(report, limit))
 }
 
-/// The document to this extent, which says what it leaves out.
-fn shortened(report: &Report, extent: Extent) -> Document {
-    let mut document = match extent {
-        // As many rows as there is room for.
-        Extent::Bare => compose::with_all_rows(report),
-        _ => compose::document(report),
-    };
-    document.footer = Prose::fill("{} · updated when the code changes", [document.footer]);
-    if extent >= Extent::WithoutRuns {
-        document
-            .folds
-            .retain(|fold| !matches!(fold.kind, FoldKind::Canaries | FoldKind::Hosts));
-    }
-    if extent >= Extent::WithoutFolds {
-        document.folds.retain(|fold| {
-            fold.kind == FoldKind::Rows || (fold.kind == FoldKind::Remarks && extent < Extent::Bare)
-        });
-    }
-    if extent == Extent::Bare {
-        document.folds.clear();
-        // What a change does to its own limits is never out of sight.
-        document.remarks.retain(|line| line.label == Label::Policy);
-        document.warnings.clear();
-        document.blocks = failures::without_causes(document.blocks);
-    }
-    document.left_out = left_out(report, &missing(report, extent));
-    document
+/// What was taken out of a document.
+enum Cut {
+    Part(&'static str),
+    Rows(usize),
 }
 
-/// What an extent leaves out, in words.
-fn missing(report: &Report, extent: Extent) -> Vec<String> {
-    let has_runs = report.jobs.iter().any(|job| !job.measurements.is_empty());
-    let has_causes = report
-        .failures
-        .iter()
-        .any(|failure| !failure.causes.is_empty());
-    let mut missing = Vec::new();
-    if extent >= Extent::WithoutRuns && has_runs {
-        missing.push("the canary runs one by one");
+/// Takes out what is needed least: a part, or as many rows as are of so many bytes. `None` where nothing more can go.
+fn cut(document: &mut Document, excess: usize) -> Option<Cut> {
+    let folds = document.folds.iter().enumerate();
+    let least = folds.min_by_key(|(_, fold)| fold.kind);
+    if let Some((place, fold)) = least
+        && fold.kind != FoldKind::Rows
+    {
+        return Some(Cut::Part(document.folds.remove(place).title));
     }
-    if extent >= Extent::WithoutFolds && !report.jobs.is_empty() {
-        missing.extend([
-            "how the forecast was made",
-            "the budget line by line",
-            "cautions",
-        ]);
+    // What a change does to its own limits is never out of sight.
+    let is_policy = |line: &DocumentLine| line.label == Label::Policy;
+    if !document.remarks.iter().all(is_policy) {
+        document.remarks.retain(is_policy);
+        return Some(Cut::Part("The sentences beside the table"));
     }
-    if extent == Extent::Bare && !report.jobs.is_empty() {
-        missing.push("the sentences beside the table");
+    if !std::mem::take(&mut document.warnings).is_empty() {
+        return Some(Cut::Part("Warnings"));
     }
-    if extent == Extent::Bare && has_causes {
-        missing.push("the causes of what went wrong");
+    let without_causes = failures::without_causes(document.blocks.clone());
+    if without_causes != document.blocks {
+        document.blocks = without_causes;
+        return Some(Cut::Part("The causes of what went wrong"));
     }
-    missing.into_iter().map(str::to_owned).collect()
+    if let Some(fold) = document.folds.first_mut()
+        && let Some(Block::Table(table)) = fold.blocks.first_mut()
+    {
+        let dropped = drop_rows(table, excess, 0);
+        if table.rows.is_empty() {
+            document.folds.clear();
+        }
+        return Some(Cut::Rows(dropped));
+    }
+    if let Some(table) = &mut document.table
+        && table.rows.len() > 1
+    {
+        return Some(Cut::Rows(drop_rows(table, excess, 1)));
+    }
+    if document.headlines.len() > 1 {
+        document.headlines.truncate(document.headlines.len() / 2);
+        return Some(Cut::Part("Verdicts"));
+    }
+    let has_blocks = !std::mem::take(&mut document.blocks).is_empty();
+    has_blocks.then_some(Cut::Part("What could not be checked"))
 }
 
-fn left_out(report: &Report, missing: &[String]) -> Option<DocumentLine> {
-    let (last, others) = missing.split_last()?;
-    let list = match others {
-        [] => last.clone(),
-        others => format!("{} and {last}", others.join(", ")),
-    };
+/// Takes out rows of at least so many bytes together, and leaves at least so many. Rows on which a verdict rests are kept before
+/// alternatives, and of equal ones the worst; what stays keeps its order.
+fn drop_rows(table: &mut Table, excess: usize, least: usize) -> usize {
+    let mut order: Vec<usize> = (0..table.rows.len()).collect();
+    order.sort_by_key(|&place| !table.rows[place].is_judged);
+    let mut is_kept = vec![true; table.rows.len()];
+    let mut freed = 0;
+    for place in order.into_iter().skip(least).rev() {
+        if freed >= excess {
+            break;
+        }
+        freed += markdown::row(&table.rows[place]).len() + "\n".len();
+        is_kept[place] = false;
+    }
+    let before = table.rows.len();
+    let mut is_kept = is_kept.into_iter();
+    table.rows.retain(|_| is_kept.next().unwrap_or(true));
+    before - table.rows.len()
+}
+
+fn left_out(report: &Report, parts: &[&'static str], rows: usize) -> Option<DocumentLine> {
+    let rows = (rows > 0).then(|| grammar::count(rows, "row") + " of the table");
+    let parts = parts.iter().map(|part| (*part).to_owned());
+    let parts: Vec<String> = parts.chain(rows).collect();
     let run = report.run_url.as_deref().and_then(Prose::run);
     let run = run.map_or(Prose::default(), |run| Prose::fill(" of {}", [run]));
     let text = Prose::fill(
         "{}. The whole report is in the step summary{}.",
-        [Prose::literal(list), run],
+        [Prose::literal(parts.join("; ")), run],
     );
-    Some(DocumentLine::new(Label::LeftOut, text))
-}
-
-/// Verdicts and table, with as many of each as there is room for; `None` where that of the worst job alone is too long.
-fn bare(report: &Report, limit: usize) -> Option<String> {
-    let mut document = shortened(report, Extent::Bare);
-    let table = document.table.take();
-    let total = ShownParts::of(&document, table.as_ref());
-    shorten_headlines(&mut document.headlines, limit / SHARE_OF_HEADLINES);
-    // As if nothing were shown, which takes the most words.
-    document.left_out = left_out(
-        report,
-        &missing_when_bare(report, ShownParts::default(), total),
-    );
-    let mut frame = markdown::lay_out(&document).len();
-    if frame > limit {
-        document.blocks.clear();
-        frame = markdown::lay_out(&document).len();
-    }
-    let room = limit.checked_sub(frame)?;
-    document.table = table.and_then(|table| with_fewer_rows(table, room));
-    let shown = ShownParts::of(&document, document.table.as_ref());
-    document.left_out = left_out(report, &missing_when_bare(report, shown, total));
-    let text = markdown::lay_out(&document);
-    (text.len() <= limit).then_some(text)
-}
-
-/// How many of each there are.
-#[derive(Debug, Clone, Copy, Default)]
-struct ShownParts {
-    headlines: usize,
-    rows: usize,
-}
-
-impl ShownParts {
-    fn of(document: &Document, table: Option<&Table>) -> Self {
-        Self {
-            headlines: document.headlines.len(),
-            rows: table.map_or(0, |table| table.rows.len()),
-        }
-    }
-}
-
-fn missing_when_bare(report: &Report, shown: ShownParts, total: ShownParts) -> Vec<String> {
-    let mut missing = missing(report, Extent::Bare);
-    if shown.headlines < total.headlines {
-        let count = words::count(total.headlines - shown.headlines, "verdict");
-        missing.push(format!("{count} of {}", total.headlines));
-    }
-    if shown.rows < total.rows {
-        let count = words::count(total.rows - shown.rows, "row");
-        missing.push(format!("{count} of the table's {}", total.rows));
-    }
-    missing
-}
-
-/// Keeps the first, which is the worst, and the next as far as the room goes.
-fn shorten_headlines(headlines: &mut Vec<Headline>, room: usize) {
-    let mut used = 0;
-    let fitting = headlines.iter().take_while(|headline| {
-        used += markdown::headline(headline).len() + "\n\n".len();
-        used <= room
-    });
-    let count = fitting.count().max(1);
-    headlines.truncate(count);
-}
-
-/// The table without the rows for which there is no room; `None` without room for one. Rows on which a verdict rests are
-/// kept before alternatives, and of equal ones the worst; what stays keeps its order.
-fn with_fewer_rows(table: Table, room: usize) -> Option<Table> {
-    let Table { columns, rows } = table;
-    let none = Table {
-        columns,
-        rows: Vec::new(),
-    };
-    let mut used = markdown::table(&none).len() + "\n\n".len();
-    let mut order: Vec<usize> = (0..rows.len()).collect();
-    order.sort_by_key(|&index| !rows[index].is_judged);
-    let mut is_kept = vec![false; rows.len()];
-    for index in order {
-        used += markdown::row(&rows[index]).len() + "\n".len();
-        if used > room {
-            break;
-        }
-        is_kept[index] = true;
-    }
-    let rows = rows.into_iter().zip(is_kept);
-    let rows: Vec<_> = rows
-        .filter_map(|(row, is_kept)| is_kept.then_some(row))
-        .collect();
-    (!rows.is_empty()).then_some(Table { rows, ..none })
+    (!parts.is_empty()).then(|| DocumentLine::new(Label::LeftOut, text))
 }
 
 /// Where nothing else fits.
@@ -252,21 +169,22 @@ mod tests {
             assert!(text.len() <= limit, "{}", text.len());
             text
         };
-        let text = shorter(whole.len() - 1);
+        let mut text = shorter(whole.len() - 1);
         assert!(!text.contains("<details><summary>Canaries"), "{text}");
         assert!(text.contains("```mermaid"), "{text}");
         assert!(text.contains(
-            "**Left out, to fit a comment:** the canary runs one by one. The whole report is in the step summary of [run 4821]("
+            "**Left out, to fit a comment:** Canaries. The whole report is in the step summary of [run 4821]("
         ), "{text}");
-        let text = shorter(text.len() - 1);
-        assert!(!text.contains("<details>"), "{text}");
-        assert!(text.contains("**What would fit.**"), "{text}");
+        while text.contains("<details>") {
+            assert!(text.contains("**What would fit.**"), "{text}");
+            text = shorter(text.len() - 1);
+        }
         let text = shorter(text.len() - 60);
         assert!(!text.contains("**What would fit.**"), "{text}");
         assert!(text.contains("| **ml.m5.2xlarge** |"), "{text}");
         let text = shorter(text.len() - 1);
         assert!(text.contains("| **ml.m5.2xlarge** |"), "{text}");
-        assert!(text.contains("row of the table's 4"), "{text}");
+        assert!(text.contains("1 row of the table."), "{text}");
     }
 
     /// `count` jobs of which each third is over its budget, with text of this kind.
@@ -337,17 +255,15 @@ mod tests {
             let text = render_within(&report, COMMENT);
             assert!(text.len() <= COMMENT);
             let (tables, headings) = read(&text);
-            let [rows] = tables.as_slice() else {
-                panic!("{tables:?}")
-            };
+            let rows: usize = tables.iter().sum();
             let over = (0..jobs).filter(|job| job % 3 == 1).count();
             let counts = format!("❌ {over} of {jobs} jobs over budget");
             assert_eq!(headings[0], counts);
             assert!(headings[1].starts_with("❌ 1 a reason"), "{}", headings[1]);
             assert_eq!(headings.len(), 6);
-            assert!(*rows >= 200, "{rows}");
+            assert!(rows >= 200, "{rows}");
             let total = jobs * (1 + alternatives);
-            let left_out = format!("{} rows of the table's {total}", total - rows);
+            let left_out = format!("{} rows of the table.", total - rows);
             assert!(text.contains(&left_out), "{text}");
             // Those over budget first, then the other judged ones, and then alternatives.
             let is_shown = |job: &usize| text.contains(&format!("| {job} a reason"));
@@ -357,7 +273,7 @@ mod tests {
                     .all(|job| is_shown(&job))
             );
             let shown = (0..jobs).filter(is_shown).count();
-            assert_eq!(shown, jobs.min(*rows));
+            assert_eq!(shown, jobs.min(rows));
         }
     }
 

@@ -93,7 +93,7 @@ fn span(span: &TextSpan) -> String {
     match span {
         TextSpan::Own(words) => (*words).to_owned(),
         TextSpan::Minute(at) => words::minute(*at),
-        TextSpan::Literal(text) => text.for_markdown(),
+        TextSpan::Literal(text) | TextSpan::Anchor(text, _) => text.for_markdown(),
         TextSpan::Unbroken(text) => unbroken(text),
         TextSpan::Sentence(text) => text.for_markdown_with_code(),
         TextSpan::Code(text) => text.as_markdown_code(),
@@ -273,7 +273,7 @@ mod tests {
                 _ => {}
             }
         }
-        assert_eq!(tables, 4);
+        assert_eq!(tables, 3);
     }
 
     #[test]

@@ -10,10 +10,9 @@
 mod acceptance;
 pub mod actual;
 mod background;
-mod brief;
 mod canaries;
+mod causes;
 mod change;
-mod change_table;
 mod changed_settings;
 mod chart;
 mod comparison;

@@ -2,7 +2,10 @@
 
 use std::fmt;
 
+use super::document::{Align, Cell, Table, TableColumn};
 use super::escape::for_terminal;
+use super::terminal;
+use super::text::Prose;
 use crate::grammar;
 use crate::units::{Seconds, Usd};
 
@@ -55,25 +58,17 @@ pub enum JobOrder {
 impl fmt::Display for PlanTotals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.heading())?;
-        let header = ["job", "instance", "worst case", "expected", "wall-clock"].map(str::to_owned);
-        let rows: Vec<[String; 5]> = [header]
-            .into_iter()
-            .chain(self.jobs.iter().map(cells))
-            .collect();
-        let width = |column: usize| {
-            let lengths = rows.iter().map(|row| row[column].chars().count());
-            lengths.max().unwrap_or(0)
+        let titles = ["job", "instance", "worst case", "expected", "wall-clock"];
+        let titles = titles.map(|title| TableColumn::new(title, Align::Left));
+        let row = |job| {
+            cells(job)
+                .map(|text| Cell::from(Prose::literal(text)))
+                .to_vec()
         };
-        let widths: Vec<usize> = (0..4).map(width).collect();
-        for row in &rows {
-            let mut line = String::from("  ");
-            for (cell, width) in row.iter().zip(&widths) {
-                line.push_str(&format!("{cell:<width$}  "));
-            }
-            line.push_str(&row[4]);
-            writeln!(f, "{}", line.trim_end())?;
-        }
-        Ok(())
+        f.write_str(&terminal::table(&Table::of(
+            titles,
+            self.jobs.iter().map(row),
+        )))
     }
 }
 

@@ -5,8 +5,7 @@ use super::document::{DocumentLine, Headline};
 use super::label::Label;
 use super::mark::Mark;
 use super::text::Prose;
-use super::words;
-use super::{JobReport, Report};
+use super::{JobReport, Report, help, words};
 
 /// Of one line; the others are in a fold.
 const DIFFERENCES_SHOWN: usize = 5;
@@ -14,8 +13,6 @@ const DIFFERENCES_SHOWN: usize = 5;
 const JOBS_SHOWN: usize = 5;
 /// Names in a headline.
 const NAMES_SHOWN: usize = 5;
-
-const SUBJECT: &str = "This pull request ";
 
 /// Jobs that the change removes, which no table shows: `nothing is checked of sums, which is removed from the spec`.
 pub(super) fn removed(report: &Report) -> Option<Headline> {
@@ -93,37 +90,20 @@ fn split(report: &Report) -> (Vec<&JobReport>, Vec<&JobReport>) {
     (jobs, others)
 }
 
-/// `This pull request raises the cost budget from 50 USD to 70 USD (counts when merged); changes …`
+/// Of a few differences each in a sentence or two.
 fn line(notes: &[String], about: Option<Prose>) -> Option<DocumentLine> {
-    let (first, others) = notes.split_first()?;
-    let mut text = Prose::sentence(first.trim_end_matches('.'));
-    let mut before = first.as_str();
-    for note in others.iter().take(DIFFERENCES_SHOWN - 1) {
-        // Sentences with one subject become one.
-        let clause = note.strip_prefix(SUBJECT);
-        let joins = before.starts_with(SUBJECT).then_some(clause).flatten();
-        text = match joins {
-            Some(clause) => text.then(Prose::own("; ")).then(stopless(clause)),
-            None => text.then(Prose::own(". ")).then(stopless(note)),
-        };
-        before = note;
-    }
-    text = text.then(Prose::own("."));
+    let shown = notes.iter().take(DIFFERENCES_SHOWN);
+    let shown = shown.map(|note| help::sentence(note));
     let further = notes.len().saturating_sub(DIFFERENCES_SHOWN);
-    if further > 0 {
+    let further = (further > 0).then(|| {
         let further = words::count(further, "more difference");
-        let more = Prose::literal(format!(" {further} below, under cautions."));
-        text = text.then(more);
-    }
-    Some(DocumentLine {
+        Prose::literal(format!("{further} below, under cautions."))
+    });
+    (!notes.is_empty()).then(|| DocumentLine {
         label: Label::Policy,
         about: about.into_iter().collect(),
-        text,
+        text: Prose::joined(shown.chain(further), " "),
     })
-}
-
-fn stopless(sentence: &str) -> Prose {
-    Prose::sentence(sentence.trim_end_matches('.'))
 }
 
 #[cfg(test)]
@@ -154,8 +134,8 @@ mod tests {
                 "This job is not in the base."
             ])
             .trim_end_matches('\\'),
-            "**Policy.** This pull request raises the cost budget from 2.50 USD to 500 USD (counts when merged); \
-             changes `strict` from true to false (counts when merged). This job is not in the base."
+            "**Policy.** This pull request raises the cost budget from 2.50 USD to 500 USD (counts when merged). \
+             This pull request changes `strict` from true to false (counts when merged). This job is not in the base."
         );
     }
 

@@ -6,7 +6,7 @@ use super::document::{Block, Cell, Document, DocumentLine, Fold, FoldKind, Headl
 use super::escape::without_commands;
 use super::mark::{Mark, Tone};
 use super::text::{Prose, Verbatim};
-use super::{Report, brief, compose, failures, words};
+use super::{Report, compose, failures, words};
 use crate::verdict::Verdict;
 
 /// How the terminal takes text.
@@ -46,14 +46,10 @@ const INDENT: &str = "  ";
 /// cursor, change colours, or speak to the runner of GitHub Actions.
 pub fn render(report: &Report, style: TerminalStyle) -> String {
     let mut text = String::new();
-    let of_jobs = match style.depth {
-        ReportDepth::Brief => brief::by_job(report),
-        ReportDepth::Whole => compose::by_job(report),
-    };
-    if let Some(document) = brief::overview(report) {
+    if let Some(document) = compose::overview(report) {
         push_document(&mut text, &document, style);
     }
-    for document in of_jobs {
+    for document in compose::by_job(report, style.depth) {
         push_document(&mut text, &document, style);
         text.push('\n');
     }
@@ -240,6 +236,11 @@ fn push_table(text: &mut String, table: &Table, style: TerminalStyle) {
         let hint = format!("{}: in a wider terminal", titles.join(", "));
         push_labelled(text, "more", &hint, style);
     }
+}
+
+/// A table for itself, however wide.
+pub(super) fn table(table: &Table) -> String {
+    fitted_table(table, TerminalStyle::default()).0
 }
 
 /// The widest form of the table that fits: intervals beside their numbers, else below them, with what a share is of, else without the columns

@@ -69,11 +69,6 @@ impl Outside {
         escape::for_html_with_code(&self.text, self.limit)
     }
 
-    /// For a library that escapes what it draws.
-    pub(super) fn for_drawing(&self) -> String {
-        escape::for_drawing(&self.text, self.limit)
-    }
-
     /// Within the quotes of a Mermaid chart.
     pub(super) fn for_chart(&self) -> String {
         escape::for_chart(&self.text)
@@ -148,6 +143,8 @@ pub(super) enum TextSpan {
     /// The first digits of a commit's id.
     Commit(Outside),
     Link(Outside, Address),
+    /// A link within a page that has the address.
+    Anchor(Outside, String),
     /// A time to the minute.
     Minute(jiff::Timestamp),
 }
@@ -223,6 +220,11 @@ impl Prose {
         Some(Self(vec![TextSpan::Link(words, address)]))
     }
 
+    pub(super) fn link_to(address: String, words: &str) -> Self {
+        let words = Outside::new(words, LINE_LIMIT);
+        Self(vec![TextSpan::Anchor(words, address)])
+    }
+
     pub(super) fn minute(at: jiff::Timestamp) -> Self {
         Self(vec![TextSpan::Minute(at)])
     }
@@ -271,7 +273,8 @@ impl Prose {
             | TextSpan::Sentence(text)
             | TextSpan::Code(text)
             | TextSpan::Commit(text)
-            | TextSpan::Link(text, _) => escape(text),
+            | TextSpan::Link(text, _)
+            | TextSpan::Anchor(text, _) => escape(text),
         };
         self.0.iter().map(span).collect()
     }

@@ -6,8 +6,7 @@ use super::comparison;
 use super::document::{Block, Fold, FoldKind};
 use super::recommendation::generous;
 use super::text::{Prose, Verbatim};
-use super::words;
-use super::{InstanceForecast, JobReport, Report};
+use super::{InstanceForecast, JobReport, Report, help};
 use crate::measurement::Outcome;
 use crate::metric::Metric;
 use crate::spec::{Bound, Level, LineKind};
@@ -24,10 +23,7 @@ pub(super) fn text(job: &JobReport) -> Option<Prose> {
     Some(match job.verdict {
         Verdict::Exceeded if job.policy.accepted.is_none() => over_budget(job),
         Verdict::Failed => failed(job),
-        Verdict::Unknown => {
-            let advice = words::capitalized(job.what_to_do.as_deref()?);
-            Prose::literal(format!("{advice}."))
-        }
+        Verdict::Unknown => help::sentence(job.what_to_do.as_deref()?),
         _ => return None,
     })
 }
@@ -41,11 +37,6 @@ pub(super) fn short_reason(job: &JobReport) -> &str {
     let is_long = why.chars().count() > LONGEST_REASON;
     let ours = why.split_once(": ").filter(|_| is_long);
     ours.map_or(why, |(ours, _)| ours)
-}
-
-/// Whether the reason of an unknown job says what to do, which its headline does not.
-pub(super) fn is_cut_from_the_headline(job: &JobReport) -> bool {
-    job.verdict == Verdict::Unknown && job.what_to_do.is_some()
 }
 
 /// The whole reason, where the headline has only its beginning.
@@ -238,13 +229,17 @@ mod tests {
         let mut report = samples::of("unknown");
         let theirs = "The account-level limit. ".repeat(9);
         let why = format!("AWS refused sagemaker:CreateTrainingJob: {theirs}");
-        report.jobs[0].set_reason(crate::verdict::Reason::new(why).advising("ask for a quota"));
+        let advice = "ask for a quota with `request` of <b>AWS</b>";
+        report.jobs[0].set_reason(crate::verdict::Reason::new(why).advising(advice));
         let page = markdown::render(&report);
         let headline = page.lines().next().unwrap();
         assert!(headline.ends_with("CreateTrainingJob"), "{headline}");
         let folds = page.find("<details>").unwrap();
         assert!(page[folds..].contains("The account-level limit."));
-        assert_eq!(said(&report), "**What to do.** Ask for a quota.");
+        assert_eq!(
+            said(&report),
+            "**What to do.** Ask for a quota with `request` of &lt;b&gt;AWS&lt;/b&gt;."
+        );
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Hostile text for HTML and SVG, where five characters are more than themselves.
 
-use super::{clean, excerpt};
+use super::{clean, excerpt, with_code};
 
 /// The text as content of an HTML or SVG element, or within the quotes of an attribute.
 pub fn for_html(text: &str, limit: usize) -> String {
@@ -9,16 +9,8 @@ pub fn for_html(text: &str, limit: usize) -> String {
 
 /// The same for a sentence of ours, in which backticks set code.
 pub fn for_html_with_code(text: &str, limit: usize) -> String {
-    let cleaned = clean(text, limit);
-    let pieces: Vec<&str> = cleaned.split('`').collect();
-    if pieces.len().is_multiple_of(2) {
-        return html(&cleaned);
-    }
-    let set = |(index, piece): (usize, &str)| match index.is_multiple_of(2) {
-        true => html(piece),
-        false => format!("<code>{}</code>", html(piece.trim())),
-    };
-    pieces.into_iter().enumerate().map(set).collect()
+    let code = |piece: &str| format!("<code>{}</code>", html(piece.trim()));
+    with_code(&clean(text, limit), html, code)
 }
 
 /// Text of several lines as content of an HTML element that keeps line ends and spaces: at most `lines` lines of `limit`

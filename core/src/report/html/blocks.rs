@@ -1,12 +1,11 @@
 //! The parts of a document as HTML.
 
-use super::super::chart::{Chart, ChartXAxis};
-use super::super::document::{Align, Block, Cell, DocumentLine, Headline, Table, TableRow};
+use super::super::document::{
+    Align, Block, Cell, Document, DocumentLine, Headline, Table, TableRow,
+};
 use super::super::label::Lead;
 use super::super::mark::{Mark, Tone};
 use super::markup::{Markup, element};
-use super::plot::{PLOT_LINES, Plot, PlotAxis, PlotColour, PlotMark, PlotShape};
-use crate::units::count_as_float;
 
 /// Of the problems of a file.
 const PROBLEM_LINES: usize = 200;
@@ -16,6 +15,30 @@ const PASTED_LINES: usize = 60;
 const EXCERPT_LINE_LIMIT: usize = 300;
 /// More rows nobody reads; the report's JSON and CSV have them.
 const MOST_ROWS: usize = 2_000;
+/// Below a longer table the remarks would be out of sight.
+const ROWS_ABOVE_REMARKS: usize = 12;
+
+/// What a reader decides by: the answer, the table, what to do. `about` names the table for those who do not see where it stands.
+pub(in crate::report) fn header(answer: &Headline, document: &Document, about: &str) -> Markup {
+    let headlines = document.headlines.iter();
+    let headlines = headlines.map(|line| headline("p", line));
+    let warnings = document.warnings.iter();
+    let warnings = warnings.map(|text| marked("p", "", Mark::Doubtful, Markup::prose(text)));
+    let shown = document.table.as_ref();
+    let rows = shown.map_or(0, |table| table.rows.len());
+    let table = shown.map_or(Markup::default(), |shown| table(shown, about));
+    let others = document.blocks.iter();
+    let others = others.map(|block| self::block(block, "What could not be checked"));
+    let below = table.then(others.collect());
+    let remarks = lines(&document.remarks);
+    headline("h1", answer)
+        .then(headlines.chain(warnings).collect())
+        .then(match rows > ROWS_ABOVE_REMARKS {
+            // What to do is on the first screen, however long the table is.
+            true => remarks.then(below),
+            false => below.then(remarks),
+        })
+}
 
 /// `h1` for the page's answer, `p` for others.
 pub(in crate::report) fn headline(tag: &'static str, Headline { mark, text }: &Headline) -> Markup {
@@ -58,7 +81,8 @@ pub(in crate::report) fn block(block: &Block, about: &str) -> Markup {
         Block::Lines(text) => lines(text),
         Block::List(items) => list(items),
         Block::Table(grid) => table(grid, about),
-        Block::Chart(chart) => plot(chart).figure(),
+        // A page draws finer ones.
+        Block::Chart(_) => Markup::default(),
         Block::Problems(excerpt) => Markup::lines(excerpt, EXCERPT_LINE_LIMIT, PROBLEM_LINES),
         Block::Paste(excerpt) => Markup::lines(excerpt, EXCERPT_LINE_LIMIT, PASTED_LINES),
     }
@@ -125,21 +149,16 @@ pub(in crate::report) fn table(table: &Table, about: &str) -> Markup {
     };
     let head = element("thead", &[], titles);
     let grid = element("table", &[], head.then(element("tbody", &[], rows)));
-    scrolled(grid, about).then(further)
-}
-
-/// What is wider than the screen is scrolled, also by keys.
-pub(in crate::report) fn scrolled(content: Markup, about: &str) -> Markup {
     let attributes = [
         ("class", "scroll"),
         ("tabindex", "0"),
         ("role", "group"),
         ("aria-label", about),
     ];
-    element("div", &attributes, content)
+    element("div", &attributes, grid).then(further)
 }
 
-fn cell(cell: &Cell) -> Markup {
+pub(in crate::report) fn cell(cell: &Cell) -> Markup {
     let mut text = Markup::prose(&cell.text);
     if cell.is_strong {
         text = element("strong", &[], text);
@@ -154,52 +173,5 @@ fn cell(cell: &Cell) -> Markup {
             &[("class", "detail")],
             Markup::prose(detail),
         )),
-    }
-}
-
-/// A chart with its lines in the colours that its caption names.
-fn plot(chart: &Chart) -> Plot {
-    let longest = (chart.series.iter().map(|line| line.values.len())).max();
-    let steps = longest.unwrap_or(0).saturating_sub(1).max(1);
-    let x = match &chart.x {
-        ChartXAxis::Numbers(axis) => PlotAxis::linear(axis.title, axis.from, axis.to),
-        ChartXAxis::Days(days) => {
-            let names = days.iter().enumerate();
-            let names = names
-                .map(|(place, day)| (count_as_float(place), day.strftime("%m-%d").to_string()));
-            let every = days.len().div_ceil(7).max(1);
-            PlotAxis::linear("", 0.0, count_as_float(steps)).with_ticks(names.step_by(every))
-        }
-    };
-    let (from, to) = x.ends();
-    let colours = [
-        PlotColour::First,
-        PlotColour::Second,
-        PlotColour::Third,
-        PlotColour::Fourth,
-    ];
-    let marks = chart.series.iter().zip(colours.into_iter().cycle());
-    let marks = marks.map(|(line, colour)| {
-        let steps = count_as_float(line.values.len().saturating_sub(1).max(1));
-        let points = line
-            .values
-            .iter()
-            .enumerate()
-            .map(|(place, value)| (from + (to - from) * count_as_float(place) / steps, *value));
-        PlotMark::new(colour, PlotShape::Line(points.collect()))
-    });
-    let plain = |text: &super::super::text::Prose| text.flattened(|text| text.for_drawing());
-    let caption = match &chart.about {
-        Some(job) => joined([Markup::prose(job), Markup::prose(&chart.caption)], ": "),
-        None => Markup::prose(&chart.caption),
-    };
-    Plot {
-        title: plain(&chart.title),
-        caption,
-        description: chart.in_a_line.as_ref().map_or(String::new(), plain),
-        x,
-        y: PlotAxis::linear(chart.y.title, chart.y.from, chart.y.to),
-        lines: PLOT_LINES,
-        marks: marks.collect(),
     }
 }

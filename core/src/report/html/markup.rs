@@ -72,6 +72,7 @@ impl Markup {
             TextSpan::Sentence(text) => Self(text.for_html_with_code()),
             TextSpan::Code(text) => code(text),
             TextSpan::Link(words, address) => Self::link(address, Self(words.for_html())),
+            TextSpan::Anchor(words, id) => Self::link_to(id, Self(words.for_html())),
         }
     }
 

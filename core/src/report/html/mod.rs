@@ -6,6 +6,7 @@ mod blocks;
 mod figures;
 pub mod history_page;
 pub mod markup;
+mod over_time;
 pub mod page;
 mod palette;
 pub mod plot;

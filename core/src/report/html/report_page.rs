@@ -1,209 +1,146 @@
 //! A report as a page.
 
 use super::super::compose;
-use super::super::document::{Block, Document, Fold, FoldKind};
+use super::super::document::{FoldKind, Headline};
+use super::super::drift_chart;
 use super::super::mark::Mark;
-use super::super::{JobReport, Report, change, change_table, comparison, words};
+use super::super::text::Prose;
+use super::super::{JobReport, Report, change, comparison, words};
 use super::markup::{Markup, element};
+use super::over_time::OverTime;
 use super::page::{HtmlPage, HtmlSection};
+use super::plot::Plot;
 use super::{blocks, figures};
 use crate::metric::Metric;
 
 /// Figures of more jobs would make a page of megabytes; the worst have theirs.
 const JOBS_DRAWN: usize = 12;
 
-/// Below a longer table the remarks would be out of sight.
-const ROWS_ABOVE_REMARKS: usize = 12;
+/// What a page compares configurations by.
+const COMPARED: [Metric; 4] = [
+    Metric::Time,
+    Metric::Cost,
+    Metric::Memory,
+    Metric::GpuMemory,
+];
 
 /// The whole report, the verdict first.
 pub fn render(report: &Report) -> String {
-    let document = compose::document(report);
+    let mut document = compose::document(report);
     let jobs: Vec<&JobReport> = report.jobs.iter().collect();
     let jobs = comparison::worst_first(&jobs);
-    let fold = |kind: FoldKind| {
-        let folds = document.folds.iter();
-        folds
-            .filter(move |fold| fold.kind == kind)
-            .map(fold_section)
+    let plots = |of: fn(&JobReport) -> Vec<Plot>| {
+        by_job(&jobs, |job| {
+            let plots = of(job);
+            let figures = plots.iter().map(|plot| element("div", &[], plot.figure()));
+            match plots.is_empty() {
+                true => Markup::default(),
+                false => element("div", &[("class", "figures")], figures.collect()),
+            }
+        })
     };
+    let folded = |id: &'static str, kind: FoldKind, figures: Markup| {
+        let folds = document.folds.iter().filter(|fold| fold.kind == kind);
+        let content = folds.clone().map(|fold| {
+            let detail = Markup::prose(&fold.detail);
+            let detail = match detail.is_empty() {
+                true => detail,
+                false => element("p", &[], detail),
+            };
+            let parts = fold.blocks.iter();
+            let parts = parts.map(|block| blocks::block(block, fold.title));
+            detail.then(parts.collect())
+        });
+        let content: Markup = content.collect();
+        let title = folds.map(|fold| fold.title).next()?;
+        Some(HtmlSection::new(id, title, content.then(figures)))
+    };
+    let own = |id: &'static str, title: &str, content: Markup| {
+        (!content.is_empty()).then(|| HtmlSection::new(id, title, content))
+    };
+    let none = Markup::default;
+    let compared = plots(|job| {
+        let figures = COMPARED.map(|metric| figures::intervals(job, metric));
+        figures.into_iter().flatten().collect()
+    });
     let parts = [
-        merged(fold(FoldKind::Rows).collect()),
-        merged(fold(FoldKind::Remarks).collect()),
-        merged(fold(FoldKind::Drift).collect()),
-        by_job("configurations", "Configurations compared", &jobs, compared),
-        laws(&document, &jobs),
-        by_job("change", "Change against the base", &jobs, changes),
-        merged(fold(FoldKind::Canaries).collect()),
-        merged(fold(FoldKind::Hosts).collect()),
-        merged(fold(FoldKind::Budget).collect()),
-        merged(fold(FoldKind::Agreement).collect()),
-        merged(fold(FoldKind::Cautions).collect()),
+        folded("further-rows", FoldKind::Rows, none()),
+        folded("remarks", FoldKind::Remarks, none()),
+        folded(
+            "drift",
+            FoldKind::Drift,
+            plots(|job| drift(job).into_iter().collect()),
+        ),
+        own("configurations", "Configurations compared", compared),
+        folded("law", FoldKind::Law, plots(figures::laws)),
+        own("change", "Change against the base", by_job(&jobs, changes)),
+        folded("canaries", FoldKind::Canaries, none()),
+        folded("hosts", FoldKind::Hosts, none()),
+        folded("budget", FoldKind::Budget, none()),
+        folded("agreement", FoldKind::Agreement, none()),
+        folded("assumptions", FoldKind::Cautions, none()),
     ];
+    let sections = parts.into_iter().flatten().collect();
+    // What it was made from, and when.
+    let made = Markup::text(&format!("Made {}. ", words::minute(report.generated_at)));
+    let footer = made
+        .then(Markup::own(" "))
+        .then(Markup::prose(&document.footer));
+    let answer = match document.headlines.as_slice() {
+        [_] => document.headlines.remove(0),
+        _ => Headline {
+            mark: Mark::from(report.verdict),
+            text: Prose::literal(words::capitalized(words::phrase(report.verdict))),
+        },
+    };
     HtmlPage {
         title: format!("{} · canary-gate", words::phrase(report.verdict)),
-        header: header(report, &document),
-        sections: parts.into_iter().flatten().collect(),
-        footer: footer(report, &document),
+        header: blocks::header(&answer, &document, "What each configuration would take"),
+        sections,
+        footer,
     }
     .render()
 }
 
-/// What it was made from, and when.
-fn footer(report: &Report, document: &Document) -> Markup {
-    let made = format!("Made {}. ", words::minute(report.generated_at));
-    let made = Markup::text(&made).then(Markup::own(" "));
-    made.then(Markup::prose(&document.footer))
-}
-
-/// Those of one kind as one section: an id stands once on a page.
-fn merged(sections: Vec<HtmlSection>) -> Option<HtmlSection> {
-    let mut sections = sections.into_iter();
-    let first = sections.next()?;
-    let content = sections.fold(first.content, |all, next| all.then(next.content));
-    Some(HtmlSection { content, ..first })
-}
-
-/// A part of each job, under its name where there are several; `None` where no job has anything to say.
-fn by_job(
-    id: &'static str,
-    title: &'static str,
-    jobs: &[&JobReport],
-    part: impl Fn(&JobReport) -> Markup,
-) -> Option<HtmlSection> {
-    let several = jobs.len() > 1;
+/// A part of each job, under its name where there are several; empty where no job has anything to say.
+fn by_job(jobs: &[&JobReport], part: impl Fn(&JobReport) -> Markup) -> Markup {
     let parts = jobs.iter().map(|job| (job, part(job)));
-    let mut parts: Vec<_> = parts.filter(|(_, said)| !said.is_empty()).collect();
+    let parts: Vec<_> = parts.filter(|(_, said)| !said.is_empty()).collect();
     let further = parts.len().saturating_sub(JOBS_DRAWN);
-    parts.truncate(JOBS_DRAWN);
-    if parts.is_empty() {
-        return None;
-    }
-    let content = parts.into_iter().map(|(job, said)| match several {
-        true => element("h3", &[], Markup::code(&job.name)).then(said),
-        false => said,
-    });
     let further = (further > 0).then(|| {
         let further = format!("{further} further jobs have their numbers in the tables.");
         element("p", &[], Markup::text(&further))
     });
-    let content = content.chain(further).collect();
-    Some(HtmlSection::new(id, title, content))
+    let content = parts.into_iter().take(JOBS_DRAWN);
+    let content = content.map(|(job, said)| match jobs.len() > 1 {
+        true => element("h3", &[], Markup::code(&job.name)).then(said),
+        false => said,
+    });
+    content.chain(further).collect()
 }
 
-fn compared(job: &JobReport) -> Markup {
-    let figures = [
-        figures::time_against_cost(job),
-        figures::phases(job),
-        figures::memory(job, Metric::Memory),
-        figures::memory(job, Metric::GpuMemory),
-    ];
-    in_columns("columns", figures.into_iter().flatten().collect())
-}
-
-/// In the class `figures` two stand side by side, row by row; in `columns` each column is filled by itself.
-fn in_columns(class: &str, figures: Vec<Markup>) -> Markup {
-    let column = |figure| element("div", &[], figure);
-    match figures.is_empty() {
-        true => Markup::default(),
-        false => {
-            let figures = figures.into_iter().map(column);
-            element("div", &[("class", class)], figures.collect())
-        }
+/// Every check since the baseline.
+fn drift(job: &JobReport) -> Option<Plot> {
+    let (points, limit) = drift_chart::levels(job.drift.as_ref()?)?;
+    let lowest = points.iter().map(|(_, level)| level.point);
+    OverTime {
+        title: "A full run, in percent of the baseline",
+        noun: "check",
+        quantity: words::Quantity::Percent,
+        from: (lowest.fold(100.0, f64::min) - 10.0).max(0.0),
+        limit: Some(limit),
+        measured: Vec::new(),
+        most: points.len(),
+        points,
     }
-}
-
-/// The document's part about laws, with finer figures in place of its charts.
-fn laws(document: &Document, jobs: &[&JobReport]) -> Option<HtmlSection> {
-    let mut fold = (document.folds.iter())
-        .find(|fold| fold.kind == FoldKind::Law)?
-        .clone();
-    fold.blocks
-        .retain(|block| !matches!(block, Block::Chart(_)));
-    let tables = fold
-        .blocks
-        .iter()
-        .position(|block| matches!(block, Block::Table(_)));
-    let tables = fold.blocks.split_off(tables.unwrap_or(fold.blocks.len()));
-    let figures = |job: &JobReport| in_columns("figures", figures::laws(job));
-    let figures = by_job("law", fold.title, jobs, figures);
-    let section = fold_section(&fold);
-    let tables = tables.iter().map(|table| blocks::block(table, fold.title));
-    let content = section
-        .content
-        .then(figures.map(|section| section.content).unwrap_or_default())
-        .then(tables.collect());
-    Some(HtmlSection { content, ..section })
+    .plot()
 }
 
 fn changes(job: &JobReport) -> Markup {
     let said = change::said(job).map(|said| element("p", &[], Markup::prose(&said.text)));
-    let tables = [
-        (change_table::amounts(job), "The change in numbers"),
-        (change_table::causes(job), "What the change is made of"),
-    ];
-    let tables = tables.into_iter().filter_map(|(grid, about)| {
-        let table = grid.table()?;
-        Some(blocks::table(&table, about))
-    });
-    said.into_iter().chain(tables).collect()
-}
-
-/// What a reader decides by: verdicts, table, what to do.
-fn header(report: &Report, document: &Document) -> Markup {
-    let answer = match document.headlines.as_slice() {
-        [only] => blocks::headline("h1", only),
-        several => {
-            let verdict = words::capitalized(words::phrase(report.verdict));
-            let answer = Markup::text(&verdict);
-            let answer = blocks::marked("h1", "", Mark::from(report.verdict), answer);
-            let each = several.iter();
-            answer.then(each.map(|line| blocks::headline("p", line)).collect())
-        }
-    };
-    let warnings = document.warnings.iter();
-    let warnings =
-        warnings.map(|text| blocks::marked("p", "", Mark::Doubtful, Markup::prose(text)));
-    let table = document.table.as_ref();
-    let table = table.map(|table| blocks::table(table, "What each configuration would take"));
-    let others = document.blocks.iter();
-    let others = others.map(|block| blocks::block(block, "What could not be checked"));
-    let rows = document.table.as_ref().map_or(0, |table| table.rows.len());
-    let remarks = blocks::lines(&document.remarks);
-    // What to do is on the first screen, however long the table is.
-    let (before, after) = match rows > ROWS_ABOVE_REMARKS {
-        true => (remarks, Markup::default()),
-        false => (Markup::default(), remarks),
-    };
-    answer
-        .then(warnings.collect())
-        .then(before)
-        .then(table.unwrap_or_default())
-        .then(others.collect())
-        .then(after)
-}
-
-fn fold_section(fold: &Fold) -> HtmlSection {
-    let detail = match fold.detail.is_empty() {
-        true => Markup::default(),
-        false => element("p", &[], Markup::prose(&fold.detail)),
-    };
-    let parts = fold.blocks.iter();
-    let parts = parts.map(|block| blocks::block(block, fold.title));
-    HtmlSection::new(id(fold.kind), fold.title, detail.then(parts.collect()))
-}
-
-fn id(kind: FoldKind) -> &'static str {
-    match kind {
-        FoldKind::Agreement => "agreement",
-        FoldKind::Rows => "further-rows",
-        FoldKind::Remarks => "remarks",
-        FoldKind::Drift => "drift",
-        FoldKind::Canaries => "canaries",
-        FoldKind::Hosts => "hosts",
-        FoldKind::Law => "law",
-        FoldKind::Budget => "budget",
-        FoldKind::Cautions => "assumptions",
-    }
+    let table = change::table(job).table();
+    let table = table.map(|table| blocks::table(&table, "What the change is made of"));
+    said.into_iter().chain(table).collect()
 }
 
 #[cfg(test)]

@@ -1,15 +1,9 @@
-use std::collections::BTreeMap;
-
 use jiff::{SignedDuration, Timestamp};
 
+use super::super::over_time::thinned;
 use super::super::tests::read;
-use super::over_time::points_for;
 use super::*;
-use crate::forecast::Estimate;
-use crate::report::history_figures::{
-    Fault, FullRunFigures, SeriesSource, SpentBy, UnfinishedCheck,
-};
-use crate::units::{Seconds, Usd};
+use crate::report::history_figures::UnfinishedCheck;
 use crate::verdict::Verdict;
 
 fn day(number: i64) -> Timestamp {
@@ -67,10 +61,6 @@ fn job(name: &str, checks: Vec<CheckFigures>) -> JobFigures {
         unfinished: None,
         newest_record,
         other_branches: 0,
-        spent_by: BTreeMap::from([(
-            SpentBy::PushesAndSchedules,
-            Spent::of_all(months.values().copied()),
-        )]),
         spent: months,
         repositories: Vec::new(),
     }
@@ -192,7 +182,7 @@ fn a_page_of_two_jobs() {
     }];
     let mut figures = page_of(vec![
         failing,
-        job("churn", weekly(40, |week| 50.0 + 0.2 * f64::from(week))),
+        job("churn", weekly(6, |week| 50.0 + 0.2 * f64::from(week))),
     ]);
     figures.unreadable = UnreadableRecords {
         newer: 2,
@@ -263,10 +253,10 @@ fn an_axis_names_the_first_and_the_newest_check() {
         dates
     };
     assert_eq!(
-        dates(40)[2..6],
+        dates(40)[6..10],
         ["2026-01-05", "2026-04-06", "2026-07-06", "2026-10-05"]
     );
-    assert_eq!(dates(1)[2..3], ["2026-01-05"]);
+    assert_eq!(dates(1)[3..4], ["2026-01-05"]);
 }
 
 #[test]
@@ -280,8 +270,10 @@ fn a_long_series_is_thinned_to_its_extremes_and_the_page_says_so() {
     let said = texts(&figures);
     assert!(said.contains(" of 5000 checks are drawn"), "{said}");
     assert!(said.contains("lowest 1.00 USD on"), "{said}");
-    let drawn = over_time::drawn(&figures.jobs[0], points_for(1));
-    let points: Vec<f64> = drawn.iter().map(|(_, point)| *point).collect();
+    let points =
+        (figures.jobs[0].checks.iter()).map(|check| (check.at, check.cost.unwrap().estimate));
+    let drawn = thinned(&points.collect::<Vec<_>>(), points_for(1));
+    let points: Vec<f64> = drawn.iter().map(|(_, estimate)| estimate.point).collect();
     assert!(points.len() <= points_for(1));
     assert!(points.contains(&900.0) && points.contains(&1.0));
     assert_eq!(drawn.last().unwrap().0, day(7 * 4999));

@@ -79,32 +79,6 @@ impl PlotAxis {
         }
     }
 
-    /// Times from the first to the last, in seconds since 1970, with their days.
-    pub fn days(title: impl Into<String>, from: jiff::Timestamp, to: jiff::Timestamp) -> Self {
-        const DAY: i64 = 86_400;
-        let (first, last) = (from.as_second(), to.as_second().max(from.as_second() + DAY));
-        let days = ((last - first) / DAY).max(1);
-        let every = (days + 4) / 5;
-        let format = if days > 300 { "%Y-%m-%d" } else { "%m-%d" };
-        let midnight = first + (DAY - first.rem_euclid(DAY)) % DAY;
-        let ticks = (0..MOST_TICKS as i64)
-            .map(|index| midnight + index * every * DAY)
-            .take_while(|second| *second <= last)
-            .filter_map(|second| {
-                let day = jiff::Timestamp::from_second(second).ok()?;
-                Some((seconds(second), day.strftime(format).to_string()))
-            });
-        let ticks = ticks.collect();
-        let (from, to) = (seconds(first), seconds(last));
-        Self {
-            title: title.into(),
-            from,
-            to,
-            scale: PlotScale::Linear,
-            ticks,
-        }
-    }
-
     /// One place for each name, from 0 on; the first is at the end of the axis, which is the top of an upright one.
     pub fn names(title: impl Into<String>, names: impl IntoIterator<Item = String>) -> Self {
         let names = names.into_iter().enumerate();
@@ -185,14 +159,6 @@ fn number(value: f64, step: f64) -> String {
     format!("{value:.*}", digits.unwrap_or(6))
 }
 
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "seconds of any year are below 2^53"
-)]
-fn seconds(second: i64) -> f64 {
-    second as f64
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -248,17 +214,6 @@ mod tests {
                 }
             }
         }
-    }
-
-    #[test]
-    fn days_have_their_dates() {
-        let day = |text: &str| text.parse().unwrap();
-        let axis = PlotAxis::days("", day("2026-11-02T06:00:00Z"), day("2026-11-20T06:00:00Z"));
-        assert_eq!(ticks(&axis), ["11-03", "11-07", "11-11", "11-15", "11-19"]);
-        let axis = PlotAxis::days("", day("2024-11-02T00:00:00Z"), day("2026-11-02T00:00:00Z"));
-        assert_eq!(ticks(&axis)[..2], ["2024-11-02", "2025-03-28"]);
-        let once = day("2026-11-02T00:00:00Z");
-        assert_eq!(ticks(&PlotAxis::days("", once, once)), ["11-02", "11-03"]);
     }
 
     #[test]

@@ -5,7 +5,6 @@ use std::ops::Range;
 
 use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
 use plotters::prelude::*;
-use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::super::super::escape;
 use super::super::markup::Markup;
@@ -99,7 +98,7 @@ fn draw(plot: &Plot, area: &PlotArea<'_>) -> DrawResult {
         .light_line_style(TRANSPARENT)
         .bold_line_style(GRID.stroke_width(THIN))
         .axis_style(ink.stroke_width(THIN))
-        .label_style(font.clone())
+        .label_style(font)
         .x_desc(escape::for_drawing(&plot.x.title, WORDS_LETTERS))
         .draw()?;
     for PlotMark { shape, colour } in &plot.marks {
@@ -142,19 +141,6 @@ fn draw(plot: &Plot, area: &PlotArea<'_>) -> DrawResult {
                     let across = PathElement::new(vec![(-x, -y), (x, y)], line);
                     area.draw(&(EmptyElement::at(*end) + across))?;
                 }
-            }
-            PlotShape::Bar(from, to) => {
-                area.draw(&Rectangle::new([*from, *to], colour.filled()))?;
-            }
-            PlotShape::Words(at, words) => {
-                let words = escape::for_drawing(words, WORDS_LETTERS);
-                let (side, aside) = match plot.x.place(at.0) > 0.5 {
-                    true => (HPos::Right, -WHISKER_END - 6),
-                    false => (HPos::Left, WHISKER_END + 6),
-                };
-                let beside = font.clone().pos(Pos::new(side, VPos::Bottom));
-                let words = Text::new(words, (aside, -6), beside);
-                area.draw(&(EmptyElement::at(*at) + words))?;
             }
         }
     }

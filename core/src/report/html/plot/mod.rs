@@ -3,8 +3,10 @@
 
 mod axis;
 mod draw;
+mod unit;
 
 pub use axis::{PlotAxis, PlotScale};
+pub(super) use unit::AxisUnit;
 
 use super::markup::{Markup, element};
 
@@ -14,18 +16,18 @@ pub struct Plot {
     /// What it shows.
     pub title: String,
     /// What a reader is to see in it, which stands above it.
-    pub caption: Markup,
+    pub caption: String,
     /// The same in numbers, for those who do not see it.
     pub description: String,
     pub x: PlotAxis,
     pub y: PlotAxis,
-    /// In text lines. Bars need as many as there are, other plots [`PLOT_LINES`].
+    /// In text lines. Intervals need as many as there are, other plots [`PLOT_LINES`].
     pub lines: u16,
     /// The first is drawn below all others.
     pub marks: Vec<PlotMark>,
 }
 
-/// The height of a plot that is not of bars.
+/// The height of a plot over two axes of numbers.
 pub const PLOT_LINES: u16 = 18;
 
 /// A shape with its colour.
@@ -46,10 +48,6 @@ pub enum PlotShape {
     Points(Vec<(f64, f64)>),
     /// An interval, with its ends.
     Whisker((f64, f64), (f64, f64)),
-    /// Between two corners.
-    Bar((f64, f64), (f64, f64)),
-    /// Words beside a place, on the side with more room.
-    Words((f64, f64), String),
 }
 
 /// A colour by its part; the page's palette has a light and a dark one for each.
@@ -96,7 +94,11 @@ impl Plot {
     /// A figure with its caption.
     pub fn figure(&self) -> Markup {
         let title = element("strong", &[], Markup::text(&self.title));
-        let caption = element("figcaption", &[], title.then(self.caption.clone()));
+        let caption = element(
+            "figcaption",
+            &[],
+            title.then(Markup::paragraph(&self.caption)),
+        );
         element("figure", &[], caption.then(self.svg()))
     }
 

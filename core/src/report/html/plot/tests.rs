@@ -3,7 +3,7 @@ use super::*;
 fn plot(words: &str) -> Plot {
     Plot {
         title: words.to_owned(),
-        caption: Markup::text(words),
+        caption: words.to_owned(),
         description: words.to_owned(),
         x: PlotAxis::linear(words, 0.0, 100.0),
         y: PlotAxis::names(words, [words.to_owned(), "second".to_owned()]),
@@ -28,11 +28,6 @@ fn plot(words: &str) -> Plot {
             PlotMark::new(
                 PlotColour::Fourth,
                 PlotShape::Whisker((0.0, 0.0), (50.0, 0.0)),
-            ),
-            PlotMark::new(PlotColour::Fourth, PlotShape::Bar((0.0, 0.2), (50.0, -0.2))),
-            PlotMark::new(
-                PlotColour::Ink,
-                PlotShape::Words((1.0, 0.0), words.to_owned()),
             ),
         ],
     }

@@ -1,0 +1,331 @@
+//! The plots of a job's report: the interval of each configuration, and the law of time.
+
+use super::plot::{
+    AxisUnit, PLOT_LINES, Plot, PlotAxis, PlotColour, PlotMark, PlotScale, PlotShape,
+};
+use crate::forecast::{Estimate, EstimateAtShare, Law};
+use crate::metric::Metric;
+use crate::report::background::{abscissa, completed};
+use crate::report::comparison::highest_canary;
+use crate::report::law_chart::{LIMIT_SHOWN_TO, most, time_at};
+use crate::report::words::{self, Quantity};
+use crate::report::{InstanceForecast, JobReport};
+use crate::units::Seconds;
+
+/// Rows of a plot of intervals; of more configurations the tables have the rest.
+const MOST_ROWS: usize = 16;
+/// Configurations whose law is drawn; of more the table has the numbers.
+const LAWS_SHOWN: usize = 5;
+/// An end of an interval that is further off would press all others flat.
+const FURTHEST_END: f64 = 4.0;
+/// In percent of a machine: what would need more than twice of it needs no finer drawing.
+const FURTHEST_SHARE: f64 = 200.0;
+/// Of a law's curve: enough to show a bend.
+const STEPS: u32 = 40;
+/// Canaries that a description names.
+const CANARIES_NAMED: usize = 12;
+
+/// The upper end as far as it is drawn.
+fn shown_upper(estimate: &Estimate) -> f64 {
+    estimate.upper.min(FURTHEST_END * estimate.point)
+}
+
+fn highest(values: impl IntoIterator<Item = f64>) -> f64 {
+    let finite = values.into_iter().filter(|value| value.is_finite());
+    finite.fold(0.0, f64::max)
+}
+
+/// A limit that is not so far above that it would press all else flat.
+fn near_limit(forecast: &InstanceForecast, metric: Metric, highest: f64) -> Option<f64> {
+    most(forecast, metric).filter(|limit| *limit <= LIMIT_SHOWN_TO * highest)
+}
+
+/// What a full run takes of the metric on each configuration, against the limit; `None` where nothing is known.
+pub(super) fn intervals(job: &JobReport, metric: Metric) -> Option<Plot> {
+    let known = |forecast: &InstanceForecast| {
+        let by_canary = || Some(Estimate::exactly(highest_canary(metric, forecast)?));
+        let estimate = forecast.estimates[metric].or_else(by_canary);
+        estimate.filter(|estimate| estimate.point.is_finite())
+    };
+    let all = job.forecasts.iter();
+    let all: Vec<_> = all.filter_map(|one| Some((one, known(one)?))).collect();
+    let rows = &all[..all.len().min(MOST_ROWS)];
+    let judged = job.forecasts.first()?;
+    let top = highest(rows.iter().map(|(_, estimate)| shown_upper(estimate)));
+    let limit = near_limit(judged, metric, top);
+    let is_share = matches!(metric, Metric::Memory | Metric::GpuMemory);
+    let whole = is_share.then_some(100.0);
+    let top = highest([top].into_iter().chain(limit).chain(whole));
+    let top = whole.map_or(top, |_| top.min(FURTHEST_SHARE));
+    let unit = AxisUnit::up_to(metric.unit(), top).filter(|_| !rows.is_empty())?;
+    let names = rows.iter().map(|(one, _)| one.instance.to_string());
+    let y = PlotAxis::names("", names);
+    let (bottom, up) = y.ends();
+    let upright = |colour, at| {
+        let at = unit.of(at);
+        PlotMark::new(colour, PlotShape::Dashes(vec![(at, bottom), (at, up)]))
+    };
+    let limits = [(whole, PlotColour::Fourth), (limit, PlotColour::Second)];
+    let limits = limits
+        .into_iter()
+        .filter_map(|(at, colour)| Some(upright(colour, at?)));
+    let intervals = rows
+        .iter()
+        .enumerate()
+        .flat_map(|(index, (one, estimate))| {
+            let place = PlotAxis::place_of_name(index);
+            let colour = match std::ptr::eq(*one, judged) {
+                true => PlotColour::First,
+                false => PlotColour::Third,
+            };
+            let [lower, point, upper] = [estimate.lower, estimate.point, shown_upper(estimate)]
+                .map(|end| (unit.of(end), place));
+            [
+                PlotMark::new(colour, PlotShape::Whisker(lower, upper)),
+                PlotMark::new(colour, PlotShape::Points(vec![point])),
+            ]
+        });
+    let sentences = [
+        Some(
+            "With its interval; the purple configuration is judged, blue ones are alternatives."
+                .to_owned(),
+        ),
+        limit.map(|_| "The dashed green line is the limit of the budget.".to_owned()),
+        whole.map(|_| "The dashed orange line is all that there is.".to_owned()),
+        (all.len() > rows.len()).then(|| {
+            let (drawn, all) = (rows.len(), all.len());
+            format!("The first {drawn} of {all} configurations are drawn; the tables have all.")
+        }),
+    ];
+    let described = rows.iter().map(|(one, estimate)| {
+        let estimate = metric.unit().with_interval(estimate);
+        format!("{}: {estimate}", one.instance)
+    });
+    Some(Plot {
+        title: format!("{} of a full run", words::capitalized(metric.words())),
+        caption: sentences
+            .into_iter()
+            .flatten()
+            .collect::<Vec<_>>()
+            .join(" "),
+        description: described.collect::<Vec<_>>().join("; "),
+        x: unit.axis(0.0),
+        lines: u16::try_from(rows.len() * 2 + 5).unwrap_or(u16::MAX),
+        y,
+        marks: limits.chain(intervals).collect(),
+    })
+}
+
+/// Of each configuration with a law of time, the job's own first: a plot with even and one with logarithmic axes.
+pub(super) fn laws(job: &JobReport) -> Vec<Plot> {
+    let curves = job.forecasts.iter();
+    let curves = curves.filter_map(|forecast| LawCurve::of(job, forecast));
+    let scales = [PlotScale::Linear, PlotScale::Logarithmic];
+    curves
+        .take(LAWS_SHOWN)
+        .flat_map(|curve| scales.map(|scale| curve.plot(scale)))
+        .flatten()
+        .collect()
+}
+
+/// Canaries, the law of time, and the interval of the full run on one configuration. Times are in seconds, shares 0-1.
+struct LawCurve<'a> {
+    job: &'a JobReport,
+    forecast: &'a InstanceForecast,
+    law: &'a Law,
+    full: Estimate,
+    /// Shares and times of canaries that did the full work, which the law is of.
+    canaries: Vec<(f64, f64)>,
+    /// The forecast between the canaries and the full run; empty in reports of older versions, and where its own canaries do not
+    /// say. One law alone may lie off the points that several are weighed by.
+    between: &'a [EstimateAtShare],
+    limit: Option<f64>,
+    unit: AxisUnit,
+}
+
+impl<'a> LawCurve<'a> {
+    fn of(job: &'a JobReport, forecast: &'a InstanceForecast) -> Option<Self> {
+        let law = forecast.law.time.as_ref()?;
+        let full = forecast.estimates[Metric::Time]?;
+        let runs = completed(job, forecast).filter(|run| run.work_share() >= 1.0);
+        let canaries = runs.filter_map(|run| {
+            let Seconds(time) = run.training_seconds?;
+            let share = run.data_share();
+            let is_drawn = share > 0.0 && share <= 1.0 && time > 0.0 && time.is_finite();
+            is_drawn.then_some((share, time))
+        });
+        let canaries: Vec<(f64, f64)> = canaries.collect();
+        let top = highest([full.point, shown_upper(&full), law.at(1.0)]);
+        let limit = near_limit(forecast, Metric::Time, top);
+        let times = canaries.iter().map(|(_, time)| *time);
+        let top = highest([top].into_iter().chain(times).chain(limit));
+        Some(Self {
+            job,
+            forecast,
+            law,
+            full,
+            canaries,
+            between: sound(&forecast.time_by_share),
+            limit,
+            unit: AxisUnit::up_to(Quantity::Time, top)?,
+        })
+    }
+
+    /// Without canaries none is logarithmic: it is for those, which run into each other near 0.
+    fn plot(&self, scale: PlotScale) -> Option<Plot> {
+        let Self { unit, full, .. } = self;
+        let shares = self.canaries.iter().map(|(share, _)| *share);
+        let smallest = shares.fold(1.0, f64::min);
+        if scale == PlotScale::Logarithmic && smallest >= 1.0 {
+            return None;
+        }
+        let from = smallest * 0.8;
+        let by_law = (0..=STEPS).map(|step| {
+            let part = f64::from(step) / f64::from(STEPS);
+            let share = match scale {
+                PlotScale::Linear => part,
+                PlotScale::Logarithmic => from * (1.0 / from).powf(part),
+            };
+            (share, time_at(self.law, share))
+        });
+        let curve: Vec<(f64, f64)> = match self.between {
+            [] => by_law.collect(),
+            between => between.iter().map(|one| (one.share, one.point)).collect(),
+        };
+        let in_unit = |(share, time): &(f64, f64)| (share * 100.0, unit.of(*time));
+        let title = format!("share of the {} (%)", abscissa(self.job, self.forecast));
+        let (x, y) = match scale {
+            PlotScale::Linear => (PlotAxis::linear(title, 0.0, 100.0), unit.axis(0.0)),
+            PlotScale::Logarithmic => {
+                let times = self.canaries.iter().chain(&curve).map(|(_, time)| *time);
+                let times = times.chain(self.between.iter().map(|one| one.lower));
+                let lowest = times.filter(|time| *time > 0.0).fold(full.point, f64::min);
+                let x = PlotAxis::logarithmic(title, from * 100.0, 100.0);
+                (x, unit.logarithmic(lowest * 0.8))
+            }
+        };
+        let purple = |shape| PlotMark::new(PlotColour::First, shape);
+        let band = self.between.iter();
+        let band = band.map(|one| (one.share * 100.0, unit.of(one.lower), unit.of(one.upper)));
+        let [lower, point, upper] =
+            [full.lower, full.point, shown_upper(full)].map(|end| (100.0, unit.of(end)));
+        let limit = self.limit.map(|limit| {
+            let across = vec![(x.ends().0, unit.of(limit)), (100.0, unit.of(limit))];
+            PlotMark::new(PlotColour::Second, PlotShape::Dashes(across))
+        });
+        let canaries = PlotShape::Points(self.canaries.iter().map(in_unit).collect());
+        let marks = [
+            purple(PlotShape::Band(band.collect())),
+            purple(PlotShape::Line(curve.iter().map(in_unit).collect())),
+            purple(PlotShape::Whisker(lower, upper)),
+            purple(PlotShape::Points(vec![point])),
+            PlotMark::new(PlotColour::Third, canaries),
+        ];
+        let title = format!("Time on {}", self.forecast.instance);
+        let (title, caption) = match scale {
+            PlotScale::Linear => (title, self.caption()),
+            PlotScale::Logarithmic => (
+                format!("{title}, logarithmic"),
+                "The same, with logarithmic axes.".to_owned(),
+            ),
+        };
+        Some(Plot {
+            title,
+            caption,
+            description: self.description(),
+            x,
+            y,
+            lines: PLOT_LINES,
+            marks: marks.into_iter().chain(limit).collect(),
+        })
+    }
+
+    fn caption(&self) -> String {
+        let canaries = match self.canaries.is_empty() {
+            true => "",
+            false => "Blue points are canaries, ",
+        };
+        let line = match self.between {
+            [] => "the law, and the bar at 100% the interval of a full run.",
+            _ => {
+                "the forecast, and the band the interval of one new run of that size; the bar at 100% is that of the full run."
+            }
+        };
+        let limit = most(self.forecast, Metric::Time).map(|limit| Quantity::Time.figure(limit));
+        let limit = match (limit, self.limit) {
+            (None, _) => String::new(),
+            (Some(limit), Some(_)) => format!(" The dashed green line is the limit of {limit}."),
+            (Some(limit), None) => format!(" The limit of {limit} is far above."),
+        };
+        words::capitalized(&format!("{canaries}the purple line is {line}{limit}"))
+    }
+
+    fn description(&self) -> String {
+        let canaries = self.canaries.iter().take(CANARIES_NAMED);
+        let canaries = canaries.map(|(share, time)| {
+            let time = Quantity::Time.figure(*time);
+            format!("{} {time}", words::share(*share))
+        });
+        let further = self.canaries.len().saturating_sub(CANARIES_NAMED);
+        let further = (further > 0).then(|| format!("{further} further canaries"));
+        let full = Quantity::Time.with_interval(&self.full);
+        let full = format!("100% {full} by the forecast");
+        let all: Vec<String> = canaries.chain(further).chain([full]).collect();
+        all.join("; ")
+    }
+}
+
+/// As a forecast gives them; a stored report may come from anybody.
+fn sound(by_share: &[EstimateAtShare]) -> &[EstimateAtShare] {
+    let is_amount = |value: f64| value.is_finite() && value >= 0.0;
+    let is_place = |one: &EstimateAtShare| {
+        let is_share = one.share > 0.0 && one.share <= 1.0;
+        is_share && is_amount(one.lower) && is_amount(one.upper) && one.lower <= one.upper
+    };
+    let is_sound =
+        by_share.iter().all(is_place) && by_share.is_sorted_by(|one, next| one.share < next.share);
+    match is_sound {
+        true => by_share,
+        false => &[],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::read;
+    use super::*;
+    use crate::report::samples;
+
+    fn drawn(job: &JobReport) -> String {
+        let plots = laws(job);
+        plots
+            .iter()
+            .map(|plot| plot.figure().as_str().to_owned())
+            .collect()
+    }
+
+    #[test]
+    fn the_band_is_the_interval_of_each_size_and_what_no_forecast_gives_is_not_drawn() {
+        let mut job = samples::of("over-budget").jobs.remove(0);
+        job.forecasts.truncate(1);
+        let said = |job: &JobReport| read(&drawn(job)).texts.concat();
+        let by_share = "the band the interval of one new run of that size";
+        assert!(said(&job).contains(by_share), "{}", said(&job));
+        let own = std::mem::take(&mut job.forecasts[0].time_by_share);
+        let without = drawn(&job);
+        assert!(!said(&job).contains(by_share), "{}", said(&job));
+        for (share, lower, upper) in [
+            (0.0, 1.0, 1.0),
+            (2.0, 1.0, 1.0),
+            (0.5, 2.0, 1.0),
+            (0.5, -1.0, 1.0),
+            (0.5, 1.0, f64::INFINITY),
+            (0.5, f64::NAN, 1.0),
+        ] {
+            let mut broken = own.clone();
+            (broken[2].share, broken[2].lower, broken[2].upper) = (share, lower, upper);
+            job.forecasts[0].time_by_share = broken;
+            assert_eq!(drawn(&job), without, "{share} {lower} {upper}");
+        }
+    }
+}

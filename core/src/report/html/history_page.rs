@@ -1,0 +1,660 @@
+//! A history as a page: all jobs, those that need attention first, what a full run of each takes over time, and what its checks
+//! cost.
+
+use std::collections::BTreeMap;
+
+use super::super::document::{Align, Cell, Document, DocumentLine, Headline, Table, TableColumn};
+use super::super::history_figures::{
+    CheckFigures, Fault, FigureAndLimit, FullRunFigures, HistoryFigures, JobFigures, JobStanding,
+    Month, SeriesSource, Spent, UnreadableRecords,
+};
+use super::super::label::Label;
+use super::super::mark::Mark;
+use super::super::text::Prose;
+use super::super::words::{self, Quantity, UNKNOWN, count};
+use super::blocks;
+use super::markup::{Markup, element};
+use super::over_time::OverTime;
+use super::page::{HtmlPage, HtmlSection};
+use crate::forecast::Estimate;
+use crate::units::{Seconds, Usd, count_as_float};
+
+/// Jobs in the table; more nobody reads.
+const MOST_JOBS: usize = 500;
+/// Jobs with charts and tables of their own, each some 30 KB.
+const MOST_DETAILED: usize = 20;
+/// Jobs that a headline names.
+const MOST_NAMED: usize = 5;
+/// Checks that all charts of a page draw together, so that a page of many jobs stays small.
+const POINTS_OF_A_PAGE: usize = 3000;
+/// And the most and fewest of one chart.
+const MOST_POINTS: usize = 160;
+const FEWEST_POINTS: usize = 40;
+/// Months that are shown one by one.
+const MOST_MONTHS: usize = 12;
+/// Rows of the table of checks.
+const NEWEST_CHECKS: usize = 12;
+/// Of a repository that is named.
+const MOST_REPOSITORIES: usize = 3;
+
+/// The whole page. The same figures give the same page.
+pub fn render(figures: &HistoryFigures) -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    let (mark, said) = answer(figures);
+    let title = format!("{said} · canary-gate");
+    let text = Prose::literal(said);
+    let document = Document {
+        headlines: groups(figures),
+        warnings: unreadable(figures.unreadable).into_iter().collect(),
+        table: jobs(figures),
+        remarks: remarks(figures),
+        ..Document::default()
+    };
+    HtmlPage {
+        title,
+        header: blocks::header(&Headline { mark, text }, &document, "All jobs"),
+        sections: match figures.jobs.is_empty() {
+            true => Vec::new(),
+            false => vec![checks(figures), details(figures)],
+        },
+        footer: Markup::text(&format!("canary-gate {version}. All times are UTC.")),
+    }
+    .render()
+}
+
+/// What the page says first. Good is said of what is known alone: whatever is open takes it away.
+fn answer(figures: &HistoryFigures) -> (Mark, String) {
+    let jobs: Vec<&JobFigures> = figures.jobs.iter().filter(|job| !job.is_quiet).collect();
+    let of = |wanted: fn(&JobFigures) -> bool| jobs.iter().filter(|job| wanted(job)).count();
+    let wanting = of(|job| job.standing.needs_attention());
+    let good = of(JobFigures::is_surely_within);
+    let (all, open) = (jobs.len(), open_ends(figures));
+    match (all, wanting) {
+        (0, _) if !figures.jobs.is_empty() => (Mark::Nothing, "No job was checked lately".into()),
+        (0, _) if open.is_empty() => (Mark::Nothing, "No job has a record yet".into()),
+        (0, _) => (
+            Mark::Nothing,
+            format!("Nothing is known of any job; {}", open.join(", ")),
+        ),
+        (1, 1) => (Mark::Bad, "The job needs attention".into()),
+        (_, 1) => (Mark::Bad, format!("1 of {all} jobs needs attention")),
+        (_, 1..) => (Mark::Bad, format!("{wanting} of {all} jobs need attention")),
+        (1, 0) if good == 1 && open.is_empty() => (Mark::Good, "The job is within budget".into()),
+        (_, 0) if good == all && open.is_empty() => {
+            (Mark::Good, format!("All {all} jobs are within budget"))
+        }
+        (_, 0) => {
+            let known = format!("{good} of {} within budget", count(all, "job"));
+            let open = match open.is_empty() {
+                true => ", none over".to_owned(),
+                false => format!("; {}", open.join(", ")),
+            };
+            (Mark::Nothing, format!("{known}{open}"))
+        }
+    }
+}
+
+/// What may be wrong although no job that was checked lately needs attention, with numbers.
+fn open_ends(figures: &HistoryFigures) -> Vec<String> {
+    let of =
+        |wanted: fn(&JobFigures) -> bool| figures.jobs.iter().filter(|job| wanted(job)).count();
+    let UnreadableRecords { newer, damaged } = figures.unreadable;
+    let forgotten = of(|job| job.is_quiet && job.standing.needs_attention());
+    let ends = [
+        (of(JobFigures::awaits_forecast), "job", WAITING),
+        (forgotten, "job", "not checked lately that needs attention"),
+        (newer.saturating_add(damaged), "record", "unreadable"),
+    ];
+    let ends = ends.into_iter().filter(|(number, ..)| *number > 0);
+    ends.map(|(number, noun, said)| format!("{} {said}", count(number, noun)))
+        .collect()
+}
+
+const WAITING: &str = "with a newer check that has no forecast";
+
+/// Jobs that somebody must look at, by name.
+fn groups(figures: &HistoryFigures) -> Vec<Headline> {
+    let group = |mark: Mark, said: &str, is_meant: &dyn Fn(&JobFigures) -> bool| {
+        let jobs = figures.jobs.iter().enumerate();
+        let jobs: Vec<_> = jobs.filter(|(_, job)| is_meant(job)).collect();
+        let names = jobs.iter().take(MOST_NAMED);
+        let names = Prose::joined(names.map(|(place, job)| name(*place, job)), ", ");
+        let more = match jobs.len().saturating_sub(MOST_NAMED) {
+            0 => Prose::default(),
+            more => Prose::literal(format!(" and {more} more")),
+        };
+        let said = Prose::literal(format!("{} {said}", jobs.len()));
+        let text = Prose::fill("{}: {}{}", [said, names, more]);
+        (!jobs.is_empty()).then_some(Headline { mark, text })
+    };
+    let kinds = [
+        JobStanding::Exceeded,
+        JobStanding::Failed,
+        JobStanding::Unknown,
+        JobStanding::Drifted,
+        JobStanding::AtRisk,
+    ];
+    let lately = kinds.map(|kind| {
+        let is_meant = |job: &JobFigures| job.standing == kind && !job.is_quiet;
+        group(mark_of(kind), words_of(kind), &is_meant)
+    });
+    let before = kinds.map(|kind| {
+        let said = format!("{}, without a record for 90 days", words_of(kind));
+        let is_meant = |job: &JobFigures| job.standing == kind && job.is_quiet;
+        group(mark_of(kind), &said, &is_meant)
+    });
+    let waiting = group(Mark::Measuring, WAITING, &JobFigures::awaits_forecast);
+    let all = lately.into_iter().chain([waiting]).chain(before);
+    all.flatten().collect()
+}
+
+/// What follows a number of jobs.
+fn words_of(standing: JobStanding) -> &'static str {
+    match standing {
+        JobStanding::Exceeded => "over budget",
+        JobStanding::Failed => "failed in a canary",
+        JobStanding::Unknown => "could not be decided",
+        JobStanding::Drifted => "drifted",
+        JobStanding::AtRisk => "may exceed the budget",
+        JobStanding::Within => "within budget",
+        JobStanding::NotJudged => "not judged",
+        JobStanding::Unmeasured => "not measured on a branch",
+    }
+}
+
+fn mark_of(standing: JobStanding) -> Mark {
+    match standing {
+        JobStanding::Exceeded => Mark::Bad,
+        JobStanding::Failed => Mark::Crashed,
+        JobStanding::Unknown => Mark::Unknown,
+        JobStanding::Drifted => Mark::Rose,
+        JobStanding::AtRisk => Mark::Doubtful,
+        JobStanding::Within => Mark::Good,
+        JobStanding::NotJudged | JobStanding::Unmeasured => Mark::Nothing,
+    }
+}
+
+/// How many records are in no figure, and why.
+fn unreadable(UnreadableRecords { newer, damaged }: UnreadableRecords) -> Option<Prose> {
+    let reasons = [
+        (newer, "written by a newer canary-gate, which reads them"),
+        (damaged, "damaged; `canary-gate history list` names them"),
+    ];
+    let reasons = reasons.into_iter().filter(|(records, _)| *records > 0);
+    let reasons: Vec<String> = reasons.map(|(n, why)| format!("{n} {why}")).collect();
+    let verb = if newer + damaged == 1 { "is" } else { "are" };
+    let said = format!(
+        "{} could not be read and {verb} in no figure of this page: {}.",
+        count(newer + damaged, "record"),
+        reasons.join(", ")
+    );
+    (!reasons.is_empty()).then(|| Prose::sentence(said))
+}
+
+/// What checks cost, what the table does not show, and what the page was made of.
+fn remarks(figures: &HistoryFigures) -> Vec<DocumentLine> {
+    let months = figures.spent();
+    let spent = |of: &str, spent: &Spent| {
+        let (cost, canaries) = (cost(spent), canaries(spent));
+        let (saved, reused) = (saved(spent), reused(spent));
+        Prose::literal(format!(
+            "{of}: {cost} ({canaries}). Saved by reuse: {saved} ({reused})."
+        ))
+    };
+    let newest = months.last_key_value();
+    let newest = newest.map(|(month, of_month)| spent(&format!("Checks in {month}"), of_month));
+    let all = Spent::of_all(months.values().copied());
+    let all = (!months.is_empty()).then(|| spent("All checks", &all));
+    let more = figures.jobs.len().saturating_sub(MOST_JOBS);
+    let more = (more > 0).then(|| {
+        let more = count(more, "further job");
+        Prose::literal(format!(
+            "{more} not shown, of those that need least attention."
+        ))
+    });
+    let quiet = figures.jobs.iter().filter(|job| job.is_quiet).count();
+    let quiet = (quiet > 0).then(|| {
+        let verb = if quiet == 1 { "stands" } else { "stand" };
+        let quiet = count(quiet, "job");
+        Prose::literal(format!("{quiet} without a record for 90 days {verb} last."))
+    });
+    let made_at = words::minute(figures.made_at);
+    let made = match figures.span {
+        None => format!("Made {made_at}. The history has no record that can be read."),
+        Some([first, newest]) => format!(
+            "Made {made_at} of {}, from {} to {}. `canary-gate history export page.html` makes it again.",
+            count(figures.records, "record"),
+            words::day(first),
+            words::minute(newest),
+        ),
+    };
+    let lines = [newest, all, more, quiet, Some(Prose::sentence(made))];
+    let lines = lines.into_iter().flatten();
+    lines
+        .map(|text| DocumentLine::new(Label::More, text))
+        .collect()
+}
+
+/// A row for each job; `None` without one.
+fn jobs(figures: &HistoryFigures) -> Option<Table> {
+    let newest_month = figures.spent().last_key_value().map(|(month, _)| *month);
+    let checks = newest_month.map_or("Checks".to_owned(), |month| format!("Checks in {month}"));
+    let columns = [
+        ("Job", Align::Left),
+        ("Newest check", Align::Left),
+        ("Full run: cost", Align::Right),
+        ("Full run: time", Align::Right),
+        ("Baseline", Align::Right),
+        (checks.as_str(), Align::Right),
+        ("Newest record", Align::Left),
+    ];
+    let row = |(place, job): (usize, &JobFigures)| {
+        let newest = job.newest();
+        let spent = newest_month.and_then(|month| job.spent.get(&month));
+        let spent = spent.copied().unwrap_or_default();
+        let saved_too = (spent.reused > 0).then(|| format!("{} saved", saved(&spent)));
+        let baseline = job.baseline.as_ref().and_then(|check| {
+            let cost = check.cost.map(|cost| (Quantity::Money, cost));
+            let time = check.time.map(|time| (Quantity::Time, time));
+            let (quantity, figure) = cost.or(time)?;
+            let figure = quantity.figure(figure.estimate.point);
+            Some(Cell::figure(figure, Some(words::day(check.at))))
+        });
+        vec![
+            Cell::from(name(place, job)),
+            standing(job),
+            estimate(Quantity::Money, newest.and_then(|check| check.cost)),
+            estimate(Quantity::Time, newest.and_then(|check| check.time)),
+            baseline.unwrap_or_else(|| Cell::figure(UNKNOWN, None)),
+            Cell::figure(cost(&spent), saved_too),
+            Cell::figure(words::day(job.newest_record), None),
+        ]
+    };
+    let rows = figures.jobs.iter().take(MOST_JOBS).enumerate().map(row);
+    let columns = columns.map(|(title, align)| TableColumn::new(title, align));
+    (!figures.jobs.is_empty()).then(|| Table::of(columns, rows))
+}
+
+/// The name, with a link to what the page has of the job.
+fn name(place: usize, job: &JobFigures) -> Prose {
+    match place < MOST_DETAILED {
+        true => Prose::link_to(address(place, job), job.name.as_str()),
+        false => Prose::literal(job.name.as_str()),
+    }
+}
+
+/// A plain name is its own address, so that a link lasts; no other contains a dot.
+fn address(place: usize, job: &JobFigures) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    match job.name.len() <= 60 && job.name.chars().all(is_plain) {
+        true => format!("job-{}", job.name),
+        false => format!("job.{place}"),
+    }
+}
+
+/// The worst that is known of the job, and what else is wrong.
+fn standing(job: &JobFigures) -> Cell {
+    let newest = job.newest();
+    let verdict = newest.map(|check| (JobStanding::from(check.verdict), check.phrase));
+    let words = match verdict {
+        Some((verdict, phrase)) if verdict == job.standing => phrase,
+        _ => words_of(job.standing),
+    };
+    let judged = verdict
+        .filter(|(verdict, _)| *verdict != job.standing && verdict.needs_attention())
+        .map(|(_, phrase)| phrase);
+    let has_drifted = job.has_drifted() && job.standing != JobStanding::Drifted;
+    let also = [
+        judged,
+        has_drifted.then_some("drifted"),
+        job.awaits_forecast()
+            .then_some("a newer check has no forecast"),
+    ];
+    let also: Vec<&str> = also.into_iter().flatten().collect();
+    Cell {
+        mark: Some(match job.awaits_forecast() {
+            true => Mark::Measuring,
+            false => mark_of(job.standing),
+        }),
+        text: Prose::literal(words::capitalized(words)),
+        detail: (!also.is_empty()).then(|| Prose::literal(format!("and {}", also.join(" and ")))),
+        is_strong: false,
+    }
+}
+
+/// The figure with its interval below.
+fn estimate(quantity: Quantity, figure: Option<FigureAndLimit>) -> Cell {
+    match figure {
+        None => Cell::figure(UNKNOWN, None),
+        Some(FigureAndLimit { estimate, .. }) => Cell::figure(
+            quantity.figure(estimate.point),
+            quantity.interval(&estimate),
+        ),
+    }
+}
+
+/// `12 USD`, the time where there is no price, and no figure where there was no canary.
+fn cost(spent: &Spent) -> String {
+    let has_price = spent.canaries > spent.unpriced;
+    amount(spent.canaries, has_price, spent.usd, spent.time)
+}
+
+/// The same of what reuse saved.
+fn saved(spent: &Spent) -> String {
+    let (usd, time) = (spent.saved_usd, spent.saved_time);
+    amount(spent.reused, usd.0 > 0.0, usd, time)
+}
+
+fn amount(runs: usize, has_price: bool, usd: Usd, time: Seconds) -> String {
+    match (runs, has_price) {
+        (0, _) => UNKNOWN.to_owned(),
+        (_, true) => Quantity::Money.figure(usd.0),
+        (_, false) => Quantity::Time.figure(time.0),
+    }
+}
+
+/// `45 canaries, 3h 20m`
+fn canaries(spent: &Spent) -> String {
+    let canaries = count(spent.canaries, "canary");
+    let time = Quantity::Time.figure(spent.time.0);
+    match spent.unpriced {
+        0 => format!("{canaries}, {time}"),
+        unpriced if unpriced == spent.canaries => format!("{canaries} without a price"),
+        unpriced => format!("{canaries}, {time}; {unpriced} without a price"),
+    }
+}
+
+/// `12 canaries reused, 21% of all`
+fn reused(spent: &Spent) -> String {
+    let all = count_as_float(spent.canaries.saturating_add(spent.reused));
+    match spent.reused {
+        0 => "no canary reused".to_owned(),
+        some => format!(
+            "{} reused, {} of all",
+            count(some, "canary"),
+            words::share(count_as_float(some) / all)
+        ),
+    }
+}
+
+/// What the checks of all jobs cost.
+fn checks(figures: &HistoryFigures) -> HtmlSection {
+    let months = figures.spent();
+    let is_priced = months.values().any(|spent| spent.usd.0 > 0.0);
+    let (quantity, amounts): (_, fn(&Spent) -> [f64; 2]) = match is_priced {
+        true => (Quantity::Money, |spent| [spent.usd.0, spent.saved_usd.0]),
+        false => (Quantity::Time, |spent| [spent.time.0, spent.saved_time.0]),
+    };
+    let of = |place: usize| {
+        let months = months.iter();
+        months.map(move |(month, spent)| (month.begin(), amounts(spent)[place]))
+    };
+    let (paid, saved) = (of(0), of(1));
+    let plot = OverTime {
+        title: "Checks by month",
+        noun: "month",
+        quantity,
+        from: 0.0,
+        points: paid
+            .map(|(at, paid)| (at, Estimate::exactly(paid)))
+            .collect(),
+        limit: None,
+        measured: saved.collect(),
+        most: MOST_POINTS,
+    };
+    let note = match months.is_empty() {
+        true => "No canary is on record.",
+        false => {
+            "The purple line is what canaries took each month, blue points what reused ones saved. Time and cost are those of the canaries \
+             and of machines kept for them, at the prices of their records. Records that were removed are not counted."
+        }
+    };
+    let plot = plot.plot().map(|plot| plot.figure());
+    let table = months_table(&months, "What checks of all jobs cost by month");
+    let table = element("div", &[], note_of(&Prose::own(note)).then(table));
+    let content = plot.unwrap_or_default().then(table);
+    let content = element("div", &[("class", "figures")], content);
+    HtmlSection::new("checks", "What checks cost", content)
+}
+
+/// A row for each month, the newest first, and one for all before.
+fn months_table(months: &BTreeMap<Month, Spent>, about: &str) -> Markup {
+    let columns = ["Month", "Canaries", "Time", "Cost", "Reused", "Saved"];
+    let columns = columns.map(|title| {
+        let align = if title == "Month" {
+            Align::Left
+        } else {
+            Align::Right
+        };
+        TableColumn::new(title, align)
+    });
+    let newest = months.iter().rev().take(MOST_MONTHS);
+    let newest = newest.map(|(month, spent)| (month.to_string(), *spent));
+    let earlier = Spent::of_all(months.values().rev().skip(MOST_MONTHS).copied());
+    let earlier = (months.len() > MOST_MONTHS).then(|| ("before".to_owned(), earlier));
+    let all = Spent::of_all(months.values().copied());
+    let all = (months.len() > 1).then(|| ("all".to_owned(), all));
+    let rows = newest.chain(earlier).chain(all).map(|(title, spent)| {
+        let unpriced = (spent.unpriced > 0).then(|| format!("{} without a price", spent.unpriced));
+        let usd = match spent.canaries > spent.unpriced {
+            true => Cell::figure(Quantity::Money.figure(spent.usd.0), unpriced),
+            false => Cell::figure(UNKNOWN, None),
+        };
+        vec![
+            Cell::figure(title, None),
+            Cell::figure(spent.canaries.to_string(), None),
+            Cell::figure(Quantity::Time.figure(spent.time.0), None),
+            usd,
+            Cell::figure(spent.reused.to_string(), None),
+            Cell::figure(saved(&spent), None),
+        ]
+    });
+    match months.is_empty() {
+        true => Markup::default(),
+        false => blocks::table(&Table::of(columns, rows), about),
+    }
+}
+
+fn details(figures: &HistoryFigures) -> HtmlSection {
+    let shown = figures.jobs.len().min(MOST_DETAILED);
+    let jobs = figures.jobs.iter().take(MOST_DETAILED).enumerate();
+    let jobs = jobs.map(|(place, job)| article(place, job, points_for(shown)));
+    let legend = note_of(&Prose::own(
+        "A purple line is the forecast of a full run, check by check; its band, or the bar of a single check, is the interval that \
+         one new full run lies in with the chance that the spec asks for. Orange dashes are the budget of the newest check. Blue \
+         points are full runs that were measured.",
+    ));
+    let more = figures.jobs.len() - shown;
+    let more = (more > 0).then(|| {
+        let verb = if more == 1 { "is" } else { "are" };
+        let more = count(more, "further job");
+        note_of(&Prose::sentence(format!(
+            "{more} {verb} in the table above alone; `canary-gate history export --job NAME page.html` has one job whole."
+        )))
+    });
+    let content = legend.then(jobs.collect()).then(more.unwrap_or_default());
+    HtmlSection::new("each", "Each job", content)
+}
+
+/// How many checks one chart draws where so many jobs have charts.
+fn points_for(jobs: usize) -> usize {
+    (POINTS_OF_A_PAGE / (2 * jobs.max(1))).clamp(FEWEST_POINTS, MOST_POINTS)
+}
+
+/// What the page has of a job: its charts, its newest checks, and what they cost.
+fn article(place: usize, job: &JobFigures, most: usize) -> Markup {
+    let heading = element(
+        "h3",
+        &[("id", &address(place, job))],
+        Markup::text(&job.name),
+    );
+    let standing = element("p", &[("class", "headline")], blocks::cell(&standing(job)));
+    let unfinished = job.unfinished.as_ref().map(|check| {
+        let (canaries, at) = (count(check.canaries, "canary"), words::minute(check.at));
+        let (mark, text) = match check.ended {
+            None => (
+                Mark::Measuring,
+                format!("A newer check has no forecast yet: {canaries}, the newest of {at}."),
+            ),
+            Some((outcome, fault)) => (
+                match fault {
+                    Fault::TrainingCode => Mark::Crashed,
+                    Fault::Other => Mark::Unknown,
+                },
+                format!("A newer check has no forecast: {canaries} until {at}, with the outcome {outcome}."),
+            ),
+        };
+        blocks::marked("p", "", mark, Markup::text(&text))
+    });
+    let charts = charts(job, most).into_iter().filter_map(OverTime::plot);
+    let charts: Markup = charts.map(|plot| plot.figure()).collect();
+    let charts = element("div", &[("class", "figures")], charts);
+    let checks = format!("The newest checks of {}", job.name);
+    let checks = match job.checks.is_empty() {
+        true => Markup::default(),
+        false => fold(
+            "The newest checks",
+            blocks::table(&newest_checks(job), &checks),
+        ),
+    };
+    let spent = format!("What checks of {} cost by month", job.name);
+    let spent = match job.spent.is_empty() {
+        true => Markup::default(),
+        false => fold("What its checks cost", months_table(&job.spent, &spent)),
+    };
+    heading
+        .then(standing)
+        .then(unfinished.unwrap_or_default())
+        .then(charts)
+        .then(note_of(&Prose::paragraph(about(job))))
+        .then(checks)
+        .then(spent)
+}
+
+/// Cost and time of a full run, check by check.
+fn charts(job: &JobFigures, most: usize) -> [OverTime; 2] {
+    let chart = |title,
+                 quantity,
+                 of: fn(&CheckFigures) -> Option<FigureAndLimit>,
+                 measured: fn(&FullRunFigures) -> Option<f64>| {
+        let points = (job.checks.iter()).filter_map(|check| Some((check.at, of(check)?.estimate)));
+        let newest = job.checks.iter().rev().find_map(of);
+        let runs = job.full_runs.iter();
+        OverTime {
+            title,
+            noun: "check",
+            quantity,
+            from: 0.0,
+            points: points.collect(),
+            limit: newest.and_then(|figure| figure.limit),
+            measured: runs
+                .filter_map(|run| Some((run.at, measured(run)?)))
+                .collect(),
+            most,
+        }
+    };
+    let cost = |run: &FullRunFigures| run.cost.map(|cost| cost.0);
+    let time = |run: &FullRunFigures| run.time.map(|time| time.0);
+    [
+        chart(
+            "Cost of a full run",
+            Quantity::Money,
+            |check| check.cost,
+            cost,
+        ),
+        chart(
+            "Time of a full run",
+            Quantity::Time,
+            |check| check.time,
+            time,
+        ),
+    ]
+}
+
+/// Where the figures come from.
+fn about(job: &JobFigures) -> String {
+    let mut said = match &job.source {
+        SeriesSource::Branch(Some(branch)) => format!("Pushes and schedules of the branch {branch}."),
+        SeriesSource::Branch(None) => "Pushes and schedules.".to_owned(),
+        SeriesSource::OwnMachines if job.checks.is_empty() => {
+            "No push, schedule or own machine has measured the job; only what its checks cost is known."
+                .to_owned()
+        }
+        SeriesSource::OwnMachines => {
+            "Runs on own machines; no push or schedule has measured the job.".to_owned()
+        }
+    };
+    if let Some(newest) = job.newest() {
+        said.push_str(&format!(" {}.", newest.instance));
+        let mut checks = job.checks.iter();
+        if let Some(other) = checks.rfind(|check| check.instance != newest.instance) {
+            let day = words::day(other.at);
+            said.push_str(&format!(" Until {day} it was {}.", other.instance));
+        }
+    }
+    if job.other_branches > 0 {
+        let others = count(job.other_branches, "check");
+        said.push_str(&format!(" {others} of other branches not drawn."));
+    }
+    if job.repositories.len() > 1 {
+        let named = job.repositories.iter().take(MOST_REPOSITORIES);
+        let named: Vec<&str> = named
+            .map(|url| url.trim_start_matches("https://"))
+            .collect();
+        said.push_str(&format!(
+            " Several repositories have a job of this name in the history, and stand here as one: {}.",
+            named.join(", ")
+        ));
+    }
+    said
+}
+
+/// The newest first.
+fn newest_checks(job: &JobFigures) -> Table {
+    let columns = [
+        ("When (UTC)", Align::Left),
+        ("Verdict", Align::Left),
+        ("Cost", Align::Right),
+        ("Time", Align::Right),
+        ("Commit", Align::Left),
+        ("Run", Align::Left),
+    ];
+    let rows = job.checks.iter().rev().take(NEWEST_CHECKS).map(|check| {
+        let drift = match (check.drifted, check.is_baseline) {
+            (Some(true), true) => ", drift accepted",
+            (Some(true), false) => ", drifted",
+            (_, true) => ", baseline",
+            (_, false) => "",
+        };
+        let verdict = format!("{}{drift}", words::capitalized(check.phrase));
+        let run = check.run_url.as_deref().and_then(Prose::run);
+        let commit = check.commit.as_deref().map(Prose::name);
+        vec![
+            Cell::figure(check.at.strftime("%Y-%m-%d %H:%M").to_string(), None),
+            Cell {
+                mark: Some(Mark::from(check.verdict)),
+                ..Cell::from(Prose::literal(verdict))
+            },
+            estimate(Quantity::Money, check.cost),
+            estimate(Quantity::Time, check.time),
+            Cell::from(commit.unwrap_or(Prose::own(UNKNOWN))),
+            Cell::from(run.unwrap_or(Prose::own(UNKNOWN))),
+        ]
+    });
+    let columns = columns.map(|(title, align)| TableColumn::new(title, align));
+    Table::of(columns, rows)
+}
+
+/// What a reader opens.
+fn fold(title: &str, content: Markup) -> Markup {
+    let summary = element("summary", &[], Markup::text(title));
+    element("details", &[], summary.then(content))
+}
+
+/// A remark of one paragraph.
+fn note_of(words: &Prose) -> Markup {
+    element("p", &[("class", "muted")], Markup::prose(words))
+}
+
+#[cfg(test)]
+mod tests;
