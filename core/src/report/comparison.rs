@@ -368,7 +368,7 @@ fn standing(
 ) -> (String, Option<String>) {
     if let Some(why) = &forecast.not_measured {
         // Of a job that was not planned the headline has said it.
-        let is_said = is_judged && job.why() == why;
+        let is_said = is_judged && job.reason == *why;
         let why = (!is_said).then(|| why.clone());
         return match known_from_others(forecast) {
             // Why it was not measured then stands with where the number comes from.
