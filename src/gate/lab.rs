@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 
 pub(crate) use self::counts::beyond_the_share;
 
-use self::configuration::{AskedRuns, Batch, BatchKind, Configuration, Stage, State};
+use self::configuration::{AskedRuns, BatchKind, CanaryBatch, Configuration, Stage, State};
 use self::design::{Design, NextCanaries};
 use crate::backend::EndedPool;
 use crate::canary::Dataset;
@@ -229,7 +229,7 @@ impl<'a> Lab<'a> {
         self.states.iter().any(|state| state.late_failure.is_some())
     }
 
-    fn start(&mut self, place: usize, batch: Batch) {
+    fn start(&mut self, place: usize, batch: CanaryBatch) {
         let one = &self.configurations[place];
         let (runner, number) = (self.runner, self.batches);
         let of = RunningConfiguration {
@@ -256,7 +256,7 @@ impl<'a> Lab<'a> {
             };
         }
         state.stage = Stage::Running;
-        state.batch = Some(Batch { number, ..batch });
+        state.batch = Some(CanaryBatch { number, ..batch });
         self.design(place).show_standing();
     }
 

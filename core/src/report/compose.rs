@@ -2,12 +2,12 @@
 
 use super::comparison::{self, Column, Comparison, ComparisonRow};
 use super::document::{
-    Align, Block, Cell, Document, DocumentLine, Fold, FoldKind, Headline, Table, TableColumn,
+    Align, Block, Cell, Document, DocumentLine, Fold, FoldKind, Headline, ReportDepth, Table,
+    TableColumn,
 };
 use super::footer::footer;
 use super::label::Label;
 use super::mark::Mark;
-use super::terminal::ReportDepth;
 use super::text::Prose;
 use super::{JobReport, Report};
 use super::{

@@ -6,6 +6,16 @@ use super::label::Label;
 use super::mark::Mark;
 use super::text::{Prose, Verbatim};
 
+/// How much of a report is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ReportDepth {
+    /// A few lines for each job.
+    #[default]
+    Brief,
+    /// Also the laws, prices, notes and causes.
+    Whole,
+}
+
 /// A page, from top to bottom. A reader decides from the headlines and the table; the rest is explanation.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Document {

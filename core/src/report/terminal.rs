@@ -2,6 +2,7 @@
 
 use comfy_table::{Attribute, Color, ContentArrangement};
 
+pub use super::document::ReportDepth;
 use super::document::{Block, Cell, Document, DocumentLine, Fold, FoldKind, Headline, Table};
 use super::escape::without_commands;
 use super::mark::{Mark, Tone};
@@ -16,16 +17,6 @@ pub struct TerminalStyle {
     /// In columns; absent where tables need not be fitted, as in a file.
     pub width: Option<u16>,
     pub depth: ReportDepth,
-}
-
-/// How much of a report is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ReportDepth {
-    /// A few lines for each job.
-    #[default]
-    Brief,
-    /// Also the laws, prices, notes and causes.
-    Whole,
 }
 
 /// Names of the lines below a table stand in a column of this width.

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::raw::Words;
-use super::training::{Framework, RegistryCredentials, ScriptLauncher};
 use super::{
     Budget, CanaryCounts, Channel, ChannelDraw, ChannelSample, Design, FollowingCount, Job, Level,
     NotYet, Override, PrintedMetric, ProbePolicy, ScriptShare, SpecWarning, WarmPoolPolicy, Work,
@@ -142,7 +141,7 @@ impl Field {
     }
 }
 
-fn json(value: &impl Serialize) -> String {
+pub(in crate::spec) fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).expect("a value of a spec is JSON")
 }
 
@@ -447,13 +446,10 @@ values! {
     UsdPerHour: |price| format!("{} USD/h", price.0), amount = |price| Some(price.0) => Option<f64>;
     Percent: |share| share.exact(), amount = |share| Some(share.0) => Option<f64>;
     Fraction: |share| Percent(share.0 * 100.0).exact(), amount = |share| Some(share.0) => Option<f64>;
-    Framework: Self::to_string;
-    RegistryCredentials: Self::to_string;
     InstanceConfiguration: Self::to_string;
     CanaryCounts: Self::words;
     WarmPoolPolicy: |pool| pool.words();
     PrintedMetric: |metric| metric.name().to_owned();
-    ScriptLauncher: Self::to_string, value = |launcher| Some(json(launcher)) => Option<String>;
     ScriptShare: Self::to_string, value = |share| Some(json(share)) => Option<String>;
     FollowingCount: Self::to_string, value = |count| Some(json(count)) => Option<String>;
     Work: Self::to_string, value = |work| Some(json(work)) => Option<String>;

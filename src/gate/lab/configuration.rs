@@ -115,7 +115,7 @@ pub(super) enum AskedRuns {
 }
 
 /// Canaries that run at once.
-pub(super) struct Batch {
+pub(super) struct CanaryBatch {
     pub(super) number: usize,
     pub(super) kind: BatchKind,
     pub(super) runs: Vec<CanaryRun>,
@@ -133,7 +133,7 @@ pub(super) enum BatchKind {
     Count,
 }
 
-impl Batch {
+impl CanaryBatch {
     pub(super) fn new(kind: BatchKind, runs: Vec<CanaryRun>, earlier: Earlier) -> Self {
         Self {
             number: 0,
@@ -151,7 +151,7 @@ pub(super) struct State {
     /// In the order in which they were planned; of those that are late, what is known.
     pub(super) measured: Vec<Measurement>,
     /// Under way.
-    pub(super) batch: Option<Batch>,
+    pub(super) batch: Option<CanaryBatch>,
     /// Where the first of a batch stands in `measured` of which it is still collected what its canaries used, by number.
     pub(super) late: BTreeMap<usize, usize>,
     pub(super) asked: AskedRuns,

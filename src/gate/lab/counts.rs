@@ -1,6 +1,6 @@
 //! Canaries of one configuration on several counts of its machines: the design runs on the first, one canary on each other.
 
-use super::configuration::{Batch, BatchKind};
+use super::configuration::{BatchKind, CanaryBatch};
 use super::design::{Design, NextCanaries, provisional};
 use crate::assess::other_counts;
 use crate::canary::CanaryRun;
@@ -62,7 +62,7 @@ impl Design<'_> {
                     max_runtime,
                     ..run.clone()
                 };
-                let batch = Batch::new(BatchKind::Count, vec![limited], self.open());
+                let batch = CanaryBatch::new(BatchKind::Count, vec![limited], self.open());
                 NextCanaries::Run(batch, None)
             }
         })

@@ -1,7 +1,7 @@
 //! What is next on a configuration, by what is known of it.
 
 use super::LabInput;
-use super::configuration::{AskedRuns, Batch, BatchKind, Configuration, State};
+use super::configuration::{AskedRuns, BatchKind, CanaryBatch, Configuration, State};
 use crate::canary::CanaryRun;
 use crate::console::progress::Earlier;
 use crate::forecast::scale_out::DataLayout;
@@ -32,7 +32,7 @@ pub(super) struct Design<'a> {
 
 pub(super) enum NextCanaries {
     /// And a note.
-    Run(Batch, Option<String>),
+    Run(CanaryBatch, Option<String>),
     /// The canary on a further count of machines, with a note.
     LeaveOut(InstanceConfiguration, String),
     /// Of a fixed design.
@@ -71,7 +71,7 @@ impl Design<'_> {
                 to_come,
                 is_open: false,
             };
-            Batch::new(BatchKind::Fixed, runs.to_vec(), earlier)
+            CanaryBatch::new(BatchKind::Fixed, runs.to_vec(), earlier)
         };
         if self.state.asked == AskedRuns::Nothing {
             if !self.one.account.covers(self.state.worst_of_the_fewest) {
@@ -116,7 +116,7 @@ impl Design<'_> {
     }
 
     /// That so many of a batch of the fixed design were refused.
-    pub(super) fn refused(&self, refused: usize, batch: &Batch) -> String {
+    pub(super) fn refused(&self, refused: usize, batch: &CanaryBatch) -> String {
         self.refused_of(refused, batch.earlier.to_come + batch.runs.len())
     }
 
@@ -145,7 +145,7 @@ impl Design<'_> {
             plan::canary(job, dataset, &self.one.base, &rung.size, &on_base, limit)
         };
         let runs = round.into_iter().map(canary).collect();
-        NextCanaries::Run(Batch::new(BatchKind::Round, runs, self.open()), None)
+        NextCanaries::Run(CanaryBatch::new(BatchKind::Round, runs, self.open()), None)
     }
 
     /// Canaries of which nobody knows yet how many more come.

@@ -1,5 +1,6 @@
 //! `framework: {pytorch: 2.8, python: py312}`: an image of AWS by its framework's version, in place of its address.
 
+use crate::spec::field::FieldValue;
 use std::fmt;
 
 use super::framework_images::{AS_OF, FRAMEWORKS, FrameworkImages, TagForm};
@@ -33,6 +34,12 @@ pub struct Framework {
     images: &'static FrameworkImages,
     version: &'static str,
     python: &'static str,
+}
+
+impl FieldValue for Framework {
+    fn said(&self) -> String {
+        self.to_string()
+    }
 }
 
 impl PartialEq for Framework {

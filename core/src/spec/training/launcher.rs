@@ -1,5 +1,6 @@
 //! `distribution: {torchrun: {}}`: what starts the script's processes on each machine, in the words of AWS's training toolkit.
 
+use crate::spec::field::{FieldValue, json};
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -29,6 +30,16 @@ pub struct ScriptLauncher {
     pub kind: LauncherKind,
     /// The instance group whose machines it starts processes on; absent where the configurations have none.
     pub group: Option<String>,
+}
+
+impl FieldValue for ScriptLauncher {
+    fn said(&self) -> String {
+        self.to_string()
+    }
+
+    fn value(&self) -> Option<String> {
+        Some(json(self))
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -3,7 +3,7 @@
 
 use super::RawTraining;
 use super::sagemaker::STARTED;
-use crate::spec::field::{Rule, fields};
+use crate::spec::field::{FieldValue, Rule, fields};
 use crate::spec::problems::{Located, quoted};
 use crate::spec::raw::{AnyText, Count, List, Text, mapping};
 use crate::spec::read::{SpecReader, limits};
@@ -55,6 +55,12 @@ pub enum RegistryCredentials {
     NotNeeded,
     /// The ARN of the Lambda function that gives them.
     Function(String),
+}
+
+impl FieldValue for RegistryCredentials {
+    fn said(&self) -> String {
+        self.to_string()
+    }
 }
 
 impl std::fmt::Display for RegistryCredentials {
