@@ -348,8 +348,8 @@ fn warnings(jobs: &[&JobReport]) -> Vec<Prose> {
     let of_job = |job: &&JobReport| {
         let name = job_name(job, jobs.len() > 1);
         let said = job.warnings.iter().map(move |warning| match &name {
-            Some(name) => Prose::fill("{}: {}", [name.clone(), Prose::literal(warning)]),
-            None => Prose::literal(words::capitalized(warning)),
+            Some(name) => Prose::fill("{}: {}", [name.clone(), Prose::sentence(warning)]),
+            None => Prose::sentence(words::capitalized(warning)),
         });
         said.collect::<Vec<_>>()
     };
@@ -375,7 +375,7 @@ fn all_failures(report: &Report) -> Vec<Block> {
 }
 
 fn note(text: &str) -> DocumentLine {
-    DocumentLine::new(Label::Note, Prose::literal(text))
+    DocumentLine::new(Label::Note, Prose::sentence(text))
 }
 
 fn remarks(jobs: &[&JobReport]) -> Vec<DocumentLine> {
@@ -516,7 +516,7 @@ fn caution_fold(jobs: &[&JobReport], mut lines: Vec<DocumentLine>) -> Option<Fol
     let whole = jobs.iter().filter_map(|job| what_to_do::whole_reason(job));
     lines.extend(whole.map(|text| DocumentLine::new(Label::Note, text)));
     let cautions = background::cautions(jobs).into_iter();
-    lines.extend(cautions.map(|(label, text)| DocumentLine::new(label, Prose::literal(text))));
+    lines.extend(cautions.map(|(label, text)| DocumentLine::new(label, Prose::sentence(text))));
     (!lines.is_empty()).then_some(Fold {
         kind: FoldKind::Cautions,
         title: "Prices, assumptions, cautions",
