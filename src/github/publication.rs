@@ -90,7 +90,7 @@ pub enum PublicationOutcome {
 }
 
 /// An outcome and its address.
-type Ended = (PublicationOutcome, Option<String>);
+type EndedAs = (PublicationOutcome, Option<String>);
 
 /// What a publication knows besides the list.
 struct PublicationState {
@@ -104,7 +104,7 @@ struct PublicationState {
     /// Requests to create one.
     sent: usize,
     /// What was written: from then on no trouble is an error.
-    written: Option<Ended>,
+    written: Option<EndedAs>,
     /// Numbers of posts that do not count any more, though they may be listed.
     gone: Vec<u64>,
     /// An error that another round may not meet.
@@ -326,7 +326,7 @@ impl Publication<'_> {
         &self,
         github: &Github,
         state: &mut PublicationState,
-    ) -> Result<Option<Ended>, GithubError> {
+    ) -> Result<Option<EndedAs>, GithubError> {
         let listed = github.posts(self.place).await?;
         let may_open = self.place == PostPlace::Issues && self.intent == Intent::Show;
         let closed = match may_open && state.own(&listed, self.marker).is_empty() {
