@@ -747,7 +747,7 @@ fn what_passes_is_waited_for_and_what_does_not_is_an_error_that_says_what_to_do(
     ] {
         let (fake, ..) = adding(1);
         let id = fake.comment(7, &User::actions(), "old");
-        fake.fail(method, "7").times(times).with(fault.clone());
+        fake.fail(method, "").times(times).with(fault.clone());
         let patched = format!("issues/comments/{id}");
         let body = json!({"body": "ours"});
         let answer: Result<Value, GithubError> = wait_for(async {
