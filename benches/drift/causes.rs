@@ -120,7 +120,9 @@ impl Drift {
         let after = self.of(job);
         let base = job.canaries(has_levels, 0.0, random);
         let new = after.canaries(has_levels, 0.0, random);
-        let factors = compare(&base, &new).unwrap().factors();
+        let factors = compare(&base, &new)
+            .expect("every simulated job has enough runs and a price")
+            .factors();
         let parts = causes(
             &factors,
             1000.0,
@@ -138,11 +140,24 @@ impl Drift {
             order.to_vec(),
             parts.iter().map(|part| part.cause).collect::<Vec<_>>()
         );
-        let total: f64 = parts.iter().map(|part| part.usd.unwrap()).sum();
+        let total: f64 = parts
+            .iter()
+            .map(|part| {
+                part.usd
+                    .expect("every simulated job has enough runs and a price")
+            })
+            .sum();
         parts
             .iter()
             .zip(self.shares(job))
-            .map(|(part, share)| (part.usd.unwrap() / total - share).abs())
+            .map(|(part, share)| {
+                (part
+                    .usd
+                    .expect("every simulated job has enough runs and a price")
+                    / total
+                    - share)
+                    .abs()
+            })
             .fold(0.0, f64::max)
     }
 }
@@ -197,7 +212,7 @@ fn coverage(truths: u32) -> f64 {
     let mut inside = 0_u32;
     for truth in 0..truths {
         let job = Job::drawn(false, &mut random);
-        let times = [1.0, 0.8, 1.3][usize::try_from(truth % 3).unwrap()];
+        let times = [1.0, 0.8, 1.3][usize::try_from(truth % 3).expect("it is below 3")];
         let drift = Drift {
             data: 1.0,
             work: 1.0,
@@ -208,7 +223,9 @@ fn coverage(truths: u32) -> f64 {
             let luck = LUCK * random.normal();
             job.canaries(false, luck, &mut random)
         });
-        let changed = compare(&base, &new).unwrap().rate_percent(Fraction(0.95));
+        let changed = compare(&base, &new)
+            .expect("every simulated job has enough runs and a price")
+            .rate_percent(Fraction(0.95));
         let [low, high] = [changed.lower, changed.upper].map(|percent| 1.0 + percent / 100.0);
         inside += u32::from(low <= times && times <= high);
     }

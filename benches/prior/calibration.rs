@@ -109,7 +109,7 @@ impl Coverage {
                 let runs = truth.runs(design, prior, &mut random);
                 let predictive = trial::of_shares(&runs, prior);
                 let degrees_of_freedom = whole(prior.noise_degrees_of_freedom)
-                    + u32::try_from(design.len()).unwrap()
+                    + u32::try_from(design.len()).expect("designs are short")
                     - 1;
                 let times = spread(degrees_of_freedom, &mut random);
                 as_written += truth.chance_inside(&predictive, times);
@@ -123,7 +123,8 @@ impl Coverage {
 }
 
 fn pooled(by_design: &[f64]) -> f64 {
-    by_design.iter().sum::<f64>() / f64::from(u32::try_from(by_design.len()).unwrap())
+    by_design.iter().sum::<f64>()
+        / f64::from(u32::try_from(by_design.len()).expect("designs are short"))
 }
 
 /// A standard deviation in units of its scale, where so many degrees of freedom stand behind it.

@@ -43,7 +43,9 @@ impl Figures {
         let fits = CHOOSING_DESIGNS.map(|design| case.fit(design, subject, prior));
         let over =
             |figure: fn(&Fit) -> f64| mean(&fits.iter().flatten().map(figure).collect::<Vec<_>>());
-        let nine = case.fit(NINE, subject, prior).unwrap();
+        let nine = case
+            .fit(NINE, subject, prior)
+            .expect("recorded workloads can be forecast");
         Self {
             log_density: over(|fit| fit.log_density),
             error: over(|fit| fit.scored.log_error.abs()),
@@ -55,7 +57,11 @@ impl Figures {
     fn of_all(cases: &[LeftOutWorkload], subject: &Subject, priors: &[Prior]) -> Vec<Self> {
         of_each(cases, |case| {
             let at = cases.iter().position(|other| std::ptr::eq(other, case));
-            Self::of(case, subject, &priors[at.unwrap()])
+            Self::of(
+                case,
+                subject,
+                &priors[at.expect("recorded workloads can be forecast")],
+            )
         })
     }
 }
@@ -71,7 +77,7 @@ fn changes(cases: &[LeftOutWorkload], with: &[Figures], without: &[Figures]) -> 
     let better = scores.iter().filter(|change| **change < -NO_CHANGE).count();
     let worse = scores.iter().filter(|change| **change > NO_CHANGE).count();
     let most = (0..scores.len()).max_by(|a, b| scores[*a].abs().total_cmp(&scores[*b].abs()));
-    let most = most.unwrap();
+    let most = most.expect("recorded workloads can be forecast");
     let others: Vec<f64> = (0..scores.len())
         .filter(|one| *one != most)
         .map(|one| scores[one])

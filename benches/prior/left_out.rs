@@ -36,7 +36,7 @@ pub(crate) struct LeftOutWorkload {
 }
 
 pub(crate) fn cases() -> Vec<LeftOutWorkload> {
-    let recorded = workload::read(MEASURED).unwrap();
+    let recorded = workload::read(MEASURED).expect("recorded workloads can be forecast");
     recorded.workloads.iter().map(LeftOutWorkload::of).collect()
 }
 
@@ -112,7 +112,9 @@ pub(crate) fn of_each<T: Send>(
     std::thread::scope(|scope| {
         let start = |case| scope.spawn(move || figure(case));
         let threads: Vec<_> = cases.iter().map(start).collect();
-        let results = threads.into_iter().map(|thread| thread.join().unwrap());
+        let results = threads
+            .into_iter()
+            .map(|thread| thread.join().expect("recorded workloads can be forecast"));
         results.collect()
     })
 }
@@ -237,7 +239,7 @@ fn best(scores: &mut [Scores; 2], left_out: usize) -> [Levels; 2] {
         (total, found.map(|(levels, _)| (levels, capped)))
     });
     let best = tried.min_by(|(a, _), (b, _)| a.total_cmp(b));
-    best.unwrap().1
+    best.expect("recorded workloads can be forecast").1
 }
 
 /// The priors of time and memory for each case, with the constants that score best on all others.
@@ -337,7 +339,10 @@ fn table(
     for (case, prior) in cases.iter().zip(priors) {
         let _ = write!(text, "{:<16} {}", case.name, constants(prior));
         for (design, all) in all.iter_mut().enumerate() {
-            let scored = case.fit(design, subject, prior).unwrap().scored;
+            let scored = case
+                .fit(design, subject, prior)
+                .expect("recorded workloads can be forecast")
+                .scored;
             text.push_str(&shown(&scored));
             all.push(scored);
         }
@@ -351,7 +356,9 @@ fn table(
 fn sums(cases: &[LeftOutWorkload], subject: &Subject, prior: &Prior) -> [Sum; SHOWN_DESIGNS] {
     let fits = of_each(cases, |case| {
         std::array::from_fn::<_, SHOWN_DESIGNS, _>(|design| {
-            case.fit(design, subject, prior).unwrap().scored
+            case.fit(design, subject, prior)
+                .expect("recorded workloads can be forecast")
+                .scored
         })
     });
     std::array::from_fn(|design| {
@@ -375,7 +382,7 @@ fn at_four_budgets(cases: &[LeftOutWorkload], subject: &Subject) -> String {
         .zip(cases.iter().map(|case| case.name.as_str()))
         .collect();
     errors.sort_by(|(a, _), (b, _)| a.abs().total_cmp(&b.abs()));
-    let (_, largest) = errors.pop().unwrap();
+    let (_, largest) = errors.pop().expect("recorded workloads can be forecast");
     let others: Vec<f64> = errors.iter().map(|(error, _)| *error).collect();
     let middle = mean(&others);
     let squares: f64 = others.iter().map(|error| (error - middle).powi(2)).sum();

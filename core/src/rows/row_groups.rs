@@ -7,7 +7,7 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use futures_util::stream::{self, StreamExt};
-use parquet::errors::Result as ParquetResult;
+use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::metadata::{
     ColumnChunkMetaData, FileMetaData, ParquetMetaData, ParquetMetaDataReader,
     ParquetMetaDataWriter, RowGroupMetaData,
@@ -63,8 +63,15 @@ pub(super) async fn inspect<S: RangeSource>(
     Ok(())
 }
 
-fn not_parquet(what: impl ToString) -> RowsProblem {
-    RowsProblem::NotParquet(what.to_string())
+fn not_parquet(what: impl Into<String>) -> RowsProblem {
+    RowsProblem::NotParquet(what.into())
+}
+
+/// What cannot be written again.
+impl From<ParquetError> for RowsProblem {
+    fn from(error: ParquetError) -> Self {
+        not_parquet(error.to_string())
+    }
 }
 
 async fn read_footer<S: RangeSource>(
@@ -166,12 +173,13 @@ pub(super) async fn copy<S: RangeSource>(
         if !is_empty(group) {
             let start = MAGIC.len() as u64 + copied;
             copied += place.end - place.start;
-            kept.push(moved(group, place.start, start, kept.len()).map_err(not_parquet)?);
+            kept.push(moved(group, place.start, start, kept.len()).map_err(RowsProblem::from)?);
             places.push(place);
         }
     }
     let pieces = places.into_iter().flat_map(|place| {
-        let starts = place.clone().step_by(PIECE as usize);
+        let count = (place.end - place.start).div_ceil(PIECE);
+        let starts = (0..count).map(move |piece| place.start + piece * PIECE);
         starts.map(move |at| at..place.end.min(at + PIECE))
     });
     let reads = stream::iter(pieces).map(|piece| source.read(piece));
@@ -180,7 +188,7 @@ pub(super) async fn copy<S: RangeSource>(
     while let Some(piece) = reads.next().await {
         out.write_all(&piece.map_err(CopyError::Read)?)?;
     }
-    let footer = footer(metadata.file_metadata(), kept).map_err(not_parquet)?;
+    let footer = footer(metadata.file_metadata(), kept).map_err(RowsProblem::from)?;
     out.write_all(&footer)?;
     Ok(Copied {
         bytes: Bytes(copied),
