@@ -230,26 +230,6 @@ fn what_every_host_downloads_is_not_divided_and_paid_by_each() {
     assert!((570.0..640.0).contains(&replicated), "{replicated}");
 }
 
-#[test]
-fn files_of_one_name_that_both_hosts_leave_in_their_models_are_said() {
-    let spec = Project::SPEC.replace("instance: local", "instance: 2x local");
-    let project = Project::empty()
-        .file(
-            "train.sh",
-            "mkdir \"$SM_MODEL_DIR/part\"; echo 1 > \"$SM_MODEL_DIR/part/weights.bin\"; echo 1 > \"$SM_MODEL_DIR/$SM_CURRENT_HOST\"\n",
-        )
-        .data("data", 100)
-        .file("canary-gate.yml", &spec);
-    let report = project
-        .run(&["run", "--all", "--quiet", "--format", "json"])
-        .json();
-    let notes = report["jobs"][0]["measurements"][0]["notes"].to_string();
-    assert!(
-        notes.contains("keeps one of each: `part/weights.bin` (algo-1, algo-2)"),
-        "{notes}"
-    );
-}
-
 /// Of 64 GiB.
 fn usage(mib: u32) -> Value {
     let bytes = u64::from(mib) * 1_048_576;
