@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 pub(crate) use self::counts::beyond_the_share;
 
 use self::configuration::{AskedRuns, BatchKind, CanaryBatch, Configuration, Stage, State};
-use self::design::{Design, NextCanaries};
+use self::design::{ConfigurationDesign, NextCanaries};
 use crate::backend::EndedPool;
 use crate::canary::Dataset;
 use crate::console::AppError;
@@ -168,8 +168,8 @@ impl<'a> Lab<'a> {
         }
     }
 
-    fn design(&self, place: usize) -> Design<'_> {
-        Design {
+    fn design(&self, place: usize) -> ConfigurationDesign<'_> {
+        ConfigurationDesign {
             input: self.input,
             runner: self.runner,
             one: &self.configurations[place],

@@ -319,7 +319,7 @@ fn a_pull_request_that_draws_otherwise_is_named() {
     project.commit("the newest alone");
     let report = project.run(&AGAINST_MAIN).ended_with(0).json();
     let notes = report["jobs"][0]["policy"]["notes"].to_string();
-    let said = "are drawn: channel `train` from random to {order: last}.";
+    let said = "changes `training.channels.train.draw` from random to {order: last}.";
     assert!(notes.contains(said), "{notes}");
     // Renamed, it is another one.
     let spec = project.read("canary-gate.yml");
@@ -330,7 +330,7 @@ fn a_pull_request_that_draws_otherwise_is_named() {
     project.commit("by another name");
     let report = project.run(&AGAINST_MAIN).json();
     let notes = report["jobs"][0]["policy"]["notes"].to_string();
-    let said = "are drawn: channel `newest`, which the base does not have, is {order: last}.";
+    let said = "changes `training.channels.newest.draw` from none to {order: last}.";
     assert!(notes.contains(said), "{notes}");
 }
 

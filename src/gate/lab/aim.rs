@@ -1,6 +1,6 @@
 //! What the canaries of a job aim at.
 
-use super::design::Design;
+use super::design::ConfigurationDesign;
 use crate::forecast::Forecast;
 use crate::gate::request::Purpose;
 use crate::instance::Offer;
@@ -10,7 +10,7 @@ use crate::plan::{self, Aim};
 use crate::spec::{Budget, Level, LineOrigin};
 use crate::units::Seconds;
 
-impl Design<'_> {
+impl ConfigurationDesign<'_> {
     /// How long the full run may take by the budget's lines of time and cost; 0 without one.
     pub(super) fn allowed_by_the_budget(&self, offer: &Offer) -> Seconds {
         plan::allowed_by_the_budget(self.input.of.job, offer).unwrap_or(Seconds(0.0))

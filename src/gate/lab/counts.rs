@@ -1,7 +1,7 @@
 //! Canaries of one configuration on several counts of its machines: the design runs on the first, one canary on each other.
 
 use super::configuration::{BatchKind, CanaryBatch};
-use super::design::{Design, NextCanaries, provisional};
+use super::design::{ConfigurationDesign, NextCanaries, provisional};
 use crate::assess::other_counts;
 use crate::canary::CanaryRun;
 use crate::forecast::{CanaryTime, Forecast};
@@ -27,7 +27,7 @@ pub(crate) fn beyond_the_share(job: &Job, run: &CanaryRun) -> String {
     )
 }
 
-impl Design<'_> {
+impl ConfigurationDesign<'_> {
     /// Those on the machines that the design runs on.
     pub(super) fn on_base(&self) -> Vec<Measurement> {
         let on_base = self.state.measured.iter();

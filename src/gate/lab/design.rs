@@ -16,7 +16,7 @@ use crate::plan::{
 use crate::units::Seconds;
 
 /// A configuration as its design sees it.
-pub(super) struct Design<'a> {
+pub(super) struct ConfigurationDesign<'a> {
     pub(super) input: &'a LabInput<'a>,
     pub(super) runner: &'a Runner<'a>,
     pub(super) one: &'a Configuration,
@@ -41,7 +41,7 @@ pub(super) enum NextCanaries {
     Done(Option<StopReason>),
 }
 
-impl Design<'_> {
+impl ConfigurationDesign<'_> {
     /// `None` where it waits for what canaries that have ended used.
     pub(super) fn next(&self) -> Option<NextCanaries> {
         let state = self.state;

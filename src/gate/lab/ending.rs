@@ -1,12 +1,12 @@
 //! Why the canaries of a job ended, in words.
 
-use super::design::Design;
+use super::design::ConfigurationDesign;
 use crate::assess::unfinished;
 use crate::measurement::Measurement;
 use crate::plan::{self, Limit, NARROW, Reached, StopReason};
 use crate::verdict::Reason;
 
-impl Design<'_> {
+impl ConfigurationDesign<'_> {
     /// Why the adaptive design ended on `instance`, for the report.
     pub(super) fn ending(&self, done: StopReason) -> Reason {
         if let (StopReason::TooExpensive, Some(refusal)) = (done, self.refusal()) {

@@ -1,6 +1,6 @@
 //! What the canaries so far say of the full run, for who watches.
 
-use super::design::Design;
+use super::design::ConfigurationDesign;
 use crate::console::progress::StandingForecast;
 use crate::measurement::Measurement;
 use crate::metric::Metric;
@@ -11,7 +11,7 @@ use crate::verdict::{self, JudgedLine};
 /// One canary shows no growth.
 const FEWEST: usize = 2;
 
-impl Design<'_> {
+impl ConfigurationDesign<'_> {
     /// Shows the forecast on `instance` as it stands beside its budget: `cost 63 USD (56–72), at most 50 USD`.
     /// Canaries of the batch under way that are free count too.
     pub(super) fn show_standing(&self) {

@@ -2,11 +2,13 @@
 //! the registry of the image.
 
 use super::RawTraining;
-use super::sagemaker::STARTED;
 use crate::spec::field::{FieldValue, Rule, fields};
 use crate::spec::problems::{Located, quoted};
 use crate::spec::raw::{AnyText, Count, List, Text, mapping};
 use crate::spec::read::{SpecReader, limits};
+
+/// What another image, framework, algorithm or command means.
+pub(super) const STARTED: &str = "Canaries and the full run start it.";
 
 /// What the API takes.
 const WORDS: usize = 100;

@@ -1,7 +1,7 @@
 //! What the SageMaker backend makes of a spec: its keys of `training`, and their checks against what its API takes.
 
 use super::framework::{Framework, RawFramework};
-use super::program::{ContainerWords, RawContainer, RegistryCredentials};
+use super::program::{ContainerWords, RawContainer, RegistryCredentials, STARTED};
 use super::{BackendEntry, RawTraining, launcher, program};
 use crate::instance::{InstanceConfiguration, tables};
 use crate::spec::field::{Rule, fields};
@@ -12,8 +12,6 @@ use crate::spec::rules::{DataRule, LimitRule, MachineRule, ProbeRule, Rules};
 use crate::spec::{Channel, Traits};
 use crate::units::{Bytes, Seconds};
 
-/// What another image, framework, algorithm or command means.
-pub(super) const STARTED: &str = "Canaries and the full run start it.";
 const DEFAULT_VOLUME_GB: u32 = 30;
 /// SageMaker's own default.
 pub(super) const MAX_RUNTIME: Seconds = Seconds(86_400.0);
