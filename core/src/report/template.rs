@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn a_template_that_names_what_there_is_not_is_an_error_before_it_is_used() {
         for (template, said) in [
-            ("{{#each jobs}}{{name}}", "line 1"),
+            ("{{#each jobs}}{{name}}", "each"),
             ("{{verdcit}}", "verdcit"),
             ("{{#each jobs}}{{nmae}}{{/each}}", "nmae"),
             ("{{> other}}", "other"),
