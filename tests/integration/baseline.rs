@@ -142,7 +142,7 @@ fn a_budget_that_the_base_had_passed_already_does_not_fail_what_does_not_make_it
     let same = changed(breach, 1000.0);
     against_main(&same, &[])
         .ended_with(0)
-        .reported("as on the base already");
+        .reported("but the base was over already");
     let worse = changed(breach, 1500.0);
     against_main(&worse, &[]).ended_with(10);
     let strict = changed("{cost: 5 USD, existing_breach: fail}", 1000.0);

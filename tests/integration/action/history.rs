@@ -43,7 +43,7 @@ fn a_pull_request_is_compared_with_what_a_push_measured_of_its_base() {
     let comment = workflow.comment();
     assert!(comment.contains(r"**\+45%**"), "{comment}");
     assert!(
-        comment.contains("**Why it changed.** Training takes 4"),
+        comment.contains("**Why it changed.** A full run takes 4"),
         "{comment}"
     );
     assert_eq!(folders(&workflow), ["main", "pr"]);
