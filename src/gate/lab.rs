@@ -89,7 +89,7 @@ pub(crate) async fn measure(
 type FreedCanary = (usize, usize, usize, Measurement);
 
 /// What has come to its end on a configuration.
-enum Ended {
+enum EndedStep {
     Batch(usize, Ran),
     Pools(Vec<EndedPool>),
 }
@@ -103,7 +103,7 @@ struct Lab<'a> {
     layout: DataLayout,
     /// Why no alternative is measured any more.
     given_up: Option<NotMeasured>,
-    under_way: FuturesUnordered<LocalBoxFuture<'a, (usize, Ended)>>,
+    under_way: FuturesUnordered<LocalBoxFuture<'a, (usize, EndedStep)>>,
     /// How many were started.
     batches: usize,
     freed: mpsc::UnboundedSender<FreedCanary>,
@@ -120,8 +120,8 @@ impl<'a> Lab<'a> {
                 // What has ended as a whole is not late.
                 biased;
                 ended = self.under_way.next() => match ended {
-                    Some((place, Ended::Batch(batch, ran))) => self.take(place, batch, ran),
-                    Some((place, Ended::Pools(ended))) => self.end(place, ended),
+                    Some((place, EndedStep::Batch(batch, ran))) => self.take(place, batch, ran),
+                    Some((place, EndedStep::Pools(ended))) => self.end(place, ended),
                     None => return,
                 },
                 Some((place, batch, index, measurement)) = self.heard.recv() => {
@@ -245,7 +245,7 @@ impl<'a> Lab<'a> {
             // Nobody hears it once all are free.
             let freed = |index, measurement| drop(freed.send((place, number, index, measurement)));
             let ran = runner::run(runner, of, &runs, earlier, &freed).await;
-            (place, Ended::Batch(number, ran))
+            (place, EndedStep::Batch(number, ran))
         }));
         self.batches += 1;
         let state = &mut self.states[place];
@@ -368,7 +368,7 @@ impl<'a> Lab<'a> {
             if one.is_on_fewer() && !one.follows {
                 ended.extend(ready.end_pools_on(&one.base, cancellation).await);
             }
-            (place, Ended::Pools(ended))
+            (place, EndedStep::Pools(ended))
         }));
     }
 

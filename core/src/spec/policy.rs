@@ -126,7 +126,7 @@ pub fn apply_base_policy(
     let (own_fields, base_fields) = (fields_of(head), fields_of(base));
     let mut whole = Differences::default();
     whole.compare(&base_fields, &own_fields);
-    let mut policy = Policy::default();
+    let mut policy = PolicyKeys::default();
     policy.add("", &base_fields, &own_fields);
     let mut spec = head.clone();
     spec.take_base(base, Rule::EACH);
@@ -195,9 +195,9 @@ pub fn apply_base_policy(
 
 /// The paths whose values are the base's.
 #[derive(Default)]
-struct Policy(BTreeSet<String>);
+struct PolicyKeys(BTreeSet<String>);
 
-impl Policy {
+impl PolicyKeys {
     fn add(&mut self, place: &str, base: &[Field], head: &[Field]) {
         let all = base.iter().chain(head);
         let ours = all.filter(|field| field.rule.whose == Whose::Base);

@@ -60,10 +60,8 @@ impl Differences {
     fn compare_one(&mut self, base: Option<&Field>, head: Option<&Field>) {
         let words = |field: Option<&Field>| field.map_or(NONE, |field| &field.words).to_owned();
         let (from, to) = (words(base), words(head));
-        // A secret's words are the same whatever it is.
-        let value = |field: Option<&Field>| field.and_then(|field| field.value.clone());
-        let differs = from != to || value(base) != value(head);
-        let Some(field) = head.or(base).filter(|_| differs) else {
+        // A secret's words are the same whatever it is: its change is not said.
+        let Some(field) = head.or(base).filter(|_| from != to) else {
             return;
         };
         let is_written = |field: &Field| field.value.is_some();
