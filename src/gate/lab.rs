@@ -14,7 +14,9 @@ use tokio::sync::mpsc;
 
 pub(crate) use self::counts::beyond_the_share;
 
-use self::configuration::{AskedRuns, BatchKind, CanaryBatch, Configuration, Stage, State};
+use self::configuration::{
+    AskedRuns, BatchKind, CanaryBatch, Configuration, ConfigurationStage, ConfigurationState,
+};
 use self::design::{ConfigurationDesign, NextCanaries};
 use crate::backend::EndedPool;
 use crate::canary::Dataset;
@@ -66,7 +68,7 @@ pub(crate) async fn measure(
     let configurations = Configuration::all(&input, plan);
     let mut states = Vec::with_capacity(configurations.len());
     for one in &configurations {
-        states.push(State::new(&input, one).await?);
+        states.push(ConfigurationState::new(&input, one).await?);
     }
     let (freed, heard) = mpsc::unbounded_channel();
     let mut lab = Lab {
@@ -99,7 +101,7 @@ struct Lab<'a> {
     runner: &'a Runner<'a>,
     /// `instance` first, then the alternatives.
     configurations: &'a [Configuration],
-    states: Vec<State>,
+    states: Vec<ConfigurationState>,
     layout: DataLayout,
     /// Why no alternative is measured any more.
     given_up: Option<NotMeasured>,
@@ -135,15 +137,15 @@ impl<'a> Lab<'a> {
     fn go_on(&mut self, place: usize) {
         loop {
             match self.states[place].stage {
-                Stage::Waiting => match self.may_begin(place) {
+                ConfigurationStage::Waiting => match self.may_begin(place) {
                     None => return,
-                    Some(Ok(())) => self.states[place].stage = Stage::Idle,
+                    Some(Ok(())) => self.states[place].stage = ConfigurationStage::Idle,
                     Some(Err(why)) => {
                         self.states[place].why_not = Some(why);
-                        self.states[place].stage = Stage::Ended;
+                        self.states[place].stage = ConfigurationStage::Ended;
                     }
                 },
-                Stage::Idle => match self.design(place).next() {
+                ConfigurationStage::Idle => match self.design(place).next() {
                     None => return,
                     Some(NextCanaries::Run(batch, note)) => {
                         self.states[place].notes.extend(note);
@@ -163,7 +165,9 @@ impl<'a> Lab<'a> {
                         self.end_pools(place);
                     }
                 },
-                Stage::Running | Stage::EndingPools | Stage::Ended => return,
+                ConfigurationStage::Running
+                | ConfigurationStage::EndingPools
+                | ConfigurationStage::Ended => return,
             }
         }
     }
@@ -198,7 +202,7 @@ impl<'a> Lab<'a> {
         }
         let one = &self.configurations[place];
         let mut before = self.states[..place].iter();
-        let is_next = before.all(|state| state.stage == Stage::Ended);
+        let is_next = before.all(|state| state.stage == ConfigurationStage::Ended);
         // `instance` has proved role, image and code, and the machines are not those of the ones before.
         let may_run_beside = self.input.machines == MachineSharing::OwnOnes
             && !one.follows
@@ -211,7 +215,7 @@ impl<'a> Lab<'a> {
     fn has_room_beside_those_before(&self, place: usize) -> bool {
         let own = &self.configurations[place].instance;
         let before = self.configurations.iter().zip(&self.states[..place]);
-        let at_work = before.filter(|(_, state)| state.stage != Stage::Ended);
+        let at_work = before.filter(|(_, state)| state.stage != ConfigurationStage::Ended);
         let at_work = at_work.map(|(one, _)| &one.instance).chain([own]);
         let is_alike = |one: &&InstanceConfiguration| one.single_type() == own.single_type();
         let instances: Vec<&InstanceConfiguration> = at_work.filter(is_alike).collect();
@@ -255,7 +259,7 @@ impl<'a> Lab<'a> {
                 AskedRuns::TheFewest | AskedRuns::All => AskedRuns::All,
             };
         }
-        state.stage = Stage::Running;
+        state.stage = ConfigurationStage::Running;
         state.batch = Some(CanaryBatch { number, ..batch });
         self.design(place).show_standing();
     }
@@ -274,7 +278,7 @@ impl<'a> Lab<'a> {
         if is_free && let Some(batch) = state.batch.take() {
             state.late.insert(number, state.measured.len());
             state.measured.extend(batch.free.into_values());
-            state.stage = Stage::Idle;
+            state.stage = ConfigurationStage::Idle;
         }
         self.design(place).show_standing();
     }
@@ -331,7 +335,7 @@ impl<'a> Lab<'a> {
         let state = &mut self.states[place];
         state.notes.extend(note);
         state.done = done.filter(|_| !is_over && broke_off.is_none());
-        state.stage = Stage::Idle;
+        state.stage = ConfigurationStage::Idle;
         if matches!(batch.kind, BatchKind::Count) && (is_empty || broke_off.is_some()) {
             state.left_out.push(batch.runs[0].instance.clone());
         }
@@ -361,7 +365,7 @@ impl<'a> Lab<'a> {
     fn end_pools(&mut self, place: usize) {
         let (one, ready) = (&self.configurations[place], self.input.of.ready);
         let cancellation = self.runner.cancellation;
-        self.states[place].stage = Stage::EndingPools;
+        self.states[place].stage = ConfigurationStage::EndingPools;
         self.under_way.push(Box::pin(async move {
             let mut ended = ready.end_pools_on(&one.instance, cancellation).await;
             // Those on another configuration's machines are its own to end.
@@ -380,7 +384,7 @@ impl<'a> Lab<'a> {
         let account = &self.configurations[place].account;
         ended_pools::bill(&ended, account, self.input.money.kept, &offer_of);
         self.states[place].ended_pools.extend(ended);
-        self.states[place].stage = Stage::Ended;
+        self.states[place].stage = ConfigurationStage::Ended;
     }
 
     fn into_measurements(mut self, plan: &mut Plan) -> JobMeasurements {

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::field::{Rule, fields};
+use super::field::{FieldRule, fields};
 use super::{ChannelDraw, Compression, RecordWrapper};
 
 /// What another draw means.
@@ -28,21 +28,21 @@ fields! {
     /// One input channel.
     #[derive(Debug, Clone, PartialEq)]
     pub struct Channel {
-        pub name: String = Rule::HEAD,
+        pub name: String = FieldRule::HEAD,
         /// An `s3://` prefix or, with [`FileSystem::of_uri`](super::FileSystem::of_uri), a directory of a file system; a path locally.
-        pub uri: String = Rule::UNCOMPARED,
+        pub uri: String = FieldRule::UNCOMPARED,
         /// What `uri` is the address of, in S3.
-        pub data_type: DataType = Rule::HEAD,
-        pub mode: InputMode = Rule::HEAD.setting(),
-        pub content_type: Option<String> = Rule::HEAD,
-        pub distribution: Distribution = Rule::HEAD.setting(),
-        pub compression: Compression = Rule::HEAD.setting(),
-        pub record_wrapper: RecordWrapper = Rule::HEAD.setting(),
-        pub sample: ChannelSample = Rule::named(DRAWS).setting(),
+        pub data_type: DataType = FieldRule::HEAD,
+        pub mode: InputMode = FieldRule::HEAD.setting(),
+        pub content_type: Option<String> = FieldRule::HEAD,
+        pub distribution: Distribution = FieldRule::HEAD.setting(),
+        pub compression: Compression = FieldRule::HEAD.setting(),
+        pub record_wrapper: RecordWrapper = FieldRule::HEAD.setting(),
+        pub sample: ChannelSample = FieldRule::named(DRAWS).setting(),
         /// Which of its objects a canary gets, where it is sampled.
-        pub draw: ChannelDraw = Rule::named(DRAWS).setting(),
+        pub draw: ChannelDraw = FieldRule::named(DRAWS).setting(),
         /// The instance groups that get it; empty: all.
-        pub groups: Vec<String> = Rule::HEAD,
+        pub groups: Vec<String> = FieldRule::HEAD,
     }
 }
 

@@ -1,4 +1,4 @@
-//! The **fields** of a spec: each key of it once, with a [`Rule`] beside it. From these come the merge with the base's policy, what
+//! The **fields** of a spec: each key of it once, with a [`FieldRule`] beside it. From these come the merge with the base's policy, what
 //! is said about it, the settings that a record keeps, and the code key.
 
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ const SECRET_WORDS: [&str; 5] = ["secret", "token", "password", "credential", "a
 /// Whose value of a field a change is checked with, and what else hangs on the field. A field counts for the code key unless its
 /// rule says `uncounted`.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::spec) struct Rule {
+pub(in crate::spec) struct FieldRule {
     pub(in crate::spec) whose: Whose,
     pub(in crate::spec) counts: bool,
     /// Whether a record keeps it.
@@ -45,7 +45,7 @@ pub(in crate::spec) enum Whose {
     Base,
 }
 
-impl Rule {
+impl FieldRule {
     pub(in crate::spec) const HEAD: Self = Self {
         whose: Whose::Head,
         counts: true,
@@ -119,7 +119,7 @@ pub(in crate::spec) struct Field {
     pub(in crate::spec) path: String,
     /// What a sentence calls it.
     pub(in crate::spec) name: String,
-    pub(in crate::spec) rule: Rule,
+    pub(in crate::spec) rule: FieldRule,
     /// Its value as a sentence says it.
     pub(in crate::spec) words: String,
     /// Of what can be more or less.
@@ -129,7 +129,7 @@ pub(in crate::spec) struct Field {
 }
 
 impl Field {
-    fn new(path: &str, rule: Rule, words: String) -> Self {
+    fn new(path: &str, rule: FieldRule, words: String) -> Self {
         Self {
             path: path.to_owned(),
             name: format!("`{path}`"),
@@ -147,9 +147,9 @@ pub(in crate::spec) fn json(value: &impl Serialize) -> String {
 
 /// What fields are listed of, and what takes the base's where a rule says so.
 pub(in crate::spec) trait HasFields: Clone {
-    fn list(&self, path: &str, rule: Rule, fields: &mut Vec<Field>);
+    fn list(&self, path: &str, rule: FieldRule, fields: &mut Vec<Field>);
 
-    fn take_base(&mut self, base: &Self, rule: Rule) {
+    fn take_base(&mut self, base: &Self, rule: FieldRule) {
         if rule.whose == Whose::Base {
             self.clone_from(base);
         }
@@ -159,7 +159,7 @@ pub(in crate::spec) trait HasFields: Clone {
 /// The fields of a job, below its name.
 pub(in crate::spec) fn fields_of<T: HasFields>(whole: &T) -> Vec<Field> {
     let mut fields = Vec::new();
-    whole.list("", Rule::EACH, &mut fields);
+    whole.list("", FieldRule::EACH, &mut fields);
     fields
 }
 
@@ -180,7 +180,7 @@ pub(in crate::spec) fn below(path: &str, key: &str) -> String {
     }
 }
 
-/// Defines a part of the valid spec once: its fields, and the [`Rule`] of each behind it. None has no rule.
+/// Defines a part of the valid spec once: its fields, and the [`FieldRule`] of each behind it. None has no rule.
 macro_rules! fields {
     (
         $(#[$meta:meta])*
@@ -197,18 +197,18 @@ macro_rules! fields {
             fn list(
                 &self,
                 path: &str,
-                _: $crate::spec::field::Rule,
+                _: $crate::spec::field::FieldRule,
                 fields: &mut Vec<$crate::spec::field::Field>,
             ) {
                 $(
-                    let rule: $crate::spec::field::Rule = $rule;
+                    let rule: $crate::spec::field::FieldRule = $rule;
                     let path_of_field =
                         $crate::spec::field::below(path, rule.key.unwrap_or(stringify!($field)));
                     self.$field.list(&path_of_field, rule, fields);
                 )+
             }
 
-            fn take_base(&mut self, base: &Self, _: $crate::spec::field::Rule) {
+            fn take_base(&mut self, base: &Self, _: $crate::spec::field::FieldRule) {
                 $(self.$field.take_base(&base.$field, $rule);)+
             }
         }
@@ -232,7 +232,7 @@ pub(in crate::spec) trait FieldValue: Clone {
 }
 
 impl<T: FieldValue> HasFields for T {
-    fn list(&self, path: &str, rule: Rule, fields: &mut Vec<Field>) {
+    fn list(&self, path: &str, rule: FieldRule, fields: &mut Vec<Field>) {
         fields.push(Field {
             amount: self.amount(),
             value: self.value(),
@@ -242,7 +242,7 @@ impl<T: FieldValue> HasFields for T {
 }
 
 impl<T: FieldValue> HasFields for Option<T> {
-    fn list(&self, path: &str, rule: Rule, fields: &mut Vec<Field>) {
+    fn list(&self, path: &str, rule: FieldRule, fields: &mut Vec<Field>) {
         let Some(value) = self else { return };
         value.list(path, rule, fields);
         // That a switch is off differs from its absence.
@@ -253,7 +253,7 @@ impl<T: FieldValue> HasFields for Option<T> {
 }
 
 impl HasFields for Vec<String> {
-    fn list(&self, path: &str, rule: Rule, fields: &mut Vec<Field>) {
+    fn list(&self, path: &str, rule: FieldRule, fields: &mut Vec<Field>) {
         if !self.is_empty() {
             fields.push(Field {
                 value: Some(json(self)),
@@ -265,14 +265,14 @@ impl HasFields for Vec<String> {
 
 /// Values by name. What a secret's name stands for is in no sentence.
 impl HasFields for Vec<(String, String)> {
-    fn list(&self, path: &str, rule: Rule, fields: &mut Vec<Field>) {
+    fn list(&self, path: &str, rule: FieldRule, fields: &mut Vec<Field>) {
         let is_kept = rule.is_setting && !rule.keeps_names;
         for (name, value) in self {
             let lower = name.to_lowercase().replace('-', "_");
             // A pattern that reads tokens has no secret.
             let is_secret = !matches!(rule.whose, Whose::Named(_))
                 && SECRET_WORDS.iter().any(|word| lower.contains(word));
-            let rule = Rule {
+            let rule = FieldRule {
                 is_setting: is_kept,
                 ..rule
             };
@@ -291,7 +291,7 @@ impl HasFields for Vec<(String, String)> {
 }
 
 impl HasFields for BTreeMap<InstanceType, UsdPerHour> {
-    fn list(&self, path: &str, rule: Rule, fields: &mut Vec<Field>) {
+    fn list(&self, path: &str, rule: FieldRule, fields: &mut Vec<Field>) {
         for (kind, price) in self {
             price.list(&below(path, &kind.to_string()), rule, fields);
         }
@@ -299,13 +299,13 @@ impl HasFields for BTreeMap<InstanceType, UsdPerHour> {
 }
 
 impl HasFields for Vec<Channel> {
-    fn list(&self, path: &str, rule: Rule, fields: &mut Vec<Field>) {
+    fn list(&self, path: &str, rule: FieldRule, fields: &mut Vec<Field>) {
         for channel in self {
             channel.list(&below(path, &channel.name), rule, fields);
         }
     }
 
-    fn take_base(&mut self, base: &Self, rule: Rule) {
+    fn take_base(&mut self, base: &Self, rule: FieldRule) {
         for channel in self {
             let known = base.iter().find(|known| known.name == channel.name);
             if let Some(known) = known {
@@ -317,7 +317,7 @@ impl HasFields for Vec<Channel> {
 
 impl HasFields for Design {
     /// Under the keys that it is written with, which stand beside each other.
-    fn list(&self, path: &str, rule: Rule, fields: &mut Vec<Field>) {
+    fn list(&self, path: &str, rule: FieldRule, fields: &mut Vec<Field>) {
         let beside = |key| below(path.rsplit_once('.').map_or("", |(above, _)| above), key);
         let (kind, fractions, replicates) = match self {
             Self::Adaptive { fractions } => ("adaptive", fractions, None),
@@ -335,7 +335,7 @@ impl HasFields for Design {
 
 impl HasFields for Budget {
     /// A line is one field. Those that always hold are not written.
-    fn list(&self, path: &str, rule: Rule, fields: &mut Vec<Field>) {
+    fn list(&self, path: &str, rule: FieldRule, fields: &mut Vec<Field>) {
         for line in self.written() {
             let at_least = line.at_least.filter(|amount| amount.number > 0.0);
             let more: Vec<String> = [
@@ -369,7 +369,7 @@ impl HasFields for Budget {
 
 /// Overrides have their fields beside those of the job that they name.
 impl HasFields for Vec<Override> {
-    fn list(&self, _: &str, _: Rule, _: &mut Vec<Field>) {}
+    fn list(&self, _: &str, _: FieldRule, _: &mut Vec<Field>) {}
 }
 
 impl Override {
@@ -385,7 +385,7 @@ impl Override {
             let path = below("overrides", &agreed.budget.key());
             Field {
                 name: format!("the override of the {} budget", agreed.budget.words()),
-                ..Field::new(&path, Rule::BASE.uncounted(), words)
+                ..Field::new(&path, FieldRule::BASE.uncounted(), words)
             }
         })
     }
@@ -395,7 +395,7 @@ impl Override {
 macro_rules! apart {
     ($($kind:ty),+) => {$(
         impl HasFields for $kind {
-            fn list(&self, _: &str, _: Rule, _: &mut Vec<Field>) {}
+            fn list(&self, _: &str, _: FieldRule, _: &mut Vec<Field>) {}
         }
     )+};
 }
@@ -474,7 +474,7 @@ mod tests {
         let name = "example.yml";
         let spec = read(SpecSource { name, bytes }, &[]).unwrap();
         let line = |field: &Field| {
-            let Rule { whose, counts, .. } = field.rule;
+            let FieldRule { whose, counts, .. } = field.rule;
             let counted = if counts { "" } else { ", uncounted" };
             let kept = if field.rule.is_setting {
                 ", setting"

@@ -52,7 +52,7 @@ pub use warm_pool::WarmPoolPolicy;
 pub use yaml::MAX_SPEC_BYTES;
 
 pub use crate::metric::LineKind;
-use field::{Rule, fields};
+use field::{FieldRule, fields};
 use share::SampledBy;
 
 use std::collections::BTreeMap;
@@ -85,31 +85,31 @@ fields! {
     /// A valid spec. Paths in it are as written, relative to the spec's folder.
     #[derive(Debug, Clone, PartialEq)]
     pub struct Spec {
-        pub backend: BackendKind = Rule::HEAD.uncounted(),
-        pub region: Option<String> = Rule::BASE.uncounted(),
+        pub backend: BackendKind = FieldRule::HEAD.uncounted(),
+        pub region: Option<String> = FieldRule::BASE.uncounted(),
         /// A directory or an `s3://` prefix; absent: `.canary-gate/`.
-        pub history: Option<String> = Rule::BASE.uncounted(),
+        pub history: Option<String> = FieldRule::BASE.uncounted(),
         /// Prices that win over the tables.
-        pub prices: BTreeMap<InstanceType, UsdPerHour> = Rule::BASE.uncounted(),
+        pub prices: BTreeMap<InstanceType, UsdPerHour> = FieldRule::BASE.uncounted(),
         /// What full runs on spot capacity are judged by.
-        pub spot_prices: BTreeMap<InstanceType, UsdPerHour> = Rule::BASE.uncounted().at("prices.spot"),
+        pub spot_prices: BTreeMap<InstanceType, UsdPerHour> = FieldRule::BASE.uncounted().at("prices.spot"),
         /// Globs over instance types; empty: all are allowed.
-        pub allowed_instances: Vec<String> = Rule::BASE.uncounted(),
-        pub strict: bool = Rule::BASE.uncounted(),
-        pub on_inconclusive: OnInconclusive = Rule::BASE.uncounted(),
+        pub allowed_instances: Vec<String> = FieldRule::BASE.uncounted(),
+        pub strict: bool = FieldRule::BASE.uncounted(),
+        pub on_inconclusive: OnInconclusive = FieldRule::BASE.uncounted(),
         /// The recording of the replay backend; `Some` with it.
-        pub recording: Option<String> = Rule::named("This check is judged by it.").uncounted(),
+        pub recording: Option<String> = FieldRule::named("This check is judged by it.").uncounted(),
         /// In the order of the file; never empty; names are unique.
-        pub jobs: Vec<Job> = Rule::HEAD.uncounted(),
-        pub overrides: Vec<Override> = Rule::BASE.uncounted(),
+        pub jobs: Vec<Job> = FieldRule::HEAD.uncounted(),
+        pub overrides: Vec<Override> = FieldRule::BASE.uncounted(),
         /// What is valid but no code serves, in the order of the file.
-        pub not_yet: Vec<NotYet> = Rule::HEAD.uncounted(),
+        pub not_yet: Vec<NotYet> = FieldRule::HEAD.uncounted(),
         /// Valid, but worth a second look: shown by `validate`, and by `run` on standard error.
-        pub warnings: Vec<SpecWarning> = Rule::HEAD.uncounted(),
+        pub warnings: Vec<SpecWarning> = FieldRule::HEAD.uncounted(),
         /// The first 16 hex digits of the SHA-256 of the file's bytes.
-        pub hash: String = Rule::HEAD.uncounted(),
+        pub hash: String = FieldRule::HEAD.uncounted(),
         /// Where jobs, their instances and their written budget lines stand, by field: `jobs.churn.budget.cost`.
-        pub places: BTreeMap<String, FilePosition> = Rule::HEAD.uncounted(),
+        pub places: BTreeMap<String, FilePosition> = FieldRule::HEAD.uncounted(),
     }
 }
 
@@ -152,23 +152,23 @@ fields! {
     #[derive(Debug, Clone, PartialEq)]
     pub struct Job {
         /// 1-63 letters, digits and inner hyphens; underscores as well where it is replayed.
-        pub name: String = Rule::HEAD.uncounted(),
+        pub name: String = FieldRule::HEAD.uncounted(),
         /// Globs over paths relative to the spec's folder; `!` excludes, a leading `/` is the checkout root. Empty: `**`.
-        pub paths: Vec<String> = Rule::HEAD.uncounted(),
-        pub training: Training = Rule::EACH,
+        pub paths: Vec<String> = FieldRule::HEAD.uncounted(),
+        pub training: Training = FieldRule::EACH,
         /// What the team will train on; the budget is judged on it.
-        pub instance: InstanceConfiguration = Rule::HEAD.uncounted(),
-        pub alternatives: Vec<InstanceConfiguration> = Rule::HEAD.uncounted(),
+        pub instance: InstanceConfiguration = FieldRule::HEAD.uncounted(),
+        pub alternatives: Vec<InstanceConfiguration> = FieldRule::HEAD.uncounted(),
         /// Those of `alternatives` that a range of counts names.
-        pub ranged: Vec<InstanceConfiguration> = Rule::HEAD.uncounted(),
+        pub ranged: Vec<InstanceConfiguration> = FieldRule::HEAD.uncounted(),
         /// The script draws its own share of the data; no channel is sampled then.
-        pub share: Option<ScriptShare> = Rule::named(channel::DRAWS),
+        pub share: Option<ScriptShare> = FieldRule::named(channel::DRAWS),
         /// A count of examples that goes with what is drawn of a channel.
-        pub following: Option<FollowingCount> = Rule::named(channel::DRAWS).at("share"),
-        pub work: Option<Work> = Rule::UNCOMPARED,
-        pub canary: CanaryPolicy = Rule::EACH,
-        pub budget: Budget = Rule::BASE.uncounted(),
-        pub drift: DriftPolicy = Rule::EACH,
+        pub following: Option<FollowingCount> = FieldRule::named(channel::DRAWS).at("share"),
+        pub work: Option<Work> = FieldRule::UNCOMPARED,
+        pub canary: CanaryPolicy = FieldRule::EACH,
+        pub budget: Budget = FieldRule::BASE.uncounted(),
+        pub drift: DriftPolicy = FieldRule::EACH,
     }
 }
 
@@ -242,23 +242,23 @@ fields! {
     /// How canaries run and what they may cost.
     #[derive(Debug, Clone, PartialEq)]
     pub struct CanaryPolicy {
-        pub design: Design = Rule::BASE.uncounted(),
-        pub counts: CanaryCounts = Rule::BASE.uncounted(),
-        pub spend_limit: Usd = Rule::BASE.uncounted(),
+        pub design: Design = FieldRule::BASE.uncounted(),
+        pub counts: CanaryCounts = FieldRule::BASE.uncounted(),
+        pub spend_limit: Usd = FieldRule::BASE.uncounted(),
         /// Of the forecast full run, for all canaries of the job together; more than 0.
-        pub max_share: Percent = Rule::BASE.uncounted(),
+        pub max_share: Percent = FieldRule::BASE.uncounted(),
         /// A full run that takes less is not worth a canary, and the report says so.
-        pub skip_below: Seconds = Rule::HEAD.uncounted(),
-        pub max_runtime: Seconds = Rule::BASE.uncounted(),
-        pub parallel: u32 = Rule::BASE.uncounted(),
-        pub warm_pool: WarmPoolPolicy = Rule::BASE.uncounted(),
+        pub skip_below: Seconds = FieldRule::HEAD.uncounted(),
+        pub max_runtime: Seconds = FieldRule::BASE.uncounted(),
+        pub parallel: u32 = FieldRule::BASE.uncounted(),
+        pub warm_pool: WarmPoolPolicy = FieldRule::BASE.uncounted(),
         /// Whether canaries on the job's instance take the capacity of its training plan.
-        pub training_plan: bool = Rule::BASE.uncounted(),
+        pub training_plan: bool = FieldRule::BASE.uncounted(),
         /// Whether the script may join sampled tables.
-        pub joined: bool = Rule::BASE.uncounted(),
-        pub reuse: Seconds = Rule::BASE.uncounted(),
-        pub seed: u64 = Rule::HEAD,
-        pub probe: ProbePolicy = Rule::BASE,
+        pub joined: bool = FieldRule::BASE.uncounted(),
+        pub reuse: Seconds = FieldRule::BASE.uncounted(),
+        pub seed: u64 = FieldRule::HEAD,
+        pub probe: ProbePolicy = FieldRule::BASE,
     }
 }
 
@@ -292,8 +292,8 @@ fields! {
     /// The increase that a scheduled check reports as drift.
     #[derive(Debug, Clone, PartialEq)]
     pub struct DriftPolicy {
-        pub max: Percent = Rule::BASE.uncounted(),
-        pub at_least: Usd = Rule::BASE.uncounted(),
+        pub max: Percent = FieldRule::BASE.uncounted(),
+        pub at_least: Usd = FieldRule::BASE.uncounted(),
     }
 }
 

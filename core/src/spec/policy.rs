@@ -16,7 +16,7 @@ use std::fmt;
 
 use super::{BackendKind, Job, Override, Spec};
 use crate::instance::InstanceType;
-use crate::spec::field::{Field, HasFields, Rule, Whose, below, fields_of};
+use crate::spec::field::{Field, FieldRule, HasFields, Whose, below, fields_of};
 use crate::units::Usd;
 use difference::Differences;
 
@@ -129,7 +129,7 @@ pub fn apply_base_policy(
     let mut policy = PolicyKeys::default();
     policy.add("", &base_fields, &own_fields);
     let mut spec = head.clone();
-    spec.take_base(base, Rule::EACH);
+    spec.take_base(base, FieldRule::EACH);
     let known: BTreeMap<&str, &Job> = by_name(base);
     let is_new = |job: &&Job| !known.contains_key(job.name.as_str());
     let share = share(cap, head.jobs.iter().filter(is_new).count());

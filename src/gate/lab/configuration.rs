@@ -96,7 +96,7 @@ impl Configuration {
 
 /// How far a configuration is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(super) enum ConfigurationStage {
     Waiting,
     /// Between two batches.
     Idle,
@@ -146,8 +146,8 @@ impl CanaryBatch {
 }
 
 /// What is known of a configuration's canaries.
-pub(super) struct State {
-    pub(super) stage: Stage,
+pub(super) struct ConfigurationState {
+    pub(super) stage: ConfigurationStage,
     /// In the order in which they were planned; of those that are late, what is known.
     pub(super) measured: Vec<Measurement>,
     /// Under way.
@@ -176,13 +176,13 @@ pub(super) struct State {
     pub(super) notes: Vec<String>,
 }
 
-impl State {
+impl ConfigurationState {
     /// Before the first canary. Fails where the history cannot be read.
     pub(super) async fn new(input: &LabInput<'_>, one: &Configuration) -> Result<Self, AppError> {
         Ok(Self {
             stage: match one.runs {
-                Ok(_) => Stage::Waiting,
-                Err(_) => Stage::Ended,
+                Ok(_) => ConfigurationStage::Waiting,
+                Err(_) => ConfigurationStage::Ended,
             },
             measured: Vec::new(),
             batch: None,

@@ -1,7 +1,7 @@
 //! What is next on a configuration, by what is known of it.
 
 use super::LabInput;
-use super::configuration::{AskedRuns, BatchKind, CanaryBatch, Configuration, State};
+use super::configuration::{AskedRuns, BatchKind, CanaryBatch, Configuration, ConfigurationState};
 use crate::canary::CanaryRun;
 use crate::console::progress::Earlier;
 use crate::forecast::scale_out::DataLayout;
@@ -23,9 +23,9 @@ pub(super) struct ConfigurationDesign<'a> {
     /// How the data reach the hosts of the full run.
     pub(super) layout: &'a DataLayout,
     pub(super) place: usize,
-    pub(super) state: &'a State,
+    pub(super) state: &'a ConfigurationState,
     /// Of the configurations before it.
-    pub(super) before: &'a [State],
+    pub(super) before: &'a [ConfigurationState],
     /// Whether nothing more is to be run.
     pub(super) is_over: bool,
 }

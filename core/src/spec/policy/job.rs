@@ -3,7 +3,7 @@
 use super::PolicyProblem;
 use super::difference::{Differences, NONE, cut};
 use crate::metric::Metric;
-use crate::spec::field::{Field, HasFields, Rule, fields_of};
+use crate::spec::field::{Field, FieldRule, HasFields, fields_of};
 use crate::spec::{Budget, FileSystem, Job, LineKind, Override, Spec};
 
 /// The fields of a job, with the overrides of its budget.
@@ -30,7 +30,7 @@ pub(super) fn apply_base_policy(
     let read = |fields: Vec<Field>| -> Vec<Field> { fields.into_iter().filter(is_read).collect() };
     differences.compare(&read(base), &read(head));
     say_longer_run(from, job, differences);
-    job.take_base(from, Rule::EACH);
+    job.take_base(from, FieldRule::EACH);
     // Where no time is written, the full run's own limit stands for it, and that is the head's.
     job.budget.renew_implicit_lines(job.training.max_runtime);
 }

@@ -3,7 +3,7 @@
 use super::launcher::ScriptLauncher;
 use super::local::{LocalKeys, LocalTraining};
 use super::sagemaker::{SagemakerKeys, SagemakerTraining};
-use crate::spec::field::{Rule, fields};
+use crate::spec::field::{FieldRule, fields};
 use crate::spec::problems::{Located, near_miss, quoted};
 use crate::spec::raw::{AnyText, KeyedLauncher, Map, Quantity, RawChannel, Text, mapping};
 use crate::spec::read::{Instances, SpecReader, limits};
@@ -45,22 +45,22 @@ fields! {
     /// The full run: what every backend understands, and the part of each.
     #[derive(Debug, Clone, PartialEq, Default)]
     pub struct Training {
-        pub source_dir: Option<String> = Rule::HEAD.setting(),
+        pub source_dir: Option<String> = FieldRule::HEAD.setting(),
         /// Values as text, as SageMaker hands them over; in the order of the file.
-        pub hyperparameters: Vec<(String, String)> = Rule::UNCOMPARED.setting(),
-        pub environment: Vec<(String, String)> = Rule::HEAD.setting().names_alone(),
+        pub hyperparameters: Vec<(String, String)> = FieldRule::UNCOMPARED.setting(),
+        pub environment: Vec<(String, String)> = FieldRule::HEAD.setting().names_alone(),
         /// Absent: the script is one process on each machine.
-        pub distribution: Option<ScriptLauncher> = Rule::named("It starts the processes of canaries and of the full run.").setting(),
+        pub distribution: Option<ScriptLauncher> = FieldRule::named("It starts the processes of canaries and of the full run.").setting(),
         /// Names are unique. Empty only where the script draws its share, or canaries differ in their work alone.
-        pub channels: Vec<Channel> = Rule::EACH,
+        pub channels: Vec<Channel> = FieldRule::EACH,
         /// Absent: none locally, one day on SageMaker.
-        pub max_runtime: Option<Seconds> = Rule::HEAD.uncounted(),
+        pub max_runtime: Option<Seconds> = FieldRule::HEAD.uncounted(),
         /// Regular expressions over the log, one capture group each; those that nothing reads are in no engine's dialect.
-        pub metrics: Vec<(String, String)> = Rule::named("What it captures is judged by a line of the budget."),
+        pub metrics: Vec<(String, String)> = FieldRule::named("What it captures is judged by a line of the budget."),
         /// The one of `metrics` that gives the seconds of a training step.
-        pub step_metric: Option<PrintedMetric> = Rule::HEAD,
-        pub local: LocalTraining = Rule::EACH.at(""),
-        pub sagemaker: SagemakerTraining = Rule::EACH.at(""),
+        pub step_metric: Option<PrintedMetric> = FieldRule::HEAD,
+        pub local: LocalTraining = FieldRule::EACH.at(""),
+        pub sagemaker: SagemakerTraining = FieldRule::EACH.at(""),
     }
 }
 

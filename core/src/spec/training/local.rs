@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{BackendEntry, RawTraining, launcher};
-use crate::spec::field::{Rule, fields};
+use crate::spec::field::{FieldRule, fields};
 use crate::spec::problems::{At, Located, quoted};
 use crate::spec::raw::{AnyText, List, MappingKeys, Text, mapping};
 use crate::spec::read::SpecReader;
@@ -45,9 +45,9 @@ fields! {
     #[derive(Debug, Clone, PartialEq, Default)]
     pub struct LocalTraining {
         /// Program and arguments; empty in a job of another backend.
-        pub command: Vec<String> = Rule::HEAD.setting().command(),
+        pub command: Vec<String> = FieldRule::HEAD.setting().command(),
         /// Paths below the home folder that canaries may read, without `~/`.
-        pub caches: Vec<String> = Rule::HEAD.setting(),
+        pub caches: Vec<String> = FieldRule::HEAD.setting(),
     }
 }
 

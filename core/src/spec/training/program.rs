@@ -2,7 +2,7 @@
 //! the registry of the image.
 
 use super::RawTraining;
-use crate::spec::field::{FieldValue, Rule, fields};
+use crate::spec::field::{FieldRule, FieldValue, fields};
 use crate::spec::problems::{Located, quoted};
 use crate::spec::raw::{AnyText, Count, List, Text, mapping};
 use crate::spec::read::{SpecReader, limits};
@@ -33,8 +33,8 @@ fields! {
     /// What a container starts in place of the image's own entry point. One of the two may be empty.
     #[derive(Debug, Clone, PartialEq, Eq, Default)]
     pub struct ContainerWords {
-        pub entrypoint: Vec<String> = Rule::named(STARTED).setting().command(),
-        pub arguments: Vec<String> = Rule::named(STARTED).setting().command(),
+        pub entrypoint: Vec<String> = FieldRule::named(STARTED).setting().command(),
+        pub arguments: Vec<String> = FieldRule::named(STARTED).setting().command(),
     }
 }
 

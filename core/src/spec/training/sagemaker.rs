@@ -4,7 +4,7 @@ use super::framework::{Framework, RawFramework};
 use super::program::{ContainerWords, RawContainer, RegistryCredentials, STARTED};
 use super::{BackendEntry, RawTraining, launcher, program};
 use crate::instance::{InstanceConfiguration, tables};
-use crate::spec::field::{Rule, fields};
+use crate::spec::field::{FieldRule, fields};
 use crate::spec::problems::{At, Located, quoted};
 use crate::spec::raw::{AnyText, Count, List, Map, Text, mapping};
 use crate::spec::read::{SpecReader, limits};
@@ -94,35 +94,35 @@ fields! {
     /// The full run in SageMaker's own words. A job of another backend may leave out what SageMaker needs.
     #[derive(Debug, Clone, PartialEq)]
     pub struct SagemakerTraining {
-        pub image: Option<String> = Rule::named(STARTED).setting(),
+        pub image: Option<String> = FieldRule::named(STARTED).setting(),
         /// In place of an image.
-        pub framework: Option<Framework> = Rule::named(STARTED).setting(),
+        pub framework: Option<Framework> = FieldRule::named(STARTED).setting(),
         /// In place of an image.
-        pub algorithm: Option<String> = Rule::named(STARTED).setting(),
-        pub container: ContainerWords = Rule::EACH,
+        pub algorithm: Option<String> = FieldRule::named(STARTED).setting(),
+        pub container: ContainerWords = FieldRule::EACH,
         /// Of an image outside Amazon ECR.
-        pub registry_credentials: Option<RegistryCredentials> = Rule::BASE.uncounted(),
-        pub role: Option<String> = Rule::BASE.uncounted(),
-        pub entry_point: Option<String> = Rule::HEAD.setting(),
+        pub registry_credentials: Option<RegistryCredentials> = FieldRule::BASE.uncounted(),
+        pub role: Option<String> = FieldRule::BASE.uncounted(),
+        pub entry_point: Option<String> = FieldRule::HEAD.setting(),
         /// No channel of data has this name; never beside an entry point.
-        pub source_channel: Option<String> = Rule::HEAD,
-        pub output: Option<String> = Rule::BASE.uncounted(),
-        pub volume: Bytes = Rule::HEAD.at("volume_gb"),
-        pub volume_kms_key: Option<String> = Rule::BASE.uncounted(),
-        pub output_kms_key: Option<String> = Rule::BASE.uncounted(),
-        pub spot: bool = Rule::named("Its cost is judged by it.").uncounted(),
-        pub checkpoints: Option<String> = Rule::BASE.uncounted(),
-        pub subnets: Vec<String> = Rule::BASE,
-        pub security_groups: Vec<String> = Rule::BASE,
-        pub network_isolation: bool = Rule::BASE,
-        pub encrypt_traffic: bool = Rule::BASE.setting(),
+        pub source_channel: Option<String> = FieldRule::HEAD,
+        pub output: Option<String> = FieldRule::BASE.uncounted(),
+        pub volume: Bytes = FieldRule::HEAD.at("volume_gb"),
+        pub volume_kms_key: Option<String> = FieldRule::BASE.uncounted(),
+        pub output_kms_key: Option<String> = FieldRule::BASE.uncounted(),
+        pub spot: bool = FieldRule::named("Its cost is judged by it.").uncounted(),
+        pub checkpoints: Option<String> = FieldRule::BASE.uncounted(),
+        pub subnets: Vec<String> = FieldRule::BASE,
+        pub security_groups: Vec<String> = FieldRule::BASE,
+        pub network_isolation: bool = FieldRule::BASE,
+        pub encrypt_traffic: bool = FieldRule::BASE.setting(),
         /// Of the full run.
-        pub retries: Option<u32> = Rule::HEAD.uncounted(),
+        pub retries: Option<u32> = FieldRule::HEAD.uncounted(),
         /// Of the full run: the ARN of prepaid capacity.
-        pub training_plan: Option<String> = Rule::BASE.uncounted(),
+        pub training_plan: Option<String> = FieldRule::BASE.uncounted(),
         /// Whether Debugger profiles canaries; `None`: where no probe runs.
-        pub profiler: Option<bool> = Rule::HEAD,
-        pub tags: Vec<(String, String)> = Rule::BASE.uncounted(),
+        pub profiler: Option<bool> = FieldRule::HEAD,
+        pub tags: Vec<(String, String)> = FieldRule::BASE.uncounted(),
     }
 }
 
