@@ -45,8 +45,9 @@ pub(crate) async fn collect(
     runner: &Runner<'_>,
 ) -> Result<Gathered, AppError> {
     let detaching = input.of.ready.detaching();
-    let detaching =
-        detaching.ok_or_else(|| AppError::usage("canaries of this backend end with the gate"))?;
+    let detaching = detaching.ok_or_else(|| {
+        AppError::usage("this backend cannot detach: its canaries stop with the gate")
+    })?;
     let collector = Collector {
         input,
         runner,

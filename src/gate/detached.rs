@@ -20,7 +20,7 @@ use crate::workspace::project::Project;
 pub(crate) fn prepare(project: &mut Project) -> Result<(), AppError> {
     if !project.traits().outlives_the_gate {
         return Err(AppError::usage(format!(
-            "the {} backend's canaries end with the gate, so none can be detached or collected",
+            "the {} backend cannot detach: its canaries stop with the gate",
             project.spec.backend
         ))
         .help("run `canary-gate run`, or name a spec with `backend: sagemaker`: `--spec FILE`"));
@@ -90,8 +90,9 @@ struct Launcher<'a> {
 impl<'a> Launcher<'a> {
     fn of(input: &'a LabInput<'a>, runner: &'a Runner<'a>) -> Result<Self, AppError> {
         let detaching = input.of.ready.detaching();
-        let detaching = detaching
-            .ok_or_else(|| AppError::usage("canaries of this backend end with the gate"))?;
+        let detaching = detaching.ok_or_else(|| {
+            AppError::usage("this backend cannot detach: its canaries stop with the gate")
+        })?;
         Ok(Self {
             input,
             runner,

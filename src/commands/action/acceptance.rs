@@ -73,7 +73,7 @@ impl LabelRequest {
             Ok(LabelAnswer::Accepted(by, shown)) => {
                 remembered = Some(shown);
                 let accepted = format!(
-                    "The overrun is accepted by {}, by the label `{ACCEPT_LABEL}` of {}. The next push needs it again.",
+                    "{} accepted the overrun with the label `{ACCEPT_LABEL}` of {}; a new push needs it again.",
                     by.login,
                     report::words::minute(by.at)
                 );

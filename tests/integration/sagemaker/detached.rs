@@ -701,7 +701,7 @@ fn what_ends_with_the_gate_is_neither_detached_nor_collected() {
         project
             .run(&["run", "--all", part])
             .ended_with(2)
-            .complained("the local backend's canaries end with the gate");
+            .complained("the local backend cannot detach");
     }
     project
         .run(&["run", "--all", "--detach", "--collect"])
