@@ -109,20 +109,20 @@ fn refuse_links(state: &Path) -> Result<(), BackendError> {
 /// Removes workspaces whose gate is gone: those that are not locked, and those whose lock a canary took away.
 fn remove_dead(work: &Path) {
     for entry in fs::read_dir(work).into_iter().flatten().flatten() {
-        let is_dead = match File::open(entry.path().join("lock")) {
-            Ok(lock) => Flock::lock(lock, FlockArg::LockExclusiveNonblock).is_ok(),
-            Err(_) => !is_at_work(&entry.file_name().to_string_lossy()),
-        };
-        if is_dead {
+        let is_locked = File::open(entry.path().join("lock"))
+            .is_ok_and(|lock| Flock::lock(lock, FlockArg::LockExclusiveNonblock).is_err());
+        // Another gate may be about to lock what it has just made.
+        if !is_locked && !is_at_work(&entry.file_name().to_string_lossy()) {
             remove(&entry.path());
         }
     }
 }
 
-/// Whether the process is there that a workspace is named after.
+/// Whether another process is there that a workspace is named after.
 fn is_at_work(name: &str) -> bool {
     let pid = name.split_once('-').and_then(|(pid, _)| pid.parse().ok());
-    pid.is_none_or(|pid| kill(Pid::from_raw(pid), None) != Err(Errno::ESRCH))
+    pid.map(Pid::from_raw)
+        .is_none_or(|pid| pid != Pid::this() && kill(pid, None) != Err(Errno::ESRCH))
 }
 
 /// A leftover folder costs nothing but space, so a failure here is said and not fatal.
