@@ -207,6 +207,8 @@ impl<'a> Lab<'a> {
         let may_run_beside = self.input.machines == MachineSharing::OwnOnes
             && !one.follows
             && self.states[0].is_proved
+            // Else the pull request's rest would go to whoever asks first.
+            && self.input.money.account.is_covered()
             && self.has_room_beside_those_before(place);
         (is_next || may_run_beside).then(|| self.design(place).has_base())
     }
@@ -302,6 +304,7 @@ impl<'a> Lab<'a> {
 
     /// Takes what a batch gave.
     fn take(&mut self, place: usize, number: usize, ran: Ran) {
+        self.learn(place, &ran.measurements);
         let state = &mut self.states[place];
         if let Some(from) = state.late.remove(&number) {
             return state.revise(from, ran);
@@ -309,7 +312,6 @@ impl<'a> Lab<'a> {
         let Some(batch) = state.batch.take() else {
             return;
         };
-        self.learn(place, &ran.measurements);
         let is_over = self.is_over(place);
         let design = self.design(place);
         let is_empty = ran.measurements.is_empty();

@@ -475,7 +475,7 @@ impl Batch<'_> {
     }
 
     fn show_end(&self, index: usize, run: &CanaryRun, measurement: &Measurement) {
-        let spent = self.of.account.billed();
+        let spent = self.of.account.whole().billed();
         self.progress.finish(index, run, measurement, spent);
     }
 

@@ -114,16 +114,34 @@ impl Account {
     /// Sets `worst` aside if it fits into this account and all above; else changes nothing. What costs nothing fits.
     pub fn reserve(&self, worst: Usd) -> Option<Reservation> {
         if let Some(full) = self.upwards().find(|one| !one.fits(worst)) {
-            self.0.refused_by.set(Some(full.0.of));
+            if self.limit() != Limit::PullRequest {
+                self.0.refused_by.set(Some(full.0.of));
+            }
             return None;
         }
         Some(self.set_aside(worst))
     }
 
-    /// Whether `worst` would fit; that it does not counts as refused.
+    /// Whether `worst` fits into this account and all above.
     pub fn covers(&self, worst: Usd) -> bool {
-        let reserved = self.reserve(worst);
-        reserved.map(|one| one.settle(None)).is_some()
+        self.upwards().all(|one| one.fits(worst))
+    }
+
+    /// Whether the pull request's limit covers `worst`; that it does not counts as refused.
+    pub fn fits_pull_request(&self, worst: Usd) -> bool {
+        let mut above = self.upwards();
+        let of_pull_request = above.find(|one| one.0.of == Limit::PullRequest);
+        let fits = of_pull_request.is_none_or(|one| one.fits(worst));
+        if !fits {
+            self.0.refused_by.set(Some(Limit::PullRequest));
+        }
+        fits
+    }
+
+    /// Whether the accounts above cover all that is left of this one.
+    pub fn is_covered(&self) -> bool {
+        let left = self.left().unwrap_or_default();
+        self.upwards().skip(1).all(|one| one.fits(left))
     }
 
     /// Sets `worst` aside for good, if it fits.
@@ -172,6 +190,12 @@ impl Account {
         self.change_in_the_run(|sums| sums.saved = sum(sums.saved, saved));
     }
 
+    /// The account of all canaries that this one is a part of, below the pull request's.
+    pub fn whole(&self) -> &Self {
+        let of_run = self.upwards().filter(|one| one.0.of != Limit::PullRequest);
+        of_run.last().unwrap_or(self)
+    }
+
     /// What the runs that have ended were billed.
     pub fn billed(&self) -> Option<Usd> {
         self.0.sums.get().billed
@@ -192,6 +216,11 @@ impl Account {
     /// that those of an earlier push are found again.
     pub fn left(&self) -> Option<Usd> {
         Some(self.0.limit? - self.committed())
+    }
+
+    /// Its own limit; `None`: no limit.
+    pub fn most(&self) -> Option<Usd> {
+        self.0.limit
     }
 
     /// How long a run on these machines may still take, the time to stop it set aside; `None`: no limit, or no price.

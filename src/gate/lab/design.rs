@@ -74,7 +74,7 @@ impl ConfigurationDesign<'_> {
             CanaryBatch::new(BatchKind::Fixed, runs.to_vec(), earlier)
         };
         if self.state.asked == AskedRuns::Nothing {
-            if !self.one.account.covers(self.state.worst_of_the_fewest) {
+            if !(self.one.account).fits_pull_request(self.state.worst_of_the_fewest) {
                 return NextCanaries::LeaveOutTheRest(self.refused_of(runs.len(), runs.len()));
             }
             let limited = |run: &CanaryRun| match self.one.follows {

@@ -113,7 +113,7 @@ fn an_account_names_the_limit_that_refused_and_takes_from_all_above() {
     let job = Account::below(Some(&pull_request), Some(Usd(5.0)), Limit::Job);
     let [own, other] = [3.0, 2.0].map(|limit| job.slice(Some(Usd(limit))));
     assert!(own.takes(Usd(1.0)));
-    assert!(!other.covers(Usd(1.5)));
+    assert!(!other.fits_pull_request(Usd(1.5)) && !other.covers(Usd(1.5)));
     assert_eq!(other.limit(), Limit::PullRequest);
     assert_eq!(own.limit(), Limit::Job);
     assert!(other.takes(Usd(0.5)));
