@@ -111,8 +111,7 @@ impl<'a> Launcher<'a> {
         let chosen = plan::detached_runs(job, self.input.dataset, plan, &offer_of);
         launched.notes.extend(counts_left_out(job, &chosen));
         let account = self.input.money.account;
-        let slices = account.left().map(|left| plan.slices(left));
-        let slice = |place: usize| account.slice(slices.as_ref().map(|slices| slices[place]));
+        let slice = |place: usize| account.slice(account.left().map(|_| plan.slices[place]));
         let own = slice(0);
         let limit = plan
             .is_adaptive()

@@ -2,7 +2,9 @@
 
 use super::counts::PART_OF_THE_SHARE;
 use super::design::canary_after;
-use super::{LadderSize, NotMeasured, Plan, PlannedRuns, level, seconds_for_each};
+use super::{
+    LadderSize, NotMeasured, Plan, PlannedRuns, level, part_of_instance, seconds_for_each,
+};
 use crate::canary::{CanaryRun, Dataset};
 use crate::forecast::FEWEST_RUNS;
 use crate::instance::{InstanceConfiguration, Offer, OfferOf};
@@ -118,7 +120,7 @@ fn longest(job: &Job, plan: &Plan, offer_of: OfferOf<'_>) -> Option<f64> {
     let on_base = std::iter::repeat_n(&plan.base, FEWEST_RUNS);
     let on_counts = plan.counts.iter().map(|run| &run.instance);
     let paid = seconds_for_each(
-        plan.slices(job.canary.spend_limit)[0],
+        part_of_instance(job),
         on_base.chain(on_counts).map(offer_of),
     );
     let paid = paid.map_or(f64::INFINITY, |time| time.0.max(0.0));

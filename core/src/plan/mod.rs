@@ -60,6 +60,11 @@ pub struct Plan {
     pub alternatives: Vec<PlannedAlternative>,
     /// What is kept of machines in the cloud; `None` on this machine.
     pub pools: Option<PoolPlan>,
+    /// What each configuration may spend of the limit, in US dollars: `instance` first, then the alternatives. It is divided before
+    /// the first canary, so that what runs on one does not depend on what the others cost. In the fixed design an alternative has
+    /// its worst case and `instance` the rest; in the adaptive one `instance` has three fifths, and the alternatives the rest in
+    /// equal parts.
+    pub slices: Vec<Usd>,
     /// Cautions, as sentences.
     pub notes: Vec<String>,
 }
@@ -129,35 +134,28 @@ impl Plan {
         }
     }
 
-    /// The worst-case cost of all planned runs, including those of measured alternatives; `None` without a price.
+    /// The worst-case cost of all planned runs, including those of measured alternatives; `None` without a price. In the adaptive
+    /// design one that was given up later counts too, for it may have run.
     pub fn total_worst_case(&self) -> Option<Usd> {
-        let measured = self.alternatives.iter().filter(|one| one.runs.is_ok());
-        measured
+        let counts = |one: &&PlannedAlternative| self.is_adaptive() || one.runs.is_ok();
+        let alternatives = self.alternatives.iter().filter(counts);
+        alternatives
             .filter_map(|one| one.worst_case)
             .chain(self.worst_case)
             .reduce(|sum, amount| sum + amount)
-    }
-
-    /// What each configuration may spend of the job's `limit`: `instance` first, then the alternatives. It is divided before the
-    /// first canary, so that what runs on one does not depend on what the others cost. In the fixed design an alternative has its
-    /// worst case and `instance` the rest; in the adaptive one `instance` has [`PART_OF_INSTANCE`], and the measured alternatives
-    /// the rest in equal parts.
-    pub fn slices(&self, limit: Usd) -> Vec<Usd> {
-        let measured = self.alternatives.iter().filter(|one| one.runs.is_ok());
-        let adaptive = adaptive_slice(limit, measured.count());
-        let slice = |one: &PlannedAlternative| match (&one.runs, self.is_adaptive()) {
-            (Err(_), _) => Usd(0.0),
-            (Ok(_), true) => adaptive,
-            (Ok(_), false) => one.worst_case.unwrap_or_default(),
-        };
-        let others: Vec<Usd> = self.alternatives.iter().map(slice).collect();
-        let own = limit - others.iter().copied().sum();
-        [own].into_iter().chain(others).collect()
     }
 }
 
 /// Of the limit, for the canaries on `instance` where there are alternatives.
 const PART_OF_INSTANCE: f64 = 0.6;
+
+/// What `instance` may spend of the spec's own limit in the adaptive design, whatever becomes of the alternatives.
+pub(super) fn part_of_instance(job: &Job) -> Usd {
+    match job.alternatives.is_empty() {
+        true => job.canary.spend_limit,
+        false => job.canary.spend_limit * PART_OF_INSTANCE,
+    }
+}
 
 /// What each of so many alternatives may spend.
 fn adaptive_slice(limit: Usd, alternatives: usize) -> Usd {
@@ -415,7 +413,16 @@ pub fn plan_within(
             .sum::<Seconds>()
             + on_counts
     };
+    let others: Vec<Usd> = (alternatives.iter())
+        .map(|one| match (&one.runs, is_ladder) {
+            (Err(_), _) => Usd(0.0),
+            (Ok(_), true) => slice,
+            (Ok(_), false) => one.worst_case.unwrap_or_default(),
+        })
+        .collect();
+    let own = limit - others.iter().copied().sum();
     Ok(Plan {
+        slices: [own].into_iter().chain(others).collect(),
         wall_clock: (pools.as_ref()).map_or_else(on_this_machine, PoolPlan::longest),
         runs,
         base,

@@ -377,7 +377,7 @@ fn a_ladder_costs_each_of_its_sizes_once_at_worst_unless_some_may_be_run_again()
     let three = planned(&[1.0, 2.0, 3.0], &|_| {});
     assert_eq!(three.worst_case, Some(Usd(1.5)));
     assert_eq!(three.alternatives[0].worst_case, Some(Usd(1.5)));
-    assert_eq!(three.slices(Usd(5.0)), [Usd(3.0), Usd(2.0)]);
+    assert_eq!(three.slices, [Usd(3.0), Usd(2.0)]);
     // Those of the alternative too, one after the other.
     assert_eq!(three.wall_clock, Seconds(6.0 * 1680.0));
     let little = |job: &mut Job| job.canary.spend_limit = Usd(1.0);

@@ -180,9 +180,16 @@ impl PlannedJob<'_> {
         let canary = &self.affected.job.canary;
         let (limit, longest) = (canary.spend_limit, canary.max_runtime);
         match self.plan.worst_case {
-            Some(worst) if self.plan.is_adaptive() => format!(
-                "{worst} of {limit} if every size runs until it is stopped after {longest}; a limit, no forecast"
-            ),
+            Some(worst) if self.plan.is_adaptive() => {
+                let (own, all) = (self.plan.slices[0], self.plan.slices.iter().copied().sum());
+                let part = match own < all {
+                    true => format!("{own}, its part of {all},"),
+                    false => limit.to_string(),
+                };
+                format!(
+                    "{worst} of {part} if every size runs until it is stopped after {longest}; a limit, no forecast"
+                )
+            }
             Some(worst) => format!("{worst} of {limit} ({longest} each, ended then)"),
             None if self.traits.needs_price => {
                 "no price is known, so no canary would be launched; write one under `prices`"

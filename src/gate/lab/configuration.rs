@@ -42,8 +42,8 @@ impl Configuration {
         let job = input.of.job;
         let capacity = |kind: &_| input.of.ready.capacity(kind);
         let offer = |instance: &InstanceConfiguration| input.project.offer(instance, &capacity);
-        let slices = input.money.account.left().map(|left| plan.slices(left));
-        let mut slices = slices.into_iter().flatten();
+        let is_limited = input.money.account.left().is_some();
+        let mut slices = plan.slices.iter().copied().filter(|_| is_limited);
         let mut all = Vec::with_capacity(1 + plan.alternatives.len());
         let mut add = |instance: &InstanceConfiguration,
                        base: &InstanceConfiguration,
@@ -237,5 +237,7 @@ async fn worst_of_the_fewest(input: &LabInput<'_>, one: &Configuration) -> Resul
             worst = worst + of_run.unwrap_or_default() + kept.unwrap_or_default();
         }
     }
-    Ok(worst)
+    // The account takes no more.
+    let most = one.account.left().unwrap_or(worst);
+    Ok(if worst < most { worst } else { most })
 }

@@ -14,10 +14,14 @@ impl ConfigurationDesign<'_> {
         }
         let account = &self.one.account;
         let limit = account.limit();
-        let amount = match (limit, account.left()) {
-            (Limit::Run, Some(left)) => format!("{left} left for the whole run"),
-            (Limit::Run, None) => "for the whole run".to_owned(),
-            _ => self.input.of.job.canary.spend_limit.to_string(),
+        let whole = self.input.of.job.canary.spend_limit;
+        let amount = match (limit, self.input.money.account.left(), account.most()) {
+            (Limit::Run, Some(left), _) => format!("{left} left for the whole run"),
+            (Limit::Run, None, _) => "for the whole run".to_owned(),
+            (_, _, Some(part)) if part < whole => {
+                format!("{part} of {whole}, which the alternatives share")
+            }
+            _ => whole.to_string(),
         };
         let limit = limit.name();
         let why = match done {
