@@ -26,8 +26,14 @@ fn a_template_lays_out_the_report_and_a_bad_one_stops_before_anything_is_run() {
     let again = project.run(&[&stored[..], &["--template", "page.hbs"]].concat());
     assert_eq!(again.ended_with(10).stdout, finished.stdout);
     std::fs::remove_file(project.path("part.json")).unwrap();
-    project.write("page.hbs", "{{verdict}}\n{{#each jobs}}{{nmae}}{{/each}}\n");
-    for (template, said) in [("page.hbs", "nmae"), ("other.hbs", "cannot be read")] {
+    project.write(
+        "page.hbs",
+        "{{verdict}}\n{{#each jobs}}{{no_such_value}}{{/each}}\n",
+    );
+    for (template, said) in [
+        ("page.hbs", "no_such_value"),
+        ("other.hbs", "cannot be read"),
+    ] {
         run(template).ended_with(2).complained(said);
         assert!(!project.path("part.json").exists());
     }

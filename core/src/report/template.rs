@@ -1,6 +1,6 @@
 //! The layout of the Markdown page: ours, or a team's own template.
 //!
-//! A template is given [`PageValues`]. Every text in them is escaped for Markdown already, so a template escapes nothing.
+//! A template is given `PageValues`. Every text in them is escaped for Markdown already, so a template escapes nothing.
 
 use std::sync::LazyLock;
 
@@ -180,7 +180,7 @@ mod tests {
         for (template, said) in [
             ("{{#each jobs}}{{name}}", "each"),
             ("{{verdcit}}", "verdcit"),
-            ("{{#each jobs}}{{nmae}}{{/each}}", "nmae"),
+            ("{{#each jobs}}{{no_such_value}}{{/each}}", "no_such_value"),
             ("{{> other}}", "other"),
             ("{{shout verdict}}", "shout"),
         ] {

@@ -73,7 +73,7 @@ impl LabelRequest {
             Ok(LabelAnswer::Accepted(by, shown)) => {
                 remembered = Some(shown);
                 let accepted = format!(
-                    "{} accepted the overrun with the label `{ACCEPT_LABEL}` of {}; a new push needs it again.",
+                    "The label `{ACCEPT_LABEL}` by {}, of {}, accepts the overrun; a new push needs it again.",
                     by.login,
                     report::words::minute(by.at)
                 );

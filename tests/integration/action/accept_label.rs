@@ -64,7 +64,9 @@ fn somebody_who_may_write_accepts_a_known_overrun_by_name() {
                     "{text}"
                 );
                 assert!(
-                    text.contains("**Policy.** alice accepted the overrun with the label `canary-gate: accept` of 2100-01-01 09"),
+                    text.contains(
+                        "**Policy.** The label `canary-gate: accept` by alice, of 2100-01-01 09"
+                    ),
                     "{text}"
                 );
             }
