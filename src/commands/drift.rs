@@ -7,7 +7,6 @@ use crate::change::{AffectedJob, Change};
 use crate::cli::DriftArguments;
 use crate::commands::run::{Checked, RunRequest};
 use crate::commands::{publish, strictness};
-use crate::console::files::Outputs;
 use crate::console::{AppError, Loudness, print, printable, signals};
 use crate::exit::Strictness;
 use crate::forecast::scale_out::DataLayout;
@@ -40,12 +39,7 @@ pub(crate) async fn drift(arguments: &DriftArguments, loudness: Loudness) -> Res
         }
         return Ok(0);
     }
-    let outputs = Outputs::prepare(
-        &arguments.output.outputs,
-        arguments.output.template.as_ref(),
-        &project.root,
-        loudness,
-    )?;
+    let outputs = publish::prepare(&arguments.output, &project.root, loudness)?;
     let strictness = strictness::strictness(&arguments.verdict, &project.spec);
     if arguments.from_history {
         let report = from_history(&project, &jobs, &origin, strictness).await?;

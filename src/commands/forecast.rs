@@ -8,7 +8,7 @@ use crate::assess::judge;
 use crate::assess::whole_report;
 use crate::cli::ForecastArguments;
 use crate::commands::{publish, strictness};
-use crate::console::files::{self, Outputs};
+use crate::console::files::{self};
 use crate::console::{AppError, Loudness};
 use crate::exit::Strictness;
 use crate::forecast::scale_out::DataLayout;
@@ -33,12 +33,7 @@ pub(crate) fn forecast(arguments: &ForecastArguments, loudness: Loudness) -> Res
         Some(project) => project.root.clone(),
         None => files::current_folder()?,
     };
-    let outputs = Outputs::prepare(
-        &arguments.output.outputs,
-        arguments.output.template.as_ref(),
-        &root,
-        loudness,
-    )?;
+    let outputs = publish::prepare(&arguments.output, &root, loudness)?;
     let refused = AppError::usage(format!(
         "the measurements {} cannot be read",
         arguments.file.display()

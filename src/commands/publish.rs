@@ -1,11 +1,23 @@
 //! Publishes a report: to standard output in one format, to files in others.
 
+use std::path::Path;
+
 use crate::cli::OutputArguments;
 use crate::console::files::Outputs;
-use crate::console::{AppError, colours, print, say, terminal};
+use crate::console::{AppError, Loudness, colours, print, say, terminal};
 use crate::report::format::ReportFormat;
 use crate::report::terminal::{ReportDepth, TerminalStyle};
 use crate::report::{Report, markdown};
+
+/// The files and the layout that a command line names, checked before anything is spent.
+pub(crate) fn prepare(
+    arguments: &OutputArguments,
+    root: &Path,
+    loudness: Loudness,
+) -> Result<Outputs, AppError> {
+    let template = arguments.template.as_ref();
+    Outputs::prepare(&arguments.outputs, template, root, loudness)
+}
 
 /// Publishes what a command found. Returns the exit code, or the command's error with that code. The report is printed even
 /// if a file cannot be written.

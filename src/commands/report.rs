@@ -1,20 +1,15 @@
 //! `report --from`: renders stored reports.
 
 use crate::cli::ReportArguments;
-use crate::commands::publish::publish;
-use crate::console::files::{self, Outputs};
+use crate::commands::publish::{self, publish};
+use crate::console::files;
 use crate::console::{AppError, Loudness};
-use crate::report::{self};
+use crate::report;
 use crate::workspace::stored_report;
 
 pub(crate) fn report(arguments: &ReportArguments, loudness: Loudness) -> Result<u8, AppError> {
     let here = files::current_folder()?;
-    let outputs = Outputs::prepare(
-        &arguments.output.outputs,
-        arguments.output.template.as_ref(),
-        &here,
-        loudness,
-    )?;
+    let outputs = publish::prepare(&arguments.output, &here, loudness)?;
     let mut parts = Vec::new();
     for file in &arguments.from {
         parts.push(stored_report::read(file)?);

@@ -8,7 +8,6 @@ use crate::backend::RunPart;
 use crate::change::{AffectedJob, Change};
 use crate::cli::RunArguments;
 use crate::commands::{publish, strictness};
-use crate::console::files::Outputs;
 use crate::console::signals::{self, Interruption};
 use crate::console::{AppError, Loudness};
 use crate::exit::Strictness;
@@ -38,12 +37,7 @@ pub(crate) async fn run(arguments: &RunArguments, loudness: Loudness) -> Result<
     let change =
         changed_files::change(&arguments.change, &project)?.without(&project.relative(written()));
     project.refuse_to_write_over_the_recording(written())?;
-    let outputs = Outputs::prepare(
-        &arguments.output.outputs,
-        arguments.output.template.as_ref(),
-        &project.root,
-        loudness,
-    )?;
+    let outputs = publish::prepare(&arguments.output, &project.root, loudness)?;
     let request = RunRequest {
         jobs: &arguments.change.jobs,
         part: match (arguments.detach, arguments.collect) {
@@ -80,7 +74,7 @@ pub(crate) async fn run(arguments: &RunArguments, loudness: Loudness) -> Result<
     publish::publish_found((report, error), &arguments.output, &outputs)
 }
 
-/// A run of the gate, whoever asks for it.
+/// What one run of the gate is asked for, on the command line or by an event of GitHub.
 pub(crate) struct RunRequest<'a> {
     pub(crate) change: Change,
     /// Only these jobs; empty: all that the change affects.

@@ -207,7 +207,7 @@ impl<'a> Lab<'a> {
         let may_run_beside = self.input.machines == MachineSharing::OwnOnes
             && !one.follows
             && self.states[0].is_proved
-            // Else the pull request's rest would go to whoever asks first.
+            // What the pull request has left may not pay for both, and `instance` is judged.
             && self.input.money.account.is_covered()
             && self.has_room_beside_those_before(place);
         (is_next || may_run_beside).then(|| self.design(place).has_base())

@@ -186,6 +186,10 @@ fn one_is_there_in_the_end_whatever_github_answers() {
     type Setting<'a> = &'a dyn Fn(&Stage);
     let nothing: Setting = &|_| {};
     let hidden_once: Setting = &|stage| stage.hide(0, 1);
+    let listed_once: Setting = &|stage| {
+        let rule = stage.github.fail("GET", stage.list());
+        rule.after(1).with(Fault::Status(403));
+    };
     let post_once = |fault: Fault| {
         move |stage: &Stage| {
             let rule = stage.github.fail("POST", stage.new_one());
@@ -303,36 +307,8 @@ fn one_is_there_in_the_end_whatever_github_answers() {
             1,
         ),
         // It cannot be looked at again.
-        (
-            &[],
-            &|stage| {
-                stage
-                    .github
-                    .fail("GET", stage.list())
-                    .after(1)
-                    .with(Fault::Status(403));
-            },
-            1,
-            Created,
-            "POST",
-            1,
-            1,
-        ),
-        (
-            &[1],
-            &|stage| {
-                stage
-                    .github
-                    .fail("GET", stage.list())
-                    .after(1)
-                    .with(Fault::Status(403));
-            },
-            2,
-            Updated,
-            "PATCH",
-            1,
-            2,
-        ),
+        (&[], listed_once, 1, Created, "POST", 1, 1),
+        (&[1], listed_once, 2, Updated, "PATCH", 1, 2),
         // It was deleted in between.
         (
             &[],

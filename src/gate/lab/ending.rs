@@ -19,7 +19,7 @@ impl ConfigurationDesign<'_> {
             (Limit::Run, Some(left), _) => format!("{left} left for the whole run"),
             (Limit::Run, None, _) => "for the whole run".to_owned(),
             (_, _, Some(part)) if part < whole => {
-                format!("{part} of {whole}, which the alternatives share")
+                format!("{part}, which `instance` has of {whole} beside its alternatives")
             }
             _ => whole.to_string(),
         };
