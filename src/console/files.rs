@@ -65,7 +65,9 @@ impl Outputs {
 pub(crate) fn read_template(file: &Path) -> Result<Template, AppError> {
     let name = file.display().to_string();
     let text = read_text(file).map_err(|source| {
-        AppError::usage(format!("the template {name} cannot be read")).caused_by(source)
+        AppError::usage(format!("the template {name} cannot be read"))
+            .help("name a file of text, relative to the current folder")
+            .caused_by(source)
     })?;
     parse_template(&name, &text)
 }

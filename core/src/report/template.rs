@@ -4,7 +4,7 @@
 
 use std::sync::LazyLock;
 
-use handlebars::{Handlebars, no_escape};
+use handlebars::{Handlebars, RenderError, RenderErrorReason, no_escape};
 use serde::Serialize;
 
 use super::escape::{LINE_LIMIT, PARAGRAPH_LIMIT, for_markdown, for_markdown_with_code};
@@ -30,6 +30,18 @@ pub struct Template(Handlebars<'static>);
 #[error("{0}")]
 pub struct TemplateError(String);
 
+impl TemplateError {
+    fn of(error: &RenderError) -> Self {
+        let line = error.line_no.unwrap_or(1);
+        Self(match error.reason() {
+            RenderErrorReason::MissingVariable(Some(name)) => {
+                format!("line {line}: there is no value `{name}`")
+            }
+            other => format!("line {line}: {other}"),
+        })
+    }
+}
+
 impl Template {
     /// Reads a template and tries it on an example of all values, so that a name that does not exist is an error at once.
     pub fn parse(text: &str) -> Result<Self, TemplateError> {
@@ -41,7 +53,7 @@ impl Template {
         let example: serde_json::Value =
             serde_json::from_str(EXAMPLE).expect("the example is part of the program");
         let tried = handlebars.render(NAME, &example);
-        tried.map_err(|error| TemplateError(error.to_string()))?;
+        tried.map_err(|error| TemplateError::of(&error))?;
         // A list may be shorter than that of the example.
         handlebars.set_strict_mode(false);
         Ok(Self(handlebars))
@@ -180,7 +192,10 @@ mod tests {
         for (template, said) in [
             ("{{#each jobs}}{{name}}", "each"),
             ("{{verdcit}}", "verdcit"),
-            ("{{#each jobs}}{{no_such_value}}{{/each}}", "no_such_value"),
+            (
+                "\n{{#each jobs}}{{no_such_value}}{{/each}}",
+                "line 2: there is no value `no_such_value`",
+            ),
             ("{{> other}}", "other"),
             ("{{shout verdict}}", "shout"),
         ] {
