@@ -143,7 +143,7 @@ fn explained(field: &str, key: &str, error: CopyError<BackendError>) -> BackendE
 pub(super) fn note_of_left(left: usize) -> Option<String> {
     (left > 0).then(|| {
         format!(
-            "{} left, whose rows are longer than a block, lack fields of the header or have stray quotes; others took their place",
+            "{} left, whose rows are longer than a block, lack fields of the header or have stray quotes",
             grammar::count(left, "drawn block") + if left == 1 { " was" } else { " were" }
         )
     })

@@ -359,15 +359,6 @@ pub fn plan_within(
             one.runs = Err(NotMeasured::TooExpensive(worst));
         }
     }
-    for channel in dataset.sampled() {
-        let files = channel.rows.iter().flat_map(|rows| rows.files());
-        let cautions = files.flat_map(|file| {
-            let of_file =
-                move |caution| format!("Channel {}, {}: {caution}.", channel.name, file.key);
-            file.cautions.iter().map(of_file)
-        });
-        notes.extend(cautions);
-    }
     let hosts = u64::from(DataLayout::of(job, None).hosts_of_shards(&base));
     let is_sharded = job.training.channels.iter().any(|channel| {
         channel.sample.is_drawn() && channel.distribution == Distribution::ShardedByS3Key

@@ -22,24 +22,23 @@ const BY_EXTENSION: [(&str, RowFormat); 7] = [
     (".parquet", RowFormat::Parquet),
 ];
 
-const COMPRESSED: [&str; 8] = [".gz", ".tgz", ".zst", ".bz2", ".xz", ".lz4", ".zip", ".7z"];
-
-/// How compressed and encrypted content begins.
-const COMPRESSED_MAGIC: [(&[u8], &str); 7] = [
-    (b"\x1f\x8b", "gzip"),
-    (b"\x28\xb5\x2f\xfd", "zstd"),
-    (b"BZh", "bzip2"),
-    (b"\xfd7zXZ\0", "xz"),
-    (b"\x04\x22\x4d\x18", "lz4"),
-    (b"PK\x03\x04", "zip"),
-    (b"7z\xbc\xaf\x27\x1c", "7z"),
+/// How a compressed file's name ends, how its content begins, and how it was made.
+const COMPRESSED: [(&str, &[u8], &str); 8] = [
+    (".gz", b"\x1f\x8b", "gzip"),
+    (".tgz", b"\x1f\x8b", "gzip"),
+    (".zst", b"\x28\xb5\x2f\xfd", "zstd"),
+    (".bz2", b"BZh", "bzip2"),
+    (".xz", b"\xfd7zXZ\0", "xz"),
+    (".lz4", b"\x04\x22\x4d\x18", "lz4"),
+    (".zip", b"PK\x03\x04", "zip"),
+    (".7z", b"7z\xbc\xaf\x27\x1c", "7z"),
 ];
 
 impl RowFormat {
     /// By the end of a name.
     pub fn of_name(name: &str) -> Result<Self, RowsProblem> {
         let lower = name.to_ascii_lowercase();
-        if let Some(end) = COMPRESSED.iter().find(|end| lower.ends_with(**end)) {
+        if let Some((end, ..)) = COMPRESSED.iter().find(|(end, ..)| lower.ends_with(end)) {
             return Err(RowsProblem::Compressed(end.trim_start_matches('.').into()));
         }
         let found = BY_EXTENSION.iter().find(|(end, _)| lower.ends_with(end));
@@ -48,7 +47,7 @@ impl RowFormat {
 
     /// Fails where a file that its name calls plain is not.
     pub(super) fn check_plain(beginning: &[u8]) -> Result<(), RowsProblem> {
-        for (magic, name) in COMPRESSED_MAGIC {
+        for (_, magic, name) in COMPRESSED {
             if beginning.starts_with(magic) {
                 return Err(RowsProblem::Compressed(name.into()));
             }

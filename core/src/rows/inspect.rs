@@ -25,7 +25,6 @@ pub async fn inspect<S: RangeSource>(
         bytes,
         version,
         layout: RowLayout::Parquet { groups: Vec::new() },
-        cautions: Vec::new(),
         columns: Vec::new(),
     };
     if format == RowFormat::Parquet {

@@ -12,11 +12,9 @@ use parquet::file::metadata::{
     ColumnChunkMetaData, FileMetaData, ParquetMetaData, ParquetMetaDataReader,
     ParquetMetaDataWriter, RowGroupMetaData,
 };
-use parquet::file::statistics::{Statistics, ValueStatistics};
 
 use super::problem::{CopyError, RowsProblem};
 use super::{Copied, READS, RangeSource, RowFile, RowLayout};
-use crate::grammar::count;
 use crate::units::Bytes;
 
 const MAGIC: &[u8] = b"PAR1";
@@ -32,14 +30,8 @@ const USUAL_FOOTER: u64 = 64 * Bytes::KIB;
 const LARGEST_FOOTER: u64 = 32 * Bytes::MIB;
 /// Read at once.
 const PIECE: u64 = 2 * Bytes::MIB;
-/// A row group that is so many times another is uneven.
-const UNEVEN: u64 = 4;
-/// Fewer row groups say nothing of their order.
-const SORTED: usize = 4;
-/// Sorted columns that are named.
-const NAMED: usize = 3;
 
-/// Row groups of a file by its footer, with what they may do to a draw.
+/// Row groups of a file by its footer.
 pub(super) async fn inspect<S: RangeSource>(
     source: &S,
     file: &mut RowFile,
@@ -57,8 +49,6 @@ pub(super) async fn inspect<S: RangeSource>(
     }
     let described = metadata.file_metadata().schema_descr().columns().iter();
     file.columns = described.map(|column| column.path().string()).collect();
-    file.cautions.extend(uneven(&groups));
-    file.cautions.extend(sorted(&metadata));
     file.layout = RowLayout::Parquet { groups };
     Ok(())
 }
@@ -246,68 +236,4 @@ fn footer(of_file: &FileMetaData, groups: Vec<RowGroupMetaData>) -> ParquetResul
     let mut written = Vec::new();
     ParquetMetaDataWriter::new(&mut written, &metadata).finish()?;
     Ok(written)
-}
-
-/// Where a draw depends much on which row groups it takes.
-fn uneven(groups: &[u64]) -> Option<String> {
-    // The last one is what was left.
-    let (_, but_last) = groups.split_last()?;
-    let with_rows = || but_last.iter().filter(|bytes| **bytes > 0);
-    let (least, most) = (with_rows().min()?, with_rows().max()?);
-    (*most > least.saturating_mul(UNEVEN)).then(|| {
-        format!(
-            "its row groups are uneven, from {} to {}, so a draw of few of them is far from the share asked for",
-            Bytes(*least),
-            Bytes(*most)
-        )
-    })
-}
-
-/// Where each row group holds a range of a column of its own: then a draw of few of them is no fair sample.
-fn sorted(metadata: &ParquetMetaData) -> Option<String> {
-    let groups = metadata.row_groups();
-    if groups.len() < SORTED {
-        return None;
-    }
-    let first = groups.first()?.columns().iter().enumerate();
-    let names: Vec<String> = first
-        .filter(|(column, _)| is_sorted(groups, *column))
-        .map(|(_, chunk)| chunk.column_path().string())
-        .collect();
-    let (named, more) = names.split_at(names.len().min(NAMED));
-    let more = match more.len() {
-        0 => String::new(),
-        more => format!(" and {}", count(more, "more column")),
-    };
-    (!named.is_empty()).then(|| {
-        format!(
-            "its rows are sorted by `{}`{more}: each row group holds a range of its own, so a draw of few of them is a draw of few values",
-            named.join("`, `")
-        )
-    })
-}
-
-/// Whether no row group's range of a column overlaps that of the one before or after.
-fn is_sorted(groups: &[RowGroupMetaData], column: usize) -> bool {
-    fn is_below<T: PartialOrd>(one: &ValueStatistics<T>, other: &ValueStatistics<T>) -> bool {
-        let ends = one.max_opt().zip(other.min_opt());
-        ends.is_some_and(|(most, least)| most < least)
-    }
-    let is_before = |one: &Statistics, other: &Statistics| match (one, other) {
-        (Statistics::Int32(one), Statistics::Int32(other)) => is_below(one, other),
-        (Statistics::Int64(one), Statistics::Int64(other)) => is_below(one, other),
-        (Statistics::Float(one), Statistics::Float(other)) => is_below(one, other),
-        (Statistics::Double(one), Statistics::Double(other)) => is_below(one, other),
-        (Statistics::ByteArray(one), Statistics::ByteArray(other)) => is_below(one, other),
-        _ => false,
-    };
-    let statistics: Option<Vec<&Statistics>> = groups
-        .iter()
-        .map(|group| group.columns().get(column)?.statistics())
-        .collect();
-    statistics.is_some_and(|statistics| {
-        let pairs = || statistics.windows(2).map(|pair| (pair[0], pair[1]));
-        pairs().all(|(one, other)| is_before(one, other))
-            || pairs().all(|(one, other)| is_before(other, one))
-    })
 }

@@ -1,6 +1,5 @@
 //! Draws blocks of records or lines.
 
-use std::collections::{BTreeSet, VecDeque};
 use std::io::{self, Write};
 use std::ops::Range;
 use std::pin::pin;
@@ -88,8 +87,6 @@ pub(super) struct TextDraw<'a> {
     pub(super) header: u64,
     pub(super) row: u64,
     pub(super) block: u64,
-    /// How many blocks there are.
-    pub(super) blocks: u32,
     /// Ascending.
     pub(super) drawn: &'a [u32],
 }
@@ -153,27 +150,19 @@ impl TextDraw<'_> {
         Ok(copied)
     }
 
-    /// Reads the drawn blocks. A block whose rows are not recognised is passed over, and the next undrawn one is taken instead.
+    /// Reads the drawn blocks. A block whose rows are not recognised is passed over.
     async fn read_blocks<S: RangeSource>(
         &self,
         source: &S,
         size: u64,
         out: &mut RowLines<'_, impl Write>,
     ) -> Result<Copied, CopyError<S::Error>> {
-        let drawn = self.drawn.iter().copied();
-        let read = |block| source.read(self.range(block, size));
-        let mut reads = pin!(stream::iter(drawn.clone()).map(read).buffered(READS));
+        let read = |block: &u32| source.read(self.range(*block, size));
+        let mut reads = pin!(stream::iter(self.drawn).map(read).buffered(READS));
         let mut copied = Copied::default();
-        let mut taken: BTreeSet<u32> = drawn.clone().collect();
-        let mut waiting: VecDeque<u32> = drawn.collect();
-        let mut tried = 0;
-        while let Some(block) = waiting.pop_front() {
-            tried += 1;
-            let bytes = match reads.next().await {
-                Some(bytes) => bytes,
-                None => read(block).await,
-            };
+        for (tried, &block) in (1..).zip(self.drawn) {
             let mut window = Window::at(self.range(block, size).start, source, size);
+            let bytes = reads.next().await.expect("a read for each block");
             window.bytes = bytes.map_err(CopyError::Read)?;
             if let Some(rows) = self.rows(block, &mut window).await? {
                 copied.bytes = copied.bytes + Bytes(rows.len() as u64);
@@ -181,17 +170,14 @@ impl TextDraw<'_> {
                 continue;
             }
             copied.left += 1;
-            let others = (block..self.blocks).chain(0..block);
-            let next = others.into_iter().find(|other| !taken.contains(other));
-            let is_too_many = tried >= TRIED && copied.left * 2 > tried;
-            let ragged = RowsProblem::Ragged {
-                left: copied.left,
-                tried,
-                fields: self.dialect.fields(),
-            };
-            let next = next.filter(|_| !is_too_many).ok_or(ragged)?;
-            taken.insert(next);
-            waiting.push_back(next);
+            if tried >= TRIED && copied.left * 2 > tried {
+                return Err(RowsProblem::Ragged {
+                    left: copied.left,
+                    tried,
+                    fields: self.dialect.fields(),
+                }
+                .into());
+            }
         }
         Ok(copied)
     }
