@@ -15,67 +15,18 @@
 //! [`run()`] changes its process (signal handlers, subreaper, possibly a mount namespace), so a program calls it once and
 //! before it starts a thread.
 
-#[cfg(target_os = "linux")]
-mod cgroup;
-#[cfg(target_os = "linux")]
-mod command;
-#[cfg(target_os = "linux")]
-mod container_host;
 #[cfg(any(test, not(target_os = "linux")))]
 #[cfg_attr(
     target_os = "linux",
     expect(unreachable_pub, reason = "public elsewhere")
 )]
 mod elsewhere;
-#[cfg(target_os = "linux")]
-mod ending;
 mod error;
-#[cfg(target_os = "linux")]
-mod fewer_rights;
 mod file_limit;
 mod gate_socket;
-#[cfg(target_os = "linux")]
-mod gpu;
-#[cfg(target_os = "linux")]
-mod host;
 mod impossible;
 #[cfg(target_os = "linux")]
-mod launched;
-#[cfg(target_os = "linux")]
-mod memory;
-#[cfg(target_os = "linux")]
-mod opened;
-#[cfg(target_os = "linux")]
-mod orphans;
-#[cfg(target_os = "linux")]
-mod other_work;
-#[cfg(target_os = "linux")]
-mod output;
-#[cfg(target_os = "linux")]
-mod parent;
-#[cfg(target_os = "linux")]
-mod privacy;
-#[cfg(target_os = "linux")]
-mod procfs;
-#[cfg(target_os = "linux")]
-mod resident;
-#[cfg(target_os = "linux")]
-mod run;
-#[cfg(target_os = "linux")]
-mod sandbox;
-#[cfg(target_os = "linux")]
-mod shares;
-#[cfg(target_os = "linux")]
-mod signals;
-#[cfg(target_os = "linux")]
-mod spikes;
-#[cfg(test)]
-#[cfg(target_os = "linux")]
-mod tests;
-#[cfg(target_os = "linux")]
-mod tree;
-#[cfg(target_os = "linux")]
-mod usage;
+mod linux;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -87,26 +38,27 @@ use serde::{Deserialize, Serialize};
 use crate::measurement::Usage;
 use crate::units::{Bytes, Seconds};
 
-pub use command::is_on_path;
 pub use error::ProbeError;
+pub use file_limit::survive_the_file_limit;
 pub use gate_socket::GateSocket;
 
-#[cfg(target_os = "linux")]
-pub use self::{
-    host::{check_system, host_capacity, host_kind},
-    orphans::{adopt_orphans, end_orphans},
-    other_work::cpu_pressure,
-    privacy::keep_private,
-    run::run,
-};
-
-pub use file_limit::survive_the_file_limit;
-
 #[cfg(not(target_os = "linux"))]
-pub use elsewhere::{
-    adopt_orphans, check_system, cpu_pressure, end_orphans, host_capacity, host_kind, keep_private,
+use elsewhere as system;
+#[cfg(target_os = "linux")]
+use linux as system;
+
+pub use system::{
+    adopt_orphans, cpu_pressure, end_orphans, host_capacity, host_kind, is_on_path, keep_private,
     run,
 };
+
+/// Fails where the system has nothing to measure by.
+pub fn check_system() -> Result<(), ProbeError> {
+    match cfg!(target_os = "linux") {
+        true => Ok(()),
+        false => Err(ProbeError::NotLinux),
+    }
+}
 
 /// The version of [`ProbeReport`] that this program writes. A reader refuses a newer one.
 pub const SCHEMA_VERSION: u32 = 1;

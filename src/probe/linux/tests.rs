@@ -90,7 +90,7 @@ impl Probe {
         process
             .args([
                 "--exact",
-                "probe::tests::the_probe_itself",
+                "probe::linux::tests::the_probe_itself",
                 "--ignored",
                 "--nocapture",
             ])

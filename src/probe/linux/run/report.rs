@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::WatchedRun;
 use crate::measurement::{PeakMemory, Usage};
-use crate::probe::gpu::GpuUsage;
+use crate::probe::linux::gpu::GpuUsage;
 use crate::probe::{Ending, ProbeReport, SCHEMA_VERSION};
 use crate::units::{Bytes, Seconds};
 

@@ -14,20 +14,10 @@ use crate::units::Bytes;
 use super::GpuSource;
 use super::cgroup::Controller;
 use super::command;
-use super::error::ProbeError;
 use super::memory::HostMemory;
 use super::procfs::KernelFileReader;
 
 const LONGEST_ANSWER: Duration = Duration::from_secs(5);
-
-/// Fails where the system has nothing to measure by.
-///
-/// # Errors
-///
-/// Never on Linux.
-pub fn check_system() -> Result<(), ProbeError> {
-    Ok(())
-}
 
 /// Cores, memory and GPUs of this host, or of the container that the process runs in.
 pub fn host_capacity() -> Capacity {
