@@ -91,13 +91,11 @@ pub struct ProbeOptions {
     pub read_only: Vec<PathBuf>,
     /// The command is stopped when the process with this number, which started the probe, has ended; absent: it continues.
     pub end_with_parent: Option<i32>,
-    pub cgroup: CgroupUse,
-    pub gpu: GpuSource,
     pub scope: UsageScope,
 }
 
 impl ProbeOptions {
-    /// A command without limits, with every source of figures that this host has.
+    /// A command without limits.
     pub fn new(command: Vec<OsString>) -> Self {
         Self {
             command,
@@ -108,8 +106,6 @@ impl ProbeOptions {
             host: None,
             read_only: Vec::new(),
             end_with_parent: None,
-            cgroup: CgroupUse::IfAllowed,
-            gpu: GpuSource::NvidiaSmiOnPath,
             scope: UsageScope::Command,
         }
     }
@@ -138,14 +134,6 @@ pub enum Destination {
     Gate,
 }
 
-/// Whether memory is read from a cgroup made for the command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CgroupUse {
-    IfAllowed,
-    /// Never; the sum over the process tree stands for it. For hosts whose cgroups must not be changed.
-    Never,
-}
-
 /// Whose usage counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UsageScope {
@@ -154,16 +142,6 @@ pub enum UsageScope {
     /// All processes of the launcher that started the probe as the first of several on this host. Memory is that of the probe's
     /// own cgroup, which in a container is the container's. What is not the command's is looked at, and never ended.
     Launcher,
-}
-
-/// The source of GPU figures.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum GpuSource {
-    /// `nvidia-smi`, if it is on PATH.
-    NvidiaSmiOnPath,
-    /// A program with the output of `nvidia-smi`.
-    Program(PathBuf),
-    None,
 }
 
 /// What one command used, and how it ended.

@@ -26,14 +26,14 @@ pub(super) struct Shutdown {
 }
 
 /// What one round of signals found.
-struct Step {
+pub(super) struct Step {
     members: usize,
     /// Some of them for the first time.
     any_new: bool,
 }
 
 impl Shutdown {
-    /// Sends SIGTERM to every process of the tree; [`Shutdown::go_on`] kills them when `grace` is over.
+    /// Sends SIGTERM to every process of the tree; [`Shutdown::step`] kills them when `grace` is over.
     pub(super) fn begin(
         tree: &mut ProcessTree,
         cgroup: Option<&OwnCgroup>,
@@ -60,13 +60,8 @@ impl Shutdown {
         self.kill_at.max(self.stepped_at + PAUSE)
     }
 
-    /// Kills what is left if the grace period is over.
-    pub(super) fn go_on(&mut self, tree: &mut ProcessTree, cgroup: Option<&OwnCgroup>) {
-        self.step(tree, cgroup);
-    }
-
     /// Sends SIGTERM to new processes, or SIGKILL to all if the grace period is over.
-    fn step(&mut self, tree: &mut ProcessTree, cgroup: Option<&OwnCgroup>) -> Step {
+    pub(super) fn step(&mut self, tree: &mut ProcessTree, cgroup: Option<&OwnCgroup>) -> Step {
         let members = tree.members(Look::Thorough);
         self.stepped_at = Instant::now();
         let kill = self.stepped_at >= self.kill_at;

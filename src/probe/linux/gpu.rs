@@ -24,7 +24,7 @@ const QUERY: [&str; 4] = [
     "-lms",
     "500",
 ];
-const SOURCE: &str = "nvidia-smi";
+pub(super) const NVIDIA_SMI: &str = "nvidia-smi";
 /// In bytes; `nvidia-smi` prints no longer lines.
 const LONGEST_LINE: u64 = 4096;
 /// How much of an unreadable line a note quotes.
@@ -98,6 +98,7 @@ impl Round {
     }
 }
 
+#[derive(Default)]
 struct Readings {
     last_index: Option<u32>,
     /// GPUs of this round so far, and of the round with most.
@@ -113,20 +114,6 @@ struct Readings {
 }
 
 impl Readings {
-    fn new() -> Self {
-        Self {
-            last_index: None,
-            read: 0,
-            most: 0,
-            busy: Round::default(),
-            memory: Round::default(),
-            busy_shares: Shares::new(),
-            memory_shares: Shares::new(),
-            peak: None,
-            unreadable: None,
-        }
-    }
-
     fn take(&mut self, line: &[u8]) {
         let line = String::from_utf8_lossy(line);
         let Some(reading) = parse_line(line.trim()) else {
@@ -166,13 +153,13 @@ impl Readings {
             Some(Utilization {
                 mean: shares.mean()?,
                 p99: shares.p99(),
-                source: SOURCE.to_owned(),
+                source: NVIDIA_SMI.to_owned(),
             })
         };
         let peak = self.peak.map(|held| PeakMemory {
             bytes: Some(held.bytes),
             percent: Some(Percent(held.percent)),
-            source: SOURCE.to_owned(),
+            source: NVIDIA_SMI.to_owned(),
             ..PeakMemory::default()
         });
         let mut usage = GpuUsage {
@@ -228,7 +215,7 @@ impl GpuSampler {
         let output = child.stdout.take().expect("stdout is piped");
         let sampler = Self {
             child,
-            readings: Arc::new(Mutex::new(Readings::new())),
+            readings: Arc::default(),
         };
         let readings = Arc::clone(&sampler.readings);
         thread::Builder::new()
@@ -280,7 +267,7 @@ mod tests {
     use super::*;
 
     fn usage_of(text: &[u8]) -> GpuUsage {
-        let readings = Mutex::new(Readings::new());
+        let readings = Mutex::default();
         read_lines(text, &readings);
         readings.into_inner().unwrap().usage()
     }

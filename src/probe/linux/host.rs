@@ -1,7 +1,7 @@
 //! The capacity of this host, in the units of the probe.
 
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -11,9 +11,9 @@ use nix::unistd::Pid;
 use crate::instance::Capacity;
 use crate::units::Bytes;
 
-use super::GpuSource;
 use super::cgroup::Controller;
 use super::command;
+use super::gpu::NVIDIA_SMI;
 use super::memory::HostMemory;
 use super::procfs::KernelFileReader;
 
@@ -24,8 +24,8 @@ pub fn host_capacity() -> Capacity {
     let total = HostMemory::now(&mut KernelFileReader::default()).map_or(0, |memory| memory.total);
     let limit =
         Controller::of_this_process("memory").and_then(|controller| controller.memory_limit());
-    let gpus = gpu_program(&GpuSource::NvidiaSmiOnPath)
-        .map_or_else(Vec::new, |program| gpu_memories(&program));
+    let gpus =
+        command::locate_tool(NVIDIA_SMI).map_or_else(Vec::new, |program| gpu_memories(&program));
     Capacity {
         vcpus: whole(cores()),
         memory: Bytes(limit.map_or(total, |limit| limit.min(total))),
@@ -117,12 +117,4 @@ pub(super) fn cores() -> f64 {
     Controller::of_this_process("cpu")
         .and_then(|controller| controller.cpu_quota())
         .map_or(usable, |quota| quota.min(usable))
-}
-
-pub(super) fn gpu_program(source: &GpuSource) -> Option<PathBuf> {
-    match source {
-        GpuSource::NvidiaSmiOnPath => command::locate_tool("nvidia-smi"),
-        GpuSource::Program(path) => Some(path.clone()),
-        GpuSource::None => None,
-    }
 }

@@ -7,13 +7,12 @@ mod ending;
 mod fewer_rights;
 mod gpu;
 mod host;
+mod host_load;
 mod launched;
 mod memory;
 mod opened;
 mod orphans;
-mod other_work;
 mod output;
-mod parent;
 mod privacy;
 mod procfs;
 mod resident;
@@ -22,8 +21,6 @@ mod sandbox;
 mod shares;
 mod signals;
 mod spikes;
-#[cfg(test)]
-mod tests;
 mod tree;
 mod usage;
 
@@ -31,7 +28,7 @@ use super::*;
 
 pub use command::is_on_path;
 pub use host::{host_capacity, host_kind};
+pub use host_load::cpu_pressure;
 pub use orphans::{adopt_orphans, end_orphans};
-pub use other_work::cpu_pressure;
 pub use privacy::keep_private;
 pub use run::run;

@@ -18,22 +18,19 @@ use super::container_host::TrainingContainer;
 use super::ending::{GRACE_FOR_LEFTOVERS, Shutdown, leftovers};
 use super::error::ProbeError;
 use super::fewer_rights::with_fewer_rights;
-use super::gpu::{GpuSampler, GpuUsage};
-use super::host::{cores, gpu_program};
+use super::gpu::{GpuSampler, GpuUsage, NVIDIA_SMI};
+use super::host::cores;
+use super::host_load::HostLoad;
 use super::launched::LaunchedTree;
 use super::memory::{HostMemory, LevelSource, MemoryGuard, Pressure, TreeMemory};
 use super::opened::WatchedChannels;
-use super::other_work::OtherWork;
 use super::output::{CommandEnvironment, Output};
-use super::parent::Parent;
 use super::procfs::KernelFileReader;
-use super::sandbox::{make_read_only, mount_opt_ml, name_host};
-use super::signals::CaughtSignals;
+use super::sandbox::MountNamespace;
+use super::signals::{CaughtSignals, Parent};
 use super::tree::{Look, Process, ProcessTree};
-use super::usage::{CpuTime, IoWait};
-use super::{
-    CgroupUse, Destination, Ending, HostNames, OptMl, ProbeOptions, ProbeReport, UsageScope,
-};
+use super::usage::CpuTime;
+use super::{Destination, Ending, HostNames, OptMl, ProbeOptions, ProbeReport, UsageScope};
 use crate::units::Bytes;
 
 /// Two samples a second.
@@ -78,8 +75,7 @@ struct WatchedRun<'a> {
     guard: MemoryGuard,
     cores: f64,
     cpu: CpuTime,
-    io_wait: IoWait,
-    other_work: OtherWork,
+    load: HostLoad,
     gpu: Option<GpuSampler>,
     oom_kills_before: OomKills,
     opt_ml: Option<OptMl>,
@@ -116,12 +112,10 @@ impl<'a> WatchedRun<'a> {
         let memory_total = HostMemory::now(&mut reader)
             .map(|host| Bytes(limit.map_or(host.total, |limit| limit.min(host.total))));
         let cores = cores();
-        let cgroup = match (options.cgroup, options.scope, &memory_controller) {
-            (CgroupUse::IfAllowed, UsageScope::Command, Some(controller)) => {
-                OwnCgroup::create(controller, Pid::this().as_raw())
-            }
-            _ => None,
-        };
+        let cgroup = memory_controller
+            .as_ref()
+            .filter(|_| options.scope == UsageScope::Command)
+            .and_then(|controller| OwnCgroup::create(controller, Pid::this().as_raw()));
         // Before the command, which could write another.
         let container = match &options.output {
             Destination::Stdout { mark: Some(_) } => TrainingContainer::here(),
@@ -136,21 +130,22 @@ impl<'a> WatchedRun<'a> {
             .unwrap_or_default();
 
         // After the cgroup, which a new namespace could put out of reach, and before any thread.
-        let opt_ml = options.opt_ml.as_deref().map(mount_opt_ml);
-        let is_inside = opt_ml == Some(OptMl::Mounted);
-        let named = options.host.as_ref();
-        let host_names = named.map(|host| name_host(host, is_inside));
-        let is_inside = is_inside || host_names == Some(HostNames::Resolved);
-        make_read_only(&options.read_only, is_inside)
+        let mut mounts = MountNamespace::default();
+        let opt_ml = (options.opt_ml.as_deref()).map(|folder| match mounts.mount_opt_ml(folder) {
+            Ok(()) => OptMl::Mounted,
+            Err(reason) => OptMl::NotAllowed { reason },
+        });
+        let host_names = (options.host.as_ref()).map(|host| match mounts.name_host(host) {
+            Ok(()) => HostNames::Resolved,
+            Err(reason) => HostNames::NotAllowed { reason },
+        });
+        (mounts.make_read_only(&options.read_only))
             .map_err(|reason| ProbeError::NotReadOnly { reason })?;
         let mut tree = ProcessTree::of_this_process();
         let mut launched =
             (options.scope == UsageScope::Launcher).then(LaunchedTree::around_this_process);
         let cpu = CpuTime::new(cores);
-        let io_wait = IoWait::new(&mut reader);
-
-        let other_work = OtherWork::new(cgroup.as_ref(), &mut reader);
-
+        let load = HostLoad::new(cgroup.as_ref(), &mut reader);
         let started = Instant::now();
         let start = || {
             let start = || command::start(&options.command, environment);
@@ -173,7 +168,7 @@ impl<'a> WatchedRun<'a> {
         tree.set_main(i32::try_from(child.id()).expect("process numbers fit pid_t"));
 
         let mut notes = Vec::new();
-        let gpu = gpu_program(&options.gpu).and_then(|program| {
+        let gpu = command::locate_tool(NVIDIA_SMI).and_then(|program| {
             GpuSampler::start(&program)
                 .inspect(|sampler| {
                     tree.exclude(sampler.pid());
@@ -206,8 +201,7 @@ impl<'a> WatchedRun<'a> {
             guard: MemoryGuard::default(),
             cores,
             cpu,
-            io_wait,
-            other_work,
+            load,
             gpu,
             oom_kills_before,
             opt_ml,
@@ -281,7 +275,7 @@ impl<'a> WatchedRun<'a> {
                         shutdown.hurry();
                     }
                     if Instant::now() >= shutdown.next_step() {
-                        shutdown.go_on(&mut self.tree, self.memory.cgroup());
+                        shutdown.step(&mut self.tree, self.memory.cgroup());
                     }
                 }
                 None => {
@@ -304,7 +298,7 @@ impl<'a> WatchedRun<'a> {
         };
 
         let wall = self.started.elapsed();
-        self.other_work.end(&mut self.reader);
+        self.load.end(&mut self.reader);
         if self.launched.is_some() {
             // The command's own time is counted once it was waited for, that of the others is not.
             let processes = self.processes();
@@ -369,8 +363,7 @@ impl<'a> WatchedRun<'a> {
         self.samples += 1;
         self.channels.look();
         self.cpu.observe(elapsed, &processes);
-        self.io_wait.observe(&mut self.reader);
-        self.other_work.observe(&mut self.reader, &processes);
+        self.load.observe(&mut self.reader, &processes);
         let level = self.memory.observe(&mut self.reader, elapsed, &processes);
         self.judge(level)
     }
@@ -401,14 +394,16 @@ impl<'a> WatchedRun<'a> {
         pressure
     }
 
+    /// Whether the kernel ended a process for lack of memory that may be one of these.
+    fn was_short_of_memory(&self) -> bool {
+        let now = OomKills::now(self.memory_controller.as_ref());
+        self.oom_kills_before.rose_to(now)
+    }
+
     /// The same where the command failed, or was asked to stop, since another process of its launcher was killed for lack of memory.
     fn launched_ending(&self, ending: Ending) -> Ending {
         let is_well = ending == Ending::Exited { code: 0 };
-        let killed = || {
-            self.oom_kills_before
-                .rose_to(OomKills::now(self.memory_controller.as_ref()))
-        };
-        match self.launched.is_some() && !is_well && killed() {
+        match self.launched.is_some() && !is_well && self.was_short_of_memory() {
             true => Ending::OutOfMemory,
             false => ending,
         }
@@ -426,19 +421,11 @@ impl<'a> WatchedRun<'a> {
                 "the kernel ended {killed_inside} of the command's processes for lack of memory"
             ));
         }
-        match status.signal() {
-            Some(SIGKILL)
-                if self
-                    .oom_kills_before
-                    .rose_to(OomKills::now(self.memory_controller.as_ref())) =>
-            {
-                Ending::OutOfMemory
-            }
-            Some(signal) => Ending::Signaled { signal },
-            None => Ending::Exited {
-                code: status
-                    .code()
-                    .expect("a process that no signal ended has a code"),
+        match (status.signal(), status.code()) {
+            (Some(SIGKILL), _) if self.was_short_of_memory() => Ending::OutOfMemory,
+            (Some(signal), _) => Ending::Signaled { signal },
+            (None, code) => Ending::Exited {
+                code: code.expect("a process that no signal ended has a code"),
             },
         }
     }

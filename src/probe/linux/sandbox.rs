@@ -16,75 +16,71 @@ use nix::sched::{CloneFlags, unshare};
 use nix::sys::statvfs::{FsFlags, statvfs};
 use nix::unistd::{getegid, geteuid, sethostname};
 
+use super::NamedHost;
 use super::error::shown;
 use super::privacy::with_own_files;
-use super::{HostNames, NamedHost, OptMl};
 
 const NO_TEXT: Option<&str> = None;
 
-/// Mounts the directory. A failure is returned as a value, since the command can run without the mount. Call it before the
-/// process has a second thread.
-pub(super) fn mount_opt_ml(directory: &Path) -> OptMl {
-    match try_mount(directory) {
-        Ok(()) => OptMl::Mounted,
-        Err(reason) => OptMl::NotAllowed { reason },
-    }
+/// The mount namespace of this process and its children, which the first mount enters. A failed mount is returned as its reason.
+/// Mount before the process has a second thread.
+#[derive(Default)]
+pub(super) struct MountNamespace {
+    is_entered: bool,
 }
 
-fn try_mount(directory: &Path) -> Result<(), String> {
-    let source = directory
-        .canonicalize()
-        .ok()
-        .filter(|path| path.is_dir())
-        .ok_or_else(|| format!("`{}` is not a folder", shown(directory)))?;
-    if !Path::new("/opt").is_dir() {
-        return Err("this host has no /opt; create it".to_owned());
+impl MountNamespace {
+    pub(super) fn mount_opt_ml(&mut self, directory: &Path) -> Result<(), String> {
+        let source = directory
+            .canonicalize()
+            .ok()
+            .filter(|path| path.is_dir())
+            .ok_or_else(|| format!("`{}` is not a folder", shown(directory)))?;
+        if !Path::new("/opt").is_dir() {
+            return Err("this host has no /opt; create it".to_owned());
+        }
+        self.enter()?;
+        if Path::new("/opt/ml").is_dir() {
+            bind(&source, Path::new("/opt/ml"))
+                .map_err(|error| refused("mounting at /opt/ml", error))
+        } else {
+            rebuild_opt(&source).map_err(|error| refused("mounting at /opt", error))
+        }
     }
-    enter_namespace()?;
-    if Path::new("/opt/ml").is_dir() {
-        bind(&source, Path::new("/opt/ml")).map_err(|error| refused("mounting at /opt/ml", error))
-    } else {
-        rebuild_opt(&source).map_err(|error| refused("mounting at /opt", error))
-    }
-}
 
-/// Gives this process and its children the host's name, and the addresses of all names in its file. A failure is returned as a
-/// value. `is_inside` says that this process has a mount namespace of its own already. Call it before the process has a second
-/// thread.
-pub(super) fn name_host(host: &NamedHost, is_inside: bool) -> HostNames {
-    match try_name(host, is_inside) {
-        Ok(()) => HostNames::Resolved,
-        Err(reason) => HostNames::NotAllowed { reason },
+    /// Gives this process and its children the host's name, and the addresses of all names in its file.
+    pub(super) fn name_host(&mut self, host: &NamedHost) -> Result<(), String> {
+        let names = Path::new("/etc/hosts");
+        if !names.is_file() {
+            return Err("this machine has no /etc/hosts; create it".to_owned());
+        }
+        self.enter()?;
+        bind(&host.hosts_file, names).map_err(|error| refused("mounting at /etc/hosts", error))?;
+        // Where the kernel has no such namespace, or does not allow it, HOSTNAME and the file say the name.
+        if unshare(CloneFlags::CLONE_NEWUTS).is_ok() {
+            let _ = sethostname(&host.name);
+        }
+        Ok(())
     }
-}
 
-fn try_name(host: &NamedHost, is_inside: bool) -> Result<(), String> {
-    let names = Path::new("/etc/hosts");
-    if !names.is_file() {
-        return Err("this machine has no /etc/hosts; create it".to_owned());
+    /// Makes folders read-only, whatever name they are reached by.
+    pub(super) fn make_read_only(&mut self, folders: &[PathBuf]) -> Result<(), String> {
+        for folder in folders {
+            self.enter()?;
+            read_only(folder).map_err(|error| {
+                refused(&format!("mounting `{}` read-only", shown(folder)), error)
+            })?;
+        }
+        Ok(())
     }
-    if !is_inside {
-        enter_namespace()?;
-    }
-    bind(&host.hosts_file, names).map_err(|error| refused("mounting at /etc/hosts", error))?;
-    // Where the kernel has no such namespace, or does not allow it, HOSTNAME and the file say the name.
-    if unshare(CloneFlags::CLONE_NEWUTS).is_ok() {
-        let _ = sethostname(&host.name);
-    }
-    Ok(())
-}
 
-/// Makes folders read-only for the probe and its children, whatever name they are reached by. `is_inside` says that this process
-/// has a mount namespace of its own already. Call it before the process has a second thread.
-pub(super) fn make_read_only(folders: &[PathBuf], is_inside: bool) -> Result<(), String> {
-    if !folders.is_empty() && !is_inside {
-        enter_namespace()?;
+    fn enter(&mut self) -> Result<(), String> {
+        if !self.is_entered {
+            enter_namespace()?;
+            self.is_entered = true;
+        }
+        Ok(())
     }
-    for folder in folders {
-        read_only(folder)
-            .map_err(|error| refused(&format!("mounting `{}` read-only", shown(folder)), error))?;
-    }
-    Ok(())
 }
 
 fn read_only(folder: &Path) -> nix::Result<()> {

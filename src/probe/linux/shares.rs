@@ -8,21 +8,15 @@ const FEWEST_FOR_P99: u32 = 20;
 const BINS: usize = 1001;
 
 /// Samples of a share, 0-100 %.
+#[derive(Default)]
 pub(super) struct Shares {
-    bins: Box<[u32; BINS]>,
+    /// Of every tenth of a percent how many samples; empty without one.
+    bins: Vec<u32>,
     count: u32,
     sum: f64,
 }
 
 impl Shares {
-    pub(super) fn new() -> Self {
-        Self {
-            bins: Box::new([0; BINS]),
-            count: 0,
-            sum: 0.0,
-        }
-    }
-
     /// Takes one sample; clamps it to 0-100 %, and ignores NaN.
     #[expect(
         clippy::cast_possible_truncation,
@@ -34,6 +28,7 @@ impl Shares {
             return;
         }
         let percent = percent.clamp(0.0, 100.0);
+        self.bins.resize(BINS, 0);
         self.bins[(percent * 10.0).round() as usize] += 1;
         self.count += 1;
         self.sum += percent;
@@ -52,7 +47,7 @@ impl Shares {
         }
         let rank = (u64::from(self.count) * 99).div_ceil(100);
         let mut seen = 0;
-        for (tenths, count) in (0_u32..).zip(self.bins.iter()) {
+        for (tenths, count) in (0_u32..).zip(&self.bins) {
             seen += u64::from(*count);
             if seen >= rank {
                 return Some(Percent(f64::from(tenths) / 10.0));
@@ -67,7 +62,7 @@ mod tests {
     use super::*;
 
     fn shares(values: impl IntoIterator<Item = f64>) -> Shares {
-        let mut shares = Shares::new();
+        let mut shares = Shares::default();
         values.into_iter().for_each(|value| shares.add(value));
         shares
     }

@@ -10,14 +10,30 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use nix::sys::signal::SigSet;
+use nix::sys::prctl;
+use nix::sys::signal::{SigSet, Signal};
+use nix::unistd::{Pid, getppid};
 use signal_hook::SigId;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 
 use super::procfs;
 
-/// Sent to the probe by the kernel when the parent's thread has ended; see `run::Parent`.
-pub(super) const PARENT_SIGNAL: nix::sys::signal::Signal = nix::sys::signal::Signal::SIGUSR1;
+/// The process that started the probe, and with which the command ends.
+pub(super) struct Parent(Pid);
+
+impl Parent {
+    /// From here on the kernel wakes the probe when the thread that started it ends. The parent may live on, as runtimes end idle
+    /// threads; [`Parent::is_gone`] checks.
+    pub(super) fn watch(parent: i32) -> io::Result<Self> {
+        prctl::set_pdeathsig(Signal::SIGUSR1)?;
+        Ok(Self(Pid::from_raw(parent)))
+    }
+
+    /// Whether the parent has ended, also before the watch began: then this process has another parent.
+    pub(super) fn is_gone(&self) -> bool {
+        getppid() != self.0
+    }
+}
 
 /// Catches signals until it is dropped.
 pub(super) struct CaughtSignals {

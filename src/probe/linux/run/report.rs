@@ -23,7 +23,6 @@ impl WatchedRun<'_> {
         // A last sample, for the resident sets of processes that have ended.
         self.memory
             .observe(&mut self.reader, self.started.elapsed(), &[]);
-        self.io_wait.observe(&mut self.reader);
         let (mut memory, memory_note) = self.memory.peak(self.memory_total);
         if let Some(halted) = self.halted
             && might_have_been_far_higher(&memory)
@@ -58,9 +57,9 @@ impl WatchedRun<'_> {
                 other_gpu_memory: Vec::new(),
                 gpu_percent: gpu.busy,
                 gpu_memory_percent: gpu.memory,
-                io_wait_percent: self.io_wait.utilization(),
-                other_cpu_percent: self.other_work.cpu_percent(cpu_seconds),
-                cpu_pressure_percent: self.other_work.pressure_percent(),
+                io_wait_percent: self.load.io_wait(),
+                other_cpu_percent: self.load.cpu_percent(cpu_seconds),
+                cpu_pressure_percent: self.load.pressure_percent(),
             },
             samples: self.samples,
             opt_ml: self.opt_ml,

@@ -1,12 +1,13 @@
-//! What other processes of the machine took while the command ran: CPU time, and the time in which something waited for a CPU.
+//! What the machine did beside the command: waited for a disk, worked for other processes, and let the command wait for a CPU.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::cgroup::OwnCgroup;
 use super::procfs::KernelFileReader;
+use super::shares::Shares;
 use super::tree::Process;
-use super::usage::{HostCpu, own_cpu_time, ticks_per_second};
+use super::usage::{own_cpu_time, ticks_per_second};
 use crate::measurement::Utilization;
 use crate::units::{Percent, Seconds};
 
@@ -32,11 +33,62 @@ fn parse_pressure(text: &[u8]) -> Option<Duration> {
     Some(Duration::from_micros(micros.parse().ok()?))
 }
 
-/// The part of `total` ticks, in percent, that was busy and was not the command's `own` ticks.
-fn other_percent((busy, total): (u64, u64), own: f64) -> f64 {
-    // Ticks as seconds: an exact conversion to a float.
-    let ticks = |count: u64| Duration::from_secs(count).as_secs_f64();
-    ((ticks(busy) - own) / ticks(total) * 100.0).clamp(0.0, 100.0)
+/// The host's CPU time by use, in ticks: since boot, or between two readings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct HostCpu {
+    /// A core was idle because a process waited for a disk.
+    io_wait: u64,
+    /// Idle, for a disk or for nothing.
+    idle: u64,
+    total: u64,
+}
+
+impl HostCpu {
+    /// Reads the first line of `/proc/stat`, `proc_stat(5)`: user nice system idle iowait irq softirq steal, and the time of
+    /// guests, which is in user and nice already.
+    fn parse(text: &[u8]) -> Option<Self> {
+        let line = text.split(|byte| *byte == b'\n').next()?;
+        let mut words = str::from_utf8(line).ok()?.split_ascii_whitespace();
+        if words.next()? != "cpu" {
+            return None;
+        }
+        let ticks: Vec<u64> = words.take(8).map_while(|word| word.parse().ok()).collect();
+        let io_wait = *ticks.get(4)?;
+        Some(Self {
+            io_wait,
+            idle: ticks[3] + io_wait,
+            total: ticks.iter().sum(),
+        })
+    }
+
+    /// The ticks since an earlier reading; `None` if none passed.
+    fn since(self, earlier: Self) -> Option<Self> {
+        Some(Self {
+            total: (self.total.checked_sub(earlier.total)).filter(|ticks| *ticks > 0)?,
+            // `proc_stat(5)`: the I/O wait may decrease.
+            io_wait: self.io_wait.saturating_sub(earlier.io_wait),
+            idle: self.idle.saturating_sub(earlier.idle),
+        })
+    }
+
+    /// So many ticks in percent of all.
+    fn percent(self, ticks: f64) -> f64 {
+        (ticks / as_float(self.total) * 100.0).clamp(0.0, 100.0)
+    }
+
+    fn io_wait_percent(self) -> f64 {
+        self.percent(as_float(self.io_wait))
+    }
+
+    /// What was busy and was not the command's `own` ticks.
+    fn other_percent(self, own: f64) -> f64 {
+        self.percent(as_float(self.total.saturating_sub(self.idle)) - own)
+    }
+}
+
+/// Ticks as seconds: an exact conversion to a float.
+fn as_float(ticks: u64) -> f64 {
+    Duration::from_secs(ticks).as_secs_f64()
 }
 
 /// One reading of every source.
@@ -49,30 +101,36 @@ struct LoadReading {
     pressure: Option<Duration>,
 }
 
-/// Readings at the start and at the end of the command.
-pub(super) struct OtherWork {
+/// Readings at the start and at the end of the command, and samples between.
+pub(super) struct HostLoad {
     /// That of the command's own cgroup where it has one; else the machine's, in which other work may wait for other work.
     pressure_file: PathBuf,
     /// The longest that one process of the tree has waited for a CPU; absent where the kernel does not say it. It stands in for the
     /// machine's pressure: a job that sleeps beside busy work waits for nothing.
     waited: Option<Duration>,
+    /// The samples' shares of I/O wait, and the last sample.
+    io_waits: Shares,
+    sampled: Option<HostCpu>,
     first: LoadReading,
     last: Option<LoadReading>,
 }
 
-impl OtherWork {
+impl HostLoad {
     pub(super) fn new(cgroup: Option<&OwnCgroup>, reader: &mut KernelFileReader) -> Self {
         let of_cgroup = cgroup.and_then(OwnCgroup::cpu_pressure_file);
         let pressure_file = of_cgroup.unwrap_or_else(|| PathBuf::from(HOST_PRESSURE));
+        let first = Self::read(&pressure_file, reader);
         Self {
-            first: Self::read(&pressure_file, reader),
             pressure_file,
             waited: None,
+            io_waits: Shares::default(),
+            sampled: first.cpu,
+            first,
             last: None,
         }
     }
 
-    /// Looks at how long the processes have waited.
+    /// Takes one sample.
     pub(super) fn observe(&mut self, reader: &mut KernelFileReader, processes: &[Process]) {
         let waited = |process: &Process| {
             let text = reader.process(process.pid, WAITED).ok()?;
@@ -80,6 +138,12 @@ impl OtherWork {
             nanoseconds.parse().ok().map(Duration::from_nanos)
         };
         self.waited = processes.iter().filter_map(waited).chain(self.waited).max();
+        if let Some(now) = host_cpu(reader) {
+            let before = self.sampled.replace(now);
+            if let Some(passed) = before.and_then(|before| now.since(before)) {
+                self.io_waits.add(passed.io_wait_percent());
+            }
+        }
     }
 
     /// The command has ended.
@@ -90,19 +154,30 @@ impl OtherWork {
     fn read(pressure_file: &PathBuf, reader: &mut KernelFileReader) -> LoadReading {
         LoadReading {
             at: Instant::now(),
-            cpu: HostCpu::now(reader),
+            cpu: host_cpu(reader),
             probe: own_cpu_time(),
             pressure: reader.file(pressure_file).ok().and_then(parse_pressure),
         }
     }
 
+    /// The share of the machine's CPU time in which a core waited for a disk; `None` if the run was too short for the machine's
+    /// clock of ten milliseconds, or `/proc/stat` cannot be read.
+    pub(super) fn io_wait(&self) -> Option<Utilization> {
+        let passed = self.last?.cpu?.since(self.first.cpu?)?;
+        Some(Utilization {
+            mean: Percent(passed.io_wait_percent()),
+            p99: self.io_waits.p99(),
+            source: "/proc/stat of the host".to_owned(),
+        })
+    }
+
     /// Of all CPU time of the machine what neither the command, which took `own`, nor the probe took.
     pub(super) fn cpu_percent(&self, own: Seconds) -> Option<Utilization> {
         let last = self.last?;
-        let ticks = last.cpu?.busy_since(self.first.cpu?)?;
+        let passed = last.cpu?.since(self.first.cpu?)?;
         let own = own.0 + (last.probe.saturating_sub(self.first.probe)).as_secs_f64();
         Some(Utilization {
-            mean: Percent(other_percent(ticks, own * ticks_per_second())),
+            mean: Percent(passed.other_percent(own * ticks_per_second())),
             p99: None,
             source: "/proc/stat of the host, less the process tree".to_owned(),
         })
@@ -132,9 +207,12 @@ impl OtherWork {
     }
 }
 
+fn host_cpu(reader: &mut KernelFileReader) -> Option<HostCpu> {
+    HostCpu::parse(reader.file("/proc/stat").ok()?)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::usage::parse_host_cpu;
     use super::*;
 
     #[test]
@@ -150,16 +228,21 @@ mod tests {
     }
 
     #[test]
-    fn other_work_is_what_was_busy_and_not_the_commands() {
+    fn io_wait_and_other_work_are_shares_of_all_cpu_time() {
         // 200 ticks later: 100 user, 20 system, 10 stolen, 60 idle, 10 waiting for a disk; 50 of them are the command's.
-        let before = parse_host_cpu(b"cpu  1000 0 500 8000 200 0 10 0 300 0\n").unwrap();
-        let after = parse_host_cpu(b"cpu  1100 0 520 8060 210 0 10 10 390 0\n").unwrap();
-        let ticks = after.busy_since(before);
-        assert_eq!(ticks, Some((130, 200)));
-        assert_eq!(other_percent((130, 200), 50.0), 40.0);
+        let before =
+            HostCpu::parse(b"cpu  1000 0 500 8000 200 0 10 0 300 0\ncpu0 1 2 3\n").unwrap();
+        let after = HostCpu::parse(b"cpu  1100 0 520 8060 210 0 10 10 390 0\n").unwrap();
+        assert_eq!(before.total, 9710);
+        let passed = after.since(before).unwrap();
+        assert_eq!(passed.io_wait_percent(), 5.0);
+        assert_eq!(passed.other_percent(50.0), 40.0);
         // The command's own clock is finer than a tick.
-        assert_eq!(other_percent((130, 200), 131.0), 0.0);
-        assert_eq!(before.busy_since(before), None);
-        assert_eq!(before.busy_since(after), None);
+        assert_eq!(passed.other_percent(131.0), 0.0);
+        assert_eq!(before.since(before), None);
+        assert_eq!(before.since(after), None);
+        for other in ["intr 1 2 3 4 5 6\n", "cpu 1 2 3\n", "cpu 1 2 3 4\n", ""] {
+            assert_eq!(HostCpu::parse(other.as_bytes()), None, "{other}");
+        }
     }
 }
