@@ -17,7 +17,7 @@ use super::cluster::{ChannelShare, Cluster, ClusterGroup, ClusterHost};
 use super::launcher;
 
 /// The toolkit's default, Python's `logging.INFO`.
-const LOG_LEVEL: &str = "20";
+const LOG_LEVEL: u32 = 20;
 /// Of nobody.
 const ACCOUNT: &str = "000000000000";
 
@@ -235,129 +235,119 @@ impl Container<'_> {
 
     /// The `SM_*` set and what SageMaker itself sets, both spellings where a name holds other than letters and digits.
     pub(super) fn variables(&self) -> BTreeMap<String, String> {
-        let text = |path: &Path| path.to_string_lossy().into_owned();
-        let root = |below: &str| text(&self.root.join(below));
-        let channels: BTreeMap<&str, String> = self
-            .channels()
-            .map(|channel| {
-                (
-                    channel.name.as_str(),
-                    text(&self.channel_folder(&channel.name)),
-                )
-            })
-            .collect();
-        let hyperparameters: BTreeMap<&str, Value> = self
-            .script_hyperparameters()
-            .into_iter()
-            .map(|(name, value)| (name, decoded(value)))
-            .collect();
-        let hosts = self.cluster.names();
-        let own_rank = hosts.iter().position(|host| *host == self.host.name);
-        let rank = own_rank.expect("a host is one of its cluster");
-        let entry_point = self.entry_point();
-        let module = entry_point.strip_suffix(".py").unwrap_or(&entry_point);
-        let groups: Vec<&str> = self.groups().map(|(name, _)| name).collect();
-        let groups_dict: BTreeMap<&str, Value> = self.groups().collect();
-        let is_hetero = groups.len() > 1;
-        let group_hosts = &self.own_group().hosts;
-
-        let mut variables: BTreeMap<String, String> = [
-            ("SM_MODEL_DIR", root("model")),
-            ("SM_OUTPUT_DIR", root("output")),
-            ("SM_OUTPUT_DATA_DIR", root("output/data")),
-            ("SM_OUTPUT_INTERMEDIATE_DIR", root("output/intermediate")),
-            ("SM_INPUT_DIR", root("input")),
-            ("SM_INPUT_CONFIG_DIR", root("input/config")),
-            (
-                "SM_CHANNELS",
-                json!(channels.keys().collect::<Vec<_>>()).to_string(),
-            ),
-            ("SM_HPS", json!(hyperparameters).to_string()),
+        let environment = self.training_environment();
+        let mut variables = BTreeMap::new();
+        for (name, value) in &environment {
+            let name = match name.as_str() {
+                "channel_input_dirs" | "is_master" | "job_name" | "master_hostname" => continue,
+                "additional_framework_parameters" => "FRAMEWORK_PARAMS".to_owned(),
+                "hyperparameters" => "HPS".to_owned(),
+                name => name.to_uppercase(),
+            };
+            let text = value
+                .as_str()
+                .map_or_else(|| value.to_string(), str::to_owned);
+            variables.insert(format!("SM_{name}"), text);
+        }
+        let channels: Vec<&str> = self.channel_folders().into_keys().collect();
+        let code = self.code.to_string_lossy().into_owned();
+        for (name, value) in [
+            ("SM_CHANNELS", json!(channels).to_string()),
             ("SM_USER_ARGS", json!(self.arguments()).to_string()),
-            ("SM_HOSTS", json!(hosts).to_string()),
-            ("SM_HOST_COUNT", hosts.len().to_string()),
-            ("SM_CURRENT_HOST", self.host.name.clone()),
-            ("SM_CURRENT_HOST_RANK", rank.to_string()),
-            ("SM_CURRENT_INSTANCE_TYPE", "local".to_owned()),
-            ("SM_CURRENT_INSTANCE_GROUP", self.host.group.clone()),
-            (
-                "SM_CURRENT_INSTANCE_GROUP_HOSTS",
-                json!(group_hosts).to_string(),
-            ),
-            ("SM_INSTANCE_GROUPS", json!(groups).to_string()),
-            ("SM_INSTANCE_GROUPS_DICT", json!(groups_dict).to_string()),
-            (
-                "SM_DISTRIBUTION_INSTANCE_GROUPS",
-                self.distribution_groups().to_string(),
-            ),
-            ("SM_IS_HETERO", is_hetero.to_string()),
-            ("SM_NUM_CPUS", self.capacity.vcpus.to_string()),
-            ("SM_NUM_GPUS", self.capacity.gpus.to_string()),
-            ("SM_NUM_NEURONS", "0".to_owned()),
-            ("SM_NETWORK_INTERFACE_NAME", "lo".to_owned()),
-            ("SM_RESOURCE_CONFIG", self.resource_config().to_string()),
-            ("SM_INPUT_DATA_CONFIG", self.input_data_config().to_string()),
-            ("SM_FRAMEWORK_PARAMS", "{}".to_owned()),
+            ("SM_HOST_COUNT", self.cluster.hosts.len().to_string()),
+            ("SM_CURRENT_HOST_RANK", self.rank().to_string()),
             ("SM_FRAMEWORK_MODULE", String::new()),
-            ("SM_MODULE_NAME", module.to_owned()),
-            ("SM_MODULE_DIR", text(self.code)),
-            ("SM_SOURCE_DIR", text(self.code)),
-            ("SM_USER_ENTRY_POINT", entry_point.clone()),
-            ("SM_ENTRY_SCRIPT", entry_point.clone()),
-            ("SM_LOG_LEVEL", LOG_LEVEL.to_owned()),
+            ("SM_SOURCE_DIR", code),
+            ("SM_ENTRY_SCRIPT", self.entry_point()),
             // The SDK says algo-1, which has no address where a mount namespace is not allowed.
             ("SM_MASTER_ADDR", self.master.to_string()),
             ("SM_MASTER_PORT", "7777".to_owned()),
-            ("SAGEMAKER_BASE_DIR", text(self.root)),
+            ("SM_TRAINING_ENV", Value::from(environment).to_string()),
+            ("SAGEMAKER_BASE_DIR", self.root.to_string_lossy().into()),
             ("TRAINING_JOB_ARN", self.arn()),
             ("AWS_REGION", self.region.to_owned()),
             ("HOSTNAME", self.host.name.clone()),
             ("TRAINING_JOB_NAME", self.run_name.to_owned()),
-        ]
-        .into_iter()
-        .map(|(name, value)| (name.to_owned(), value))
-        .collect();
-        for (channel, folder) in &channels {
-            insert_both(&mut variables, "SM_CHANNEL_", channel, folder);
+        ] {
+            variables.insert(name.to_owned(), value);
+        }
+        for (channel, folder) in self.channel_folders() {
+            insert_both(&mut variables, "SM_CHANNEL_", channel, &folder);
         }
         for (name, value) in self.script_hyperparameters() {
             insert_both(&mut variables, "SM_HP_", name, value);
         }
+        variables
+    }
+
+    /// What the toolkit knows of a host. Most of it is a variable of its own, too.
+    fn training_environment(&self) -> Map<String, Value> {
+        let hosts = self.cluster.names();
+        let groups: BTreeMap<&str, Value> = self.groups().collect();
+        let hyperparameters = self.script_hyperparameters().into_iter();
+        let hyperparameters: BTreeMap<&str, Value> = hyperparameters
+            .map(|(name, value)| (name, decoded(value)))
+            .collect();
+        let entry_point = self.entry_point();
         let environment = json!({
             "additional_framework_parameters": {},
-            "channel_input_dirs": channels,
+            "channel_input_dirs": self.channel_folders(),
             "current_host": self.host.name,
             "current_instance_group": self.host.group,
-            "current_instance_group_hosts": group_hosts,
+            "current_instance_group_hosts": self.own_group().hosts,
             "current_instance_type": "local",
             "distribution_instance_groups": self.distribution_groups(),
             "hosts": hosts,
             "hyperparameters": hyperparameters,
-            "input_config_dir": root("input/config"),
+            "input_config_dir": self.folder("input/config"),
             "input_data_config": self.input_data_config(),
-            "input_dir": root("input"),
-            "instance_groups": groups,
-            "instance_groups_dict": groups_dict,
-            "is_hetero": is_hetero,
-            "is_master": rank == 0,
+            "input_dir": self.folder("input"),
+            "instance_groups": self.groups().map(|(name, _)| name).collect::<Vec<_>>(),
+            "instance_groups_dict": groups,
+            "is_hetero": self.cluster.groups.len() > 1,
+            "is_master": self.rank() == 0,
             "job_name": self.run_name,
-            "log_level": 20,
+            "log_level": LOG_LEVEL,
             "master_hostname": hosts.first(),
-            "model_dir": root("model"),
-            "module_dir": text(self.code),
-            "module_name": module,
+            "model_dir": self.folder("model"),
+            "module_dir": self.code.to_string_lossy(),
+            "module_name": entry_point.strip_suffix(".py").unwrap_or(&entry_point),
             "network_interface_name": "lo",
             "num_cpus": self.capacity.vcpus,
             "num_gpus": self.capacity.gpus,
             "num_neurons": 0,
-            "output_data_dir": root("output/data"),
-            "output_dir": root("output"),
-            "output_intermediate_dir": root("output/intermediate"),
+            "output_data_dir": self.folder("output/data"),
+            "output_dir": self.folder("output"),
+            "output_intermediate_dir": self.folder("output/intermediate"),
             "resource_config": self.resource_config(),
             "user_entry_point": entry_point,
         });
-        variables.insert("SM_TRAINING_ENV".to_owned(), environment.to_string());
-        variables
+        match environment {
+            Value::Object(environment) => environment,
+            _ => unreachable!("it is written as an object"),
+        }
+    }
+
+    /// A folder below what stands for `/opt/ml`.
+    fn folder(&self, below: &str) -> String {
+        self.root.join(below).to_string_lossy().into_owned()
+    }
+
+    fn channel_folders(&self) -> BTreeMap<&str, String> {
+        let channels = self.channels();
+        channels
+            .map(|channel| {
+                let folder = self.channel_folder(&channel.name);
+                (channel.name.as_str(), folder.to_string_lossy().into_owned())
+            })
+            .collect()
+    }
+
+    /// Its place among all hosts.
+    fn rank(&self) -> usize {
+        let mut hosts = self.cluster.hosts.iter();
+        let place = hosts.position(|host| host.name == self.host.name);
+        place.expect("a host is one of its cluster")
     }
 }
 

@@ -2,12 +2,12 @@
 //! a checkout, so every file is read.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use sha2::{Digest, Sha256};
 
 use super::LocalBackend;
-use super::file_digest::{self, FileDigest, StopWhenDropped};
+use super::file_digest::{self, FileDigest};
 use super::workspace::COPIED_UP_TO;
 use crate::backend::BackendError;
 use crate::backend::files;
@@ -41,36 +41,19 @@ impl LocalBackend {
                 })
             })
             .collect::<Result<_, BackendError>>()?;
-        let stop = StopWhenDropped::default();
-        let is_over = stop.flag();
         let job = job.name.clone();
-        let reading = tokio::task::spawn_blocking(move || key_of(&job, &channels, &is_over));
-        match reading.await {
-            Ok(read) => {
-                let (key, digests) = read?;
-                self.large_files.borrow_mut().extend(digests);
-                Ok(key)
+        let reading = file_digest::apart(move |is_over| {
+            let (mut digests, mut large_files) = (Vec::new(), Vec::new());
+            for channel in &channels {
+                let digest = digest(&job, channel, is_over, &mut large_files)?;
+                digests.push((channel.name.as_str(), digest));
             }
-            Err(failed) => match failed.try_into_panic() {
-                Ok(panic) => std::panic::resume_unwind(panic),
-                Err(_) => Err(given_up()),
-            },
-        }
+            Ok((data_key(digests), large_files))
+        });
+        let (key, large_files) = reading.await?;
+        self.large_files.borrow_mut().extend(large_files);
+        Ok(key)
     }
-}
-
-fn key_of(
-    job: &str,
-    channels: &[ContentChannel],
-    is_over: &AtomicBool,
-) -> Result<(Key, Vec<(PathBuf, FileDigest)>), BackendError> {
-    let mut digests = Vec::new();
-    let mut large_files = Vec::new();
-    for channel in channels {
-        let digest = digest(job, channel, is_over, &mut large_files)?;
-        digests.push((channel.name.as_str(), digest));
-    }
-    Ok((data_key(digests), large_files))
 }
 
 fn digest(
@@ -87,9 +70,6 @@ fn digest(
             false => channel.path.join(&object.key),
         };
         let digest = file_digest::of(&path, is_over).map_err(|source| {
-            if is_over.load(Ordering::Relaxed) {
-                return given_up();
-            }
             BackendError::io(
                 format!(
                     "jobs.{job}.training.channels.{}: {} cannot be read",
@@ -110,11 +90,6 @@ fn digest(
         }
     }
     Ok(whole.finalize().into())
-}
-
-/// Never shown: the request was dropped.
-fn given_up() -> BackendError {
-    BackendError::new("the data were not read completely", "start the gate again")
 }
 
 #[cfg(test)]

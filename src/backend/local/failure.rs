@@ -80,61 +80,49 @@ pub(super) fn rank(outcome: &Outcome) -> u8 {
 mod tests {
     use super::*;
 
-    fn ended(ending: &Ending, failure_file: Option<&str>, last_line: Option<&str>) -> Outcome {
-        outcome(&HostEnding {
-            ending,
-            failure_file,
-            last_line,
-            machine_was_full: true,
-        })
-    }
-
     #[test]
-    fn the_failure_file_speaks_before_the_last_line() {
-        let failed = ended(
-            &Ending::Exited { code: 1 },
-            Some("no such column: age\n"),
-            Some("bye"),
-        );
-        assert_eq!(failed.last_line(), Some("no such column: age"));
-        let failed = ended(&Ending::Exited { code: 1 }, Some("  \n"), Some("bye"));
-        assert_eq!(failed.last_line(), Some("bye"));
-    }
-
-    #[test]
-    fn a_runtime_that_says_memory_ran_out_is_believed_only_when_it_failed() {
-        let line = Some("MemoryError");
-        assert!(matches!(
-            ended(&Ending::Exited { code: 1 }, None, line),
-            Outcome::OutOfMemory { .. }
-        ));
-        assert_eq!(
-            ended(&Ending::Exited { code: 0 }, None, line),
-            Outcome::Completed
-        );
-    }
-
-    #[test]
-    fn a_limit_that_the_program_set_itself_is_its_own_failure() {
-        let ending = Ending::Exited { code: 1 };
-        let at_a_limit = HostEnding {
-            ending: &ending,
-            failure_file: None,
-            last_line: Some("MemoryError"),
-            machine_was_full: false,
+    fn a_host_s_outcome_is_by_its_ending_and_by_what_it_said() {
+        let exited = |code| Ending::Exited { code };
+        let failed = |exit_code, line: Option<&str>| Outcome::Failed {
+            exit_code: Some(exit_code),
+            last_line: line.map(str::to_owned),
         };
-        assert!(matches!(outcome(&at_a_limit), Outcome::Failed { .. }));
-    }
-
-    #[test]
-    fn a_signal_is_reported_as_a_shell_does() {
-        assert!(matches!(
-            ended(&Ending::Signaled { signal: 11 }, None, None),
-            Outcome::Failed {
-                exit_code: Some(139),
-                ..
-            }
-        ));
+        let of_machine = Outcome::OutOfMemory {
+            of: MemoryOf::Machine,
+            last_line: Some("MemoryError".to_owned()),
+        };
+        let (bye, memory) = (Some("bye"), Some("MemoryError"));
+        let no_column = "no such column: age";
+        for (ending, failure_file, last_line, machine_was_full, expected) in [
+            (
+                exited(1),
+                Some(no_column),
+                bye,
+                true,
+                failed(1, Some(no_column)),
+            ),
+            (exited(1), Some("  \n"), bye, true, failed(1, bye)),
+            // A runtime that says so is believed where it failed, and not at a limit that the program set itself.
+            (exited(1), None, memory, true, of_machine),
+            (exited(1), None, memory, false, failed(1, memory)),
+            (exited(0), None, memory, true, Outcome::Completed),
+            // As a shell reports it.
+            (
+                Ending::Signaled { signal: 11 },
+                None,
+                None,
+                true,
+                failed(139, None),
+            ),
+        ] {
+            let ended = outcome(&HostEnding {
+                ending: &ending,
+                failure_file,
+                last_line,
+                machine_was_full,
+            });
+            assert_eq!(ended, expected);
+        }
     }
 
     #[test]

@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use sha2::{Digest, Sha256};
 
+use crate::backend::BackendError;
+
 /// Read at a time; between two of them a signal is noticed.
 const CHUNK: usize = 1 << 18;
 
@@ -18,19 +20,24 @@ pub(super) struct FileDigest {
     pub(super) sha256: [u8; 32],
 }
 
-/// Ends the reading when its result is not awaited any more.
-#[derive(Debug, Default)]
-pub(super) struct StopWhenDropped(Arc<AtomicBool>);
-
-impl StopWhenDropped {
-    pub(super) fn flag(&self) -> Arc<AtomicBool> {
-        Arc::clone(&self.0)
-    }
-}
+/// Sets a flag when it is dropped.
+struct StopWhenDropped(Arc<AtomicBool>);
 
 impl Drop for StopWhenDropped {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Reads in a thread of its own. Its flag `is_over` is set when this future is dropped.
+pub(super) async fn apart<T: Send + 'static>(
+    read: impl FnOnce(&AtomicBool) -> Result<T, BackendError> + Send + 'static,
+) -> Result<T, BackendError> {
+    let stop = StopWhenDropped(Arc::default());
+    let is_over = Arc::clone(&stop.0);
+    match tokio::task::spawn_blocking(move || read(&is_over)).await {
+        Ok(result) => result,
+        Err(failed) => std::panic::resume_unwind(failed.into_panic()),
     }
 }
 

@@ -29,7 +29,7 @@ use std::time::Instant;
 use self::cache::Cache;
 use self::cluster::ChannelShare;
 use self::container::Container;
-use self::file_digest::{FileDigest, StopWhenDropped};
+use self::file_digest::FileDigest;
 use self::linked_file::LinkedFile;
 use self::process::Probes;
 use self::row_files::LocalChannel;
@@ -228,17 +228,11 @@ impl LocalBackend {
     async fn check_linked(&self, files: Vec<LinkedFile>) -> Result<(), BackendError> {
         let known = |file: &LinkedFile| self.large_files.borrow().get(file.path()).copied();
         let files: Vec<_> = files.into_iter().map(|file| (known(&file), file)).collect();
-        let stop = StopWhenDropped::default();
-        let is_over = stop.flag();
-        let checking = tokio::task::spawn_blocking(move || {
-            files
-                .iter()
-                .try_for_each(|(known, file)| file.check(known.as_ref(), &is_over))
-        });
-        match checking.await {
-            Ok(result) => result,
-            Err(failed) => std::panic::resume_unwind(failed.into_panic()),
-        }
+        file_digest::apart(move |is_over| {
+            let mut files = files.iter();
+            files.try_for_each(|(known, file)| file.check(known.as_ref(), is_over))
+        })
+        .await
     }
 }
 

@@ -20,9 +20,9 @@ use crate::units::Seconds;
 
 use super::clock::GateClock;
 
-/// How much of the end of each output stream is looked at.
-const TAIL_BYTES: usize = 64 * 1024;
-/// How much of it is kept for the log of a canary that failed. A script may print gigabytes.
+/// Read at once.
+const CHUNK_BYTES: usize = 64 * 1024;
+/// How much of the end of each output stream is kept. A script may print gigabytes.
 const LOG_BYTES: usize = 1024 * 1024;
 /// What the probe may take beyond `max_runtime`, or after it was asked to end: its grace period, and a little.
 const OVERTIME: Duration = Duration::from_secs(15);
@@ -31,7 +31,7 @@ const LAST_OUTPUT: Duration = Duration::from_secs(1);
 /// The probe's codes for a command that could not be started, as `env` has them.
 const NOT_EXECUTABLE: i32 = 126;
 const NOT_FOUND: i32 = 127;
-/// A longer last line is cut.
+/// A longer line is cut, but in the file of the log.
 const LINE_BYTES: usize = 4096;
 
 /// What one host is asked to run.
@@ -68,42 +68,32 @@ pub(super) struct HostResult {
     pub(super) printed: [Printed; 2],
 }
 
-/// The end of what a host printed.
-#[derive(Default)]
-pub(super) struct LogTail {
-    /// Without secrets, as all that is handed out.
-    stdout: String,
-    stderr: String,
-    /// As it was read, of standard output and standard error: more of it.
-    raw: [Vec<u8>; 2],
-}
-
-impl std::fmt::Debug for LogTail {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // What was read may have secrets.
-        f.debug_struct("LogTail")
-            .field("stdout", &self.stdout)
-            .field("stderr", &self.stderr)
-            .finish_non_exhaustive()
-    }
-}
+/// The end of what a host printed on standard output and standard error, without secrets, and where that was cut.
+#[derive(Debug)]
+pub(super) struct LogTail([(String, CutAt); 2]);
 
 impl LogTail {
     /// As it was read: bytes that are not UTF-8 become replacement characters.
-    fn of(raw: [Vec<u8>; 2], secrets: &SecretMask) -> Self {
-        let [stdout, stderr] = [&raw[0], &raw[1]].map(|bytes| end_of(bytes, TAIL_BYTES, secrets).0);
-        Self {
-            stdout,
-            stderr,
-            raw,
-        }
+    fn of(raw: &[Vec<u8>; 2], secrets: &SecretMask) -> Self {
+        Self(raw.each_ref().map(|bytes| {
+            let cut = match bytes.len() >= LOG_BYTES {
+                true => CutAt::Start,
+                false => CutAt::Nowhere,
+            };
+            let end = &bytes[bytes.len().saturating_sub(LOG_BYTES)..];
+            (secrets.mask_part(&String::from_utf8_lossy(end), cut), cut)
+        }))
+    }
+
+    fn streams(&self) -> impl Iterator<Item = (&str, &str, CutAt)> {
+        let named = ["stdout", "stderr"].into_iter().zip(&self.0);
+        named.map(|(name, (text, cut))| (name, text.as_str(), *cut))
     }
 
     /// The lines of both streams as far as they are kept, one stream after the other.
-    pub(super) fn all(&self, secrets: &SecretMask) -> Vec<String> {
+    pub(super) fn all(&self) -> Vec<String> {
         let mut lines = Vec::new();
-        for (name, bytes) in ["stdout", "stderr"].into_iter().zip(&self.raw) {
-            let (text, cut) = end_of(bytes, LOG_BYTES, secrets);
+        for (name, text, cut) in self.streams() {
             if cut == CutAt::Start {
                 let kept = LOG_BYTES / 1024;
                 lines.push(format!("{name}: (the last {kept} KiB)"));
@@ -116,33 +106,31 @@ impl LogTail {
     /// The last line that is not blank, of standard error before standard output: Python flushes what it printed after
     /// its traceback.
     pub(super) fn last_line(&self) -> Option<String> {
-        [&self.stderr, &self.stdout].into_iter().find_map(|text| {
-            let line = text
-                .lines()
-                .rev()
-                .map(str::trim)
-                .find(|line| !line.is_empty())?;
-            Some(line.chars().take(LINE_BYTES).collect())
+        self.0.iter().rev().find_map(|(text, _)| {
+            let mut lines = text.lines().rev().map(str::trim);
+            Some(shortened(lines.find(|line| !line.is_empty())?))
         })
     }
 
     /// The last lines of both streams, for the job log.
     pub(super) fn lines(&self, most: usize) -> Vec<String> {
         let mut lines = Vec::new();
-        for (name, text) in [("stdout", &self.stdout), ("stderr", &self.stderr)] {
+        for (name, text, _) in self.streams() {
             let all: Vec<&str> = text.lines().collect();
-            let first = all.len().saturating_sub(most);
-            lines.extend(all[first..].iter().map(|line| format!("{name}: {line}")));
+            let last = all[all.len().saturating_sub(most)..].iter();
+            lines.extend(last.map(|line| format!("{name}: {}", shortened(line))));
         }
         lines
     }
 
     /// Whether the text stands in what is kept.
     pub(super) fn mentions(&self, text: &str) -> bool {
-        [&self.stderr, &self.stdout]
-            .into_iter()
-            .any(|kept| kept.contains(text))
+        self.0.iter().any(|(kept, _)| kept.contains(text))
     }
+}
+
+fn shortened(line: &str) -> String {
+    line.chars().take(LINE_BYTES).collect()
 }
 
 /// The probes of one backend that are under way. What is below this process and not below one of them is an orphan.
@@ -161,12 +149,17 @@ impl Probes {
 struct UnderWay<'a> {
     probes: &'a Probes,
     pid: i32,
+    has_ended: bool,
 }
 
 impl<'a> UnderWay<'a> {
     fn new(probes: &'a Probes, pid: i32) -> Self {
         probes.0.borrow_mut().push(pid);
-        Self { probes, pid }
+        Self {
+            probes,
+            pid,
+            has_ended: false,
+        }
     }
 
     fn send(&self, signal: Signal) {
@@ -176,18 +169,16 @@ impl<'a> UnderWay<'a> {
 
     /// It has ended by itself, and with it all that it started and could see: a canary that may mount can hide processes from
     /// its probe, which are orphans of this process now.
-    fn end(self) {
-        let mut probes = self.probes.0.borrow_mut();
-        probes.retain(|pid| *pid != self.pid);
-        probe::end_orphans(&probes);
-        drop(probes);
-        std::mem::forget(self);
+    fn end(mut self) {
+        self.has_ended = true;
     }
 }
 
 impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
-        self.send(Signal::SIGKILL);
+        if !self.has_ended {
+            self.send(Signal::SIGKILL);
+        }
         let mut probes = self.probes.0.borrow_mut();
         probes.retain(|pid| *pid != self.pid);
         probe::end_orphans(&probes);
@@ -263,7 +254,7 @@ pub(super) async fn run(
             () = sleep_for(limit) => None,
         }
     };
-    let tail = LogTail::of(tails, host.secrets);
+    let tail = LogTail::of(&tails, host.secrets);
     match (socket.report(), status) {
         // A probe that was killed wrote none.
         (Some(report), Some(Ok(status))) if status.code().is_some() => {
@@ -356,16 +347,6 @@ fn without_report(host: &HostCommand<'_>, tail: &LogTail, status: ExitStatus) ->
     }
 }
 
-/// At most so many bytes of the end, without secrets, and where that was cut.
-fn end_of(bytes: &[u8], most: usize, secrets: &SecretMask) -> (String, CutAt) {
-    let cut = match bytes.len() >= most {
-        true => CutAt::Start,
-        false => CutAt::Nowhere,
-    };
-    let end = &bytes[bytes.len().saturating_sub(most)..];
-    (secrets.mask_part(&String::from_utf8_lossy(end), cut), cut)
-}
-
 /// For ever without a limit.
 async fn sleep_for(limit: Option<Duration>) {
     match limit {
@@ -383,7 +364,7 @@ async fn read_output(
     let Some(mut stream) = stream else {
         return;
     };
-    let mut chunk = vec![0; TAIL_BYTES];
+    let mut chunk = vec![0; CHUNK_BYTES];
     while let Ok(count) = stream.read(&mut chunk).await {
         if count == 0 {
             break;

@@ -150,7 +150,7 @@ impl LocalBackend {
             Outcome::Completed | Outcome::Stopped => Default::default(),
             _ => (
                 log(&cluster, &results, |said| said.lines(LOG_LINES)),
-                log(&cluster, &results, |said| said.all(&self.secrets)),
+                log(&cluster, &results, LogTail::all),
             ),
         };
         let wall = results

@@ -49,25 +49,14 @@ fn sum_of_memory(hosts: &[&Usage]) -> Option<PeakMemory> {
         .iter()
         .map(|usage| usage.memory.as_ref())
         .collect::<Option<_>>()?;
-    let bytes = |memory: &PeakMemory| memory.bytes;
-    let bound = |memory: &PeakMemory| memory.upper_bound.or(memory.bytes);
-    let percent = |memory: &PeakMemory| memory.percent.map(|percent| percent.0);
+    let sum = |of: fn(&PeakMemory) -> Option<Bytes>| all.iter().map(|memory| of(memory)).sum();
+    let percent = all.iter().map(|memory| Some(memory.percent?.0));
     Some(PeakMemory {
-        bytes: all
-            .iter()
-            .map(|memory| bytes(memory))
-            .sum::<Option<Bytes>>(),
-        percent: all
-            .iter()
-            .map(|memory| percent(memory))
-            .sum::<Option<f64>>()
-            // Peaks of different moments.
-            .map(|percent| Percent(percent.min(100.0))),
+        bytes: sum(|memory| memory.bytes),
+        // Peaks of different moments.
+        percent: (percent.sum::<Option<f64>>()).map(|percent| Percent(percent.min(100.0))),
         source: format!("{}, sum over {} hosts", all.first()?.source, all.len()),
-        upper_bound: all
-            .iter()
-            .map(|memory| bound(memory))
-            .sum::<Option<Bytes>>(),
+        upper_bound: sum(|memory| memory.upper_bound.or(memory.bytes)),
         is_lower_bound: all.iter().any(|memory| memory.is_lower_bound),
     })
 }

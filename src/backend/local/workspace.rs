@@ -227,7 +227,10 @@ pub(super) fn place_objects(
             make_folder(parent)?;
         }
         let read = |path: &Path| Ok((path.canonicalize()?, path.metadata()?));
-        let (source, metadata) = read(&source).map_err(|error| cannot_read(&source, error))?;
+        let (source, metadata) = read(&source).map_err(|error| {
+            let help = "make it readable for the user that runs the gate";
+            failed("copy", &source, help, error)
+        })?;
         let is_open = paths.check(&source).is_ok() && metadata.is_file();
         if !is_open || metadata.len() != object.bytes.0 {
             return Err(BackendError::new(
@@ -269,22 +272,17 @@ pub(super) fn copy_source(files: &[SourceFile], to: &Path) -> Result<(), Backend
     Ok(())
 }
 
-pub(super) fn cannot_write(path: &Path, source: std::io::Error) -> BackendError {
+fn cannot_write(path: &Path, source: std::io::Error) -> BackendError {
+    let help = "make the folder writable for the user that runs the gate";
+    failed("write", path, help, source)
+}
+
+fn failed(verb: &str, path: &Path, help: &'static str, source: std::io::Error) -> BackendError {
     let help = match source.kind() {
         std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
             "free some space; canaries run in folders beside the spec, in `.canary-gate`"
         }
-        _ => "make the folder writable for the user that runs the gate",
+        _ => help,
     };
-    BackendError::io(format!("could not write {}", path.display()), help, source)
-}
-
-fn cannot_read(path: &Path, source: std::io::Error) -> BackendError {
-    let help = match source.kind() {
-        std::io::ErrorKind::StorageFull => {
-            "free some space; canaries run in folders beside the spec, in `.canary-gate`"
-        }
-        _ => "make it readable for the user that runs the gate",
-    };
-    BackendError::io(format!("could not copy {}", path.display()), help, source)
+    BackendError::io(format!("could not {verb} {}", path.display()), help, source)
 }

@@ -123,26 +123,3 @@ fn a_work_level_takes_the_place_of_its_hyperparameter_everywhere() {
         assert_eq!(container.hyperparameters()["num_round"], "50.0");
     });
 }
-
-#[test]
-fn config_files_hold_what_sagemaker_writes() {
-    let files: BTreeMap<_, _> = with_container(TRAINING, |container| {
-        container.config_files().into_iter().collect()
-    });
-    let read = |name: &str| serde_json::from_str::<Value>(&files[name]).unwrap();
-    assert_eq!(read("hyperparameters.json")["learning-rate"], "0.10");
-    assert_eq!(
-        read("inputdataconfig.json"),
-        json!({"train-a": {
-            "ContentType": "text/csv",
-            "TrainingInputMode": "File",
-            "S3DistributionType": "ShardedByS3Key",
-            "RecordWrapperType": "None",
-        }})
-    );
-    assert_eq!(read("resourceconfig.json")["current_host"], "algo-2");
-    assert_eq!(
-        read("resourceconfig.json")["hosts"],
-        json!(["algo-1", "algo-2"])
-    );
-}
