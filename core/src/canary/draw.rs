@@ -154,15 +154,7 @@ fn listed_channel(
 
 fn matching(patterns: &[String], objects: &Objects) -> Objects {
     let globs = PathGlobs::new(patterns, "");
-    let mut position = 0;
-    let mut found = Vec::new();
-    objects.for_each(|key, _| {
-        if globs.matches(key) {
-            found.push(position);
-        }
-        position += 1;
-    });
-    objects.select(found)
+    those(objects, |key| globs.matches(key))
 }
 
 /// Those of `of` that have the stem of an object of `leaders`.
@@ -171,15 +163,19 @@ pub fn partners(leaders: &Objects, of: &Objects) -> Objects {
     leaders.for_each(|key, _| {
         stems.insert(stem(key).into());
     });
+    those(of, |key| stems.contains(stem(key)))
+}
+
+fn those(objects: &Objects, is_one: impl Fn(&str) -> bool) -> Objects {
     let mut position = 0;
     let mut found = Vec::new();
-    of.for_each(|key, _| {
-        if stems.contains(stem(key)) {
+    objects.for_each(|key, _| {
+        if is_one(key) {
             found.push(position);
         }
         position += 1;
     });
-    of.select(found)
+    objects.select(found)
 }
 
 /// The path below the channel without the last extension: `cats/0001` of `cats/0001.jpg`.
