@@ -5,16 +5,40 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::probe_entry::{MARK, Probe, marked, source};
 use crate::project::{Finished, Project};
 
-/// Holds 60 MiB and computes for a second, and says in a file what it is and what it took.
+const ENTRY: &str = include_str!("../../src/backend/sagemaker/metrics/entry.py");
+const MARK: &str = "6f2a9c";
+
+/// A source folder as it lies in the container, with the probe.
+fn source(script: &str) -> Project {
+    let project = Project::empty()
+        .file("canary_gate_entry.py", ENTRY)
+        .file("train.py", script);
+    std::fs::copy(
+        env!("CARGO_BIN_EXE_canary-gate"),
+        project.path("canary-gate-probe"),
+    )
+    .unwrap();
+    project
+}
+
+/// The report of each marked line.
+fn marked(stdout: &str) -> Vec<Value> {
+    let start = format!("canary-gate-probe {MARK} ");
+    let lines = stdout.lines();
+    lines
+        .filter_map(|line| Some(serde_json::from_str(line.split_once(&start)?.1).unwrap()))
+        .collect()
+}
+
+/// Holds 60 MiB and computes for a while, and says in a file what it is and what it took.
 const SCRIPT: &str = "\
 import json, os, sys, time
 held = bytearray(b'x') * (60 << 20)
-while time.process_time() < 1:
+while time.process_time() < 0.5:
     pass
-time.sleep(1.5)
+time.sleep(0.8)
 rank = os.environ.get('OMPI_COMM_WORLD_RANK') or os.environ['LOCAL_RANK']
 with open('said-' + rank, 'w') as file:
     json.dump({'cpu': time.process_time(), 'argv': sys.argv, 'mark': os.environ.get('CANARY_GATE_MARK')}, file)
@@ -116,7 +140,7 @@ fn is_of_all_processes(
 
 #[test]
 fn the_first_process_of_torchrun_s_speaks_for_the_host() {
-    let project = source("train.py", SCRIPT, &Probe::Real);
+    let project = source(SCRIPT);
     let container = Container::new();
     let launcher = "for rank in 0 1 2; do
   LOCAL_RANK=$rank python3 -u canary_gate_entry.py --lr 0.1 &
@@ -128,7 +152,7 @@ done; wait";
 #[test]
 fn the_first_process_of_mpirun_s_speaks_for_the_host() {
     let Some(mpirun) = mpirun() else { return };
-    let project = source("train.py", SCRIPT, &Probe::Real);
+    let project = source(SCRIPT);
     let container = Container::new();
     let finished = container
         .run(
@@ -159,7 +183,7 @@ if os.environ['OMPI_COMM_WORLD_RANK'] == '1':
     sys.exit(3)
 time.sleep(6174)
 ";
-    let project = source("train.py", script, &Probe::Real);
+    let project = source(script);
     let container = Container::new();
     container
         .run(
@@ -183,8 +207,7 @@ del sys.argv[0]
 print('through mpi4py:', sys.argv[0], flush=True)
 runpy.run_path(sys.argv[0], run_name='__main__')
 ";
-    let project =
-        source("train.py", "print('trained')\n", &Probe::Real).file("mpi4py/__main__.py", module);
+    let project = source("print('trained')\n").file("mpi4py/__main__.py", module);
     for rank in [0, 1] {
         let launcher = format!(
             "OMPI_COMM_WORLD_LOCAL_RANK={rank} python3 -u -m mpi4py canary_gate_entry.py --lr 0.1"
@@ -205,7 +228,7 @@ runpy.run_path(sys.argv[0], run_name='__main__')
 
 #[test]
 fn a_launcher_that_does_not_say_which_process_is_first_leaves_all_without_the_probe() {
-    let project = source("train.py", "print('trained')\n", &Probe::Real);
+    let project = source("print('trained')\n");
     let finished = Container(None)
         .run(&project, "PMI_RANK=0 python3 canary_gate_entry.py")
         .ended_with(0)
@@ -216,7 +239,8 @@ fn a_launcher_that_does_not_say_which_process_is_first_leaves_all_without_the_pr
 /// In another PID namespace, where the first process stands for the container's: a shell that SSH starts has none of its variables.
 #[test]
 fn variables_that_ssh_does_not_hand_on_are_those_of_the_first_process() {
-    let project = source("train.py", "print('trained')\n", &Probe::Missing);
+    let project = source("print('trained')\n");
+    std::fs::remove_file(project.path("canary-gate-probe")).unwrap();
     let unshared = "unshare --user --map-root-user --pid --mount-proc --fork";
     let script =
         "env -u CANARY_GATE_ENTRY_POINT -u CANARY_GATE_MARK python3 canary_gate_entry.py; exit $?";

@@ -1,0 +1,99 @@
+//! The cases of `tests/scenarios`: each a small project, commands in it, and what they say.
+//!
+//! `## TITLE` begins a case: a project of the local job `sums` with 100 data files. `### PATH` and the lines below it are a file of it;
+//! `$ COMMAND` is run by a shell, in which `$PYTHON` may have pyarrow and `$REPOSITORY` is this repository; the lines below it say
+//!
+//! - `? CODE`: its exit code; 0 without.
+//! - `> WORDS` and `! WORDS`: what stands on standard output and on standard error, where all white space is one space.
+//! - `- WORDS`: what stands on neither.
+//! - `~ WORDS`: where they stand on either, this machine cannot do what the case needs, and its rest is skipped.
+
+use std::path::Path;
+
+use crate::project::Project;
+
+fn run(text: &str) {
+    for case in text.split("\n## ").skip(1) {
+        let (title, body) = case.split_once('\n').unwrap();
+        let project = Project::with_script("true\n");
+        let mut lines = body.trim_end().lines().peekable();
+        while let Some(line) = lines.next() {
+            let is_next = |line: &&str| line.starts_with("### ") || line.starts_with("$ ");
+            let below: Vec<&str> =
+                std::iter::from_fn(|| lines.next_if(|line| !is_next(line))).collect();
+            if let Some(path) = line.strip_prefix("### ") {
+                project.write(path, &(below.join("\n") + "\n"));
+                continue;
+            }
+            let command = line.strip_prefix("$ ");
+            let command = command.unwrap_or_else(|| panic!("{title}: `{line}` is no command"));
+            if !is_as_said(&project, title, command, &below) {
+                break;
+            }
+        }
+    }
+}
+
+/// Runs a command and fails unless it is as is said. False where this machine cannot run it.
+fn is_as_said(project: &Project, title: &str, command: &str, said: &[&str]) -> bool {
+    let gate = Path::new(env!("CARGO_BIN_EXE_canary-gate"))
+        .parent()
+        .unwrap();
+    let python = std::env::var("TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    let found = format!(
+        "PATH={}:$PATH; PYTHON={python}; REPOSITORY={}",
+        gate.display(),
+        env!("CARGO_MANIFEST_DIR")
+    );
+    let ran = project.shell(&format!("{found}; {command}"));
+    let words: Vec<&str> = ran.stdout.split_whitespace().collect();
+    let (out, err) = (words.join(" "), ran.words());
+    let on_either = |words: &str| out.contains(words) || err.contains(words);
+    let mut code = 0;
+    for line in said {
+        let is_so = match line.split_at(2) {
+            ("~ ", words) if on_either(words) => {
+                eprintln!("{title}: skipped: {words}");
+                return false;
+            }
+            ("~ ", _) => true,
+            ("? ", number) => {
+                code = number.parse().unwrap();
+                true
+            }
+            ("> ", words) => out.contains(words),
+            ("! ", words) => err.contains(words),
+            ("- ", words) => !on_either(words),
+            _ => panic!("{title}: `{line}` says nothing"),
+        };
+        assert!(is_so, "{title}: {command}: {line}\n{}", ran.seen());
+    }
+    assert_eq!(ran.code, code, "{title}: {command}\n{}", ran.seen());
+    true
+}
+
+macro_rules! files {
+    ($($name:ident),*) => {$(
+        #[test]
+        fn $name() {
+            run(include_str!(concat!("../scenarios/", stringify!($name), ".txt")));
+        }
+    )*};
+}
+
+files!(
+    bad_data,
+    bad_scripts,
+    caches,
+    container,
+    data_root,
+    draw,
+    gpu_memory,
+    logs_and_limits,
+    private_data,
+    probe_entry,
+    rows,
+    samples,
+    share,
+    steps
+);
