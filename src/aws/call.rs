@@ -8,7 +8,7 @@ use aws_credential_types::provider::error::CredentialsError;
 use aws_sdk_sagemaker::error::{ProvideErrorMetadata, SdkError};
 
 use super::error::AwsError;
-use super::silence;
+use super::lasting;
 use crate::secret::SecretMask;
 
 /// A call by its IAM name: `sagemaker:CreateTrainingJob`.
@@ -105,70 +105,74 @@ impl CallError {
             };
         }
         let said = self.said();
-        match self.kind {
-            FailureKind::NoCredentials => AwsError::new(
-                format!(
-                    "could not {doing}: there are no AWS credentials{}",
-                    of_profile()
-                ),
+        let mut help = String::new();
+        let (why, advice, is_transient) = match self.kind {
+            FailureKind::NoCredentials => (
+                format!("there are no AWS credentials{}", of_profile()),
                 "set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or sign in with `aws sso login`; in GitHub Actions name the role by the action's input `role-to-assume`, or use aws-actions/configure-aws-credentials in a step before, or for the role of a runner of your own write `AWS_EC2_METADATA_DISABLED: false` under `env`",
+                false,
             ),
-            FailureKind::Expired => AwsError::transient(
-                format!("could not {doing}: the AWS session has expired ({said})"),
+            FailureKind::Expired => (
+                format!("the AWS session has expired ({said})"),
                 "sign in again and start the check again; it reuses the canaries that completed",
+                true,
             ),
-            FailureKind::Rejected => AwsError::new(
-                format!("could not {doing}: AWS rejected these credentials ({said})"),
+            FailureKind::Rejected => (
+                format!("AWS rejected these credentials ({said})"),
                 "check the access key, its secret and its session token, or sign in again",
+                false,
             ),
-            FailureKind::Denied => AwsError::new(
-                format!("could not {doing}: access denied ({said})"),
-                format!(
-                    "allow `{}`; `canary-gate iam-policy` prints the smallest policy for this spec",
-                    self.action()
-                ),
-            ),
-            FailureKind::Throttled => AwsError::transient(
-                format!("could not {doing}: AWS throttled every attempt of {call} ({said})"),
+            FailureKind::Denied => {
+                help = format!("allow `{}`; ", self.action());
+                let advice = "`canary-gate iam-policy` prints the smallest policy for this spec";
+                (format!("access denied ({said})"), advice, false)
+            }
+            FailureKind::Throttled => (
+                format!("AWS throttled every attempt of {call} ({said})"),
                 "start the check again later; it reuses the canaries that completed",
+                true,
             ),
-            FailureKind::Unreachable => AwsError::transient(
-                format!("could not {doing}: AWS gave no usable answer to {call} ({said})"),
+            FailureKind::Unreachable => (
+                format!("AWS gave no usable answer to {call} ({said})"),
                 "check the network and the region, then start the check again; it reuses the canaries that completed",
+                true,
             ),
-            FailureKind::Clock => AwsError::new(
-                format!(
-                    "could not {doing}: AWS rejected the time of this machine's clock ({said})"
-                ),
+            FailureKind::Clock => (
+                format!("AWS rejected the time of this machine's clock ({said})"),
                 "correct the clock: requests are signed with the time",
+                false,
             ),
-            FailureKind::Limit => AwsError::transient(
-                format!("could not {doing}: {said}"),
+            FailureKind::Limit => (
+                said,
                 "ask for a higher quota in Service Quotas, or lower `canary.parallel`",
+                true,
             ),
-            FailureKind::Refused => AwsError::new(
-                format!("could not {doing}: {call} was refused ({said})"),
+            FailureKind::Refused => (
+                format!("{call} was refused ({said})"),
                 "correct what AWS names, and run the check again",
+                false,
             ),
+        };
+        AwsError {
+            what: format!("could not {doing}: {why}"),
+            help: help + advice,
+            is_transient,
         }
     }
 
     /// The action that AWS reports as denied, such as `iam:PassRole` when a job is created; else the call itself.
     fn action(&self) -> &str {
+        let is_word = |text: &str| {
+            let is_of_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+            !text.is_empty() && text.bytes().all(is_of_word)
+        };
         let named = self.message.split_once("to perform: ");
+        let named = named.and_then(|(_, rest)| rest.split_whitespace().next());
         named
-            .and_then(|(_, rest)| rest.split_whitespace().next())
             .map(|action| action.trim_end_matches(['.', ',']))
             .filter(|action| {
-                action.split_once(':').is_some_and(|(service, name)| {
-                    let is_word = |text: &str| {
-                        !text.is_empty()
-                            && text
-                                .bytes()
-                                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
-                    };
-                    is_word(service) && is_word(name)
-                })
+                let parts = action.split_once(':');
+                parts.is_some_and(|(service, name)| is_word(service) && is_word(name))
             })
             .unwrap_or(&self.call)
     }
@@ -211,7 +215,7 @@ where
             CredentialsError::CredentialsNotLoaded(_)
             | CredentialsError::InvalidConfiguration(_) => FailureKind::NoCredentials,
             // The last place that is asked. On a machine that is not AWS's something else answers there.
-            _ if !silence::has_answered() && cause_of::<ImdsError>(error).is_some() => {
+            _ if !lasting::were_given() && cause_of::<ImdsError>(error).is_some() => {
                 FailureKind::NoCredentials
             }
             // The provider returned credentials before, and no longer does.
@@ -223,69 +227,57 @@ where
         SdkError::ConstructionFailure(_) => return FailureKind::Refused,
         _ => return FailureKind::Unreachable,
     }
-    match code.unwrap_or_default() {
-        "ExpiredToken" | "ExpiredTokenException" | "RequestExpired" => FailureKind::Expired,
+    // Services differ in whether a code ends so.
+    let code = code.unwrap_or_default().trim_end_matches("Exception");
+    let is_about_time = || {
+        ["expired", "current", "time"]
+            .iter()
+            .any(|word| message.contains(word))
+    };
+    match code {
+        "ExpiredToken" | "RequestExpired" => FailureKind::Expired,
+        "RequestTimeTooSkewed" => FailureKind::Clock,
+        "InvalidSignature" | "SignatureDoesNotMatch" if is_about_time() => FailureKind::Clock,
         // Unknown tokens and revoked keys.
-        "UnrecognizedClientException"
+        "UnrecognizedClient"
         | "InvalidClientTokenId"
         | "InvalidAccessKeyId"
-        | "InvalidToken" => FailureKind::Rejected,
-        "RequestTimeTooSkewed" => FailureKind::Clock,
-        "InvalidSignatureException" | "SignatureDoesNotMatch"
-            if message.contains("expired")
-                || message.contains("current")
-                || message.contains("time") =>
-        {
-            FailureKind::Clock
+        | "InvalidToken"
+        | "InvalidSignature"
+        | "SignatureDoesNotMatch" => FailureKind::Rejected,
+        "AccessDenied" | "UnauthorizedOperation" | "NotAuthorized" => FailureKind::Denied,
+        "Throttling" | "TooManyRequests" | "SlowDown" | "RequestLimitExceeded" => {
+            FailureKind::Throttled
         }
-        "AccessDenied" | "AccessDeniedException" | "UnauthorizedOperation" | "NotAuthorized" => {
-            FailureKind::Denied
-        }
-        "InvalidSignatureException" | "SignatureDoesNotMatch" => FailureKind::Rejected,
-        "ThrottlingException"
-        | "Throttling"
-        | "TooManyRequestsException"
-        | "SlowDown"
-        | "RequestLimitExceeded" => FailureKind::Throttled,
-        "ResourceLimitExceeded" | "LimitExceededException" => FailureKind::Limit,
+        "ResourceLimitExceeded" | "LimitExceeded" => FailureKind::Limit,
         "InternalFailure"
         | "InternalServerError"
-        | "InternalServerException"
+        | "InternalServer"
         | "InternalServiceError"
         | "RequestTimeout"
         | "OperationAborted"
         | "InternalError"
-        | "ServiceUnavailable"
-        | "ServiceUnavailableException" => FailureKind::Unreachable,
+        | "ServiceUnavailable" => FailureKind::Unreachable,
         // An answer without an error code does not come from AWS.
         "" => FailureKind::Unreachable,
         _ => FailureKind::Refused,
     }
 }
 
+/// The error and its causes.
+fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    std::iter::successors(Some(error), |error| (*error).source())
+}
+
 /// The first of a kind among an error and its causes.
 fn cause_of<'a, C: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a C> {
-    let mut next = Some(error);
-    while let Some(cause) = next {
-        if let Some(found) = cause.downcast_ref::<C>() {
-            return Some(found);
-        }
-        next = cause.source();
-    }
-    None
+    causes(error).find_map(|cause| cause.downcast_ref::<C>())
 }
 
 /// The error and its causes on one line.
 fn chain(error: &(dyn Error + 'static)) -> String {
-    let mut words = Vec::new();
-    let mut next = Some(error);
-    while let Some(cause) = next {
-        let text = cause.to_string();
-        // Wrappers often repeat what they wrap.
-        if words.last() != Some(&text) {
-            words.push(text);
-        }
-        next = cause.source();
-    }
+    let mut words: Vec<String> = causes(error).map(ToString::to_string).collect();
+    // Wrappers often repeat what they wrap.
+    words.dedup();
     words.join(": ")
 }

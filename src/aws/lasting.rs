@@ -1,5 +1,6 @@
 //! [`Lasting`]: how long credentials last that others gave.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
@@ -7,6 +8,13 @@ use aws_credential_types::provider::{ProvideCredentials, SharedCredentialsProvid
 
 /// Where tools that export credentials write their end, as `aws configure export-credentials` does.
 const END: &str = "AWS_CREDENTIAL_EXPIRATION";
+
+/// Whether credentials were found for any request of this process.
+static WERE_GIVEN: AtomicBool = AtomicBool::new(false);
+
+pub(super) fn were_given() -> bool {
+    WERE_GIVEN.load(Ordering::Relaxed)
+}
 
 /// When the credentials end that were given last; a clone sees the same.
 #[derive(Debug, Clone, Default)]
@@ -55,13 +63,9 @@ impl ProvideCredentials for LastingCredentials {
             let given = self.from.provide_credentials().await?;
             // The environment comes first: where it has a session, that is what was given.
             let end = given.expiry().or(self.lasting.written);
-            let mut known = self
-                .lasting
-                .given
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            *known = end;
-            drop(known);
+            let known = self.lasting.given.lock();
+            *known.unwrap_or_else(PoisonError::into_inner) = end;
+            WERE_GIVEN.store(true, Ordering::Relaxed);
             Ok(given)
         })
     }

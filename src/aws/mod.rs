@@ -11,7 +11,6 @@ mod lasting;
 pub mod role;
 pub(crate) mod s3_error;
 pub mod s3_uri;
-mod silence;
 
 pub use error::AwsError;
 
@@ -19,7 +18,6 @@ use std::time::Duration;
 
 use self::lasting::{Lasting, LastingCredentials};
 use self::role::{AssumedRole, RoleCredentials};
-use self::silence::SilenceWatch;
 use aws_config::identity::IdentityCache;
 use aws_config::retry::RetryConfig;
 use aws_config::timeout::TimeoutConfig;
@@ -85,9 +83,7 @@ impl Aws {
         let mut lasting = Lasting::default();
         let config = if let Some(role) = role.clone() {
             let without = loader().no_credentials().load().await;
-            let sts = aws_sdk_sts::config::Builder::from(&without)
-                .interceptor(SilenceWatch::new("STS", scale));
-            let sts = aws_sdk_sts::Client::from_conf(sts.build());
+            let sts = aws_sdk_sts::Client::new(&without);
             let early = IdentityCache::lazy().buffer_time(RENEWED_BEFORE.mul_f64(scale));
             loader()
                 .credentials_provider(RoleCredentials { role, sts })
@@ -112,7 +108,7 @@ impl Aws {
                 None => config,
             }
         };
-        Ok(Self::of(&config, region, scale, role, lasting))
+        Ok(Self::of(&config, region, role, lasting))
     }
 
     /// The same clients with credentials as they are found now.
@@ -125,43 +121,23 @@ impl Aws {
         self.lasting.end()
     }
 
-    fn of(
-        config: &SdkConfig,
-        region: &str,
-        scale: f64,
-        role: Option<AssumedRole>,
-        lasting: Lasting,
-    ) -> Self {
-        let watch = |service| SilenceWatch::new(service, scale);
+    fn of(config: &SdkConfig, region: &str, role: Option<AssumedRole>, lasting: Lasting) -> Self {
         // A custom endpoint is one host; the bucket cannot be part of its name.
-        let path_style = has_own_endpoint("S3");
-        let s3 = aws_sdk_s3::config::Builder::from(config)
-            .force_path_style(path_style)
-            .interceptor(watch("S3"))
-            .build();
-        let sagemaker =
-            aws_sdk_sagemaker::config::Builder::from(config).interceptor(watch("SageMaker"));
-        let once = sagemaker.clone().retry_config(RetryConfig::disabled());
-        let pricing = aws_sdk_pricing::config::Builder::from(config)
-            .region(Region::new(PRICE_LIST_REGION))
-            .interceptor(watch("the price list"));
-        let cloudwatch =
-            aws_sdk_cloudwatch::config::Builder::from(config).interceptor(watch("CloudWatch"));
-        let logs = aws_sdk_cloudwatchlogs::config::Builder::from(config)
-            .interceptor(watch("CloudWatch Logs"));
-        let quotas = aws_sdk_servicequotas::config::Builder::from(config)
-            .interceptor(watch("Service Quotas"));
-        let sts = aws_sdk_sts::config::Builder::from(config).interceptor(watch("STS"));
+        let s3 = aws_sdk_s3::config::Builder::from(config).force_path_style(has_own_endpoint("S3"));
+        let once =
+            aws_sdk_sagemaker::config::Builder::from(config).retry_config(RetryConfig::disabled());
+        let pricing =
+            aws_sdk_pricing::config::Builder::from(config).region(Region::new(PRICE_LIST_REGION));
         Self {
             region: region.to_owned(),
-            sagemaker: aws_sdk_sagemaker::Client::from_conf(sagemaker.build()),
+            sagemaker: aws_sdk_sagemaker::Client::new(config),
             sagemaker_once: aws_sdk_sagemaker::Client::from_conf(once.build()),
-            s3: aws_sdk_s3::Client::from_conf(s3),
-            cloudwatch: aws_sdk_cloudwatch::Client::from_conf(cloudwatch.build()),
-            logs: aws_sdk_cloudwatchlogs::Client::from_conf(logs.build()),
+            s3: aws_sdk_s3::Client::from_conf(s3.build()),
+            cloudwatch: aws_sdk_cloudwatch::Client::new(config),
+            logs: aws_sdk_cloudwatchlogs::Client::new(config),
             pricing: aws_sdk_pricing::Client::from_conf(pricing.build()),
-            quotas: aws_sdk_servicequotas::Client::from_conf(quotas.build()),
-            sts: aws_sdk_sts::Client::from_conf(sts.build()),
+            quotas: aws_sdk_servicequotas::Client::new(config),
+            sts: aws_sdk_sts::Client::new(config),
             role,
             lasting,
         }
@@ -191,10 +167,8 @@ pub(crate) fn time_scale(pace: f64) -> f64 {
 
 /// Whether the environment sets an endpoint for a service, by the SDK's rules.
 fn has_own_endpoint(service: &str) -> bool {
-    [
-        "AWS_ENDPOINT_URL".to_owned(),
-        format!("AWS_ENDPOINT_URL_{service}"),
-    ]
-    .iter()
-    .any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
+    let own = format!("AWS_ENDPOINT_URL_{service}");
+    let names = ["AWS_ENDPOINT_URL", own.as_str()];
+    let is_set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    names.iter().any(is_set)
 }

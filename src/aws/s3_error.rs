@@ -20,25 +20,6 @@ pub(crate) struct Request<'a> {
     pub(crate) permissions: &'a str,
     /// The client's region.
     pub(crate) region: Option<&'a str>,
-    pub(crate) user: User,
-}
-
-/// Who uses the objects.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum User {
-    /// SageMaker, which reads and writes only in its own region.
-    TrainingJobs,
-    History,
-}
-
-impl User {
-    /// Ends "the bucket is in another region than ours, where ...".
-    fn is_there(self) -> &'static str {
-        match self {
-            Self::TrainingJobs => "the job runs",
-            Self::History => "the gate looks for it",
-        }
-    }
 }
 
 impl<'a> Request<'a> {
@@ -56,7 +37,6 @@ impl<'a> Request<'a> {
             doing,
             permissions,
             region: s3.config().region().map(AsRef::as_ref),
-            user: User::TrainingJobs,
         }
     }
 }
@@ -68,7 +48,7 @@ impl Request<'_> {
         E: std::error::Error + ProvideErrorMetadata + 'static,
     {
         let Self { field, place, .. } = self;
-        let bucket = shown(&place.bucket);
+        let (bucket, shown_place) = (shown(&place.bucket), shown(&place.to_string()));
         let response = error.raw_response();
         let status = response.map_or(0, |response| response.status().as_u16());
         // The answer to a HEAD request has no body for a code, only a status.
@@ -89,13 +69,9 @@ impl Request<'_> {
             )
             | (_, 301 | 307) => self.elsewhere(response.and_then(region_of_bucket)),
             ("NoSuchBucket", _) => no_bucket(),
-            _ if is_denied(error) => {
+            _ if is_denied(code, status) => {
                 AwsError::new(
-                    format!(
-                        "{field}: could not {} {}: access denied",
-                        self.doing,
-                        shown(&place.to_string()),
-                    ),
+                    format!("{field}: could not {} {shown_place}: access denied", self.doing),
                     format!(
                         "allow {} to the credentials of this run; the bucket policy and the encryption key must allow it too",
                         self.permissions
@@ -109,19 +85,11 @@ impl Request<'_> {
             }
             ("InvalidObjectState", _) => self.failed(
                 error,
-                match self.user {
-                    User::TrainingJobs => {
-                        "it is archived, and SageMaker cannot read archived objects: restore it first"
-                    }
-                    User::History => {
-                        "it is archived: restore it first, and exclude the history from the bucket's lifecycle rules"
-                    }
-                },
+                "it is archived, and cannot be read: restore it first, and exclude its folder from the bucket's lifecycle rules",
             ),
             _ => {
                 let call = CallError::of(Call(self.permissions), error);
-                let place = shown(&place.to_string());
-                let mut error = call.to_error(&format!("{} {place}", self.doing));
+                let mut error = call.to_error(&format!("{} {shown_place}", self.doing));
                 error.what = format!("{field}: {}", error.what);
                 error
             }
@@ -146,60 +114,35 @@ impl Request<'_> {
 
     pub(crate) fn elsewhere(&self, region: Option<String>) -> AwsError {
         let ours = self.region.unwrap_or("the region of this run");
-        let bucket = shown(&self.place.bucket);
-        let there = self.user.is_there();
-        match region {
-            Some(theirs) => AwsError::new(
-                format!(
-                    "{}: the bucket `{bucket}` is in {theirs}, and {there} in {ours}",
-                    self.field
-                ),
-                match self.user {
-                    User::TrainingJobs => format!(
-                        "SageMaker reads and writes only in its own region: write `region: {theirs}`, or use a bucket in {ours}"
-                    ),
-                    User::History => format!("use a bucket in {ours}, or run the gate in {theirs}"),
-                },
+        let (theirs, key) = match region {
+            Some(theirs) => (theirs.clone(), format!("write `region: {theirs}`")),
+            None => ("another region".to_owned(), "correct `region`".to_owned()),
+        };
+        AwsError::new(
+            format!(
+                "{}: the bucket `{}` is in {theirs}, and this run is in {ours}",
+                self.field,
+                shown(&self.place.bucket)
             ),
-            None => AwsError::new(
-                format!(
-                    "{}: the bucket `{bucket}` is in another region than {ours}, where {there}",
-                    self.field
-                ),
-                match self.user {
-                    User::TrainingJobs => {
-                        "SageMaker reads and writes only in its own region: correct `region`, or use a bucket of that region"
-                    }
-                    User::History => "correct `region`, or use a bucket of that region",
-                },
+            format!(
+                "use a bucket in {ours}, or {key}: SageMaker reads and writes only in its own region"
             ),
-        }
+        )
     }
 }
 
 /// Whether the credentials are good and may not do this.
-fn is_denied<E: ProvideErrorMetadata>(error: &SdkError<E>) -> bool {
-    let code = error.code().unwrap_or_default();
-    let status = error
-        .raw_response()
-        .map(|response| response.status().as_u16());
-    let is_refused = matches!(
-        code,
-        "AccessDenied" | "AllAccessDisabled" | "AccountProblem"
-    );
-    (is_refused || status == Some(403)) && !is_about_credentials(code)
-}
-
-fn is_about_credentials(code: &str) -> bool {
-    matches!(
-        code,
+fn is_denied(code: &str, status: u16) -> bool {
+    match code {
+        "AccessDenied" | "AllAccessDisabled" | "AccountProblem" => true,
         "ExpiredToken"
-            | "ExpiredTokenException"
-            | "InvalidToken"
-            | "InvalidAccessKeyId"
-            | "SignatureDoesNotMatch"
-            | "RequestTimeTooSkewed"
-    )
+        | "ExpiredTokenException"
+        | "InvalidToken"
+        | "InvalidAccessKeyId"
+        | "SignatureDoesNotMatch"
+        | "RequestTimeTooSkewed" => false,
+        _ => status == 403,
+    }
 }
 
 /// The code and message of S3's answer, or what happened instead of one.

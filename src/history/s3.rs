@@ -18,7 +18,7 @@ use super::{
     History, HistoryError, LARGEST_RECORD, Listing, ListingRequest, Location, Placement, reading,
 };
 use crate::aws::AwsError;
-use crate::aws::s3_error::{Request, User};
+use crate::aws::s3_error::Request;
 use crate::aws::s3_uri::{S3Uri, decoded, shown};
 
 /// How often a record is put while another write to its key is in progress.
@@ -292,7 +292,6 @@ impl Bucket {
             doing,
             permissions,
             region: region.as_deref(),
-            user: User::History,
         };
         request.refused(error).into()
     }

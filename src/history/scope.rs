@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
 use crate::aws::s3_uri::decoded;
 
 /// The part of a history that a run belongs to. Its text is its folder: `main`, `pr/12`, `queue`, `local`.
@@ -75,21 +77,14 @@ impl fmt::Display for Scope {
     }
 }
 
+const PLAIN: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'_');
+
 /// The folder of a job's records: its name, with characters that are unsafe in a path or an S3 key as `%XX`.
 pub(super) fn folder_of(job: &str) -> String {
     if job.is_empty() {
         return "%".to_owned();
     }
-    let mut folder = String::with_capacity(job.len());
-    for byte in job.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' => {
-                folder.push(char::from(byte));
-            }
-            _ => folder.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    folder
+    utf8_percent_encode(job, &PLAIN).to_string()
 }
 
 /// The job of a folder; `None` if it is not a job's.

@@ -335,11 +335,11 @@ async fn a_bucket_that_is_elsewhere_or_nowhere_says_so() {
         .unwrap_err();
     assert_eq!(
         error.what,
-        "history: the bucket `records` is in eu-west-1, and the gate looks for it in us-east-1"
+        "history: the bucket `records` is in eu-west-1, and this run is in us-east-1"
     );
     assert_eq!(
         error.help,
-        "use a bucket in us-east-1, or run the gate in eu-west-1"
+        "use a bucket in us-east-1, or write `region: eu-west-1`: SageMaker reads and writes only in its own region"
     );
     let nowhere = History::in_bucket(&s3_of_attempts(&aws, 1).await, "s3://", Scope::Main, 0.0);
     assert_eq!(

@@ -70,7 +70,7 @@ fn the_wait_to_create_a_job_is_said_and_ends() {
 }
 
 #[test]
-fn what_hangs_is_said_and_given_up() {
+fn what_hangs_is_given_up() {
     for operation in [
         Operation::GetCallerIdentity,
         Operation::CreateTrainingJob,
@@ -83,9 +83,7 @@ fn what_hangs_is_said_and_given_up() {
             command.env("CANARY_GATE_PACE", "0.005");
         });
         println!("{}", run.seen());
-        run.ended_with(14)
-            .complained("has given no answer for 40 s")
-            .complained("AWS gave no usable answer");
+        run.ended_with(14).complained("AWS gave no usable answer");
     }
 }
 

@@ -34,7 +34,7 @@ fn a_bucket_in_another_region_names_both() {
     aws.make_bucket_in("far", "eu-west-1");
     gate(&project, &aws, &["run", "--all"])
         .ended_with(1)
-        .complained("the bucket `far` is in eu-west-1, and the job runs in us-east-1");
+        .complained("the bucket `far` is in eu-west-1, and this run is in us-east-1");
 }
 
 #[test]

@@ -196,7 +196,7 @@ async fn what_s3_refuses_is_reported_with_what_to_do() {
         )
     );
     let elsewhere = format!(
-        "{field}: the bucket `b` is in eu-west-1, and the job runs in us-east-1 | SageMaker reads and writes only in its own region: write `region: eu-west-1`, or use a bucket in us-east-1"
+        "{field}: the bucket `b` is in eu-west-1, and this run is in us-east-1 | use a bucket in us-east-1, or write `region: eu-west-1`: SageMaker reads and writes only in its own region"
     );
     let in_header = Refusal {
         headers: &[("x-amz-bucket-region", "eu-west-1")],
@@ -215,7 +215,7 @@ async fn what_s3_refuses_is_reported_with_what_to_do() {
     assert!(
         refused(hostile)
             .await
-            .contains("in another region than us-east-1")
+            .contains("is in another region, and this run is in us-east-1")
     );
     assert_eq!(
         refused(Refusal::new("GET", 503, "SlowDown")).await,
