@@ -62,14 +62,11 @@ impl Entry {
 
     /// The path in the history.
     pub fn path(&self) -> String {
-        format!(
-            "{}/{}/{}",
-            self.scope,
-            folder_of(&self.job),
-            self.file_name()
-        )
+        let folder = folder_of(&self.job);
+        format!("{}/{folder}/{}{EXTENSION}", self.scope, self.stem())
     }
 
+    #[cfg(test)]
     pub(super) fn file_name(&self) -> String {
         format!("{}{EXTENSION}", self.stem())
     }
@@ -93,7 +90,7 @@ impl Entry {
         }
     }
 
-    pub(super) fn in_folder(scope: Scope, job: String, file_name: &str) -> Option<Self> {
+    fn in_folder(scope: Scope, job: String, file_name: &str) -> Option<Self> {
         let mut parts = file_name.strip_suffix(EXTENSION)?.split('-');
         let recorded_at = time(parts.next()?)?;
         let word = parts.next()?;

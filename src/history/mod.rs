@@ -27,30 +27,46 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::PathBuf;
 use std::pin::pin;
 
-use futures_util::StreamExt;
+use futures_util::stream::{self, StreamExt};
 use jiff::Timestamp;
 
 use entry::HistoryPath;
 use folder::RecordFolder;
 use record::Record;
 use s3::Bucket;
+use scope::folder_of;
 
 /// How many random names are tried; a second one is practically never needed.
 const TRIES: usize = 5;
 /// The largest record that is read, in bytes.
 const LARGEST_RECORD: usize = 8 << 20;
+/// How many records are read at the same time.
+const READS: usize = 16;
+/// What a run of a scope puts under an S3 prefix to learn whether records could be; no record has a name like it.
+const TRY_OUT: &str = ".writable";
+const TRY_OUT_TEXT: &[u8] = b"canary-gate may write here\n";
+const LINK: &str = "it is a link, and links are not followed";
 
 /// A history, open for one run of the gate.
 #[derive(Debug)]
 pub struct History {
-    store: Location,
+    store: Store,
     scope: Scope,
 }
 
+/// Where records lie: it lists, reads, and puts what is not there yet.
 #[derive(Debug)]
-enum Location {
+enum Store {
     Folder(RecordFolder),
     Bucket(Bucket),
+}
+
+/// What a store has below some folders, as paths of the history.
+#[derive(Debug, Default)]
+struct FoundPaths {
+    paths: Vec<String>,
+    /// They lead elsewhere, and are not followed.
+    links: Vec<String>,
 }
 
 /// The records of a history, by name.
@@ -123,7 +139,7 @@ impl History {
     /// A history in a folder, which need not exist yet. `scope` decides what this run writes and reads.
     pub fn in_folder(root: PathBuf, scope: Scope) -> Self {
         Self {
-            store: Location::Folder(RecordFolder::new(root)),
+            store: Store::Folder(RecordFolder::new(root)),
             scope,
         }
     }
@@ -163,40 +179,60 @@ impl History {
         job: Option<&str>,
         now: Timestamp,
     ) -> Result<Option<Listing>, HistoryError> {
-        let wanted = ListingRequest {
-            reader: self.scope,
-            job,
-            now,
+        let found = match &self.store {
+            Store::Folder(folder) => folder.list(folders)?,
+            Store::Bucket(bucket) => Some(bucket.list(folders).await?),
         };
-        let mut listing = match &self.store {
-            Location::Folder(folder) => folder.list(folders, wanted)?,
-            Location::Bucket(bucket) => Some(bucket.list(folders, wanted).await?),
+        let Some(FoundPaths { paths, links }) = found else {
+            return Ok(None);
         };
-        if let Some(listing) = &mut listing {
-            listing.entries.sort_unstable();
-            let damaged = &mut listing.damaged;
-            damaged.sort_unstable_by(|one, other| one.place.cmp(&other.place));
+        let takes = |scope: Scope, of: &str| {
+            self.scope.reads(scope) && job.is_none_or(|wanted| wanted == of)
+        };
+        let mut listing = Listing::default();
+        let mut damaged: Vec<_> = links.into_iter().map(|path| (path, LINK)).collect();
+        for path in paths {
+            match HistoryPath::of(&path) {
+                HistoryPath::Record(entry) if !takes(entry.scope, &entry.job) => {}
+                HistoryPath::Record(entry) if entry.is_ahead_of(now) => {
+                    damaged.push((path, "it is dated in the future"));
+                }
+                HistoryPath::Record(entry) => listing.entries.push(entry),
+                HistoryPath::Broken { scope, job } if takes(scope, &job) => {
+                    damaged.push((path, "its name is not a record's name"));
+                }
+                HistoryPath::Broken { .. } | HistoryPath::Other => {}
+            }
         }
-        Ok(listing)
+        listing.entries.sort_unstable();
+        damaged.sort_unstable();
+        listing.damaged = (damaged.into_iter())
+            .map(|(path, why)| Damaged {
+                place: self.place(&path),
+                why: why.to_owned(),
+            })
+            .collect();
+        Ok(Some(listing))
     }
 
-    /// Checks, before money is spent, that a record of a job can be written. Checks nothing under an S3 prefix, where only a
-    /// write would show it.
+    /// Checks, before money is spent, that a record of a job can be written. Under an S3 prefix only a write shows it: of a small
+    /// object of its own, once for each scope.
     ///
     /// # Errors
     ///
     /// When the folder cannot be created or written to, and when S3 refuses an object of its own there.
     pub async fn check_writable(&self, job: &str) -> Result<(), HistoryError> {
         match &self.store {
-            Location::Folder(folder) => folder.try_out(&Entry {
-                recorded_at: Timestamp::now(),
-                scope: self.scope,
-                job: job.to_owned(),
-                kind: RecordKind::Canary,
-                key: String::new(),
-                id: random_id(),
-            }),
-            Location::Bucket(bucket) => bucket.try_out(self.scope).await,
+            Store::Folder(folder) => {
+                let (scope, job) = (self.scope, folder_of(job));
+                folder.try_out(&format!("{scope}/{job}/{}.json", random_id()))
+            }
+            Store::Bucket(bucket) => {
+                // It may be there, or another gate puts it at this moment.
+                let path = format!("{}/{TRY_OUT}", self.scope);
+                let put = bucket.put_once(&path, "text/plain", TRY_OUT_TEXT).await;
+                put.map(|_| ())
+            }
         }
     }
 
@@ -205,23 +241,30 @@ impl History {
     /// # Errors
     ///
     /// When the folder or the bucket cannot be read as a whole; a single unreadable record is listed as damaged.
-    pub async fn load(&self, entries: &[Entry]) -> Result<Loaded, HistoryError> {
-        let mut loaded = Loaded::default();
-        match &self.store {
-            Location::Folder(folder) => {
-                let mut reader = folder.reader();
-                for entry in entries {
-                    let content = self.may_read(entry).and_then(|()| reader.read(entry));
-                    self.add(&mut loaded, entry, content);
-                }
+    pub async fn load<'e>(&self, entries: &'e [Entry]) -> Result<Loaded, HistoryError> {
+        let read = |entry: &'e Entry| async move {
+            if !self.scope.reads(entry.scope) {
+                let (theirs, ours) = (entry.scope, self.scope);
+                let why = format!("it is in `{theirs}`, which a run of `{ours}` does not read");
+                return Ok((entry, Err(why)));
             }
-            Location::Bucket(bucket) => {
-                let may_read = |entry: &Entry| self.may_read(entry);
-                let mut contents = pin!(bucket.read_all(entries, may_read));
-                while let Some(read) = contents.next().await {
-                    let (entry, content) = read?;
-                    self.add(&mut loaded, entry, content);
-                }
+            let path = entry.path();
+            let content = match &self.store {
+                Store::Folder(folder) => folder.read(&path),
+                Store::Bucket(bucket) => bucket.read(&path).await?,
+            };
+            Ok::<_, HistoryError>((entry, content))
+        };
+        let mut contents = pin!(stream::iter(entries).map(read).buffered(READS));
+        let mut loaded = Loaded::default();
+        while let Some(read) = contents.next().await {
+            let (entry, content) = read?;
+            match content.and_then(|content| reading::read(&content, entry)) {
+                Ok(record) => loaded.records.push((entry.clone(), record)),
+                Err(why) => loaded.damaged.push(Damaged {
+                    place: self.place(&entry.path()),
+                    why,
+                }),
             }
         }
         Ok(loaded)
@@ -258,8 +301,8 @@ impl History {
                 )
             })?;
             let kept = match &self.store {
-                Location::Folder(folder) => folder.keep(&entry, &content)?,
-                Location::Bucket(bucket) => bucket.keep(&entry, &content).await?,
+                Store::Folder(folder) => folder.put(&entry.path(), &content)?,
+                Store::Bucket(bucket) => bucket.put(&entry.path(), &content).await?,
             };
             if kept == Placement::Whole {
                 return Ok(entry);
@@ -277,66 +320,9 @@ impl History {
     /// The full path or URI of a path in the history.
     fn place(&self, path: &str) -> String {
         match &self.store {
-            Location::Folder(folder) => folder.place(path),
-            Location::Bucket(bucket) => bucket.place(path),
+            Store::Folder(folder) => folder.place(path),
+            Store::Bucket(bucket) => bucket.place(path),
         }
-    }
-
-    fn may_read(&self, entry: &Entry) -> Result<(), String> {
-        if self.scope.reads(entry.scope) {
-            Ok(())
-        } else {
-            Err(format!(
-                "it is in `{}`, which a run of `{}` does not read",
-                entry.scope, self.scope
-            ))
-        }
-    }
-
-    fn add(&self, loaded: &mut Loaded, entry: &Entry, content: Result<Vec<u8>, String>) {
-        match content.and_then(|content| reading::read(&content, entry)) {
-            Ok(record) => loaded.records.push((entry.clone(), record)),
-            Err(why) => loaded.damaged.push(Damaged {
-                place: self.place(&entry.path()),
-                why,
-            }),
-        }
-    }
-}
-
-impl Listing {
-    /// Adds a path of the history if it is that of a record that the run may read.
-    fn add(&mut self, path: &str, wanted: ListingRequest<'_>, place: impl FnOnce(&str) -> String) {
-        let why = match HistoryPath::of(path) {
-            HistoryPath::Record(entry) if !wanted.takes(entry.scope, &entry.job) => return,
-            HistoryPath::Record(entry) if !entry.is_ahead_of(wanted.now) => {
-                self.entries.push(entry);
-                return;
-            }
-            HistoryPath::Record(_) => "it is dated in the future",
-            HistoryPath::Broken { scope, job } if wanted.takes(scope, &job) => {
-                "its name is not a record's name"
-            }
-            HistoryPath::Broken { .. } | HistoryPath::Other => return,
-        };
-        self.damaged.push(Damaged {
-            place: place(path),
-            why: why.to_owned(),
-        });
-    }
-}
-
-/// What a listing has to contain.
-#[derive(Debug, Clone, Copy)]
-struct ListingRequest<'a> {
-    reader: Scope,
-    job: Option<&'a str>,
-    now: Timestamp,
-}
-
-impl ListingRequest<'_> {
-    fn takes(&self, scope: Scope, job: &str) -> bool {
-        self.reader.reads(scope) && self.job.is_none_or(|wanted| wanted == job)
     }
 }
 

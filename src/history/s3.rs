@@ -7,16 +7,11 @@ use std::time::Duration;
 
 use aws_sdk_s3::Client;
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
-use aws_sdk_s3::operation::get_object::GetObjectOutput;
 use aws_sdk_s3::primitives::ByteStream;
 use aws_sdk_s3::types::EncodingType;
-use futures_util::stream::{self, Stream, StreamExt};
 
-use super::entry::Entry;
 use super::scope::Scope;
-use super::{
-    History, HistoryError, LARGEST_RECORD, Listing, ListingRequest, Location, Placement, reading,
-};
+use super::{FoundPaths, History, HistoryError, LARGEST_RECORD, Placement, Store, reading};
 use crate::aws::AwsError;
 use crate::aws::s3_error::Request;
 use crate::aws::s3_uri::{S3Uri, decoded, shown};
@@ -25,8 +20,6 @@ use crate::aws::s3_uri::{S3Uri, decoded, shown};
 const CONFLICTS: u32 = 5;
 /// The wait before the second time; each later wait is twice as long.
 const AFTER_CONFLICT: Duration = Duration::from_millis(250);
-/// How many records are read at the same time.
-const READS: usize = 16;
 /// How often a download that breaks off is repeated; the client itself repeats requests only.
 const READ_TRIES: u32 = 3;
 
@@ -49,7 +42,7 @@ impl History {
             pace,
         };
         Ok(Self {
-            store: Location::Bucket(bucket),
+            store: Store::Bucket(bucket),
             scope,
         })
     }
@@ -64,21 +57,8 @@ impl From<AwsError> for HistoryError {
     }
 }
 
-/// What is put to learn whether records could be; no record has a name like it.
-const TRY_OUT: &str = ".writable";
-const TRY_OUT_TEXT: &[u8] = b"canary-gate may write here\n";
-
 /// The spec field that names the prefix.
 const FIELD: &str = "history";
-
-/// What S3 said of an object that was put.
-enum PutEnding {
-    Done,
-    /// Another object has its name.
-    NameTaken,
-    /// Another write to this key is in progress, such as an abandoned attempt of ours.
-    Conflict,
-}
 
 #[derive(Debug)]
 pub(super) struct Bucket {
@@ -94,13 +74,9 @@ impl Bucket {
         shown(&self.root.below(path).to_string())
     }
 
-    /// All wanted records below folders of the history, unordered.
-    pub(super) async fn list(
-        &self,
-        folders: &[String],
-        wanted: ListingRequest<'_>,
-    ) -> Result<Listing, HistoryError> {
-        let mut listing = Listing::default();
+    /// What lies below folders of the history.
+    pub(super) async fn list(&self, folders: &[String]) -> Result<FoundPaths, HistoryError> {
+        let mut found = FoundPaths::default();
         for folder in folders {
             let place = self.root.below(&format!("{folder}/"));
             let mut pages = self
@@ -130,32 +106,16 @@ impl Bucket {
                         Some(key.to_owned())
                     }
                 });
-                for key in keys {
-                    if let Some(path) = key.strip_prefix(&self.root.key) {
-                        listing.add(path, wanted, |path| self.place(path));
-                    }
-                }
+                let own = &self.root.key;
+                let paths = keys.filter_map(|key| Some(key.strip_prefix(own)?.to_owned()));
+                found.paths.extend(paths);
             }
         }
-        Ok(listing)
+        Ok(found)
     }
 
-    /// The bytes of records in the order given, or why one cannot be read; several are read at once.
-    pub(super) fn read_all<'a>(
-        &'a self,
-        entries: &'a [Entry],
-        may_read: impl Fn(&Entry) -> Result<(), String> + Copy + 'a,
-    ) -> impl Stream<Item = Result<(&'a Entry, Result<Vec<u8>, String>), HistoryError>> + 'a {
-        let read = move |entry: &'a Entry| async move {
-            match may_read(entry) {
-                Ok(()) => Ok((entry, self.read(&entry.path()).await?)),
-                Err(why) => Ok((entry, Err(why))),
-            }
-        };
-        stream::iter(entries).map(read).buffered(READS)
-    }
-
-    async fn read(&self, path: &str) -> Result<Result<Vec<u8>, String>, HistoryError> {
+    /// The bytes of a record, or why they cannot be read.
+    pub(super) async fn read(&self, path: &str) -> Result<Result<Vec<u8>, String>, HistoryError> {
         let place = self.root.below(path);
         let mut tries = 1;
         loop {
@@ -176,29 +136,27 @@ impl Bucket {
                     return Err(self.refused(&place, "read", &permission, &error));
                 }
             };
-            match content_of(object).await {
-                Err(BrokenOff) if tries < READ_TRIES => tries += 1,
-                Err(BrokenOff) => return Ok(Err("its download broke off repeatedly".to_owned())),
-                Ok(content) => return Ok(content),
+            let length = object.content_length().unwrap_or_default();
+            if usize::try_from(length).is_ok_and(|length| length > LARGEST_RECORD) {
+                return Ok(Err(reading::too_large()));
+            }
+            match object.body.collect().await {
+                Ok(content) => return Ok(Ok(content.to_vec())),
+                Err(_) if tries < READ_TRIES => tries += 1,
+                Err(_) => return Ok(Err("its download broke off repeatedly".to_owned())),
             }
         }
     }
 
-    /// Puts a small object of its own, once for each scope; later S3 refuses it for being there, and only a writer hears that.
-    pub(super) async fn try_out(&self, scope: Scope) -> Result<(), HistoryError> {
-        let place = self.root.below(&format!("{scope}/{TRY_OUT}"));
-        // It may be there, or another gate puts it at this moment.
-        let body = ByteStream::from_static(TRY_OUT_TEXT);
-        self.put(&place, "text/plain", body).await.map(|_| ())
-    }
-
-    /// Puts an object under a name that is free.
-    async fn put(
+    /// Puts an object under a name that is free; `None` while another write to its key is in progress, such as an abandoned
+    /// attempt of ours.
+    pub(super) async fn put_once(
         &self,
-        place: &S3Uri,
+        path: &str,
         content_type: &str,
-        body: ByteStream,
-    ) -> Result<PutEnding, HistoryError> {
+        content: &[u8],
+    ) -> Result<Option<Placement>, HistoryError> {
+        let place = &self.root.below(path);
         let put = self
             .client
             .put_object()
@@ -206,19 +164,23 @@ impl Bucket {
             .key(&place.key)
             .content_type(content_type)
             .if_none_match("*")
-            .body(body)
+            .body(ByteStream::from(content.to_vec()))
             .send()
             .await;
         let Err(error) = put else {
-            return Ok(PutEnding::Done);
+            return Ok(Some(Placement::Whole));
         };
         let status = error.raw_response().map(|answer| answer.status().as_u16());
         match (error.code(), status) {
-            (Some("PreconditionFailed"), _) | (_, Some(412)) => Ok(PutEnding::NameTaken),
-            (Some("ConditionalRequestConflict"), _) | (_, Some(409)) => Ok(PutEnding::Conflict),
-            (Some("NotImplemented"), _) | (_, Some(501)) => {
-                Err(self.lacks_conditional_writes(place))
-            }
+            (Some("PreconditionFailed"), _) | (_, Some(412)) => Ok(Some(Placement::NameTaken)),
+            (Some("ConditionalRequestConflict"), _) | (_, Some(409)) => Ok(None),
+            (Some("NotImplemented"), _) | (_, Some(501)) => Err(HistoryError::new(
+                format!(
+                    "{FIELD}: could not write {}: this store does not support conditional writes, which keep records from being overwritten",
+                    self.place(path)
+                ),
+                "use a bucket of Amazon S3, or a store that supports `If-None-Match: *`, or let `history` name a folder",
+            )),
             _ => {
                 let permission = format!("s3:PutObject on {}", arn(place));
                 Err(self.refused(place, "write", &permission, &error))
@@ -226,38 +188,19 @@ impl Bucket {
         }
     }
 
-    fn lacks_conditional_writes(&self, place: &S3Uri) -> HistoryError {
-        HistoryError::new(
-            format!(
-                "{FIELD}: could not write {}: this store does not support conditional writes, which keep records from being overwritten",
-                shown(&place.to_string())
-            ),
-            "use a bucket of Amazon S3, or a store that supports `If-None-Match: *`, or let `history` name a folder",
-        )
-    }
-
     /// Puts a record under a name that is free.
-    pub(super) async fn keep(
-        &self,
-        entry: &Entry,
-        content: &[u8],
-    ) -> Result<Placement, HistoryError> {
-        let path = entry.path();
-        let place = self.root.below(&path);
+    pub(super) async fn put(&self, path: &str, content: &[u8]) -> Result<Placement, HistoryError> {
         let mut wait = AFTER_CONFLICT.mul_f64(self.pace);
         for _ in 0..CONFLICTS {
-            let body = ByteStream::from(content.to_vec());
-            match self.put(&place, "application/json", body).await? {
-                PutEnding::Done => return Ok(Placement::Whole),
-                PutEnding::NameTaken => {
-                    // Possibly written by our own attempt whose answer was lost.
-                    let is_ours = self.read(&path).await?.is_ok_and(|there| there == content);
-                    return Ok(match is_ours {
-                        true => Placement::Whole,
-                        false => Placement::NameTaken,
-                    });
+            match self.put_once(path, "application/json", content).await? {
+                // Possibly written by our own attempt whose answer was lost.
+                Some(Placement::NameTaken)
+                    if self.read(path).await?.is_ok_and(|there| there == content) =>
+                {
+                    return Ok(Placement::Whole);
                 }
-                PutEnding::Conflict => {
+                Some(placement) => return Ok(placement),
+                None => {
                     tokio::time::sleep(wait).await;
                     wait *= 2;
                 }
@@ -268,7 +211,7 @@ impl Bucket {
             ..HistoryError::new(
                 format!(
                     "{FIELD}: could not write {}: S3 reported {CONFLICTS} times that another write is in progress there",
-                    self.place(&path)
+                    self.place(path)
                 ),
                 "start the check again later; it reuses the canaries that completed",
             )
@@ -299,20 +242,4 @@ impl Bucket {
 
 fn arn(place: &S3Uri) -> String {
     shown(&format!("arn:aws:s3:::{}/{}", place.bucket, place.key))
-}
-
-/// The download ended early.
-struct BrokenOff;
-
-/// The bytes of an object, or a complaint if it is too large.
-async fn content_of(object: GetObjectOutput) -> Result<Result<Vec<u8>, String>, BrokenOff> {
-    let mut content = Vec::new();
-    let mut body = object.body;
-    while let Some(bytes) = body.try_next().await.map_err(|_| BrokenOff)? {
-        if content.len() + bytes.len() > LARGEST_RECORD {
-            return Ok(Err(reading::too_large()));
-        }
-        content.extend_from_slice(&bytes);
-    }
-    Ok(Ok(content))
 }

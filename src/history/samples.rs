@@ -1,6 +1,5 @@
 //! For tests: records, a folder, and what happens in them.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -8,10 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::record::{Command, Content, Event, ForecastRecord, Record, SCHEMA_VERSION, Writer};
 use super::{Entry, History, Loaded, Scope};
-use crate::forecast::Estimate;
 use crate::measurement::{Measurement, Outcome};
-use crate::metric::Metric;
-use crate::report::{Estimates, InstanceForecast};
 use crate::units::{Fraction, Seconds};
 use crate::verdict::Verdict;
 
@@ -74,16 +70,12 @@ pub(super) fn canary(minutes: i64, canary: u64) -> Record {
 
 /// A canary of unknown code.
 pub(super) fn canary_without_key(minutes: i64) -> Record {
-    let content = Content::Canary {
-        canary_key: None,
-        measurement: Box::new(measurement(JOB)),
-        is_adopted: false,
-        at_most: None,
-    };
-    Record {
-        code_key: None,
-        ..record(minutes, 1, content)
+    let mut record = canary(minutes, 1);
+    record.code_key = None;
+    if let Content::Canary { canary_key, .. } = &mut record.content {
+        *canary_key = None;
     }
+    record
 }
 
 pub(super) fn full_run(minutes: i64, code: u64) -> Record {
@@ -95,39 +87,14 @@ pub(super) fn full_run(minutes: i64, code: u64) -> Record {
 }
 
 pub(super) fn forecast(minutes: i64, code: u64) -> Record {
-    let instance = InstanceForecast {
-        instance: "ml.m5.2xlarge".parse().unwrap(),
-        groups: Vec::new(),
-        verdict: Verdict::Within,
-        not_measured: None,
-        estimated_from: None,
-        scale_out: None,
-        memory_at_least: None,
-        memory_is_lower_bound: false,
-        gpu_memory_at_least: None,
-        gpu_memory_is_lower_bound: false,
-        metrics: BTreeMap::new(),
-        efficiency: None,
-        estimates: Estimates::from([(
-            Metric::Time,
-            Some(Estimate {
-                point: 3600.0,
-                lower: 3000.0,
-                upper: 4000.0,
-                level: 0.9,
-            }),
-        )]),
-        phases: Default::default(),
-        delta: Default::default(),
-        versus_twin: None,
-        law: Default::default(),
-        time_by_share: Vec::new(),
-        price: None,
-        budget: Vec::new(),
-    };
+    let instance = serde_json::json!({
+        "instance": "ml.m5.2xlarge",
+        "verdict": "within",
+        "estimates": {"time_seconds": {"point": 3600.0, "lower": 3000.0, "upper": 4000.0, "level": 0.9}},
+    });
     let forecast = ForecastRecord {
         verdict: Verdict::Within,
-        forecasts: vec![instance],
+        forecasts: vec![serde_json::from_value(instance).unwrap()],
         measurements: vec![measurement(JOB), measurement(JOB)],
         is_baseline: false,
         settings: None,

@@ -36,7 +36,7 @@ mod gpu_memory;
 mod groups;
 mod history_command;
 mod history_page;
-mod history_s3;
+mod history_store;
 mod html;
 mod iam_policy;
 mod init_layouts;

@@ -12,17 +12,31 @@ async fn entries(history: &History) -> Vec<Entry> {
     history.list_at(None, at(LATER)).await.unwrap().entries
 }
 
-fn minutes(found: &FirstReadable) -> Option<i64> {
-    let (_, record) = found.record.as_ref()?;
-    Some((record.recorded_at.as_second() - at(0).as_second()) / 60)
+fn minute(record: &Record) -> i64 {
+    (record.recorded_at.as_second() - at(0).as_second()) / 60
 }
 
-fn of<'a>(code_key: Option<&'a str>, branch: &'a str) -> BaseWanted<'a> {
-    BaseWanted {
+/// The minute of the record that was found, and how many before it are damaged.
+fn seen(found: Result<FirstReadable, HistoryError>) -> (Option<i64>, usize) {
+    let found = found.unwrap();
+    let record = found.record.map(|(_, record)| minute(&record));
+    (record, found.damaged.len())
+}
+
+/// The baseline of a code, by its key, and a branch.
+async fn base(history: &History, code_key: Option<&str>, branch: &str) -> (Option<i64>, usize) {
+    let wanted = BaseWanted {
         code_key,
         instance: None,
         branch,
-    }
+    };
+    let entries = entries(history).await;
+    seen(history.baseline(&entries, JOB, &wanted).await)
+}
+
+async fn newest_canary(history: &History, key: &str) -> (Option<i64>, usize) {
+    let entries = entries(history).await;
+    seen(history.newest_canary(&entries, JOB, key, |_| true).await)
 }
 
 /// A forecast by a pull request's run, or by a push elsewhere.
@@ -36,71 +50,40 @@ fn by(mut record: Record, event: Event, branch: &str) -> Record {
 async fn the_baseline_is_of_the_bases_code_else_the_newest_of_its_branch() {
     let sample = Sample::new(Scope::PullRequest(3));
     let main = sample.to(Scope::Main);
-    let record = |minutes, code| forecast(minutes, code);
     for kept in [
-        record(1, 7),
-        record(2, 8),
-        by(record(3, 9), Event::Schedule, "main"),
-        by(record(4, 10), Event::Dispatch, "main"),
-        by(record(5, 11), Event::Push, "release"),
+        forecast(1, 7),
+        forecast(2, 8),
+        by(forecast(3, 9), Event::Schedule, "main"),
+        by(forecast(4, 10), Event::Dispatch, "main"),
+        by(forecast(5, 11), Event::Push, "release"),
         canary(6, 7),
     ] {
         main.append(&kept, None).await.unwrap();
     }
-    sample
-        .keep(&by(record(7, 7), Event::PullRequest, "main"))
-        .await;
-    sample
-        .keep(&by(record(8, 12), Event::PullRequest, "main"))
-        .await;
-    let entries = entries(&sample.history).await;
-    let choose = async |code: Option<u64>, branch: &str| {
-        let code = code.map(key);
-        let wanted = of(code.as_deref(), branch);
-        let found = sample.history.baseline(&entries, JOB, &wanted).await;
-        let found = found.unwrap();
-        assert_eq!(found.damaged, []);
-        minutes(&found)
-    };
-    assert_eq!(choose(Some(8), "main").await, Some(2));
-    assert_eq!(choose(Some(7), "main").await, Some(1));
-    // What the pull request itself wrote is no base of its own.
-    assert_eq!(choose(Some(12), "main").await, Some(3));
-    assert_eq!(choose(Some(99), "main").await, Some(3));
-    assert_eq!(choose(None, "release").await, Some(5));
-    assert_eq!(choose(Some(99), "elsewhere").await, None);
-    let local = sample.to(Scope::Local);
-    let newest = local
-        .baseline(&entries, JOB, &of(Some(&key(7)), "elsewhere"))
-        .await;
-    assert_eq!(minutes(&newest.unwrap()), Some(7));
-    let none = sample
-        .history
-        .baseline(&entries, "fraud", &of(Some(&key(7)), "main"))
-        .await;
-    assert!(none.unwrap().record.is_none());
-}
-
-#[tokio::test]
-async fn another_pull_request_is_no_baseline() {
-    let sample = Sample::new(Scope::PullRequest(3));
+    for (minutes, code) in [(7, 7), (8, 12)] {
+        let own = by(forecast(minutes, code), Event::PullRequest, "main");
+        sample.keep(&own).await;
+    }
+    // As if another pull request had been pushed.
     let theirs = sample.to(Scope::PullRequest(4));
-    // As if it had been pushed.
-    theirs.append(&forecast(1, 7), None).await.unwrap();
-    let entries = entries(&sample.history).await;
-    let found = sample
-        .history
-        .baseline(&entries, JOB, &of(Some(&key(7)), "main"))
-        .await;
-    assert!(found.unwrap().record.is_none());
-    // Nor is one's own, unless its code is the base's.
-    sample.keep(&forecast(2, 8)).await;
-    let entries = self::entries(&sample.history).await;
-    let found = sample
-        .history
-        .baseline(&entries, JOB, &of(Some(&key(7)), "main"))
-        .await;
-    assert!(found.unwrap().record.is_none());
+    theirs.append(&forecast(9, 13), None).await.unwrap();
+    for (code, branch, expected) in [
+        (Some(8), "main", Some(2)),
+        (Some(7), "main", Some(1)),
+        // What the pull request itself wrote is no base of its own, nor is what another did.
+        (Some(12), "main", Some(3)),
+        (Some(13), "main", Some(3)),
+        (Some(99), "main", Some(3)),
+        (None, "release", Some(5)),
+        (Some(99), "elsewhere", None),
+    ] {
+        let code = code.map(key);
+        let found = base(&sample.history, code.as_deref(), branch).await;
+        assert_eq!(found, (expected, 0), "{code:?} {branch}");
+    }
+    let local = sample.to(Scope::Local);
+    let newest = base(&local, Some(&key(7)), "elsewhere").await;
+    assert_eq!(newest, (Some(7), 0));
 }
 
 #[tokio::test]
@@ -109,14 +92,10 @@ async fn a_canary_without_a_key_and_a_full_run_are_never_found() {
     for record in [canary_without_key(1), full_run(2, 5)] {
         sample.keep(&record).await;
     }
-    let entries = entries(&sample.history).await;
     for wanted in [key(5), "0".repeat(64)] {
-        let canary = sample
-            .history
-            .newest_canary(&entries, JOB, &wanted, |_| true)
-            .await;
-        assert!(canary.unwrap().record.is_none());
+        assert_eq!(newest_canary(&sample.history, &wanted).await, (None, 0));
     }
+    let entries = entries(&sample.history).await;
     assert_eq!(forecasts(&entries, JOB).count(), 0);
 }
 
@@ -133,24 +112,12 @@ async fn a_key_is_the_same_in_all_its_digits() {
     for record in [canary(1, 5), other, forecast(1, 5), other_code] {
         sample.keep(&record).await;
     }
-    let entries = entries(&sample.history).await;
-    for (wanted, minute) in [(key(5), 1), (same_start, 2)] {
-        let canary = sample
-            .history
-            .newest_canary(&entries, JOB, &wanted, |_| true)
-            .await;
-        assert_eq!(minutes(&canary.unwrap()), Some(minute));
-        let base = sample
-            .history
-            .baseline(&entries, JOB, &of(Some(&wanted), "main"))
-            .await;
-        assert_eq!(minutes(&base.unwrap()), Some(minute));
+    let history = &sample.history;
+    for (wanted, minute) in [(key(5), Some(1)), (same_start, Some(2))] {
+        assert_eq!(newest_canary(history, &wanted).await, (minute, 0));
+        assert_eq!(base(history, Some(&wanted), "main").await, (minute, 0));
     }
-    let none = sample
-        .history
-        .newest_canary(&entries, JOB, &key(6), |_| true)
-        .await;
-    assert!(none.unwrap().record.is_none());
+    assert_eq!(newest_canary(history, &key(6)).await, (None, 0));
 }
 
 #[tokio::test]
@@ -164,15 +131,12 @@ async fn the_newest_that_will_do_is_taken() {
     let entries = entries(&sample.history).await;
     assert_eq!(newest(&entries, JOB), kept.last());
     assert_eq!(newest(&entries, "fraud"), None);
-    let before = at(12);
+    let is_before = |record: &Record| record.recorded_at < at(12);
     let found = sample
         .history
-        .newest_canary(&entries, JOB, &key(5), |record| record.recorded_at < before)
-        .await
-        .unwrap();
-    assert_eq!(minutes(&found), Some(11));
-    assert_eq!(found.damaged.len(), 1);
-    assert_eq!(found.damaged[0].why, "it is cut short");
+        .newest_canary(&entries, JOB, &key(5), is_before)
+        .await;
+    assert_eq!(seen(found), (Some(11), 1));
 }
 
 #[tokio::test]
@@ -192,32 +156,28 @@ async fn a_series_begins_with_the_newest_baseline() {
     local.append(&forecast(7, 7), None).await.unwrap();
     let other = sample.to(Scope::PullRequest(1));
     other.append(&baseline(8, 7), None).await.unwrap();
-    let series = async |history: &History| {
-        let series = history
-            .series(&entries(history).await, JOB, |_| true)
-            .await
-            .unwrap();
-        let of = |(_, record): &(Entry, Record)| {
-            (record.recorded_at.as_second() - at(0).as_second()) / 60
-        };
-        series.records.iter().map(of).collect::<Vec<i64>>()
-    };
-    assert_eq!(series(&sample.history).await, [3, 4, 6]);
-    assert_eq!(series(&local).await, [3, 4, 6, 7]);
-    assert_eq!(series(&other).await, [3, 4, 6]);
     let empty = Sample::new(Scope::Main);
-    assert_eq!(series(&empty.history).await, [0; 0]);
-    empty.keep(&forecast(1, 7)).await;
-    empty.keep(&forecast(2, 7)).await;
     // Without a baseline there is nothing to compare with.
-    assert_eq!(series(&empty.history).await, [0; 0]);
+    let none = Sample::new(Scope::Main);
+    none.keep(&forecast(1, 7)).await;
+    for (history, expected) in [
+        (&sample.history, &[3, 4, 6][..]),
+        (&local, &[3, 4, 6, 7]),
+        (&other, &[3, 4, 6]),
+        (&empty.history, &[]),
+        (&none.history, &[]),
+    ] {
+        let entries = entries(history).await;
+        let series = history.series(&entries, JOB, |_| true).await.unwrap();
+        let minutes = series.records.iter().map(|(_, record)| minute(record));
+        assert_eq!(minutes.collect::<Vec<i64>>(), expected);
+    }
 }
 
 /// Old records are damaged, so that whoever reads one is caught.
 #[tokio::test]
 async fn of_a_thousand_records_only_what_is_wanted_is_read() {
     let sample = Sample::new(Scope::Main);
-    let mut kept = Vec::new();
     for number in 0..1000_u32 {
         let minute = i64::from(number);
         let code = u64::from(number / 10);
@@ -230,35 +190,19 @@ async fn of_a_thousand_records_only_what_is_wanted_is_read() {
         if number < 900 && number != 500 {
             fs::write(sample.file(&entry), "{").unwrap();
         }
-        kept.push(entry);
     }
     let history = &sample.history;
+    // The last is one of four forecasts of its code that are damaged, and the fifth.
+    for (code, expected) in [
+        (99, (Some(998), 0)),
+        (12345, (Some(998), 0)),
+        (50, (Some(500), 4)),
+    ] {
+        assert_eq!(base(history, Some(&key(code)), "main").await, expected);
+    }
+    assert_eq!(newest_canary(history, &key(95)).await, (Some(959), 0));
     let entries = entries(history).await;
-    assert_eq!(entries, kept);
-
-    let base = history
-        .baseline(&entries, JOB, &of(Some(&key(99)), "main"))
-        .await
-        .unwrap();
-    assert_eq!((minutes(&base), base.damaged), (Some(998), vec![]));
-    let branch = history
-        .baseline(&entries, JOB, &of(Some(&key(12345)), "main"))
-        .await
-        .unwrap();
-    assert_eq!((minutes(&branch), branch.damaged), (Some(998), vec![]));
-    let canary = history
-        .newest_canary(&entries, JOB, &key(95), |_| true)
-        .await
-        .unwrap();
-    assert_eq!((minutes(&canary), canary.damaged), (Some(959), vec![]));
     let series = history.series(&entries, JOB, |_| true).await.unwrap();
     assert_eq!((series.records.len(), series.damaged), (10, vec![]));
     assert!(series.records[0].1.forecast().unwrap().is_baseline);
-
-    // One of four forecasts of its code that are damaged, and the fifth.
-    let old = history
-        .baseline(&entries, JOB, &of(Some(&key(50)), "main"))
-        .await
-        .unwrap();
-    assert_eq!((minutes(&old), old.damaged.len()), (Some(500), 4));
 }

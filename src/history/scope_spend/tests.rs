@@ -47,32 +47,39 @@ async fn spent(records: &[Record]) -> ScopeSpend {
     sample.history.scope_spend().await.unwrap()
 }
 
+/// A canary that a signal stopped, whose bill nobody waited for.
+fn stopped(number: u64, most: f64) -> Record {
+    let mut record = billed(number, 1.0, None);
+    first(&mut record).cost = None;
+    first(&mut record).outcome = Outcome::Stopped;
+    if let Content::Canary { at_most, .. } = &mut record.content {
+        *at_most = Some(Usd(most));
+    }
+    record
+}
+
+/// The training job of a canary, found by a later run, at that bill if it is known.
+fn adopted(number: u64, bill: Option<f64>) -> Record {
+    let mut record = billed(number, 1.0, None);
+    if bill.is_some() {
+        first(&mut record).cost = None;
+    }
+    if let Content::Canary {
+        is_adopted,
+        at_most,
+        ..
+    } = &mut record.content
+    {
+        (*is_adopted, *at_most) = (true, bill.map(Usd));
+    }
+    record
+}
+
 #[tokio::test]
-async fn each_canary_counts_once_whatever_records_it_is_in() {
+async fn each_canary_counts_once_for_who_paid_it_whatever_records_it_is_in() {
     let (one, other) = (billed(1, 1.5, None), billed(2, 0.25, Some(0.5)));
     let both = forecast_of(&[&one, &other]);
-    let all = [one, other, both.clone(), both];
-    assert_eq!(spent(&all).await, known(2.25));
-}
-
-#[tokio::test]
-async fn machines_that_were_kept_after_a_canary_count_from_its_forecast() {
-    let one = billed(1, 1.5, None);
     let with_idle = forecast_of(&[&billed(1, 1.5, Some(0.5))]);
-    for all in [
-        [one.clone(), with_idle.clone()],
-        [with_idle.clone(), one.clone()],
-    ] {
-        assert_eq!(spent(&all).await, known(2.0));
-    }
-}
-
-#[tokio::test]
-async fn what_another_run_paid_and_full_runs_do_not_count() {
-    let mut adopted = billed(1, 1.0, None);
-    if let Content::Canary { is_adopted, .. } = &mut adopted.content {
-        *is_adopted = true;
-    }
     let mut reused = forecast_of(&[&billed(2, 1.0, None)]);
     first(&mut reused).reused = Some(Reused {
         age_days: 1.0,
@@ -80,62 +87,51 @@ async fn what_another_run_paid_and_full_runs_do_not_count() {
     });
     let mut asked_for = full_run(0, 1);
     first(&mut asked_for).cost = Some(Usd(70.0));
-    let all = [adopted, reused, asked_for, billed(3, 0.5, None)];
-    assert_eq!(spent(&all).await, known(0.5));
+    for (records, usd) in [
+        (vec![one.clone(), other, both.clone(), both], 2.25),
+        // Machines that were kept after a canary count from its forecast.
+        (vec![one.clone(), with_idle.clone()], 2.0),
+        (vec![with_idle, one], 2.0),
+        // What another run paid, and full runs, do not count.
+        (
+            vec![adopted(1, None), reused, asked_for, billed(3, 0.5, None)],
+            0.5,
+        ),
+        // A later run finds the bill of a stopped canary: its own, or as another's.
+        (vec![stopped(1, 0.75), billed(1, 0.25, None)], 0.25),
+        (
+            vec![
+                stopped(1, 0.75),
+                adopted(1, Some(0.25)),
+                adopted(1, Some(0.25)),
+            ],
+            0.25,
+        ),
+        // A training job that is in nobody's account counts for who took it over.
+        (vec![adopted(1, Some(0.5))], 0.5),
+        (vec![adopted(1, Some(0.5)), billed(1, 0.5, None)], 0.5),
+    ] {
+        assert_eq!(spent(&records).await, known(usd), "{records:?}");
+    }
 }
 
 #[tokio::test]
-async fn a_stopped_canary_has_no_bill_until_a_later_run_finds_it() {
-    let mut stopped = billed(1, 1.0, None);
-    first(&mut stopped).cost = None;
-    first(&mut stopped).outcome = Outcome::Stopped;
-    if let Content::Canary { at_most, .. } = &mut stopped.content {
-        *at_most = Some(Usd(0.75));
-    }
+async fn a_stopped_canary_has_no_bill_and_its_worst_case() {
+    let stopped = stopped(1, 0.75);
     let ScopeSpend::Known(paid) = spent(&[stopped.clone(), forecast_of(&[&stopped])]).await else {
         panic!("it is known");
     };
     assert_eq!(paid.billed, Usd(0.0));
     assert_eq!(paid.unbilled[0].job, "churn");
     assert_eq!(paid.unbilled[0].at_most, Some(Usd(0.75)));
-    let found = billed(1, 0.25, None);
-    assert_eq!(spent(&[stopped, found]).await, known(0.25));
-}
-
-/// The training job of a canary, found by a later run at that bill.
-fn adopted(number: u64, cost: f64) -> Record {
-    let mut record = billed(number, cost, None);
-    first(&mut record).cost = None;
-    if let Content::Canary {
-        is_adopted,
-        at_most,
-        ..
-    } = &mut record.content
-    {
-        *is_adopted = true;
-        *at_most = Some(Usd(cost));
-    }
-    record
 }
 
 #[tokio::test]
-async fn the_bill_that_a_later_run_finds_is_that_of_the_stopped_canary() {
-    let mut stopped = billed(1, 1.0, None);
-    first(&mut stopped).cost = None;
-    first(&mut stopped).outcome = Outcome::Stopped;
-    let all = [stopped, adopted(1, 0.25), adopted(1, 0.25)];
-    assert_eq!(spent(&all).await, known(0.25));
-}
-
-#[tokio::test]
-async fn a_training_job_that_is_in_nobodys_account_counts_for_who_took_it_over() {
-    let paid = billed(1, 0.5, None);
-    assert_eq!(spent(&[adopted(1, 0.5)]).await, known(0.5));
-    assert_eq!(spent(&[adopted(1, 0.5), paid.clone()]).await, known(0.5));
+async fn a_training_job_that_the_default_branch_paid_is_in_its_account() {
     let sample = Sample::new(OURS);
-    sample.keep(&adopted(1, 0.5)).await;
+    sample.keep(&adopted(1, Some(0.5))).await;
     let of_main = sample.to(Scope::Main);
-    of_main.append(&paid, None).await.unwrap();
+    of_main.append(&billed(1, 0.5, None), None).await.unwrap();
     let spent = sample.history.scope_spend().await.unwrap();
     assert_eq!(spent, known(0.0));
 }
@@ -176,12 +172,7 @@ async fn a_record_that_gives_money_back_makes_the_sum_unknown() {
     }
     let spent = sample.history.scope_spend().await.unwrap();
     assert_eq!(spent, known(1.0));
-}
-
-#[tokio::test]
-async fn a_file_that_is_no_record_makes_the_sum_unknown() {
-    let sample = Sample::new(OURS);
-    let kept = sample.keep(&billed(1, 1.0, None)).await;
+    // Nor is a file known that is no record.
     let odd = sample.file(&kept).with_file_name("odd.json");
     std::fs::write(odd, "{}").unwrap();
     let spent = sample.history.scope_spend().await.unwrap();

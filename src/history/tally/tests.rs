@@ -2,11 +2,11 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::super::record::{Command, Content, Event, ForecastRecord, Record};
 use super::super::samples::{at, baseline, canary, forecast, full_run};
-use super::super::{Damaged, Entry, RecordKind, Scope};
+use super::super::{Entry, RecordKind, Scope};
 use super::Tally;
 use crate::measurement::{Measurement, Outcome, Reused};
 use crate::report::history_figures::{
-    Fault, HistoryFigures, JobFigures, JobStanding, Month, SeriesSource, Spent, UnreadableRecords,
+    Fault, HistoryFigures, JobFigures, JobStanding, Month, SeriesSource, Spent,
 };
 use crate::units::{Seconds, Usd};
 use crate::verdict::Verdict;
@@ -20,7 +20,7 @@ fn main(record: Record) -> Kept {
     (Scope::Main, record)
 }
 
-fn figures_at(minutes: i64, kept: &[Kept], unreadable: &[Damaged]) -> HistoryFigures {
+fn figures_at(minutes: i64, kept: &[Kept]) -> HistoryFigures {
     let mut tally = Tally::default();
     for (scope, record) in kept {
         let entry = Entry {
@@ -33,11 +33,11 @@ fn figures_at(minutes: i64, kept: &[Kept], unreadable: &[Damaged]) -> HistoryFig
         };
         tally.add(&entry, record);
     }
-    tally.finish(unreadable, at(minutes))
+    tally.finish(&[], at(minutes))
 }
 
 fn figures(kept: &[Kept]) -> HistoryFigures {
-    figures_at(A_DAY, kept, &[])
+    figures_at(A_DAY, kept)
 }
 
 fn job(kept: &[Kept]) -> JobFigures {
@@ -89,14 +89,6 @@ fn paid(minutes: i64, replicate: u32) -> Record {
 }
 
 #[test]
-fn an_empty_history_has_no_job() {
-    let figures = figures(&[]);
-    assert_eq!((figures.records, figures.span), (0, None));
-    assert_eq!(figures.jobs, []);
-    assert!(figures.spent().is_empty());
-}
-
-#[test]
 fn a_check_has_its_verdict_figures_and_day() {
     let record = with(forecast(7, 1), |record| {
         record.commit = Some("8d1f0c7a5b3e9d2c".to_owned());
@@ -126,7 +118,7 @@ fn jobs_that_need_attention_come_first_and_quiet_ones_last() {
     ]
     .map(main)
     .into();
-    let figures = figures_at(day(10), &records, &[]);
+    let figures = figures_at(day(10), &records);
     let names: Vec<&str> = figures.jobs.iter().map(|job| job.name.as_str()).collect();
     assert_eq!(names, ["over", "unknown", "risky", "a", "b", "gone"]);
     assert!(figures.jobs.last().unwrap().is_quiet);
@@ -245,7 +237,7 @@ fn a_canary_is_paid_once_in_its_month_by_the_run_that_started_it() {
         (Scope::PullRequest(8), paid(31 * A_DAY, 2)),
         (Scope::PullRequest(8), of_forecast(31 * A_DAY, vec![reused])),
     ];
-    let job = figures_at(32 * A_DAY, &records, &[]).jobs.remove(0);
+    let job = figures_at(32 * A_DAY, &records).jobs.remove(0);
     let paid = Spent {
         canaries: 2,
         time: Seconds(123.0),
@@ -271,24 +263,6 @@ fn a_canary_is_paid_once_in_its_month_by_the_run_that_started_it() {
         [(first, paid), (second, of_pull_request)]
     );
     assert_eq!(job.full_runs.len(), 1);
-}
-
-#[test]
-fn what_cannot_be_read_is_counted() {
-    let unreadable = [
-        "it is cut short",
-        "it was written by a newer canary-gate (schema 2)",
-    ];
-    let unreadable = unreadable.map(|why| Damaged {
-        place: "x".to_owned(),
-        why: why.to_owned(),
-    });
-    let figures = figures_at(A_DAY, &[], &unreadable);
-    let counted = UnreadableRecords {
-        newer: 1,
-        damaged: 1,
-    };
-    assert_eq!(figures.unreadable, counted);
 }
 
 #[test]

@@ -1,9 +1,12 @@
-//! The history under an S3 prefix, on the fake AWS.
+//! The history in each of its places: a folder, and an S3 prefix of the fake AWS.
+
+use std::fs;
+use std::sync::Barrier;
 
 use canary_gate::history::record::Record;
 use canary_gate::history::{Entry, History, Listing, Scope};
-use futures_util::future::join_all;
 use jiff::Timestamp;
+use tempfile::TempDir;
 
 use crate::aws::{FakeAws, Fault, Operation};
 use crate::aws_fake::s3_of_attempts;
@@ -58,6 +61,60 @@ async fn history(aws: &FakeAws, scope: Scope) -> History {
     History::in_bucket(&s3_of_attempts(aws, 3).await, URI, scope, 0.0).unwrap()
 }
 
+/// Where a history lies.
+enum Place {
+    Folder(TempDir),
+    Bucket(FakeAws),
+}
+
+fn places() -> [Place; 2] {
+    [
+        Place::Folder(TempDir::new().unwrap()),
+        Place::Bucket(bucket()),
+    ]
+}
+
+impl Place {
+    async fn history(&self, scope: Scope) -> History {
+        match self {
+            Self::Folder(folder) => History::in_folder(folder.path().to_owned(), scope),
+            Self::Bucket(aws) => history(aws, scope).await,
+        }
+    }
+
+    /// As messages name it.
+    fn name(&self, path: &str) -> String {
+        match self {
+            Self::Folder(folder) => folder.path().join(path).display().to_string(),
+            Self::Bucket(_) => format!("s3://{BUCKET}/{PREFIX}{path}"),
+        }
+    }
+
+    fn put(&self, path: &str, content: &[u8]) -> String {
+        match self {
+            Self::Folder(folder) => {
+                let file = folder.path().join(path);
+                fs::create_dir_all(file.parent().unwrap()).unwrap();
+                fs::write(file, content).unwrap();
+            }
+            Self::Bucket(aws) => {
+                aws.put_object(BUCKET, &format!("{PREFIX}{path}"), content.to_vec());
+            }
+        }
+        self.name(path)
+    }
+
+    fn content(&self, path: &str) -> Vec<u8> {
+        match self {
+            Self::Folder(folder) => fs::read(folder.path().join(path)).unwrap(),
+            Self::Bucket(aws) => aws
+                .object(BUCKET, &format!("{PREFIX}{path}"))
+                .unwrap()
+                .to_vec(),
+        }
+    }
+}
+
 /// Every record that the run may read on the day after, and why others are passed over.
 async fn all(history: &History) -> (Vec<Record>, Vec<String>) {
     let listing = history.list_at(None, at(24 * 60)).await.unwrap();
@@ -74,30 +131,22 @@ fn keys(aws: &FakeAws) -> Vec<String> {
 
 #[tokio::test]
 async fn what_was_kept_is_listed_and_read() {
-    let aws = bucket();
-    let history = history(&aws, Scope::Main).await;
-    assert_eq!(history.list(None).await.unwrap(), Listing::default());
-    let second = history.append(&canary(1, 6), None).await.unwrap();
-    let first = history.append(&canary(0, 5), None).await.unwrap();
-    assert_eq!(
-        keys(&aws),
-        [&first, &second].map(|entry| format!("{PREFIX}{}", entry.path()))
-    );
-    let listing = history.list_at(Some("churn"), at(2)).await.unwrap();
-    assert_eq!(listing.entries, [first, second]);
-    assert_eq!(
-        history.list(Some("chur")).await.unwrap(),
-        Listing::default()
-    );
-    assert_eq!(
-        all(&history).await,
-        (vec![canary(0, 5), canary(1, 6)], vec![])
-    );
+    for place in places() {
+        let history = place.history(Scope::Main).await;
+        assert_eq!(history.list(None).await.unwrap(), Listing::default());
+        let second = history.append(&canary(1, 6), None).await.unwrap();
+        let first = history.append(&canary(0, 5), None).await.unwrap();
+        let listing = history.list_at(Some("churn"), at(2)).await.unwrap();
+        assert_eq!(listing.entries, [first, second]);
+        let other = history.list(Some("chur")).await.unwrap();
+        assert_eq!(other, Listing::default());
+        let kept = vec![canary(0, 5), canary(1, 6)];
+        assert_eq!(all(&history).await, (kept, vec![]));
+    }
 }
 
 #[tokio::test]
 async fn a_run_writes_and_reads_what_its_scope_lets_it() {
-    let aws = bucket();
     let scopes = [
         Scope::Main,
         Scope::PullRequest(1),
@@ -105,23 +154,132 @@ async fn a_run_writes_and_reads_what_its_scope_lets_it() {
         Scope::Queue,
         Scope::Local,
     ];
-    for scope in scopes {
-        let history = history(&aws, scope).await;
-        history.append(&canary(0, 5), None).await.unwrap();
-    }
-    aws.put_object(BUCKET, "team a/gate-elsewhere/main/churn/x.json", "{}");
-    for job in [None, Some("churn")] {
-        for reader in scopes {
-            let listing = history(&aws, reader)
-                .await
-                .list_at(job, at(1))
-                .await
-                .unwrap();
-            let seen: Vec<Scope> = listing.entries.iter().map(|entry| entry.scope).collect();
-            let readable = scopes.into_iter().filter(|scope| reader.reads(*scope));
-            assert_eq!(seen, readable.collect::<Vec<_>>(), "{reader}");
-            assert_eq!(listing.damaged, []);
+    for place in places() {
+        for scope in scopes {
+            let history = place.history(scope).await;
+            let entry = history.append(&canary(0, 5), None).await.unwrap();
+            assert_eq!(entry.scope, scope);
         }
+        // A scope that is none, and another history beside this one.
+        place.put("pr/07/churn/x.json", b"{}");
+        if let Place::Bucket(aws) = &place {
+            aws.put_object(BUCKET, "team a/gate-elsewhere/main/churn/x.json", "{}");
+        }
+        for job in [None, Some("churn")] {
+            for reader in scopes {
+                let history = place.history(reader).await;
+                let listing = history.list_at(job, at(1)).await.unwrap();
+                let seen: Vec<Scope> = listing.entries.iter().map(|entry| entry.scope).collect();
+                let readable = scopes.into_iter().filter(|scope| reader.reads(*scope));
+                assert_eq!(seen, readable.collect::<Vec<_>>(), "{reader}");
+                assert_eq!(listing.damaged, []);
+            }
+        }
+        // Nor by a name from elsewhere.
+        let local = place.history(Scope::Local).await;
+        let local = local.list_at(None, at(1)).await.unwrap();
+        let main = place.history(Scope::Main).await;
+        let loaded = main.load(&local.entries).await.unwrap();
+        assert_eq!((loaded.records.len(), loaded.damaged.len()), (1, 4));
+        assert!(loaded.damaged[0].why.contains("does not read"));
+    }
+}
+
+#[test]
+fn writers_at_the_same_time_lose_nothing() {
+    const WRITERS: u64 = 8;
+    const EACH: u64 = 20;
+    let runtime = || {
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        builder.enable_all().build().unwrap()
+    };
+    for place in places() {
+        let start = &Barrier::new(8);
+        std::thread::scope(|scope| {
+            for writer in 0..WRITERS {
+                let place = &place;
+                scope.spawn(move || {
+                    runtime().block_on(async {
+                        let history = place.history(Scope::Main).await;
+                        start.wait();
+                        for number in 0..EACH {
+                            // All at the same instant.
+                            let record = canary(0, writer * EACH + number);
+                            history.append(&record, None).await.unwrap();
+                        }
+                    });
+                });
+            }
+        });
+        let (mut records, damaged) =
+            runtime().block_on(async { all(&place.history(Scope::Main).await).await });
+        records.sort_by_key(|record| format!("{:?}", record.content));
+        let expected = (0..WRITERS * EACH).map(|number| canary(0, number));
+        assert_eq!(records, expected.collect::<Vec<_>>());
+        assert_eq!(damaged, [""; 0]);
+    }
+}
+
+#[tokio::test]
+async fn one_that_is_damaged_hides_no_other() {
+    for place in places() {
+        let history = place.history(Scope::Main).await;
+        let entry = history.append(&canary(0, 5), None).await.unwrap();
+        let whole = place.content(&entry.path());
+        let put = |minutes: i64, content: &[u8]| {
+            let recorded_at = at(minutes);
+            let entry = entry.clone();
+            place.put(
+                &Entry {
+                    recorded_at,
+                    ..entry
+                }
+                .path(),
+                content,
+            )
+        };
+        let cut = put(1, &whole[..whole.len() / 2]);
+        let empty = put(2, b"");
+        let newer = put(3, b"{\"schema_version\":7}");
+        let large = put(4, &vec![b' '; (8 << 20) + 1]);
+        let future = put(5 * 24 * 60, &whole);
+        // What is not the history's is left alone.
+        for other in [
+            "main/churn/notes.txt",
+            "main/x.json",
+            "main/a b/x.json",
+            "README.md",
+            "measurements.jsonl",
+            "run-0/main/churn/x.json",
+            "elsewhere/churn/x.json",
+        ] {
+            place.put(other, b"{}");
+        }
+        let broken = place.put("main/churn/line\nbreak\u{1}.json", b"{}");
+        let broken = match &place {
+            Place::Folder(_) => broken,
+            Place::Bucket(_) => broken.replace("\n", "\\n").replace('\u{1}', "\\u{1}"),
+        };
+        let (records, damaged) = all(&history).await;
+        assert_eq!(records, [canary(0, 5)]);
+        let expected = [
+            format!("{future}: it is dated in the future"),
+            format!("{broken}: its name is not a record's name"),
+            format!("{cut}: it is cut short"),
+            format!("{empty}: it is empty"),
+            format!(
+                "{newer}: it was written by a newer canary-gate (schema 7); this one reads up to 1: update it"
+            ),
+            format!("{large}: it is larger than 8 MiB"),
+        ];
+        assert_eq!(damaged, expected);
+        let recorded_at = at(9);
+        let gone = Entry {
+            recorded_at,
+            ..entry
+        };
+        let loaded = history.load(&[gone]).await.unwrap();
+        assert_eq!(loaded.damaged[0].why, "it was removed after it was listed");
     }
 }
 
@@ -152,28 +310,6 @@ async fn a_history_of_many_pages_is_listed_whole_and_only_what_is_wanted_is_read
         .unwrap();
     assert_eq!(found.record.unwrap(), (kept[23].clone(), canary(23, 3)));
     assert_eq!(aws.calls(Operation::GetObject) - reads, 1);
-}
-
-#[tokio::test]
-async fn writers_at_the_same_time_lose_nothing() {
-    let aws = bucket();
-    let writers = [
-        history(&aws, Scope::Main).await,
-        history(&aws, Scope::Main).await,
-    ];
-    let appends = (0..100).map(|number| {
-        let writer = &writers[usize::from(number % 2 == 0)];
-        // All at the same instant.
-        async move { writer.append(&canary(0, number), None).await.unwrap() }
-    });
-    join_all(appends).await;
-    let (mut records, damaged) = all(&writers[0]).await;
-    records.sort_by_key(|record| format!("{:?}", record.content));
-    assert_eq!(
-        records,
-        (0..100).map(|number| canary(0, number)).collect::<Vec<_>>()
-    );
-    assert_eq!(damaged, [""; 0]);
 }
 
 #[tokio::test]
@@ -346,61 +482,4 @@ async fn a_bucket_that_is_elsewhere_or_nowhere_says_so() {
         nowhere.unwrap_err().what,
         "history: `s3://` is not an S3 URI"
     );
-}
-
-#[tokio::test]
-async fn one_that_is_damaged_hides_no_other() {
-    let aws = bucket();
-    let history = history(&aws, Scope::Main).await;
-    let entry = history.append(&canary(0, 5), None).await.unwrap();
-    let whole = aws
-        .object(BUCKET, &format!("{PREFIX}{}", entry.path()))
-        .unwrap();
-    let put = |minutes: i64, content: &[u8]| {
-        let name = Entry {
-            recorded_at: at(minutes),
-            ..entry.clone()
-        }
-        .path();
-        aws.put_object(BUCKET, &format!("{PREFIX}{name}"), content.to_vec());
-        format!("s3://{BUCKET}/{PREFIX}{name}")
-    };
-    let cut = put(1, &whole[..whole.len() / 2]);
-    let empty = put(2, b"");
-    let large = put(3, &vec![b' '; (8 << 20) + 1]);
-    let future = put(5 * 24 * 60, &whole);
-    for other in [
-        "main/churn/",
-        "main/churn/notes.txt",
-        "main/x.json",
-        "README.md",
-        "elsewhere/churn/x.json",
-    ] {
-        aws.put_object(BUCKET, &format!("{PREFIX}{other}"), "");
-    }
-    aws.put_object(
-        BUCKET,
-        &format!("{PREFIX}main/churn/line\nbreak\u{1}.json"),
-        "{}",
-    );
-    let (records, damaged) = all(&history).await;
-    assert_eq!(records, [canary(0, 5)]);
-    assert_eq!(
-        damaged,
-        [
-            format!("{future}: it is dated in the future"),
-            format!(
-                "s3://{BUCKET}/{PREFIX}main/churn/line\\nbreak\\u{{1}}.json: its name is not a record's name"
-            ),
-            format!("{cut}: it is cut short"),
-            format!("{empty}: it is empty"),
-            format!("{large}: it is larger than 8 MiB"),
-        ]
-    );
-    let gone = Entry {
-        recorded_at: at(9),
-        ..entry
-    };
-    let loaded = history.load(&[gone]).await.unwrap();
-    assert_eq!(loaded.damaged[0].why, "it was removed after it was listed");
 }
