@@ -7,7 +7,6 @@ use jiff::Timestamp;
 use super::record::{ForecastRecord, Record, canary_identity};
 use super::tally::Tally;
 use super::{Damaged, Entry, RecordKind};
-use crate::forecast::Estimate;
 use crate::measurement::Measurement;
 use crate::measurement::table::{to_json_line, write_seed_csv};
 use crate::metric::Metric;
@@ -15,43 +14,79 @@ use crate::report::InstanceForecast;
 use crate::report::escape::{NAME_LIMIT, for_json, for_spreadsheet};
 use crate::report::html::history_page;
 
+/// A line of the table of forecasts.
+struct Line<'a> {
+    entry: &'a Entry,
+    record: &'a Record,
+    forecast: &'a ForecastRecord,
+    row: &'a InstanceForecast,
+}
+
+/// The name of a column, and what a line has in it.
+type CsvColumn = (&'static str, fn(&Line<'_>) -> String);
+
 /// The columns of the table of forecasts. Times are in seconds; `price_usd_per_hour` is for one machine.
-const HEADER: [&str; 34] = [
-    "recorded_at",
-    "id",
-    "scope",
-    "job",
-    "command",
-    "event",
-    "branch",
-    "pull_request",
-    "commit",
-    "code_key",
-    "data_key",
-    "verdict",
-    "is_baseline",
-    "drifted",
-    "instance",
-    "instance_verdict",
-    "not_measured",
-    "price_usd_per_hour",
-    "interval_level",
-    "time_seconds",
-    "time_seconds_lower",
-    "time_seconds_upper",
-    "cost_usd",
-    "cost_usd_lower",
-    "cost_usd_upper",
-    "memory_percent",
-    "memory_percent_lower",
-    "memory_percent_upper",
-    "cpu_percent",
-    "gpu_percent",
-    "gpu_memory_percent",
-    "step_seconds",
-    "canaries",
-    "run_url",
+const COLUMNS: [CsvColumn; 34] = [
+    ("recorded_at", |line| line.entry.recorded_at.to_string()),
+    ("id", |line| line.entry.id.clone()),
+    ("scope", |line| line.entry.scope.to_string()),
+    ("job", |line| text(&line.entry.job)),
+    ("command", |line| word(&line.record.writer.command)),
+    ("event", |line| word(&line.record.writer.event)),
+    ("branch", |line| optional(&line.record.writer.branch)),
+    ("pull_request", |line| {
+        optional(&line.record.writer.pull_request)
+    }),
+    ("commit", |line| optional(&line.record.commit)),
+    ("code_key", |line| optional(&line.record.code_key)),
+    ("data_key", |line| optional(&line.record.data_key)),
+    ("verdict", |line| word(&line.forecast.verdict)),
+    ("is_baseline", |line| line.forecast.is_baseline.to_string()),
+    ("drifted", |line| optional(&line.forecast.drifted)),
+    ("instance", |line| text(&line.row.instance.to_string())),
+    ("instance_verdict", |line| word(&line.row.verdict)),
+    ("not_measured", |line| optional(&line.row.not_measured)),
+    ("price_usd_per_hour", |line| {
+        let price = line.row.price.as_ref();
+        number(price.map(|price| price.usd_per_hour.0))
+    }),
+    ("interval_level", |line| {
+        let metrics = [Metric::Time, Metric::Memory, Metric::CpuUtilization];
+        let mut estimates = metrics.iter().filter_map(|of| line.row.estimates[*of]);
+        number(estimates.next().map(|estimate| estimate.level))
+    }),
+    ("time_seconds", |line| line.point(Metric::Time)),
+    ("time_seconds_lower", |line| line.lower(Metric::Time)),
+    ("time_seconds_upper", |line| line.upper(Metric::Time)),
+    ("cost_usd", |line| line.point(Metric::Cost)),
+    ("cost_usd_lower", |line| line.lower(Metric::Cost)),
+    ("cost_usd_upper", |line| line.upper(Metric::Cost)),
+    ("memory_percent", |line| line.point(Metric::Memory)),
+    ("memory_percent_lower", |line| line.lower(Metric::Memory)),
+    ("memory_percent_upper", |line| line.upper(Metric::Memory)),
+    ("cpu_percent", |line| line.point(Metric::CpuUtilization)),
+    ("gpu_percent", |line| line.point(Metric::GpuUtilization)),
+    ("gpu_memory_percent", |line| line.point(Metric::GpuMemory)),
+    ("step_seconds", |line| line.point(Metric::StepTime)),
+    ("canaries", |line| {
+        line.forecast.measurements.len().to_string()
+    }),
+    ("run_url", |line| optional(&line.record.writer.run_url)),
 ];
+
+impl Line<'_> {
+    fn point(&self, metric: Metric) -> String {
+        number(self.row.estimates[metric].map(|estimate| estimate.point))
+    }
+
+    fn lower(&self, metric: Metric) -> String {
+        number(self.row.estimates[metric].map(|estimate| estimate.lower))
+    }
+
+    fn upper(&self, metric: Metric) -> String {
+        number(self.row.estimates[metric].map(|estimate| estimate.upper))
+    }
+}
 
 /// An export, as far as its records were added.
 #[derive(Debug)]
@@ -80,7 +115,9 @@ impl Export {
     /// A table with a row for each configuration of each forecast.
     pub fn forecasts() -> Self {
         let mut writer = csv::Writer::from_writer(Vec::new());
-        writer.write_record(HEADER).expect(IN_MEMORY);
+        writer
+            .write_record(COLUMNS.map(|(name, _)| name))
+            .expect(IN_MEMORY);
         Self::Forecasts(Box::new(writer))
     }
 
@@ -103,11 +140,18 @@ impl Export {
         match self {
             Self::Page(tally) => tally.add(entry, record),
             Self::Forecasts(writer) => {
-                let forecast = record.forecast();
-                for instance in forecast.iter().flat_map(|forecast| &forecast.forecasts) {
-                    let forecast = forecast.expect("it has this instance");
-                    let row = row(entry, record, forecast, instance);
-                    writer.write_record(row).expect(IN_MEMORY);
+                let Some(forecast) = record.forecast() else {
+                    return;
+                };
+                for row in &forecast.forecasts {
+                    let line = Line {
+                        entry,
+                        record,
+                        forecast,
+                        row,
+                    };
+                    let cells = COLUMNS.map(|(_, cell)| cell(&line));
+                    writer.write_record(cells).expect(IN_MEMORY);
                 }
             }
             // No forecast is made from a full run.
@@ -152,76 +196,13 @@ impl Export {
     }
 }
 
-fn row(
-    entry: &Entry,
-    record: &Record,
-    forecast: &ForecastRecord,
-    instance: &InstanceForecast,
-) -> [String; HEADER.len()] {
-    let text = |text: &str| for_spreadsheet(text, NAME_LIMIT);
-    let optional = |value: Option<&String>| value.map_or(String::new(), |value| text(value));
-    let estimates = &instance.estimates;
-    let [time, cost, memory] = [
-        estimates[Metric::Time],
-        estimates[Metric::Cost],
-        estimates[Metric::Memory],
-    ];
-    let ends = |estimate: Option<Estimate>| {
-        [
-            number(estimate.map(|estimate| estimate.point)),
-            number(estimate.map(|estimate| estimate.lower)),
-            number(estimate.map(|estimate| estimate.upper)),
-        ]
-    };
-    let point = |estimate: Option<Estimate>| number(estimate.map(|estimate| estimate.point));
-    let [time_point, time_lower, time_upper] = ends(time);
-    let [cost_point, cost_lower, cost_upper] = ends(cost);
-    let [memory_point, memory_lower, memory_upper] = ends(memory);
-    let level = [time, memory, estimates[Metric::CpuUtilization]]
-        .into_iter()
-        .flatten()
-        .next();
-    let writer = &record.writer;
-    [
-        entry.recorded_at.to_string(),
-        entry.id.clone(),
-        entry.scope.to_string(),
-        text(&entry.job),
-        word(&writer.command),
-        word(&writer.event),
-        optional(writer.branch.as_ref()),
-        writer
-            .pull_request
-            .map_or(String::new(), |number| number.to_string()),
-        optional(record.commit.as_ref()),
-        optional(record.code_key.as_ref()),
-        optional(record.data_key.as_ref()),
-        word(&forecast.verdict),
-        forecast.is_baseline.to_string(),
-        forecast
-            .drifted
-            .map_or(String::new(), |drifted| drifted.to_string()),
-        text(&instance.instance.to_string()),
-        word(&instance.verdict),
-        optional(instance.not_measured.as_ref()),
-        number(instance.price.as_ref().map(|price| price.usd_per_hour.0)),
-        number(level.map(|estimate| estimate.level)),
-        time_point,
-        time_lower,
-        time_upper,
-        cost_point,
-        cost_lower,
-        cost_upper,
-        memory_point,
-        memory_lower,
-        memory_upper,
-        point(estimates[Metric::CpuUtilization]),
-        point(estimates[Metric::GpuUtilization]),
-        point(estimates[Metric::GpuMemory]),
-        point(estimates[Metric::StepTime]),
-        forecast.measurements.len().to_string(),
-        optional(writer.run_url.as_ref()),
-    ]
+fn text(text: &str) -> String {
+    for_spreadsheet(text, NAME_LIMIT)
+}
+
+fn optional(value: &Option<impl ToString>) -> String {
+    let value = value.as_ref();
+    value.map_or(String::new(), |value| text(&value.to_string()))
 }
 
 /// As JSON has it.

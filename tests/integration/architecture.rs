@@ -63,7 +63,7 @@ const HOMES: [(&str, &[&str]); 21] = [
         &[
             "report/terminal.rs",
             "report/actual.rs",
-            "commands/history/table.rs",
+            "commands/history/list.rs",
         ],
     ),
     ("globset", &["code/globs.rs", "spec/read/"]),

@@ -1,7 +1,6 @@
 //! `history list`: a line for each record.
 
-use std::collections::HashSet;
-
+use comfy_table::Table;
 use serde_json::{Value, json};
 
 use crate::cli::{HistoryListArguments, RecordFormat};
@@ -9,33 +8,27 @@ use crate::console::{AppError, print, terminal};
 use crate::history::record::{Content, Record};
 use crate::history::{Entry, History, Loaded, RecordUse};
 use crate::metric::Metric;
-use crate::report::escape::for_json;
+use crate::report::escape::{for_json, for_terminal};
 use crate::report::omit_nulls;
-use crate::report::words::{self, UNKNOWN};
+use crate::report::words;
 use crate::spec::Spec;
 
+use super::facts::{self, COLUMNS};
 use super::listing::{BATCH, list_of, nothing, warn_of};
-use super::{facts, table};
 
 /// Longest text of a cell, in characters.
 const CELL_LIMIT: usize = 40;
-const COLUMNS: [&str; 10] = [
-    "When (UTC)",
-    "Job",
-    "Where",
+/// What a narrow terminal has no room for, the first first. The id names the record to `history show`.
+const EXPENDABLE: [&str; 8] = [
+    "intervals",
     "Branch",
-    "What",
+    "Where",
     "Commit",
-    "Time",
     "Cost",
+    "Time",
+    "What",
     "Verdict",
-    "Id",
 ];
-
-/// The column that is omitted if all records are of one branch.
-const BRANCH: usize = 3;
-/// Columns that a narrow terminal has no room for, the first first. The id names the record to `history show`.
-const EXPENDABLE: [&str; 6] = ["Where", "Commit", "Branch", "Cost", "Time", "What"];
 
 pub(super) async fn list(
     history: &History,
@@ -82,16 +75,7 @@ async fn newest(history: &History, entries: &[Entry], limit: usize) -> Result<Lo
 fn table_of(loaded: &Loaded, more: usize, count: usize) -> String {
     let mut text = String::new();
     if !loaded.records.is_empty() {
-        let branches = loaded
-            .records
-            .iter()
-            .map(|(_, record)| &record.writer.branch);
-        let has_branches = branches.collect::<HashSet<_>>().len() > 1;
-        let rows = loaded.records.iter();
-        let rows: Vec<_> = rows.map(|(entry, record)| row(entry, record)).collect();
-        let mut shown: Vec<usize> = (0..COLUMNS.len()).collect();
-        shown.retain(|column| *column != BRANCH || has_branches);
-        text = fitted(&rows, shown, terminal::stdout_width());
+        text = fitted(&loaded.records, terminal::stdout_width());
         text.push_str(if more > 0 { "\n" } else { "" });
     }
     if more > 0 {
@@ -101,62 +85,48 @@ fn table_of(loaded: &Loaded, more: usize, count: usize) -> String {
     text
 }
 
-/// The table with as many of its columns as the width has room for; first the intervals go. What is left out is said.
-fn fitted(rows: &[[String; COLUMNS.len()]], mut shown: Vec<usize>, width: Option<u16>) -> String {
-    let lines = |shown: &[usize], cell: fn(&str) -> &str| {
-        let row = |row: &[String; COLUMNS.len()]| -> Vec<String> {
-            let cells = shown.iter().map(|column| cell(&row[*column]).to_owned());
-            cells.collect()
-        };
-        let header = shown.iter().map(|column| COLUMNS[*column]);
-        table::lines(header, rows.iter().map(row), CELL_LIMIT, "")
-    };
-    let fits = |text: &str| {
+/// A line for each record, with as much of it as the width has room for. What is left out is said.
+fn fitted(records: &[(Entry, Record)], width: Option<u16>) -> String {
+    let rows = records
+        .iter()
+        .map(|(entry, record)| facts::row(entry, record));
+    let mut rows: Vec<_> = rows.collect();
+    let mut shown: Vec<usize> = (0..COLUMNS.len()).collect();
+    for (left_out, name) in EXPENDABLE.iter().enumerate() {
+        let text = lines(&rows, &shown);
         let widest = text.lines().map(|line| line.chars().count()).max();
-        width.is_none_or(|width| widest <= Some(width.into()))
-    };
-    let whole = lines(&shown, |cell| cell);
-    if fits(&whole) {
-        return whole;
-    }
-    let bare: fn(&str) -> &str = |cell| cell.split(" (").next().unwrap_or(cell);
-    let mut left_out = vec!["intervals"];
-    let mut text = lines(&shown, bare);
-    for name in EXPENDABLE {
-        if fits(&text) {
-            break;
+        if width.is_none_or(|width| widest <= Some(width.into())) {
+            let left_out = EXPENDABLE[..left_out].join(", ");
+            return match left_out.as_str() {
+                "" => text,
+                _ => format!("{text}\nin a wider terminal also: {left_out}\n"),
+            };
         }
-        let before = shown.len();
-        shown.retain(|column| COLUMNS[*column] != name);
-        if shown.len() < before {
-            left_out.push(name);
-            text = lines(&shown, bare);
+        shown.retain(|column| COLUMNS[*column] != *name);
+        for cell in rows.iter_mut().flatten().filter(|_| left_out == 0) {
+            cell.truncate(cell.find(" (").unwrap_or(cell.len()));
         }
     }
-    format!(
-        "{text}\nin a wider terminal also: {}\n",
-        left_out.join(", ")
-    )
+    lines(&rows, &shown)
 }
 
-fn row(entry: &Entry, record: &Record) -> [String; COLUMNS.len()] {
-    let [time, cost] = facts::time_and_cost(record);
-    [
-        facts::when(entry),
-        entry.job.clone(),
-        entry.scope.to_string(),
-        record
-            .writer
-            .branch
-            .clone()
-            .unwrap_or_else(|| UNKNOWN.to_owned()),
-        facts::what(record),
-        facts::short_commit(record),
-        time,
-        cost,
-        facts::ended(record).to_owned(),
-        entry.id.clone(),
-    ]
+/// These columns of a table.
+fn lines(rows: &[[String; COLUMNS.len()]], shown: &[usize]) -> String {
+    let mut table = Table::new();
+    // Otherwise the table would adapt to the process's terminal.
+    table.force_no_tty();
+    table
+        .load_style(comfy_table::presets::NOTHING)
+        .set_header(shown.iter().map(|column| COLUMNS[*column]));
+    for row in rows {
+        let cells = shown.iter().map(|column| &row[*column]);
+        table.add_row(cells.map(|cell| for_terminal(cell, CELL_LIMIT)));
+    }
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
+    let lines = table.lines();
+    lines.map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
 /// Every record with its identity and main figures: times in seconds, costs in US dollars.
@@ -220,43 +190,4 @@ fn json(loaded: &Loaded, count: usize) -> String {
     });
     omit_nulls(&mut value);
     for_json(&format!("{value:#}\n"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_narrow_terminal_loses_intervals_and_then_columns() {
-        let row = [
-            "2026-11-23 11:24:02",
-            "digits",
-            "local",
-            "main",
-            "forecast",
-            "fae2238",
-            "45s (30s–1m 07s)",
-            "0.015 USD (0.0099–0.022)",
-            "within budget",
-            "c645d2bed1a01b18",
-        ];
-        let rows = [row.map(str::to_owned)];
-        let without_branch = || (0..COLUMNS.len()).filter(|column| *column != BRANCH);
-        let texts = [None, Some(120), Some(80)]
-            .map(|width| fitted(&rows, without_branch().collect(), width));
-        insta::assert_snapshot!(texts.join("---\n"), @"
-        When (UTC)           Job     Where  What      Commit   Time              Cost                      Verdict        Id
-        2026-11-23 11:24:02  digits  local  forecast  fae2238  45s (30s–1m 07s)  0.015 USD (0.0099–0.022)  within budget  c645d2bed1a01b18
-        ---
-        When (UTC)           Job     Where  What      Commit   Time  Cost       Verdict        Id
-        2026-11-23 11:24:02  digits  local  forecast  fae2238  45s   0.015 USD  within budget  c645d2bed1a01b18
-
-        in a wider terminal also: intervals
-        ---
-        When (UTC)           Job     What      Time  Verdict        Id
-        2026-11-23 11:24:02  digits  forecast  45s   within budget  c645d2bed1a01b18
-
-        in a wider terminal also: intervals, Where, Commit, Cost
-        ");
-    }
 }
