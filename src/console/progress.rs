@@ -1,6 +1,6 @@
 //! Progress on standard error: bars on a terminal, plain lines elsewhere, nothing when quiet.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -17,9 +17,9 @@ use crate::units::{Seconds, Usd};
 
 /// How often elapsed times are shown.
 const TICK: Duration = Duration::from_millis(250);
-
-/// What is known of the full run stands below all canaries of a batch.
-const STANDING_LINE: usize = usize::MAX;
+/// The line of the canaries of a configuration, and the same with what is known of the full run.
+const GROUP: &str = "  {prefix}  {elapsed}";
+const GROUP_AND_STANDING: &str = "  {prefix}  {elapsed}\n    {wide_msg}";
 
 /// Where progress goes.
 pub(crate) struct Progress {
@@ -64,8 +64,10 @@ impl Progress {
                 job,
                 configuration: 0,
             };
-            bars.standings.borrow_mut().insert(group, standing);
-            bars.show_standing(group);
+            let mut groups = bars.groups.borrow_mut();
+            let live = groups.entry(group).or_default();
+            live.standing = Some(standing);
+            live.show_standing();
         }
     }
 
@@ -94,32 +96,20 @@ impl Progress {
         };
         let count = earlier.runs + runs.len() + earlier.to_come;
         let title = printable(&format!("{} on {instance}  {noun}", job.name));
-        let batch = match &self.shown {
-            Shown::Bars(bars) => bars.batches.replace(bars.batches.get() + 1),
-            Shown::Lines | Shown::Nothing => 0,
-        };
-        let all = match &self.shown {
-            Shown::Bars(bars) => {
-                let bar = bars.add((group, batch, 0), ProgressBar::new_spinner());
-                bar.set_style(style("  {prefix}  {elapsed}  {wide_msg}"));
-                bar.set_prefix(title.clone());
-                bar.enable_steady_tick(TICK);
-                bars.show_standing(group);
-                Some(bar)
-            }
+        let line = match &self.shown {
+            Shown::Bars(bars) => Some(bars.begin(group, &title)),
             Shown::Lines | Shown::Nothing => None,
         };
         Canaries {
             progress: self,
             group,
-            batch,
             instance: printable(&format!("{} on {instance}", job.name)),
             title,
             count: (!earlier.is_open).then_some(count),
             earlier: earlier.runs,
             limit: job.canary.spend_limit,
             state: RefCell::new(State {
-                all,
+                line,
                 running: vec![None; runs.len()],
                 started: earlier.runs,
                 done: earlier.runs,
@@ -166,30 +156,43 @@ pub(crate) struct CanaryGroup {
     pub(crate) configuration: usize,
 }
 
-/// A group, which of its batches, and the line in it: that of the batch is 0, its canaries follow.
-type LinePlace = (CanaryGroup, usize, usize);
-
 /// Live lines of a terminal.
 #[derive(Default)]
 struct Bars {
     all: MultiProgress,
-    shown: RefCell<BTreeMap<LinePlace, ProgressBar>>,
-    batches: Cell<usize>,
-    standings: RefCell<BTreeMap<CanaryGroup, StandingForecast>>,
+    groups: RefCell<BTreeMap<CanaryGroup, LiveGroup>>,
     /// Under whose heading the last line stands.
     heading: RefCell<Option<String>>,
 }
 
+/// The newest line of a group, and what its canaries say so far.
+#[derive(Default)]
+struct LiveGroup {
+    line: Option<ProgressBar>,
+    standing: Option<StandingForecast>,
+}
+
+impl LiveGroup {
+    fn show_standing(&self) {
+        if let (Some(line), Some(standing)) = (&self.line, &self.standing) {
+            line.set_style(style(GROUP_AND_STANDING));
+            line.set_message(printable(&standing.words));
+        }
+    }
+}
+
 impl Bars {
-    /// Shows a line among the others, by its place.
-    fn add(&self, place: LinePlace, bar: ProgressBar) -> ProgressBar {
-        let mut shown = self.shown.borrow_mut();
-        let bar = match shown.range(..place).next_back() {
-            Some((_, before)) => self.all.insert_after(before, bar),
-            None => self.all.insert(0, bar),
-        };
-        shown.insert(place, bar.clone());
-        bar
+    /// Shows a line for more canaries of a group.
+    fn begin(&self, group: CanaryGroup, title: &str) -> ProgressBar {
+        let line = self.all.add(ProgressBar::new_spinner());
+        line.set_style(style(GROUP));
+        line.set_prefix(title.to_owned());
+        line.enable_steady_tick(TICK);
+        let mut groups = self.groups.borrow_mut();
+        let live = groups.entry(group).or_default();
+        live.line = Some(line.clone());
+        live.show_standing();
+        line
     }
 
     /// Prints a line that stays, below the heading that it belongs to.
@@ -203,34 +206,10 @@ impl Bars {
         });
     }
 
-    /// Shows what is known so far below the newest canaries of a group.
-    fn show_standing(&self, group: CanaryGroup) {
-        let standings = self.standings.borrow();
-        let last = self
-            .shown
-            .borrow()
-            .keys()
-            .rev()
-            .find(|place| place.0 == group)
-            .copied();
-        let (Some(standing), Some((_, batch, _))) = (standings.get(&group), last) else {
-            return;
-        };
-        let place = (group, batch, STANDING_LINE);
-        let known = self.shown.borrow().get(&place).cloned();
-        let line = known.unwrap_or_else(|| {
-            let line = self.add(place, ProgressBar::new_spinner());
-            line.set_style(style("    {wide_msg}"));
-            line
-        });
-        line.set_message(printable(&standing.words));
-        line.tick();
-    }
-
-    fn remove(&self, place: LinePlace) {
-        if let Some(bar) = self.shown.borrow_mut().remove(&place) {
-            bar.finish_and_clear();
-            self.all.remove(&bar);
+    fn remove(&self, line: Option<ProgressBar>) {
+        if let Some(line) = line {
+            line.finish_and_clear();
+            self.all.remove(&line);
         }
     }
 }
@@ -250,7 +229,6 @@ pub(crate) struct Earlier {
 pub(crate) struct Canaries<'a> {
     progress: &'a Progress,
     group: CanaryGroup,
-    batch: usize,
     /// `churn on ml.m5.xlarge`
     instance: String,
     title: String,
@@ -263,7 +241,8 @@ pub(crate) struct Canaries<'a> {
 }
 
 struct State {
-    all: Option<ProgressBar>,
+    /// Of all canaries, above their own.
+    line: Option<ProgressBar>,
     running: Vec<Option<ProgressBar>>,
     started: usize,
     done: usize,
@@ -274,46 +253,36 @@ struct State {
 impl Canaries<'_> {
     pub(crate) fn start(&self, index: usize, run: &CanaryRun) {
         if let Shown::Bars(bars) = &self.progress.shown {
-            let bar = bars.add(self.line(index + 1), ProgressBar::new_spinner());
+            let mut state = self.state.borrow_mut();
+            let running = state.running.iter().flatten().next_back();
+            let bar = match running.or(state.line.as_ref()) {
+                Some(above) => bars.all.insert_after(above, ProgressBar::new_spinner()),
+                None => bars.all.add(ProgressBar::new_spinner()),
+            };
             bar.set_style(style("    {spinner} {elapsed}{wide_msg}"));
             bar.set_message(self.under_way(run, ""));
             bar.enable_steady_tick(TICK);
-            let mut state = self.state.borrow_mut();
             state.running[index] = Some(bar);
             state.started += 1;
-            if let Some(all) = &state.all {
-                all.set_prefix(self.numbered(state.started));
+            if let Some(line) = &state.line {
+                line.set_prefix(self.numbered(state.started));
             }
         }
     }
 
     /// Shows a run's progress as the backend reports it.
     pub(crate) fn report(&self, index: usize, run: &CanaryRun, progress: CanaryProgress<'_>) {
-        let (CanaryProgress::Fact(text) | CanaryProgress::Phase(text)) = progress;
-        let text = printable(text);
-        match &self.progress.shown {
-            Shown::Bars(_) => {
-                if let CanaryProgress::Fact(text) = progress {
-                    self.progress.say(&format!(
-                        "{}  {}  {}",
-                        self.title,
-                        printable(&run.label()),
-                        printable(text)
-                    ));
-                    return;
-                }
+        match progress {
+            CanaryProgress::Fact(text) => {
+                let (label, text) = (printable(&run.label()), printable(text));
+                let line = format!("{}  {label}  {text}", self.title);
+                self.progress.mention(&line);
+            }
+            CanaryProgress::Phase(text) => {
                 if let Some(bar) = &self.state.borrow().running[index] {
-                    bar.set_message(self.under_way(run, &text));
+                    bar.set_message(self.under_way(run, &printable(text)));
                 }
             }
-            Shown::Lines if matches!(progress, CanaryProgress::Fact(_)) => {
-                say(&format!(
-                    "{}  {}  {text}",
-                    self.title,
-                    printable(&run.label())
-                ));
-            }
-            Shown::Lines | Shown::Nothing => {}
         }
     }
 
@@ -321,8 +290,10 @@ impl Canaries<'_> {
     fn under_way(&self, run: &CanaryRun, doing: &str) -> String {
         let about = match &self.progress.shown {
             Shown::Bars(bars) => {
-                let standings = bars.standings.borrow();
-                let standing = standings.get(&self.group);
+                let groups = bars.groups.borrow();
+                let standing = groups
+                    .get(&self.group)
+                    .and_then(|live| live.standing.as_ref());
                 standing.and_then(|standing| standing.expected(run))
             }
             Shown::Lines | Shown::Nothing => None,
@@ -330,10 +301,6 @@ impl Canaries<'_> {
         let about = about.map_or(String::new(), |time| format!(" of about {time}"));
         let name = canary_line::short_name(run);
         format!("{about}  {name} ({})  {doing}", run.bytes)
-    }
-
-    fn line(&self, line: usize) -> LinePlace {
-        (self.group, self.batch, line)
     }
 
     /// The title of one of the canaries, counted from 1: `churn on ml.m5.xlarge canary 2/6`.
@@ -361,19 +328,15 @@ impl Canaries<'_> {
             .unwrap_or_default();
         match &self.progress.shown {
             Shown::Bars(bars) => {
-                state.running[index] = None;
-                bars.remove(self.line(index + 1));
+                bars.remove(state.running[index].take());
                 let line = canary_line::ended(run, measurement, colours::on_stderr());
                 bars.keep(&self.instance, &line);
-                if let Some(all) = &state.all {
-                    all.set_prefix(self.numbered(state.started));
-                    all.set_message(spent.trim_start().to_owned());
+                if let Some(line) = &state.line {
+                    line.set_prefix(self.numbered(state.started) + &spent);
                 }
                 // What the last ones used may still be collected.
                 if state.done == state.last {
-                    bars.remove(self.line(0));
-                    bars.remove(self.line(STANDING_LINE));
-                    state.all = None;
+                    bars.remove(state.line.take());
                 }
             }
             Shown::Lines => say(&format!(
@@ -404,10 +367,9 @@ fn how_long(measurement: &Measurement) -> String {
 impl Drop for Canaries<'_> {
     fn drop(&mut self) {
         if let Shown::Bars(bars) = &self.progress.shown {
-            let lines = self.state.get_mut().running.len() + 1;
-            for line in (0..lines).chain([STANDING_LINE]) {
-                bars.remove((self.group, self.batch, line));
-            }
+            let state = self.state.get_mut();
+            let lines = state.running.iter_mut().chain([&mut state.line]);
+            lines.for_each(|line| bars.remove(line.take()));
         }
     }
 }

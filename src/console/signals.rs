@@ -1,6 +1,6 @@
 //! Ctrl-C and SIGTERM: the first ends every canary and then the gate; the second ends the gate at once.
 
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::backend::Cancellation;
@@ -11,14 +11,10 @@ use crate::exit;
 /// Listens for signals during one command.
 pub(crate) struct Interruption {
     pub(crate) cancellation: Cancellation,
-    signals: Signals,
-}
-
-struct Signals {
-    interrupt: tokio::signal::unix::Signal,
-    terminate: tokio::signal::unix::Signal,
+    interrupt: Signal,
+    terminate: Signal,
     /// The terminal was closed.
-    hang_up: tokio::signal::unix::Signal,
+    hang_up: Signal,
     cancel: watch::Sender<bool>,
 }
 
@@ -42,12 +38,10 @@ pub(crate) fn watch() -> Result<Interruption, AppError> {
     let (cancel, cancellation) = Cancellation::new();
     Ok(Interruption {
         cancellation,
-        signals: Signals {
-            interrupt: listen(SignalKind::interrupt())?,
-            terminate: listen(SignalKind::terminate())?,
-            hang_up: listen(SignalKind::hangup())?,
-            cancel,
-        },
+        interrupt: listen(SignalKind::interrupt())?,
+        terminate: listen(SignalKind::terminate())?,
+        hang_up: listen(SignalKind::hangup())?,
+        cancel,
     })
 }
 
@@ -59,7 +53,7 @@ impl Interruption {
     ) -> Result<T, AppError> {
         tokio::select! {
             done = work => Ok(done),
-            code = self.signals.next() => {
+            code = self.next() => {
                 Err(AppError::interrupted("interrupted before the first canary", code))
             }
         }
@@ -74,19 +68,17 @@ impl Interruption {
         tokio::pin!(work);
         tokio::select! {
             result = &mut work => result,
-            code = self.signals.next() => {
+            code = self.next() => {
                 progress.say("stopping the canaries; repeat the signal to exit at once");
-                self.signals.cancel.send_replace(true);
+                self.cancel.send_replace(true);
                 tokio::select! {
                     _ = &mut work => Err(interrupted(code)),
-                    code = self.signals.next() => Err(interrupted(code)),
+                    code = self.next() => Err(interrupted(code)),
                 }
             }
         }
     }
-}
 
-impl Signals {
     /// Waits for the next signal; returns its exit code.
     async fn next(&mut self) -> u8 {
         tokio::select! {

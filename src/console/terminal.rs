@@ -49,28 +49,14 @@ pub(crate) fn wrapped(text: &str, width: Option<usize>) -> String {
 }
 
 fn broken(line: &str, width: usize) -> String {
-    if console::measure_text_width(line) <= width {
-        return line.to_owned();
-    }
-    let hanging = hanging(line).min(width / 2);
-    let mut text = String::new();
-    let mut column = 0;
-    for (place, word) in line.split(' ').enumerate() {
-        let length = console::measure_text_width(word);
-        let is_full = column + 1 + length > width && column > hanging;
-        if place > 0 && is_full && !word.is_empty() {
-            text.truncate(text.trim_end().len());
-            text.push('\n');
-            text.push_str(&" ".repeat(hanging));
-            column = hanging;
-        } else if place > 0 {
-            text.push(' ');
-            column += 1;
-        }
-        text.push_str(word);
-        column += length;
-    }
-    text
+    let hanging = " ".repeat(hanging(line).min(width / 2));
+    let options = textwrap::Options::new(width)
+        .subsequent_indent(&hanging)
+        .break_words(false)
+        .word_separator(textwrap::WordSeparator::AsciiSpace)
+        .word_splitter(textwrap::WordSplitter::NoHyphenation)
+        .wrap_algorithm(textwrap::WrapAlgorithm::FirstFit);
+    textwrap::fill(line, options)
 }
 
 /// Where the text behind a label begins, as in `  worst case      0.56 USD`, else two columns further in than the line.

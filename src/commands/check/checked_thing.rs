@@ -5,12 +5,12 @@ use crate::console::{AppError, printable};
 /// What was found of one thing.
 pub(in crate::commands) struct CheckedThing {
     /// `data train`
-    pub(super) what: String,
-    pub(super) state: ThingState,
+    what: String,
+    state: ThingState,
 }
 
 /// How it stands.
-pub(super) enum ThingState {
+enum ThingState {
     /// In a few words.
     Ready(String),
     /// What is wrong, and what to do.
@@ -20,39 +20,28 @@ pub(super) enum ThingState {
 }
 
 impl CheckedThing {
+    fn of(what: &str, state: ThingState) -> Self {
+        let what = what.to_owned();
+        Self { what, state }
+    }
+
     pub(super) fn ready(what: &str, said: impl Into<String>) -> Self {
-        Self {
-            what: what.to_owned(),
-            state: ThingState::Ready(said.into()),
-        }
+        Self::of(what, ThingState::Ready(said.into()))
     }
 
     pub(super) fn missing(what: &str, why: impl Into<String>, help: impl Into<String>) -> Self {
-        Self {
-            what: what.to_owned(),
-            state: ThingState::Missing {
-                why: why.into(),
-                help: Some(help.into()),
-            },
-        }
+        let (why, help) = (why.into(), Some(help.into()));
+        Self::of(what, ThingState::Missing { why, help })
     }
 
     pub(super) fn not_looked_at(what: &str, why: impl Into<String>) -> Self {
-        Self {
-            what: what.to_owned(),
-            state: ThingState::NotLookedAt(why.into()),
-        }
+        Self::of(what, ThingState::NotLookedAt(why.into()))
     }
 
     pub(super) fn refused(what: &str, error: impl Into<AppError>) -> Self {
         let error = error.into();
-        Self {
-            what: what.to_owned(),
-            state: ThingState::Missing {
-                why: error.in_a_line(),
-                help: error.remedy().map(str::to_owned),
-            },
-        }
+        let (why, help) = (error.in_a_line(), error.reason().advice);
+        Self::of(what, ThingState::Missing { why, help })
     }
 
     pub(in crate::commands) fn why_missing(&self) -> Option<&str> {
