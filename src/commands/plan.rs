@@ -26,7 +26,7 @@ pub(crate) async fn plan(arguments: &PlanArguments) -> Result<u8, AppError> {
     let base = base_policy::base_of(&project, &arguments.spec, &arguments.change)?;
     base_policy::apply(&mut project, base, arguments.policy.max_spend)?;
     let change = changed_files::change(&arguments.change, &project)?;
-    let affected = changed_files::select(&arguments.change, &project, &change)?;
+    let affected = changed_files::select_jobs(&arguments.change.jobs, &project, &change)?;
     project.refuse_not_yet(
         &affected
             .iter()

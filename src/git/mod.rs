@@ -9,14 +9,13 @@ mod stored;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
-use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 
 pub use error::GitError;
 
 use crate::code::{PathKind, Tree, TreeFile};
+use process::entries;
 
 /// Folders in which submodules are looked for.
 const DEEPEST: usize = 32;
@@ -59,13 +58,9 @@ impl GitCheckout {
                 Err(GitError::Refused { said })
             };
         }
-        let root = String::from_utf8_lossy(&output.stdout)
-            .trim_end_matches('\n')
-            .to_owned();
-        Ok(PathBuf::from(root)
-            .canonicalize()
-            .ok()
-            .map(|root| Self { root }))
+        let root = String::from_utf8_lossy(&output.stdout);
+        let root = Path::new(root.trim_end_matches('\n')).canonicalize();
+        Ok(root.ok().map(|root| Self { root }))
     }
 
     /// The checkout's folder, all links resolved.
@@ -85,13 +80,9 @@ impl GitCheckout {
 
     /// The target of origin's HEAD, e.g. `origin/main`; `None` without such a remote.
     pub fn default_base(&self) -> Option<String> {
-        let named = process::text(
-            &self.root,
-            ["symbolic-ref", "--short", "refs/remotes/origin/HEAD"],
-        )
-        .ok();
-        named
-            .into_iter()
+        let named = ["symbolic-ref", "--short", "refs/remotes/origin/HEAD"];
+        let named = process::text(&self.root, named);
+        (named.into_iter())
             .chain(["origin/main".to_owned(), "origin/master".to_owned()])
             .find(|reference| self.resolve(reference).is_ok())
     }
@@ -120,20 +111,10 @@ impl GitCheckout {
     pub fn listed(&self) -> Result<ListedFiles, GitError> {
         let mut listed = ListedFiles::default();
         add_index(&self.root, Path::new(""), &mut listed)?;
-        let own = own_files::list(&self.root);
-        let without_own = own.map(|list| {
-            let mut option = OsString::from("--exclude-from=");
-            option.push(list);
-            option
-        });
-        let arguments = [
-            "ls-files",
-            "--others",
-            "--exclude-standard",
-            "--full-name",
-            "-z",
-        ];
-        let arguments = arguments.map(OsString::from).into_iter();
+        let own = own_files::list(&self.root).into_iter();
+        let without_own = own.flat_map(|list| ["-X".into(), list.into_os_string()]);
+        let arguments = "ls-files --others --exclude-standard --full-name -z".split(' ');
+        let arguments = arguments.map(OsString::from);
         let untracked = process::bytes(&self.root, arguments.chain(without_own))?;
         // A repository that is no submodule ends with `/`; git knows nothing of its files.
         let names = entries(&untracked).filter(|name| !name.ends_with(b"/"));
@@ -169,55 +150,20 @@ impl GitCheckout {
         limit: usize,
     ) -> Result<Option<Vec<u8>>, GitError> {
         let commit = self.resolve(commit)?;
-        let listed = process::bytes(
-            &self.root,
-            [
-                "--literal-pathspecs",
-                "ls-tree",
-                "-z",
-                "--full-tree",
-                &commit,
-                "--",
-                path,
-            ],
-        )?;
-        let listed = String::from_utf8_lossy(&listed);
-        // `100644 blob 3f9c…<TAB>path`; a folder is listed as itself.
-        let mut entries = listed
-            .split('\0')
-            .filter_map(|entry| entry.split_once('\t'));
-        let Some((kind, _)) = entries.find(|(_, name)| *name == path) else {
+        let list = "--literal-pathspecs ls-tree -z --full-tree".split(' ');
+        let listed = process::bytes(&self.root, list.chain([&*commit, "--", path]))?;
+        let mut found = entries(&listed).filter_map(|line| entry(line, 0, Path::new("")));
+        let Some((_, file)) = found.find(|(_, file)| file.path == Path::new(path)) else {
             return Ok(None);
         };
-        let Some((_, id)) = ["100644 blob ", "100755 blob "]
-            .iter()
-            .find_map(|plain| kind.split_once(plain))
-        else {
-            return match kind.starts_with("120000 ") {
-                true => Err(GitError::Link(path.to_owned())),
-                false => Ok(None),
-            };
-        };
-        let mut child = process::command(&self.root, ["cat-file", "blob", id])
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .map_err(GitError::NotStarted)?;
-        let mut content = Vec::new();
-        let most = u64::try_from(limit).unwrap_or(u64::MAX);
-        // The rest is not read: the pipe closes at the end of this statement.
-        let read = child
-            .stdout
-            .take()
-            .map(|stdout| stdout.take(most).read_to_end(&mut content));
-        let output = child.wait_with_output().map_err(GitError::NotStarted)?;
-        let is_cut = content.len() >= limit;
-        match read {
-            Some(Ok(_)) if output.status.success() || is_cut => Ok(Some(content)),
-            _ => Err(GitError::Failed {
-                command: "cat-file".to_owned(),
-                said: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
-            }),
+        match file.kind {
+            PathKind::File | PathKind::Executable => {
+                let mut content = process::bytes(&self.root, ["cat-file", "blob", &file.blob])?;
+                content.truncate(limit);
+                Ok(Some(content))
+            }
+            PathKind::Link => Err(GitError::Link(path.to_owned())),
+            PathKind::Submodule => Ok(None),
         }
     }
 
@@ -247,17 +193,8 @@ impl GitCheckout {
 
     /// A few branches to name in an error.
     fn newest_branches(&self) -> Vec<String> {
-        let listed = process::text(
-            &self.root,
-            [
-                "for-each-ref",
-                "--format=%(refname)",
-                "--sort=-committerdate",
-                "--count=8",
-                "refs/heads",
-                "refs/remotes",
-            ],
-        );
+        let newest = "for-each-ref --format=%(refname) --sort=-committerdate --count=8 refs/heads refs/remotes";
+        let listed = process::text(&self.root, newest.split(' '));
         let names = listed.unwrap_or_default();
         let short = |name: &str| {
             let name = name.trim_start_matches("refs/heads/");
@@ -304,29 +241,27 @@ pub(crate) fn path_of(bytes: &[u8]) -> PathBuf {
     PathBuf::from(OsStr::from_bytes(bytes))
 }
 
-/// The parts of a list that zero bytes end.
-fn entries(listed: &[u8]) -> impl Iterator<Item = &[u8]> {
-    listed
-        .split(|byte| *byte == 0)
-        .filter(|entry| !entry.is_empty())
-}
-
-/// `100644 blob 3f9c…<TAB>path`: the words, and the path below `above`.
-fn entry<'l>(line: &'l [u8], above: &Path) -> Option<(Vec<&'l str>, PathBuf)> {
+/// A line of a list: its first word, and the file below `above`. `None` for a folder.
+///
+/// `100644 blob 3f9c…<TAB>path` of a commit, `H 100644 3f9c… 0<TAB>path` of the index: the mode stands at `mode`.
+fn entry<'l>(line: &'l [u8], mode: usize, above: &Path) -> Option<(&'l str, TreeFile)> {
     let tab = line.iter().position(|byte| *byte == b'\t')?;
     let about = std::str::from_utf8(&line[..tab]).ok()?;
-    Some((
-        about.split(' ').collect(),
-        above.join(path_of(&line[tab + 1..])),
-    ))
+    let words: Vec<&str> = about.split(' ').collect();
+    let file = TreeFile {
+        path: above.join(path_of(&line[tab + 1..])),
+        blob: (*words.get(2)?).to_owned(),
+        kind: PathKind::of_mode(words.get(mode)?)?,
+    };
+    Some((words[0], file))
 }
 
-/// The folder of a submodule that is checked out; `path` is from the checkout's root, as `above` is, where `folder` lies.
-fn submodule(kind: PathKind, folder: &Path, above: &Path, path: &Path) -> Option<PathBuf> {
-    if kind != PathKind::Submodule || path.components().count() > DEEPEST {
+/// The folder of a submodule that is checked out, in a repository at `folder`, which lies at `above`.
+fn submodule(file: &TreeFile, folder: &Path, above: &Path) -> Option<PathBuf> {
+    if file.kind != PathKind::Submodule || file.path.components().count() > DEEPEST {
         return None;
     }
-    let inside = folder.join(path.strip_prefix(above).ok()?);
+    let inside = folder.join(file.path.strip_prefix(above).ok()?);
     let is_checked_out = inside.join(".git").symlink_metadata().is_ok();
     is_checked_out.then_some(inside)
 }
@@ -341,25 +276,18 @@ fn add_tree(
 ) -> Result<(), GitError> {
     let listed = process::bytes(folder, ["ls-tree", "-r", "-z", "--full-tree", commit])?;
     let mut links = BTreeSet::new();
-    for line in entries(&listed) {
-        let Some((about, path)) = entry(line, above) else {
-            continue;
-        };
-        let [mode, _, id] = about[..] else { continue };
-        let Some(kind) = PathKind::of_mode(mode) else {
-            continue;
-        };
-        if let Some(inside) = submodule(kind, folder, above, &path) {
+    for (_, file) in entries(&listed).filter_map(|line| entry(line, 0, above)) {
+        if let Some(inside) = submodule(&file, folder, above) {
             // A commit that is not there has another id than what is checked out.
-            let _ = add_tree(&inside, id, &path, files, targets);
+            let _ = add_tree(&inside, &file.blob, &file.path, files, targets);
         }
-        if kind == PathKind::Link {
-            links.insert(id);
+        if file.kind == PathKind::Link {
+            links.insert(file.blob.clone());
         }
-        let blob = id.to_owned();
-        files.push(TreeFile { path, blob, kind });
+        files.push(file);
     }
     if !links.is_empty() {
+        let links = links.iter().map(String::as_str).collect();
         let texts = stored::blobs(folder, &links, LONGEST_LINK)?;
         targets.extend(texts.into_iter().map(|(id, text)| (id, path_of(&text))));
     }
@@ -368,24 +296,13 @@ fn add_tree(
 
 /// Adds the tracked files of the repository at `folder`, which lies at `above`.
 fn add_index(folder: &Path, above: &Path, listed: &mut ListedFiles) -> Result<(), GitError> {
-    // `H 100644 3f9c… 0<TAB>path`; of a conflict each side.
+    // Of a conflict each side.
     let index = process::bytes(folder, ["ls-files", "-t", "--stage", "--full-name", "-z"])?;
-    for line in entries(&index) {
-        let Some((about, path)) = entry(line, above) else {
-            continue;
-        };
-        let [tag, mode, id, _] = about[..] else {
-            continue;
-        };
-        let Some(kind) = PathKind::of_mode(mode) else {
-            continue;
-        };
-        let mut blob = id.to_owned();
-        if let Some(inside) = submodule(kind, folder, above, &path) {
-            blob = process::text(&inside, ["rev-parse", "--verify", "HEAD"])?;
-            add_index(&inside, &path, listed)?;
+    for (tag, mut file) in entries(&index).filter_map(|line| entry(line, 1, above)) {
+        if let Some(inside) = submodule(&file, folder, above) {
+            file.blob = process::text(&inside, ["rev-parse", "--verify", "HEAD"])?;
+            add_index(&inside, &file.path, listed)?;
         }
-        let file = TreeFile { path, blob, kind };
         if tag == "S" {
             listed.sparse.push(file.clone());
         }

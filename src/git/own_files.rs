@@ -26,14 +26,17 @@ pub(crate) fn remember(root: &Path, file: &Path) {
     }
 }
 
-fn add(root: &Path, file: &Path) -> io::Result<()> {
+/// Where a file lies below a root whose links are resolved; `None` if it lies elsewhere.
+pub(crate) fn below(root: &Path, file: &Path) -> Option<PathBuf> {
     let folder = file.parent().filter(|folder| *folder != Path::new(""));
-    let folder = folder.unwrap_or(Path::new(".")).canonicalize()?;
-    let file = folder.join(file.file_name().unwrap_or_default());
-    let Ok(within) = file.strip_prefix(root.canonicalize()?) else {
-        return Ok(());
-    };
-    let Some(pattern) = within.to_str().and_then(pattern) else {
+    let folder = folder.unwrap_or(Path::new(".")).canonicalize().ok()?;
+    let whole = folder.join(file.file_name()?);
+    Some(whole.strip_prefix(root).ok()?.to_owned())
+}
+
+fn add(root: &Path, file: &Path) -> io::Result<()> {
+    let within = below(&root.canonicalize()?, file);
+    let Some(pattern) = within.and_then(|within| pattern(within.to_str()?)) else {
         return Ok(());
     };
     if !root.join(".git").symlink_metadata()?.is_dir() {

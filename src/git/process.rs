@@ -2,36 +2,32 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{Seek, Write};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use super::error::GitError;
 
+const OWN_CONFIGURATION: &str =
+    "-c core.fsmonitor=false -c core.hooksPath=/dev/null -c core.quotePath=false";
+
 /// Runs git without programs that a checkout's configuration could start, and without the caller's GIT_ variables. Filters are
 /// turned off where files are read: see [`without_filters`].
-pub(super) fn run<I, S>(folder: &Path, arguments: I) -> std::io::Result<Output>
-where
-    I: IntoIterator<Item = S>,
-    S: AsRef<OsStr>,
-{
+pub(super) fn run(
+    folder: &Path,
+    arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
+) -> std::io::Result<Output> {
     command(folder, arguments).output()
 }
 
-pub(super) fn command<I, S>(folder: &Path, arguments: I) -> Command
-where
-    I: IntoIterator<Item = S>,
-    S: AsRef<OsStr>,
-{
+pub(super) fn command(
+    folder: &Path,
+    arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
+) -> Command {
     let mut git = Command::new("git");
     git.current_dir(folder)
-        .args([
-            "-c",
-            "core.fsmonitor=false",
-            "-c",
-            "core.hooksPath=/dev/null",
-            "-c",
-            "core.quotePath=false",
-        ])
+        .args(OWN_CONFIGURATION.split(' '))
         .args(arguments)
         .stdin(Stdio::null());
     // Another repository, another configuration, another program: none is the checkout's own.
@@ -56,34 +52,25 @@ pub(super) fn without_filters(git: &mut Command, filters: &BTreeSet<String>) {
             ("process", ""),
             ("required", "false"),
         ] {
-            git.env(
-                format!("GIT_CONFIG_KEY_{count}"),
-                format!("filter.{filter}.{key}"),
-            )
-            .env(format!("GIT_CONFIG_VALUE_{count}"), value);
+            let key = format!("filter.{filter}.{key}");
+            git.env(format!("GIT_CONFIG_KEY_{count}"), key);
+            git.env(format!("GIT_CONFIG_VALUE_{count}"), value);
             count += 1;
         }
     }
     git.env("GIT_CONFIG_COUNT", count.to_string());
 }
 
-/// Git's output for `input` on standard input, which is written from a thread: both pipes may fill up.
-pub(super) fn answer(mut git: Command, name: &str, input: Vec<u8>) -> Result<Vec<u8>, GitError> {
-    let mut child = git
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(GitError::NotStarted)?;
-    let stdin = child.stdin.take();
-    let writer = std::thread::spawn(move || {
-        use std::io::Write;
-        // If git ended early, its standard error says why.
-        stdin.map(|mut stdin| stdin.write_all(&input))
-    });
-    let output = child.wait_with_output().map_err(GitError::NotStarted)?;
-    let _ = writer.join();
-    succeeded(output, name)
+/// Git's output for `input` on standard input, which lies in a file: of two pipes each may fill up.
+pub(super) fn answer(mut git: Command, name: &str, input: &[u8]) -> Result<Vec<u8>, GitError> {
+    let of_input = || -> std::io::Result<File> {
+        let mut file = tempfile::tempfile()?;
+        file.write_all(input)?;
+        file.rewind()?;
+        Ok(file)
+    };
+    let output = of_input().and_then(|file| git.stdin(file).output());
+    succeeded(output.map_err(GitError::NotStarted)?, name)
 }
 
 fn succeeded(output: Output, name: &str) -> Result<Vec<u8>, GitError> {
@@ -96,38 +83,28 @@ fn succeeded(output: Output, name: &str) -> Result<Vec<u8>, GitError> {
     })
 }
 
-pub(super) fn text<I, S>(folder: &Path, arguments: I) -> Result<String, GitError>
-where
-    I: IntoIterator<Item = S>,
-    S: AsRef<OsStr>,
-{
+pub(super) fn text(
+    folder: &Path,
+    arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
+) -> Result<String, GitError> {
     let bytes = bytes(folder, arguments)?;
     Ok(String::from_utf8_lossy(&bytes).trim_end().to_owned())
 }
 
-pub(super) fn names(listed: &[u8]) -> Vec<String> {
-    listed
-        .split(|byte| *byte == 0)
-        .filter(|name| !name.is_empty())
-        .map(|name| String::from_utf8_lossy(name).into_owned())
-        .collect()
+pub(super) fn bytes(
+    folder: &Path,
+    arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
+) -> Result<Vec<u8>, GitError> {
+    let arguments = arguments.into_iter();
+    let arguments: Vec<_> = arguments.map(|one| one.as_ref().to_owned()).collect();
+    let name = arguments.first().map(|name| name.to_string_lossy());
+    let output = run(folder, &arguments).map_err(GitError::NotStarted)?;
+    succeeded(output, &name.unwrap_or_default())
 }
 
-pub(super) fn bytes<I, S>(folder: &Path, arguments: I) -> Result<Vec<u8>, GitError>
-where
-    I: IntoIterator<Item = S>,
-    S: AsRef<OsStr>,
-{
-    let arguments: Vec<_> = arguments
-        .into_iter()
-        .map(|argument| argument.as_ref().to_owned())
-        .collect();
-    let name = arguments
-        .first()
-        .map(|name| name.to_string_lossy().into_owned());
-    let output = command(folder, &arguments).output();
-    succeeded(
-        output.map_err(GitError::NotStarted)?,
-        &name.unwrap_or_default(),
-    )
+/// The parts of a list that zero bytes end.
+pub(super) fn entries(listed: &[u8]) -> impl Iterator<Item = &[u8]> {
+    listed
+        .split(|byte| *byte == 0)
+        .filter(|entry| !entry.is_empty())
 }

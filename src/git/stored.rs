@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use super::error::GitError;
-use super::process;
+use super::process::{self, entries};
 use crate::code::TreeFile;
 
 /// A pointer of Git LFS is shorter.
@@ -26,9 +26,9 @@ pub(super) fn as_checked_out(
     }
     let mut git = process::command(root, ["hash-object", "--stdin-paths"]);
     process::without_filters(&mut git, &filters(root)?);
-    let names = files.iter().flat_map(|file| quoted(&file.path)).collect();
+    let names: Vec<u8> = files.iter().flat_map(|file| quoted(&file.path)).collect();
     // One that cannot be read is changed.
-    let ids = process::answer(git, "hash-object", names).unwrap_or_default();
+    let ids = process::answer(git, "hash-object", &names).unwrap_or_default();
     let ids = String::from_utf8_lossy(&ids);
     let mut ids = ids.lines();
     let (same, other): (Vec<_>, Vec<_>) =
@@ -48,21 +48,15 @@ pub(super) fn as_checked_out(
 
 /// The names of all filters that the configuration has.
 fn filters(root: &Path) -> Result<BTreeSet<String>, GitError> {
-    let arguments = [
-        "config",
-        "--null",
-        "--name-only",
-        "--get-regexp",
-        r"^filter\.",
-    ];
+    let arguments = "config --null --name-only --get-regexp ^filter\\.";
     // It fails where there is none.
-    let keys = process::run(root, arguments).map_err(GitError::NotStarted)?;
-    let keys = process::names(&keys.stdout);
-    let name = |key: &String| {
+    let keys = process::run(root, arguments.split(' ')).map_err(GitError::NotStarted)?;
+    let name = |key: &[u8]| {
+        let key = String::from_utf8_lossy(key);
         let name = key.strip_prefix("filter.")?.rsplit_once('.')?.0;
         Some(name.to_owned())
     };
-    Ok(keys.iter().filter_map(name).collect())
+    Ok(entries(&keys.stdout).filter_map(name).collect())
 }
 
 /// A line with a name that git reads as itself, whatever bytes it has.
@@ -84,20 +78,22 @@ pub(super) fn blobs(
     ids: &BTreeSet<&str>,
     most: u64,
 ) -> Result<BTreeMap<String, Vec<u8>>, GitError> {
-    let asked = |ids: &mut dyn Iterator<Item = &str>| -> Vec<u8> {
-        ids.flat_map(|id| format!("{id}\n").into_bytes()).collect()
+    let ask = |option: &str, ids: &[&str]| {
+        let command = process::command(root, ["cat-file", option]);
+        let lines: String = ids.iter().map(|id| format!("{id}\n")).collect();
+        process::answer(command, "cat-file", lines.as_bytes())
     };
-    let command = process::command(root, ["cat-file", "--batch-check"]);
-    let listed = process::answer(command, "cat-file", asked(&mut ids.iter().copied()))?;
+    let ids: Vec<&str> = ids.iter().copied().collect();
+    let listed = ask("--batch-check", &ids)?;
     let listed = String::from_utf8_lossy(&listed);
     // `3f9c… blob 120`
-    let small = listed.lines().filter_map(|line| {
+    let small: Vec<&str> = (listed.lines().filter_map(|line| {
         let (about, size) = line.rsplit_once(' ')?;
         let is_small = size.parse::<u64>().is_ok_and(|size| size <= most);
         about.strip_suffix(" blob").filter(|_| is_small)
-    });
-    let command = process::command(root, ["cat-file", "--batch"]);
-    let answer = process::answer(command, "cat-file", asked(&mut { small }))?;
+    }))
+    .collect();
+    let answer = ask("--batch", &small)?;
     let mut left = answer.as_slice();
     let mut found = BTreeMap::new();
     while let Some(end) = left.iter().position(|byte| *byte == b'\n') {

@@ -126,15 +126,6 @@ fn unquoted(text: &str) -> Option<Vec<u8>> {
     Some(name)
 }
 
-/// The affected jobs, limited to those that `--job` names.
-pub(crate) fn select<'a>(
-    arguments: &ChangeArguments,
-    project: &'a Project,
-    change: &Change,
-) -> Result<Vec<AffectedJob<'a>>, AppError> {
-    select_jobs(&arguments.jobs, project, change)
-}
-
 /// The affected jobs, limited to `names` unless that is empty.
 pub(crate) fn select_jobs<'a>(
     names: &[String],
@@ -143,19 +134,12 @@ pub(crate) fn select_jobs<'a>(
 ) -> Result<Vec<AffectedJob<'a>>, AppError> {
     let named = named_jobs(names, project)?;
     let base = project.policy.base.as_ref();
-    let mut jobs = match change {
-        Change::Everything { .. } => affected_jobs(
-            &project.spec,
-            &project.place,
-            base,
-            change,
-            &BTreeMap::new(),
-        ),
-        Change::Paths { .. } => {
-            let code = &project.code()?.of_jobs;
-            affected_jobs(&project.spec, &project.place, base, change, code)
-        }
+    let none = BTreeMap::new();
+    let code = match change {
+        Change::Everything { .. } => &none,
+        Change::Paths { .. } => &*project.code()?.of_jobs,
     };
+    let mut jobs = affected_jobs(&project.spec, &project.place, base, change, code);
     jobs.retain(|affected| named.iter().any(|job| job.name == affected.job.name));
     Ok(jobs)
 }

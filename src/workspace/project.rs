@@ -146,16 +146,9 @@ impl Project {
 
     /// Those of `paths` that lie in the checkout, relative to its root.
     pub(crate) fn relative<'a>(&self, paths: impl Iterator<Item = &'a PathBuf>) -> Vec<String> {
-        paths
-            .filter_map(|path| {
-                let folder = path
-                    .parent()
-                    .filter(|folder| !folder.as_os_str().is_empty());
-                let folder = folder.unwrap_or(Path::new(".")).canonicalize().ok()?;
-                let inside = folder.join(path.file_name()?);
-                let relative = inside.strip_prefix(&self.root).ok()?;
-                Some(relative.to_string_lossy().into_owned())
-            })
+        let inside = paths.filter_map(|path| git::own_files::below(&self.root, path));
+        inside
+            .map(|path| path.to_string_lossy().into_owned())
             .collect()
     }
 

@@ -17,35 +17,16 @@ impl RunOrigin {
     pub(crate) fn of_environment(project: &Project, command: Command) -> Self {
         let commit = project.checkout.as_ref().and_then(Checkout::commit);
         let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-        let origin = Self::of(&variable, commit.as_deref(), command);
-        if origin.scope != Scope::Local {
-            return origin;
+        if variable("GITHUB_ACTIONS").as_deref() == Some("true") {
+            return Self::in_actions(&variable, commit.as_deref(), command);
         }
         let checkout = project.checkout.as_ref().and_then(Checkout::git);
-        Self {
-            writer: Writer {
-                branch: checkout.and_then(crate::git::GitCheckout::branch),
-                ..origin.writer
-            },
-            ..origin
-        }
-    }
-
-    /// `commit` is checked out.
-    fn of(
-        variable: &dyn Fn(&str) -> Option<String>,
-        commit: Option<&str>,
-        command: Command,
-    ) -> Self {
-        if variable("GITHUB_ACTIONS").as_deref() == Some("true") {
-            return Self::in_actions(variable, commit, command);
-        }
         Self {
             scope: Scope::Local,
             writer: Writer {
                 event: Event::Local,
                 command,
-                branch: None,
+                branch: checkout.and_then(crate::git::GitCheckout::branch),
                 pull_request: None,
                 run_url: None,
                 run: None,
@@ -132,75 +113,42 @@ mod tests {
 
     const SHA: &str = "3f9c2e1d8a7054b6c1f2e3d4a5b6c7d8e9f0a1b2";
 
-    fn of(variables: &[(&str, &str)], commit: &str) -> (Scope, Event, Option<String>) {
-        let actions = [("GITHUB_ACTIONS", "true"), ("GITHUB_SHA", SHA)];
-        let origin = RunOrigin::of(
-            &|name| {
-                let mut known = variables.iter().chain(&actions);
-                let found = known.find(|(known, _)| *known == name);
-                found.map(|(_, value)| (*value).to_owned())
-            },
-            Some(commit),
-            Command::Run,
-        );
-        (origin.scope, origin.writer.event, origin.writer.branch)
-    }
-
     #[test]
-    fn a_push_and_a_schedule_write_what_others_are_compared_with() {
-        let main = Some("main".to_owned());
-        for (name, event) in [
-            ("push", Event::Push),
-            ("schedule", Event::Schedule),
-            ("workflow_dispatch", Event::Dispatch),
-        ] {
-            let variables = [
-                ("GITHUB_EVENT_NAME", name),
-                ("GITHUB_REF", "refs/heads/main"),
-            ];
-            assert_eq!(of(&variables, SHA), (Scope::Main, event, main.clone()));
-        }
-    }
-
-    #[test]
-    fn a_pull_request_writes_its_own() {
-        let variables = [
-            ("GITHUB_EVENT_NAME", "pull_request"),
-            ("GITHUB_REF", "refs/pull/12/merge"),
-            ("GITHUB_HEAD_REF", "faster"),
-        ];
-        let branch = Some("faster".to_owned());
-        assert_eq!(
-            of(&variables, SHA),
-            (Scope::PullRequest(12), Event::PullRequest, branch)
-        );
-    }
-
-    #[test]
-    fn what_is_not_the_branch_itself_is_compared_with_nothing_else() {
+    fn only_a_commit_of_the_branch_itself_writes_what_others_are_compared_with() {
+        let (main, merge) = ("refs/heads/main", "refs/pull/12/merge");
         let other = "0000000111111122222223333333444444455555";
-        let dispatched = [
-            ("GITHUB_EVENT_NAME", "workflow_dispatch"),
-            ("GITHUB_REF", "refs/heads/main"),
-        ];
-        assert_eq!(of(&dispatched, other).0, Scope::Queue);
-        for name in [
-            "merge_group",
-            "pull_request_target",
-            "issue_comment",
-            "workflow_run",
+        let queue = (Scope::Queue, Event::Dispatch);
+        let own = (Scope::PullRequest(12), Event::PullRequest);
+        for (name, reference, commit, (scope, event)) in [
+            ("push", main, SHA, (Scope::Main, Event::Push)),
+            ("schedule", main, SHA, (Scope::Main, Event::Schedule)),
+            ("workflow_dispatch", main, SHA, (Scope::Main, queue.1)),
+            ("workflow_dispatch", main, other, queue),
+            ("merge_group", main, SHA, (queue.0, Event::MergeGroup)),
+            ("pull_request_target", main, SHA, queue),
+            ("issue_comment", main, SHA, queue),
+            ("workflow_run", main, SHA, queue),
+            ("pull_request", merge, SHA, own),
         ] {
-            let variables = [
-                ("GITHUB_EVENT_NAME", name),
-                ("GITHUB_REF", "refs/heads/main"),
-            ];
-            assert_eq!(of(&variables, SHA).0, Scope::Queue, "{name}");
+            let variable = |wanted: &str| {
+                let value = match wanted {
+                    "GITHUB_EVENT_NAME" => name,
+                    "GITHUB_REF" => reference,
+                    "GITHUB_HEAD_REF" => "faster",
+                    "GITHUB_SHA" => SHA,
+                    _ => return None,
+                };
+                Some(value.to_owned())
+            };
+            let origin = RunOrigin::in_actions(&variable, Some(commit), Command::Run);
+            let found = (origin.scope, origin.writer.event);
+            assert_eq!(found, (scope, event), "{name}");
+            let branch = match (scope, commit == SHA) {
+                (Scope::PullRequest(_), _) => Some("faster"),
+                (_, true) => Some("main"),
+                (_, false) => None,
+            };
+            assert_eq!(origin.writer.branch.as_deref(), branch, "{name}");
         }
-    }
-
-    #[test]
-    fn anywhere_else_a_run_is_local() {
-        let origin = RunOrigin::of(&|_| None, Some(SHA), Command::Run);
-        assert_eq!(origin.scope, Scope::Local);
     }
 }
