@@ -150,34 +150,23 @@ mod tests {
 
     #[test]
     fn a_change_cannot_leave_the_gate_by_its_own_paths() {
-        let paths = ["train.py", "docs/notes.md"];
-        let same = || place("canary-gate.yml", "");
-        assert_eq!(concerned("[docs/**]", None, &paths), ["docs/notes.md"]);
-        assert_eq!(
-            concerned("[docs/**]", Some(("[\"*.py\"]", same())), &paths),
-            paths
-        );
-        assert_eq!(
-            concerned(
+        let same = Some(("[\"*.py\"]", place("canary-gate.yml", "")));
+        let moved = Some(("[train.py]", place("old/canary-gate.yml", "old")));
+        let below = ["old/canary-gate.yml", "old/train.py"];
+        for (head, base, concerning) in [
+            ("[docs/**]", None, &["docs/notes.md"][..]),
+            ("[docs/**]", same.clone(), &["train.py", "docs/notes.md"]),
+            (
                 "[\"**\", \"!**/*.py\"]",
-                Some(("[\"*.py\"]", same())),
-                &["train.py"]
+                same,
+                &["train.py", "docs/notes.md", below[0]],
             ),
-            ["train.py"]
-        );
-    }
-
-    #[test]
-    fn the_bases_spec_mentions_its_own_folder_and_is_the_spec_as_well() {
-        let moved = || Some(("[train.py]", place("old/canary-gate.yml", "old")));
-        assert_eq!(
-            concerned(
-                "[none]",
-                moved(),
-                &["old/canary-gate.yml", "old/train.py", "train.py"]
-            ),
-            ["old/canary-gate.yml", "old/train.py"]
-        );
-        assert_eq!(concerned("[none]", None, &["old/canary-gate.yml"]), [""; 0]);
+            // The base's spec mentions its own folder, and is the spec as well.
+            ("[none]", moved, &below),
+            ("[none]", None, &[]),
+        ] {
+            let paths = ["train.py", "docs/notes.md", below[0], below[1]];
+            assert_eq!(concerned(head, base, &paths), concerning, "{head}");
+        }
     }
 }

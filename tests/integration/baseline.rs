@@ -52,17 +52,27 @@ jobs:
     )
 }
 
-/// A project on a branch whose base was measured, and whose own training takes `rate` seconds for all of its data; that of
-/// the base takes a thousand.
-fn changed(budget: &str, rate: f64) -> Project {
+/// A project on a new branch whose base has these runs, and was measured.
+fn measured(spec: &str, runs: &str) -> Project {
+    let name = if spec.contains("runs.jsonl") {
+        "runs.jsonl"
+    } else {
+        "runs.csv"
+    };
     let project = Project::empty()
-        .file("canary-gate.yml", &spec(budget))
+        .file("canary-gate.yml", spec)
         .file("train.py", "fit()")
-        .file("runs.csv", &recording(2.0, 1000.0))
+        .file(name, runs)
         .file(".gitignore", ".canary-gate/\n")
         .committed();
     project.run(&["run", "--all", "--quiet"]);
     project.git(&["checkout", "--quiet", "-b", "change"]);
+    project
+}
+
+/// The training of the base takes a thousand seconds for all of its data, that of the change `rate`.
+fn changed(budget: &str, rate: f64) -> Project {
+    let project = measured(&spec(budget), &recording(2.0, 1000.0));
     project.write("train.py", "fit(slowly)");
     project.write("runs.csv", &recording(2.0, rate));
     project.commit("change");
@@ -168,20 +178,9 @@ fn the_newest_record_with_the_bases_code_counts() {
 /// The second check of a change finds the first one's record: it is no base, though the code is the same.
 #[test]
 fn a_change_of_the_instance_is_not_its_own_base_the_next_time() {
-    let runs = format!(
-        "{}{}",
-        recording_on("local", 1000.0),
-        recording_on("2x local", 1000.0)
-    );
+    let runs = recording_on("local", 1000.0) + &recording_on("2x local", 1000.0);
     let spec = spec("{cost_increase: 20%}").replace("runs.csv", "runs.jsonl");
-    let project = Project::empty()
-        .file("canary-gate.yml", &spec)
-        .file("train.py", "fit()")
-        .file("runs.jsonl", &runs)
-        .file(".gitignore", ".canary-gate/\n")
-        .committed();
-    project.run(&["run", "--all", "--quiet"]).ended_with(0);
-    project.git(&["checkout", "--quiet", "-b", "change"]);
+    let project = measured(&spec, &runs);
     project.write(
         "canary-gate.yml",
         &spec.replace("instance: local", "instance: 2x local"),
@@ -220,12 +219,9 @@ fn a_tag_that_is_named_like_the_base_is_refused() {
 fn a_run_of_the_base_that_broke_off_hides_no_good_one() {
     let project = changed("{cost_increase: 20%}", 1500.0);
     project.git(&["checkout", "--quiet", "main"]);
-    let few = recording(2.0, 1000.0)
-        .lines()
-        .take(3)
-        .collect::<Vec<_>>()
-        .join("\n");
-    project.write("runs.csv", &few);
+    let runs = recording(2.0, 1000.0);
+    let few: Vec<&str> = runs.lines().take(3).collect();
+    project.write("runs.csv", &few.join("\n"));
     project.run(&["run", "--all", "--quiet"]).ended_with(1);
     project.git(&["checkout", "--quiet", "--force", "change"]);
     against_main(&project, &[]).ended_with(10);
@@ -233,7 +229,7 @@ fn a_run_of_the_base_that_broke_off_hides_no_good_one() {
 
 #[test]
 fn what_is_over_its_limits_is_never_recommended_whatever_the_base_took() {
-    let runs = |rate: f64| recording_on("local", rate) + &recording_on("2x local", rate);
+    let runs = recording_on("local", 1000.0) + &recording_on("2x local", 1000.0);
     let spec = spec("{cost: 5 USD, time: 9h}")
         .replace("runs.csv", "runs.jsonl")
         .replace("900 USD", "9000 USD")
@@ -241,14 +237,7 @@ fn what_is_over_its_limits_is_never_recommended_whatever_the_base_took() {
             "instance: local",
             "instance: local\n    alternatives: [2x local]",
         );
-    let project = Project::empty()
-        .file("canary-gate.yml", &spec)
-        .file("train.py", "fit()")
-        .file("runs.jsonl", &runs(1000.0))
-        .file(".gitignore", ".canary-gate/\n")
-        .committed();
-    project.run(&["run", "--all", "--quiet"]).ended_with(10);
-    project.git(&["checkout", "--quiet", "-b", "change"]);
+    let project = measured(&spec, &runs);
     project.write("train.py", "fit(differently)");
     project.commit("change");
     let report = against_main(&project, &["--format", "json"]).ended_with(0);

@@ -1,26 +1,18 @@
 //! `drift`: whether the same training takes more than it did, and why.
 
-use crate::baseline::{recording, recording_on};
+use crate::baseline::{self, recording, recording_on};
 use crate::project::{Finished, Project};
+use crate::secrets::written;
 
-const SPEC: &str = "\
-version: 1
-backend: replay
-recording: runs.csv
-prices: {local: 36 USD/h}
-jobs:
-  sums:
-    paths: [train.py]
-    training: {command: [python3, train.py], channels: {train: {uri: data}}}
-    instance: local
-    canary: {design: fixed, max_share: 10000%, max_runtime: 1h, spend_limit: 900 USD}
-    drift: {max: 15%}
-";
+/// The spec of a job without a budget, whose drift is looked at.
+fn spec() -> String {
+    baseline::spec("").replace("budget: ", "drift: {max: 15%}")
+}
 
 /// A training that takes a thousand seconds, on main.
 fn project() -> Project {
     Project::empty()
-        .file("canary-gate.yml", SPEC)
+        .file("canary-gate.yml", &spec())
         .file("train.py", "fit()")
         .file("runs.csv", &recording(2.0, 1000.0))
         .file(".gitignore", ".canary-gate/\n")
@@ -84,7 +76,7 @@ fn what_is_meant_to_stay_is_accepted_and_is_the_baseline() {
 fn a_price_that_rose_is_the_cause() {
     let project = project();
     check(&project, &[]).ended_with(0);
-    project.write("canary-gate.yml", &SPEC.replace("36 USD/h", "54 USD/h"));
+    project.write("canary-gate.yml", &spec().replace("36 USD/h", "54 USD/h"));
     let report = check(&project, &["--format", "json"]).ended_with(12).json();
     let causes = report["jobs"][0]["drift"]["causes"].as_array().unwrap();
     let usd = |cause: &str| {
@@ -102,7 +94,7 @@ fn a_price_that_rose_is_the_cause() {
 fn a_changed_hyperparameter_is_the_likely_cause_with_both_values() {
     let project = project();
     let with = |epochs: &str| {
-        SPEC.replace(
+        spec().replace(
             "training: {",
             &format!("training: {{environment: {{KEY: hidden-value}}, hyperparameters: {{epochs: {epochs}}}, "),
         )
@@ -116,30 +108,9 @@ fn a_changed_hyperparameter_is_the_likely_cause_with_both_values() {
     check(&project, &["--from-history"])
         .ended_with(12)
         .reported(expected);
-    for file in walk(&project.path(".canary-gate")) {
-        assert!(
-            !std::fs::read_to_string(&file)
-                .unwrap()
-                .contains("hidden-value"),
-            "{}",
-            file.display()
-        );
+    for (place, text) in written(&project.path(".canary-gate")) {
+        assert!(!text.contains("hidden-value"), "{place}");
     }
-}
-
-/// Every file below a folder.
-fn walk(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
-    let entries = std::fs::read_dir(folder).unwrap();
-    let paths = entries.map(|entry| entry.unwrap().path());
-    paths
-        .flat_map(|path| {
-            if path.is_dir() {
-                walk(&path)
-            } else {
-                vec![path]
-            }
-        })
-        .collect()
 }
 
 /// Canaries that vary by a fifth, measured twice.
@@ -208,7 +179,7 @@ fn another_instance_begins_a_new_baseline() {
     let project = project();
     check(&project, &[]).ended_with(0);
     project.write("runs.jsonl", &recording_on("2x local", 1000.0));
-    let spec = SPEC.replace("runs.csv", "runs.jsonl");
+    let spec = spec().replace("runs.csv", "runs.jsonl");
     project.write(
         "canary-gate.yml",
         &spec.replace("instance: local", "instance: 2x local"),

@@ -106,16 +106,8 @@ fn slow_the_quickstart_is_within_its_budget() {
         &Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/quickstart"),
         project.root(),
     );
-    project
-        .run(&[
-            "run",
-            "--all",
-            "--output",
-            "report.md",
-            "--output",
-            "report.json",
-        ])
-        .ended_with(0);
+    let run = "run --all --output report.md --output report.json".split(' ');
+    project.run(&run.collect::<Vec<_>>()).ended_with(0);
     let report: serde_json::Value = serde_json::from_str(&project.read("report.json")).unwrap();
     let job = &report["jobs"][0];
     assert!(job["measurements"].as_array().unwrap().len() >= 3);

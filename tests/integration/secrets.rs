@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::project::Project;
+use crate::project::{Finished, Project};
 
 const SECRET: &str = "s3cr.t+value$$9";
 
@@ -29,7 +29,7 @@ const TOLD: [&str; 8] = [
 ];
 
 /// Every file that a run wrote, with its text.
-fn written(folder: &Path) -> Vec<(String, String)> {
+pub(crate) fn written(folder: &Path) -> Vec<(String, String)> {
     let mut all = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -54,36 +54,30 @@ fn assert_untold(project: &Project, seen: &str) {
     }
 }
 
-const EVERYWHERE: [&str; 12] = [
-    "run",
-    "--all",
-    "--pass-env",
-    "API_SECRET",
-    "--output",
-    "out/report.json",
-    "--output",
-    "out/report.md",
-    "--output",
-    "out/report.csv",
-    "--measurements",
-    "out/measured.jsonl",
-];
+const EVERYWHERE: &str = "run --all --pass-env API_SECRET --output out/report.json --output out/report.md --output out/report.csv \
+                          --measurements out/measured.jsonl";
+
+/// A run of a script that has the secret, which writes everything that a run writes and is told nowhere.
+fn run_everywhere(script: &str) -> (Project, Finished) {
+    let project = Project::with_script(script).file("out/.keep", "");
+    let words: Vec<&str> = EVERYWHERE.split_whitespace().collect();
+    let run = project.run_with(&words, |command| {
+        command.env("API_SECRET", SECRET);
+    });
+    let run = run.ended_with(13);
+    assert_untold(&project, &run.seen());
+    (project, run)
+}
 
 #[test]
 fn what_training_code_tells_of_secrets_is_kept_and_shown_nowhere() {
-    let project = Project::with_script(TALKATIVE).file("out/.keep", "");
-    let run = project.run_with(&EVERYWHERE, |command| {
-        command.env("API_SECRET", SECRET);
-    });
-    let run = run
-        .ended_with(13)
-        .reported("denied for ***, ***, arn:…:role/T");
+    let (project, run) = run_everywhere(TALKATIVE);
+    let run = run.reported("denied for ***, ***, arn:…:role/T");
     assert!(
         run.stderr.contains("| stdout: connecting with ***"),
         "{}",
         run.seen()
     );
-    assert_untold(&project, &run.seen());
     let log = project.read(".canary-gate/logs/sums-local-1.log");
     assert!(log.contains("stdout: connecting with ***"), "{log}");
     let report = project.read("out/report.json");
@@ -95,12 +89,7 @@ fn what_training_code_tells_of_secrets_is_kept_and_shown_nowhere() {
 fn the_failure_file_tells_no_secret_either_also_where_it_is_cut() {
     // SageMaker takes 1,024 characters of it: the secret stands across that place.
     let script = "{ head -c 1015 /dev/zero | tr '\\0' x; printf '%s and more' \"$API_SECRET\"; } > \"$SM_OUTPUT_DIR/failure\"\nexit 1\n";
-    let project = Project::with_script(script).file("out/.keep", "");
-    let run = project.run_with(&EVERYWHERE, |command| {
-        command.env("API_SECRET", SECRET);
-    });
-    let run = run.ended_with(13);
-    assert_untold(&project, &run.seen());
+    let (project, _) = run_everywhere(script);
     assert!(project.read("out/report.json").contains("xxx***"));
 }
 

@@ -139,59 +139,40 @@ impl UsdPerHour {
     }
 }
 
-impl Add for Seconds {
-    type Output = Self;
-    fn add(self, other: Self) -> Self {
-        Self(self.0 + other.0)
-    }
+/// Adds, subtracts, scales and sums quantities as their numbers.
+macro_rules! arithmetic {
+    ($quantity:ident) => {
+        impl Add for $quantity {
+            type Output = Self;
+            fn add(self, other: Self) -> Self {
+                Self(self.0 + other.0)
+            }
+        }
+
+        impl Sub for $quantity {
+            type Output = Self;
+            fn sub(self, other: Self) -> Self {
+                Self(self.0 - other.0)
+            }
+        }
+
+        impl Mul<f64> for $quantity {
+            type Output = Self;
+            fn mul(self, factor: f64) -> Self {
+                Self(self.0 * factor)
+            }
+        }
+
+        impl Sum for $quantity {
+            fn sum<I: Iterator<Item = Self>>(items: I) -> Self {
+                Self(items.map(|item| item.0).sum())
+            }
+        }
+    };
 }
 
-impl Sub for Seconds {
-    type Output = Self;
-    fn sub(self, other: Self) -> Self {
-        Self(self.0 - other.0)
-    }
-}
-
-impl Mul<f64> for Seconds {
-    type Output = Self;
-    fn mul(self, factor: f64) -> Self {
-        Self(self.0 * factor)
-    }
-}
-
-impl Sum for Seconds {
-    fn sum<I: Iterator<Item = Self>>(items: I) -> Self {
-        Self(items.map(|item| item.0).sum())
-    }
-}
-
-impl Add for Usd {
-    type Output = Self;
-    fn add(self, other: Self) -> Self {
-        Self(self.0 + other.0)
-    }
-}
-
-impl Sub for Usd {
-    type Output = Self;
-    fn sub(self, other: Self) -> Self {
-        Self(self.0 - other.0)
-    }
-}
-
-impl Mul<f64> for Usd {
-    type Output = Self;
-    fn mul(self, factor: f64) -> Self {
-        Self(self.0 * factor)
-    }
-}
-
-impl Sum for Usd {
-    fn sum<I: Iterator<Item = Self>>(items: I) -> Self {
-        Self(items.map(|item| item.0).sum())
-    }
-}
+arithmetic!(Seconds);
+arithmetic!(Usd);
 
 impl Add for Bytes {
     type Output = Self;
