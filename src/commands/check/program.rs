@@ -20,13 +20,11 @@ pub(super) fn script(project: &Project, job: &Job) -> Result<Option<CheckedThing
         return Ok(None);
     };
     let file = source_folder(project, job).join(script);
-    let said = format!(
-        "{script} in {}",
-        training
-            .source_dir
-            .as_deref()
-            .unwrap_or("the spec's folder")
-    );
+    let folder = training
+        .source_dir
+        .as_deref()
+        .unwrap_or("the spec's folder");
+    let said = format!("{script} in {folder}");
     if !file.is_file() {
         let help =
             "correct the path; it is relative to `source_dir`, without one to the spec's folder";
@@ -73,47 +71,42 @@ fn source_folder(project: &Project, job: &Job) -> PathBuf {
 pub(super) fn programs(project: &Project, job: &Job) -> Vec<CheckedThing> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folder = source_folder(project, job);
-    let launcher = job
-        .training
-        .distribution
-        .as_ref()
-        .map(|launcher| match launcher.kind {
-            LauncherKind::Torchrun => "torchrun",
-            LauncherKind::Mpi { .. } => "mpirun",
-        });
-    let words = started(&job.training.local.command)
-        .into_iter()
-        .chain(launcher);
-    words
-        .map(|word| match found(word, &folder, &path) {
-            Some(place) => CheckedThing::ready("program", format!("{word} is {}", place.display())),
-            None => CheckedThing::missing(
-                "program",
-                format!(
-                    "there is no program `{word}` {}",
-                    if word.contains('/') {
-                        "in the source"
-                    } else {
-                        "on PATH"
-                    }
-                ),
-                match word {
-                    "python" => "install it, or write `python3` in `training.command`",
-                    _ => "install it, or correct `training.command`",
-                },
-            ),
-        })
-        .collect()
+    let launcher = job.training.distribution.as_ref();
+    let launcher = launcher.map(|launcher| match launcher.kind {
+        LauncherKind::Torchrun => "torchrun",
+        LauncherKind::Mpi { .. } => "mpirun",
+    });
+    let of_command = started(&job.training.local.command).into_iter();
+    let look = |word: &str| {
+        if let Some(place) = found(word, &folder, &path) {
+            return CheckedThing::ready("program", format!("{word} is {}", place.display()));
+        }
+        let place = if word.contains('/') {
+            "in the source"
+        } else {
+            "on PATH"
+        };
+        let help = match word {
+            "python" => "install it, or write `python3` in `training.command`",
+            _ => "install it, or correct `training.command`",
+        };
+        CheckedThing::missing(
+            "program",
+            format!("there is no program `{word}` {place}"),
+            help,
+        )
+    };
+    of_command.chain(launcher).map(look).collect()
 }
 
 /// The words of a command that are programs: behind `env` and its variables comes another.
 fn started(command: &[String]) -> Vec<&str> {
     let mut words = command.iter().map(String::as_str);
     let mut programs: Vec<&str> = words.next().into_iter().collect();
-    if programs
+    let name = programs
         .first()
-        .is_some_and(|first| Path::new(first).file_name() == Some(OsStr::new("env")))
-    {
+        .and_then(|first| Path::new(first).file_name());
+    if name.is_some_and(|name| name == "env") {
         let is_own = |word: &&str| word.contains('=') || word.starts_with('-');
         programs.extend(words.find(|word| !is_own(word)));
     }

@@ -33,34 +33,22 @@ pub(super) async fn try_one(
     let paid = measurement
         .cost
         .map_or_else(String::new, |cost| format!(", {cost}"));
-    let (mut text, code) = match &measurement.outcome {
-        Outcome::Completed if measurement.is_unread() => (
-            format!(
-                "\n✗ the smallest canary of {name} completed{time}{paid}, and opened no file of its sample\n"
-            ),
-            exit::FAILED,
-        ),
-        Outcome::Completed => (
-            format!(
-                "\n✓ the smallest canary of {name} completed{time}{paid}; next: `canary-gate plan --all`\n"
-            ),
-            0,
-        ),
-        Outcome::Failed { .. } | Outcome::OutOfMemory { .. } => (
-            format!(
-                "\n✗ the smallest canary of {name}: {}{paid}\n",
-                measurement.outcome.words()
-            ),
-            exit::FAILED,
-        ),
-        other => (
-            format!(
-                "\n✗ the smallest canary of {name}: {}{paid}\n",
-                other.words()
-            ),
-            exit::UNKNOWN,
-        ),
+    let (code, ended) = match &measurement.outcome {
+        Outcome::Completed if measurement.is_unread() => {
+            let unread = format!(" completed{time}{paid}, and opened no file of its sample");
+            (exit::FAILED, unread)
+        }
+        Outcome::Completed => {
+            let next = format!(" completed{time}{paid}; next: `canary-gate plan --all`");
+            (0, next)
+        }
+        outcome @ (Outcome::Failed { .. } | Outcome::OutOfMemory { .. }) => {
+            (exit::FAILED, format!(": {}{paid}", outcome.words()))
+        }
+        outcome => (exit::UNKNOWN, format!(": {}{paid}", outcome.words())),
     };
+    let sign = if code == 0 { "✓" } else { "✗" };
+    let mut text = format!("\n{sign} the smallest canary of {name}{ended}\n");
     if let Some(line) = measurement.outcome.last_line() {
         text.push_str(&format!("    its last line: {}\n", printable(line)));
     }
