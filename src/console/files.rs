@@ -1,10 +1,9 @@
 //! Files that the gate reads: plain ones of a limited size. Files that it writes: never through a link, and whole or not at all.
 
-use std::ffi::OsString;
-use std::fs::{self, File, Metadata, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::console::{AppError, Loudness, printable, say};
@@ -195,11 +194,7 @@ pub(crate) fn check_target(path: &Path, root: &Path) -> Result<(), AppError> {
         ))
         .help("remove the link, or write somewhere else")
     };
-    let is_link = |path: &Path| {
-        path.symlink_metadata()
-            .is_ok_and(|metadata| metadata.is_symlink())
-    };
-    if is_link(&absolute) {
+    if absolute.is_symlink() {
         return Err(refuse(&absolute));
     }
     let is_writable_kind = absolute.symlink_metadata().map_or(true, |metadata| {
@@ -214,7 +209,7 @@ pub(crate) fn check_target(path: &Path, root: &Path) -> Result<(), AppError> {
     let folder = absolute.parent().unwrap_or(Path::new("/"));
     // Links above the checkout belong to the machine, e.g. /tmp on some systems.
     for ancestor in folder.ancestors().take_while(|ancestor| *ancestor != root) {
-        if ancestor.starts_with(root) && is_link(ancestor) {
+        if ancestor.starts_with(root) && ancestor.is_symlink() {
             return Err(refuse(ancestor));
         }
     }
@@ -278,30 +273,25 @@ fn write_with_mode(path: &Path, content: &[u8], root: &Path, mode: u32) -> Resul
             .and_then(|mut device| device.write_all(content))
             .map_err(|source| cannot_write(path, source));
     }
-    let mut name = OsString::from(".");
-    name.push(path.file_name().unwrap_or_default());
-    name.push(format!(".{:032x}.tmp", random()));
-    let beside = path.with_file_name(name);
-    let written = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(mode)
-        .open(&beside)
-        .and_then(|mut file| file.write_all(content).and_then(|()| file.sync_all()))
-        .and_then(|()| fs::rename(&beside, path));
-    written.map_err(|source| {
-        // Best effort: the error below is reported either way.
-        let _ = fs::remove_file(&beside);
-        cannot_write(path, source)
-    })
+    let folder = path.parent().filter(|folder| *folder != Path::new(""));
+    let written = tempfile::Builder::new()
+        .prefix(".")
+        .suffix(".tmp")
+        .rand_bytes(32)
+        .permissions(Permissions::from_mode(mode))
+        .tempfile_in(folder.unwrap_or(Path::new(".")))
+        .and_then(|mut file| {
+            file.write_all(content)?;
+            file.as_file().sync_all()?;
+            Ok(file.persist(path)?)
+        });
+    let written = written.map(drop);
+    written.map_err(|source| cannot_write(path, source))
 }
 
 /// Creates the gate's own folder, with a `.gitignore` of `*`.
 pub(crate) fn make_state_folder(folder: &Path) -> Result<(), AppError> {
-    if folder
-        .symlink_metadata()
-        .is_ok_and(|metadata| metadata.is_symlink())
-    {
+    if folder.is_symlink() {
         return Err(AppError::failed(format!(
             "{} is a link; the gate's own folder must be a folder",
             folder.display()

@@ -81,20 +81,21 @@ pub struct ForecastRecord {
 }
 
 impl ForecastRecord {
+    fn has_time(&self) -> bool {
+        let row = self.forecasts.first();
+        row.is_some_and(|row| row.estimates[Metric::Time].is_some())
+    }
+
     /// Whether a change can be compared with it: it has the time of a full run on the job's instance, or an out-of-memory
     /// failure.
     pub fn is_comparable(&self) -> bool {
-        let row = self.forecasts.first();
         let runs_out = |run: &Measurement| matches!(run.outcome, Outcome::OutOfMemory { .. });
-        row.is_some_and(|row| row.estimates[Metric::Time].is_some())
-            || self.measurements.iter().any(runs_out)
+        self.has_time() || self.measurements.iter().any(runs_out)
     }
 
     /// Whether later checks can be compared with it: it was completed and has a time.
     pub fn is_whole(&self) -> bool {
-        let row = self.forecasts.first();
-        !matches!(self.verdict, Verdict::Failed | Verdict::Unknown)
-            && row.is_some_and(|row| row.estimates[Metric::Time].is_some())
+        !matches!(self.verdict, Verdict::Failed | Verdict::Unknown) && self.has_time()
     }
 }
 

@@ -1,8 +1,6 @@
 //! From records to the figures of the history's page, a record at a time: what is kept of one is small.
 
-use std::collections::hash_map::RandomState;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::hash::BuildHasher;
 
 use jiff::Timestamp;
 
@@ -35,12 +33,11 @@ pub struct Tally {
     records: usize,
     span: Option<[Timestamp; 2]>,
     jobs: BTreeMap<String, JobTally>,
-    /// Each canary once: it is in a record of its own and in those of its forecasts. Hashes, since there may be many.
-    seen: HashSet<u64>,
-    hasher: RandomState,
+    /// Each canary once: it is in a record of its own and in those of its forecasts.
+    seen: HashSet<String>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct JobTally {
     /// Of pushes and schedules by branch.
     branches: BTreeMap<Option<String>, JobSeries>,
@@ -68,7 +65,7 @@ impl Tally {
         for run in record.measurements() {
             spent += self.spent_on(record, run);
         }
-        let job = (self.jobs.entry(entry.job.clone())).or_insert_with(|| JobTally::since(at));
+        let job = self.jobs.entry(entry.job.clone()).or_default();
         job.newest_record = at;
         if spent != Spent::default() {
             *job.spent.entry(Month::of(at)).or_default() += spent;
@@ -90,9 +87,7 @@ impl Tally {
                 ..Spent::default()
             };
         }
-        if !is_paid_canary(record, run)
-            || !self.seen.insert(self.hasher.hash_one(canary_identity(run)))
-        {
+        if !is_paid_canary(record, run) || !self.seen.insert(canary_identity(run)) {
             return Spent::default();
         }
         Spent {
@@ -135,16 +130,6 @@ impl Tally {
 }
 
 impl JobTally {
-    fn since(at: Timestamp) -> Self {
-        Self {
-            branches: BTreeMap::new(),
-            own_machines: JobSeries::default(),
-            newest_record: at,
-            spent: BTreeMap::new(),
-            repositories: BTreeSet::new(),
-        }
-    }
-
     /// Where a record's forecast is drawn; `None` for pull requests and merge queues, which are other trainings than the
     /// branch's.
     fn series(&mut self, scope: Scope, record: &Record) -> Option<&mut JobSeries> {
