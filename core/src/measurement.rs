@@ -1,13 +1,10 @@
 //! A **measurement**: what one canary run gave. Versioned JSON, one line each, append-only; a missing metric is absent.
 
-pub mod levels;
 mod memory;
 pub mod mpirun_tags;
 pub mod newest_data;
 pub mod printed_figures;
-pub mod steps;
 pub mod table;
-mod thinned;
 
 pub use memory::{MemorySource, PeakMemory, choose_memory_source, choose_memory_sources};
 
@@ -16,6 +13,7 @@ use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::canary::CanaryRun;
 use crate::instance::{InstanceConfiguration, Price};
@@ -30,28 +28,23 @@ pub const SCHEMA_VERSION: u32 = 1;
 ///
 /// Memory is what cannot be reclaimed (anonymous and shared, not page cache). CPU, GPU and GPU memory are shares of
 /// the whole instance, 0-100 %.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Measurement {
     pub schema_version: u32,
     /// The id of the run of the gate: `2026-11-21T05:30:00Z/4711/0a1b2c3d`, in GitHub Actions the workflow run's number. Absent
     /// if the table that it was read from does not say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
     pub job: String,
     pub instance: InstanceConfiguration,
     /// The backend that ran it; absent if the table that it was read from does not say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backend: Option<BackendKind>,
     /// The share of the data that was asked for; of the work where runs differ in their work alone.
     pub fraction: Fraction,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub objects: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub objects_total: Option<u64>,
     /// The bytes of the sampled channels that the run really had; absent if unknown, and then `fraction` counts in their place.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<Bytes>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes_total: Option<Bytes>,
     /// Whether the script drew its own share, which `fraction` is then exactly.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -61,36 +54,28 @@ pub struct Measurement {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub differs_in_work_alone: bool,
     /// The work level of this run; absent if the spec has no `work`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work: Option<f64>,
     /// The work level of the full run; absent if the spec has no `work`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_total: Option<f64>,
     /// The number of the replicate, from 0.
     pub replicate: u32,
     /// The number of the attempt, from 0: how often this canary was started before.
     #[serde(default)]
     pub attempt: u32,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<Start>,
     pub outcome: Outcome,
     /// Whether any file of a sampled channel was opened while it ran; absent where that was not watched, or nothing was sampled.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sample_opened: Option<bool>,
     /// What to do about the failure, where it is one of the likeliest first errors.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub way_out: Option<String>,
     #[serde(default, skip_serializing_if = "Phases::is_empty")]
     pub phases: Phases,
     /// Of the training time, what passed before the script began, where the image installs the source's `requirements.txt` in it.
     /// Absent where it installs none, and where no probe says when the script began.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub installs_seconds: Option<Seconds>,
     /// The billed time of one instance: download, training and upload; locally the wall time of the process. Of a
     /// run that was ended at its time limit, that limit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub training_seconds: Option<Seconds>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub billable_seconds: Option<Seconds>,
     /// The usage of the host; of several hosts, of the one that used most.
     #[serde(default, skip_serializing_if = "Usage::is_empty")]
@@ -99,35 +84,26 @@ pub struct Measurement {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<HostUsage>,
     /// The median time of a training step, without the first; absent if the spec has no `step_metric` or no line matched it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step_seconds: Option<Seconds>,
     /// The level of each metric that a budget line names; omitted if there is none. One that was printed too seldom is absent.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub metrics: BTreeMap<MetricName, levels::PrintedLevel>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metrics: BTreeMap<MetricName, printed_figures::PrintedLevel>,
     pub price: Option<Price>,
     /// The cost of this run; absent without a price.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Usd>,
     /// For how long each machine was kept in a warm pool and is billed with this run: before it, and after the last run of a
     /// pool. Absent where none was kept.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_seconds: Option<Seconds>,
     /// The cost of that, beside `cost`; absent without a price.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_usd: Option<Usd>,
     /// The name of the SageMaker training job; absent on other backends.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub training_job: Option<String>,
     /// Where the gate keeps all that a failed run printed, from its working directory, until the next run that has such a log;
     /// absent where nothing is kept.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<String>,
     /// The reuse, if another run of the gate paid for it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reused: Option<Reused>,
     /// The time at which the run ended, RFC 3339 in UTC.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<jiff::Timestamp>,
     /// Cautions of this one run, e.g. that GPU figures could not be read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -158,27 +134,9 @@ impl Measurement {
         self.outcome == Outcome::Completed && self.sample_opened == Some(false)
     }
 
-    /// Whether its times and amounts of money are finite and not negative. A stored report may come from anybody.
+    /// Whether its times and amounts of money can be. A stored report may come from anybody.
     pub fn has_sound_amounts(&self) -> bool {
-        let times = [
-            self.training_seconds,
-            self.billable_seconds,
-            self.step_seconds,
-            self.idle_seconds,
-        ];
-        let times = times.into_iter().flatten().map(|time| time.0);
-        let saved = self.reused.and_then(|reused| reused.saved_usd);
-        let money = self
-            .cost
-            .into_iter()
-            .chain(self.idle_usd)
-            .chain(saved)
-            .map(|usd| usd.0);
-        let price = self.price.iter().map(|price| price.usd_per_hour.0);
-        times
-            .chain(money)
-            .chain(price)
-            .all(|amount| amount.is_finite() && amount >= 0.0)
+        table::has_sound_amounts(self)
     }
 
     /// A run with only its outcome known.
@@ -190,42 +148,11 @@ impl Measurement {
     ) -> Self {
         Self {
             schema_version: SCHEMA_VERSION,
-            run: None,
             job,
             instance,
-            backend: None,
             fraction,
-            objects: None,
-            objects_total: None,
-            bytes: None,
-            bytes_total: None,
-            drawn_by_script: false,
-            differs_in_work_alone: false,
-            work: None,
-            work_total: None,
-            replicate: 0,
-            attempt: 0,
-            start: None,
             outcome,
-            sample_opened: None,
-            way_out: None,
-            phases: Phases::default(),
-            installs_seconds: None,
-            training_seconds: None,
-            billable_seconds: None,
-            usage: Usage::default(),
-            hosts: Vec::new(),
-            step_seconds: None,
-            metrics: BTreeMap::new(),
-            price: None,
-            cost: None,
-            idle_seconds: None,
-            idle_usd: None,
-            training_job: None,
-            log: None,
-            reused: None,
-            ended_at: None,
-            notes: Vec::new(),
+            ..Self::default()
         }
     }
 
@@ -377,12 +304,12 @@ impl fmt::Display for Abscissa {
 }
 
 /// A measurement that was not paid for again.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Reused {
     /// The days since the run ended.
     pub age_days: f64,
     /// The cost that it would have today; absent without a price.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saved_usd: Option<Usd>,
 }
 
@@ -395,28 +322,27 @@ pub enum Start {
 }
 
 /// How a run ended. Only completed runs enter a fit; the others are listed with their reason.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Outcome {
     Completed,
     /// The training code failed.
     Failed {
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         exit_code: Option<i32>,
         /// The script's own reason: `output/failure`, else its last line; as it came, to be escaped where shown.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         last_line: Option<String>,
     },
     OutOfMemory {
         /// Whose memory ran out; omitted if it was the machine's.
         #[serde(default, skip_serializing_if = "MemoryOf::is_machine")]
         of: MemoryOf,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         last_line: Option<String>,
     },
     /// Ended at `max_runtime`: a lower bound of its time.
     TimedOut,
     /// Ended by us or by a person.
+    #[default]
     Stopped,
     NoCapacity,
     /// The platform failed, not the training code.
@@ -482,16 +408,13 @@ impl fmt::Display for Outcome {
 }
 
 /// The time of each phase.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Phases {
     /// The wait for machines; not billed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub startup: Option<Seconds>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub download: Option<Seconds>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub training: Option<Seconds>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upload: Option<Seconds>,
 }
 
@@ -502,37 +425,29 @@ impl Phases {
 }
 
 /// What a host used during a run; each value with its source.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Usage {
     /// The peak memory, without page cache, by the source that is trusted most.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<PeakMemory>,
     /// The peak as further sources read it, by trust; each is trusted less than that of `memory`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub other_memory: Vec<PeakMemory>,
     /// How long a run must be for its memory to be seen, if no source saw any of this one's, or of its GPUs', since it is shorter.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_seen_from: Option<Seconds>,
     /// The peak of the fullest GPU, by the source that is trusted most; with what its allocators keep for later.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpu_memory: Option<PeakMemory>,
     /// The peak of the fullest GPU as further sources read it, by trust.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub other_gpu_memory: Vec<PeakMemory>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_percent: Option<Utilization>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpu_percent: Option<Utilization>,
     /// The mean over all GPUs; their peak is `gpu_memory`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpu_memory_percent: Option<Utilization>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub io_wait_percent: Option<Utilization>,
     /// The share of the machine's CPU time that other work took while the canary ran; absent if the source does not know it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub other_cpu_percent: Option<Utilization>,
     /// The share of the run in which something waited for a CPU, the kernel's CPU pressure; absent on kernels without it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_pressure_percent: Option<Utilization>,
 }
 
@@ -543,11 +458,11 @@ impl Usage {
 }
 
 /// A share of the whole instance over one run, 0-100 %.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Utilization {
     pub mean: Percent,
     /// The 99th percentile; absent if there are too few samples.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p99: Option<Percent>,
     pub source: String,
 }
@@ -560,11 +475,11 @@ impl Utilization {
 }
 
 /// What one host of several used.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HostUsage {
     /// `algo-1`, `algo-2`, ...
     pub host: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
     pub bytes: Bytes,
     pub usage: Usage,

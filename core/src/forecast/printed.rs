@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::runs::Runs;
 use super::{Quantity, Unknown};
 use crate::measurement::Measurement;
-use crate::measurement::levels::PrintedLevel;
+use crate::measurement::printed_figures::PrintedLevel;
 use crate::metric::MetricName;
 
 /// The level of what the script prints, by the hosts and the values that matter for a limit.

@@ -12,7 +12,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
+use serde_with::{DeserializeFromStr, SerializeDisplay, skip_serializing_none};
 
 use crate::metric::MemoryOf;
 use crate::units::{Bytes, UsdPerHour};
@@ -96,7 +97,7 @@ pub struct InstanceGroup {
 }
 
 /// What a training job runs on, written as people say it: `ml.m5.2xlarge`, `6x ml.m5.4xlarge`, or named groups.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, SerializeDisplay, DeserializeFromStr)]
 pub enum InstanceConfiguration {
     /// `count` machines of one type; `count` is at least 1.
     Homogeneous {
@@ -109,6 +110,13 @@ pub enum InstanceConfiguration {
         /// The script that starts all groups, when it differs from the job's own.
         entry_point: Option<String>,
     },
+}
+
+impl Default for InstanceConfiguration {
+    /// The machine that the gate runs on.
+    fn default() -> Self {
+        Self::one(InstanceType::local())
+    }
 }
 
 impl InstanceConfiguration {
@@ -265,20 +273,6 @@ impl FromStr for InstanceConfiguration {
     }
 }
 
-impl Serialize for InstanceConfiguration {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for InstanceConfiguration {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?
-            .parse()
-            .map_err(serde::de::Error::custom)
-    }
-}
-
 impl JsonSchema for InstanceConfiguration {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "InstanceConfiguration".into()
@@ -350,6 +344,7 @@ impl PriceKind {
 }
 
 /// The price of one machine for one hour.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Price {
     pub usd_per_hour: UsdPerHour,
@@ -357,12 +352,10 @@ pub struct Price {
     #[serde(default, skip_serializing_if = "PriceKind::is_on_demand")]
     pub kind: PriceKind,
     /// What the machine of a spot price costs on demand; absent where that is not known, and of other kinds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_demand_usd_per_hour: Option<UsdPerHour>,
     /// Where the figure comes from, for a reader.
     pub source: String,
     /// The day or year it was true, e.g. `2026-11-02`; absent for a price from the spec.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_of: Option<String>,
     pub evidence: PriceEvidence,
 }

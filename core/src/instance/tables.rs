@@ -46,9 +46,8 @@ pub fn listed_types() -> impl Iterator<Item = &'static str> {
 pub fn price(kind: &InstanceType, region: &str) -> Option<Price> {
     static TABLE: OnceLock<PriceTable> = OnceLock::new();
     let table = TABLE.get_or_init(|| {
-        let listed = rows::<PriceRow>(PRICES).into_iter().map(PriceRow::price);
-        let estimates = rows::<EstimateRow>(ESTIMATES).into_iter();
-        by_region(listed.chain(estimates.map(EstimateRow::price)))
+        let all = [PRICES, ESTIMATES].into_iter().flat_map(rows);
+        by_region(all.map(PriceRow::price))
     });
     table.get(region)?.get(kind.name()).cloned()
 }
@@ -149,31 +148,6 @@ impl PriceRow {
     }
 }
 
-#[derive(Deserialize)]
-struct EstimateRow {
-    instance_type: String,
-    region: String,
-    usd_per_hour_estimate: f64,
-    /// The factor from the price of the bare machine to that of training.
-    multiplier: f64,
-    basis: String,
-    as_of: String,
-}
-
-impl EstimateRow {
-    fn price(self) -> (String, String, Price) {
-        let row = PriceRow {
-            instance_type: self.instance_type,
-            region: self.region,
-            usd_per_hour: self.usd_per_hour_estimate,
-            source: format!("estimate: {} x {}", self.multiplier, self.basis),
-            as_of: self.as_of,
-            evidence: PriceEvidence::Estimate,
-        };
-        row.price()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
@@ -185,15 +159,8 @@ mod tests {
     }
 
     /// Type and region of every row.
-    fn price_keys() -> Vec<(String, String)> {
-        rows::<PriceRow>(PRICES)
-            .into_iter()
-            .map(|row| (row.instance_type, row.region))
-            .collect()
-    }
-
-    fn estimate_keys() -> Vec<(String, String)> {
-        rows::<EstimateRow>(ESTIMATES)
+    fn keys(table: &str) -> Vec<(String, String)> {
+        rows::<PriceRow>(table)
             .into_iter()
             .map(|row| (row.instance_type, row.region))
             .collect()
@@ -202,8 +169,7 @@ mod tests {
     #[test]
     fn every_row_of_every_table_is_read() {
         assert_eq!(rows::<InstanceRow>(INSTANCES).len(), 225);
-        assert_eq!(rows::<PriceRow>(PRICES).len(), 139);
-        assert_eq!(rows::<EstimateRow>(ESTIMATES).len(), 638);
+        assert_eq!((keys(PRICES).len(), keys(ESTIMATES).len()), (139, 638));
     }
 
     #[test]
@@ -219,28 +185,18 @@ mod tests {
     }
 
     #[test]
-    fn every_price_is_of_a_listed_type_and_no_pair_of_type_and_region_stands_twice() {
-        let keys: Vec<_> = price_keys().into_iter().chain(estimate_keys()).collect();
-        let distinct: HashSet<_> = keys.iter().collect();
-        assert_eq!(distinct.len(), keys.len());
-        for (instance_type, region) in keys {
-            assert!(is_listed(&kind(&instance_type)), "{instance_type}");
-            let price = price(&kind(&instance_type), &region).unwrap();
-            assert!(price.usd_per_hour.0 > 0.0, "{instance_type} in {region}");
-            assert!(price.as_of.is_some(), "{instance_type} in {region}");
-        }
-    }
-
-    #[test]
-    fn a_price_that_was_found_is_never_hidden_by_an_estimate() {
-        for (instance_type, region) in price_keys() {
-            let price = price(&kind(&instance_type), &region).unwrap();
-            assert!(!price.is_estimate(), "{instance_type} in {region}");
-        }
-        for (instance_type, region) in estimate_keys() {
-            let price = price(&kind(&instance_type), &region).unwrap();
-            assert!(price.is_estimate(), "{instance_type} in {region}");
-            assert!(price.source.starts_with("estimate: "), "{}", price.source);
+    fn every_price_is_of_a_listed_type_once_in_a_region_and_none_is_hidden_by_an_estimate() {
+        let mut seen = HashSet::new();
+        for (table, is_estimate) in [(PRICES, false), (ESTIMATES, true)] {
+            for (instance_type, region) in keys(table) {
+                let of = format!("{instance_type} in {region}");
+                assert!(seen.insert(of.clone()), "{of} stands twice");
+                assert!(is_listed(&kind(&instance_type)), "{of}");
+                let price = price(&kind(&instance_type), &region).unwrap();
+                assert!(price.usd_per_hour.0 > 0.0 && price.as_of.is_some(), "{of}");
+                assert_eq!(price.is_estimate(), is_estimate, "{of}");
+                assert_eq!(price.source.starts_with("estimate: "), is_estimate, "{of}");
+            }
         }
     }
 

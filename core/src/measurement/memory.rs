@@ -3,24 +3,23 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use super::{Measurement, Usage};
 use crate::metric::MemoryOf;
 use crate::units::{Bytes, Percent};
 
 /// The peak of memory that cannot be reclaimed, or of what a GPU held.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct PeakMemory {
     /// The peak in bytes; absent if the source has only a percentage.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<Bytes>,
     /// The peak in percent of the memory of the host, or of the GPU.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub percent: Option<Percent>,
     /// The source of the figure, e.g. `cgroup v2 memory.stat`, `RSS of the process tree, PSS corrected`.
     pub source: String,
     /// An upper bound that covers spikes between two samples; absent if it is not higher than `bytes`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upper_bound: Option<Bytes>,
     /// Whether the source looks so seldom that the true peak may be far higher; omitted if it does not.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

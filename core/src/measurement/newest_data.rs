@@ -4,11 +4,8 @@
 //! them. A data set that grew by one object is other data: how a run's share of it compares is not known. All canaries of one
 //! run of the gate share their totals, since each job is listed once.
 
-use std::fmt;
-
 use super::{Measurement, machines_of};
 use crate::grammar;
-use crate::units::Bytes;
 
 /// The most kinds of other data that a sentence names.
 const NAMED_KINDS: usize = 3;
@@ -23,12 +20,30 @@ pub struct NewestData<'a> {
     newest: Totals,
 }
 
-/// What a run says of the whole data.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-struct Totals {
-    bytes: Option<Bytes>,
-    objects: Option<u64>,
-    work: Option<f64>,
+/// The names of [`Totals`].
+const TOTALS: [&str; 3] = ["bytes_total", "objects_total", "work_total"];
+
+/// What a run says of the whole data, in digits: sizes that differ by an object look the same in GiB.
+type Totals = [Option<String>; TOTALS.len()];
+
+fn totals_of(run: &Measurement) -> Totals {
+    [
+        run.bytes_total.map(|bytes| bytes.0.to_string()),
+        run.objects_total.map(|objects| objects.to_string()),
+        run.work_total.map(|work| work.to_string()),
+    ]
+}
+
+/// Each total that both have, where it differs: its name, that of one and that of the other.
+fn differing<'a>(
+    one: &'a Totals,
+    other: &'a Totals,
+) -> impl Iterator<Item = (&'static str, &'a str, &'a str)> {
+    let pairs = TOTALS.into_iter().zip(one.iter().zip(other));
+    pairs.filter_map(|(name, (one, other))| {
+        let (one, other) = (one.as_deref()?, other.as_deref()?);
+        (one != other).then_some((name, one, other))
+    })
 }
 
 impl<'a> NewestData<'a> {
@@ -42,9 +57,11 @@ impl<'a> NewestData<'a> {
         let mut newest = Totals::default();
         let mut is_kept = vec![false; runs.len()];
         for index in newest_first {
-            let totals = Totals::of(runs[index]);
-            if totals.agrees(&newest) {
-                newest = newest.or(totals);
+            let totals = totals_of(runs[index]);
+            if differing(&totals, &newest).next().is_none() {
+                for (known, total) in newest.iter_mut().zip(totals) {
+                    *known = known.take().or(total);
+                }
                 is_kept[index] = true;
             }
         }
@@ -65,7 +82,10 @@ impl<'a> NewestData<'a> {
     pub fn note(&self) -> Option<String> {
         let mut kinds: Vec<(String, usize)> = Vec::new();
         for run in &self.left_out {
-            let difference = Totals::of(run).unlike(&self.newest);
+            let totals = totals_of(run);
+            let parts = differing(&totals, &self.newest)
+                .map(|(name, own, newest)| format!("{name} {own} (newest: {newest})"));
+            let difference = grammar::list(&parts.collect::<Vec<_>>());
             match kinds.iter_mut().find(|(known, _)| *known == difference) {
                 Some((_, count)) => *count += 1,
                 None => kinds.push((difference, 1)),
@@ -108,62 +128,11 @@ pub fn of_each_configuration(runs: &[Measurement]) -> Option<(Vec<Measurement>, 
     (!left_out.is_empty()).then(|| (runs.iter().filter(is_kept).cloned().collect(), notes))
 }
 
-impl Totals {
-    fn of(run: &Measurement) -> Self {
-        Self {
-            bytes: run.bytes_total,
-            objects: run.objects_total,
-            work: run.work_total,
-        }
-    }
-
-    /// Whether no total that both have differs.
-    fn agrees(&self, other: &Self) -> bool {
-        fn same<T: PartialEq + Copy>(one: Option<T>, other: Option<T>) -> bool {
-            one.is_none() || other.is_none() || one == other
-        }
-        same(self.bytes, other.bytes)
-            && same(self.objects, other.objects)
-            && same(self.work, other.work)
-    }
-
-    fn or(self, other: Self) -> Self {
-        Self {
-            bytes: self.bytes.or(other.bytes),
-            objects: self.objects.or(other.objects),
-            work: self.work.or(other.work),
-        }
-    }
-
-    /// `bytes_total 1000 (newest: 2000) and objects_total 10 (newest: 20)`
-    fn unlike(&self, newest: &Self) -> String {
-        fn differing<T: fmt::Display + PartialEq>(
-            name: &str,
-            own: Option<T>,
-            newest: Option<T>,
-        ) -> Option<String> {
-            let (own, newest) = own.zip(newest).filter(|(own, newest)| own != newest)?;
-            Some(format!("{name} {own} (newest: {newest})"))
-        }
-        // In digits: sizes that differ by an object look the same in GiB.
-        let bytes = |totals: &Self| totals.bytes.map(|bytes| bytes.0);
-        let parts: Vec<String> = [
-            differing("bytes_total", bytes(self), bytes(newest)),
-            differing("objects_total", self.objects, newest.objects),
-            differing("work_total", self.work, newest.work),
-        ]
-        .into_iter()
-        .flatten()
-        .collect();
-        grammar::list(&parts)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::measurement::Outcome;
-    use crate::units::Fraction;
+    use crate::units::{Bytes, Fraction};
 
     fn run(bytes_total: Option<u64>, objects_total: Option<u64>) -> Measurement {
         Measurement {

@@ -1,11 +1,123 @@
-//! [`PrintedFigures`]: what a run's output says of its steps and of the metrics that budget lines name.
+//! What a training script prints of itself: the time of a training step, and the levels that budget lines name, such as tokens per
+//! second.
+//!
+//! Takes a stream in chunks of any size, and keeps what the spec's metrics capture. Memory is bounded whatever the script prints: only
+//! the first [`LINE_BYTES`] of a line are read, and at most 10,000 numbers of a metric are kept, evenly spread over the run.
 
 use std::collections::BTreeMap;
 
-use super::levels::{self, PrintedLevel};
-use super::steps::{self, Printed, Sought};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
+
+use super::mpirun_tags::without_tags;
+use crate::grammar;
 use crate::metric::MetricName;
+use crate::spec::PrintedMetric;
 use crate::units::Seconds;
+
+/// The most bytes that are read of a line. Log lines are shorter; a carriage return, as of a progress bar, ends a line too.
+pub const LINE_BYTES: usize = 16 * 1024;
+
+/// What is looked for in the output.
+#[derive(Debug, Clone, Default)]
+pub struct Sought<'a> {
+    /// The seconds of a step.
+    pub step: Option<&'a PrintedMetric>,
+    /// Those of budget lines.
+    pub levels: &'a [PrintedMetric],
+}
+
+impl Sought<'_> {
+    pub fn is_nothing(&self) -> bool {
+        self.step.is_none() && self.levels.is_empty()
+    }
+}
+
+/// What one stream printed.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Printed {
+    /// In seconds.
+    steps: Thinned,
+    /// In the order of [`Sought::levels`]; empty where nothing was read.
+    levels: Vec<Thinned>,
+}
+
+/// Reads one stream.
+#[derive(Debug, Clone)]
+pub struct OutputReader<'a> {
+    sought: Sought<'a>,
+    /// The start of the current line.
+    line: Vec<u8>,
+    printed: Printed,
+}
+
+impl<'a> OutputReader<'a> {
+    pub fn new(sought: Sought<'a>) -> Self {
+        let levels = vec![Thinned::default(); sought.levels.len()];
+        Self {
+            sought,
+            line: Vec::new(),
+            printed: Printed {
+                levels,
+                ..Printed::default()
+            },
+        }
+    }
+
+    /// Reads the next chunk; bytes that are not UTF-8 become replacement characters.
+    pub fn read(&mut self, chunk: &[u8]) {
+        let mut parts = chunk.split(|byte| matches!(byte, b'\n' | b'\r'));
+        // `split` returns at least one part; each further one starts after a line end.
+        if let Some(first) = parts.next() {
+            self.extend(first);
+        }
+        for part in parts {
+            self.end_line();
+            self.extend(part);
+        }
+    }
+
+    /// Reads the last line, which may lack its end, and returns what was found.
+    pub fn finish(mut self) -> Printed {
+        self.end_line();
+        self.printed
+    }
+
+    fn extend(&mut self, part: &[u8]) {
+        let room = LINE_BYTES - self.line.len();
+        self.line.extend_from_slice(&part[..part.len().min(room)]);
+    }
+
+    fn end_line(&mut self) {
+        let line = String::from_utf8_lossy(&self.line);
+        let printed = without_tags(&line);
+        // A pattern is of what the script prints; one that chooses a process names mpirun's tag.
+        let captured =
+            |metric: &PrintedMetric| metric.captured(&printed).or_else(|| metric.captured(&line));
+        let steps = self
+            .sought
+            .step
+            .iter()
+            .copied()
+            .zip([&mut self.printed.steps]);
+        for (metric, values) in steps.chain(self.sought.levels.iter().zip(&mut self.printed.levels))
+        {
+            if let Some(captured) = captured(metric) {
+                values.add(number(captured));
+            }
+        }
+        drop(printed);
+        drop(line);
+        self.line.clear();
+    }
+}
+
+/// A captured number, NaN where it is none; a trailing full stop is ignored.
+fn number(captured: &str) -> f64 {
+    let captured = captured.trim().trim_end_matches('.');
+    captured.parse().unwrap_or(f64::NAN)
+}
 
 /// What the output of one run says.
 #[derive(Debug, Default)]
@@ -18,27 +130,430 @@ pub struct PrintedFigures {
 
 impl PrintedFigures {
     /// From the streams of its hosts. A run that broke off may have printed nothing yet, so nothing is said to be missing.
-    pub fn of_run(sought: &Sought<'_>, printed: &[&[Printed; 2]], is_completed: bool) -> Self {
-        let (metrics, of_levels) = levels::of_run(sought.levels, &steps::levels_of(printed));
-        let step = sought.step.map(|metric| steps::of_run(metric, printed));
-        let (step_seconds, of_step) = match step {
-            Some(Ok(seconds)) => (Some(seconds), None),
-            Some(Err(why)) => (None, Some(why)),
-            None => (None, None),
-        };
-        let notes = of_step.into_iter().chain(of_levels);
+    pub fn of_run(sought: &Sought<'_>, hosts: &[&[Printed; 2]], is_completed: bool) -> Self {
+        let mut notes = Vec::new();
+        let step = sought.step.map(|metric| step_of_run(metric, hosts));
+        let step_seconds = step.and_then(|found| found.map_err(|why| notes.push(why)).ok());
+        let mut metrics = BTreeMap::new();
+        for (index, metric) in sought.levels.iter().enumerate() {
+            match (level_of_run(metric, index, hosts), metric.name().parse()) {
+                (Ok(level), Ok(name)) => {
+                    if level.lowest.is_none() || level.highest.is_none() {
+                        notes.push(format!(
+                            "half of the later values of the metric `{metric}` and more are no finite numbers"
+                        ));
+                    }
+                    metrics.insert(name, level);
+                }
+                (Err(why), _) => notes.push(why),
+                (_, Err(_)) => {}
+            }
+        }
+        if !is_completed {
+            notes.clear();
+        }
         Self {
             step_seconds,
             metrics,
-            notes: notes.filter(|_| is_completed).collect(),
+            notes,
         }
+    }
+}
+
+/// The step time of one run from the streams of its hosts, or why there is none.
+///
+/// A script may log to either stream or to both, so a host's stream with more steps counts. Hosts wait for each other at
+/// every step, so the slowest host counts.
+fn step_of_run(metric: &PrintedMetric, hosts: &[&[Printed; 2]]) -> Result<Seconds, String> {
+    // Only a finite number above 0 is the time of a step.
+    let steps = |stream: &Printed| -> Vec<f64> {
+        let kept = stream.steps.kept.iter().copied();
+        kept.filter(|time| time.is_finite() && *time > 0.0)
+            .collect()
+    };
+    let slowest = hosts
+        .iter()
+        .filter_map(|[stdout, stderr]| {
+            let (stdout, stderr) = (steps(stdout), steps(stderr));
+            let said_more = if stderr.len() > stdout.len() {
+                stderr
+            } else {
+                stdout
+            };
+            let (first, later) = said_more.split_first()?;
+            // The first includes compilation and cold caches.
+            Some(median(later).unwrap_or(*first))
+        })
+        .max_by(f64::total_cmp);
+    slowest.map(Seconds).ok_or_else(|| {
+        let streams = hosts.iter().copied().flatten();
+        match streams.map(|stream| stream.steps.count).sum::<u64>() {
+            0 => format!("no line of the output matched the step metric `{metric}`"),
+            1 => format!(
+                "the one line that matched the step metric `{metric}` had no number above 0"
+            ),
+            count => format!(
+                "none of the {count} lines that matched the step metric `{metric}` had a number above 0"
+            ),
+        }
+    })
+}
+
+/// The level of one metric in one run.
+#[skip_serializing_none]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PrintedLevel {
+    /// The least that the median can be, whatever numbers stand for values that are none; of several hosts that of the lowest. Absent
+    /// where half of the values and more are none.
+    pub lowest: Option<f64>,
+    /// The most that it can be; of several hosts that of the highest.
+    pub highest: Option<f64>,
+    /// How many values the later half has; of several hosts on the one that printed fewest.
+    pub values: u64,
+}
+
+/// The fewest values in the later half: of fewer, one odd value moves the median far. A convention.
+const FEWEST_LATER: u64 = 5;
+
+/// The level of one metric in one run in steady state, or why there is none: the median of the later half of its values. The earlier
+/// half holds what settles: compilation, caches that fill, learning rates that warm up.
+///
+/// A host's stream with more values counts. Hosts that print too few are left out, since often only the first prints.
+fn level_of_run(
+    metric: &PrintedMetric,
+    index: usize,
+    hosts: &[&[Printed; 2]],
+) -> Result<PrintedLevel, String> {
+    let of_hosts = hosts.iter().filter_map(|streams| {
+        let values = streams.iter().filter_map(|stream| stream.levels.get(index));
+        Some(level(values.max_by_key(|values| values.count)?))
+    });
+    let of_hosts: Vec<PrintedLevel> = of_hosts.collect();
+    let most = of_hosts.iter().map(|level| level.values).max();
+    let enough = of_hosts
+        .into_iter()
+        .filter(|level| level.values >= FEWEST_LATER);
+    enough.reduce(of_both).ok_or_else(|| match most {
+        None | Some(0) => format!("fewer than 2 lines of the output matched the metric `{metric}`"),
+        Some(most) => format!(
+            "the metric `{metric}` has {} in the later half of the canary, where {FEWEST_LATER} are needed",
+            grammar::count(usize::try_from(most).unwrap_or(usize::MAX), "value")
+        ),
+    })
+}
+
+/// Of the later half, without the middle one of an odd count.
+fn level(values: &Thinned) -> PrintedLevel {
+    let later = &values.kept[values.kept.len() - values.kept.len() / 2..];
+    let median = |of_none: f64| {
+        let stands_for = |value: &f64| if value.is_nan() { of_none } else { *value };
+        let numbers: Vec<f64> = later.iter().map(stands_for).collect();
+        median(&numbers).filter(|median| median.is_finite())
+    };
+    PrintedLevel {
+        lowest: median(f64::NEG_INFINITY),
+        highest: median(f64::INFINITY),
+        values: values.count / 2,
+    }
+}
+
+fn of_both(one: PrintedLevel, other: PrintedLevel) -> PrintedLevel {
+    let both = |choose: fn(f64, f64) -> f64, one: Option<f64>, other: Option<f64>| {
+        Some(choose(one?, other?))
+    };
+    PrintedLevel {
+        lowest: both(f64::min, one.lowest, other.lowest),
+        highest: both(f64::max, one.highest, other.highest),
+        values: one.values.min(other.values),
+    }
+}
+
+/// The most numbers kept; beyond that only every second, fourth, ... number of the run is kept.
+const KEPT: usize = 10_000;
+
+/// Numbers in their order.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Thinned {
+    /// Every `2^halvings`-th.
+    kept: Vec<f64>,
+    halvings: u32,
+    count: u64,
+}
+
+impl Thinned {
+    fn add(&mut self, number: f64) {
+        if self.count.is_multiple_of(1 << self.halvings) {
+            if self.kept.len() == KEPT {
+                let mut index = 0_usize;
+                self.kept.retain(|_| {
+                    index += 1;
+                    index % 2 == 1
+                });
+                self.halvings += 1;
+            }
+            // `KEPT` is even, so this number stays.
+            self.kept.push(number);
+        }
+        self.count += 1;
+    }
+}
+
+/// `None` of none.
+fn median(numbers: &[f64]) -> Option<f64> {
+    let mut sorted = numbers.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let middle = sorted.len() / 2;
+    match sorted.len() {
+        0 => None,
+        odd if odd % 2 == 1 => Some(sorted[middle]),
+        // Halved first, so that the sum stays finite.
+        _ => Some(sorted[middle - 1] / 2.0 + sorted[middle] / 2.0),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
-    use crate::spec::PrintedMetric;
+
+    fn metric() -> PrintedMetric {
+        PrintedMetric::new("step", "step time: (\\S+)").unwrap()
+    }
+
+    fn rate() -> PrintedMetric {
+        PrintedMetric::new("rate", r"tok/s: (\S+)").unwrap()
+    }
+
+    fn reader(metric: &PrintedMetric) -> OutputReader<'_> {
+        OutputReader::new(Sought {
+            step: Some(metric),
+            levels: &[],
+        })
+    }
+
+    fn printed(text: &[u8]) -> Printed {
+        let metric = metric();
+        let mut reader = reader(&metric);
+        reader.read(text);
+        reader.finish()
+    }
+
+    fn of_step(hosts: &[&[Printed; 2]]) -> Result<f64, String> {
+        step_of_run(&metric(), hosts).map(|seconds| seconds.0)
+    }
+
+    fn seconds_of(text: &[u8]) -> Option<f64> {
+        of_step(&[&[printed(text), Printed::default()]]).ok()
+    }
+
+    #[test]
+    fn a_step_is_the_median_of_the_numbers_above_0_without_the_first() {
+        for (text, expected) in [
+            (
+                "step time: 9\nstep time: 0.2\nstep time: 0.4\nstep time: 0.3\n",
+                Some(0.3),
+            ),
+            (
+                "step time: 9\nstep time: 0.25\nstep time: 0.75\n",
+                Some(0.5),
+            ),
+            ("step time: 9\n", Some(9.0)),
+            ("epoch 1\n", None),
+            // A carriage return ends a line, and the last line needs no end.
+            (
+                "step time: 5\rstep time: 1\r\nstep time: 2\rstep time: 3",
+                Some(2.0),
+            ),
+            // The full stop of a sentence is no part of the number.
+            (
+                "step time: NaN\nstep time: -1\nstep time: 1e999\nstep time: soon\nstep time: 8\nstep time: 0.25.\n",
+                Some(0.25),
+            ),
+        ] {
+            assert_eq!(seconds_of(text.as_bytes()), expected, "{text}");
+        }
+    }
+
+    /// mpirun brings the lines of all processes to the first host, each piece with its tag.
+    #[test]
+    fn a_pattern_from_a_line_s_begin_matches_what_mpirun_tags_and_one_with_a_tag_chooses_a_process()
+    {
+        let of = |pattern: &str| {
+            let metric = PrintedMetric::new("step", pattern).unwrap();
+            let mut reader = reader(&metric);
+            reader.read(
+                b"[1,0]<stdout>:step time: 9\n[1,1]<stderr>:step time: 3\n[1,0]<stdout>:step ti[1,0]<stdout>:me: 5\n",
+            );
+            reader.finish().steps.kept
+        };
+        assert_eq!(of("^step time: ([0-9.]+)$"), [9.0, 3.0, 5.0]);
+        assert_eq!(of(r"^\[1,1\]<stderr>:step time: ([0-9.]+)"), [3.0]);
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_and_endless_lines_do_no_harm() {
+        let mut text = b"\xff\xfe step time: 4 \xff\nstep time: 2\n".to_vec();
+        text.extend(std::iter::repeat_n(b'x', 10_000_000));
+        text.extend(b"step time: 77\nstep time: 2\n");
+        assert_eq!(seconds_of(&text), Some(2.0));
+        let metric = metric();
+        let mut reader = reader(&metric);
+        reader.read(&text[..9_000_000]);
+        assert_eq!(reader.line.len(), LINE_BYTES);
+    }
+
+    #[test]
+    fn very_many_numbers_are_thinned_evenly() {
+        let mut numbers = Thinned::default();
+        for number in 0..1_000_000_u32 {
+            numbers.add(f64::from(number));
+            assert!(numbers.kept.len() <= KEPT);
+        }
+        assert!(numbers.kept.len() > KEPT / 2);
+        assert!(
+            numbers
+                .kept
+                .windows(2)
+                .all(|pair| pair[1] - pair[0] == 128.0)
+        );
+        // The level is that of the later half.
+        let level = level(&numbers);
+        assert!((level.lowest.unwrap() - 750_000.0).abs() <= 128.0);
+        assert_eq!(level.values, 500_000);
+    }
+
+    #[test]
+    fn the_stream_that_says_more_speaks_for_a_host_and_the_slowest_host_for_the_run() {
+        let quiet = || printed(b"step time: 7\n");
+        let steps = |time: u32| printed(format!("step time: {time}\n").repeat(3).as_bytes());
+        assert_eq!(
+            of_step(&[&[quiet(), steps(2)], &[steps(3), quiet()]]),
+            Ok(3.0)
+        );
+        assert_eq!(of_step(&[&[Printed::default(), quiet()]]), Ok(7.0));
+    }
+
+    #[test]
+    fn a_run_without_a_step_time_says_why() {
+        for (text, why) in [
+            (
+                "done\n",
+                "no line of the output matched the step metric `step`",
+            ),
+            (
+                "step time: -1\n",
+                "the one line that matched the step metric `step` had no number above 0",
+            ),
+            (
+                "step time: -1\nstep time: nan\n",
+                "none of the 2 lines that matched the step metric `step` had a number above 0",
+            ),
+        ] {
+            let found = of_step(&[&[printed(text.as_bytes()), Printed::default()]]);
+            assert_eq!(found, Err(why.to_owned()));
+        }
+    }
+
+    /// What a stream has of one level.
+    fn of_values(values: &[&str]) -> Printed {
+        let mut read = Thinned::default();
+        values.iter().for_each(|value| read.add(number(value)));
+        Printed {
+            levels: vec![read],
+            ..Printed::default()
+        }
+    }
+
+    fn of_hosts(hosts: &[&[Printed; 2]]) -> (Option<PrintedLevel>, Vec<String>) {
+        let sought = Sought {
+            step: None,
+            levels: &[rate()],
+        };
+        let found = PrintedFigures::of_run(&sought, hosts, true);
+        (found.metrics.values().next().copied(), found.notes)
+    }
+
+    fn of_one(values: &[&str]) -> (Option<PrintedLevel>, Vec<String>) {
+        of_hosts(&[&[of_values(values), of_values(&[])]])
+    }
+
+    fn exactly(median: f64, values: u64) -> Option<PrintedLevel> {
+        Some(PrintedLevel {
+            lowest: Some(median),
+            highest: Some(median),
+            values,
+        })
+    }
+
+    #[test]
+    fn the_level_is_the_median_of_the_later_half() {
+        let slow_start = ["1", "2", "3", "4", "5", "90", "100", "110", "95", "1e3"];
+        assert_eq!(of_one(&slow_start), (exactly(100.0, 5), vec![]));
+        // The middle one of an odd count is in neither half.
+        let odd = ["1", "1", "1", "1", "1", "7", "10", "20", "30", "40", "50"];
+        assert_eq!(of_one(&odd).0, exactly(30.0, 5));
+    }
+
+    #[test]
+    fn too_few_values_are_no_level() {
+        let said = |values: &[&str]| of_one(values);
+        assert_eq!(
+            said(&["1"; 9]),
+            (
+                None,
+                vec![
+                    "the metric `rate` has 4 values in the later half of the canary, where 5 are needed"
+                        .to_owned()
+                ]
+            )
+        );
+        assert_eq!(
+            said(&[]).1,
+            ["fewer than 2 lines of the output matched the metric `rate`"]
+        );
+    }
+
+    #[test]
+    fn a_value_that_is_no_number_may_be_any() {
+        let later = |values: [&'static str; 5]| {
+            let all: Vec<&str> = ["9"; 5].into_iter().chain(values).collect();
+            of_one(&all)
+        };
+        let (level, notes) = later(["1", "2", "3", "4", "nan"]);
+        let level = level.unwrap();
+        assert_eq!((level.lowest, level.highest), (Some(2.0), Some(3.0)));
+        assert!(notes.is_empty());
+        let (level, notes) = later(["1", "2", "inf", "nan", "soon"]);
+        let level = level.unwrap();
+        assert_eq!((level.lowest, level.highest), (Some(1.0), None));
+        assert_eq!(
+            notes,
+            ["half of the later values of the metric `rate` and more are no finite numbers"]
+        );
+    }
+
+    #[test]
+    fn hosts_that_print_it_give_the_lowest_and_the_highest() {
+        let steady = |value: &str| of_values(&[value; 12]);
+        let quiet = || of_values(&[]);
+        let (level, notes) = of_hosts(&[
+            &[quiet(), steady("40")],
+            &[steady("50"), of_values(&["1"])],
+            &[quiet(), of_values(&["2"])],
+            // Nothing was read.
+            &[Printed::default(), Printed::default()],
+        ]);
+        assert_eq!(
+            level,
+            Some(PrintedLevel {
+                lowest: Some(40.0),
+                highest: Some(50.0),
+                values: 6
+            })
+        );
+        assert!(notes.is_empty());
+    }
 
     #[test]
     fn a_run_that_broke_off_is_not_said_to_lack_what_it_prints() {
@@ -54,5 +569,26 @@ mod tests {
             figures.notes.len()
         };
         assert_eq!((notes(true), notes(false)), (2, 0));
+    }
+
+    proptest! {
+        #[test]
+        fn how_the_stream_is_cut_does_not_matter(
+            times in prop::collection::vec(0.001_f64..1e6, 0..20),
+            cut in 1_usize..40,
+        ) {
+            let text: String = times.iter().map(|time| format!("avg step time: {time} s\r\n")).collect();
+            let metric = metric();
+            let mut reader = reader(&metric);
+            text.as_bytes().chunks(cut).for_each(|chunk| reader.read(chunk));
+            let found = reader.finish().steps;
+            prop_assert_eq!(found.count, times.len() as u64);
+            prop_assert_eq!(found, printed(text.as_bytes()).steps);
+        }
+
+        #[test]
+        fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+            printed(&bytes);
+        }
     }
 }

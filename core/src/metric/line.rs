@@ -2,14 +2,17 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::str::FromStr;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_with::{DeserializeFromStr, SerializeDisplay};
 
-use super::{MemoryOf, Metric, MetricName, Unit};
+use super::{MemoryOf, Metric, MetricName, MetricNameError, Unit};
 
 /// What one budget line is about: one of [`LineKind::ALL`], or what the script prints.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, SerializeDisplay, DeserializeFromStr,
+)]
 pub enum LineKind {
     /// How much of it the full run takes.
     Absolute(Metric),
@@ -59,17 +62,6 @@ impl From<Metric> for LineKind {
 }
 
 impl LineKind {
-    /// The keys of all, in the same order.
-    const KEYS: [&'static str; Self::ALL.len()] = {
-        let mut keys = [""; Self::ALL.len()];
-        let mut index = 0;
-        while index < keys.len() {
-            keys[index] = Self::ALL[index].fixed_key();
-            index += 1;
-        }
-        keys
-    };
-
     /// The start of the key of a line about what the script prints.
     const NAMED: &'static str = "metrics.";
 
@@ -167,23 +159,22 @@ impl fmt::Display for LineKind {
     }
 }
 
-impl Serialize for LineKind {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.key())
-    }
-}
+impl FromStr for LineKind {
+    type Err = String;
 
-impl<'de> Deserialize<'de> for LineKind {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let key = Cow::<str>::deserialize(deserializer)?;
+    fn from_str(key: &str) -> Result<Self, String> {
         if let Some(name) = key.strip_prefix(Self::NAMED) {
-            return name
-                .parse()
-                .map(Self::Named)
-                .map_err(serde::de::Error::custom);
+            let name: Result<MetricName, MetricNameError> = name.parse();
+            return name.map(Self::Named).map_err(|error| error.to_string());
         }
         let found = Self::ALL.into_iter().find(|kind| kind.fixed_key() == key);
-        found.ok_or_else(|| serde::de::Error::unknown_variant(&key, &Self::KEYS))
+        found.ok_or_else(|| {
+            let keys = Self::ALL.map(|kind| format!("`{kind}`"));
+            format!(
+                "unknown variant `{key}`, expected one of {}",
+                keys.join(", ")
+            )
+        })
     }
 }
 
@@ -196,7 +187,7 @@ impl JsonSchema for LineKind {
         schemars::json_schema!({
             "type": "string",
             "anyOf": [
-                { "enum": Self::KEYS },
+                { "enum": Self::ALL.map(Self::fixed_key) },
                 { "pattern": format!("^metrics\\.{}$", MetricName::PATTERN) },
             ],
             "description": "What one budget line is about; `metrics.` and a name is what the script prints.",

@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
 
 use crate::backend::{BackendError, Cancellation};
-use crate::measurement::steps::{OutputReader, Printed, Sought};
+use crate::measurement::printed_figures::{OutputReader, Printed, Sought};
 use crate::probe::{self, GateSocket, NamedHost, ProbeReport};
 use crate::secret::{CutAt, SecretMask};
 use crate::units::Seconds;

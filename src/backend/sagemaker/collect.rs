@@ -19,9 +19,9 @@ use crate::backend::{CanaryProgress, Watcher};
 use crate::canary::CanaryRun;
 use crate::grammar::list;
 use crate::instance::InstanceConfiguration;
-use crate::measurement::levels::PrintedLevel;
-use crate::measurement::printed_figures::PrintedFigures;
-use crate::measurement::steps::{OutputReader, Printed, Sought};
+use crate::measurement::printed_figures::{
+    OutputReader, Printed, PrintedFigures, PrintedLevel, Sought,
+};
 use crate::measurement::{HostUsage, Usage};
 use crate::metric::MetricName;
 use crate::probe::{Ending, MARK_VARIABLE, ProbeReport};

@@ -3,14 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use syn::visit::Visit;
-use syn::{Attribute, File, ItemMod, ItemUse, Macro, UseTree, Visibility};
+use syn::{Attribute, File, ItemUse, Macro, UseTree, Visibility};
 
 /// A module's path from the crate's root: `["spec", "read"]` for `core/src/spec/read/mod.rs`.
 pub(super) type Module = Vec<String>;
 
 /// Every module that has a file of its own, and those that it imports from.
 pub(super) struct Imports {
-    pub(super) of: BTreeMap<Module, BTreeSet<Module>>,
+    of: BTreeMap<Module, BTreeSet<Module>>,
+    /// The types that each defines.
+    pub(super) types: BTreeMap<Module, Vec<String>>,
 }
 
 impl Imports {
@@ -32,7 +34,11 @@ impl Imports {
             .iter()
             .map(|(own, scope)| (own.clone(), imports_of(own, scope, &scopes)))
             .collect();
-        Self { of }
+        let types = scopes.into_iter().map(|(own, scope)| (own, scope.types));
+        Self {
+            of,
+            types: types.collect(),
+        }
     }
 
     /// The files that reach each other in both directions, in groups.
@@ -94,6 +100,8 @@ struct Scope {
     paths: Vec<Vec<String>>,
     /// Modules declared as test code.
     test_modules: Vec<String>,
+    /// The names of the types that it defines.
+    types: Vec<String>,
 }
 
 impl<'a> Visit<'a> for Scope {
@@ -104,17 +112,18 @@ impl<'a> Visit<'a> for Scope {
     }
 
     fn visit_item(&mut self, item: &'a syn::Item) {
-        if let syn::Item::Mod(module) = item
-            && is_test(&module.attrs)
-        {
-            self.test_modules.push(module.ident.to_string());
-            return;
+        match item {
+            syn::Item::Mod(module) if is_test(&module.attrs) => {
+                self.test_modules.push(module.ident.to_string());
+                return;
+            }
+            syn::Item::Struct(item) => self.types.push(item.ident.to_string()),
+            syn::Item::Enum(item) => self.types.push(item.ident.to_string()),
+            syn::Item::Trait(item) => self.types.push(item.ident.to_string()),
+            syn::Item::Type(item) => self.types.push(item.ident.to_string()),
+            _ => {}
         }
         syn::visit::visit_item(self, item);
-    }
-
-    fn visit_item_mod(&mut self, module: &'a ItemMod) {
-        syn::visit::visit_item_mod(self, module);
     }
 
     fn visit_item_use(&mut self, item: &'a ItemUse) {

@@ -4,83 +4,134 @@
 //! percentage. Every metric is the 99th percentile of the profiler's samples. A metric that was not sampled is -1; the library
 //! then divides CPU and GPU figures by the number of cores or GPUs, so a missing one may be -1/8.
 
-use super::cells::{self, Cells, FRACTION, NumberedRow, Replicates};
-use super::{Header, MeasurementTable, Problems, TableError, contradictions, job_names, quoted};
-use crate::instance::InstanceConfiguration;
-use crate::measurement::{Measurement, Outcome, PeakMemory, Usage, Utilization};
+use super::columns::{self, Column, FRACTION, Header, NumberedRecord};
+use super::{MeasurementTable, Problems, TableError, job_names, quoted, sound};
+use crate::measurement::{Measurement, Outcome, PeakMemory, Utilization};
 use crate::units::{Percent, Seconds};
 
 const STATUS: &str = "TrainingJobStatus";
 const TIME: &str = "TrainingTimeInSeconds";
 const INSTANCE: &str = "InstanceType";
-const MANIFEST: &str = "ManifestLocation";
-const JOB: &str = "job_name";
 const SHARE: &str = "PercentageDataTrainedOn";
-const CPU: &str = "CPUUtilization";
-const IO_WAIT: &str = "I/OWaitPercentage";
-/// The name that the library's documentation uses.
-const IO_WAIT_DOCUMENTED: &str = "OWaitPercentage";
-const MEMORY: &str = "MemoryUsedPercent";
-const GPU: &str = "GPUUtilization";
-const GPU_MEMORY: &str = "GPUMemoryUtilization";
-
-/// In the order in which the library writes them.
-const COLUMNS: [&str; 11] = [
-    STATUS, TIME, INSTANCE, MANIFEST, JOB, SHARE, CPU, IO_WAIT, MEMORY, GPU, GPU_MEMORY,
-];
-
-/// Our columns after the library's for runs with a work level: the level of the run and of the full run. Without them a run
-/// with less work would look like a fast one.
-const WORK: [&str; 2] = ["WorkLevel", "FullWorkLevel"];
 
 /// The columns that a forecast needs.
 pub(super) const REQUIRED: &[&str] = &[STATUS, TIME, INSTANCE, SHARE];
+
+const PERCENT: &str = "a percentage of the whole instance, 0 to 100, or -1 where it is missing";
+const WORK: &str = "a number above 0, or -1 where it is missing";
+
+/// So many of the first columns are the library's, in the order in which it writes them.
+const OF_THE_LIBRARY: usize = 11;
+
+/// Ours after the library's are for runs with a work level: the level of the run and of the full run. Without them a run with less
+/// work would look like a fast one. The last has the name that the library's documentation uses.
+const COLUMNS: [Column; 14] = [
+    Column::needed(
+        STATUS,
+        "Completed, Failed, Stopped, Stopping or InProgress",
+        |row, cell| {
+            row.run.outcome = match cell {
+                "Completed" => Outcome::Completed,
+                "Failed" => Outcome::Failed {
+                    exit_code: None,
+                    last_line: None,
+                },
+                "Stopped" => Outcome::Stopped,
+                "InProgress" | "Stopping" => {
+                    row.unfinished = Some(cell.to_owned());
+                    Outcome::Stopped
+                }
+                _ => return None,
+            };
+            Some(())
+        },
+    ),
+    Column::of(
+        TIME,
+        "a number of seconds, at most a hundred years, or -1 where it is missing",
+        |row, cell| {
+            row.run.training_seconds = or_missing(cell, is_missing, columns::seconds)?;
+            Some(())
+        },
+    ),
+    Column::needed(
+        INSTANCE,
+        "an instance such as ml.m5.2xlarge or 6x ml.m5.4xlarge",
+        |row, cell| {
+            row.run.instance = cell.parse().ok()?;
+            Some(())
+        },
+    ),
+    Column::ignored("ManifestLocation"),
+    Column::of("job_name", "", |row, cell| {
+        row.name = Some(cell.to_owned());
+        Some(())
+    }),
+    Column::needed(SHARE, FRACTION, |row, cell| {
+        row.run.fraction = columns::fraction(cell)?;
+        Some(())
+    }),
+    Column::of("CPUUtilization", PERCENT, |row, cell| {
+        level(&mut row.run.usage.cpu_percent, cell, is_missing_share)
+    }),
+    Column::of("I/OWaitPercentage", PERCENT, |row, cell| {
+        level(&mut row.run.usage.io_wait_percent, cell, is_missing)
+    }),
+    Column::of("MemoryUsedPercent", PERCENT, |row, cell| {
+        let memory = |percent| PeakMemory {
+            percent: Some(percent),
+            source: PERCENTILE_SOURCE.to_owned(),
+            ..PeakMemory::default()
+        };
+        row.run.usage.memory = or_missing(cell, is_missing, percent)?.map(memory);
+        Some(())
+    }),
+    Column::of("GPUUtilization", PERCENT, |row, cell| {
+        level(&mut row.run.usage.gpu_percent, cell, is_missing_share)
+    }),
+    Column::of("GPUMemoryUtilization", PERCENT, |row, cell| {
+        level(&mut row.run.usage.gpu_memory_percent, cell, is_missing)
+    }),
+    Column::of("WorkLevel", WORK, |row, cell| {
+        row.run.work = or_missing(cell, is_missing, work)?;
+        Some(())
+    }),
+    Column::of("FullWorkLevel", WORK, |row, cell| {
+        row.run.work_total = or_missing(cell, is_missing, work)?;
+        Some(())
+    }),
+    Column::of("OWaitPercentage", PERCENT, |row, cell| {
+        level(&mut row.run.usage.io_wait_percent, cell, is_missing)
+    }),
+];
 
 pub const PERCENTILE_SOURCE: &str = "canary-training table, 99th percentile";
 
 /// A missing number in this table.
 const MISSING: f64 = -1.0;
 
-pub(super) fn read(header: &Header, rows: &[NumberedRow]) -> Result<MeasurementTable, TableError> {
-    if rows.is_empty() {
-        return Err(TableError::NoRows);
-    }
+pub(super) fn read(
+    header: &Header,
+    records: &[NumberedRecord],
+) -> Result<MeasurementTable, TableError> {
     let mut problems = Problems::default();
-    header.refuse_twins(&[&COLUMNS[..], &WORK].concat(), &mut problems);
-
-    let mut measurements = Vec::with_capacity(rows.len());
-    let mut names = Vec::with_capacity(rows.len());
+    let rows = columns::read(header, records, &COLUMNS, |_| None, &mut problems)?;
     let mut unfinished = Vec::new();
-    for row in rows {
-        let Some(mut row) = Cells::new(header, row, &mut problems) else {
-            continue;
-        };
-        match read_row(&mut row) {
-            Some(RunRow::Ended(measurement)) => {
-                measurements.push(*measurement);
-                names.push(row.text(JOB).map(str::to_owned));
-            }
-            Some(RunRow::Unfinished(status)) => unfinished.push(format!(
-                "line {}: this job is {}; it has no outcome yet and is left out",
-                row.line,
-                quoted(status)
-            )),
-            None => {}
-        }
+    let (mut ended, open): (Vec<_>, Vec<_>) =
+        (rows.into_iter()).partition(|row| row.unfinished.is_none());
+    for row in open {
+        let status = quoted(row.unfinished.as_deref().unwrap_or_default());
+        unfinished.push(format!(
+            "line {}: this job is {status}; it has no outcome yet and is left out",
+            row.line
+        ));
     }
-
-    let (jobs, about_jobs) =
-        job_names::jobs_of(&names.iter().map(Option::as_deref).collect::<Vec<_>>());
-    let mut replicates = Replicates::default();
-    for (run, job) in measurements.iter_mut().zip(jobs) {
-        let kind = format!(
-            "{job}\n{}\n{}\n{:?}",
-            run.instance, run.fraction.0, run.work
-        );
-        run.replicate = replicates.next(kind);
-        run.job = job;
+    let names: Vec<Option<&str>> = ended.iter().map(|row| row.name.as_deref()).collect();
+    let (jobs, about_jobs) = job_names::jobs_of(&names);
+    for (row, job) in ended.iter_mut().zip(jobs) {
+        row.run.job = job;
     }
-
+    let measurements = columns::numbered(ended);
     let mut notes = vec![format!(
         "the table has no number of bytes read; the share of the objects ({SHARE}) replaces it as the size of the data"
     )];
@@ -98,133 +149,47 @@ pub(super) fn read(header: &Header, rows: &[NumberedRow]) -> Result<MeasurementT
     })
 }
 
-enum RunRow<'a> {
-    Ended(Box<Measurement>),
-    /// With its status.
-    Unfinished(&'a str),
-}
-
-/// A run without its job and replicate, which depend on the other rows; `None` if the row has a problem.
-fn read_row<'a>(row: &mut Cells<'a>) -> Option<RunRow<'a>> {
-    let outcome = row.required(
-        STATUS,
-        "Completed, Failed, Stopped, Stopping or InProgress",
-        |cell| match cell {
-            "Completed" => Some(Some(Outcome::Completed)),
-            "Failed" => Some(Some(Outcome::Failed {
-                exit_code: None,
-                last_line: None,
-            })),
-            "Stopped" => Some(Some(Outcome::Stopped)),
-            "InProgress" | "Stopping" => Some(None),
-            _ => None,
-        },
-    );
-    let instance: Option<InstanceConfiguration> = row.required(
-        INSTANCE,
-        "an instance such as ml.m5.2xlarge or 6x ml.m5.4xlarge",
-        |cell| cell.parse().ok(),
-    );
-    let fraction = row.required(SHARE, FRACTION, cells::fraction);
-    let time = row
-        .optional(
-            TIME,
-            "a number of seconds, at most a hundred years, or -1 where it is missing",
-            |cell| {
-                if is_missing(cell) {
-                    Some(None)
-                } else {
-                    cells::seconds(cell).map(Some)
-                }
-            },
-        )
-        .flatten();
-    let cpu_percent = utilization(row, CPU, is_missing_share);
-    let gpu_percent = utilization(row, GPU, is_missing_share);
-    let io_wait_percent = match row.text(IO_WAIT) {
-        Some(_) => utilization(row, IO_WAIT, is_missing),
-        None => utilization(row, IO_WAIT_DOCUMENTED, is_missing),
-    };
-    let gpu_memory_percent = utilization(row, GPU_MEMORY, is_missing);
-    let memory = percent(row, MEMORY, is_missing);
-    let [work, work_total] = WORK.map(|column| work(row, column));
-
-    if !row.is_sound() {
-        return None;
+/// The value of a cell, which may be missing; `None` where it is not what is expected.
+fn or_missing<T>(
+    cell: &str,
+    missing: fn(&str) -> bool,
+    read: fn(&str) -> Option<T>,
+) -> Option<Option<T>> {
+    match missing(cell) {
+        true => Some(None),
+        false => read(cell).map(Some),
     }
-    let Some(outcome) = outcome? else {
-        return Some(RunRow::Unfinished(row.text(STATUS)?));
-    };
-    let (instance, fraction) = (instance?, fraction?);
-    Some(RunRow::Ended(Box::new(Measurement {
-        work,
-        work_total,
-        training_seconds: time,
-        usage: Usage {
-            memory: memory.map(|percent| PeakMemory {
-                percent: Some(percent),
-                source: PERCENTILE_SOURCE.to_owned(),
-                ..PeakMemory::default()
-            }),
-            cpu_percent,
-            gpu_percent,
-            gpu_memory_percent,
-            io_wait_percent,
-            ..Usage::default()
-        },
-        ..Measurement::without_figures(String::new(), instance, fraction, outcome)
-    })))
 }
 
 /// The 99th percentile is also used as the mean, since the table has no other number.
-fn utilization(row: &mut Cells, column: &str, missing: fn(&str) -> bool) -> Option<Utilization> {
-    percent(row, column, missing).map(|percent| Utilization {
+fn level(into: &mut Option<Utilization>, cell: &str, missing: fn(&str) -> bool) -> Option<()> {
+    let level = |percent| Utilization {
         mean: percent,
         p99: Some(percent),
         source: PERCENTILE_SOURCE.to_owned(),
-    })
+    };
+    *into = or_missing(cell, missing, percent)?.map(level);
+    Some(())
 }
 
-fn percent(row: &mut Cells, column: &str, missing: fn(&str) -> bool) -> Option<Percent> {
-    row.optional(
-        column,
-        "a percentage of the whole instance, 0 to 100, or -1 where it is missing",
-        |cell| {
-            if missing(cell) {
-                return Some(None);
-            }
-            cells::number(cell)
-                .and_then(contradictions::percentage)
-                .map(Some)
-        },
-    )
-    .flatten()
+fn percent(cell: &str) -> Option<Percent> {
+    columns::number(cell).and_then(sound::percentage)
 }
 
-fn work(row: &mut Cells, column: &str) -> Option<f64> {
-    row.optional(
-        column,
-        "a number above 0, or -1 where it is missing",
-        |cell| {
-            if is_missing(cell) {
-                return Some(None);
-            }
-            cells::number(cell).filter(|level| *level > 0.0).map(Some)
-        },
-    )
-    .flatten()
+fn work(cell: &str) -> Option<f64> {
+    columns::number(cell).filter(|level| *level > 0.0)
 }
 
 /// -1, or pandas' text for a gap.
 fn is_missing(cell: &str) -> bool {
-    cell == "NaN" || cell == "nan" || cells::number(cell) == Some(MISSING)
+    cell == "NaN" || cell == "nan" || columns::number(cell) == Some(MISSING)
 }
 
 /// -1 divided by a number of cores or GPUs.
 fn is_missing_share(cell: &str) -> bool {
     const MOST_CORES: f64 = 1024.0;
     is_missing(cell)
-        || cells::number(cell).is_some_and(|number| {
+        || columns::number(cell).is_some_and(|number| {
             let cores = MISSING / number;
             (1.0..=MOST_CORES).contains(&cores) && (cores - cores.round()).abs() < 1e-6
         })
@@ -241,16 +206,15 @@ pub fn write_seed_csv(measurements: &[Measurement]) -> String {
         "writing to memory does not fail, and every row has as many cells as the header";
     let has_work =
         (measurements.iter()).any(|run| run.work.is_some() && !run.differs_in_work_alone);
-    let ours = if has_work { &WORK[..] } else { &[] };
-    let header = COLUMNS.iter().chain(ours);
+    let count = OF_THE_LIBRARY + if has_work { 2 } else { 0 };
+    let header = COLUMNS[..count].iter().map(|column| column.name);
     writer.write_record(header).expect(in_memory);
     for run in measurements {
         let usage = &run.usage;
         let memory = usage.memory.as_ref().and_then(|memory| memory.percent);
         // Where canaries differ in their work alone the share is the work's, which must not count twice.
         let is_level = |_: &f64| !run.differs_in_work_alone;
-        let levels =
-            [run.work, run.work_total].map(|work| number_or_missing(work.filter(is_level)));
+        let level = |work: Option<f64>| number_or_missing(work.filter(is_level));
         let cells = [
             status(&run.outcome).to_owned(),
             number_or_missing(run.training_seconds.map(|Seconds(seconds)| seconds)),
@@ -263,9 +227,10 @@ pub fn write_seed_csv(measurements: &[Measurement]) -> String {
             number_or_missing(memory.map(|Percent(percent)| percent)),
             percent_or_missing(usage.gpu_percent.as_ref()),
             percent_or_missing(usage.gpu_memory_percent.as_ref()),
+            level(run.work),
+            level(run.work_total),
         ];
-        let cells = cells.iter().chain(levels.iter().take(ours.len()));
-        writer.write_record(cells).expect(in_memory);
+        writer.write_record(&cells[..count]).expect(in_memory);
     }
     let bytes = writer.into_inner().expect(in_memory);
     String::from_utf8(bytes).expect("only text was written")
@@ -294,6 +259,7 @@ fn percent_or_missing(utilization: Option<&Utilization>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measurement::Usage;
     use crate::measurement::table::read_csv;
     use crate::units::{Bytes, Fraction};
 
@@ -469,13 +435,13 @@ Failed,107,ml.m5.2xlarge,,\"churn, \"\"new\"\"\",0.015,7.5,95.92,5.16,-1,-1
         assert_eq!(
             read_csv(&text).unwrap_err().to_string(),
             "the table has 9 problems
-  line 2, column PercentageDataTrainedOn: found `3`, expected a share of the data above 0 and at most 1, such as 0.03 or 3%
   line 2, column TrainingTimeInSeconds: found `8h`, expected a number of seconds, at most a hundred years, or -1 where it is missing
+  line 2, column PercentageDataTrainedOn: found `3`, expected a share of the data above 0 and at most 1, such as 0.03 or 3%
   line 2, column CPUUtilization: found `780`, expected a percentage of the whole instance, 0 to 100, or -1 where it is missing
   line 3, column TrainingJobStatus: found `Finished\\u{202e}\\u{1b}[2J`, expected Completed, Failed, Stopped, Stopping or InProgress
+  line 3, column TrainingTimeInSeconds: found `-2`, expected a number of seconds, at most a hundred years, or -1 where it is missing
   line 3, column InstanceType: found `m5.large`, expected an instance such as ml.m5.2xlarge or 6x ml.m5.4xlarge
   line 3, column PercentageDataTrainedOn: nothing found, expected a share of the data above 0 and at most 1, such as 0.03 or 3%
-  line 3, column TrainingTimeInSeconds: found `-2`, expected a number of seconds, at most a hundred years, or -1 where it is missing
   line 3, column CPUUtilization: found `-0.3`, expected a percentage of the whole instance, 0 to 100, or -1 where it is missing
   line 4: 6 cells found, 5 expected: a cell that holds a comma is written in quotes"
         );

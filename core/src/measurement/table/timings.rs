@@ -1,136 +1,85 @@
 //! A plain table of timed runs: each run is one process, with the sizes of the data that it read.
 
-use super::cells::{self, Cells, FRACTION, NumberedRow, Replicates};
-use super::{Header, MeasurementTable, Problems, TableError, contradictions};
-use crate::instance::{InstanceConfiguration, InstanceType};
-use crate::measurement::{Measurement, Outcome, PeakMemory, Usage};
+use super::columns::{self, Column, FRACTION, Header, NumberedRecord, Row, SECONDS};
+use super::{MeasurementTable, Problems, TableError, sound};
+use crate::measurement::PeakMemory;
 use crate::units::Bytes;
 
 const JOB: &str = "workload";
 const FRACTION_ASKED: &str = "fraction_requested";
-const REPLICATE: &str = "replicate";
-const OBJECTS: &str = "files";
-const OBJECTS_TOTAL: &str = "files_total";
-const BYTES: &str = "bytes";
-const BYTES_TOTAL: &str = "bytes_total";
 const TIME: &str = "wall_seconds";
 const CPU_TIME: &str = "cpu_seconds";
-const MEMORY: &str = "peak_rss_bytes";
-
-const COLUMNS: [&str; 10] = [
-    JOB,
-    FRACTION_ASKED,
-    REPLICATE,
-    OBJECTS,
-    OBJECTS_TOTAL,
-    BYTES,
-    BYTES_TOTAL,
-    TIME,
-    CPU_TIME,
-    MEMORY,
-];
 
 /// The columns that a forecast needs.
 pub(super) const REQUIRED: &[&str] = &[JOB, FRACTION_ASKED, TIME];
 
-pub(super) fn read(header: &Header, rows: &[NumberedRow]) -> Result<MeasurementTable, TableError> {
-    if rows.is_empty() {
-        return Err(TableError::NoRows);
-    }
-    let mut problems = Problems::default();
-    header.refuse_twins(&COLUMNS, &mut problems);
+const COUNT: &str = "a whole number above 0";
 
-    let mut replicates = Replicates::default();
-    let measurements: Vec<Measurement> = rows
-        .iter()
-        .filter_map(|row| {
-            read_row(
-                &mut Cells::new(header, row, &mut problems)?,
-                &mut replicates,
-            )
-        })
-        .collect();
+const COLUMNS: [Column; 10] = [
+    Column::needed(JOB, "the name of what was trained", |row, cell| {
+        row.run.job = cell.to_owned();
+        Some(())
+    }),
+    Column::needed(FRACTION_ASKED, FRACTION, |row, cell| {
+        row.run.fraction = columns::fraction(cell)?;
+        Some(())
+    }),
+    Column::of("replicate", "a whole number from 0", |row, cell| {
+        row.replicate = Some(u32::try_from(columns::count(cell)?).ok()?);
+        Some(())
+    }),
+    Column::of("files", COUNT, |row, cell| {
+        row.run.objects = Some(positive(cell)?);
+        Some(())
+    }),
+    Column::of("files_total", COUNT, |row, cell| {
+        row.run.objects_total = Some(positive(cell)?);
+        Some(())
+    }),
+    Column::of("bytes", COUNT, |row, cell| {
+        row.run.bytes = Some(Bytes(positive(cell)?));
+        Some(())
+    }),
+    Column::of("bytes_total", COUNT, |row, cell| {
+        row.run.bytes_total = Some(Bytes(positive(cell)?));
+        Some(())
+    }),
+    Column::needed(TIME, SECONDS, |row, cell| {
+        row.run.training_seconds = Some(columns::seconds(cell)?);
+        Some(())
+    }),
+    Column::ignored(CPU_TIME),
+    Column::of("peak_rss_bytes", COUNT, |row, cell| {
+        row.run.usage.memory = Some(PeakMemory {
+            bytes: Some(Bytes(positive(cell)?)),
+            source: "peak RSS of the process".to_owned(),
+            ..PeakMemory::default()
+        });
+        Some(())
+    }),
+];
 
-    let mut notes = Vec::new();
-    if header.has(CPU_TIME) {
-        notes.push(format!(
-            "{CPU_TIME} is ignored: a share of the machine needs its number of cores, which the table does not have"
-        ));
-    }
-    problems.or(MeasurementTable {
-        measurements,
-        notes,
-        about_jobs: None,
-    })
+fn positive(cell: &str) -> Option<u64> {
+    columns::count(cell).filter(|count| *count > 0)
 }
 
-/// `None` if the row has a problem.
-fn read_row(row: &mut Cells, replicates: &mut Replicates) -> Option<Measurement> {
-    const COUNT: &str = "a whole number above 0";
-    let positive = |cell: &str| cells::count(cell).filter(|count| *count > 0);
-
-    let job = row.required(JOB, "the name of what was trained", |cell| {
-        Some(cell.to_owned())
-    });
-    let fraction = row.required(FRACTION_ASKED, FRACTION, cells::fraction);
-    let replicate = row.optional(REPLICATE, "a whole number from 0", |cell| {
-        u32::try_from(cells::count(cell)?).ok()
-    });
-    let objects = row.optional(OBJECTS, COUNT, positive);
-    let objects_total = row.optional(OBJECTS_TOTAL, COUNT, positive);
-    let bytes = row.optional(BYTES, COUNT, positive);
-    let bytes_total = row.optional(BYTES_TOTAL, COUNT, positive);
-    let time = row.required(TIME, cells::SECONDS, cells::seconds);
-    let memory = row.optional(MEMORY, COUNT, positive);
-    for (part_column, part, whole_column, whole) in [
-        (OBJECTS, objects, OBJECTS_TOTAL, objects_total),
-        (BYTES, bytes, BYTES_TOTAL, bytes_total),
-    ] {
-        if let (Some(part), Some(whole)) = (part, whole)
-            && part > whole
-        {
-            row.complain(
-                Some(part_column),
-                format!("found `{part}`, expected at most {whole_column}, which is {whole}"),
-            );
-        }
-    }
-
-    if !row.is_sound() {
-        return None;
-    }
-    let (job, fraction) = (job?, fraction?);
-    let counted = replicates.next(format!("{job}\n{}", fraction.0));
-    let run = Measurement {
-        objects,
-        objects_total,
-        bytes: bytes.map(Bytes),
-        bytes_total: bytes_total.map(Bytes),
-        replicate: replicate.unwrap_or(counted),
-        training_seconds: time,
-        usage: Usage {
-            memory: memory.map(|bytes| PeakMemory {
-                bytes: Some(Bytes(bytes)),
-                source: "peak RSS of the process".to_owned(),
-                ..PeakMemory::default()
-            }),
-            ..Usage::default()
-        },
-        ..Measurement::without_figures(
-            job,
-            InstanceConfiguration::one(InstanceType::local()),
-            fraction,
-            Outcome::Completed,
+pub(super) fn read(
+    header: &Header,
+    records: &[NumberedRecord],
+) -> Result<MeasurementTable, TableError> {
+    let mut problems = Problems::default();
+    let contradiction = |row: &Row| sound::contradiction(&row.run, [FRACTION_ASKED, "files"]);
+    let rows = columns::read(header, records, &COLUMNS, contradiction, &mut problems)?;
+    let notes = header.has(CPU_TIME).then(|| {
+        format!(
+            "{CPU_TIME} is ignored: a share of the machine needs its number of cores, which the table does not have"
         )
-    };
-    let names = [FRACTION_ASKED, OBJECTS_TOTAL];
-    match contradictions::share_of_bytes_words(&run, names) {
-        Some(what) => {
-            row.complain(Some(BYTES), what);
-            None
-        }
-        None => Some(run),
-    }
+    });
+    problems.or(MeasurementTable {
+        measurements: columns::numbered(rows),
+        notes: notes.into_iter().collect(),
+        about_jobs: None,
+    })
 }
 
 #[cfg(test)]
@@ -212,6 +161,7 @@ workload,fraction_requested,wall_seconds,bytes,bytes_total,files
 a,2%,inf,20,10,1.5
 a,2%
 a,2%,1e10,1,10,1
+a,2%,1,20,10,1
 ";
         assert_eq!(
             read_csv(text).unwrap_err().to_string(),
@@ -220,9 +170,9 @@ a,2%,1e10,1,10,1
   line 2, column fraction_requested: found `0`, expected a share of the data above 0 and at most 1, such as 0.03 or 3%
   line 3, column files: found `1.5`, expected a whole number above 0
   line 3, column wall_seconds: found `inf`, expected a number of seconds, at most a hundred years
-  line 3, column bytes: found `20`, expected at most bytes_total, which is 10
   line 4, column wall_seconds: nothing found, expected a number of seconds, at most a hundred years
-  line 5, column wall_seconds: found `1e10`, expected a number of seconds, at most a hundred years"
+  line 5, column wall_seconds: found `1e10`, expected a number of seconds, at most a hundred years
+  line 6, column bytes: found 20, expected at most bytes_total, which is 10"
         );
     }
 }
