@@ -50,6 +50,7 @@ use std::ops::Index;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::instance::Offer;
 use crate::measurement::{Measurement, Usage, Utilization};
@@ -249,13 +250,11 @@ pub struct PhaseForecast {
 }
 
 /// Which law carries the extrapolation.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Laws {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<Law>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Law>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpu_memory: Option<Law>,
 }
 

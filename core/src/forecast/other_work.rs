@@ -162,60 +162,50 @@ mod tests {
 
     #[test]
     fn a_run_beside_far_more_other_work_than_the_quietest_is_disturbed() {
-        let runs = [
-            beside(1.0, [50.0, 1.0, 2.0]),
-            beside(5.0, [33.0, 66.0, 99.0]),
-            beside(20.0, [50.0, 3.0, 2.0]),
+        type Run = (f64, [f64; 3]);
+        let cases: [(&[Run], &[f64]); 7] = [
+            (
+                &[
+                    (1.0, [50.0, 1.0, 2.0]),
+                    (5.0, [33.0, 66.0, 99.0]),
+                    (20.0, [50.0, 3.0, 2.0]),
+                ],
+                &[5.0],
+            ),
+            // A machine that is always as busy disturbs no run otherwise.
+            (
+                &[
+                    (1.0, [33.0, 60.25, 99.0]),
+                    (5.0, [33.0, 61.25, 99.0]),
+                    (20.0, [33.0, 65.0, 99.0]),
+                ],
+                &[],
+            ),
+            (&[], &[]),
+            // A second core is free for the other work, for which nothing waits.
+            (&[(1.0, [50.0, 1.0, 2.0]), (5.0, [50.0, 49.0, 6.0])], &[]),
+            // A script of more threads than cores waits for itself.
+            (&[(1.0, [60.0, 1.0, 5.0]), (5.0, [99.0, 1.0, 99.0])], &[]),
+            // One that hardly uses the CPU is cleared by getting as much as before: other processes waited for each other.
+            (&[(1.0, [2.0, 1.0, 2.0]), (5.0, [2.0, 97.0, 99.0])], &[]),
+            (&[(1.0, [2.0, 1.0, 2.0]), (5.0, [1.0, 98.0, 99.0])], &[5.0]),
         ];
-        assert_eq!(found(&runs), [5.0]);
-        let runs: Vec<&Measurement> = runs.iter().collect();
+        for (runs, expected) in cases {
+            let runs = runs
+                .iter()
+                .map(|(percent, of_cpu)| beside(*percent, *of_cpu));
+            assert_eq!(found(&runs.collect::<Vec<_>>()), expected);
+        }
+        let runs = cases[0]
+            .0
+            .iter()
+            .map(|(percent, of_cpu)| beside(*percent, *of_cpu));
+        let runs: Vec<Measurement> = runs.collect();
         assert_eq!(
-            note(&disturbed(&runs)).unwrap(),
+            note(&disturbed(&runs.iter().collect::<Vec<_>>())).unwrap(),
             "other work on this machine took up to 66% of the time of the 5% #1 canary, against 1.0% of the quietest's; its time counts less, and the interval of time is wider"
         );
         assert_eq!(note(&[]), None);
-    }
-
-    #[test]
-    fn a_machine_that_is_always_as_busy_disturbs_no_run_otherwise() {
-        let busy =
-            [1.0, 5.0, 20.0].map(|percent| beside(percent, [33.0, 60.0 + percent / 4.0, 99.0]));
-        assert_eq!(found(&busy), Vec::<f64>::new());
-        assert_eq!(found(&[]), Vec::<f64>::new());
-    }
-
-    /// A second core is free for the other work.
-    #[test]
-    fn other_work_for_which_nothing_waits_takes_nothing() {
-        let runs = [
-            beside(1.0, [50.0, 1.0, 2.0]),
-            beside(5.0, [50.0, 49.0, 6.0]),
-        ];
-        assert_eq!(found(&runs), Vec::<f64>::new());
-        // A kernel that does not say whether something waited leaves it possible.
-        let silent = runs.map(|mut run| {
-            run.usage.cpu_pressure_percent = None;
-            run
-        });
-        assert_eq!(found(&silent), [5.0]);
-    }
-
-    #[test]
-    fn a_script_of_more_threads_than_cores_waits_for_itself() {
-        let runs = [
-            beside(1.0, [60.0, 1.0, 5.0]),
-            beside(5.0, [99.0, 1.0, 99.0]),
-        ];
-        assert_eq!(found(&runs), Vec::<f64>::new());
-    }
-
-    /// Other processes waited for each other.
-    #[test]
-    fn a_script_that_hardly_uses_the_cpu_is_cleared_by_getting_as_much_as_before() {
-        let runs = [beside(1.0, [2.0, 1.0, 2.0]), beside(5.0, [2.0, 97.0, 99.0])];
-        assert_eq!(found(&runs), Vec::<f64>::new());
-        let slowed = [beside(1.0, [2.0, 1.0, 2.0]), beside(5.0, [1.0, 98.0, 99.0])];
-        assert_eq!(found(&slowed), [5.0]);
     }
 
     #[test]
@@ -236,7 +226,13 @@ mod tests {
     }
 
     #[test]
-    fn what_a_run_does_not_say_disturbs_nothing() {
+    fn what_a_run_does_not_say_disturbs_nothing_but_that_something_waited_is_possible() {
+        let silent = [(1.0, 1.0), (5.0, 49.0)].map(|(percent, other)| {
+            let mut run = beside(percent, [50.0, other, 6.0]);
+            run.usage.cpu_pressure_percent = None;
+            run
+        });
+        assert_eq!(found(&silent), [5.0]);
         let mut silent = [1.0, 5.0].map(|percent| beside(percent, [50.0, 60.0, 99.0]));
         silent[0].usage.other_cpu_percent = None;
         assert_eq!(found(&silent), Vec::<f64>::new());

@@ -159,23 +159,7 @@ mod tests {
     #[test]
     fn too_few_runs_or_sizes_are_unknown_with_the_reason() {
         assert_eq!(reason(&[]), "no completed run measured time");
-        assert_eq!(
-            reason(&[point(0.01, 1.0)]),
-            "1 completed run at 1 size; a forecast needs at least 3, at 2 or more sizes"
-        );
-        assert_eq!(
-            reason(&[point(0.01, 1.0), point(0.02, 2.0)]),
-            "2 completed runs at 2 sizes; a forecast needs at least 3, at 2 or more sizes"
-        );
-        assert_eq!(
-            reason(&[point(0.01, 1.0); 9]),
-            "9 completed runs at 1 size; a forecast needs at least 3, at 2 or more sizes"
-        );
-    }
-
-    /// Samples asked for at one size differ a little in bytes, and two sizes asked for may give the same single object.
-    #[test]
-    fn sizes_are_those_of_the_design_that_differ_in_data() {
+        // Samples asked for at one size differ a little in bytes, and two sizes asked for may give the same single object.
         let asked_once = [0.0100, 0.0101, 0.0102].map(|share| Point {
             fraction: 0.01,
             ..point(share, 1.0)
@@ -184,11 +168,18 @@ mod tests {
             fraction,
             ..point(0.1, 1.0)
         });
-        for points in [asked_once, given_once] {
-            assert_eq!(
-                reason(&points),
-                "3 completed runs at 1 size; a forecast needs at least 3, at 2 or more sizes"
-            );
+        for (points, have) in [
+            (&[point(0.01, 1.0)][..], "1 completed run at 1 size"),
+            (
+                &[point(0.01, 1.0), point(0.02, 2.0)],
+                "2 completed runs at 2 sizes",
+            ),
+            (&[point(0.01, 1.0); 9], "9 completed runs at 1 size"),
+            (&asked_once, "3 completed runs at 1 size"),
+            (&given_once, "3 completed runs at 1 size"),
+        ] {
+            let needs = "a forecast needs at least 3, at 2 or more sizes";
+            assert_eq!(reason(points), format!("{have}; {needs}"));
         }
     }
 

@@ -17,7 +17,7 @@
 mod evidence;
 mod outliers;
 
-pub(super) use evidence::{Evidence, without_cold_parts};
+pub(super) use evidence::{Evidence, highest_weight, probable, without_cold_parts};
 use outliers::ROBUST_FROM;
 pub(super) use outliers::{MAD_TO_DEVIATION, median, without_outlying_replicates};
 
@@ -235,10 +235,7 @@ impl Posterior {
             })
             .flatten()
             .collect();
-        let best = candidates
-            .iter()
-            .map(|candidate| candidate.weight)
-            .fold(f64::NEG_INFINITY, f64::max);
+        let best = highest_weight(&candidates);
         let weigh = |candidates: &mut Vec<WeighedLaw>| {
             for candidate in candidates.iter_mut() {
                 candidate.weight = (candidate.weight - best).min(MOST_LOG_ODDS).exp();

@@ -133,37 +133,6 @@ fn an_estimated_price_widens_the_cost_and_not_the_time() {
 }
 
 #[test]
-fn a_cost_without_a_price_is_unknown_with_the_reason() {
-    let reason = |instance: &str, price: Option<&Price>| {
-        forecast_on(instance, &two_hours(), price)[Metric::Cost]
-            .clone()
-            .unwrap_err()
-            .0
-    };
-    assert_eq!(reason("local", None), "no price for local");
-    assert_eq!(
-        reason("local", Some(&Price::from_spec(UsdPerHour(0.0)))),
-        "the price of local is 0.00 USD/h; a cost needs one above 0"
-    );
-    let groups = "data: 1x ml.c5.9xlarge + dnn: 2x ml.p3.2xlarge";
-    assert_eq!(
-        reason(groups, None),
-        "no price for ml.c5.9xlarge and ml.p3.2xlarge"
-    );
-}
-
-#[test]
-fn groups_cost_what_all_their_machines_do() {
-    let cost = |instance: &str| {
-        let price = price(PriceEvidence::PriceList);
-        let forecast = forecast_on(instance, &two_hours(), Some(&price));
-        median(&forecast, Metric::Cost)
-    };
-    let groups = cost("data: 1x ml.c5.9xlarge + dnn: 2x ml.p3.2xlarge");
-    assert!(near(groups, cost("3x ml.p3.2xlarge"), 1e-12));
-}
-
-#[test]
 fn memory_in_bytes_becomes_percent_of_the_machine() {
     let runs = [1.0, 2.0, 3.0].map(|percent| {
         with_memory(
@@ -424,31 +393,6 @@ fn memory_over_levels_of_work_and_data_is_held() {
         }
     }
     assert!(held * 10 >= all * 9, "{held} of {all}");
-}
-
-#[test]
-fn two_levels_of_work_give_the_time_of_all_the_work() {
-    // 10 s, and for each per cent of the data 0.4 s to read it and 8 s to work through it.
-    let runs: Vec<Measurement> = [
-        (2.0, 5.0),
-        (5.0, 5.0),
-        (10.0, 5.0),
-        (2.0, 15.0),
-        (5.0, 15.0),
-        (10.0, 15.0),
-    ]
-    .map(|(percent, work)| {
-        let mut run = run(percent, 10.0 + (0.4 + 8.0 * work / 50.0) * percent);
-        (run.work, run.work_total) = (Some(work), Some(50.0));
-        run
-    })
-    .to_vec();
-    let time = forecast_of(&runs)[Metric::Time].clone().unwrap();
-    assert!(near(time.median(), 850.0, 0.1), "{}", time.median());
-    assert_eq!(
-        why(&forecast_of(&runs[..3]), Metric::Time),
-        "every completed run did the same part of the full run's work; a forecast needs a second level of work"
-    );
 }
 
 #[test]

@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 
 use super::super::law::Shape;
-use super::{Observation, Prior, WeighedLaw};
+use super::{NEGLIGIBLE, Observation, Prior, WeighedLaw};
 use crate::units::count_as_float;
 
 /// The grid over logit u: wide enough for a fixed part of a millionth, and for a growing part of a millionth.
 const LOGIT_BOUND: i32 = 14;
-/// Each pass cuts this many steps on either side of the highest point so far into [`ZOOM`] parts.
+/// Each pass over logit u cuts this many steps on either side of the highest point so far into [`ZOOM`] parts.
 const ZOOM_REACH: usize = 3;
 const ZOOM: i32 = 3;
 /// The finest step is 3^-16, which resolves the noise of any float.
@@ -204,13 +204,8 @@ impl<'a> Evidence<'a> {
         let mut places: Vec<f64> = (0..=WORK_STEPS)
             .map(|step| f64::from(step) / steps)
             .collect();
-        let evidence = |at: f64| {
-            let weighed = self.with_work_part(Shape::linear(), part(at), 0.0);
-            weighed
-                .iter()
-                .map(|one| one.weight)
-                .fold(f64::NEG_INFINITY, f64::max)
-        };
+        let evidence =
+            |at: f64| highest_weight(&self.with_work_part(Shape::linear(), part(at), 0.0));
         let best = places
             .iter()
             .copied()
@@ -228,7 +223,7 @@ impl<'a> Evidence<'a> {
         let last = places.len() - 1;
         (0..=last)
             .map(|index| {
-                let width = (places[(index + 1).min(last)] - places[index.saturating_sub(1)]) / 2.0;
+                let width = width(&places, index);
                 let mass = match index {
                     0 => none,
                     _ if index == last => all,
@@ -318,44 +313,14 @@ impl<'a> Evidence<'a> {
             let height = ln_sum(&laws) + density(logit);
             (logit, laws, height)
         };
-        let mut grid: Vec<(f64, Vec<WeighedLaw<F>>, f64)> = (-LOGIT_BOUND..=LOGIT_BOUND)
-            .map(|logit| point(f64::from(logit)))
-            .collect();
-        for _ in 0..MOST_ZOOM_PASSES {
-            let last = grid.len() - 1;
-            let highest = (0..=last)
-                .max_by(|a, b| grid[*a].2.total_cmp(&grid[*b].2))
-                .expect("the grid is not empty");
-            let neighbours = [highest.saturating_sub(1), (highest + 1).min(last)];
-            let lower = neighbours
-                .map(|index| grid[index].2)
-                .into_iter()
-                .fold(f64::INFINITY, f64::min);
-            if grid[highest].2 - lower < FINE_ENOUGH {
-                break;
-            }
-            let (from, to) = (
-                highest.saturating_sub(ZOOM_REACH),
-                (highest + ZOOM_REACH).min(last),
-            );
-            for index in from..to {
-                let (start, end) = (grid[index].0, grid[index + 1].0);
-                grid.extend(
-                    (1..ZOOM).map(|part| {
-                        point(start + (end - start) * f64::from(part) / f64::from(ZOOM))
-                    }),
-                );
-            }
-            grid.sort_by(|a, b| a.0.total_cmp(&b.0));
-        }
+        let grid = (-LOGIT_BOUND..=LOGIT_BOUND).map(|logit| point(f64::from(logit)));
+        let grid = zoomed(grid.collect(), ZOOM_REACH, point, |one| one.0, |one| one.2);
+        let places: Vec<f64> = grid.iter().map(|(logit, ..)| *logit).collect();
         // The trapezoidal rule over logit u, with its prior density.
         let log_scale = -(deviation * std::f64::consts::TAU.sqrt()).ln();
-        (0..grid.len())
-            .flat_map(|index| {
-                let before = grid[index.saturating_sub(1)].0;
-                let after = grid[(index + 1).min(grid.len() - 1)].0;
-                let (logit, laws, _) = &grid[index];
-                let (of_point, width) = (density(*logit), ((after - before) / 2.0).ln());
+        (grid.iter().enumerate())
+            .flat_map(|(index, (logit, laws, _))| {
+                let (of_point, width) = (density(*logit), width(&places, index).ln());
                 laws.iter().map(move |one| WeighedLaw {
                     weight: one.weight + of_point + width + log_scale,
                     ..*one
@@ -372,37 +337,18 @@ impl<'a> Evidence<'a> {
         }
         let at = |cold_part: f64| self.weigh(WeighedLaw { cold_part, ..law }, growth);
         let steps = f64::from(COLD_STEPS);
-        let mut grid: Vec<WeighedLaw<F>> = (0..=COLD_STEPS)
-            .map(|step| at(f64::from(step) / steps))
-            .collect();
-        for _ in 0..MOST_ZOOM_PASSES {
-            let last = grid.len() - 1;
-            let highest = (0..=last)
-                .max_by(|a, b| grid[*a].weight.total_cmp(&grid[*b].weight))
-                .expect("the grid is not empty");
-            let (from, to) = (highest.saturating_sub(1), (highest + 1).min(last));
-            if grid[highest].weight - grid[from].weight.min(grid[to].weight) < FINE_ENOUGH {
-                break;
-            }
-            for index in from..to {
-                let (start, end) = (grid[index].cold_part, grid[index + 1].cold_part);
-                let part = |part| start + (end - start) * f64::from(part) / f64::from(ZOOM);
-                grid.extend((1..ZOOM).map(|step| at(part(step))));
-            }
-            grid.sort_by(|a, b| a.cold_part.total_cmp(&b.cold_part));
-        }
+        let grid = (0..=COLD_STEPS).map(|step| at(f64::from(step) / steps));
+        let grid = zoomed(grid.collect(), 1, at, |one| one.cold_part, |one| one.weight);
+        let places: Vec<f64> = grid.iter().map(|one| one.cold_part).collect();
         // The trapezoidal rule over c, uniform but for the mass on 0.
-        let last = grid.len() - 1;
-        (0..=last)
-            .map(|index| {
-                let before = grid[index.saturating_sub(1)].cold_part;
-                let after = grid[(index + 1).min(last)].cold_part;
+        (grid.into_iter().enumerate())
+            .map(|(index, one)| {
                 let none = self.prior.no_cold_weight;
                 let mass = if index == 0 { none } else { 0.0 };
-                let chance = mass + (1.0 - none) * (after - before) / 2.0;
+                let chance = mass + (1.0 - none) * width(&places, index);
                 WeighedLaw {
-                    weight: grid[index].weight + chance.ln(),
-                    ..grid[index]
+                    weight: one.weight + chance.ln(),
+                    ..one
                 }
             })
             .collect()
@@ -436,6 +382,63 @@ impl<'a> Evidence<'a> {
     }
 }
 
+/// A grid made finer and finer about its highest point: each pass cuts `reach` steps on either side of it into [`ZOOM`] parts. `at` gives
+/// the point of a place.
+fn zoomed<T>(
+    mut grid: Vec<T>,
+    reach: usize,
+    at: impl Fn(f64) -> T,
+    place: impl Fn(&T) -> f64,
+    height: impl Fn(&T) -> f64,
+) -> Vec<T> {
+    for _ in 0..MOST_ZOOM_PASSES {
+        let last = grid.len() - 1;
+        let highest = (0..=last)
+            .max_by(|a, b| height(&grid[*a]).total_cmp(&height(&grid[*b])))
+            .expect("the grid is not empty");
+        let lower = height(&grid[highest.saturating_sub(1)]);
+        let lower = lower.min(height(&grid[(highest + 1).min(last)]));
+        if height(&grid[highest]) - lower < FINE_ENOUGH {
+            break;
+        }
+        for index in highest.saturating_sub(reach)..(highest + reach).min(last) {
+            let (start, end) = (place(&grid[index]), place(&grid[index + 1]));
+            let part = |part| start + (end - start) * f64::from(part) / f64::from(ZOOM);
+            grid.extend((1..ZOOM).map(|step| at(part(step))));
+        }
+        grid.sort_by(|a, b| place(a).total_cmp(&place(b)));
+    }
+    grid
+}
+
+/// What a place of a rising grid stands for by the trapezoidal rule.
+fn width(places: &[f64], index: usize) -> f64 {
+    let last = places.len() - 1;
+    (places[(index + 1).min(last)] - places[index.saturating_sub(1)]) / 2.0
+}
+
+/// The highest evidence of these laws.
+pub(in crate::forecast) fn highest_weight<'a, F: 'a>(
+    laws: impl IntoIterator<Item = &'a WeighedLaw<F>>,
+) -> f64 {
+    let weights = laws.into_iter().map(|law| law.weight);
+    weights.fold(f64::NEG_INFINITY, f64::max)
+}
+
+/// The laws that are not negligible beside the best, each with its probability in the place of its evidence.
+pub(in crate::forecast) fn probable<F>(mut laws: Vec<WeighedLaw<F>>) -> Vec<WeighedLaw<F>> {
+    let best = highest_weight(&laws);
+    for law in &mut laws {
+        law.weight = (law.weight - best).exp();
+    }
+    laws.retain(|law| law.weight > NEGLIGIBLE);
+    let total: f64 = laws.iter().map(|law| law.weight).sum();
+    for law in &mut laws {
+        law.weight /= total;
+    }
+    laws
+}
+
 /// A law of which nothing is fixed, before the runs are asked.
 fn unweighed<F>(shape: F, work_part: f64, log_prior: f64) -> WeighedLaw<F> {
     WeighedLaw {
@@ -452,7 +455,7 @@ fn unweighed<F>(shape: F, work_part: f64, log_prior: f64) -> WeighedLaw<F> {
 /// The logarithm of the sum of the weights, of which there is at least one.
 fn ln_sum<F>(laws: &[WeighedLaw<F>]) -> f64 {
     let [one] = laws else {
-        let highest = (laws.iter().map(|law| law.weight)).fold(f64::NEG_INFINITY, f64::max);
+        let highest = highest_weight(laws);
         let sum: f64 = laws.iter().map(|law| (law.weight - highest).exp()).sum();
         return highest + sum.ln();
     };

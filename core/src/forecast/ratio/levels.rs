@@ -3,8 +3,8 @@
 use super::super::Unknown;
 use super::super::law::Shape;
 use super::super::posterior::{
-    Evidence, MAD_TO_DEVIATION, NEGLIGIBLE, Observation, Prior, WeighedLaw, median,
-    without_cold_parts, without_outlying_replicates,
+    Evidence, MAD_TO_DEVIATION, NEGLIGIBLE, Observation, Prior, WeighedLaw, highest_weight, median,
+    probable, without_cold_parts, without_outlying_replicates,
 };
 use super::super::runs::Runs;
 use super::sides::{Axis, Side};
@@ -93,15 +93,9 @@ fn laws_in_question(evidence: &Evidence, prior: &Prior) -> Vec<WeighedLaw> {
 
 /// Those whose best candidate is not negligible beside the best of all, the best first.
 fn in_question<T>(all: Vec<T>, grid: impl Fn(&T) -> Vec<WeighedLaw>) -> Vec<T> {
-    let highest = |candidates: Vec<WeighedLaw>| {
-        candidates
-            .into_iter()
-            .map(|one| one.weight)
-            .fold(f64::NEG_INFINITY, f64::max)
-    };
     let mut weighed: Vec<(f64, T)> = all
         .into_iter()
-        .map(|one| (highest(grid(&one)), one))
+        .map(|one| (highest_weight(&grid(&one)), one))
         .collect();
     weighed.sort_by(|a, b| b.0.total_cmp(&a.0));
     let least = weighed
@@ -116,8 +110,8 @@ fn in_question<T>(all: Vec<T>, grid: impl Fn(&T) -> Vec<WeighedLaw>) -> Vec<T> {
 
 /// The laws that all records may share.
 struct SharedLaws {
-    /// Each with its probability, and ln S of every record.
-    laws: Vec<(WeighedLaw, f64, Vec<f64>)>,
+    /// Each with ln S of every record.
+    laws: Vec<(WeighedLaw, Vec<f64>)>,
     weights: Vec<f64>,
     known_squares: f64,
     degrees_of_freedom: f64,
@@ -127,21 +121,10 @@ impl SharedLaws {
     fn fit(groups: &[Vec<Observation>], prior: &Prior) -> Self {
         let slices: Vec<&[Observation]> = groups.iter().map(Vec::as_slice).collect();
         let evidence = Evidence::new(&slices, prior);
-        let candidates = laws_in_question(&evidence, prior);
-        let best = candidates
-            .iter()
-            .map(|one| one.weight)
-            .fold(f64::NEG_INFINITY, f64::max);
-        let kept: Vec<(WeighedLaw, f64)> = candidates
-            .into_iter()
-            .map(|one| (one, (one.weight - best).exp()))
-            .filter(|(_, weight)| *weight > NEGLIGIBLE)
-            .collect();
-        let total: f64 = kept.iter().map(|(_, weight)| weight).sum();
+        let laws = probable(laws_in_question(&evidence, prior));
         Self {
-            laws: kept
-                .into_iter()
-                .map(|(one, weight)| (one, weight / total, evidence.centers(&one)))
+            laws: (laws.into_iter())
+                .map(|one| (one, evidence.centers(&one)))
                 .collect(),
             weights: evidence.weight_totals(),
             known_squares: evidence.known_squares(),
@@ -153,7 +136,7 @@ impl SharedLaws {
     fn mean(&self, of: impl Fn(&WeighedLaw, &[f64]) -> f64) -> f64 {
         self.laws
             .iter()
-            .map(|(law, chance, centers)| chance * of(law, centers))
+            .map(|(law, centers)| law.weight * of(law, centers))
             .sum()
     }
 

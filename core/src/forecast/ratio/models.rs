@@ -12,7 +12,9 @@
 //! Information Theory, Inference, and Learning Algorithms, 2003, chapter 28).
 
 use super::super::law::Shape;
-use super::super::posterior::{Evidence, NEGLIGIBLE, Prior, WeighedLaw, without_cold_parts};
+use super::super::posterior::{
+    Evidence, NEGLIGIBLE, Prior, WeighedLaw, highest_weight, without_cold_parts,
+};
 use super::super::predictive::{Component, Predictive, Spread, merged};
 use super::sides::{AxisPoint, Side};
 use crate::units::count_as_float;
@@ -178,12 +180,8 @@ impl<'a> ComparedSides<'a> {
             .map(|form| [of_side(&own_of_base, *form), of_side(&own_of_new, *form)])
             .collect();
         for side in [0, 1] {
-            let best = apart
-                .iter()
-                .flat_map(|laws| &laws[side])
-                .map(|own| own.candidate.weight)
-                .fold(f64::NEG_INFINITY, f64::max);
-            let least = best + NEGLIGIBLE.ln();
+            let laws = apart.iter().flat_map(|laws| &laws[side]);
+            let least = highest_weight(laws.map(|own| &own.candidate)) + NEGLIGIBLE.ln();
             for laws in &mut apart {
                 laws[side].retain(|own| own.candidate.weight > least);
             }
@@ -198,11 +196,8 @@ impl<'a> ComparedSides<'a> {
                 without_cold_parts(&both.with_work_part(*shape, *part, *weight))
             })
             .collect();
-        let best = common
-            .iter()
-            .map(|candidate| candidate.weight)
-            .fold(f64::NEG_INFINITY, f64::max);
-        common.retain(|candidate| candidate.weight > best + NEGLIGIBLE.ln());
+        let least = highest_weight(&common) + NEGLIGIBLE.ln();
+        common.retain(|candidate| candidate.weight > least);
         let prior_squares = prior.noise_degrees_of_freedom * prior.noise.powi(2);
         let weights = both.weight_totals();
         Self {

@@ -1,6 +1,6 @@
 //! **Scale-out**: the time of one job on another count of instances of the same type.
 //!
-//! If the counts of the runs differ the laws are weighed by them ([`ScaleOutLaws`], [`forecast`], [`forecast_from`]). If all runs were on
+//! If the counts of the runs differ the laws are weighed by them ([`ScaleOutLaws`], [`forecast_from`]). If all runs were on
 //! one count a law is assumed ([`assume`]): the part that grows with the data is proportional to the heaviest host's share of it,
 //! and the interval reflects the error of this assumption on published jobs. The heaviest host's share is computed ([`Shards`]).
 //!
@@ -20,7 +20,7 @@ use std::slice;
 pub use elsewhere::{Elsewhere, Measured, elsewhere, one_count, peak_bytes};
 pub use layout::DataLayout;
 pub use shards::{ChannelObjects, Shards};
-pub use weighed::{FEWEST_COUNTS, ScaleOutLaws, forecast};
+pub use weighed::{FEWEST_COUNTS, ScaleOutLaws};
 
 use super::runs::Runs;
 use super::{Predictive, Unknown, seconds};
@@ -93,38 +93,27 @@ pub struct ScaleOutRun {
 pub struct ScaleOut {
     /// Billed per instance, in seconds.
     pub seconds: Predictive,
-    pub scaling: Scaling,
+    /// The counts of the runs that the effect of another one follows from, ascending; none where it is assumed, from runs on one.
+    counts: Vec<u32>,
     wanted: Load,
-}
-
-/// The source of the effect of another count on the time.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Scaling {
-    /// From runs on these counts, ascending.
-    Measured { counts: Vec<u32> },
-    /// From runs on one count alone.
-    Assumed,
 }
 
 impl ScaleOut {
     pub fn is_measured(&self) -> bool {
-        matches!(self.scaling, Scaling::Measured { .. })
+        !self.counts.is_empty()
     }
 
     /// A sentence on the counts that it was measured on; `None` where it is assumed, which is one thing to say of all configurations.
     pub fn note(&self) -> Option<String> {
-        let Scaling::Measured { counts } = &self.scaling else {
-            return None;
-        };
         let hosts = self.wanted.hosts;
-        let reach = match counts.last() {
-            Some(most) if hosts > *most => ", and beyond the largest count it is a wide guess",
-            _ => "",
+        let reach = match hosts > *self.counts.last()? {
+            true => ", and beyond the largest count it is a wide guess",
+            false => "",
         };
         Some(format!(
             "scale-out is measured: the time on {} follows from runs on {}{reach}",
             instances(hosts),
-            grammar::list(&counts.iter().map(u32::to_string).collect::<Vec<_>>()),
+            grammar::list(&self.counts.iter().map(u32::to_string).collect::<Vec<_>>()),
         ))
     }
 }
@@ -181,9 +170,7 @@ pub fn forecast_from(
     let laws = laws_from(measurements, instance)?;
     Ok(ScaleOut {
         seconds: laws.seconds(wanted)?,
-        scaling: Scaling::Measured {
-            counts: laws.counts(),
-        },
+        counts: laws.counts(),
         wanted,
     })
 }
@@ -204,9 +191,7 @@ pub fn forecast_by(
     let seconds = Predictive::one_of(&times);
     Ok(ScaleOut {
         seconds: seconds.ok_or_else(|| Unknown("a time is an amount".to_owned()))?,
-        scaling: Scaling::Measured {
-            counts: laws_from(measurements, instance)?.counts(),
-        },
+        counts: laws_from(measurements, instance)?.counts(),
         wanted,
     })
 }
@@ -300,7 +285,7 @@ pub fn assume(
     let doubt = either_way(change).max(distance.powf(LEAST_DOUBT));
     Ok(ScaleOut {
         seconds: one.scaled(change).widened(doubt - 1.0),
-        scaling: Scaling::Assumed,
+        counts: Vec::new(),
         wanted: to,
     })
 }

@@ -32,18 +32,10 @@ pub struct ChannelObjects<'a> {
 /// The division of a job's data among n hosts. Deterministic, and independent of the order of the objects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shards {
-    /// Instances.
-    pub hosts: u32,
     /// On the heaviest host, over all channels: the median over random divisions.
     pub heaviest: Bytes,
-    /// The least possible: the largest object, or an even share if that is more.
-    pub at_least: Bytes,
-    /// The most possible with even counts: the largest objects all on one host.
-    pub at_most: Bytes,
     /// Of the full data, each object once.
     pub total: Bytes,
-    /// Hosts that get no object of any sharded channel. 0 where every channel is replicated.
-    pub idle_hosts: u32,
     /// Cautions, as sentences.
     pub cautions: Vec<String>,
 }
@@ -65,15 +57,6 @@ impl Shards {
             .copied()
             .sum();
         let even = share_of(sharded.iter().map(|channel| channel.bytes).sum(), hosts);
-        let largest = (sharded.iter().filter_map(|channel| channel.objects.first()))
-            .max()
-            .copied()
-            .unwrap_or_default();
-        let at_most: Bytes = sharded.iter().map(ShardedChannel::heaviest_at_most).sum();
-        let most_objects = sharded.iter().map(|channel| channel.objects.len()).max();
-        let idle_hosts = most_objects.map_or(0, |objects| {
-            hosts.saturating_sub(u32::try_from(objects).unwrap_or(u32::MAX))
-        });
         let heaviest = heaviest_in_the_middle(&sharded, count);
         let mut cautions: Vec<String> = sharded
             .iter()
@@ -87,12 +70,8 @@ impl Shards {
             ));
         }
         Self {
-            hosts,
             heaviest: on_every_host + heaviest,
-            at_least: on_every_host + even.max(largest),
-            at_most: on_every_host + at_most,
             total: on_every_host + sharded.iter().map(|channel| channel.bytes).sum(),
-            idle_hosts,
             cautions,
         }
     }
@@ -122,12 +101,6 @@ impl<'a> ShardedChannel<'a> {
             objects,
             hosts,
         }
-    }
-
-    /// ceil(objects / hosts) of the largest objects.
-    fn heaviest_at_most(&self) -> Bytes {
-        let most = self.objects.len().div_ceil(self.hosts);
-        self.objects.iter().take(most).copied().sum()
     }
 
     fn cautions(&self, hosts: u32) -> Vec<String> {
@@ -240,17 +213,16 @@ mod tests {
     }
 
     #[test]
-    fn the_heaviest_shard_has_its_bounds_and_a_caution() {
+    fn the_heaviest_shard_has_its_size_and_a_caution() {
         let one_large = [vec![10; 39], vec![1000]].concat();
         // A third of the objects is five times as large as the others, and none more than an even share.
         let uneven = [500, 100, 100].repeat(10);
-        for (objects, hosts, [heaviest, at_least, at_most], idle, caution) in [
+        for (objects, hosts, heaviest, caution) in [
             // The example of SageMaker's documentation: 20 files over 6 instances are 3 or 4 each.
             (
                 &[100; 20][..],
                 6,
-                [400, 334, 400],
-                0,
+                400,
                 Some(
                     "channel train has 20 objects for 6 instances: some get 4 and some 3, and those with 4 set the time; more and smaller objects would divide more evenly",
                 ),
@@ -258,8 +230,7 @@ mod tests {
             (
                 &[5, 7, 6],
                 8,
-                [7, 7, 7],
-                5,
+                7,
                 Some(
                     "channel train has 3 objects for 8 instances: 5 of them get none of it and are paid all the same; fewer instances or smaller objects would help",
                 ),
@@ -268,30 +239,23 @@ mod tests {
             (
                 &one_large,
                 4,
-                [1090, 1000, 1090],
-                0,
+                1090,
                 Some(
                     "one object of channel train (1000 B) is more than an even share of it on 4 instances (348 B): the host that gets it sets the time",
                 ),
             ),
-            (&[8; 4000], 4, [8000, 8000, 8000], 0, None),
+            (&[8; 4000], 4, 8000, None),
             (
                 &uneven,
                 5,
-                [1800, 1400, 3000],
-                0,
+                1800,
                 Some(
                     "the heaviest of 5 shards has 1.76 KiB, 1.3 times an even share (1.37 KiB), and its host sets the time; objects of like size would divide more evenly",
                 ),
             ),
         ] {
             let shards = sharded(objects, hosts);
-            assert_eq!(
-                [shards.heaviest, shards.at_least, shards.at_most],
-                [heaviest, at_least, at_most].map(Bytes),
-                "{hosts}"
-            );
-            assert_eq!(shards.idle_hosts, idle, "{hosts}");
+            assert_eq!(shards.heaviest, Bytes(heaviest), "{hosts}");
             assert_eq!(shards.cautions, Vec::from_iter(caution.map(str::to_owned)));
         }
         assert_eq!(sharded(&[100; 20], 6).heaviest_share(), Some(0.2));
@@ -300,9 +264,7 @@ mod tests {
     /// Two pairs out of 1, 2, 3, 10 are equally often {10, 1}, {10, 2} and {10, 3}; the middle one is {10, 2}.
     #[test]
     fn the_heaviest_shard_is_the_median_over_divisions() {
-        let shards = sharded(&[1, 2, 3, 10], 2);
-        assert_eq!(shards.heaviest, Bytes(12));
-        assert_eq!((shards.at_least, shards.at_most), (Bytes(10), Bytes(13)));
+        assert_eq!(sharded(&[1, 2, 3, 10], 2).heaviest, Bytes(12));
     }
 
     #[test]
@@ -313,7 +275,7 @@ mod tests {
         let alone = Shards::of(&[replicated], 4);
         assert_eq!(alone.heaviest, Bytes(50));
         assert_eq!(alone.heaviest_share(), Some(1.0));
-        assert_eq!((alone.idle_hosts, alone.cautions.len()), (0, 0));
+        assert_eq!(alone.cautions, [""; 0]);
 
         let both = Shards::of(
             &[channel(Distribution::ShardedByS3Key, &train), replicated],
@@ -321,14 +283,12 @@ mod tests {
         );
         assert_eq!(both.heaviest, Bytes(250));
         assert_eq!(both.total, Bytes(850));
-        assert_eq!((both.at_least, both.at_most), (Bytes(250), Bytes(250)));
     }
 
     #[test]
     fn one_instance_has_everything_and_no_data_has_no_share() {
         assert_eq!(sharded(&[3, 4], 1).heaviest, Bytes(7));
         assert_eq!(sharded(&[], 3).heaviest_share(), None);
-        assert_eq!(sharded(&[], 3).idle_hosts, 3);
         assert_eq!(sharded(&[0, 0], 2).heaviest_share(), None);
     }
 
@@ -354,16 +314,6 @@ mod tests {
             let counts: Vec<usize> = shards.iter().map(Vec::len).collect();
             let (fewest, most) = (counts.iter().min(), counts.iter().max());
             proptest::prop_assert!(most.unwrap() - fewest.unwrap() <= 1);
-        }
-
-        #[test]
-        fn the_heaviest_lies_between_its_bounds(
-            sizes in proptest::collection::vec(0..1_000_000_u64, 0..60), hosts in 1..12_u32,
-        ) {
-            let shards = sharded(&sizes, hosts);
-            proptest::prop_assert!(shards.at_least <= shards.heaviest);
-            proptest::prop_assert!(shards.heaviest <= shards.at_most);
-            proptest::prop_assert!(shards.at_most <= shards.total);
         }
     }
 }

@@ -33,8 +33,13 @@ fn eight_runs() -> Vec<ScaleOutRun> {
     .to_vec()
 }
 
-fn reason(answer: Result<ScaleOut, Unknown>) -> String {
+fn reason(answer: Result<Predictive, Unknown>) -> String {
     answer.unwrap_err().0
+}
+
+/// The time of a new run by the laws of enough runs.
+fn forecast(runs: &[ScaleOutRun], wanted: Load) -> Result<Predictive, Unknown> {
+    weighed::of_enough(runs)?.seconds(wanted)
 }
 
 /// The upper quantile over the median.
@@ -57,13 +62,13 @@ fn a_noiseless_law_is_recovered() {
         for fixed in [0.05, 0.2, 0.5] {
             let answer = forecast(&divided(fixed, workers), Load::even(12, 1.0)).unwrap();
             let expected = 100.0 * (fixed + (1.0 - fixed) / workers(12.0));
-            let median = answer.seconds.median();
+            let median = answer.median();
             assert!(near(median, expected, 0.04), "{median} for {expected}");
         }
     }
     let line = [1, 2, 4, 8].map(|hosts| run(hosts, 1.0, 100.0 / f64::from(hosts).sqrt()));
     let answer = forecast(&line, Load::even(16, 1.0)).unwrap();
-    assert!(near(answer.seconds.median(), 25.0, 0.08));
+    assert!(near(answer.median(), 25.0, 0.08));
 }
 
 /// numpy 2.4.6 and scipy 1.17.1: the same laws on a grid of 2800 points of logit u from -14 to 14, `stats.t.cdf` of the mixture solved
@@ -88,27 +93,16 @@ fn point_and_interval_are_those_of_the_formulas() {
             assert!(near(own, expected, 0.01), "{own} for {expected} at {p}");
         }
     }
-    let at_eight = |runs: &[ScaleOutRun]| {
-        let laws = ScaleOutLaws::fit(runs).unwrap();
-        laws.efficiency(Load::even(8, 1.0)).unwrap()
-    };
-    for (runs, expected) in [
-        (&two[..], [0.201_44, 0.410_62, 0.935_58]),
-        (&eight, [0.327_36, 0.391_26, 0.462_78]),
-    ] {
-        let efficiency = at_eight(runs);
-        for (p, expected) in [0.05, 0.5, 0.95].into_iter().zip(expected) {
-            let own = efficiency.quantile(p);
-            assert!(near(own, expected, 0.015), "{own} for {expected} at {p}");
-        }
-    }
 }
 
 #[test]
 fn what_is_forecast_is_said() {
-    let runs = [run(1, 1.0, 100.0), run(1, 1.0, 100.0), run(2, 1.0, 55.0)];
     let note = |hosts| {
-        let answer = forecast(&runs, Load::even(hosts, 1.0)).unwrap();
+        let answer = ScaleOut {
+            seconds: Predictive::log_student_t(1.0, 0.1, 5.0),
+            counts: vec![1, 2],
+            wanted: Load::even(hosts, 1.0),
+        };
         answer.note().unwrap()
     };
     assert_eq!(
@@ -161,7 +155,7 @@ fn an_overloaded_smallest_count_does_not_bend_the_law() {
     let fits = |hosts: u32| 20.0 + 1600.0 / f64::from(hosts);
     let mut runs = [4, 6, 8].map(|hosts| run(hosts, 1.0, fits(hosts))).to_vec();
     runs.push(run(2, 1.0, 9000.0));
-    let seconds = forecast(&runs, Load::even(12, 1.0)).unwrap().seconds;
+    let seconds = forecast(&runs, Load::even(12, 1.0)).unwrap();
     let (point, upper) = (seconds.median(), seconds.quantile(0.95));
     assert!(near(point, fits(12), 0.15), "{point}");
     // The step to the smallest count is fifteenfold for half the hosts.
@@ -175,41 +169,13 @@ fn the_heaviest_host_sets_the_time() {
         heaviest: 0.5,
         ..Load::even(4, 1.0)
     };
-    let skewed = forecast(&runs, skewed).unwrap().seconds.median();
+    let skewed = forecast(&runs, skewed).unwrap().median();
     assert!(near(skewed, 100.0 * (0.05 + 0.95 * 0.5), 0.03), "{skewed}");
 }
 
 #[test]
-fn efficiency_is_one_where_hosts_divide_all_and_an_nth_where_they_bring_nothing() {
-    let of = |runs: &[ScaleOutRun], hosts| {
-        let laws = ScaleOutLaws::fit(runs).unwrap();
-        laws.efficiency(Load::even(hosts, 1.0)).unwrap()
-    };
-    let all = divided(0.0, |hosts| hosts);
-    // That a part is not divided is never excluded.
-    let median = of(&all, 8).median();
-    assert!(near(median, 1.0, 0.08), "{median}");
-    assert_eq!(of(&all, 1).median(), 1.0);
-    assert_eq!(of(&all, 1).quantile(0.95), 1.0);
-    let nothing = divided(1.0, |hosts| hosts);
-    assert!(near(of(&nothing, 8).median(), 0.125, 0.03));
-    // Where one instance was not measured, both times go up and down together with the law.
-    let beyond: Vec<ScaleOutRun> = (all.into_iter()).filter(|run| run.load.hosts > 2).collect();
-    let laws = ScaleOutLaws::fit(&beyond).unwrap();
-    let spread = |of: &Predictive| (of.quantile(0.95) / of.quantile(0.05)).ln();
-    let times = [1, 8].map(|hosts| spread(&laws.seconds(Load::even(hosts, 1.0)).unwrap()));
-    assert!(spread(&of(&beyond, 8)) < times[0] + times[1]);
-}
-
-#[test]
 fn the_interval_grows_with_the_distance() {
-    let spread = |hosts, share| {
-        reach(
-            &forecast(&eight_runs(), Load::even(hosts, share))
-                .unwrap()
-                .seconds,
-        )
-    };
+    let spread = |hosts, share| reach(&forecast(&eight_runs(), Load::even(hosts, share)).unwrap());
     assert!(spread(8, 1.0) < spread(16, 1.0));
     assert!(spread(16, 1.0) < spread(32, 1.0));
     assert!(spread(2, 1.0) < spread(2, 4.0));
@@ -333,7 +299,7 @@ fn measurements_on_other_counts_of_the_type_forecast_the_wanted_one() {
     let load = Load::even(3, 1.0);
     let answer = forecast_from(&measurements, &wanted, load).unwrap();
     assert!(near(answer.seconds.median(), 40.0, 0.1));
-    assert!(matches!(&answer.scaling, Scaling::Measured { counts } if *counts == [1, 2]));
+    assert_eq!(answer.counts, [1, 2]);
 
     // Less work per datum is another job.
     let mut less_work = measurement("4x ml.m5.xlarge", 0.2, 1.0);
@@ -344,7 +310,7 @@ fn measurements_on_other_counts_of_the_type_forecast_the_wanted_one() {
 
     measurements.truncate(2);
     assert_eq!(
-        reason(forecast_from(&measurements, &wanted, load)),
+        forecast_from(&measurements, &wanted, load).unwrap_err().0,
         "2 completed runs on 1 count of instances; a forecast of scale-out needs at least 3 on 2"
     );
 }
@@ -534,8 +500,7 @@ fn any_runs() -> impl Strategy<Value = Vec<ScaleOutRun>> {
 proptest! {
     #[test]
     fn the_point_lies_in_its_interval(runs in any_runs(), hosts in 1..64_u32, share in 0.01..2.0f64) {
-        if let Ok(answer) = forecast(&runs, Load::even(hosts, share)) {
-            let seconds = answer.seconds;
+        if let Ok(seconds) = forecast(&runs, Load::even(hosts, share)) {
             prop_assert!(seconds.median() > 0.0 && seconds.median().is_finite());
             prop_assert!(seconds.quantile(0.05) <= seconds.median());
             prop_assert!(seconds.median() <= seconds.quantile(0.95));
@@ -557,8 +522,8 @@ proptest! {
             runs.iter().map(|run| ScaleOutRun { seconds: run.seconds * factor, ..*run }).collect();
         match (forecast(&runs, Load::even(hosts, 1.0)), forecast(&scaled, Load::even(hosts, 1.0))) {
             (Ok(one), Ok(other)) => {
-                prop_assert!(near(one.seconds.median() * factor, other.seconds.median(), 1e-9));
-                prop_assert!(near(reach(&one.seconds), reach(&other.seconds), 1e-9));
+                prop_assert!(near(one.median() * factor, other.median(), 1e-9));
+                prop_assert!(near(reach(&one), reach(&other), 1e-9));
             }
             (one, other) => prop_assert_eq!(one, other),
         }
@@ -624,36 +589,6 @@ fn a_canary_on_the_wanted_count_with_more_than_the_law_scales_it_and_leaves_it_i
     let ([lower, upper], doubt) = with(6.0);
     assert!(lower <= 14.0 && 22.0 <= upper, "{lower} {upper}");
     assert_eq!(doubt, Some(crate::forecast::Doubt::MoreOnItsCount));
-}
-
-/// The farther canaries reach the narrower is their law, and the less of another count goes with it.
-#[test]
-fn how_much_more_leaves_memory_in_doubt_is_what_the_law_itself_leaves_open() {
-    let small = with_memory("1x ml.m5.xlarge", 1.0)[..3].to_vec();
-    let large = with_memory("1x ml.m5.xlarge", 1.0);
-    let least_in_doubt = |on_one: &[Measurement]| {
-        let is_in_doubt = |percent: &u32| {
-            let used = 3.0 * f64::from(*percent) / 100.0;
-            let answer = beside_a_canary_on_three(on_one, megabytes(used));
-            answer.forecast.memory.doubt.is_some()
-        };
-        (100..300).find(is_in_doubt).unwrap()
-    };
-    let (of_small, of_large) = (least_in_doubt(&small), least_in_doubt(&large));
-    assert!(of_large < of_small, "{of_large} {of_small}");
-    let known = |on_one: &[Measurement]| {
-        let own = Offer::unknown(&on_one[0].instance).or_capacity(|| Some(machine(100_000_000)));
-        let known = crate::forecast::forecast(&Basis {
-            offer: &own,
-            measurements: on_one,
-        });
-        let bytes = known[Metric::MemoryBytes].clone().unwrap();
-        bytes.quantile(0.95) / bytes.median() * 100.0
-    };
-    for (least, on_one) in [(of_small, &small), (of_large, &large)] {
-        let of_law = known(on_one);
-        assert!((f64::from(least) - of_law).abs() < 3.0, "{least} {of_law}");
-    }
 }
 
 #[test]

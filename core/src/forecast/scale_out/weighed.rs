@@ -1,7 +1,8 @@
 //! Measured scale-out: the laws of the count, weighed by runs on several counts.
 //!
 //! Each law is weighed as a law of data is (`forecast::posterior`, whose evidence and grid these are), with a flat prior on S and on
-//! the part that is not divided. Two counts cannot tell the laws apart; the mixture then says how far they differ.
+//! the part that is not divided. Two counts cannot tell the laws apart; the mixture then says how far they differ. The interval covers
+//! the noise of the runs too, and that the law may not go on beyond the measured counts and sizes.
 //!
 //! - **Repeats of a load are one point**, their median: a law is off by the same at all of them, and their number must not make it
 //!   look sure.
@@ -11,8 +12,8 @@
 use std::collections::BTreeSet;
 
 use super::count_law::{CountShape, Undivided, laws};
-use super::{Load, ScaleOut, ScaleOutRun, Scaling};
-use crate::forecast::posterior::{Evidence, NEGLIGIBLE, Prior, WeighedLaw};
+use super::{Load, ScaleOutRun};
+use crate::forecast::posterior::{Evidence, Prior, WeighedLaw, probable};
 use crate::forecast::predictive::{Component, Spread};
 use crate::forecast::prior::TIME;
 use crate::forecast::{FEWEST_RUNS, Predictive, Unknown};
@@ -80,13 +81,6 @@ impl WeighedLaw<CountLaw> {
     }
 }
 
-/// Whose noise a ratio of two runs has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum RunNoise {
-    OfBoth,
-    OfOne,
-}
-
 /// The laws of scale-out of one job on one instance type, weighed by its runs.
 #[derive(Debug, Clone)]
 pub struct ScaleOutLaws {
@@ -111,21 +105,10 @@ impl ScaleOutLaws {
         }
         let unit = runs.iter().map(|run| run.seconds).fold(0.0, f64::max);
         let points = one_for_each_load(&runs, unit);
-        let mut laws: Vec<WeighedLaw<CountLaw>> = bases(&counts)
-            .into_iter()
-            .flat_map(|(base, weight)| weighed_from(base, weight, &points))
-            .collect();
-        let best = (laws.iter().map(|law| law.weight)).fold(f64::NEG_INFINITY, f64::max);
-        for law in &mut laws {
-            law.weight = (law.weight - best).exp();
-        }
-        laws.retain(|law| law.weight > NEGLIGIBLE);
-        let total: f64 = laws.iter().map(|law| law.weight).sum();
-        for law in &mut laws {
-            law.weight /= total;
-        }
+        let laws = (bases(&counts).into_iter())
+            .flat_map(|(base, weight)| weighed_from(base, weight, &points));
         Ok(Self {
-            laws,
+            laws: probable(laws.collect()),
             unit,
             counts,
             largest_share: runs.iter().map(|run| run.load.share).fold(0.0, f64::max),
@@ -151,36 +134,15 @@ impl ScaleOutLaws {
         Ok(Predictive::mixture(self.laws.iter().map(component).collect()).scaled(self.unit))
     }
 
-    /// t1 / (n tn): what a machine of n does in comparison with one alone, of the same data; 1 where n machines take an n-th of the
-    /// time. Of two new runs: law and level are those of both, noise and doubt are each one's own.
-    pub fn efficiency(&self, load: Load) -> Result<Predictive, Unknown> {
-        let alone = Load::even(1, load.share);
-        if load.hosts == 1 {
-            load.sound()?;
-            return Ok(Predictive::log_student_t(1.0, 0.0, f64::INFINITY));
-        }
-        let times = self.times(load, alone, RunNoise::OfBoth)?;
-        Ok(times.scaled(1.0 / f64::from(load.hosts)))
-    }
-
     /// How many times as long a new run takes under `to` as under `from`, for whose time there is a forecast of its own: that one has
     /// the noise of a run already.
     pub fn change(&self, from: Load, to: Load) -> Result<Predictive, Unknown> {
-        self.times(from, to, RunNoise::OfOne)
-    }
-
-    /// The time under `to`, divided by that under `from`.
-    fn times(&self, from: Load, to: Load, noise_of: RunNoise) -> Result<Predictive, Unknown> {
         from.sound()?;
         to.sound()?;
         let component = |law: &WeighedLaw<CountLaw>| {
             let ((before, growing_before), (after, growing_after)) = (law.at(from), law.at(to));
             let noise = self.noise(law);
             let doubts = [
-                match noise_of {
-                    RunNoise::OfBoth => noise.scale,
-                    RunNoise::OfOne => 0.0,
-                },
                 self.count_doubt(from),
                 self.count_doubt(to),
                 // Beyond the shares measured both grow alike, as far as both grow.
@@ -197,6 +159,7 @@ impl ScaleOutLaws {
         ))
     }
 
+    /// Ascending.
     pub(super) fn counts(&self) -> Vec<u32> {
         self.counts.iter().copied().collect()
     }
@@ -219,21 +182,6 @@ impl ScaleOutLaws {
         let beyond = (load.share / self.largest_share).ln().max(0.0);
         SHARE_DOUBT * growing.max(LEAST_GROWING) * beyond
     }
-}
-
-/// The time of one new run, in seconds, from runs of the same job on several counts of one instance type.
-///
-/// The interval covers the noise of the runs, that the law is not known, and that it may not go on beyond the measured counts and
-/// sizes. The order of the runs does not matter; a run without a positive finite time or a sound load is left out.
-pub fn forecast(runs: &[ScaleOutRun], wanted: Load) -> Result<ScaleOut, Unknown> {
-    let laws = of_enough(runs)?;
-    Ok(ScaleOut {
-        seconds: laws.seconds(wanted)?,
-        scaling: Scaling::Measured {
-            counts: laws.counts(),
-        },
-        wanted,
-    })
 }
 
 /// The laws by the fewest runs of a forecast or more.
