@@ -1,6 +1,6 @@
 //! `drift`: every job measured again and compared with the earlier checks; or only the records of those.
 
-use crate::assess::drift_check::{self, StoredCheck};
+use crate::assess::drift_check;
 use crate::assess::input::JobInput;
 use crate::assess::judge;
 use crate::change::{AffectedJob, Change};
@@ -8,6 +8,7 @@ use crate::cli::DriftArguments;
 use crate::commands::run::{Checked, RunRequest};
 use crate::commands::{publish, strictness};
 use crate::console::{AppError, Loudness, print, printable, signals};
+use crate::drift::CheckRecord;
 use crate::exit::Strictness;
 use crate::forecast::scale_out::DataLayout;
 use crate::gate::run_history::RunHistory;
@@ -96,7 +97,7 @@ async fn from_history(
             continue;
         };
         let mut report = recorded_report(project, job, newest);
-        let checks: Vec<StoredCheck> = checks.iter().map(check_of).collect();
+        let checks: Vec<CheckRecord> = checks.iter().map(check_of).collect();
         drift_check::hold_recorded(job, &checks, &mut report);
         reports.push(report);
     }

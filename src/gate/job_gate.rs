@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use crate::assess::base_result::BaseResult;
-use crate::assess::drift_check::{self, StoredCheck, ThisCheck};
+use crate::assess::drift_check;
 use crate::assess::input::JobInput;
 use crate::assess::judge;
 use crate::assess::short_run;
@@ -14,6 +14,7 @@ use crate::canary::Dataset;
 use crate::change::AffectedJob;
 use crate::console::AppError;
 use crate::console::signals::unless_cancelled;
+use crate::drift::CheckRecord;
 use crate::forecast::scale_out::DataLayout;
 use crate::gate::backend;
 use crate::gate::collected::{self, Gathered};
@@ -309,15 +310,16 @@ async fn keep(
         && report.forecasts.first().is_some_and(has_time);
     let is_baseline = match request.purpose {
         Purpose::Drift => {
-            let earlier: Vec<StoredCheck> = checks.iter().map(check_of).collect();
-            let this = ThisCheck {
+            let earlier: Vec<CheckRecord> = checks.iter().map(check_of).collect();
+            let this = CheckRecord {
                 at: jiff::Timestamp::now(),
                 commit: history.commit(),
                 code_key: keys.code.map(|key| key.to_string()),
                 machine: keys.machine.clone(),
+                ..CheckRecord::default()
             };
             let is_first =
-                drift_check::hold_against_earlier(affected.job, &earlier, &this, report, is_whole);
+                drift_check::hold_against_earlier(affected.job, &earlier, this, report, is_whole);
             Ok(is_first)
         }
         Purpose::Budget if is_whole && request.origin.may_set_the_baseline() => {

@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use crate::assess::base_result::BaseResult;
-use crate::assess::drift_check::StoredCheck;
 use crate::canary::{CanaryRun, Key};
 use crate::console::{AppError, printable, say};
+use crate::drift::CheckRecord;
 use crate::gate::job_keys::JobKeys;
 use crate::gate::open_history;
 use crate::history::record::{self, Command, Content, Record, Writer};
@@ -53,11 +53,11 @@ pub(crate) struct RunHistory {
 pub(crate) type RecordedForecast = (Record, record::ForecastRecord);
 
 /// A recorded forecast as a check of a series.
-pub(crate) fn check_of((record, found): &RecordedForecast) -> StoredCheck {
+pub(crate) fn check_of((record, found): &RecordedForecast) -> CheckRecord {
     let row = found.forecasts.first();
     let instance = row.map(|row| &row.instance);
     let runs = found.measurements.iter();
-    StoredCheck {
+    CheckRecord {
         at: record.recorded_at,
         commit: record.commit.clone(),
         code_key: record.code_key.clone(),

@@ -1,55 +1,13 @@
 //! A drift check compared with those before it.
 
-use jiff::Timestamp;
-
-use crate::drift;
-use crate::instance::InstanceConfiguration;
-use crate::measurement::{self, Measurement};
+use crate::drift::{self, CheckRecord};
+use crate::measurement;
 use crate::report::{InstanceForecast, JobReport};
-use crate::spec::{ChangedSetting, Job, TrainingSettings};
-use crate::units::UsdPerHour;
+use crate::spec::{Job, TrainingSettings};
 use crate::verdict::{Reason, Verdict};
 
-/// One check of a series.
-pub struct StoredCheck {
-    pub at: Timestamp,
-    pub commit: Option<String>,
-    /// Of the code, 64 hex digits; absent where it is not known.
-    pub code_key: Option<String>,
-    /// The machine of the gate, if the canaries ran there.
-    pub machine: Option<String>,
-    /// The job's instance; `None` without a forecast.
-    pub instance: Option<InstanceConfiguration>,
-    /// Of the job; `None` in records of older versions.
-    pub settings: Option<TrainingSettings>,
-    /// On `instance`.
-    pub measurements: Vec<Measurement>,
-    /// The price of all machines at that time.
-    pub price: Option<UsdPerHour>,
-}
-
-/// What the report does not say about the check that was just made.
-pub struct ThisCheck {
-    pub at: Timestamp,
-    pub commit: Option<String>,
-    /// Of the code, 64 hex digits; absent where it is not known.
-    pub code_key: Option<String>,
-    pub machine: Option<String>,
-}
-
-impl StoredCheck {
-    fn record(&self) -> drift::CheckRecord<'_> {
-        drift::CheckRecord {
-            at: self.at,
-            commit: self.commit.as_deref(),
-            measurements: &self.measurements,
-            price: self.price,
-        }
-    }
-}
-
 /// Compares the newest recorded check, which `report` is about, with those before it.
-pub fn hold_recorded(job: &Job, checks: &[StoredCheck], report: &mut JobReport) {
+pub fn hold_recorded(job: &Job, checks: &[CheckRecord], report: &mut JobReport) {
     if checks.len() > 1 {
         add(job, &checks.iter().collect::<Vec<_>>(), report);
     } else {
@@ -60,12 +18,12 @@ pub fn hold_recorded(job: &Job, checks: &[StoredCheck], report: &mut JobReport) 
     }
 }
 
-/// Compares what was just measured with the earlier checks. Returns whether this check is the new baseline: it is complete and
+/// Compares what was just measured with the earlier checks; `this` has what the report does not say of it. Returns whether this check is the new baseline: it is complete and
 /// the first on the job's instance.
 pub fn hold_against_earlier(
     job: &Job,
-    earlier: &[StoredCheck],
-    this: &ThisCheck,
+    earlier: &[CheckRecord],
+    this: CheckRecord,
     report: &mut JobReport,
     is_whole: bool,
 ) -> bool {
@@ -94,12 +52,8 @@ pub fn hold_against_earlier(
     if !is_whole {
         return false;
     }
-    report.notes.extend(what_else_differs(baseline, this));
-    let today = StoredCheck {
-        at: this.at,
-        commit: this.commit.clone(),
-        code_key: this.code_key.clone(),
-        machine: this.machine.clone(),
+    report.notes.extend(what_else_differs(baseline, &this));
+    let today = CheckRecord {
         instance: Some(report.instance.clone()),
         settings: Some(TrainingSettings::of(job)),
         measurements: measurement::on(&report.measurements, &report.instance),
@@ -107,8 +61,9 @@ pub fn hold_against_earlier(
             .forecasts
             .first()
             .and_then(InstanceForecast::usd_per_hour),
+        ..this
     };
-    let series: Vec<&StoredCheck> = earlier.iter().chain([&today]).collect();
+    let series: Vec<&CheckRecord> = earlier.iter().chain([&today]).collect();
     add(job, &series, report);
     false
 }
@@ -122,7 +77,7 @@ fn not_judged(report: &mut JobReport, reason: &str) {
 }
 
 /// Whether code and machine differ from the baseline's: possible causes of a difference.
-fn what_else_differs(baseline: &StoredCheck, this: &ThisCheck) -> Vec<String> {
+fn what_else_differs(baseline: &CheckRecord, this: &CheckRecord) -> Vec<String> {
     let mut notes = Vec::new();
     if let (Some(theirs), Some(ours)) = (&baseline.code_key, &this.code_key) {
         notes.push(match theirs == ours {
@@ -141,12 +96,10 @@ fn what_else_differs(baseline: &StoredCheck, this: &ThisCheck) -> Vec<String> {
 }
 
 /// Adds the drift of a series to the report of its last check.
-fn add(job: &Job, series: &[&StoredCheck], report: &mut JobReport) {
-    let changed = changed_settings(series);
-    let series: Vec<drift::CheckRecord<'_>> = series.iter().map(|check| check.record()).collect();
-    match drift::check(&series, &job.drift, job.budget.certainty) {
+fn add(job: &Job, series: &[&CheckRecord], report: &mut JobReport) {
+    match drift::check(series, &job.drift, job.budget.certainty) {
         Ok(found) => {
-            report.drift = found.map(|found| drift::Drift { changed, ..found });
+            report.drift = found;
             if report.has_drifted() && report.verdict == Verdict::NotJudged {
                 report.set_reason("a full run takes more than the drift policy allows".into());
             }
@@ -158,15 +111,6 @@ fn add(job: &Job, series: &[&StoredCheck], report: &mut JobReport) {
     }
 }
 
-/// From the baseline to the last check.
-fn changed_settings(series: &[&StoredCheck]) -> Vec<ChangedSetting> {
-    let settings = |check: Option<&&StoredCheck>| check?.settings.clone();
-    match (settings(series.first()), settings(series.last())) {
-        (Some(before), Some(now)) => before.changes_to(&now),
-        _ => Vec::new(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -174,25 +118,14 @@ mod tests {
     #[test]
     fn what_differs_from_the_baseline_besides_the_training_is_said_where_both_sides_know_it() {
         let notes = |theirs: [Option<&str>; 2], ours: [Option<&str>; 2]| {
-            let owned = |text: Option<&str>| text.map(str::to_owned);
-            let [code_key, machine] = theirs.map(owned);
-            let baseline = StoredCheck {
-                at: Timestamp::UNIX_EPOCH,
-                commit: None,
-                code_key,
-                machine,
-                instance: None,
-                settings: None,
-                measurements: Vec::new(),
-                price: None,
-            };
-            let [code_key, machine] = ours.map(owned);
-            let this = ThisCheck {
-                at: Timestamp::UNIX_EPOCH,
-                commit: None,
-                code_key,
-                machine,
-            };
+            let [baseline, this] = [theirs, ours].map(|known| {
+                let [code_key, machine] = known.map(|text| text.map(str::to_owned));
+                CheckRecord {
+                    code_key,
+                    machine,
+                    ..CheckRecord::default()
+                }
+            });
             what_else_differs(&baseline, &this)
         };
         let same = [Some("code"), Some("here")];

@@ -14,11 +14,13 @@ mod simulation;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::forecast::ratio::{FullRunLevel, levels};
 use crate::forecast::{Estimate, Predictive, Unknown};
+use crate::instance::InstanceConfiguration;
 use crate::measurement::Measurement;
-use crate::spec::{ChangedSetting, DriftPolicy};
+use crate::spec::{ChangedSetting, DriftPolicy, TrainingSettings};
 use crate::units::{Fraction, Percent, Usd, UsdPerHour};
 use chart::{ChartPoint, ControlChart, MOST_CHECKS};
 use pair::ReferencePair;
@@ -41,17 +43,18 @@ pub enum Cause {
 }
 
 /// The part of a difference that is due to one cause.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CauseShare {
     pub cause: Cause,
     /// The part in billed time of the full run; 0 for a price.
     pub seconds: f64,
     /// The part in cost; absent without a price.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usd: Option<f64>,
 }
 
 /// What a check for drift found about one job.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Drift {
     /// Whether the increase is certainly larger than the policy allows.
@@ -65,28 +68,23 @@ pub struct Drift {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<ChangedSetting>,
     /// P(the level is above what the policy allows), 0-1; absent where it is unknown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chance_over_limit: Option<f64>,
     /// The policy's share of the baseline that an increase must exceed to be drift; it must exceed `at_least_usd` too.
     pub limit_percent: Percent,
     pub at_least_usd: Usd,
     /// The shift that the control chart sees in the last checks; absent where it sees none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shift: Option<Shift>,
     /// Every check since the baseline, that included, oldest first; this one is the last.
     pub checks: Vec<Check>,
 }
 
 /// How much a full run takes more than with the baseline; less is negative.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct DriftChange {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_seconds: Option<Estimate>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<Estimate>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_percent: Option<Estimate>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_percent: Option<Estimate>,
 }
 
@@ -100,11 +98,11 @@ pub struct Shift {
 }
 
 /// One check of a series.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Check {
     pub at: jiff::Timestamp,
     /// The commit; absent if the record does not say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
     /// What the full run takes, in percent of the baseline's: 100 for the baseline itself. Cost where prices are known, else
     /// time.
@@ -112,12 +110,20 @@ pub struct Check {
 }
 
 /// One record of a series.
-#[derive(Debug, Clone, Copy)]
-pub struct CheckRecord<'a> {
+#[derive(Debug, Clone, Default)]
+pub struct CheckRecord {
     pub at: jiff::Timestamp,
-    pub commit: Option<&'a str>,
-    /// All runs on the job's instance configuration.
-    pub measurements: &'a [Measurement],
+    pub commit: Option<String>,
+    /// Of the code, 64 hex digits; absent where it is not known.
+    pub code_key: Option<String>,
+    /// The machine of the gate, if the canaries ran there.
+    pub machine: Option<String>,
+    /// The job's instance; `None` without a forecast.
+    pub instance: Option<InstanceConfiguration>,
+    /// Of the job; `None` in records of older versions.
+    pub settings: Option<TrainingSettings>,
+    /// All runs on `instance`.
+    pub measurements: Vec<Measurement>,
     /// Of all machines, at that time; absent if unknown.
     pub price: Option<UsdPerHour>,
 }
@@ -125,7 +131,7 @@ pub struct CheckRecord<'a> {
 /// A record with a known level.
 #[derive(Debug, Clone, Copy)]
 struct ComparableRecord<'a> {
-    record: CheckRecord<'a>,
+    record: &'a CheckRecord,
     level: FullRunLevel,
     point: ChartPoint,
     /// The logarithm of the price of all machines per second; an earlier record's if this one has none, else 0.
@@ -138,7 +144,7 @@ struct ComparableRecord<'a> {
 /// what a full run takes; an earlier record that does not say it is left out. Of more than [`MOST_CHECKS`] records the
 /// reference and the newest are looked at.
 pub fn check(
-    series: &[CheckRecord<'_>],
+    series: &[&CheckRecord],
     policy: &DriftPolicy,
     certainty: Fraction,
 ) -> Result<Option<Drift>, Unknown> {
@@ -146,7 +152,7 @@ pub fn check(
         return Ok(None);
     };
     // Its own reason, where it has one.
-    levels(&[newest.measurements])?;
+    levels(&[&newest.measurements[..]])?;
     let records = comparable(&in_window(series))?;
     let (Some(reference), Some(today)) = (
         records.first(),
@@ -154,7 +160,7 @@ pub fn check(
     ) else {
         return Ok(None);
     };
-    let pair = ReferencePair::of(&reference.record, &today.record)?;
+    let pair = ReferencePair::of(reference.record, today.record)?;
     let chart = ControlChart::of(&records.iter().map(|one| one.point).collect::<Vec<_>>());
     let rule = Rule {
         limit: pair.limit(policy),
@@ -168,7 +174,7 @@ pub fn check(
     Ok(Some(Drift {
         drifted: finding.drifted,
         causes: pair.causes(),
-        changed: Vec::new(),
+        changed: changed_settings(series[0], newest),
         change,
         chance_over_limit: finding.chance_over_limit,
         limit_percent: policy.max,
@@ -183,7 +189,13 @@ pub fn check(
     }))
 }
 
-fn in_window<'a>(series: &[CheckRecord<'a>]) -> Vec<CheckRecord<'a>> {
+/// From the baseline to the last check; none where a record does not have them.
+fn changed_settings(baseline: &CheckRecord, newest: &CheckRecord) -> Vec<ChangedSetting> {
+    let both = baseline.settings.as_ref().zip(newest.settings.as_ref());
+    both.map_or(Vec::new(), |(before, now)| before.changes_to(now))
+}
+
+fn in_window<'a>(series: &[&'a CheckRecord]) -> Vec<&'a CheckRecord> {
     let Some((reference, checks)) = series.split_first() else {
         return Vec::new();
     };
@@ -192,18 +204,20 @@ fn in_window<'a>(series: &[CheckRecord<'a>]) -> Vec<CheckRecord<'a>> {
 }
 
 /// The records with a known level, oldest first.
-fn comparable<'a>(series: &[CheckRecord<'a>]) -> Result<Vec<ComparableRecord<'a>>, Unknown> {
-    let measurements: Vec<&[Measurement]> = series.iter().map(|one| one.measurements).collect();
+fn comparable<'a>(series: &[&'a CheckRecord]) -> Result<Vec<ComparableRecord<'a>>, Unknown> {
+    let measurements: Vec<&[Measurement]> =
+        series.iter().map(|one| &one.measurements[..]).collect();
     let mut ln_price = 0.0;
     let records = series
         .iter()
+        .copied()
         .zip(levels(&measurements)?)
         .filter_map(|(record, level)| {
             ln_price = record.usd_per_second().map_or(ln_price, f64::ln);
             let level = level?;
             let measured = level.ln_seconds - level.ln_size;
             Some(ComparableRecord {
-                record: *record,
+                record,
                 level,
                 point: ChartPoint::new(measured, level.standard_error)?,
                 ln_price,
@@ -212,7 +226,7 @@ fn comparable<'a>(series: &[CheckRecord<'a>]) -> Result<Vec<ComparableRecord<'a>
     Ok(records.collect())
 }
 
-impl CheckRecord<'_> {
+impl CheckRecord {
     /// Of all machines; `None` unless it is positive and finite.
     fn usd_per_second(&self) -> Option<f64> {
         let price = self.price?.0 / 3600.0;
@@ -230,7 +244,7 @@ impl ComparableRecord<'_> {
         let multiple = (self.level.ln_seconds - reference.level.ln_seconds + price).exp();
         Check {
             at: self.record.at,
-            commit: self.record.commit.map(str::to_owned),
+            commit: self.record.commit.clone(),
             level_percent: 100.0 * multiple,
         }
     }

@@ -19,13 +19,13 @@ pub(super) struct ReferencePair {
 
 impl ReferencePair {
     pub(super) fn of(reference: &CheckRecord, today: &CheckRecord) -> Result<Self, Unknown> {
-        let comparison = compare(reference.measurements, today.measurements)?;
+        let comparison = compare(&reference.measurements, &today.measurements)?;
         let Some(first) = reference.measurements.first() else {
             return Err(Unknown("the baseline has no runs".to_owned()));
         };
         let base = forecast(&Basis {
             offer: &Offer::unknown(&first.instance),
-            measurements: reference.measurements,
+            measurements: &reference.measurements,
         });
         Ok(Self {
             comparison,

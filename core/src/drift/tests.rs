@@ -52,42 +52,26 @@ impl Truth {
     }
 }
 
-/// A record with what it owns.
-#[derive(Clone)]
-struct Stored {
-    at: Timestamp,
-    measurements: Vec<Measurement>,
-    price: Option<UsdPerHour>,
-}
-
 /// One check a week.
-fn stored(truths: &[Truth], noise: f64) -> Vec<Stored> {
+fn stored(truths: &[Truth], noise: f64) -> Vec<CheckRecord> {
     let mut random = Random(1);
     let mut at: Timestamp = "2026-01-05T04:00:00Z".parse().unwrap();
     truths
         .iter()
         .map(|truth| {
             at += SignedDuration::from_hours(7 * 24);
-            Stored {
+            CheckRecord {
                 at,
                 measurements: truth.canaries(&mut random, noise),
                 price: truth.usd_per_hour.map(UsdPerHour),
+                ..CheckRecord::default()
             }
         })
         .collect()
 }
 
-fn checked(stored: &[Stored], policy: &DriftPolicy) -> Result<Option<Drift>, Unknown> {
-    let series: Vec<CheckRecord> = stored
-        .iter()
-        .map(|one| CheckRecord {
-            at: one.at,
-            commit: Some("a1b2c3d"),
-            measurements: &one.measurements,
-            price: one.price,
-        })
-        .collect();
-    check(&series, policy, CERTAINTY)
+fn checked(series: &[CheckRecord], policy: &DriftPolicy) -> Result<Option<Drift>, Unknown> {
+    check(&series.iter().collect::<Vec<_>>(), policy, CERTAINTY)
 }
 
 fn drift(truths: &[Truth]) -> Drift {
@@ -197,14 +181,6 @@ fn data_that_grew_is_seen_at_once_and_no_shift_of_what_is_measured() {
 }
 
 #[test]
-fn a_slow_rise_drifts_from_the_reference() {
-    let truths: Vec<Truth> = (0..20).map(|check| slower(1.02_f64.powi(check))).collect();
-    let drift = drift(&truths);
-    assert!(drift.drifted, "{drift:?}");
-    assert!(drift.shift.is_some());
-}
-
-#[test]
 fn a_rise_within_the_policy_is_a_shift_and_no_drift() {
     let truths = [vec![REFERENCE; 10], vec![slower(1.1); 20]].concat();
     let drift = drift(&truths);
@@ -261,12 +237,10 @@ fn of_a_long_history_the_reference_and_the_newest_checks_are_looked_at() {
     let series: Vec<CheckRecord> = (0..1000)
         .map(|second| CheckRecord {
             at: Timestamp::from_second(second).unwrap(),
-            commit: None,
-            measurements: &[],
-            price: None,
+            ..CheckRecord::default()
         })
         .collect();
-    let looked_at = in_window(&series);
+    let looked_at = in_window(&series.iter().collect::<Vec<_>>());
     assert_eq!(looked_at.len(), MOST_CHECKS);
     assert_eq!(looked_at[0].at, series[0].at);
     assert_eq!(looked_at[1].at, series[1000 - MOST_CHECKS + 1].at);

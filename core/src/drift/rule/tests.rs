@@ -19,13 +19,6 @@ fn judge(levels: &[f64], known: f64) -> Finding {
 }
 
 #[test]
-fn a_rise_by_half_is_alarmed_at_the_second_check() {
-    let finding = judge(&[1.0, 1.5], 1.0);
-    assert!(finding.drifted);
-    assert!(finding.chance_over_limit.unwrap() > 0.99);
-}
-
-#[test]
 fn a_rise_that_may_be_noise_is_not_alarmed_but_its_chance_is_known() {
     let finding = judge(&[1.0, 1.2], 1.0);
     assert!(!finding.drifted);
@@ -42,15 +35,6 @@ fn a_rise_of_20_percent_becomes_certain_with_more_checks() {
     assert!(!first.drifted, "{first:?}");
     assert!(fourth.drifted, "{fourth:?}");
     assert!(fourth.chance_over_limit > first.chance_over_limit);
-}
-
-#[test]
-fn a_shift_within_what_is_allowed_is_no_alarm_however_certain() {
-    let levels = [vec![1.0; 10], vec![1.1; 20]].concat();
-    assert!(chart(&levels).shift().is_some());
-    let finding = judge(&levels, 1.0);
-    assert!(!finding.drifted);
-    assert!(finding.chance_over_limit.unwrap() < 0.05);
 }
 
 #[test]
@@ -76,11 +60,4 @@ fn what_is_known_needs_no_second_look() {
     let slower = [vec![1.0; 10], vec![1.3; 10]].concat();
     assert!(judge(&slower, 1.0).drifted);
     assert!(!judge(&slower, 0.8).drifted);
-}
-
-#[test]
-fn a_single_check_has_nothing_to_be_compared_with() {
-    let finding = judge(&[1.0], 1.0);
-    assert!(!finding.drifted);
-    assert_eq!(finding.chance_over_limit, None);
 }
