@@ -2,29 +2,22 @@
 //! with enough memory.
 
 use crate::assess::input::JobInput;
-use crate::assess::row;
+use crate::assess::row::{self, Judged};
+use crate::forecast::Basis;
 use crate::forecast::scale_out::{Measured, elsewhere, peak_bytes};
-use crate::forecast::{Basis, Predictive};
-use crate::instance::{InstanceConfiguration, InstanceType, tables};
+use crate::instance::{InstanceConfiguration, InstanceType, Offer, tables};
 use crate::metric::{MemoryOf, Metric};
 use crate::report::{InstanceForecast, words};
 use crate::spec::LineKind;
 use crate::verdict::{self, Candidate, JudgedLine, LineVerdict, MemoryNeed, Verdict};
 
-/// The row of an alternative without a canary.
-pub struct RowByLaw {
-    pub row: InstanceForecast,
-    pub cost: Option<Predictive>,
-    pub cautions: Vec<String>,
-}
-
-/// Only lines with a forecast are judged, so the row is never within its budget.
-pub fn row(
+/// An alternative without a canary. Only lines with a forecast are judged, so it is never within its budget.
+pub(super) fn judge(
     instance: &InstanceConfiguration,
     why: &str,
     measured: &[Measured<'_>],
     input: &JobInput<'_>,
-) -> RowByLaw {
+) -> Judged {
     let offer = (input.offer_of)(instance);
     let basis = Basis {
         offer: &offer,
@@ -40,34 +33,34 @@ pub fn row(
             )
         })
         .collect();
+    let all = row::of(&offer, &known.forecast, &lines, input.budget.certainty);
     let row = InstanceForecast {
-        verdict: match verdict::job_verdict(&lines) {
+        verdict: match all.verdict {
             breach @ (Verdict::Exceeded | Verdict::AtRisk) => breach,
             _ => Verdict::NotJudged,
         },
-        estimates: row::estimates(&known.forecast, input.budget.certainty),
+        groups: row::groups(&Offer::unknown(instance)),
+        not_measured: Some(why.to_owned()),
         estimated_from: known.source(),
         scale_out: known.scale_out.as_ref().map(row::scale_out_basis),
-        memory_is_lower_bound: row::memory_is_lower_bound(&known.forecast, MemoryOf::Machine),
-        gpu_memory_is_lower_bound: row::memory_is_lower_bound(&known.forecast, MemoryOf::Gpu),
-        price: offer
-            .price()
-            .filter(|_| known.forecast[Metric::Cost].is_ok())
-            .cloned(),
-        budget: verdict::rows(&lines),
-        ..row::nothing_known(instance, why)
+        price: (all.price).filter(|_| known.forecast[Metric::Cost].is_ok()),
+        ..all
     };
     let notes = known.notes.iter();
-    RowByLaw {
+    Judged {
         row,
-        cost: known.forecast[Metric::Cost].clone().ok(),
+        lines,
         cautions: notes.map(|note| format!("{instance}: {note}")).collect(),
+        forecast: known.forecast,
+        offer,
+        measurements: Vec::new(),
+        is_by_law: true,
     }
 }
 
 /// If a memory line of the job's instance is exceeded or at risk: the smallest listed instance with enough of that memory, or why
 /// there is none; nothing where the memory's growth is in doubt. The first of `measured` is the job's instance, and `lines` are its lines.
-pub fn where_memory_fits(
+pub(super) fn where_memory_fits(
     of: MemoryOf,
     measured: &[Measured<'_>],
     lines: &[JudgedLine],

@@ -2,15 +2,15 @@
 
 use crate::assess::advice::{self, AdviceInput};
 use crate::assess::base_comparison::{self, BaseComparison, BaseComparisonInput};
-use crate::assess::extrapolated_rows::{self, RowByLaw};
+use crate::assess::extrapolated_rows;
 use crate::assess::input::{JobInput, measured_price};
 use crate::assess::other_counts::{self, ForecastHere};
-use crate::assess::row;
+use crate::assess::row::{self, Judged};
 use crate::assess::unfinished;
 use crate::assess::versus_twin::{self, TwinInput};
 use crate::forecast::Forecast;
 use crate::forecast::scale_out::Measured;
-use crate::instance::{InstanceConfiguration, Offer};
+use crate::instance::InstanceConfiguration;
 use crate::measurement::{Measurement, newest_data};
 use crate::metric::{MemoryOf, Metric};
 use crate::plan::Account;
@@ -18,26 +18,6 @@ use crate::report::{Delta, InstanceForecast, JobPolicy, JobReport, Spend};
 use crate::spec::{LineKind, LineOrigin};
 use crate::units::{Seconds, Usd};
 use crate::verdict::{self, Contender, JudgedLine, LineVerdict, Reason, Recommendation, Verdict};
-
-/// One configuration, forecast and judged.
-struct Judged {
-    row: InstanceForecast,
-    lines: Vec<JudgedLine>,
-    forecast: Forecast,
-    /// By the tables or by the measurements.
-    offer: Offer,
-    /// On this configuration, and on the other counts of its machines that its forecast follows from.
-    measurements: Vec<Measurement>,
-}
-
-impl Judged {
-    fn measured(&self) -> Measured<'_> {
-        Measured {
-            offer: &self.offer,
-            forecast: &self.forecast,
-        }
-    }
-}
 
 /// A job's part of the report.
 pub fn job_report(input: &JobInput<'_>) -> JobReport {
@@ -60,41 +40,27 @@ pub fn job_report(input: &JobInput<'_>) -> JobReport {
 
 /// The same where all runs of a configuration are of the same data.
 fn of_one_data(input: &JobInput<'_>) -> JobReport {
-    let main = judge_configuration(input.instance, input, true);
-    let (verdict, reason) = job_outcome(input, &main);
-    let alternatives: Vec<Result<Judged, (&InstanceConfiguration, &str)>> = input
-        .alternatives
-        .iter()
-        .map(|(instance, not_measured)| match not_measured {
-            None => Ok(judge_configuration(instance, input, false)),
-            Some(why) => Err((*instance, why.as_str())),
-        })
-        .collect();
-    let measured: Vec<Measured> = [Ok(&main)]
-        .into_iter()
-        .chain(alternatives.iter().map(Result::as_ref))
-        .filter_map(|judged| judged.ok().map(Judged::measured))
-        .collect();
     let all_measured = other_counts::all_measured(input);
     let sources: Vec<Measured> = all_measured.iter().map(ForecastHere::measured).collect();
-    let unmeasured: Vec<Option<RowByLaw>> = alternatives
-        .iter()
-        .map(|alternative| {
-            let (instance, why) = alternative.as_ref().err()?;
-            Some(extrapolated_rows::row(instance, why, &sources, input))
-        })
+    let alternatives = (input.alternatives.iter()).map(|(instance, why)| match why {
+        None => judge_configuration(instance, input, false),
+        Some(why) => extrapolated_rows::judge(instance, why, &sources, input),
+    });
+    let all: Vec<Judged> = [judge_configuration(input.instance, input, true)]
+        .into_iter()
+        .chain(alternatives)
         .collect();
+    let main = &all[0];
+    let (verdict, reason) = job_outcome(input, main);
+    let measured = all.iter().filter(|one| !one.is_by_law);
+    let measured: Vec<Measured> = measured.map(Judged::measured).collect();
     let of_twins = TwinInput {
         measurements: input.measurements,
         layout: &input.layout,
         certainty: input.budget.certainty,
     };
     let mut versus_twin = versus_twin::of_each(&measured, of_twins).into_iter();
-    let mut with_twin = |row: InstanceForecast| InstanceForecast {
-        versus_twin: versus_twin.next().flatten(),
-        ..row
-    };
-    let recommendation = recommendation(&main, alternatives.iter().flatten(), input);
+    let recommendation = recommendation(&all, input);
     let where_memory_fits = MemoryOf::ALL
         .map(|of| extrapolated_rows::where_memory_fits(of, &measured, &main.lines, input));
     let mut notes = input.notes.clone();
@@ -151,25 +117,21 @@ fn of_one_data(input: &JobInput<'_>) -> JobReport {
     let ways_out = ways_out.filter(|run| !run.is_unread());
     let ways_out = ways_out.filter_map(|run| run.way_out.clone());
     let full_run = main.row.estimates[Metric::Cost].map(|estimate| Usd(estimate.point));
-    let mut costs = vec![main.forecast[Metric::Cost].clone().ok()];
-    let mut forecasts = vec![InstanceForecast {
-        verdict,
-        ..with_twin(main.row)
-    }];
-    for (alternative, unmeasured) in alternatives.into_iter().zip(unmeasured) {
-        match (alternative, unmeasured) {
-            (Ok(judged), _) => {
-                costs.push(judged.forecast[Metric::Cost].clone().ok());
-                forecasts.push(with_twin(judged.row));
-            }
-            (Err(_), Some(by_law)) => {
-                costs.push(by_law.cost);
-                forecasts.push(by_law.row);
-                notes.extend(by_law.cautions);
-            }
-            (Err(_), None) => {}
-        }
-    }
+    let warnings = main.forecast.warnings.clone();
+    let costs: Vec<_> = (all.iter())
+        .map(|one| one.forecast[Metric::Cost].clone().ok())
+        .collect();
+    notes.extend(all.iter().flat_map(|one| one.cautions.iter().cloned()));
+    let mut forecasts: Vec<InstanceForecast> = (all.into_iter())
+        .map(|one| match one.is_by_law {
+            true => one.row,
+            false => InstanceForecast {
+                versus_twin: versus_twin.next().flatten(),
+                ..one.row
+            },
+        })
+        .collect();
+    forecasts[0].verdict = verdict;
     notes.extend(other_counts::assumed_note(&forecasts));
     for row in &mut forecasts {
         row.efficiency = other_counts::efficiency(&row.instance, &sources, input);
@@ -194,7 +156,7 @@ fn of_one_data(input: &JobInput<'_>) -> JobReport {
                 .chain(of_counts)
                 .collect(),
         ),
-        warnings: main.forecast.warnings,
+        warnings,
         notes: once_each(notes),
         policy: JobPolicy::default(),
         drift: None,
@@ -203,16 +165,9 @@ fn of_one_data(input: &JobInput<'_>) -> JobReport {
 }
 
 /// The measured configurations that would fit the budget.
-fn recommendation<'a>(
-    main: &'a Judged,
-    alternatives: impl Iterator<Item = &'a Judged>,
-    input: &JobInput<'_>,
-) -> Option<Recommendation> {
-    let has_runs = |judged: &&Judged| !judged.measurements.is_empty();
-    let contenders: Vec<Contender<'_>> = [main]
-        .into_iter()
-        .chain(alternatives)
-        .filter(has_runs)
+fn recommendation(all: &[Judged], input: &JobInput<'_>) -> Option<Recommendation> {
+    let contenders: Vec<Contender<'_>> = (all.iter())
+        .filter(|judged| !judged.measurements.is_empty())
         .map(|judged| Contender {
             instance: &judged.row.instance,
             verdict: judged.row.verdict,
@@ -292,38 +247,27 @@ fn judge_configuration(
         true => verdict,
         false => Verdict::NotJudged,
     };
+    let row = row::of(&offer, &forecast, &lines, certainty);
     // Of a job without a budget too: what it would take is not known.
-    let row_verdict = verdict::job_verdict(&lines)
+    let row_verdict = (row.verdict)
         .min(worst_of(Measurement::has_failed, Verdict::Failed))
         .min(worst_of(Measurement::is_unread, Verdict::Unknown));
     Judged {
         row: InstanceForecast {
-            instance: instance.clone(),
-            groups: row::groups(&offer),
             verdict: row_verdict,
             not_measured,
             estimated_from,
             scale_out,
-            memory_at_least: forecast.memory.at_least,
-            memory_is_lower_bound: row::memory_is_lower_bound(&forecast, MemoryOf::Machine),
-            gpu_memory_at_least: forecast.gpu_memory.at_least,
-            gpu_memory_is_lower_bound: row::memory_is_lower_bound(&forecast, MemoryOf::Gpu),
-            estimates: row::estimates(&forecast, certainty),
-            // Set where all that was measured is known.
-            efficiency: None,
-            metrics: row::levels(&lines),
-            phases: row::phases(&forecast, certainty),
             delta,
-            versus_twin: None,
-            law: forecast.law.clone(),
             time_by_share,
-            price: offer.price().cloned(),
-            budget: verdict::rows(&lines),
+            ..row
         },
         lines,
         forecast,
         offer: measured,
         measurements,
+        is_by_law: false,
+        cautions: Vec::new(),
     }
 }
 

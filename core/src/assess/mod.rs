@@ -4,7 +4,7 @@ pub mod advice;
 mod base_comparison;
 pub mod base_result;
 pub mod drift_check;
-pub mod extrapolated_rows;
+mod extrapolated_rows;
 pub mod first_error;
 pub mod input;
 pub mod judge;

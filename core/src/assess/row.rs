@@ -2,39 +2,85 @@
 
 use std::collections::BTreeMap;
 
-use crate::forecast::scale_out::ScaleOut;
-use crate::forecast::{self, Doubt, Estimate, Forecast, Laws};
+use crate::forecast::scale_out::{Measured, ScaleOut};
+use crate::forecast::{Doubt, Estimate, Forecast, Predictive, Unknown};
 use crate::instance::{InstanceConfiguration, Offer};
+use crate::measurement::Measurement;
 use crate::metric::{LineKind, MemoryOf, MetricName};
 use crate::report::{
     Delta, Estimates, InstanceForecast, PhaseEstimates, PricedGroup, ScaleOutBasis,
 };
 use crate::units::Fraction;
-use crate::verdict::{JudgedLine, Verdict};
+use crate::verdict::{self, JudgedLine};
+
+/// One configuration, forecast and judged.
+pub(super) struct Judged {
+    pub(super) row: InstanceForecast,
+    pub(super) lines: Vec<JudgedLine>,
+    pub(super) forecast: Forecast,
+    /// By the tables or by the measurements.
+    pub(super) offer: Offer,
+    /// On this configuration, and on the other counts of its machines that its forecast follows from.
+    pub(super) measurements: Vec<Measurement>,
+    /// Whether it follows from other configurations alone.
+    pub(super) is_by_law: bool,
+    /// Beside those of its forecast, as sentences.
+    pub(super) cautions: Vec<String>,
+}
+
+impl Judged {
+    pub(super) fn measured(&self) -> Measured<'_> {
+        Measured {
+            offer: &self.offer,
+            forecast: &self.forecast,
+        }
+    }
+}
+
+/// What a forecast says of a configuration, and its lines.
+pub(super) fn of(
+    offer: &Offer,
+    forecast: &Forecast,
+    lines: &[JudgedLine],
+    certainty: Fraction,
+) -> InstanceForecast {
+    let is_lower_bound = |of: MemoryOf| {
+        let doubt = &forecast.peak(of).doubt;
+        doubt.as_ref().is_some_and(Doubt::is_of_lower_bound)
+    };
+    InstanceForecast {
+        instance: offer.configuration.clone(),
+        groups: groups(offer),
+        verdict: verdict::job_verdict(lines),
+        not_measured: None,
+        estimated_from: None,
+        scale_out: None,
+        memory_at_least: forecast.memory.at_least,
+        memory_is_lower_bound: is_lower_bound(MemoryOf::Machine),
+        gpu_memory_at_least: forecast.gpu_memory.at_least,
+        gpu_memory_is_lower_bound: is_lower_bound(MemoryOf::Gpu),
+        estimates: Estimates::of(|metric| {
+            let predictive = forecast[metric].as_ref().ok()?;
+            Some(Estimate::of(predictive, certainty))
+        }),
+        efficiency: None,
+        metrics: levels(lines),
+        phases: phases(forecast, certainty),
+        delta: Delta::default(),
+        versus_twin: None,
+        law: forecast.law.clone(),
+        time_by_share: Vec::new(),
+        price: offer.price().cloned(),
+        budget: verdict::rows(lines),
+    }
+}
 
 /// The row of a configuration without a forecast.
 pub(super) fn nothing_known(instance: &InstanceConfiguration, why: &str) -> InstanceForecast {
+    let nothing = Forecast::unknown(&Unknown(String::new()));
     InstanceForecast {
-        instance: instance.clone(),
-        groups: groups(&Offer::unknown(instance)),
-        verdict: Verdict::NotJudged,
         not_measured: Some(why.to_owned()),
-        estimated_from: None,
-        scale_out: None,
-        memory_at_least: None,
-        memory_is_lower_bound: false,
-        gpu_memory_at_least: None,
-        gpu_memory_is_lower_bound: false,
-        estimates: Estimates::default(),
-        efficiency: None,
-        metrics: BTreeMap::new(),
-        phases: PhaseEstimates::default(),
-        delta: Delta::default(),
-        versus_twin: None,
-        law: Laws::default(),
-        time_by_share: Vec::new(),
-        price: None,
-        budget: Vec::new(),
+        ..of(&Offer::unknown(instance), &nothing, &[], Fraction(0.5))
     }
 }
 
@@ -54,12 +100,6 @@ pub(super) fn groups(offer: &Offer) -> Vec<PricedGroup> {
         .collect()
 }
 
-/// Whether the source of a memory leaves open how far its peak was above what is known.
-pub(super) fn memory_is_lower_bound(forecast: &Forecast, of: MemoryOf) -> bool {
-    let doubt = &forecast.peak(of).doubt;
-    doubt.as_ref().is_some_and(Doubt::is_of_lower_bound)
-}
-
 /// What the time on another count follows from.
 pub(super) fn scale_out_basis(scale_out: &ScaleOut) -> ScaleOutBasis {
     match scale_out.is_measured() {
@@ -68,15 +108,8 @@ pub(super) fn scale_out_basis(scale_out: &ScaleOut) -> ScaleOutBasis {
     }
 }
 
-pub(super) fn estimates(forecast: &Forecast, certainty: Fraction) -> Estimates {
-    Estimates::of(|metric| {
-        let predictive = forecast[metric].as_ref().ok()?;
-        Some(Estimate::of(predictive, certainty))
-    })
-}
-
 /// Of what the script prints, as a line is held against it.
-pub(super) fn levels(lines: &[JudgedLine]) -> BTreeMap<MetricName, Estimate> {
+fn levels(lines: &[JudgedLine]) -> BTreeMap<MetricName, Estimate> {
     let level = |line: &JudgedLine| match line.row.line {
         LineKind::Named(name) => Some((name, line.estimate?)),
         LineKind::Absolute(_) | LineKind::Increase(_) => None,
@@ -84,8 +117,8 @@ pub(super) fn levels(lines: &[JudgedLine]) -> BTreeMap<MetricName, Estimate> {
     lines.iter().filter_map(level).collect()
 }
 
-pub(super) fn phases(forecast: &Forecast, certainty: Fraction) -> PhaseEstimates {
-    let phase = |predictive: &Option<forecast::Predictive>| {
+fn phases(forecast: &Forecast, certainty: Fraction) -> PhaseEstimates {
+    let phase = |predictive: &Option<Predictive>| {
         predictive
             .as_ref()
             .map(|predictive| Estimate::of(predictive, certainty))

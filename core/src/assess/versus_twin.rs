@@ -138,7 +138,6 @@ fn break_even(
 mod tests {
     use super::*;
     use crate::forecast::Basis;
-    use crate::forecast::random::Random;
     use crate::instance::{InstanceConfiguration, Price};
     use crate::measurement::Outcome;
     use crate::units::{Seconds, UsdPerHour};
@@ -239,46 +238,6 @@ mod tests {
         let (apart, of_none) = ratio(&[]);
         assert!(!of_none);
         ([one, apart], shares_law)
-    }
-
-    /// Drawn as the model says it comes about: one power of the work for both sides, a start and a step for each, and noise. Of 20
-    /// intervals of 90 % some 18 hold the truth, and they are narrower than those of two independent draws.
-    #[test]
-    fn one_law_for_both_holds_the_true_ratio_as_often_as_it_says_and_is_narrower() {
-        let mut random = Random(7);
-        let (mut held, mut shared, mut narrower) = (0, 0, 0);
-        for _ in 0..20 {
-            let power = 1.0 + 0.05 * random.normal();
-            let mut side = |step: f64| {
-                let start = 20.0 * (0.3 * random.normal()).exp();
-                let step = step * (0.2 * random.normal()).exp();
-                let noise = [(); 3].map(|()| (0.02 * random.normal()).exp());
-                (start, step, noise)
-            };
-            let sides = [(GROUPS, side(0.18)), (TWIN, side(1.19))];
-            let [(on_groups, of_groups), (on_twin, of_twin)] =
-                sides.map(|(instance, (start, step, noise))| {
-                    let time = |level: f64| start + step * level.powf(power);
-                    let mut noise = noise.iter().cycle();
-                    let runs = canaries(instance, time);
-                    let noisy = runs.into_iter().map(|run| Measurement {
-                        training_seconds: run
-                            .training_seconds
-                            .map(|seconds| seconds * *noise.next().unwrap()),
-                        ..run
-                    });
-                    (noisy.collect::<Vec<_>>(), time(ITERATIONS))
-                });
-            let truth = of_twin / of_groups;
-            let ([one, apart], shares_law) = time_ratios(&on_groups, &on_twin);
-            held += usize::from(one.lower <= truth && truth <= one.upper);
-            let width = |one: &Estimate| one.upper / one.lower;
-            shared += usize::from(shares_law);
-            narrower += usize::from(width(&one) < width(&apart));
-        }
-        assert!(held >= 17, "{held}");
-        assert!(shared >= 10, "{shared}");
-        assert_eq!(narrower, shared);
     }
 
     /// A side whose canaries grow by another law shows it, and has one of its own.
