@@ -1,7 +1,7 @@
 //! Canaries on other counts of machines than the design runs on.
 
 use super::design::canary;
-use super::{NotMeasured, PlannedRuns};
+use super::{NotMeasured, PlannedAlternative, PlannedRuns};
 use crate::canary::{CanaryRun, Dataset};
 use crate::instance::InstanceConfiguration;
 use crate::spec::{CountsOf, Job};
@@ -37,32 +37,25 @@ pub fn base_instance(job: &Job) -> InstanceConfiguration {
     }
 }
 
-/// What runs on a configuration: its base, the design's runs there, and one canary on each further count.
-pub(super) struct RunsOnCounts {
-    pub(super) base: InstanceConfiguration,
-    pub(super) runs: Result<PlannedRuns, NotMeasured>,
-    pub(super) counts: Vec<CanaryRun>,
-    pub(super) follows: bool,
-    /// The counts that no size of the design has objects for.
-    pub(super) too_many: Vec<u32>,
-}
-
-/// `runs` are the design's, on any machines.
+/// What runs on a configuration, and the counts that no size of the design has objects for. `runs` are the design's, on any machines.
 pub(super) fn on_counts(
     job: &Job,
     dataset: &Dataset,
     configuration: &InstanceConfiguration,
     counts: Option<CountsOf>,
     runs: &PlannedRuns,
-) -> RunsOnCounts {
+) -> (PlannedAlternative, Vec<u32>) {
+    let on = |base: InstanceConfiguration, runs, counts| PlannedAlternative {
+        instance: configuration.clone(),
+        base,
+        counts,
+        follows: false,
+        runs,
+        worst_case: None,
+    };
     let Some(counts) = counts else {
-        return RunsOnCounts {
-            base: configuration.clone(),
-            runs: Ok(runs.on(configuration)),
-            counts: Vec::new(),
-            follows: false,
-            too_many: Vec::new(),
-        };
+        let runs = Ok(runs.on(configuration));
+        return (on(configuration.clone(), runs, Vec::new()), Vec::new());
     };
     let base = with_count(configuration, counts.base);
     let mut further = Vec::new();
@@ -78,24 +71,18 @@ pub(super) fn on_counts(
     // What is judged has the money first.
     further.sort_by_key(|run| run.instance != *configuration);
     if !counts.follows {
-        return RunsOnCounts {
-            runs: Ok(runs.on(&base)),
-            base,
-            counts: further,
-            follows: false,
-            too_many,
-        };
+        let runs = Ok(runs.on(&base));
+        return (on(base, runs, further), too_many);
     }
-    RunsOnCounts {
-        base,
-        runs: match too_many.first() {
-            Some(count) => Err(NotMeasured::TooFewObjects(*count)),
-            None => Ok(PlannedRuns::Fixed(further)),
-        },
-        counts: Vec::new(),
+    let runs = match too_many.first() {
+        Some(count) => Err(NotMeasured::TooFewObjects(*count)),
+        None => Ok(PlannedRuns::Fixed(further)),
+    };
+    let following = PlannedAlternative {
         follows: true,
-        too_many: Vec::new(),
-    }
+        ..on(base, runs, Vec::new())
+    };
+    (following, Vec::new())
 }
 
 /// One canary on so many machines: the smallest size of the design with objects enough for each, that holds no more than `most` of the

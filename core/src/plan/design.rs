@@ -21,113 +21,104 @@ pub(super) fn runs(
     dataset: &Dataset,
     notes: &mut Vec<String>,
 ) -> Result<PlannedRuns, PlanError> {
-    if job.differs_in_work_alone() {
-        return runs_by_work(job, dataset);
-    }
-    let total = match &job.share {
-        Some(share) => usize::try_from(share.full.parts()).unwrap_or(usize::MAX),
-        None => sampled_objects(job, dataset)?,
+    let sizes = match job.differs_in_work_alone() {
+        true => Sizes::of_work(job),
+        false => Sizes::of_data(job, dataset, notes)?,
     };
-    if job.canary.joined {
-        refuse_joined_tables(job, dataset)?;
-    }
-    draw_notes(dataset, notes);
-    let least = match &job.share {
-        Some(_) => 1,
-        None => dataset.smallest().map_or(1, fewest_objects),
-    };
-    if least >= total && least > 1 {
-        return Err(PlanError::OneInEachFolder {
-            job: job.name.clone(),
-            channel: dataset
-                .smallest()
-                .map_or(String::new(), |one| one.name.clone()),
-        });
-    }
-    let first = match (&job.share, dataset.smallest()) {
-        (None, Some(channel)) => fewest_blocks(channel, total),
-        _ => 1,
-    };
-    let floor = (first, least);
-    let noun = match &job.share {
-        Some(_) => "example",
-        None => dataset.noun(),
-    };
-    match &job.canary.design {
-        Design::Fixed {
-            fractions,
-            replicates,
-        } => {
-            let sizes = sizes(fractions, (total, noun, floor), notes);
-            let levels = levels_beside_data(job);
-            let runs = sizes.len() * levels.len() * *replicates as usize;
-            check_enough(sizes.len(), runs, runs >= FEWEST_RUNS)
-                .map_err(|error| name_folders(error, job, dataset, least))?;
-            Ok(PlannedRuns::Fixed(fixed(
-                job,
-                dataset,
-                &sizes,
-                &levels,
-                *replicates,
-            )))
-        }
-        Design::Adaptive { fractions } => {
-            let sizes = ladder(sizes(fractions, (total, noun, floor), notes), total);
-            // A size may be run again, so too few of them are no lack of runs.
-            check_enough(sizes.len(), sizes.len(), true)
-                .map_err(|error| name_folders(error, job, dataset, least))?;
-            let of_size = |size: &DrawSize| ladder_size(&draw(job, dataset, *size, None, 0));
-            Ok(PlannedRuns::Ladder(sizes.iter().map(of_size).collect()))
-        }
-    }
-}
-
-/// Where each top folder keeps at least one object, `least` in all, small fractions draw the same.
-fn name_folders(error: PlanError, job: &Job, dataset: &Dataset, least: usize) -> PlanError {
-    let channel = dataset
-        .smallest()
-        .filter(|_| job.share.is_none() && least > 1);
-    match (error, channel) {
-        (PlanError::TooFew { runs, sizes, .. }, Some(channel)) => PlanError::TooFew {
-            runs,
-            sizes,
-            folders: Some((channel.name.clone(), least)),
-        },
-        (error, _) => error,
-    }
-}
-
-/// The levels of work in the place of sizes.
-fn runs_by_work(job: &Job, dataset: &Dataset) -> Result<PlannedRuns, PlanError> {
-    let levels = job.work.iter().flat_map(WorkLevel::of_canaries);
-    let mut sizes: Vec<DrawSize> = levels
-        .map(|level| DrawSize {
-            fraction: level.share(),
-            objects: 0,
-        })
-        .collect();
     match &job.canary.design {
         Design::Fixed { replicates, .. } => {
-            let runs = sizes.len() * *replicates as usize;
-            check_enough(sizes.len(), runs, runs >= FEWEST_RUNS)?;
             let levels = levels_beside_data(job);
-            Ok(PlannedRuns::Fixed(fixed(
-                job,
-                dataset,
-                &sizes,
-                &levels,
-                *replicates,
-            )))
+            let runs = sizes.all.len() * levels.len() * *replicates as usize;
+            sizes.check_enough(runs, runs >= FEWEST_RUNS)?;
+            let runs = fixed(job, dataset, &sizes.all, &levels, *replicates);
+            Ok(PlannedRuns::Fixed(runs))
         }
         Design::Adaptive { .. } => {
-            // As in a ladder of data: the full work is no canary, unless there are too few others.
-            if sizes.len() > FEWEST_SIZES {
-                sizes.retain(|size| size.fraction.0 < 1.0);
-            }
-            check_enough(sizes.len(), sizes.len(), true)?;
+            let sizes = sizes.without_all();
+            // A size may be run again, so too few of them are no lack of runs.
+            sizes.check_enough(sizes.all.len(), true)?;
             let of_size = |size: &DrawSize| ladder_size(&draw(job, dataset, *size, None, 0));
-            Ok(PlannedRuns::Ladder(sizes.iter().map(of_size).collect()))
+            Ok(PlannedRuns::Ladder(sizes.all.iter().map(of_size).collect()))
         }
+    }
+}
+
+/// The sizes of a design, rising: of data, or levels of work in their place.
+struct Sizes {
+    all: Vec<DrawSize>,
+    /// The objects of all of the data; 0 where the sizes are of work.
+    total: usize,
+    /// A channel of which each top folder keeps at least one object, so many in all: small fractions draw the same.
+    folders: Option<(String, usize)>,
+}
+
+impl Sizes {
+    fn of_work(job: &Job) -> Self {
+        let levels = job.work.iter().flat_map(WorkLevel::of_canaries);
+        let size = |level: WorkLevel| DrawSize {
+            fraction: level.share(),
+            objects: 0,
+        };
+        Self {
+            all: levels.map(size).collect(),
+            total: 0,
+            folders: None,
+        }
+    }
+
+    fn of_data(job: &Job, dataset: &Dataset, notes: &mut Vec<String>) -> Result<Self, PlanError> {
+        let total = match &job.share {
+            Some(share) => usize::try_from(share.full.parts()).unwrap_or(usize::MAX),
+            None => sampled_objects(job, dataset)?,
+        };
+        if job.canary.joined {
+            refuse_joined_tables(job, dataset)?;
+        }
+        draw_notes(dataset, notes);
+        let drawn = dataset.smallest().filter(|_| job.share.is_none());
+        let least = drawn.map_or(1, fewest_objects);
+        let folders = drawn.filter(|_| least > 1);
+        let folders = folders.map(|channel| (channel.name.clone(), least));
+        if let Some((channel, _)) = folders.clone().filter(|_| least >= total) {
+            return Err(PlanError::OneInEachFolder {
+                job: job.name.clone(),
+                channel,
+            });
+        }
+        let first = drawn.map_or(1, |channel| fewest_blocks(channel, total));
+        let noun = match &job.share {
+            Some(_) => "example",
+            None => dataset.noun(),
+        };
+        let (Design::Fixed { fractions, .. } | Design::Adaptive { fractions }) = &job.canary.design;
+        Ok(Self {
+            all: sizes(fractions, (total, noun, (first, least)), notes),
+            total,
+            folders,
+        })
+    }
+
+    /// Those that the adaptive design may climb: the full run is no canary, unless there are too few others.
+    fn without_all(mut self) -> Self {
+        if self.all.len() > FEWEST_SIZES {
+            let total = self.total;
+            self.all.retain(|size| match total {
+                0 => size.fraction.0 < 1.0,
+                total => size.objects < total,
+            });
+        }
+        self
+    }
+
+    fn check_enough(&self, runs: usize, are_runs_enough: bool) -> Result<(), PlanError> {
+        if self.all.len() >= FEWEST_SIZES && are_runs_enough {
+            return Ok(());
+        }
+        Err(PlanError::TooFew {
+            runs: count(runs, "run"),
+            sizes: count(self.all.len(), "size"),
+            folders: self.folders.clone(),
+        })
     }
 }
 
@@ -135,17 +126,6 @@ fn runs_by_work(job: &Job, dataset: &Dataset) -> Result<PlannedRuns, PlanError> 
 pub fn level_of_size(job: &Job, fraction: Fraction) -> Option<WorkLevel> {
     let work = job.work.as_ref().filter(|_| job.differs_in_work_alone())?;
     WorkLevel::of_canaries(work).find(|level| level.share() == fraction)
-}
-
-fn check_enough(sizes: usize, runs: usize, are_runs_enough: bool) -> Result<(), PlanError> {
-    if sizes >= FEWEST_SIZES && are_runs_enough {
-        return Ok(());
-    }
-    Err(PlanError::TooFew {
-        runs: count(runs, "run"),
-        sizes: count(sizes, "size"),
-        folders: None,
-    })
 }
 
 /// Every run of the fixed design: each size at each level, then all of them again for each further replicate. So whatever ends
@@ -379,14 +359,6 @@ fn sizes(
             fractions.len() - sizes.len(),
             fractions.len(),
         ));
-    }
-    sizes
-}
-
-/// The sizes that the adaptive design may climb: the full data is no canary, unless there are too few others.
-fn ladder(mut sizes: Vec<DrawSize>, total: usize) -> Vec<DrawSize> {
-    if sizes.len() > FEWEST_SIZES {
-        sizes.retain(|size| size.objects < total);
     }
     sizes
 }

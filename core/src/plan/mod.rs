@@ -299,12 +299,8 @@ pub fn plan_within(
     let account = Account::new(Some(limit), Limit::Job);
     let mut all_counts = job.counts().into_iter();
     let own = all_counts.next().flatten();
-    let counts::RunsOnCounts {
-        base,
-        counts,
-        too_many,
-        ..
-    } = counts::on_counts(job, dataset, &job.instance, own, &runs);
+    let (own, too_many) = counts::on_counts(job, dataset, &job.instance, own, &runs);
+    let PlannedAlternative { base, counts, .. } = own;
     let runs = runs.on(&base);
     notes.extend(
         too_many
@@ -318,8 +314,11 @@ pub fn plan_within(
         .iter()
         .zip(all_counts)
         .map(|(instance, counts)| {
-            let on_counts = counts::on_counts(job, dataset, instance, counts, &runs);
-            plan_alternative(instance, on_counts, alternatives)
+            let (mut one, _) = counts::on_counts(job, dataset, instance, counts, &runs);
+            if alternatives == Alternatives::Skip {
+                one.runs = Err(NotMeasured::Skipped);
+            }
+            one
         })
         .collect();
     let measured = alternatives.iter().filter(|one| one.runs.is_ok()).count();
@@ -510,27 +509,6 @@ pub fn full_run(job: &Job, dataset: &Dataset) -> CanaryRun {
         bytes: dataset.bytes_total(),
         bytes_total: dataset.bytes_total(),
         max_runtime: job.training.max_runtime,
-    }
-}
-
-/// The same runs on another configuration, unless that is not measured.
-fn plan_alternative(
-    instance: &InstanceConfiguration,
-    on_counts: counts::RunsOnCounts,
-    alternatives: Alternatives,
-) -> PlannedAlternative {
-    let runs = if alternatives == Alternatives::Skip {
-        Err(NotMeasured::Skipped)
-    } else {
-        on_counts.runs
-    };
-    PlannedAlternative {
-        instance: instance.clone(),
-        base: on_counts.base,
-        counts: on_counts.counts,
-        follows: on_counts.follows,
-        runs,
-        worst_case: None,
     }
 }
 

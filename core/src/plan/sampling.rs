@@ -207,9 +207,7 @@ impl SampleOrder {
             let mut blocks: Vec<([u8; 8], u32)> = (0..count)
                 .map(|block| {
                     let rank = of_file.clone().chain_update(block.to_be_bytes()).finalize();
-                    let mut first = [0; 8];
-                    first.copy_from_slice(&rank[..8]);
-                    (first, block)
+                    (first_bytes(&rank), block)
                 })
                 .collect();
             blocks.sort_unstable();
@@ -232,64 +230,27 @@ impl SampleOrder {
         from.draw(drawn.collect())
     }
 
-    /// Draws `want` of `from`.
-    ///
-    /// The full ranks of a million objects would be several times as large as their listing. So only the first four bytes of
-    /// each are kept; the full ranks decide between objects for which these are equal.
+    /// Draws `want` of `from`. Of each rank the first eight bytes are kept: that two of millions are equal in them is hardly possible,
+    /// and then the first key is drawn.
     pub(super) fn draw(&self, from: &Objects, want: usize) -> Objects {
-        if want >= from.len() {
-            return from.clone();
-        }
-        let Some(last) = want.checked_sub(1) else {
-            return from.select([]);
-        };
-        let mut beginnings: Vec<u32> = Vec::with_capacity(from.len());
+        let mut ranked: Vec<([u8; 8], u32)> = Vec::with_capacity(from.len());
+        let mut place = 0;
         from.for_each(|key, _| {
-            let [a, b, c, d, ..] = self.rank(key);
-            beginnings.push(u32::from_be_bytes([a, b, c, d]));
+            ranked.push((first_bytes(&self.rank(key)), place));
+            place += 1;
         });
-        let (border, below) = nth_lowest(&beginnings, last);
-        let positions = |is_meant: fn(&u32, &u32) -> bool| {
-            let objects = beginnings.iter().enumerate();
-            objects.filter_map(move |(position, rank)| is_meant(rank, &border).then_some(position))
-        };
-        let mut at_border: Vec<usize> = positions(u32::eq).collect();
-        if below + at_border.len() > want {
-            let mut whole: Vec<([u8; 32], usize)> = (from.select(at_border.iter().copied()).iter())
-                .map(|object| self.rank(&object.key))
-                .zip(at_border)
-                .collect();
-            whole.sort_unstable();
-            at_border = whole.into_iter().map(|(_, position)| position).collect();
+        if want < ranked.len() {
+            ranked.select_nth_unstable(want);
         }
-        let rest = at_border.into_iter().take(want - below);
-        from.select(positions(u32::lt).chain(rest))
+        let drawn = ranked.into_iter().take(want);
+        from.select(drawn.map(|(_, place)| place as usize))
     }
 }
 
-/// The number at index `n` in sorted order, and how many numbers are lower. `n` is below their count.
-///
-/// Counts the numbers by their upper halves and sorts only those with the same upper half, so it needs little extra memory.
-pub(super) fn nth_lowest(numbers: &[u32], n: usize) -> (u32, usize) {
-    let upper_half = |number: u32| usize::try_from(number >> 16).expect("16 bits");
-    let mut counts = vec![0_usize; 1 << 16];
-    for number in numbers {
-        counts[upper_half(*number)] += 1;
-    }
-    let mut half = 0;
-    let mut before = 0;
-    while before + counts[half] <= n {
-        before += counts[half];
-        half += 1;
-    }
-    let of_half = (numbers.iter().copied()).filter(|number| upper_half(*number) == half);
-    let mut of_half: Vec<u32> = of_half.collect();
-    of_half.sort_unstable();
-    let found = of_half[n - before];
-    (
-        found,
-        before + of_half.partition_point(|number| *number < found),
-    )
+fn first_bytes(rank: &[u8]) -> [u8; 8] {
+    let mut first = [0; 8];
+    first.copy_from_slice(&rank[..8]);
+    first
 }
 
 #[expect(

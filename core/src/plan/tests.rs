@@ -6,82 +6,43 @@ use sha2::{Digest, Sha256};
 
 use super::*;
 use crate::canary::{ChannelData, DataObject, DrawProblem, Objects};
-use crate::instance::InstanceType;
-use crate::instance::{Offer, Price};
+use crate::instance::{InstanceType, Offer, Price};
 use crate::measurement::{Measurement, Outcome};
 use crate::spec::{
-    Budget, CanaryPolicy, Channel, ChannelDraw, ChannelSample, Compression, Design, DrawOrder,
-    DrawRule, DrawUnit, DriftPolicy, InputMode, Level, LocalTraining, ProbePolicy, RecordWrapper,
-    Training, Work,
+    self, CanaryCounts, Channel, ChannelDraw, ChannelSample, Design, DrawOrder, DrawRule, DrawUnit,
+    SpecSource, Work,
 };
 use crate::units::{Bytes, Percent, UsdPerHour};
 
-fn sampled_channel() -> Channel {
-    Channel {
-        name: "train".to_owned(),
-        uri: "data".to_owned(),
-        data_type: crate::spec::DataType::default(),
-        mode: crate::spec::InputMode::File,
-        content_type: None,
-        distribution: Distribution::FullyReplicated,
-        compression: Compression::None,
-        record_wrapper: RecordWrapper::None,
-        sample: ChannelSample::Objects,
-        draw: crate::spec::ChannelDraw::default(),
-        groups: Vec::new(),
-    }
-}
+const SPEC: &str = "
+version: 1
+backend: local
+jobs:
+  digits:
+    training:
+      command: [python3, train.py]
+      channels: {train: {uri: data}}
+    instance: local
+    canary: {spend_limit: 5 USD, max_share: 25%, max_runtime: 1h, seed: 1}
+";
 
+/// Of the fixed design.
 pub(super) fn job(fractions: &[f64], replicates: u32) -> Job {
-    Job {
-        name: "digits".to_owned(),
-        paths: Vec::new(),
-        training: Training {
-            local: LocalTraining {
-                command: vec!["python3".to_owned(), "train.py".to_owned()],
-                ..LocalTraining::default()
-            },
-            channels: vec![sampled_channel()],
-            ..Training::default()
-        },
-        instance: InstanceConfiguration::one(InstanceType::local()),
-        alternatives: Vec::new(),
-        ranged: Vec::new(),
-        share: None,
-        following: None,
-        work: None,
-        canary: CanaryPolicy {
-            design: Design::Fixed {
-                fractions: fractions
-                    .iter()
-                    .map(|percent| Percent(*percent).as_fraction())
-                    .collect(),
-                replicates,
-            },
-            counts: crate::spec::CanaryCounts::AsTheFullRun,
-            spend_limit: Usd(5.0),
-            max_share: Percent(25.0),
-            skip_below: Seconds(300.0),
-            max_runtime: Seconds(3600.0),
-            parallel: 1,
-            warm_pool: crate::spec::WarmPoolPolicy::Auto,
-            training_plan: false,
-            joined: true,
-            reuse: Seconds(0.0),
-            seed: 1,
-            probe: ProbePolicy::Off,
-        },
-        budget: Budget {
-            lines: Vec::new(),
-            certainty: Fraction(0.95),
-            existing_breach: Level::Warn,
-            growth: None,
-        },
-        drift: DriftPolicy {
-            max: Percent(15.0),
-            at_least: Usd(0.0),
-        },
-    }
+    let source = SpecSource {
+        name: "canary-gate.yml",
+        bytes: SPEC.as_bytes(),
+    };
+    let mut job = spec::read(source, &[]).unwrap().jobs.remove(0);
+    let fractions = fractions
+        .iter()
+        .map(|percent| Percent(*percent).as_fraction());
+    job.canary.design = Design::Fixed {
+        fractions: fractions.collect(),
+        replicates,
+    };
+    job.canary.counts = CanaryCounts::AsTheFullRun;
+    job.canary.joined = true;
+    job
 }
 
 fn channel(name: &str, sampled: bool, objects: usize) -> ChannelData {
@@ -449,17 +410,9 @@ fn an_alternative_has_the_same_runs_on_its_own_machines() {
 fn fewer_objects_of_a_sharded_channel_than_machines_are_noted() {
     use Distribution::{FullyReplicated, ShardedByS3Key};
     let channel = |sample, distribution| Channel {
-        name: "train".to_owned(),
-        uri: "data".to_owned(),
-        data_type: crate::spec::DataType::default(),
-        mode: InputMode::File,
-        content_type: None,
         distribution,
-        compression: Compression::None,
-        record_wrapper: RecordWrapper::None,
         sample,
-        draw: crate::spec::ChannelDraw::default(),
-        groups: Vec::new(),
+        ..job(&[], 0).training.channels.remove(0)
     };
     let notes = |instance: &str, channels: &[Channel]| {
         let mut job = job(&[2.0, 3.0], 2);
@@ -532,39 +485,6 @@ fn a_seed_draws_the_same_objects_in_every_version() {
     };
     assert_eq!(digest(&drawn(200, 7, 2)), 0x947b_11e4_6915_16aa);
     assert_eq!(digest(&drawn(10_000, 1, 0)), 0x626e_d19d_f59e_7933);
-}
-
-/// Of these, two pairs share the first four bytes of their ranks, and the later key has the lower one.
-#[test]
-fn ranks_that_begin_alike_are_told_apart_by_the_rest() {
-    let order = sampling::SampleOrder::of(1, 0, 5, "train");
-    let mut keys: Vec<String> = [37_097, 92_429, 21_856, 112_580, 1, 2, 3, 4, 5, 6]
-        .map(|part| format!("part-{part:06}.csv"))
-        .into();
-    let object = |key: &String| DataObject {
-        key: key.clone(),
-        bytes: Bytes(1),
-    };
-    let all: Objects = keys.iter().map(object).collect();
-    keys.sort_by_key(|key| order.rank(key));
-    for want in 0..=keys.len() {
-        let mut expected = keys[..want].to_vec();
-        expected.sort();
-        let drawn: Vec<_> = order.draw(&all, want).iter().map(|one| one.key).collect();
-        assert_eq!(drawn, expected);
-    }
-}
-
-#[test]
-fn the_nth_lowest_of_numbers_is_found_with_how_many_are_lower() {
-    // Some share their upper half, and two are the same.
-    let numbers = [7, 3 << 16, 3, (3 << 16) + 5, 7, 0, u32::MAX];
-    let mut sorted = numbers;
-    sorted.sort_unstable();
-    for (n, expected) in sorted.into_iter().enumerate() {
-        let lower = sorted.partition_point(|number| *number < expected);
-        assert_eq!(sampling::nth_lowest(&numbers, n), (expected, lower));
-    }
 }
 
 /// A channel of folders with so many files each, and a drawn part of it.
@@ -649,7 +569,7 @@ fn a_follower_has_the_stems_of_its_leader_and_what_every_canary_gets() {
             rule: DrawRule::With("train".to_owned()),
             always: Vec::new(),
         },
-        ..sampled_channel()
+        ..job.training.channels[0].clone()
     };
     job.training.channels[0].draw.always = vec!["labels.csv".to_owned()];
     job.training.channels.push(masks);

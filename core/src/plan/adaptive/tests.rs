@@ -4,7 +4,6 @@ use super::*;
 use crate::forecast::FEWEST_RUNS;
 use crate::units::count_as_float;
 
-const UP_TO_A_FULL_RUN: SpendingRule = SpendingRule::UpToAShare(Percent(100.0));
 const LADDER: [f64; 7] = [1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0];
 
 fn ladder(percentages: &[f64]) -> Vec<Rung> {
@@ -109,19 +108,6 @@ fn simulate(
     panic!("a design must end: {order:?}");
 }
 
-#[test]
-fn it_starts_small_takes_a_step_and_goes_as_far_as_the_money_allows() {
-    let ladder = ladder(&LADDER);
-    let (order, measurements, done) =
-        simulate(&situation(&ladder, &[]), |share| 20.0 + 7000.0 * share);
-    assert_eq!(order[0], 1.0);
-    assert!(order[1] > 1.0 && order[1] <= 20.0, "{order:?}");
-    // 50 % would take 3520 s of the 3600.
-    assert!(order.contains(&20.0) && !order.contains(&50.0), "{order:?}");
-    assert_eq!(done, StopReason::NothingHelps);
-    assert!(measurements.iter().all(Measurement::is_completed));
-}
-
 /// What is run, in per cent, where a training takes a fixed time and so many seconds more for all of the data; the budget and
 /// the longest run in seconds too, and how much of the full run canaries may take, in per cent.
 #[test]
@@ -187,37 +173,6 @@ fn without_a_time_of_a_completed_run_no_further_one_is_planned() {
 }
 
 #[test]
-fn no_size_is_run_twice_once_a_forecast_has_its_fewest_runs() {
-    let ladder = ladder(&LADDER);
-    for spending in [SpendingRule::WholeBudget, UP_TO_A_FULL_RUN] {
-        let start = Situation {
-            spending,
-            ..situation(&ladder, &[])
-        };
-        let (order, ..) = simulate(&start, |share| 5.0 + 500.0 * share);
-        let mut sizes = order.clone();
-        sizes.sort_by(f64::total_cmp);
-        sizes.dedup();
-        assert_eq!(sizes.len(), order.len(), "{order:?}");
-    }
-}
-
-#[test]
-fn beyond_the_fewest_runs_canaries_together_keep_to_their_share_of_the_full_run() {
-    let ladder = ladder(&LADDER);
-    let sparing = Situation {
-        spending: UP_TO_A_FULL_RUN,
-        ..situation(&ladder, &[])
-    };
-    // 100 s in full, of which 60 are fixed.
-    let time = |share: f64| 60.0 + 40.0 * share;
-    let (few, ..) = simulate(&sparing, time);
-    let (all, ..) = simulate(&situation(&ladder, &[]), time);
-    assert_eq!(few.len(), 3, "{few:?}");
-    assert!(all.len() > 3, "{all:?}");
-}
-
-#[test]
 fn the_first_run_may_take_what_is_left_and_no_longer_than_a_canary_may() {
     let ladder = ladder(&LADDER);
     let limit = |budget, max_runtime| match next(&Situation {
@@ -245,21 +200,6 @@ fn beside_the_second_run_the_fewest_are_kept_and_the_third_may_take_all_that_is_
     let second = limit(&runs[..1]);
     assert!(second < 3590.0 - 2.0 * (10.0 + 10.0), "{second}");
     assert_eq!(limit(&runs), 3560.0);
-}
-
-#[test]
-fn a_size_that_may_pass_the_time_limit_is_not_run() {
-    let ladder = ladder(&LADDER);
-    let start = Situation {
-        budget: None,
-        max_runtime: Seconds(600.0),
-        ..situation(&ladder, &[])
-    };
-    // 10 % takes 460 s of 600, within 480, but not surely; 20 % takes 900 s.
-    let (order, measurements, done) = simulate(&start, |share| 20.0 + 4400.0 * share);
-    assert!(order.contains(&5.0) && !order.contains(&20.0), "{order:?}");
-    assert!(measurements.iter().all(Measurement::is_completed));
-    assert_eq!(done, StopReason::MaxRuntime);
 }
 
 #[test]
@@ -385,23 +325,6 @@ fn a_third_size_is_run_in_place_of_a_repeat_that_alone_keeps_to_the_share() {
         let percent = percent_of(next(&far));
         assert_eq!(percent == 1.0, aim != Aim::GoOn, "{aim:?} {percent}");
     }
-}
-
-#[test]
-fn too_little_money_is_reported_before_it_is_spent() {
-    let ladder = ladder(&LADDER);
-    let runs = [run(1.0, 1500.0)];
-    assert_eq!(
-        next(&situation(&ladder, &runs)),
-        Next::Done(StopReason::TooExpensive)
-    );
-    let nothing = Situation {
-        budget: Some(Seconds(0.0)),
-        ..situation(&ladder, &[])
-    };
-    assert_eq!(next(&nothing), Next::Done(StopReason::TooExpensive));
-    let empty = situation(&[], &[]);
-    assert_eq!(next(&empty), Next::Done(StopReason::TooExpensive));
 }
 
 proptest! {

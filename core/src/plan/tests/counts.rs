@@ -1,7 +1,6 @@
 //! One canary on each further count of machines.
 
 use super::*;
-use crate::spec::CanaryCounts;
 
 /// The sizes of the canaries on further counts in percent, of 100 objects of one size.
 fn on_counts(mut job: Job, counts: &[u32], share: f64) -> Vec<f64> {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::metric::Metric;
-use crate::spec::{Bound, BudgetLine, CanaryCounts, LineKind, LineOrigin};
+use crate::spec::{Bound, BudgetLine, Level, LineKind, LineOrigin};
 
 /// What is detached of 100 objects of one size.
 fn detached(job: &Job, offer_of: OfferOf<'_>) -> DetachedRuns {
