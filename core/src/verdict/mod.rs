@@ -336,13 +336,6 @@ pub fn quantity<'a>(line: &BudgetLine, forecast: &'a Forecast) -> Option<Cow<'a,
     }
 }
 
-/// How much of a max line the point uses; `None` for a min line, a limit of 0, or an unknown quantity.
-pub fn used_percent(judged: &JudgedLine) -> Option<Percent> {
-    let row = &judged.row;
-    let point = judged.estimate?.point;
-    (row.bound == Bound::Max && row.limit > 0.0).then(|| Percent(point / row.limit * 100.0))
-}
-
 /// The verdict of a job by its lines of level fail; a line of level warn shows its verdict and does not count.
 ///
 /// Not judged where no written line counts, unless an implicit one is at risk or exceeded: a job without a written budget

@@ -312,172 +312,105 @@ mod tests {
             )
     }
 
+    /// Whose sentences follow, and what the instance is.
+    fn sentences(forecast: &Forecast, instance: &str, budgets: &[&[BudgetLine]]) -> String {
+        let instance = instance.parse().unwrap();
+        let said = budgets.iter().map(|lines| {
+            let judged = judged(forecast, lines);
+            let line = |line: &BudgetLine| {
+                let origin = match (line.origin, line.level) {
+                    (LineOrigin::Implicit, _) => "implicit ",
+                    (_, Level::Warn) => "warn ",
+                    _ => "",
+                };
+                format!(
+                    "{origin}{} {:?} {}",
+                    line.kind,
+                    line.bound,
+                    line.limit.exact()
+                )
+            };
+            let lines: Vec<String> = lines.iter().map(line).collect();
+            let said = reason(&judged, forecast, &instance, CERTAINTY);
+            format!("{}\n  {said}", lines.join(", "))
+        });
+        said.collect::<Vec<_>>().join("\n")
+    }
+
+    /// Of the cost 63 USD, the time 5h 42m, the memory 84% and the CPU 22%; and of the same far from the full run.
     #[test]
     fn each_verdict_has_its_sentence() {
-        for (line, expected) in [
-            (at_most(Cost, 50.0), "cost is 63 USD, 13 USD above 50 USD"),
-            (at_most(Cost, 90.0), "cost is 63 USD, 27 USD below 90 USD"),
-            (at_most(Time, 18_000.0), "time is 5h 42m, 42m above 5h"),
-            (
-                at_most(Memory, 90.0),
-                "memory may exceed 90%: 84%, 25% likely over",
-            ),
-            (
-                at_least(CpuUtilization, 20.0),
-                "CPU utilization may fall below 20%: 22%, 16% likely under",
-            ),
-            (
-                at_least(CpuUtilization, 40.0),
-                "CPU utilization is 22%, 18 points below 40%",
-            ),
-            (
-                at_least(CpuUtilization, 10.0),
-                "CPU utilization is 22%, 12 points above 10%",
-            ),
-            (
-                at_most(CostPerStep, 0.1),
-                "cost per step is unknown: no step time was measured",
-            ),
-            (
-                implicit(at_most(Time, 18_000.0)),
-                "time is 5h 42m, 42m above 5h, the job's max_runtime",
-            ),
-            (
-                implicit(at_most(Memory, 90.0)),
-                "memory may exceed 90% of the machine: 84%, 25% likely over",
-            ),
-            (implicit(at_most(Memory, 100.0)), "no budget is written"),
-            (
-                at_least(GpuUtilization, 10.0),
-                "no budget line applies: GPU utilization, the machine has no GPU",
-            ),
-            (
-                warn(at_most(Cost, 1.0)),
-                "every budget line is at level warn",
-            ),
-            (
-                warn(at_least(GpuUtilization, 10.0)),
-                "every budget line is at level warn",
-            ),
-        ] {
-            assert_eq!(said(&measured(), &[line]), expected);
-        }
-    }
-
-    /// Far from the full run; memory and utilization have laws of their own.
-    #[test]
-    fn time_and_cost_from_canaries_far_below_the_full_run_are_rough() {
-        let far = Forecast {
-            largest_share: Some(0.03),
+        let one: Vec<[BudgetLine; 1]> = [
+            at_most(Cost, 50.0),
+            at_most(Cost, 90.0),
+            at_most(Time, 18_000.0),
+            at_most(Memory, 90.0),
+            at_least(CpuUtilization, 20.0),
+            at_least(CpuUtilization, 40.0),
+            at_least(CpuUtilization, 10.0),
+            at_most(CostPerStep, 0.1),
+            implicit(at_most(Time, 18_000.0)),
+            implicit(at_most(Memory, 90.0)),
+            implicit(at_most(Memory, 100.0)),
+            at_least(GpuUtilization, 10.0),
+            warn(at_most(Cost, 1.0)),
+            warn(at_least(GpuUtilization, 10.0)),
+        ]
+        .map(|line| [line])
+        .into();
+        let one: Vec<&[BudgetLine]> = one.iter().map(|line| &line[..]).collect();
+        let on = "ml.m5.4xlarge";
+        insta::assert_snapshot!("sentences", sentences(&measured(), on, &one));
+        let far = |share| Forecast {
+            largest_share: Some(share),
             ..measured()
         };
-        let near = Forecast {
-            largest_share: Some(0.5),
-            ..measured()
-        };
-        for (forecast, line, expected) in [
-            (
-                &far,
-                at_most(Cost, 90.0),
-                "cost is roughly 63 USD, 27 USD below 90 USD",
-            ),
-            (
-                &far,
-                at_most(Time, 18_000.0),
-                "time is roughly 5h 42m, 42m above 5h",
-            ),
-            (
-                &near,
-                at_most(Cost, 90.0),
-                "cost is 63 USD, 27 USD below 90 USD",
-            ),
-            (
-                &far,
-                at_most(Memory, 90.0),
-                "memory may exceed 90%: 84%, 25% likely over",
-            ),
-        ] {
-            assert_eq!(said(forecast, &[line]), expected);
-        }
-    }
-
-    #[test]
-    fn the_worst_line_speaks_and_of_equal_ones_the_most_used() {
-        for (lines, expected) in [
-            (
+        insta::assert_snapshot!("rough", sentences(&far(0.03), on, &one[1..4]));
+        assert_eq!(
+            sentences(&far(0.5), on, &one),
+            sentences(&measured(), on, &one)
+        );
+        insta::assert_snapshot!(
+            "worst",
+            sentences(
+                &measured(),
+                on,
                 &[
-                    at_most(Cost, 90.0),
-                    at_most(Time, 28_800.0),
-                    implicit(at_most(Memory, 120.0)),
-                ][..],
-                "time is 5h 42m, 2h 18m below 8h",
-            ),
-            (
-                &[at_most(Cost, 90.0), at_most(Memory, 90.0)],
-                "memory may exceed 90%: 84%, 25% likely over",
-            ),
-            (
-                &[at_most(Cost, 50.0), at_most(Time, 3600.0)],
-                "time is 5h 42m, 4h 42m above 1h",
-            ),
-            // Used is a share of the limit, whatever the unit: 252 % and 114 %; 182 % and 315 %.
-            (
-                &[at_most(Time, 18_000.0), at_most(Cost, 25.0)],
-                "cost is 63 USD, 38 USD above 25 USD",
-            ),
-            (
-                &[at_least(CpuUtilization, 40.0), at_most(Cost, 20.0)],
-                "cost is 63 USD, 43 USD above 20 USD",
-            ),
-            (
-                &[warn(at_most(Cost, 1.0)), at_most(Time, 72_000.0)],
-                "time is 5h 42m, 14h 18m below 20h",
-            ),
-        ] {
-            assert_eq!(said(&measured(), lines), expected);
-        }
+                    &[
+                        at_most(Cost, 90.0),
+                        at_most(Time, 28_800.0),
+                        implicit(at_most(Memory, 120.0))
+                    ],
+                    &[at_most(Cost, 90.0), at_most(Memory, 90.0)],
+                    &[at_most(Cost, 50.0), at_most(Time, 3600.0)],
+                    // Used is a share of the limit, whatever the unit: 252 % and 114 %; 182 % and 315 %.
+                    &[at_most(Time, 18_000.0), at_most(Cost, 25.0)],
+                    &[at_least(CpuUtilization, 40.0), at_most(Cost, 20.0)],
+                    &[warn(at_most(Cost, 1.0)), at_most(Time, 72_000.0)],
+                ]
+            )
+        );
     }
 
     #[test]
     fn more_memory_than_the_machine_has_is_said_to_fail() {
-        for (percent, instance, line, expected) in [
-            (
-                426.0,
-                "6x ml.m5.4xlarge",
-                at_most(Memory, 90.0),
-                "memory is forecast at 426% (361–502%) of ml.m5.4xlarge: this fails",
-            ),
-            (
-                426.0,
-                "6x ml.m5.4xlarge",
-                implicit(at_most(Memory, 100.0)),
-                "memory is forecast at 426% (361–502%) of ml.m5.4xlarge: this fails",
-            ),
-            (
-                426.0,
-                "local",
-                at_most(Memory, 90.0),
-                "memory is forecast at 426% (361–502%) of this machine: this fails",
-            ),
-            (
-                110.0,
-                "ml.m5.4xlarge",
-                at_most(Memory, 90.0),
-                "memory is forecast at 110% (93–130%) of ml.m5.4xlarge: this fails, 83% likely",
-            ),
-            // Over the budget, and the machine has enough.
-            (
-                84.0,
-                "ml.m5.4xlarge",
-                at_most(Memory, 60.0),
-                "memory is 84%, 24 points above 60%",
-            ),
-        ] {
-            let forecast = measured().with(Metric::Memory, about(percent));
-            let lines = judged(&forecast, &[line]);
-            let instance = instance.parse().unwrap();
-            assert_eq!(reason(&lines, &forecast, &instance, CERTAINTY), expected);
-        }
+        let of = |percent: f64, instance: &str, line: BudgetLine| {
+            let forecast = measured().with(Memory, about(percent));
+            sentences(&forecast, instance, &[&[line]])
+        };
+        let written = || at_most(Memory, 90.0);
+        insta::assert_snapshot!(
+            "memory",
+            [
+                of(426.0, "6x ml.m5.4xlarge", written()),
+                of(426.0, "6x ml.m5.4xlarge", implicit(at_most(Memory, 100.0))),
+                of(426.0, "local", written()),
+                of(110.0, "ml.m5.4xlarge", written()),
+                // Over the budget, and the machine has enough.
+                of(84.0, "ml.m5.4xlarge", at_most(Memory, 60.0)),
+            ]
+            .join("\n")
+        );
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use super::{CHANCE_ROUNDING, JudgedLine, LineVerdict, Verdict};
 use crate::forecast::{Forecast, Predictive, ratio};
@@ -28,25 +29,22 @@ pub struct Contender<'a> {
 }
 
 /// What would fit, of the configurations that were measured; each is named as written.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Recommendation {
     /// The cheapest within budget; absent where none is, or no cost is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cheapest: Option<String>,
     /// Others within budget that may be as cheap: the chance that they cost more does not reach `certainty`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cheapest_ties: Vec<String>,
     /// The fastest within budget; absent where none is, or no time is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fastest: Option<String>,
     /// Others within budget that may be as fast.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fastest_ties: Vec<String>,
     /// The one that misses the budget by least, if none is within it; absent if no other limit would do.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closest: Option<ClosestFit>,
     /// The certainty of the job's budget, 0-1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub certainty: Option<f64>,
 }
 

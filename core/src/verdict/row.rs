@@ -2,11 +2,13 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use super::{ExistingBreach, LineVerdict};
 use crate::spec::{Bound, BudgetLine, Level, LineKind, OverrideInForce};
 
 /// One budget line held against the forecast. `limit` is in the unit of the line's estimate, and the one that counts.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BudgetRow {
     pub line: LineKind,
@@ -14,7 +16,6 @@ pub struct BudgetRow {
     pub bound: Bound,
     pub level: Level,
     /// The probability that the limit is passed, 0-1; absent if the line is unknown or not applicable, or at risk since the growth is in doubt.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chance_of_breach: Option<f64>,
     pub verdict: LineVerdict,
     /// Whether the forecast's verdict rests on this line; omitted if it does not.
@@ -22,10 +23,9 @@ pub struct BudgetRow {
     pub decides: bool,
     /// The breach of this line by the base, for which it may count as another level than the written one; omitted if the base
     /// did not breach it, and if the line is within today.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub existing_breach: Option<ExistingBreach>,
     /// The override in force, whose ceiling is `limit`; omitted if there is none.
-    #[serde(rename = "override", default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "override")]
     pub overridden: Option<OverrideInForce>,
 }
 

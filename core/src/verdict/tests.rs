@@ -409,16 +409,6 @@ fn a_gpu_line_applies_where_there_is_a_gpu() {
 }
 
 #[test]
-fn an_increase_without_a_baseline_does_not_apply() {
-    let lines = judged(
-        &nothing_known().with(Metric::Cost, about(50.0)),
-        &[at_most(LineKind::Increase(Metric::Cost), 20.0)],
-    );
-    assert_eq!(lines[0].row.verdict, LineVerdict::NotApplicable);
-    assert_eq!(job_verdict(&lines), Verdict::NotJudged);
-}
-
-#[test]
 fn a_breach_of_the_base_counts_in_full_where_the_spec_says_so() {
     let forecast = nothing_known().with(Metric::Cost, about(63.0));
     let unknown = || Err(Unknown("not compared".to_owned()));
@@ -435,25 +425,6 @@ fn a_breach_of_the_base_counts_in_full_where_the_spec_says_so() {
     assert_eq!(verdict(&budget), Verdict::NotJudged);
     budget.existing_breach = Level::Fail;
     assert_eq!(verdict(&budget), Verdict::Exceeded);
-}
-
-#[test]
-fn a_canary_out_of_memory_exceeds_every_memory_limit() {
-    let forecast = Forecast {
-        memory: KnownPeak {
-            ran_out: true,
-            ..Default::default()
-        },
-        ..nothing_known()
-    };
-    for line in [
-        at_most(Metric::Memory, 90.0),
-        implicit(at_most(Metric::Memory, 100.0)),
-    ] {
-        let lines = judged(&forecast, &[line]);
-        assert_eq!(lines[0].row.chance_of_breach, Some(1.0));
-        assert_eq!(job_verdict(&lines), Verdict::Exceeded);
-    }
 }
 
 /// Other work took four fifths of the machine; a script on one of two CPUs and one on both.
@@ -552,17 +523,4 @@ fn the_worst_of_several_is_the_first_in_the_order_of_outcomes() {
     assert_eq!(worst([Failed, Exceeded].into_iter()), Exceeded);
     assert_eq!(worst([NotJudged, Within].into_iter()), Within);
     assert_eq!(worst(std::iter::empty()), NotJudged);
-}
-
-#[test]
-fn budget_used_is_the_point_over_the_limit() {
-    let forecast = nothing_known().with(Metric::Cost, about(63.0));
-    let used = |line: BudgetLine| {
-        let judged = judged(&forecast, &[line]).remove(0);
-        used_percent(&judged).map(|percent| percent.0)
-    };
-    assert_eq!(used(at_most(Metric::Cost, 50.0)), Some(126.0));
-    assert_eq!(used(at_most(Metric::Cost, 0.0)), None);
-    assert_eq!(used(at_least(Metric::Cost, 50.0)), None);
-    assert_eq!(used(at_most(Metric::Time, 50.0)), None);
 }

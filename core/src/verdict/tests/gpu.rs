@@ -74,19 +74,6 @@ fn what_was_not_measured_on_a_gpu_says_so_and_is_no_pass_of_a_written_line() {
 }
 
 #[test]
-fn an_average_keeps_no_line_within() {
-    let average = KnownPeak {
-        doubt: Some(Doubt::Average),
-        ..KnownPeak::default()
-    };
-    let forecast = seen(average, about(40.0));
-    let lines = [at_most(LINE, 90.0), implicit(at_most(LINE, 100.0))];
-    let verdicts = on("ml.g5.xlarge", &forecast, &lines);
-    let verdicts: Vec<_> = verdicts.iter().map(|line| line.row.verdict).collect();
-    assert_eq!(verdicts, [LineVerdict::AtRisk, LineVerdict::NotApplicable]);
-}
-
-#[test]
 fn a_canary_without_gpu_memory_settles_it_even_where_no_gpu_is_listed() {
     let forecast = seen(
         KnownPeak {
