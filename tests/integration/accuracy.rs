@@ -235,27 +235,6 @@ fn an_unknown_forecast_is_said_and_its_figures_are_null() {
 }
 
 #[test]
-fn the_order_of_columns_and_other_columns_do_not_matter() {
-    let text = table(|percent| percent, f64::from);
-    let (header, rows) = text.split_once('\n').unwrap();
-    let turned = |line: &str| line.split(',').rev().collect::<Vec<_>>().join(",");
-    let reordered: Vec<String> = [header]
-        .into_iter()
-        .chain(rows.lines())
-        .map(turned)
-        .collect();
-    let reordered = reordered.join("\n");
-    let more: String = reordered
-        .lines()
-        .map(|line| format!("{line},more\n"))
-        .collect();
-    assert_eq!(
-        json_of(&comparison_of(&more)),
-        json_of(&comparison_of(&text))
-    );
-}
-
-#[test]
 fn a_table_that_cannot_be_compared_says_what_is_missing() {
     let text = table(|percent| percent, f64::from);
     let complaint = |text: &str| workload::read(text).unwrap_err().to_string();

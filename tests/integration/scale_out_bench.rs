@@ -42,30 +42,6 @@ fn problem(text: &str) -> String {
     read(text).unwrap_err().to_string()
 }
 
-#[test]
-fn columns_are_found_by_name_and_totals_do_not_part_groups() {
-    let groups = read(&exact()).unwrap();
-    let names: Vec<&str> = groups.iter().map(|group| group.name.as_str()).collect();
-    assert_eq!(
-        names,
-        [
-            "seconds_per 5, a.large",
-            "seconds_per 10, a.large",
-            "seconds_per 5, b.large",
-            "seconds_per 10, b.large"
-        ]
-    );
-    assert!(groups.iter().all(|group| group.runs.len() == 15));
-    assert_eq!(
-        groups[0].runs[0],
-        Run {
-            count: 1,
-            size: 1.0,
-            seconds: 70.0
-        }
-    );
-}
-
 /// Of the cells in the upper halves.
 fn score_of(text: &str) -> Score {
     let groups = read(text).unwrap();
@@ -133,17 +109,6 @@ fn the_smallest_count_and_four_are_the_measured_ones() {
             assert_eq!((line.errors.len(), line.runs), (4, 12));
             assert!(largest_error(&score, Method::LogLog) < 1e-9);
         }
-    }
-    let from = |counts: &str| {
-        let rows = counts.split(' ').map(|count| format!("{count}\t1\t9\n"));
-        let text = "instance_count\tsize\tgross_runtime\n".to_owned() + &rows.collect::<String>();
-        Score::of(&read(&text).unwrap()[0], Split::EachSize, 1).unwrap_err()
-    };
-    for counts in ["4 8 12", "2 3 8", "1 2 4"] {
-        assert_eq!(
-            from(counts),
-            "it takes a count below 4, 4, and one of at least 8"
-        );
     }
 }
 
@@ -216,18 +181,6 @@ fn a_table_that_cannot_be_read_says_what_where_and_what_to_do() {
     assert_eq!(problem(header), "the table has no rows below its header");
 }
 
-#[test]
-fn a_group_that_cannot_be_scored_says_what_it_lacks() {
-    let lack = |rows: &str| {
-        let text = format!("instance_count\tdata_size_MB\tgross_runtime\n{rows}");
-        Score::of(&read(&text).unwrap()[0], Split::LowerHalves, 1).unwrap_err()
-    };
-    assert_eq!(
-        lack("1\t10\t9\n2\t10\t5\n"),
-        "2 counts of instances; it takes three, two to fit and one to forecast"
-    );
-}
-
 const ROWS: [[f64; 4]; 5] = [
     [1.0, 2.0, 3.0, 4.0],
     [2.0, 1.0, 0.0, 1.0],
@@ -268,22 +221,6 @@ fn the_coefficients_are_those_of_scipy() {
         }
         assert!((fit.residual_squares.sqrt() - norm).abs() < 1e-12);
     }
-}
-
-#[test]
-fn of_equal_fits_the_one_with_the_first_terms_is_taken() {
-    // Two distinct rows do not determine three columns.
-    let rows = [[1.0, 1.0, 0.0], [1.0, 0.5, 0.7], [1.0, 0.5, 0.7]];
-    let fit = NonNegative::fit(&rows, &[10.0, 6.0, 6.0], 3);
-    assert_eq!(fit.terms_in_use(), 2.0);
-    assert!((fit.coefficients[0] - 2.0).abs() < 1e-12);
-    assert!((fit.coefficients[1] - 8.0).abs() < 1e-12);
-}
-
-#[test]
-fn no_more_terms_are_used_than_allowed() {
-    let fit = NonNegative::fit(&ROWS, &[10.0, 5.0, 4.0, 15.0, 3.0], 1);
-    assert_eq!(fit.terms_in_use(), 1.0);
 }
 
 /// The mean of four values doubts itself by a quarter of their variance; a line through x = 1, 2, 3 at its end by
