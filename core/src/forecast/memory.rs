@@ -114,7 +114,7 @@ fn quantities(runs: &Runs, offer: &Offer, of: MemoryOf) -> (Quantity, Quantity, 
     match extrapolate(runs, of, peak_bytes(of)) {
         Ok((bytes, law)) => {
             let each = match of {
-                MemoryOf::Machine => of_each(offer, of),
+                MemoryOf::Machine => offer.memory_of_each(of),
                 MemoryOf::Gpu => seen_of_each_gpu(runs, offer),
             };
             let percent = match (each, offer.members.len()) {
@@ -148,7 +148,7 @@ fn seen_of_each_gpu(runs: &Runs, offer: &Offer) -> Option<Bytes> {
     });
     let totals: Vec<f64> = totals.filter(|total| total.is_finite()).collect();
     let Some(least) = totals.iter().copied().reduce(f64::min) else {
-        return of_each(offer, MemoryOf::Gpu);
+        return offer.memory_of_each(MemoryOf::Gpu);
     };
     let is_alike = |total: &f64| *total <= least * (1.0 + SAME_GPU);
     totals.iter().all(is_alike).then(|| Bytes::from_f64(least))
@@ -283,7 +283,7 @@ fn highest_percent(runs: &Runs, offer: &Offer, of: MemoryOf) -> Option<f64> {
 
 /// What each run used, in percent of its machine or GPU.
 fn percents(runs: &Runs, offer: &Offer, of: MemoryOf) -> impl Iterator<Item = f64> {
-    let each = of_each(offer, of).filter(|memory| memory.0 > 0);
+    let each = offer.memory_of_each(of).filter(|memory| memory.0 > 0);
     let percents = runs.entered().iter().filter_map(move |run| {
         let of_bytes = || Some(peak_bytes(of)(run)? / each?.as_f64() * 100.0);
         peak_percent(of)(run).or_else(of_bytes)
@@ -291,16 +291,8 @@ fn percents(runs: &Runs, offer: &Offer, of: MemoryOf) -> impl Iterator<Item = f6
     percents.filter(|percent| percent.is_finite() && *percent >= 0.0)
 }
 
-/// The memory of one machine or of one GPU, where it is the same on all.
-fn of_each(offer: &Offer, of: MemoryOf) -> Option<Bytes> {
-    match of {
-        MemoryOf::Machine => offer.memory_of_each(),
-        MemoryOf::Gpu => offer.memory_of_each_gpu(),
-    }
-}
-
 pub(super) fn percent_on(bytes: &Predictive, offer: &Offer, of: MemoryOf) -> Quantity {
-    percent_of(bytes, of_each(offer, of), of)
+    percent_of(bytes, offer.memory_of_each(of), of)
 }
 
 fn percent_of(bytes: &Predictive, memory_of_each: Option<Bytes>, of: MemoryOf) -> Quantity {

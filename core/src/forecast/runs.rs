@@ -106,25 +106,26 @@ impl<'a> Runs<'a> {
                 run.fraction,
                 Seconds(time)
             ),
-            None if self.some_are_unread() => "no canary opened a file of its sample".to_owned(),
+            None if self.others().any(|run| run.is_unread()) => {
+                "no canary opened a file of its sample".to_owned()
+            }
             None => "no canary run completed".to_owned(),
         })
     }
 
-    fn some_are_unread(&self) -> bool {
-        let mut runs = self.left_out.iter().flat_map(|(_, runs)| runs);
-        runs.any(|run| run.is_unread())
+    /// The runs of the newest data that did not enter.
+    fn others(&self) -> impl Iterator<Item = &'a Measurement> {
+        let others = self.left_out.iter().flat_map(|(_, runs)| runs);
+        others.copied()
     }
 
     /// The runs that were stopped at their time limit, each with its time.
     fn timed_out(&self) -> impl Iterator<Item = (&'a Measurement, f64)> {
-        self.left_out
-            .iter()
-            .flat_map(|(_, runs)| runs)
+        self.others()
             .filter(|run| run.outcome == Outcome::TimedOut)
             .filter_map(|run| {
                 let time = run.time()?.0;
-                (time.is_finite() && time > 0.0).then_some((*run, time))
+                (time.is_finite() && time > 0.0).then_some((run, time))
             })
     }
 
@@ -182,9 +183,7 @@ impl<'a> Runs<'a> {
 
     /// Whether a run had too little of this memory.
     pub(super) fn out_of_memory(&self, memory: MemoryOf) -> bool {
-        self.left_out
-            .iter()
-            .flat_map(|(_, runs)| runs)
+        self.others()
             .any(|run| matches!(run.outcome, Outcome::OutOfMemory { of, .. } if of == memory))
     }
 
@@ -268,10 +267,7 @@ impl<'a> Runs<'a> {
     }
 
     pub(super) fn largest_share(&self) -> Option<f64> {
-        self.entered
-            .iter()
-            .map(|run| run.data_share())
-            .max_by(f64::total_cmp)
+        self.ends().map(|(_, largest)| largest)
     }
 
     /// The highest bound of a memory spike between two samples, if it is above the sampled peak.

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{Capacity, InstanceConfiguration, InstanceType, Price, PriceKind};
+use crate::metric::MemoryOf;
 use crate::units::{Bytes, Seconds, Usd, UsdPerHour};
 
 /// A configuration and what is known of its members. What is asked of the whole, its cost above all, is asked here, so
@@ -93,22 +94,16 @@ impl Offer {
         self.only()?.price.as_ref()
     }
 
-    /// The memory of one machine, where it is the same on all.
-    pub fn memory_of_each(&self) -> Option<Bytes> {
-        let memory = |member: &Member| member.capacity.as_ref().map(|capacity| capacity.memory);
-        let first = self.members.first().and_then(memory)?;
-        let mut others = self.members.iter().map(memory);
-        others.all(|other| other == Some(first)).then_some(first)
-    }
-
-    /// The memory of one GPU, where it is the same on all that the machines have.
-    pub fn memory_of_each_gpu(&self) -> Option<Bytes> {
+    /// The memory of one machine or of one GPU, where it is the same on all that have one.
+    pub fn memory_of_each(&self, of: MemoryOf) -> Option<Bytes> {
         let capacities = self.members.iter().map(|member| member.capacity.as_ref());
         let known: Vec<&Capacity> = capacities.collect::<Option<_>>()?;
-        let mut with_gpus = known.into_iter().filter(|capacity| capacity.gpus > 0);
-        let first = with_gpus.next()?.gpu_memory?;
-        with_gpus
-            .all(|other| other.gpu_memory == Some(first))
+        let mut having = known
+            .into_iter()
+            .filter(|one| of == MemoryOf::Machine || one.gpus > 0);
+        let first = having.next()?.memory_of(of)?;
+        having
+            .all(|other| other.memory_of(of) == Some(first))
             .then_some(first)
     }
 
@@ -284,18 +279,24 @@ mod tests {
     fn groups_have_a_capacity_only_by_member() {
         let groups = offer(GROUPS, &[]);
         assert_eq!(groups.capacity(), None);
-        assert_eq!(groups.memory_of_each(), None);
+        assert_eq!(groups.memory_of_each(MemoryOf::Machine), None);
         assert!(!groups.has_no_gpu());
         assert!(offer("a: 1x ml.m5.large + b: 1x ml.c5.xlarge", &[]).has_no_gpu());
         let alike = offer("a: 1x ml.m5.large + b: 2x ml.m5.large", &[]);
-        assert_eq!(alike.memory_of_each(), Some(Bytes(8 * Bytes::GIB)));
+        assert_eq!(
+            alike.memory_of_each(MemoryOf::Machine),
+            Some(Bytes(8 * Bytes::GIB))
+        );
         assert!(!Offer::unknown(&GROUPS.parse().unwrap()).has_no_gpu());
         // Machines without a GPU do not count for the GPU's memory.
         let gpu = tables::capacity(&"ml.p3.2xlarge".parse().unwrap()).unwrap();
-        assert_eq!(groups.memory_of_each_gpu(), gpu.gpu_memory);
+        assert_eq!(groups.memory_of_each(MemoryOf::Gpu), gpu.gpu_memory);
         assert!(groups.has_gpu());
         let unlike = offer("a: 1x ml.g5.xlarge + b: 1x ml.p3.2xlarge", &[]);
-        assert!(unlike.has_gpu() && unlike.memory_of_each_gpu().is_none());
-        assert_eq!(offer("ml.m5.large", &[]).memory_of_each_gpu(), None);
+        assert!(unlike.has_gpu() && unlike.memory_of_each(MemoryOf::Gpu).is_none());
+        assert_eq!(
+            offer("ml.m5.large", &[]).memory_of_each(MemoryOf::Gpu),
+            None
+        );
     }
 }

@@ -83,19 +83,18 @@ fn runs_of(plan: &Plan) -> &[CanaryRun] {
     }
 }
 
+/// Of 100 objects, without a price.
+fn planned(job: &Job) -> Plan {
+    plan(job, &dataset(100), &free, Alternatives::Measure).unwrap()
+}
+
 fn objects_of(plan: &Plan) -> Vec<u64> {
     runs_of(plan).iter().map(|run| run.objects).collect()
 }
 
 #[test]
 fn one_two_three_per_cent_of_a_hundred_objects_three_times() {
-    let plan = plan(
-        &job(&[1.0, 2.0, 3.0], 3),
-        &dataset(100),
-        &free,
-        Alternatives::Measure,
-    )
-    .unwrap();
+    let plan = planned(&job(&[1.0, 2.0, 3.0], 3));
     assert_eq!(objects_of(&plan), [1, 2, 3, 1, 2, 3, 1, 2, 3]);
     assert_eq!(plan.worst_case, None);
     assert_eq!(plan.wall_clock, Seconds(9.0 * 3600.0));
@@ -115,7 +114,7 @@ fn every_fraction_is_run_at_every_work_level_on_the_same_objects() {
         full: 50.0,
         canary: vec![5.0, 10.0],
     });
-    let plan = plan(&job, &dataset(100), &free, Alternatives::Measure).unwrap();
+    let plan = planned(&job);
     let labels: Vec<String> = runs_of(&plan).iter().map(CanaryRun::label).collect();
     assert_eq!(
         labels,
@@ -361,7 +360,7 @@ fn canaries_that_share_this_machine_are_noted() {
         job.instance = instance.parse().unwrap();
         job.canary.parallel = parallel;
         job.canary.design = design.unwrap_or(job.canary.design);
-        let plan = plan(&job, &dataset(100), &free, Alternatives::Measure).unwrap();
+        let plan = planned(&job);
         plan.notes
     };
     let adaptive = Design::Adaptive {
@@ -418,7 +417,7 @@ fn fewer_objects_of_a_sharded_channel_than_machines_are_noted() {
         let mut job = job(&[2.0, 3.0], 2);
         job.instance = instance.parse().unwrap();
         job.training.channels = channels.to_vec();
-        let plan = plan(&job, &dataset(100), &free, Alternatives::Measure).unwrap();
+        let plan = planned(&job);
         plan.notes
     };
     let sharded = [channel(ChannelSample::Objects, ShardedByS3Key)];
@@ -442,7 +441,7 @@ fn replicates_draw_different_objects_and_the_same_seed_draws_the_same() {
     let plan_with = |seed| {
         let mut job = job(&[1.0, 2.0, 3.0], 3);
         job.canary.seed = seed;
-        let plan = plan(&job, &dataset(100), &free, Alternatives::Measure).unwrap();
+        let plan = planned(&job);
         runs_of(&plan).to_vec()
     };
     let runs = plan_with(1);

@@ -42,15 +42,20 @@ fn prior(laws: FamilyWeights) -> Prior {
     }
 }
 
+/// A cold run.
+fn run(share: f64, work: f64, value: f64) -> Observation {
+    Observation {
+        share,
+        work,
+        value,
+        weight: 1.0,
+        is_warm: false,
+    }
+}
+
 fn runs(of: &[(f64, f64)]) -> Vec<Observation> {
     of.iter()
-        .map(|&(share, value)| Observation {
-            share,
-            work: 1.0,
-            value,
-            weight: 1.0,
-            is_warm: false,
-        })
+        .map(|&(share, value)| run(share, 1.0, value))
         .collect()
 }
 
@@ -119,13 +124,7 @@ fn two_levels_of_work_predict_what_integration_gives() {
         .into_iter()
         .zip([0.1, 0.1, 0.1, 0.2, 0.2, 0.2])
         .zip(values)
-        .map(|((share, work), value)| Observation {
-            share,
-            work,
-            value,
-            weight: 1.0,
-            is_warm: false,
-        })
+        .map(|((share, work), value)| run(share, work, value))
         .collect();
     // Here S and s are integrated by the Student-t that the tests above check, over 20,001 values of logit u
     // and 801 of ln(1 - k + k q).
@@ -282,13 +281,7 @@ fn little_work_forecasts_all_of_it() {
         let runs: Vec<Observation> = [0.01, 0.02, 0.05, 0.1, 0.2]
             .into_iter()
             .flat_map(|share| [(share, 0.01), (share, 0.02)])
-            .map(|(share, work)| Observation {
-                share,
-                work,
-                value: time(share, work),
-                weight: 1.0,
-                is_warm: false,
-            })
+            .map(|(share, work)| run(share, work, time(share, work)))
             .collect();
         let full = Posterior::fit(&runs, &TIME).predict_at(1.0, 1.0);
         assert!(
@@ -314,13 +307,7 @@ fn what_work_adds_is_recovered_from_two_levels() {
         (0.05, 0.3),
         (0.1, 0.3),
     ]
-    .map(|(share, work)| Observation {
-        share,
-        work,
-        value: time(share, work),
-        weight: 1.0,
-        is_warm: false,
-    })
+    .map(|(share, work)| run(share, work, time(share, work)))
     .to_vec();
     let posterior = Posterior::fit(&six, &TIME);
     for (share, work) in [(0.05, 0.3), (0.1, 1.0), (1.0, 0.3), (1.0, 1.0)] {
@@ -412,11 +399,8 @@ fn any_runs() -> impl Strategy<Value = Vec<Observation>> {
     .prop_map(|runs| {
         runs.into_iter()
             .map(|(share, weight, value)| Observation {
-                share,
-                work: 1.0,
-                value,
                 weight,
-                is_warm: false,
+                ..run(share, 1.0, value)
             })
             .collect()
     })

@@ -362,10 +362,20 @@ fn elsewhere_from(
     memory: u64,
     layout: &DataLayout,
 ) -> Elsewhere {
-    let own = Offer::unknown(&runs[0].instance).or_capacity(|| Some(machine(20_000_000)));
+    elsewhere_beside((runs, 20_000_000), runs, (wanted, memory), layout)
+}
+
+/// What the runs on one configuration, each machine with so much memory, say of another, of all runs.
+fn elsewhere_beside(
+    (on_one, own_memory): (&[Measurement], u64),
+    all: &[Measurement],
+    (wanted, memory): (&str, u64),
+    layout: &DataLayout,
+) -> Elsewhere {
+    let own = Offer::unknown(&on_one[0].instance).or_capacity(|| Some(machine(own_memory)));
     let known = crate::forecast::forecast(&Basis {
         offer: &own,
-        measurements: runs,
+        measurements: on_one,
     });
     let measured = Measured {
         offer: &own,
@@ -373,7 +383,7 @@ fn elsewhere_from(
     };
     let basis = Basis {
         offer: &Offer::unknown(&configuration(wanted)).or_capacity(|| Some(machine(memory))),
-        measurements: runs,
+        measurements: all,
     };
     elsewhere(&basis, &[measured], layout)
 }
@@ -534,22 +544,9 @@ proptest! {
 fn beside_a_canary_on_three(on_one: &[Measurement], memory: PeakMemory) -> Elsewhere {
     let mut here = with_memory("3x ml.m5.xlarge", 1.0)[1].clone();
     here.usage.memory = Some(memory);
-    let own = Offer::unknown(&on_one[0].instance).or_capacity(|| Some(machine(100_000_000)));
-    let known = crate::forecast::forecast(&Basis {
-        offer: &own,
-        measurements: on_one,
-    });
-    let runs = [on_one, &[here]].concat();
-    let wanted = Offer::unknown(&configuration("3x ml.m5.xlarge"));
-    let basis = Basis {
-        offer: &wanted.or_capacity(|| Some(machine(100_000_000))),
-        measurements: &runs,
-    };
-    let measured = Measured {
-        offer: &own,
-        forecast: &known,
-    };
-    elsewhere(&basis, &[measured], &DataLayout::default())
+    let all = [on_one, &[here]].concat();
+    let wanted = ("3x ml.m5.xlarge", 100_000_000);
+    elsewhere_beside((on_one, 100_000_000), &all, wanted, &DataLayout::default())
 }
 
 fn megabytes(megabytes: f64) -> PeakMemory {

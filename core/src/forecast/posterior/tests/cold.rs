@@ -3,13 +3,7 @@
 use super::*;
 
 fn cold(share: f64, value: f64) -> Observation {
-    Observation {
-        share,
-        work: 1.0,
-        value,
-        weight: 1.0,
-        is_warm: false,
-    }
+    run(share, 1.0, value)
 }
 
 fn warm(share: f64, value: f64) -> Observation {
