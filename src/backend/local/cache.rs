@@ -38,12 +38,11 @@ impl Cache {
 
     fn find(paths: &ProjectPaths, job: &Job, below: &str) -> Result<Self, BackendError> {
         let field = format!("jobs.{}.training.caches: `~/{below}`", job.name);
-        let Some(home) = &paths.home else {
-            return Err(BackendError::new(
-                format!("{field} cannot be found, since HOME is not set"),
-                "set HOME, or remove `caches`",
-            ));
-        };
+        let refused = |why: &str, help: &str| BackendError::new(format!("{field} {why}"), help);
+        let home = paths.home.as_ref().ok_or_else(|| {
+            let why = "cannot be found, since HOME is not set";
+            refused(why, "set HOME, or remove `caches`")
+        })?;
         let real = home.join(below).canonicalize().map_err(|source| {
             BackendError::io(
                 format!("{field} cannot be read"),
@@ -53,53 +52,45 @@ impl Cache {
         })?;
         let real_home = home.canonicalize().ok();
         if is_secret_place(&real, real_home.as_deref()) {
-            return Err(BackendError::new(
-                format!(
-                    "{field} leads to {}, a place of secrets, which no canary gets",
-                    real.display()
-                ),
+            let why = "a place of secrets, which no canary gets";
+            return Err(refused(
+                &format!("leads to {}, {why}", real.display()),
                 "name the folder that holds the models or the data alone",
             ));
         }
-        let is_cache_of_all = real_home
-            .as_ref()
-            .is_some_and(|home| real == home.join(".cache"));
+        let homes = [Some(home), real_home.as_ref()];
+        let mut homes = homes.into_iter().flatten();
         if !real.is_dir()
-            || home.starts_with(&real)
-            || real_home.is_some_and(|home| home.starts_with(&real))
-            || is_cache_of_all
+            || homes.any(|home| home.starts_with(&real) || real == home.join(".cache"))
         {
-            return Err(BackendError::new(
-                format!("{field} is not a folder of a cache"),
+            return Err(refused(
+                "is not a folder of a cache",
                 "name the folder that holds the models or the data",
             ));
         }
         match search(&real, SEARCHED_ENTRIES) {
             Searched::NoSecret => {}
             Searched::Secret(secret) => {
-                return Err(BackendError::new(
-                    format!(
-                        "{field} holds `{}`, which by its name is a secret; no canary gets it",
-                        secret.display()
-                    ),
+                let why = "which by its name is a secret; no canary gets it";
+                return Err(refused(
+                    &format!("holds `{}`, {why}", secret.display()),
                     "name the folder that holds the models or the data alone, such as `~/.cache/huggingface/hub`",
                 ));
             }
             Searched::TooMany => {
-                return Err(BackendError::new(
-                    format!(
-                        "{field} has more than {SEARCHED_ENTRIES} entries in its first three levels, too many to search for secrets"
-                    ),
+                let why = "entries in its first three levels, too many to search for secrets";
+                return Err(refused(
+                    &format!("has more than {SEARCHED_ENTRIES} {why}"),
                     "name a folder within it, such as `~/.cache/huggingface/hub`",
                 ));
             }
         }
         if !paths.caches.iter().any(|opened| real.starts_with(opened)) {
-            return Err(BackendError::new(
-                format!("{field} is not open to canaries: a spec alone opens no folder"),
-                format!(
-                    "where it may be read by the code of a change, start the gate with `--cache {}`",
-                    real.display()
+            let real = real.display();
+            return Err(refused(
+                "is not open to canaries: a spec alone opens no folder",
+                &format!(
+                    "where it may be read by the code of a change, start the gate with `--cache {real}`"
                 ),
             ));
         }

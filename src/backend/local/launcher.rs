@@ -46,55 +46,38 @@ pub(super) fn command(
     launcher: &ScriptLauncher,
     cluster: &Cluster,
     host: &ClusterHost,
-    (command, script): (Vec<String>, Option<usize>),
+    (mut command, script): (Vec<String>, Option<usize>),
     first: Ipv4Addr,
     capacity: &Capacity,
 ) -> Vec<String> {
-    let each = capacity.gpus.max(1).to_string();
-    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
-    match &launcher.kind {
+    let each = capacity.gpus.max(1);
+    let (options, command) = match &launcher.kind {
         LauncherKind::Torchrun => {
             let hosts = hosts(launcher, cluster);
             let rank = hosts.iter().position(|one| one.name == host.name);
-            let mut all: Vec<String> = words(&[
-                launcher.program(),
-                "--nnodes",
-                &hosts.len().to_string(),
-                "--nproc_per_node",
-                &each,
-                "--master_addr",
-                &first.to_string(),
-                "--master_port",
-                PORT,
-                "--node_rank",
-                &rank.unwrap_or(0).to_string(),
-            ]);
+            let options = format!(
+                "--nnodes {} --nproc_per_node {each} --master_addr {first} --master_port {PORT} --node_rank {}",
+                hosts.len(),
+                rank.unwrap_or(0)
+            );
             // It starts Python itself.
-            all.extend(command.into_iter().skip(script.unwrap_or(0)));
-            all
+            (options, command.split_off(script.unwrap_or(0)))
         }
         LauncherKind::Mpi {
             processes_per_host,
             options,
         } => {
-            let count = processes_per_host.map_or(each, |count| count.to_string());
+            let count = processes_per_host.unwrap_or(each);
+            let own = options.as_deref().unwrap_or_default();
             // As root in CI's containers, and with more processes than cores.
-            let start = [
-                launcher.program(),
-                "--allow-run-as-root",
-                "--oversubscribe",
-                "-np",
-            ];
-            let mut all: Vec<String> = words(&start);
-            all.push(count);
-            let options = options
-                .iter()
-                .flat_map(|options| options.split_whitespace());
-            all.extend(options.map(str::to_owned));
-            all.extend(command);
-            all
+            let options = format!("--allow-run-as-root --oversubscribe -np {count} {own}");
+            (options, command)
         }
-    }
+    };
+    let start = [launcher.program()]
+        .into_iter()
+        .chain(options.split_whitespace());
+    start.map(str::to_owned).chain(command).collect()
 }
 
 #[cfg(test)]

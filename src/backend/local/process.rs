@@ -294,10 +294,8 @@ pub(super) async fn run(
 
 fn command(host: &HostCommand<'_>, probes_end: OwnedFd) -> Command {
     let mut command = Command::new(host.program);
-    command.arg("probe").arg("--gate-socket");
-    command
-        .arg("--end-with-parent")
-        .arg(std::process::id().to_string());
+    let own = std::process::id().to_string();
+    command.args(["probe", "--gate-socket", "--end-with-parent", &own]);
     command.arg("--opt-ml").arg(host.opt_ml);
     command.arg("--host-name").arg(&host.host.name);
     command.arg("--hosts-file").arg(&host.host.hosts_file);
@@ -312,11 +310,7 @@ fn command(host: &HostCommand<'_>, probes_end: OwnedFd) -> Command {
         .args(&host.command)
         .current_dir(host.folder)
         .env_clear()
-        .envs(
-            host.probe_environment
-                .iter()
-                .map(|(name, value)| (name, value)),
-        )
+        .envs(host.probe_environment.iter().cloned())
         .stdin(probes_end)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

@@ -50,26 +50,21 @@ impl Workspace {
             .create(&work)
             .map_err(|source| refuse(&work, source))?;
         remove_dead(&work);
-        let id = std::process::id();
-        for attempt in 0_u32.. {
-            let folder = work.join(format!("{id}-{attempt}"));
-            match fs::DirBuilder::new().mode(0o700).create(&folder) {
-                Ok(()) => {
-                    let lock = File::create_new(folder.join("lock"))
-                        .map_err(|source| refuse(&folder, source))?;
-                    let lock = Flock::lock(lock, FlockArg::LockExclusiveNonblock)
-                        .map_err(|(_, errno)| refuse(&folder, errno.into()))?;
-                    return Ok(Self {
-                        state: state.to_owned(),
-                        folder,
-                        _lock: lock,
-                    });
-                }
-                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-                Err(source) => return Err(refuse(&folder, source)),
-            }
-        }
-        unreachable!("some attempt number is free")
+        let folder = tempfile::Builder::new()
+            .prefix(&format!("{}-", std::process::id()))
+            .permissions(fs::Permissions::from_mode(0o700))
+            .tempdir_in(&work)
+            .map_err(|source| refuse(&work, source))?
+            .keep();
+        let lock = File::create_new(folder.join("lock"));
+        let lock = lock.map_err(|source| refuse(&folder, source))?;
+        let lock = Flock::lock(lock, FlockArg::LockExclusiveNonblock)
+            .map_err(|(_, errno)| refuse(&folder, errno.into()))?;
+        Ok(Self {
+            state: state.to_owned(),
+            folder,
+            _lock: lock,
+        })
     }
 
     /// A sandbox for one canary; `name` is unique in this workspace.

@@ -67,6 +67,16 @@ fn hyperparameters_become_sorted_arguments_without_sagemakers_own() {
     );
 }
 
+/// The toolkit's, and SageMaker's own.
+const VARIABLES: &str = "AWS_REGION HOSTNAME SAGEMAKER_BASE_DIR SM_CHANNELS SM_CHANNEL_TRAIN-A SM_CHANNEL_TRAIN_A SM_CURRENT_HOST \
+         SM_CURRENT_HOST_RANK SM_CURRENT_INSTANCE_GROUP SM_CURRENT_INSTANCE_GROUP_HOSTS SM_CURRENT_INSTANCE_TYPE \
+         SM_DISTRIBUTION_INSTANCE_GROUPS SM_ENTRY_SCRIPT SM_FRAMEWORK_MODULE SM_FRAMEWORK_PARAMS SM_HOSTS SM_HOST_COUNT \
+         SM_HPS SM_HP_K SM_HP_LEARNING-RATE SM_HP_LEARNING_RATE SM_HP_OPTIMIZER SM_INPUT_CONFIG_DIR \
+         SM_INPUT_DATA_CONFIG SM_INPUT_DIR SM_INSTANCE_GROUPS SM_INSTANCE_GROUPS_DICT SM_IS_HETERO SM_LOG_LEVEL \
+         SM_MASTER_ADDR SM_MASTER_PORT SM_MODEL_DIR SM_MODULE_DIR SM_MODULE_NAME SM_NETWORK_INTERFACE_NAME SM_NUM_CPUS \
+         SM_NUM_GPUS SM_NUM_NEURONS SM_OUTPUT_DATA_DIR SM_OUTPUT_DIR SM_OUTPUT_INTERMEDIATE_DIR SM_RESOURCE_CONFIG \
+         SM_SOURCE_DIR SM_TRAINING_ENV SM_USER_ARGS SM_USER_ENTRY_POINT TRAINING_JOB_ARN TRAINING_JOB_NAME";
+
 #[test]
 fn variables_come_in_both_spellings() {
     let variables = with_container(TRAINING, |container| container.variables());
@@ -85,6 +95,10 @@ fn variables_come_in_both_spellings() {
         r#"{"k":3,"learning-rate":0.10,"optimizer":"adam"}"#.replace("0.10", "0.1")
     );
     assert_eq!(variables["SM_CURRENT_HOST_RANK"], "1");
+    assert_eq!(variables["SM_LOG_LEVEL"], "20");
+    assert_eq!(variables["SM_HOSTS"], r#"["algo-1","algo-2"]"#);
+    let names: Vec<&str> = variables.keys().map(String::as_str).collect();
+    assert_eq!(names.join(" "), VARIABLES);
     assert_eq!(variables["SM_USER_ENTRY_POINT"], "train.py");
 }
 
