@@ -54,41 +54,17 @@ impl ProbeReport {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measurement::{PeakMemory, Usage, Utilization};
-    use crate::probe::{Ending, SCHEMA_VERSION};
+    use crate::measurement::Utilization;
     use crate::units::{Bytes, Seconds};
 
-    fn report() -> ProbeReport {
-        ProbeReport {
-            schema_version: SCHEMA_VERSION,
-            ending: Ending::Exited { code: 0 },
-            wall_seconds: Seconds(10.0),
-            cpu_seconds: Seconds(10.0),
-            usage: Usage {
-                memory: Some(PeakMemory {
-                    bytes: Some(Bytes(1 << 30)),
-                    percent: Some(Percent(25.0)),
-                    source: "cgroup v2 memory.stat".to_owned(),
-                    ..PeakMemory::default()
-                }),
-                ..Usage::default()
-            },
-            samples: 20,
-            opt_ml: None,
-            host_names: None,
-            container_host: None,
-            channels_opened: None,
-            survivors_ended: 0,
-            memory_total: Some(Bytes(4 << 30)),
-            cores: 2.0,
-            notes: Vec::new(),
-        }
-    }
+    const REPORT: &str = r#"{"schema_version": 1, "ending": {"kind": "exited", "code": 0}, "wall_seconds": 10.0,
+        "cpu_seconds": 10.0, "usage": {"memory": {"bytes": 1073741824, "percent": 25.0, "source": "cgroup v2 memory.stat"}},
+        "samples": 20, "survivors_ended": 0, "memory_total": 4294967296, "cores": 2.0}"#;
 
     #[test]
     fn what_no_machine_gives_is_named() {
         let changed = |change: &dyn Fn(&mut ProbeReport)| {
-            let mut report = report();
+            let mut report = serde_json::from_str(REPORT).unwrap();
             change(&mut report);
             report.impossible_value()
         };

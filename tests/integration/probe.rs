@@ -335,11 +335,8 @@ fn gpus_are_asked_through_nvidia_smi() {
 
     let (_, report) = with_smi("yes NVIDIA-SMI has failed | head -n 20000; touch read; exit 9");
     assert_eq!(report["usage"].get("gpu_percent"), None);
-    let note = report["notes"][0].as_str().unwrap();
-    assert!(
-        note.ends_with("unreadable line: `NVIDIA-SMI has failed`"),
-        "{note}"
-    );
+    let said = "unreadable line: `NVIDIA-SMI has failed`";
+    assert!(report["notes"].to_string().contains(said), "{report}");
 }
 
 #[test]

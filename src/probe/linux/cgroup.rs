@@ -90,27 +90,17 @@ impl Controller {
     /// in a v1 hierarchy is not in v2.
     fn find(name: &str, memberships: &str, mounts: &str) -> Option<Self> {
         let (version, path) = membership(name, memberships)?;
-        Self::mounted(version, path, mounts, |kind, options| match version {
-            CgroupVersion::V1 => {
-                kind == "cgroup" && options.split(',').any(|option| option == name)
-            }
-            CgroupVersion::V2 => kind == "cgroup2",
-        })
-    }
-
-    fn mounted(
-        version: CgroupVersion,
-        path: &str,
-        mounts: &str,
-        is_it: impl Fn(&str, &str) -> bool,
-    ) -> Option<Self> {
         mounts.lines().find_map(|line| {
             let (place, system) = line.split_once(" - ")?;
             let mut place = place.split(' ').skip(3);
             let (root, mount) = (place.next()?, place.next()?);
             let mut system = system.split(' ');
-            let kind = system.next()?;
-            if !is_it(kind, system.nth(1)?) {
+            let (kind, options) = (system.next()?, system.nth(1)?);
+            let is_it = match version {
+                CgroupVersion::V1 => kind == "cgroup" && options.split(',').any(|one| one == name),
+                CgroupVersion::V2 => kind == "cgroup2",
+            };
+            if !is_it {
                 return None;
             }
             // A container may see only a part of the hierarchy, with paths relative to its top.

@@ -190,6 +190,17 @@ pub(super) struct GpuUsage {
     pub(super) note: Option<String>,
 }
 
+/// The tool with its output in a pipe.
+pub(super) fn printing(program: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
+    command
+}
+
 /// A running `nvidia-smi`.
 pub(super) struct GpuSampler {
     child: Child,
@@ -203,15 +214,9 @@ impl GpuSampler {
             let program = shown(program);
             format!("no GPU figures: `{program}` could not be started: {error}")
         };
-        let mut child = Command::new(program)
-            .args(QUERY)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            // A group of its own, so that its children end with it.
-            .process_group(0)
-            .spawn()
-            .map_err(refused)?;
+        let mut command = printing(program, &QUERY);
+        // A group of its own, so that its children end with it.
+        let mut child = command.process_group(0).spawn().map_err(refused)?;
         let output = child.stdout.take().expect("stdout is piped");
         let sampler = Self {
             child,

@@ -1,8 +1,7 @@
 //! The capacity of this host, in the units of the probe.
 
-use std::io::Read;
+use std::io;
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use nix::sched::{CpuSet, sched_getaffinity};
@@ -13,7 +12,7 @@ use crate::units::Bytes;
 
 use super::cgroup::Controller;
 use super::command;
-use super::gpu::NVIDIA_SMI;
+use super::gpu::{NVIDIA_SMI, printing};
 use super::memory::HostMemory;
 use super::procfs::KernelFileReader;
 
@@ -59,13 +58,8 @@ pub fn host_kind(capacity: &Capacity) -> String {
 
 /// The memory of each GPU; empty without GPUs or an answer.
 fn gpu_memories(program: &Path) -> Vec<Bytes> {
-    let child = Command::new(program)
-        .args(["--query-gpu=memory.total", "--format=csv,noheader,nounits"])
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn();
-    let Ok(mut child) = child else {
+    const QUERY: [&str; 2] = ["--query-gpu=memory.total", "--format=csv,noheader,nounits"];
+    let Ok(mut child) = printing(program, &QUERY).spawn() else {
         return Vec::new();
     };
     // A hung driver never answers.
@@ -82,16 +76,9 @@ fn gpu_memories(program: &Path) -> Vec<Bytes> {
             }
         }
     };
-    let mut answer = String::new();
-    let read = child
-        .stdout
-        .take()
-        .map(|mut stdout| stdout.read_to_string(&mut answer));
-    if !status.success() || !matches!(read, Some(Ok(_))) {
-        return Vec::new();
-    }
-    answer
-        .lines()
+    let answer = child.stdout.take().filter(|_| status.success());
+    let answer = answer.and_then(|stdout| io::read_to_string(stdout).ok());
+    (answer.unwrap_or_default().lines())
         .filter_map(|line| line.trim().parse::<u64>().ok())
         .map(|mebibytes| Bytes(mebibytes.saturating_mul(Bytes::MIB)))
         .collect()
