@@ -1,16 +1,5 @@
 //! The colours of a page, light and dark: the only place that has any.
 
-/// Red, green, blue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Rgb(pub(super) u8, pub(super) u8, pub(super) u8);
-
-impl Rgb {
-    fn css(self) -> String {
-        let Self(red, green, blue) = self;
-        format!("#{red:02x}{green:02x}{blue:02x}")
-    }
-}
-
 /// What a colour is for, which sets how much contrast it needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ColourUse {
@@ -25,79 +14,29 @@ enum ColourUse {
 }
 
 /// The variable of the style sheet, its use, and its colour on a light and on a dark screen.
-type PaletteRow = (&'static str, ColourUse, Rgb, Rgb);
+type PaletteRow = (&'static str, ColourUse, u32, u32);
 
 const PALETTE: [PaletteRow; 14] = [
-    (
-        "ground",
-        ColourUse::Ground,
-        Rgb(255, 255, 255),
-        Rgb(13, 17, 23),
-    ),
-    (
-        "raised",
-        ColourUse::Ground,
-        Rgb(246, 248, 250),
-        Rgb(21, 27, 35),
-    ),
-    ("ink", ColourUse::Text, Rgb(31, 35, 40), Rgb(240, 246, 252)),
-    (
-        "muted",
-        ColourUse::Text,
-        Rgb(89, 99, 110),
-        Rgb(145, 152, 161),
-    ),
-    ("link", ColourUse::Text, Rgb(9, 105, 218), Rgb(68, 147, 248)),
-    ("good", ColourUse::Text, Rgb(17, 99, 41), Rgb(63, 185, 80)),
-    ("bad", ColourUse::Text, Rgb(164, 14, 38), Rgb(255, 123, 114)),
-    (
-        "doubtful",
-        ColourUse::Text,
-        Rgb(125, 78, 0),
-        Rgb(210, 153, 34),
-    ),
-    (
-        "border",
-        ColourUse::Decoration,
-        Rgb(209, 217, 224),
-        Rgb(61, 68, 77),
-    ),
-    (
-        "plot-first",
-        ColourUse::Graphic,
-        Rgb(130, 80, 223),
-        Rgb(171, 125, 248),
-    ),
-    (
-        "plot-second",
-        ColourUse::Graphic,
-        Rgb(26, 127, 55),
-        Rgb(63, 185, 80),
-    ),
-    (
-        "plot-third",
-        ColourUse::Graphic,
-        Rgb(9, 105, 218),
-        Rgb(88, 166, 255),
-    ),
-    (
-        "plot-fourth",
-        ColourUse::Graphic,
-        Rgb(188, 76, 0),
-        Rgb(240, 136, 62),
-    ),
-    (
-        "plot-grid",
-        ColourUse::Decoration,
-        Rgb(209, 217, 224),
-        Rgb(61, 68, 77),
-    ),
+    ("ground", ColourUse::Ground, 0xff_ff_ff, 0x0d_11_17),
+    ("raised", ColourUse::Ground, 0xf6_f8_fa, 0x15_1b_23),
+    ("ink", ColourUse::Text, 0x1f_23_28, 0xf0_f6_fc),
+    ("muted", ColourUse::Text, 0x59_63_6e, 0x91_98_a1),
+    ("link", ColourUse::Text, 0x09_69_da, 0x44_93_f8),
+    ("good", ColourUse::Text, 0x11_63_29, 0x3f_b9_50),
+    ("bad", ColourUse::Text, 0xa4_0e_26, 0xff_7b_72),
+    ("doubtful", ColourUse::Text, 0x7d_4e_00, 0xd2_99_22),
+    ("border", ColourUse::Decoration, 0xd1_d9_e0, 0x3d_44_4d),
+    ("plot-first", ColourUse::Graphic, 0x82_50_df, 0xab_7d_f8),
+    ("plot-second", ColourUse::Graphic, 0x1a_7f_37, 0x3f_b9_50),
+    ("plot-third", ColourUse::Graphic, 0x09_69_da, 0x58_a6_ff),
+    ("plot-fourth", ColourUse::Graphic, 0xbc_4c_00, 0xf0_88_3e),
+    ("plot-grid", ColourUse::Decoration, 0xd1_d9_e0, 0x3d_44_4d),
 ];
 
 /// The variables of the style sheet. Paper is light.
 pub(super) fn variables() -> String {
-    let set = |colour: fn(&PaletteRow) -> Rgb| {
-        let variable = |row: &PaletteRow| format!("--{}:{};", row.0, colour(row).css());
+    let set = |colour: fn(&PaletteRow) -> u32| {
+        let variable = |row: &PaletteRow| format!("--{}:#{:06x};", row.0, colour(row));
         PALETTE.iter().map(variable).collect::<String>()
     };
     format!(
@@ -113,7 +52,8 @@ mod tests {
     use super::*;
 
     /// Relative luminance, <https://www.w3.org/TR/WCAG22/#dfn-relative-luminance>.
-    fn luminance(Rgb(red, green, blue): Rgb) -> f64 {
+    fn luminance(colour: u32) -> f64 {
+        let [_, red, green, blue] = colour.to_be_bytes();
         let linear = |channel: u8| {
             let share = f64::from(channel) / 255.0;
             match share <= 0.04045 {
@@ -125,7 +65,7 @@ mod tests {
     }
 
     /// <https://www.w3.org/TR/WCAG22/#dfn-contrast-ratio>
-    fn contrast(one: Rgb, other: Rgb) -> f64 {
+    fn contrast(one: u32, other: u32) -> f64 {
         let [one, other] = [one, other].map(luminance);
         (one.max(other) + 0.05) / (one.min(other) + 0.05)
     }
@@ -133,12 +73,12 @@ mod tests {
     /// By <https://webaim.org/resources/contrastchecker/>.
     #[test]
     fn contrast_is_that_of_wcag() {
-        let white = Rgb(255, 255, 255);
+        let white = 0xff_ff_ff;
         for (colour, expected) in [
-            (Rgb(0, 0, 0), 21.0),
+            (0, 21.0),
             (white, 1.0),
-            (Rgb(0x76, 0x76, 0x76), 4.54),
-            (Rgb(255, 0, 0), 4.0),
+            (0x76_76_76, 4.54),
+            (0xff_00_00, 4.0),
         ] {
             assert!(
                 (contrast(colour, white) - expected).abs() < 0.005,
@@ -149,7 +89,7 @@ mod tests {
 
     #[test]
     fn each_colour_stands_out_from_each_ground() {
-        let schemes: [fn(&PaletteRow) -> Rgb; 2] = [|row| row.2, |row| row.3];
+        let schemes: [fn(&PaletteRow) -> u32; 2] = [|row| row.2, |row| row.3];
         for colour in schemes {
             for (name, least, row) in PALETTE.iter().filter_map(|row| match row.1 {
                 ColourUse::Text => Some((row.0, 4.5, row)),
