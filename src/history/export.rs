@@ -11,8 +11,9 @@ use crate::measurement::Measurement;
 use crate::measurement::table::{to_json_line, write_seed_csv};
 use crate::metric::Metric;
 use crate::report::InstanceForecast;
-use crate::report::escape::{NAME_LIMIT, for_json, for_spreadsheet};
+use crate::report::escape::{NAME_LIMIT, for_spreadsheet};
 use crate::report::html::history_page;
+use crate::secret::unseen::visible_json;
 
 /// A line of the table of forecasts.
 struct Line<'a> {
@@ -180,7 +181,7 @@ impl Export {
                 ..
             } => runs
                 .iter()
-                .map(|run| for_json(&to_json_line(run)))
+                .map(|run| visible_json(to_json_line(run)))
                 .collect(),
             Self::Canaries {
                 format: CanaryFormat::Seed,

@@ -300,24 +300,6 @@ fn visible(text: &str, reach: usize, spaces: Spaces) -> String {
     line
 }
 
-/// JSON in which every character can be seen: control characters, invisible ones and odd line ends become `\uXXXX`, which
-/// means the same. Such characters stand in strings only, but for the line ends of the layout.
-pub fn for_json(json: &str) -> String {
-    let mut escaped = String::with_capacity(json.len());
-    for character in json.chars() {
-        let is_layout = character == '\n';
-        let is_line_end = matches!(character, '\u{2028}' | '\u{2029}');
-        if !is_layout && (character.is_control() || is_invisible(character) || is_line_end) {
-            for unit in character.encode_utf16(&mut [0; 2]) {
-                escaped.push_str(&format!("\\u{unit:04x}"));
-            }
-        } else {
-            escaped.push(character);
-        }
-    }
-    escaped
-}
-
 /// Marks that stand on the character before them, of any script; the marks of single scripts cannot be heaped as high.
 fn is_combining(character: char) -> bool {
     matches!(

@@ -58,14 +58,18 @@ pub fn skip_control_sequence(characters: &mut Peekable<impl Iterator<Item = char
     characters.next_if(|c| ('@'..='~').contains(c));
 }
 
-/// JSON in which invisible characters are written by their numbers. In JSON they stand in texts alone, so it means the same.
+/// JSON in which control characters, invisible ones and odd line ends are written by their numbers. Such characters stand in texts
+/// alone, but for the line ends of the layout, so it means the same.
 pub fn visible_json(json: String) -> String {
-    if !json.chars().any(is_invisible) {
+    let is_unseen = |c: char| {
+        is_invisible(c) || c.is_control() && c != '\n' || matches!(c, '\u{2028}' | '\u{2029}')
+    };
+    if !json.chars().any(is_unseen) {
         return json;
     }
     let mut visible = String::with_capacity(json.len() + 64);
     for character in json.chars() {
-        if is_invisible(character) {
+        if is_unseen(character) {
             for unit in character.encode_utf16(&mut [0; 2]).iter() {
                 write!(visible, "\\u{unit:04x}").expect("writing to a string cannot fail");
             }

@@ -8,9 +8,10 @@ use crate::console::{AppError, print, terminal};
 use crate::history::record::{Content, Record};
 use crate::history::{Entry, History, Loaded, RecordUse};
 use crate::metric::Metric;
-use crate::report::escape::{for_json, for_terminal};
+use crate::report::escape::for_terminal;
 use crate::report::omit_nulls;
 use crate::report::words;
+use crate::secret::unseen::visible_json;
 use crate::spec::Spec;
 
 use super::facts::{self, COLUMNS};
@@ -189,5 +190,5 @@ fn json(loaded: &Loaded, count: usize) -> String {
             .collect::<Vec<_>>(),
     });
     omit_nulls(&mut value);
-    for_json(&format!("{value:#}\n"))
+    visible_json(format!("{value:#}\n"))
 }

@@ -4,8 +4,9 @@ use crate::cli::{HistoryShowArguments, RecordFormat};
 use crate::console::{AppError, print, printable};
 use crate::history::record::{Content, Record};
 use crate::history::{Damaged, Entry, History, Listing};
-use crate::report::escape::{LINE_LIMIT, for_json, for_terminal};
+use crate::report::escape::{LINE_LIMIT, for_terminal};
 use crate::report::omit_nulls;
+use crate::secret::unseen::visible_json;
 
 use super::facts::{self, COLUMNS};
 
@@ -93,7 +94,7 @@ fn json(record: &Record) -> String {
     let mut value =
         serde_json::to_value(record).expect("a record holds only text, numbers and lists of them");
     omit_nulls(&mut value);
-    for_json(&format!("{value:#}\n"))
+    visible_json(format!("{value:#}\n"))
 }
 
 /// The record's line of the list, from top to bottom, and where it came from.
