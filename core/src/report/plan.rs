@@ -7,6 +7,7 @@ use super::plan_totals::ExpectedSpend;
 use crate::canary::{CanaryRun, ChannelData, Dataset, HandedShare, WorkLevel};
 use crate::change::AffectedJob;
 use crate::forecast::FEWEST_RUNS;
+use crate::grammar;
 use crate::plan::{self, LadderSize, NoPool, Plan, PlannedAlternative, PlannedRuns, WarmPool};
 use crate::rows::{READ_THROUGH, RowBlocks, RowFormat};
 use crate::spec::Traits;
@@ -32,37 +33,9 @@ pub struct PlannedJob<'a> {
 impl fmt::Display for PlannedJob<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.heading())?;
-        let total = self.dataset.objects_total().unwrap_or(0);
-        let noun = self.dataset.noun();
         for size in sizes(&self.plan.runs) {
-            if let Some(share) = &self.affected.job.share {
-                let handed = HandedShare::of_canary(share, size.objects).to_string();
-                let (fraction, runs) = (size.fraction.to_string(), size.runs);
-                writeln!(f, "  {fraction:>5}  {}{runs}", printable(&handed))?;
-                continue;
-            }
-            if let Some(work) = plan::level_of_size(self.affected.job, size.fraction) {
-                let fraction = size.fraction.to_string();
-                let work = printable(&work.to_string());
-                let own = format!(", {work}");
-                let runs = size.runs.strip_prefix(&own).unwrap_or(&size.runs);
-                writeln!(f, "  {fraction:>5}  {work}{runs}")?;
-                continue;
-            }
-            let bytes = match self.knows_bytes {
-                true => format!(", about {}", size.bytes),
-                false => String::new(),
-            };
-            let (fraction, objects, runs) = (size.fraction.to_string(), size.objects, size.runs);
-            let share = share_of_objects(objects, total);
-            let drawn = match size.fraction.unlike(share) {
-                true => format!(" ({})", Fraction(share)),
-                false => String::new(),
-            };
-            writeln!(
-                f,
-                "  {fraction:>5}  {objects} of {total} {noun}s{drawn}{bytes}{runs}"
-            )?;
+            let (fraction, drawn) = (size.fraction.to_string(), self.drawn(&size));
+            writeln!(f, "  {fraction:>5}  {drawn}{}", size.times)?;
         }
         let facts = [
             ("work levels", self.work_levels()),
@@ -81,19 +54,22 @@ impl fmt::Display for PlannedJob<'_> {
         let pools = self.plan.pools.iter();
         for (instance, pool) in pools.flat_map(|plan| plan.choose(&plan::no_quotas)) {
             let text = match pool {
-                Ok(pool) => kept(&pool),
+                Ok(WarmPool { keep_alive, .. }) => {
+                    let kind = instance.single_type();
+                    let kind = kind.map_or_else(String::new, ToString::to_string);
+                    format!(
+                        "kept up to {keep_alive} for the next canary, within the quota `{kind} for training warm pool usage`"
+                    )
+                }
                 Err(NoPool::Off) => continue,
                 Err(why) => format!("none, {why}"),
             };
-            writeln!(f, "  {:<16}{instance}: {text}", "warm pool")?;
+            writeln!(f, "  warm pool       {instance}: {text}")?;
         }
         for run in &self.plan.counts {
-            let (fraction, objects) = (run.fraction, run.objects);
-            let on = format!(
-                "{}: {fraction}, {objects} of {} {noun}s",
-                run.instance, run.objects_total
-            );
-            writeln!(f, "  {:<16}{on}", "count")?;
+            let (on, fraction, noun) = (&run.instance, run.fraction, self.dataset.noun());
+            let objects = format!("{} of {} {noun}s", run.objects, run.objects_total);
+            writeln!(f, "  count           {on}: {fraction}, {objects}")?;
         }
         for alternative in &self.plan.alternatives {
             let (instance, runs) = (&alternative.instance, runs_of(alternative));
@@ -106,22 +82,36 @@ impl fmt::Display for PlannedJob<'_> {
     }
 }
 
-/// `kept up to 5m for the next canary, within the quota `ml.m5.xlarge for training warm pool usage``
-fn kept(pool: &WarmPool) -> String {
-    let kind = pool.instance.single_type();
-    let kind = kind.map_or_else(String::new, ToString::to_string);
-    format!(
-        "kept up to {} for the next canary, within the quota `{kind} for training warm pool usage`",
-        pool.keep_alive
-    )
-}
-
 impl PlannedJob<'_> {
+    /// What a canary of this size gets.
+    fn drawn(&self, size: &PlannedSize<'_>) -> String {
+        let (job, level) = (self.affected.job, level(size.work));
+        if let Some(share) = &job.share {
+            let handed = HandedShare::of_canary(share, size.objects).to_string();
+            return format!("{}{level}", printable(&handed));
+        }
+        if let Some(work) = plan::level_of_size(job, size.fraction) {
+            return printable(&work.to_string());
+        }
+        let total = self.dataset.objects_total().unwrap_or(0);
+        let bytes = match self.knows_bytes {
+            true => format!(", about {}", size.bytes),
+            false => String::new(),
+        };
+        let share = share_of_objects(size.objects, total);
+        let drawn = match size.fraction.unlike(share) {
+            true => format!(" ({})", Fraction(share)),
+            false => String::new(),
+        };
+        let (objects, noun) = (size.objects, self.dataset.noun());
+        format!("{objects} of {total} {noun}s{drawn}{bytes}{level}")
+    }
+
     fn heading(&self) -> String {
         let job = self.affected.job;
         let runs = match &self.plan.runs {
             PlannedRuns::Ladder(_) => "canaries chosen one by one".to_owned(),
-            PlannedRuns::Fixed(list) => canaries(list.len()),
+            PlannedRuns::Fixed(list) => grammar::count(list.len(), "canary"),
         };
         let cause = match self.affected.by.as_slice() {
             [] => String::new(),
@@ -131,12 +121,10 @@ impl PlannedJob<'_> {
                 format!(", because {first} and {more} more changed")
             }
         };
-        let counts = self
-            .plan
-            .counts
-            .iter()
-            .map(|run| format!(", one on {}", run.instance));
-        let counts: String = counts.collect();
+        let counts = self.plan.counts.iter();
+        let counts: String = counts
+            .map(|run| format!(", one on {}", run.instance))
+            .collect();
         format!("{} · {runs} on {}{counts}{cause}", job.name, self.plan.base)
     }
 
@@ -295,23 +283,25 @@ fn share_of_objects(objects: u64, total: usize) -> f64 {
 }
 
 /// One size of a plan.
-struct PlannedSize {
+struct PlannedSize<'a> {
     fraction: Fraction,
     objects: u64,
     bytes: Bytes,
-    /// What is said behind the size of its runs.
-    runs: String,
+    work: Option<&'a WorkLevel>,
+    /// How often it runs, behind the size.
+    times: String,
 }
 
 /// The sizes of a plan, from small to large.
-fn sizes(runs: &PlannedRuns) -> Vec<PlannedSize> {
+fn sizes(runs: &PlannedRuns) -> Vec<PlannedSize<'_>> {
     let runs = match runs {
         PlannedRuns::Ladder(sizes) => {
             let row = |(index, size): (usize, &LadderSize)| PlannedSize {
                 fraction: size.fraction,
                 objects: size.objects,
                 bytes: size.bytes,
-                runs: if index == 0 { ", first" } else { "" }.to_owned(),
+                work: None,
+                times: if index == 0 { ", first" } else { "" }.to_owned(),
             };
             return sizes.iter().enumerate().map(row).collect();
         }
@@ -320,28 +310,24 @@ fn sizes(runs: &PlannedRuns) -> Vec<PlannedSize> {
     // Replicates of one size and work level differ only in the objects drawn.
     let mut sizes: Vec<(&CanaryRun, usize)> = Vec::new();
     for run in runs {
-        match sizes
-            .iter_mut()
-            .find(|(known, _)| known.objects == run.objects && known.work == run.work)
-        {
+        let is_same = |known: &CanaryRun| known.objects == run.objects && known.work == run.work;
+        match sizes.iter_mut().find(|(known, _)| is_same(known)) {
             Some((_, count)) => *count += 1,
             None => sizes.push((run, 1)),
         }
     }
-    let row = |(run, count): (&CanaryRun, usize)| {
-        let times = match count {
-            1 => "once".to_owned(),
-            2 => "twice".to_owned(),
-            count => format!("{count} times"),
-        };
-        PlannedSize {
-            fraction: run.fraction,
-            objects: run.objects,
-            bytes: run.bytes,
-            runs: format!("{}, {times}", level(run.work.as_ref())),
-        }
-    };
-    sizes.into_iter().map(row).collect()
+    let sizes = sizes.into_iter().map(|(run, count)| PlannedSize {
+        fraction: run.fraction,
+        objects: run.objects,
+        bytes: run.bytes,
+        work: run.work.as_ref(),
+        times: match count {
+            1 => ", once".to_owned(),
+            2 => ", twice".to_owned(),
+            count => format!(", {count} times"),
+        },
+    });
+    sizes.collect()
 }
 
 fn runs_of(alternative: &PlannedAlternative) -> String {
@@ -352,7 +338,7 @@ fn runs_of(alternative: &PlannedAlternative) -> String {
         Ok(PlannedRuns::Fixed(list)) if list.is_empty() => {
             "no canary of its own: others run on it".to_owned()
         }
-        Ok(PlannedRuns::Fixed(list)) => format!("{}{worst}", canaries(list.len())),
+        Ok(PlannedRuns::Fixed(list)) => format!("{}{worst}", grammar::count(list.len(), "canary")),
         Err(why) => format!("not measured ({why})"),
     }
 }
@@ -362,13 +348,6 @@ fn level(work: Option<&WorkLevel>) -> String {
     work.map_or(String::new(), |work| {
         format!(", {}", printable(&work.to_string()))
     })
-}
-
-fn canaries(count: usize) -> String {
-    match count {
-        1 => "1 canary".to_owned(),
-        count => format!("{count} canaries"),
-    }
 }
 
 fn printable(text: &str) -> String {
