@@ -59,39 +59,41 @@ pub fn render(report: &Report) -> String {
 }
 
 fn row(job: &str, forecast: &InstanceForecast) -> Vec<String> {
-    let estimates = &forecast.estimates;
     let [cpu, memory, time, gpu, gpu_memory, cost] = [
-        estimates[Metric::CpuUtilization],
-        estimates[Metric::Memory],
-        estimates[Metric::Time],
-        estimates[Metric::GpuUtilization],
-        estimates[Metric::GpuMemory],
-        estimates[Metric::Cost],
-    ];
+        Metric::CpuUtilization,
+        Metric::Memory,
+        Metric::Time,
+        Metric::GpuUtilization,
+        Metric::GpuMemory,
+        Metric::Cost,
+    ]
+    .map(|metric| forecast.estimates[metric]);
+    let efficiency = forecast.efficiency;
     let point = |estimate: Option<Estimate>| number(estimate.map(|e| e.point));
+    let ends = |estimate: Option<Estimate>| {
+        [
+            number(estimate.map(|e| e.lower)),
+            number(estimate.map(|e| e.upper)),
+        ]
+    };
     let verdict = serde_json::to_value(forecast.verdict).expect("a verdict is a word");
-    let level = [time, memory, cpu].into_iter().flatten().next();
-    let mut row = vec![
-        for_spreadsheet(&forecast.instance.to_string(), NAME_LIMIT),
-        point(cpu),
-        point(memory),
-        point(time),
-        point(gpu),
-        point(gpu_memory),
+    let level = time.or(memory).or(cpu).map(|estimate| estimate.level);
+    let mut row = vec![for_spreadsheet(&forecast.instance.to_string(), NAME_LIMIT)];
+    row.extend([cpu, memory, time, gpu, gpu_memory].map(point));
+    row.extend([
         number(price_per_second(forecast)),
         point(cost),
         for_spreadsheet(job, NAME_LIMIT),
         verdict.as_str().unwrap_or_default().to_owned(),
-        number(level.map(|estimate| estimate.level)),
-    ];
-    for estimate in [cpu, memory, time, gpu, gpu_memory, cost] {
-        row.push(number(estimate.map(|e| e.lower)));
-        row.push(number(estimate.map(|e| e.upper)));
-    }
-    let efficiency = forecast.efficiency;
+        number(level),
+    ]);
+    row.extend(
+        [cpu, memory, time, gpu, gpu_memory, cost]
+            .into_iter()
+            .flat_map(ends),
+    );
     row.push(point(efficiency));
-    row.push(number(efficiency.map(|e| e.lower)));
-    row.push(number(efficiency.map(|e| e.upper)));
+    row.extend(ends(efficiency));
     row
 }
 

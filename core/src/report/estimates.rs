@@ -1,11 +1,11 @@
 //! What a report knows of each metric of the full run.
 
 use std::borrow::Cow;
-use std::fmt;
+use std::collections::HashMap;
 use std::ops::{Index, IndexMut};
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{IgnoredAny, MapAccess, Visitor};
+use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::forecast::Estimate;
@@ -57,30 +57,14 @@ impl Serialize for Estimates {
     }
 }
 
+/// Passes over keys that this version does not know.
 impl<'de> Deserialize<'de> for Estimates {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(EstimatesVisitor)
-    }
-}
-
-/// Passes over keys that this version does not know.
-struct EstimatesVisitor;
-
-impl<'de> Visitor<'de> for EstimatesVisitor {
-    type Value = Estimates;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("estimates by metric")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Estimates, A::Error> {
-        let mut estimates = Estimates::default();
-        while let Some(key) = map.next_key::<Cow<'_, str>>()? {
-            match Metric::ALL.into_iter().find(|metric| metric.key() == key) {
-                Some(metric) => estimates[metric] = map.next_value()?,
-                None => {
-                    map.next_value::<IgnoredAny>()?;
-                }
+        let mut read = HashMap::<String, serde_json::Value>::deserialize(deserializer)?;
+        let mut estimates = Self::default();
+        for metric in Metric::ALL {
+            if let Some(value) = read.remove(metric.key()) {
+                estimates[metric] = serde_json::from_value(value).map_err(D::Error::custom)?;
             }
         }
         Ok(estimates)

@@ -26,23 +26,18 @@ pub(super) fn sentence(job: &JobReport) -> Option<Prose> {
     {
         return Some(one_is_both(job, both));
     }
+    let (cheap, fast) = (&recommendation.cheapest_ties, &recommendation.fastest_ties);
     let choices = [
-        choice(
-            "Cheapest: {}.",
-            job,
-            cheapest.as_deref(),
-            &recommendation.cheapest_ties,
-            Column::Metric(Metric::Cost),
-        ),
-        choice(
-            "Fastest: {}.",
-            job,
-            fastest.as_deref(),
-            &recommendation.fastest_ties,
-            Column::Metric(Metric::Time),
-        ),
+        ("Cheapest: {}.", cheapest, cheap, Metric::Cost),
+        ("Fastest: {}.", fastest, fast, Metric::Time),
     ];
-    Some(Prose::joined(choices.into_iter().flatten(), " "))
+    let choices = choices
+        .into_iter()
+        .filter_map(|(template, best, ties, metric)| {
+            let choice = choice(job, best.as_deref()?, ties, metric);
+            Some(Prose::fill(template, [choice]))
+        });
+    Some(Prose::joined(choices, " "))
 }
 
 fn one_is_both(job: &JobReport, both: &str) -> Prose {
@@ -55,43 +50,32 @@ fn one_is_both(job: &JobReport, both: &str) -> Prose {
         1 => "Only {} is within budget{}.",
         _ => "{} is the cheapest and the fastest within budget{}.",
     };
-    let figures = match figures(
-        job,
-        both,
-        &[Column::Metric(Metric::Cost), Column::Metric(Metric::Time)],
-    )
-    .as_slice()
-    {
-        [] => Prose::default(),
-        figures => Prose::fill(": {}", [Prose::literal(figures.join(", "))]),
+    let figures = figures(job, both, &[Metric::Cost, Metric::Time]);
+    let figures = match figures.is_empty() {
+        true => Prose::default(),
+        false => Prose::literal(format!(": {}", figures.join(", "))),
     };
     Prose::fill(sentence, [Prose::name(both), figures])
 }
 
-fn choice(
-    template: &'static str,
-    job: &JobReport,
-    best: Option<&str>,
-    ties: &[String],
-    column: Column,
-) -> Option<Prose> {
-    let shown = |instance: &str| match figures(job, instance, &[column]).as_slice() {
+/// The best, and others that are as good within noise.
+fn choice(job: &JobReport, best: &str, ties: &[String], metric: Metric) -> Prose {
+    let shown = |instance: &str| match figures(job, instance, &[metric]).as_slice() {
         [] => Prose::name(instance),
-        figures => Prose::fill(
-            "{} ({})",
-            [Prose::name(instance), Prose::literal(figures.join(", "))],
-        ),
+        figures => {
+            let figures = Prose::literal(figures.join(", "));
+            Prose::fill("{} ({})", [Prose::name(instance), figures])
+        }
     };
-    let named = [best?]
-        .into_iter()
-        .chain(ties.iter().take(TIES_SHOWN).map(String::as_str));
+    let others = ties.iter().take(TIES_SHOWN).map(String::as_str);
     let further = ties.len().saturating_sub(TIES_SHOWN);
     let further = (further > 0).then(|| Prose::literal(format!("{further} more")));
-    let mut choices = Prose::joined(named.map(shown).chain(further), " or ");
-    if !ties.is_empty() {
-        choices = choices.then(Prose::own(", within noise"));
+    let named = [best].into_iter().chain(others).map(shown);
+    let choices = Prose::joined(named.chain(further), " or ");
+    match ties.is_empty() {
+        true => choices,
+        false => choices.then(Prose::own(", within noise")),
     }
-    Some(Prose::fill(template, [choices]))
 }
 
 fn none_fits(job: &JobReport, recommendation: &Recommendation) -> Prose {
@@ -105,11 +89,11 @@ fn none_fits(job: &JobReport, recommendation: &Recommendation) -> Prose {
     let Some(closest) = &recommendation.closest else {
         return none;
     };
-    let column = match closest.if_limits.first().map(|needed| needed.line) {
-        Some(LineKind::Absolute(Metric::Cost)) => Column::Metric(Metric::Time),
-        _ => Column::Metric(Metric::Cost),
+    let metric = match closest.if_limits.first().map(|needed| needed.line) {
+        Some(LineKind::Absolute(Metric::Cost)) => Metric::Time,
+        _ => Metric::Cost,
     };
-    let at = match figures(job, &closest.instance, &[column]).first() {
+    let at = match figures(job, &closest.instance, &[metric]).first() {
         Some(at) => Prose::fill(" at {}", [Prose::literal(at.as_str())]),
         None => Prose::default(),
     };
@@ -122,12 +106,12 @@ fn none_fits(job: &JobReport, recommendation: &Recommendation) -> Prose {
 }
 
 /// Of the forecast of that name; nothing where a stored report has none.
-fn figures(job: &JobReport, instance: &str, columns: &[Column]) -> Vec<String> {
-    let forecast = job
-        .forecasts
+fn figures(job: &JobReport, instance: &str, metrics: &[Metric]) -> Vec<String> {
+    let mut forecasts = job.forecasts.iter();
+    let forecast = forecasts.find(|forecast| forecast.instance.to_string() == instance);
+    let figures = metrics
         .iter()
-        .find(|forecast| forecast.instance.to_string() == instance);
-    let figures = columns.iter().filter_map(|column| column.figure(forecast?));
+        .filter_map(|metric| Column::Metric(*metric).figure(forecast?));
     figures.map(|figure| figure.point).collect()
 }
 
@@ -176,92 +160,80 @@ mod tests {
     use super::super::{samples, terminal};
     use super::*;
 
-    fn said(recommendation: Recommendation) -> String {
-        let mut report = samples::of("over-budget");
-        report.jobs[0].recommendation = Some(recommendation);
-        terminal::inline(&sentence(&report.jobs[0]).unwrap())
-    }
-
-    fn named(text: &str) -> Option<String> {
-        Some(text.to_owned())
-    }
-
-    #[test]
-    fn cheapest_and_fastest_with_what_they_take() {
-        let recommendation = Recommendation {
-            cheapest: named("ml.c5.4xlarge"),
-            fastest: named("6x ml.m5.4xlarge"),
-            ..Recommendation::default()
-        };
-        assert_eq!(
-            said(recommendation.clone()),
-            "Cheapest: ml.c5.4xlarge (41 USD). Fastest: 6x ml.m5.4xlarge (48m)."
-        );
-        assert_eq!(
-            said(Recommendation {
-                cheapest_ties: vec!["6x ml.m5.4xlarge".to_owned()],
-                ..recommendation
-            }),
-            "Cheapest: ml.c5.4xlarge (41 USD) or 6x ml.m5.4xlarge (~44 USD), within noise. Fastest: 6x ml.m5.4xlarge (48m)."
-        );
+    /// What is said where so many alternatives are within budget.
+    fn said(recommendation: Recommendation, within: usize) -> String {
+        let mut job = samples::of("over-budget").jobs.remove(0);
+        job.recommendation = Some(recommendation);
+        for forecast in job.forecasts.iter_mut().rev().skip(1).take(within) {
+            forecast.verdict = Verdict::Within;
+        }
+        terminal::inline(&sentence(&job).unwrap())
     }
 
     #[test]
-    fn one_that_is_both_is_named_once() {
+    fn what_fits_is_named_with_what_it_takes_and_what_does_not_with_what_it_needs() {
+        let (c5, six) = ("ml.c5.4xlarge".to_owned(), "6x ml.m5.4xlarge".to_owned());
         let both = Recommendation {
-            cheapest: named("ml.c5.4xlarge"),
-            fastest: named("ml.c5.4xlarge"),
+            cheapest: Some(c5.clone()),
+            fastest: Some(c5.clone()),
             ..Recommendation::default()
         };
-        let said = |within: usize| {
-            let mut report = samples::of("over-budget");
-            let job = &mut report.jobs[0];
-            job.recommendation = Some(both.clone());
-            for forecast in job.forecasts.iter_mut().rev().skip(1).take(within) {
-                forecast.verdict = Verdict::Within;
-            }
-            terminal::inline(&sentence(job).unwrap())
+        let two = Recommendation {
+            fastest: Some(six.clone()),
+            ..both.clone()
         };
-        assert_eq!(
-            said(0),
-            "ml.c5.4xlarge is the cheapest and the fastest: 41 USD, 2h 58m."
-        );
-        assert_eq!(
-            said(1),
-            "Only ml.c5.4xlarge is within budget: 41 USD, 2h 58m."
-        );
-        assert_eq!(
-            said(2),
-            "ml.c5.4xlarge is the cheapest and the fastest within budget: 41 USD, 2h 58m."
-        );
-    }
-
-    #[test]
-    fn where_none_fits_the_closest_and_what_it_would_need() {
-        assert_eq!(
-            terminal::inline(&sentence(&samples::of("over-budget").jobs[0]).unwrap()),
-            "None is within at 95% certainty. Closest: ml.c5.4xlarge at 41 USD if its memory limit may be 96%."
-        );
-        let needed = |line, limit| LimitNeeded {
-            line,
+        let tie = Recommendation {
+            cheapest_ties: vec![six.clone()],
+            ..two.clone()
+        };
+        let needed = |metric: Metric, limit| LimitNeeded {
+            line: LineKind::Absolute(metric),
             bound: Bound::Max,
             limit,
         };
-        assert_eq!(
-            said(Recommendation {
-                certainty: Some(0.9),
-                closest: Some(verdict::ClosestFit {
-                    instance: "6x ml.m5.4xlarge".to_owned(),
-                    if_limits: vec![
-                        needed(LineKind::Absolute(Metric::Cost), 64.2),
-                        needed(LineKind::Absolute(Metric::Time), 35_432.0)
-                    ],
-                }),
-                ..Recommendation::default()
+        let none = Recommendation {
+            certainty: Some(0.9),
+            closest: Some(verdict::ClosestFit {
+                instance: six,
+                if_limits: vec![needed(Metric::Cost, 64.2), needed(Metric::Time, 35_432.0)],
             }),
-            "None is within at 90% certainty. Closest: 6x ml.m5.4xlarge at 48m if its cost limit may be 65 USD and its time limit may be 9h 55m."
-        );
-        assert_eq!(said(Recommendation::default()), "None is within.");
+            ..Recommendation::default()
+        };
+        for (recommendation, within, expected) in [
+            (
+                two,
+                0,
+                "Cheapest: ml.c5.4xlarge (41 USD). Fastest: 6x ml.m5.4xlarge (48m).",
+            ),
+            (
+                tie,
+                0,
+                "Cheapest: ml.c5.4xlarge (41 USD) or 6x ml.m5.4xlarge (~44 USD), within noise. Fastest: 6x ml.m5.4xlarge (48m).",
+            ),
+            (
+                both.clone(),
+                0,
+                "ml.c5.4xlarge is the cheapest and the fastest: 41 USD, 2h 58m.",
+            ),
+            (
+                both.clone(),
+                1,
+                "Only ml.c5.4xlarge is within budget: 41 USD, 2h 58m.",
+            ),
+            (
+                both,
+                2,
+                "ml.c5.4xlarge is the cheapest and the fastest within budget: 41 USD, 2h 58m.",
+            ),
+            (
+                none,
+                0,
+                "None is within at 90% certainty. Closest: 6x ml.m5.4xlarge at 48m if its cost limit may be 65 USD and its time limit may be 9h 55m.",
+            ),
+            (Recommendation::default(), 0, "None is within."),
+        ] {
+            assert_eq!(said(recommendation, within), expected);
+        }
     }
 
     #[test]
