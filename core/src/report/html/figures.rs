@@ -1,9 +1,7 @@
 //! The plots of a job's report: the interval of each configuration, and the law of time.
 
-use super::plot::{
-    AxisUnit, PLOT_LINES, Plot, PlotAxis, PlotColour, PlotMark, PlotScale, PlotShape,
-};
-use crate::forecast::{Estimate, EstimateAtShare, Law};
+use super::plot::{AxisUnit, PLOT_LINES, Plot, PlotAxis, PlotColour, PlotMark, PlotShape};
+use crate::forecast::{Estimate, EstimateAtShare};
 use crate::metric::Metric;
 use crate::report::background::{abscissa, completed};
 use crate::report::comparison::highest_canary;
@@ -116,163 +114,102 @@ pub(super) fn intervals(job: &JobReport, metric: Metric) -> Option<Plot> {
     })
 }
 
-/// Of each configuration with a law of time, the job's own first: a plot with even and one with logarithmic axes.
+/// Canaries, the law of time, and the interval of the full run: of each configuration with a law, the job's own first.
 pub(super) fn laws(job: &JobReport) -> Vec<Plot> {
-    let curves = job.forecasts.iter();
-    let curves = curves.filter_map(|forecast| LawCurve::of(job, forecast));
-    let scales = [PlotScale::Linear, PlotScale::Logarithmic];
-    curves
-        .take(LAWS_SHOWN)
-        .flat_map(|curve| scales.map(|scale| curve.plot(scale)))
-        .flatten()
-        .collect()
+    let plots = job.forecasts.iter();
+    let plots = plots.filter_map(|forecast| law(job, forecast));
+    plots.take(LAWS_SHOWN).collect()
 }
 
-/// Canaries, the law of time, and the interval of the full run on one configuration. Times are in seconds, shares 0-1.
-struct LawCurve<'a> {
-    job: &'a JobReport,
-    forecast: &'a InstanceForecast,
-    law: &'a Law,
-    full: Estimate,
-    /// Shares and times of canaries that did the full work, which the law is of.
-    canaries: Vec<(f64, f64)>,
-    /// The forecast between the canaries and the full run; empty in reports of older versions, and where its own canaries do not
-    /// say. One law alone may lie off the points that several are weighed by.
-    between: &'a [EstimateAtShare],
-    limit: Option<f64>,
-    unit: AxisUnit,
-}
-
-impl<'a> LawCurve<'a> {
-    fn of(job: &'a JobReport, forecast: &'a InstanceForecast) -> Option<Self> {
-        let law = forecast.law.time.as_ref()?;
-        let full = forecast.estimates[Metric::Time]?;
-        let runs = completed(job, forecast).filter(|run| run.work_share() >= 1.0);
-        let canaries = runs.filter_map(|run| {
-            let Seconds(time) = run.training_seconds?;
-            let share = run.data_share();
-            let is_drawn = share > 0.0 && share <= 1.0 && time > 0.0 && time.is_finite();
-            is_drawn.then_some((share, time))
-        });
-        let canaries: Vec<(f64, f64)> = canaries.collect();
-        let top = highest([full.point, shown_upper(&full), law.at(1.0)]);
-        let limit = near_limit(forecast, Metric::Time, top);
-        let times = canaries.iter().map(|(_, time)| *time);
-        let top = highest([top].into_iter().chain(times).chain(limit));
-        Some(Self {
-            job,
-            forecast,
-            law,
-            full,
-            canaries,
-            between: sound(&forecast.time_by_share),
-            limit,
-            unit: AxisUnit::up_to(Quantity::Time, top)?,
-        })
-    }
-
-    /// Without canaries none is logarithmic: it is for those, which run into each other near 0.
-    fn plot(&self, scale: PlotScale) -> Option<Plot> {
-        let Self { unit, full, .. } = self;
-        let shares = self.canaries.iter().map(|(share, _)| *share);
-        let smallest = shares.fold(1.0, f64::min);
-        if scale == PlotScale::Logarithmic && smallest >= 1.0 {
-            return None;
+fn law(job: &JobReport, forecast: &InstanceForecast) -> Option<Plot> {
+    let law = forecast.law.time.as_ref()?;
+    let full = forecast.estimates[Metric::Time]?;
+    // Of the full work, which the law is of.
+    let runs = completed(job, forecast).filter(|run| run.work_share() >= 1.0);
+    let canaries = runs.filter_map(|run| {
+        let Seconds(time) = run.training_seconds?;
+        let share = run.data_share();
+        let is_drawn = share > 0.0 && share <= 1.0 && time > 0.0 && time.is_finite();
+        is_drawn.then_some((share, time))
+    });
+    let canaries: Vec<(f64, f64)> = canaries.collect();
+    let top = highest([full.point, shown_upper(&full), law.at(1.0)]);
+    let limit = most(forecast, Metric::Time);
+    let near = near_limit(forecast, Metric::Time, top);
+    let times = canaries.iter().map(|(_, time)| *time);
+    let top = highest([top].into_iter().chain(times).chain(near));
+    let unit = AxisUnit::up_to(Quantity::Time, top)?;
+    let in_unit = |(share, time): (f64, f64)| (share * 100.0, unit.of(time));
+    // Empty in reports of older versions, and where its own canaries do not say. One law alone may lie off the points that several
+    // are weighed by.
+    let between = sound(&forecast.time_by_share);
+    let curve: Vec<(f64, f64)> = match between {
+        [] => (0..=STEPS)
+            .map(|step| f64::from(step) / f64::from(STEPS))
+            .map(|share| in_unit((share, time_at(law, share))))
+            .collect(),
+        between => (between.iter())
+            .map(|one| in_unit((one.share, one.point)))
+            .collect(),
+    };
+    let band = between.iter();
+    let band = band.map(|one| (one.share * 100.0, unit.of(one.lower), unit.of(one.upper)));
+    let [lower, point, upper] =
+        [full.lower, full.point, shown_upper(&full)].map(|end| in_unit((1.0, end)));
+    let points = canaries.iter().copied().map(in_unit).collect();
+    let across =
+        near.map(|near| PlotShape::Dashes([0.0, 1.0].map(|end| in_unit((end, near))).into()));
+    let marks = [
+        (PlotColour::First, PlotShape::Band(band.collect())),
+        (PlotColour::First, PlotShape::Line(curve)),
+        (PlotColour::First, PlotShape::Whisker(lower, upper)),
+        (PlotColour::First, PlotShape::Points(vec![point])),
+        (PlotColour::Third, PlotShape::Points(points)),
+    ];
+    let marks = marks
+        .into_iter()
+        .chain(across.map(|line| (PlotColour::Second, line)));
+    let blue = match canaries.is_empty() {
+        true => "",
+        false => "Blue points are canaries, ",
+    };
+    let line = match between {
+        [] => "the law, and the bar at 100% the interval of a full run.",
+        _ => {
+            "the forecast, and the band the interval of one new run of that size; the bar at 100% is that of the full run."
         }
-        let from = smallest * 0.8;
-        let by_law = (0..=STEPS).map(|step| {
-            let part = f64::from(step) / f64::from(STEPS);
-            let share = match scale {
-                PlotScale::Linear => part,
-                PlotScale::Logarithmic => from * (1.0 / from).powf(part),
-            };
-            (share, time_at(self.law, share))
-        });
-        let curve: Vec<(f64, f64)> = match self.between {
-            [] => by_law.collect(),
-            between => between.iter().map(|one| (one.share, one.point)).collect(),
-        };
-        let in_unit = |(share, time): &(f64, f64)| (share * 100.0, unit.of(*time));
-        let title = format!("share of the {} (%)", abscissa(self.job, self.forecast));
-        let (x, y) = match scale {
-            PlotScale::Linear => (PlotAxis::linear(title, 0.0, 100.0), unit.axis(0.0)),
-            PlotScale::Logarithmic => {
-                let times = self.canaries.iter().chain(&curve).map(|(_, time)| *time);
-                let times = times.chain(self.between.iter().map(|one| one.lower));
-                let lowest = times.filter(|time| *time > 0.0).fold(full.point, f64::min);
-                let x = PlotAxis::logarithmic(title, from * 100.0, 100.0);
-                (x, unit.logarithmic(lowest * 0.8))
-            }
-        };
-        let purple = |shape| PlotMark::new(PlotColour::First, shape);
-        let band = self.between.iter();
-        let band = band.map(|one| (one.share * 100.0, unit.of(one.lower), unit.of(one.upper)));
-        let [lower, point, upper] =
-            [full.lower, full.point, shown_upper(full)].map(|end| (100.0, unit.of(end)));
-        let limit = self.limit.map(|limit| {
-            let across = vec![(x.ends().0, unit.of(limit)), (100.0, unit.of(limit))];
-            PlotMark::new(PlotColour::Second, PlotShape::Dashes(across))
-        });
-        let canaries = PlotShape::Points(self.canaries.iter().map(in_unit).collect());
-        let marks = [
-            purple(PlotShape::Band(band.collect())),
-            purple(PlotShape::Line(curve.iter().map(in_unit).collect())),
-            purple(PlotShape::Whisker(lower, upper)),
-            purple(PlotShape::Points(vec![point])),
-            PlotMark::new(PlotColour::Third, canaries),
-        ];
-        let title = format!("Time on {}", self.forecast.instance);
-        let (title, caption) = match scale {
-            PlotScale::Linear => (title, self.caption()),
-            PlotScale::Logarithmic => (
-                format!("{title}, logarithmic"),
-                "The same, with logarithmic axes.".to_owned(),
-            ),
-        };
-        Some(Plot {
-            title,
-            caption,
-            description: self.description(),
-            x,
-            y,
-            lines: PLOT_LINES,
-            marks: marks.into_iter().chain(limit).collect(),
-        })
-    }
+    };
+    let limit = match (limit.map(|limit| Quantity::Time.figure(limit)), near) {
+        (None, _) => String::new(),
+        (Some(limit), Some(_)) => format!(" The dashed green line is the limit of {limit}."),
+        (Some(limit), None) => format!(" The limit of {limit} is far above."),
+    };
+    let title = format!("share of the {} (%)", abscissa(job, forecast));
+    Some(Plot {
+        title: format!("Time on {}", forecast.instance),
+        caption: words::capitalized(&format!("{blue}the purple line is {line}{limit}")),
+        description: description(&canaries, &full),
+        x: PlotAxis::linear(title, 0.0, 100.0),
+        y: unit.axis(0.0),
+        lines: PLOT_LINES,
+        marks: marks
+            .map(|(colour, shape)| PlotMark { shape, colour })
+            .collect(),
+    })
+}
 
-    fn caption(&self) -> String {
-        let canaries = match self.canaries.is_empty() {
-            true => "",
-            false => "Blue points are canaries, ",
-        };
-        let line = match self.between {
-            [] => "the law, and the bar at 100% the interval of a full run.",
-            _ => {
-                "the forecast, and the band the interval of one new run of that size; the bar at 100% is that of the full run."
-            }
-        };
-        let limit = most(self.forecast, Metric::Time).map(|limit| Quantity::Time.figure(limit));
-        let limit = match (limit, self.limit) {
-            (None, _) => String::new(),
-            (Some(limit), Some(_)) => format!(" The dashed green line is the limit of {limit}."),
-            (Some(limit), None) => format!(" The limit of {limit} is far above."),
-        };
-        words::capitalized(&format!("{canaries}the purple line is {line}{limit}"))
-    }
-
-    fn description(&self) -> String {
-        let canaries = self.canaries.iter().take(CANARIES_NAMED);
-        let canaries = canaries.map(|(share, time)| {
-            let time = Quantity::Time.figure(*time);
-            format!("{} {time}", words::share(*share))
-        });
-        let further = self.canaries.len().saturating_sub(CANARIES_NAMED);
-        let further = (further > 0).then(|| format!("{further} further canaries"));
-        let full = Quantity::Time.with_interval(&self.full);
-        let full = format!("100% {full} by the forecast");
-        let all: Vec<String> = canaries.chain(further).chain([full]).collect();
-        all.join("; ")
-    }
+fn description(canaries: &[(f64, f64)], full: &Estimate) -> String {
+    let further = canaries.len().saturating_sub(CANARIES_NAMED);
+    let further = (further > 0).then(|| format!("{further} further canaries"));
+    let named = canaries.iter().take(CANARIES_NAMED);
+    let named = named
+        .map(|(share, time)| format!("{} {}", words::share(*share), Quantity::Time.figure(*time)));
+    let full = format!(
+        "100% {} by the forecast",
+        Quantity::Time.with_interval(full)
+    );
+    let all: Vec<String> = named.chain(further).chain([full]).collect();
+    all.join("; ")
 }
 
 /// As a forecast gives them; a stored report may come from anybody.

@@ -5,7 +5,7 @@ mod axis;
 mod draw;
 mod unit;
 
-pub use axis::{PlotAxis, PlotScale};
+pub use axis::PlotAxis;
 pub(super) use unit::AxisUnit;
 
 use super::markup::{Markup, element};

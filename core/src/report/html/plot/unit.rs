@@ -35,9 +35,4 @@ impl AxisUnit {
     pub(in crate::report::html) fn axis(&self, from: f64) -> PlotAxis {
         PlotAxis::linear(self.name, self.of(from), self.of(self.top * 1.05))
     }
-
-    /// The same with each power of ten as far from the next.
-    pub(in crate::report::html) fn logarithmic(&self, from: f64) -> PlotAxis {
-        PlotAxis::logarithmic(self.name, self.of(from), self.of(self.top * 1.1))
-    }
 }
