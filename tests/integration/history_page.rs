@@ -131,11 +131,7 @@ fn all_jobs_of_a_history_are_on_one_page() {
         .ended_with(2)
         .complained("page.html, which says html");
     exported(&project, &["page.html", "--output", "other.html"]).ended_with(2);
-}
-
-#[test]
-fn a_page_of_one_job_has_no_other() {
-    let project = project(&records());
+    // Of one job alone.
     exported(&project, &["page.html", "--job", "churn"]).ended_with(0);
     let page = project.read("page.html");
     assert!(
@@ -155,25 +151,6 @@ fn the_default_branch_shows_what_pull_requests_paid_and_a_pull_request_its_own()
     assert!(answer(&of_main).contains("35 USD"), "{}", answer(&of_main));
     let own = page_in_actions(&project, "pull_request", "refs/pull/12/merge");
     assert!(answer(&own).contains("2.75 USD"), "{}", answer(&own));
-}
-
-#[test]
-fn records_that_cannot_be_read_are_counted_on_the_page() {
-    let mut newer = forecast("main", "churn", 8, "within", 50.0);
-    newer.1["schema_version"] = json!(2);
-    let mut records = records();
-    records.push(newer);
-    let project = project(&records);
-    let (cut, _) = forecast("main", "churn", 9, "within", 50.0);
-    project.write(&format!(".canary-gate/{cut}"), "{\"schema");
-    exported(&project, &["page.html"])
-        .ended_with(0)
-        .complained("cut short")
-        .complained("newer canary-gate");
-    let page = project.read("page.html");
-    let said = "2 records could not be read and are in no figure of this page: 1 written by a newer canary-gate, which reads \
-                them, 1 damaged; <code>canary-gate history list</code> names them.";
-    assert!(answer(&page).contains(said), "{}", answer(&page));
 }
 
 /// Of the first version, of today, and of one to come.

@@ -139,63 +139,64 @@ fn all_equal<T: PartialEq>(values: &[T]) -> Option<&T> {
 mod tests {
     use super::super::samples;
     use super::*;
+    use crate::report::JobReport;
     use crate::verdict::Verdict;
 
-    #[test]
-    fn the_worst_part_decides() {
-        let merged = merge(vec![samples::of("within"), samples::of("over-budget")]).unwrap();
-        assert_eq!(merged.verdict, Verdict::Exceeded);
-        assert_eq!(merged.exit_code, 10);
-        let names: Vec<&str> = merged.jobs.iter().map(|job| job.name.as_str()).collect();
-        assert_eq!(names, ["digits", "churn"]);
+    /// A sample with this verdict of its first job and this code.
+    fn edited(name: &str, verdict: Verdict, code: u8) -> Report {
+        let mut report = samples::of(name);
+        (report.verdict, report.exit_code) = (verdict, code);
+        report.jobs[0] = JobReport {
+            verdict,
+            name: name.to_owned(),
+            ..report.jobs[0].clone()
+        };
+        report
     }
 
     #[test]
-    fn a_verdict_that_passes_does_not_hide_a_code_that_fails() {
-        // Unknown with `on_inconclusive: pass` is worse than at risk under `--strict`, but ends with 0.
-        let mut passing = samples::of("unknown");
-        passing.exit_code = 0;
-        let mut strict = samples::of("within");
-        strict.verdict = Verdict::AtRisk;
-        strict.jobs[0].verdict = Verdict::AtRisk;
-        strict.exit_code = 11;
-        let merged = merge(vec![passing, strict]).unwrap();
-        assert_eq!((merged.verdict, merged.exit_code), (Verdict::Unknown, 11));
-    }
-
-    #[test]
-    fn a_part_that_contradicts_its_jobs_is_set_right_and_says_so() {
-        let mut edited = samples::of("over-budget");
-        (edited.verdict, edited.exit_code) = (Verdict::Within, 0);
-        let merged = merge(vec![samples::of("within"), edited]).unwrap();
-        assert_eq!((merged.verdict, merged.exit_code), (Verdict::Exceeded, 10));
-        assert_eq!(
-            merged.notes,
-            [
-                "the verdict or the exit code of report 2 contradicted its rows and was computed again"
-            ]
-        );
-    }
-
-    #[test]
-    fn a_job_that_drifted_has_its_code_below_what_is_unknown() {
-        let mut edited = samples::of("drifted");
-        edited.exit_code = 0;
-        let merged = merge(vec![samples::of("within"), edited.clone()]).unwrap();
-        assert_eq!((merged.verdict, merged.exit_code), (Verdict::Within, 12));
-        assert_eq!(merged.notes.len(), 1);
-        edited.exit_code = 14;
-        edited.verdict = Verdict::Unknown;
-        edited.jobs[0].verdict = Verdict::Unknown;
-        assert_eq!(merge(vec![edited]).unwrap().exit_code, 14);
-        let mut fine = samples::of("not_drifted");
-        fine.jobs[0].name = "ranker".to_owned();
-        assert_eq!(
-            merge(vec![samples::of("over-budget"), fine])
-                .unwrap()
-                .exit_code,
-            10
-        );
+    fn the_worst_verdict_and_the_worst_code_decide_whatever_a_part_says_of_itself() {
+        use Verdict::{AtRisk, Exceeded, Unknown, Within};
+        let within = edited("within", Within, 0);
+        for (parts, verdict, code, notes) in [
+            (
+                vec![within.clone(), samples::of("over-budget")],
+                Exceeded,
+                10,
+                0,
+            ),
+            // Its rows say more.
+            (
+                vec![within.clone(), edited("over-budget", Within, 0)],
+                Exceeded,
+                10,
+                1,
+            ),
+            // Unknown with `on_inconclusive: pass` is worse than at risk under `--strict`, but ends with 0.
+            (
+                vec![edited("unknown", Unknown, 0), edited("within", AtRisk, 11)],
+                Unknown,
+                11,
+                0,
+            ),
+            (
+                vec![within.clone(), edited("drifted", Within, 0)],
+                Within,
+                12,
+                1,
+            ),
+            (vec![edited("drifted", Unknown, 14)], Unknown, 14, 0),
+            (
+                vec![edited("not_drifted", Within, 0), samples::of("over-budget")],
+                Exceeded,
+                10,
+                0,
+            ),
+        ] {
+            let merged = merge(parts).unwrap();
+            let found = (merged.verdict, merged.exit_code, merged.notes.len());
+            assert_eq!(found, (verdict, code, notes));
+        }
     }
 
     #[test]
