@@ -3,7 +3,9 @@
 //! Plain text, which may hold some from outside.
 
 use super::comparison::{self, Column};
+use super::document::DocumentLine;
 use super::label::Label;
+use super::text::Prose;
 use super::versus_twin;
 use super::words::{self, Quantity, Subject};
 use super::{InstanceForecast, JobReport, PhaseEstimates};
@@ -13,9 +15,13 @@ use crate::measurement::newest_data::NewestData;
 use crate::measurement::{Abscissa, Measurement};
 use crate::metric::Metric;
 use crate::units::Percent;
+use crate::verdict::Verdict;
 
 /// Phases are worth a sentence when one beside the training takes this share of it.
 const LEAST_PHASE: f64 = 0.005;
+
+/// Notes of a job that is not decided, in a brief report.
+const NOTES_SHOWN: usize = 3;
 
 /// How each configuration's forecast was made, in sentences: laws, phases, and the numbers that the table's columns do
 /// not show. Configurations of which the same is to be said share an entry.
@@ -155,55 +161,68 @@ fn largest_share(job: &JobReport, forecast: &InstanceForecast) -> Option<f64> {
         .max_by(f64::total_cmp)
 }
 
-/// A sentence and what it is about.
-pub(super) type Caution = (Label, String);
-
 /// Prices, assumptions, cautions of all these jobs.
-pub(super) fn cautions(jobs: &[&JobReport]) -> Vec<Caution> {
+pub(super) fn cautions(jobs: &[&JobReport]) -> Vec<DocumentLine> {
     const PATHS_SHOWN: usize = 3;
-    let mut cautions: Vec<Caution> = Vec::new();
-    let several_jobs = jobs.len() > 1;
+    let mut cautions: Vec<DocumentLine> = Vec::new();
+    // The same caution often holds for many runs or jobs.
+    let mut add = |label, text: String, is_brief| {
+        let caution = DocumentLine::new(label, Prose::sentence(text)).brief_where(is_brief);
+        if !cautions.contains(&caution) {
+            cautions.push(caution);
+        }
+    };
     for job in jobs {
-        let lead = if several_jobs {
+        let lead = if jobs.len() > 1 {
             format!("{}: ", job.name)
         } else {
             String::new()
         };
         for forecast in &job.forecasts {
-            if let Some(price) = &forecast.price {
-                let price = format!("{}: {}", forecast.instance, words::price(price));
-                cautions.push((Label::Price, price));
-            }
-            for group in &forecast.groups {
-                if let Some(price) = &group.price {
-                    let machines = format!("{} ({})", group.name, group.instance_type);
-                    cautions.push((Label::Price, format!("{machines}: {}", words::price(price))));
-                }
+            let whole = forecast.price.iter();
+            let whole = whole.map(|price| (forecast.instance.to_string(), price));
+            let groups = forecast.groups.iter().filter_map(|group| {
+                let machines = format!("{} ({})", group.name, group.instance_type);
+                Some((machines, group.price.as_ref()?))
+            });
+            for (machines, price) in whole.chain(groups) {
+                let price = words::price(price);
+                add(Label::Price, format!("{machines}: {price}"), false);
             }
         }
         if !job.affected_by.is_empty() {
-            let mut paths = job.affected_by[..job.affected_by.len().min(PATHS_SHOWN)].join(", ");
-            if job.affected_by.len() > PATHS_SHOWN {
-                paths.push_str(&format!(
-                    " and {} more",
-                    job.affected_by.len() - PATHS_SHOWN
-                ));
-            }
-            cautions.push((Label::ChangedFiles, format!("{lead}{paths}")));
+            let further = job.affected_by.len().saturating_sub(PATHS_SHOWN);
+            let shown = job.affected_by.len() - further;
+            let paths = job.affected_by[..shown].join(", ");
+            let further = match further {
+                0 => String::new(),
+                further => format!(" and {further} more"),
+            };
+            add(
+                Label::ChangedFiles,
+                format!("{lead}{paths}{further}"),
+                false,
+            );
         }
-        let notes = job.notes.iter();
-        cautions.extend(notes.map(|note| (Label::Note, format!("{lead}{note}"))));
-        for (note, runs) in run_notes(job) {
+        // They mostly say why it is not decided.
+        let is_open = matches!(job.verdict, Verdict::Unknown | Verdict::NotJudged);
+        let notes = job.notes.iter().cloned();
+        let notes = notes.chain(run_notes(job).into_iter().map(|(note, runs)| {
             let about = match runs.as_slice() {
-                [run] => format!(
-                    "{} of the {}",
-                    words::share(run.data_share()),
-                    run.abscissa()
-                ),
+                [run] => {
+                    let share = words::share(run.data_share());
+                    format!("{share} of the {}", run.abscissa())
+                }
                 runs => words::count(runs.len(), "run"),
             };
-            let instance = &runs[0].instance;
-            cautions.push((Label::Note, format!("{lead}{instance}, {about}: {note}")));
+            format!("{}, {about}: {note}", runs[0].instance)
+        }));
+        for (index, note) in notes.enumerate() {
+            add(
+                Label::Note,
+                format!("{lead}{note}"),
+                is_open && index < NOTES_SHOWN,
+            );
         }
     }
     let mut prices = (jobs.iter())
@@ -213,11 +232,9 @@ pub(super) fn cautions(jobs: &[&JobReport]) -> Vec<Caution> {
         true => "; ~ marks a cost that rests on an estimated price",
         false => "",
     };
-    let interval = interval_words(jobs).map(|words| (Label::Interval, format!("{words}{mark}")));
-    cautions.extend(interval);
-    // The same caution often holds for many runs or jobs.
-    let mut seen = std::collections::HashSet::new();
-    cautions.retain(|caution| seen.insert(caution.clone()));
+    if let Some(words) = interval_words(jobs) {
+        add(Label::Interval, format!("{words}{mark}"), true);
+    }
     cautions
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::JobReport;
-use super::document::{Align, Grid};
+use super::document::{Align, Table};
 use super::words::{self, Quantity};
 use crate::measurement::{Abscissa, Measurement, Start, Usage, Utilization};
 use crate::metric::{MemoryOf, Metric};
@@ -16,7 +16,7 @@ const STARTS_SHOWN: usize = 3;
 
 /// The canary runs, in the order of the plan: each, or of many those of one size in one line. With several jobs the first
 /// column names the job.
-pub(super) fn canary_runs(jobs: &[&JobReport]) -> Grid {
+pub(super) fn canary_runs(jobs: &[&JobReport]) -> Option<Table> {
     let runs: usize = jobs.iter().map(|job| job.measurements.len()).sum();
     let is_by_size = runs > RUNS_SHOWN;
     let rows = jobs.iter().flat_map(|job| {
@@ -39,27 +39,24 @@ pub(super) fn canary_runs(jobs: &[&JobReport]) -> Grid {
             .into_iter()
             .map(move |runs| [vec![name.to_owned(), count(&runs)], cells(job, &runs)].concat())
     });
-    Grid {
-        columns: vec![
-            ("Job", Align::Left),
-            ("Runs", Align::Right),
-            ("Instance", Align::Left),
-            ("Data", Align::Right),
-            ("Work", Align::Right),
-            ("Time", Align::Right),
-            ("By law", Align::Right),
-            ("Memory", Align::Right),
-            ("CPU", Align::Right),
-            ("GPU", Align::Right),
-            ("GPU mem", Align::Right),
-            ("Step", Align::Right),
-            ("Start", Align::Left),
-            ("Saved", Align::Right),
-            ("Outcome", Align::Left),
-        ],
-        rows: rows.collect(),
-    }
-    .without_empty_columns()
+    let columns = [
+        ("Job", Align::Left),
+        ("Runs", Align::Right),
+        ("Instance", Align::Left),
+        ("Data", Align::Right),
+        ("Work", Align::Right),
+        ("Time", Align::Right),
+        ("By law", Align::Right),
+        ("Memory", Align::Right),
+        ("CPU", Align::Right),
+        ("GPU", Align::Right),
+        ("GPU mem", Align::Right),
+        ("Step", Align::Right),
+        ("Start", Align::Left),
+        ("Saved", Align::Right),
+        ("Outcome", Align::Left),
+    ];
+    Table::of_texts(&columns, rows)
 }
 
 /// Runs on one configuration with the same data, work and outcome.
@@ -221,10 +218,13 @@ pub(super) fn peak(usage: &Usage, of: MemoryOf) -> Option<String> {
 pub(super) fn spend(jobs: &[&JobReport]) -> String {
     let runs: usize = jobs.iter().map(|job| job.measurements.len()).sum();
     let mut parts = vec![words::count(runs, "run")];
-    let reused = reused(jobs, runs);
-    if let Some((ReusedRuns::All, sentence)) = &reused {
-        parts.push(sentence.clone());
-        return parts.join(", ");
+    let reused = reused(jobs);
+    match &reused {
+        Some((count, said)) if *count == runs => {
+            let all = if runs > 1 { "all " } else { "" };
+            return format!("{}, {all}{said}", parts[0]);
+        }
+        _ => {}
     }
     parts.extend(work_levels(jobs));
     let time: Seconds = jobs.iter().map(|job| job.spend.canary_seconds).sum();
@@ -261,11 +261,11 @@ pub(super) fn spend(jobs: &[&JobReport]) -> String {
         }
         _ => {}
     }
-    let paid = parts.join(", ");
-    match reused {
-        Some((_, sentence)) => format!("{paid}; {sentence}"),
-        None => paid,
-    }
+    let reused = reused.map_or(String::new(), |(count, said)| {
+        let are = if count == 1 { "is" } else { "are" };
+        format!("; {count} of them {are} {said}")
+    });
+    parts.join(", ") + &reused
 }
 
 /// The time of every machine of a full run, in seconds.
@@ -284,51 +284,22 @@ fn machine_seconds(job: &JobReport) -> f64 {
     paid.filter_map(of_run).sum()
 }
 
-/// How many of the runs were not paid for again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ReusedRuns {
-    All,
-    Some,
-}
-
-/// `3 of them are from earlier runs (the newest 2 days old), which saved 0.80 USD`; `None` where all were run now.
-fn reused(jobs: &[&JobReport], runs: usize) -> Option<(ReusedRuns, String)> {
-    let reused: Vec<_> = jobs
-        .iter()
-        .flat_map(|job| &job.measurements)
-        .filter_map(|run| run.reused)
-        .collect();
-    let newest = reused
-        .iter()
-        .map(|reused| reused.age_days)
-        .min_by(f64::total_cmp)?;
-    let saved: Option<Usd> = jobs
-        .iter()
-        .filter_map(|job| job.spend.saved_usd)
-        .reduce(|sum, saved| sum + saved);
+/// How many of the runs were not paid for again, and `from earlier runs (the newest 2 days old), which saved 0.80 USD`; `None` where
+/// all were run now.
+fn reused(jobs: &[&JobReport]) -> Option<(usize, String)> {
+    let runs = jobs.iter().flat_map(|job| &job.measurements);
+    let ages: Vec<f64> = runs.filter_map(|run| Some(run.reused?.age_days)).collect();
+    let newest = words::age(ages.iter().copied().min_by(f64::total_cmp)?);
+    let saved = jobs.iter().filter_map(|job| job.spend.saved_usd);
+    let saved = saved.reduce(|sum, saved| sum + saved);
     let saved = saved.map_or(String::new(), |Usd(usd)| {
         format!(", which saved {}", Quantity::Money.figure(usd))
     });
-    let age = words::age(newest);
-    let newest = if reused.len() == 1 {
-        format!("{age} old")
-    } else {
-        format!("the newest {age} old")
+    let said = match ages.len() {
+        1 => format!("from an earlier run ({newest} old){saved}"),
+        _ => format!("from earlier runs (the newest {newest} old){saved}"),
     };
-    Some(match reused.len() {
-        count if count == runs => (
-            ReusedRuns::All,
-            format!("all from earlier runs ({newest}){saved}"),
-        ),
-        1 => (
-            ReusedRuns::Some,
-            format!("1 of them is from an earlier run ({newest}){saved}"),
-        ),
-        count => (
-            ReusedRuns::Some,
-            format!("{count} of them are from earlier runs ({newest}){saved}"),
-        ),
-    })
+    Some((ages.len(), said))
 }
 
 /// A canary that did not complete by the doing of the training code, and others of its kind.
@@ -438,11 +409,10 @@ mod tests {
             job.measurements.extend(runs.clone());
         }
         job.measurements[0].training_seconds = Some(crate::units::Seconds(200.0));
-        let grid = canary_runs(&[&job]);
-        assert_eq!(grid.rows.len(), 5);
-        assert_eq!(grid.columns[0].0, "Runs");
+        let rows = canary_runs(&[&job]).unwrap().texts();
+        assert_eq!(rows.len(), 5);
         assert_eq!(
-            grid.rows[0][..5],
+            rows[0][..5],
             [
                 "200",
                 "ml.m5.2xlarge",
@@ -453,7 +423,7 @@ mod tests {
         );
         // Of another outcome, so in a line of its own.
         job.measurements[0].outcome = Outcome::TimedOut;
-        assert_eq!(canary_runs(&[&job]).rows.len(), 6);
+        assert_eq!(canary_runs(&[&job]).unwrap().rows.len(), 6);
     }
 
     #[test]
@@ -464,29 +434,11 @@ mod tests {
             said(&report),
             "5 runs, 0.32 USD, 0.5% of one full run; 3 of them are from earlier runs (the newest 2 days old), which saved 0.80 USD"
         );
-        let runs = canary_runs(&[&report.jobs[0]]);
-        let titles: Vec<&str> = runs.columns.iter().map(|(title, _)| *title).collect();
-        assert_eq!(titles[titles.len() - 3..], ["Start", "Saved", "Outcome"]);
-        let row = &runs.rows[0];
-        assert_eq!(
-            row[row.len() - 3..],
-            ["9 days ago", "0.050 USD", "completed"]
-        );
         report.jobs[0].measurements.drain(3..);
         assert_eq!(
             said(&report),
             "3 runs, all from earlier runs (the newest 2 days old), which saved 0.80 USD"
         );
-    }
-
-    #[test]
-    fn work_levels_are_shown_where_every_run_has_one_of_the_same_whole() {
-        let mut report = samples::of("gpu");
-        let levels = |report: &crate::report::Report| work_levels(&[&report.jobs[0]]);
-        assert_eq!(levels(&report).as_deref(), Some("work 2 and 4 of 40"));
-        report.jobs[0].measurements[2].work_total = Some(20.0);
-        assert_eq!(levels(&report), None);
-        assert_eq!(levels(&samples::of("over-budget")), None);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What a change is made of, in a sentence and as a table.
 
-use super::document::{Align, Grid};
+use super::document::{Align, Table};
 use super::words::{self, Quantity};
 use crate::drift::{Cause, CauseShare};
 use crate::forecast::Estimate;
@@ -67,13 +67,13 @@ pub(super) fn sentence(causes: &[&CauseShare], are_settings_said: bool) -> Optio
     (!named.is_empty()).then(|| format!("{}.", words::capitalized(&named)))
 }
 
-/// Cause, time and cost, then the whole change and its interval; empty without a cause.
+/// Cause, time and cost, then the whole change and its interval; `None` without a cause.
 pub(super) fn table(
     causes: &[&CauseShare],
     interval_of: &str,
     time: Option<Estimate>,
     cost: Option<Estimate>,
-) -> Grid {
+) -> Option<Table> {
     let row = |name: &str, said: &dyn Fn(Quantity, Estimate) -> String| {
         let said = |quantity, change: Option<Estimate>| {
             change.map_or(String::new(), |change| said(quantity, change))
@@ -98,15 +98,12 @@ pub(super) fn table(
         |quantity: Quantity, change: Estimate| quantity.interval(&change).unwrap_or_default();
     let whole = [row("in all", &point), row(interval_of, &interval)];
     let whole = whole.into_iter().filter(|_| !causes.is_empty());
-    Grid {
-        columns: vec![
-            ("Cause", Align::Left),
-            ("Time", Align::Right),
-            ("Cost", Align::Right),
-        ],
-        rows: causes.iter().map(of_cause).chain(whole).collect(),
-    }
-    .without_empty_columns()
+    let columns = [
+        ("Cause", Align::Left),
+        ("Time", Align::Right),
+        ("Cost", Align::Right),
+    ];
+    Table::of_texts(&columns, causes.iter().map(of_cause).chain(whole))
 }
 
 fn name(cause: Cause) -> &'static str {

@@ -5,8 +5,6 @@ use super::text::Prose;
 /// Lines over one axis.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Chart {
-    /// The job, where there are several.
-    pub(super) about: Option<Prose>,
     /// `The purple line is the law, the green one the limit of 8h.`
     pub(super) caption: Prose,
     pub(super) title: Prose,

@@ -1,18 +1,16 @@
 //! The one table of a report: what each instance configuration would take, and how that stands against the budget.
-//!
-//! Plain text, which may hold some from outside; `table` makes a table of a document of it.
-
-mod table;
 
 use std::borrow::Cow;
-use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use super::document::{Align, Grid};
+use super::document::{Align, Cell, Table, TableColumn, TableRow};
+use super::many_jobs;
+use super::mark::Mark;
+use super::text::Prose;
 use super::words::{self, Quantity};
 use super::{InstanceForecast, JobReport};
 use crate::forecast::Estimate;
-use crate::instance::{Price, PriceKind};
+use crate::instance::{InstanceGroup, Price, PriceKind};
 use crate::metric::{LineKind, MemoryOf, Metric, MetricName};
 use crate::spec::{Bound, Level};
 use crate::units::Bytes;
@@ -69,7 +67,6 @@ impl Column {
             }
         };
         let unit = metric.unit();
-        let at_least = at_least(metric, forecast);
         let Some(estimate) = forecast.estimates[metric] else {
             let least = unit.figure(highest_canary(metric, forecast)?);
             return Some(Figure::of(
@@ -80,10 +77,12 @@ impl Column {
         let price_is_estimate = forecast.prices().any(Price::is_estimate);
         let mark = if price_is_estimate && metric.is_priced() {
             "~"
+        } else if is_lower_bound(metric, forecast) || highest_canary(metric, forecast).is_some() {
+            "≥ "
         } else {
             ""
         };
-        let point = format!("{at_least}{mark}{}", unit.figure(estimate.point));
+        let point = format!("{mark}{}", unit.figure(estimate.point));
         let bought = (metric == Metric::Cost).then(|| bought(forecast, estimate.point));
         let detail: Vec<String> = (unit.interval(&estimate).into_iter())
             .chain(bought.flatten())
@@ -127,20 +126,12 @@ impl Figure {
 }
 
 /// One instance configuration of one job.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct ComparisonRow<'a> {
-    pub(super) job: &'a str,
-    pub(super) instance: String,
+    pub(super) job: &'a JobReport,
+    pub(super) forecast: &'a InstanceForecast,
     /// The budget is judged on it.
     pub(super) is_judged: bool,
-    pub(super) is_measured: bool,
-    pub(super) verdict: Verdict,
-    /// What the verdict rests on: `cost 126% of limit`, and its chance.
-    pub(super) standing: (String, Option<String>),
-    /// The column that the standing is about, where the row is over budget or at risk.
-    pub(super) decisive: Option<Column>,
-    /// One for each column.
-    pub(super) figures: Vec<Option<Figure>>,
 }
 
 /// The table.
@@ -150,6 +141,7 @@ pub(super) struct Comparison<'a> {
     pub(super) rows: Vec<ComparisonRow<'a>>,
     /// The branch of all baselines; a name from outside.
     branch: Option<&'a str>,
+    has_several_jobs: bool,
 }
 
 impl<'a> Comparison<'a> {
@@ -164,55 +156,273 @@ impl<'a> Comparison<'a> {
     /// Jobs that fail the check come first. Of each job the judged configuration leads, since its row alone decides;
     /// then come the alternatives, worst first, then those not measured.
     pub(super) fn of(jobs: &[&'a JobReport]) -> Self {
-        Self::with(jobs, columns)
-    }
-
-    /// The same for a comment, which is narrow: the column that decides comes first, and CPU is left out unless a line is
-    /// about it.
-    pub(super) fn for_comment(jobs: &[&'a JobReport]) -> Self {
-        Self::with(jobs, columns_of_comment)
-    }
-
-    /// The judged configuration, and of many others those that fit best, in their order.
-    pub(super) fn keep_the_best(&mut self, most: usize) {
-        let mut ranked: Vec<usize> = (0..self.rows.len()).collect();
-        ranked.sort_by_key(|place| {
-            let row = &self.rows[*place];
-            (!row.is_judged, !row.is_measured, Reverse(row.verdict))
-        });
-        ranked.truncate(most);
-        let mut place = 0;
-        self.rows.retain(|_| {
-            place += 1;
-            ranked.contains(&(place - 1))
-        });
-    }
-
-    fn with(jobs: &[&'a JobReport], columns: ColumnChoice) -> Self {
-        let mut forecasts: Vec<(&JobReport, usize, &InstanceForecast)> = Vec::new();
+        let mut rows = Vec::new();
         for job in worst_first(jobs) {
-            let mut of_job: Vec<_> = (0..).zip(&job.forecasts).collect();
-            of_job.sort_by_key(|(index, forecast)| {
-                (
-                    *index > 0,
-                    forecast.not_measured.is_some(),
-                    forecast.verdict,
-                )
+            let of_job = job.forecasts.iter().enumerate();
+            let mut of_job: Vec<_> = of_job
+                .map(|(index, forecast)| ComparisonRow {
+                    job,
+                    forecast,
+                    is_judged: index == 0,
+                })
+                .collect();
+            of_job.sort_by_key(|row| {
+                let is_left_out = row.forecast.not_measured.is_some();
+                (!row.is_judged, is_left_out, row.forecast.verdict)
             });
-            forecasts.extend(of_job.into_iter().map(|(i, forecast)| (job, i, forecast)));
+            rows.extend(of_job);
         }
-        let columns = columns(&forecasts);
-        let rows = forecasts
-            .into_iter()
-            .map(|(job, index, forecast)| row(job, index == 0, forecast, &columns))
-            .collect();
         Self {
-            columns,
+            columns: columns(&rows),
             rows,
             branch: common_branch(jobs),
+            has_several_jobs: jobs.len() > 1,
+        }
+    }
+
+    /// For a comment, which is narrow: the columns of lines that a judged configuration is over stand beside its name, since others
+    /// are cut off, and CPU is left out unless a line is about it.
+    #[must_use]
+    pub(super) fn narrow(mut self) -> Self {
+        let cpu = Column::Metric(Metric::CpuUtilization);
+        let has_line = self.rows.iter().any(|row| row.has_line(cpu));
+        self.columns.retain(|column| *column != cpu || has_line);
+        let judged = self.rows.iter().filter(|row| row.is_judged);
+        let over = judged.filter(|row| row.forecast.verdict == Verdict::Exceeded);
+        let decisive: Vec<Column> = over.filter_map(ComparisonRow::decisive).collect();
+        let place = |column: &Column| decisive.iter().position(|decisive| decisive == column);
+        (self.columns).sort_by_key(|column| place(column).unwrap_or(usize::MAX));
+        self
+    }
+
+    /// Whether there is a figure, or something to compare.
+    pub(super) fn says_more(&self) -> bool {
+        let has_figure = |row: &ComparisonRow<'_>| {
+            let mut figures = self
+                .columns
+                .iter()
+                .map(|column| column.figure(row.forecast));
+            figures.any(|figure| figure.is_some())
+        };
+        self.rows.len() > 1 || self.rows.iter().any(has_figure)
+    }
+
+    /// `None` without rows. With several jobs the second column names the job.
+    pub(super) fn table(&self) -> Option<Table> {
+        self.table_of(&self.rows)
+    }
+
+    /// Of many jobs the rows that somebody has to look at, and all others.
+    pub(super) fn tables_of_many(&self) -> (Option<Table>, Option<Table>) {
+        let is_failing = |row: &ComparisonRow<'_>| {
+            let is_at_risk = row.shown_verdict() == Verdict::AtRisk;
+            row.is_judged && (is_at_risk || many_jobs::is_failing(row.job))
+        };
+        let (mut shown, mut folded) = (Vec::new(), Vec::new());
+        for row in &self.rows {
+            match is_failing(row) && shown.len() < many_jobs::ROWS_SHOWN {
+                true => shown.push(*row),
+                false => folded.push(*row),
+            }
+        }
+        (self.table_of(&shown), self.table_of(&folded))
+    }
+
+    fn table_of(&self, rows: &[ComparisonRow<'_>]) -> Option<Table> {
+        let mut columns = vec![TableColumn {
+            is_evident: true,
+            ..TableColumn::new("Verdict", Align::Left)
+        }];
+        if self.has_several_jobs {
+            columns.push(TableColumn::new("Job", Align::Left));
+        }
+        columns.push(TableColumn::new("Instance", Align::Left));
+        columns.extend(self.columns.iter().map(|column| TableColumn {
+            weight: self.weight(*column),
+            ..TableColumn::new(self.title(*column), Align::Right)
+        }));
+        let rows = rows.iter().map(|row| TableRow {
+            cells: self.cells(row),
+            rank: row.rank(),
+        });
+        let rows: Vec<TableRow> = rows.collect();
+        (!rows.is_empty()).then_some(Table { columns, rows })
+    }
+
+    /// A column on which a job's verdict rests stays.
+    fn weight(&self, column: Column) -> Option<usize> {
+        let mut judged = self.rows.iter().filter(|row| row.is_judged);
+        let is_decisive = judged.any(|row| row.breach() == Some(column));
+        let mut weights = LEAST_FIRST.iter();
+        weights.position(|least| *least == column && !is_decisive)
+    }
+
+    fn cells(&self, row: &ComparisonRow<'_>) -> Vec<Cell> {
+        let name =
+            (self.has_several_jobs).then(|| Cell::from(Prose::literal(row.job.name.as_str())));
+        let instance = &row.forecast.instance;
+        let instance = match instance.groups() {
+            [] => Prose::bare_name(instance.to_string()),
+            groups => Prose::in_parts(groups.iter().enumerate().map(|(index, group)| {
+                let InstanceGroup {
+                    name,
+                    count,
+                    instance_type,
+                } = group;
+                let plus = Prose::own(if index == 0 { "" } else { "+ " });
+                plus.then(Prose::bare_name(format!(
+                    "{name}: {count}x {instance_type}"
+                )))
+            })),
+        };
+        let instance = Cell {
+            is_strong: row.is_judged && self.rows.len() > 1,
+            ..Cell::from(instance)
+        };
+        let figures = self.columns.iter().map(|column| row.cell(*column));
+        [row.standing()]
+            .into_iter()
+            .chain(name)
+            .chain([instance])
+            .chain(figures)
+            .collect()
+    }
+}
+
+impl<'a> ComparisonRow<'a> {
+    fn shown_verdict(&self) -> Verdict {
+        words::shown_verdict(self.forecast.verdict, Some(self.forecast))
+    }
+
+    /// The line that the verdict rests on, as the verdict chose it.
+    fn line(&self) -> Option<&'a BudgetRow> {
+        decisive_line(self.forecast)
+    }
+
+    fn decisive(&self) -> Option<Column> {
+        Some(Column::of_line(self.line()?.line))
+    }
+
+    /// The column that the standing is about, where the row is over budget or at risk.
+    fn breach(&self) -> Option<Column> {
+        let is_breach = matches!(self.forecast.verdict, Verdict::Exceeded | Verdict::AtRisk);
+        self.decisive().filter(|_| is_breach)
+    }
+
+    fn any_line(&self, column: Column, is_meant: impl Fn(LineVerdict) -> bool) -> bool {
+        let mut lines = self.forecast.budget.iter();
+        lines.any(|row| Column::of_line(row.line) == column && is_meant(row.verdict))
+    }
+
+    fn has_line(&self, column: Column) -> bool {
+        self.any_line(column, |verdict| verdict != LineVerdict::NotApplicable)
+    }
+
+    /// Of alternatives those that fit best stay longest, and those not measured go first.
+    fn rank(&self) -> usize {
+        match (self.is_judged, &self.forecast.not_measured) {
+            (true, _) => 0,
+            (false, None) => {
+                1 + usize::from(self.forecast.verdict < Verdict::Within)
+                    + usize::from(self.forecast.verdict < Verdict::AtRisk)
+            }
+            (false, Some(_)) => 4,
+        }
+    }
+
+    /// The verdict: the most used budget line and its chance, or why there is none.
+    fn standing(&self) -> Cell {
+        let shown = self.shown_verdict();
+        // What no canary showed gets no tick; of the row that decides a warning stays one.
+        let is_measured = self.forecast.not_measured.is_none();
+        let verdict = match is_measured || self.is_judged && shown != Verdict::Within {
+            true => shown,
+            false => Verdict::NotJudged,
+        };
+        let (words, detail) = self.standing_words();
+        let words = words.iter().map(|part| Prose::few_words(part));
+        Cell {
+            mark: Some(Mark::from(verdict)),
+            text: Prose::in_parts(words),
+            detail: detail.as_deref().map(Prose::few_words),
+            is_strong: verdict == Verdict::Exceeded,
+        }
+    }
+
+    fn standing_words(&self) -> (Vec<String>, Option<String>) {
+        let Self {
+            job,
+            forecast,
+            is_judged,
+        } = *self;
+        let own = |words: &str| vec![words.to_owned()];
+        if let Some(why) = &forecast.not_measured {
+            // Of a job that was not planned the headline has said it.
+            let is_said = is_judged && job.reason == *why;
+            let why = (!is_said).then(|| why.clone());
+            return match known_from_others(forecast) {
+                // Why it was not measured then stands with where the number comes from.
+                Some((mut used, chance)) => {
+                    used[0].insert_str(0, "not measured; ");
+                    (used, Some(chance))
+                }
+                None => (own("not measured"), why),
+            };
+        }
+        match (forecast.verdict, self.line()) {
+            (Verdict::Failed, _) => (own("failed"), None),
+            _ if let Some(row) = shown_excuse(forecast) => {
+                // Of the judged configuration the headline has said it.
+                let detail = (!is_judged).then(|| "as on the base already".to_owned());
+                (use_of(row, forecast), detail)
+            }
+            (Verdict::NotJudged, _) => (own("not judged"), None),
+            (_, Some(row)) => {
+                let chance = chance_of(row, forecast).or_else(|| {
+                    (row.verdict == LineVerdict::Unknown).then(|| "unknown".to_owned())
+                });
+                (use_of(row, forecast), chance)
+            }
+            (verdict, None) => (own(words::phrase(verdict)), None),
+        }
+    }
+
+    fn cell(&self, column: Column) -> Cell {
+        let is_measured = self.forecast.not_measured.is_none();
+        let Some(figure) = column.figure(self.forecast) else {
+            // Where there is nothing to compare with the cell is empty; where the comparison failed it is unknown as any other.
+            let is_empty = match column {
+                Column::VersusBase => {
+                    !self.any_line(column, |verdict| verdict == LineVerdict::Unknown)
+                }
+                Column::Efficiency => true,
+                Column::Metric(_) | Column::Level(_) => false,
+            };
+            return match is_empty || !is_measured {
+                true => Cell::default(),
+                false => Cell::from(Prose::own(words::UNKNOWN)),
+            };
+        };
+        let is_over = self.shown_verdict() == Verdict::Exceeded;
+        Cell {
+            is_strong: (self.breach() == Some(column) || figure.is_strong) && is_over,
+            ..Cell::figure(figure.point, figure.interval)
         }
     }
 }
+
+/// Where there is no room for all columns; time and cost are always there.
+const LEAST_FIRST: [Column; 9] = [
+    Column::Metric(Metric::StepTime),
+    Column::Metric(Metric::IoWait),
+    Column::Metric(Metric::CpuUtilization),
+    Column::Metric(Metric::CostPerStep),
+    Column::Metric(Metric::GpuUtilization),
+    Column::Metric(Metric::GpuMemory),
+    Column::Efficiency,
+    Column::Metric(Metric::Memory),
+    Column::VersusBase,
+];
 
 /// The branch that all baselines are of, where it is short enough for a title.
 fn common_branch<'a>(jobs: &[&'a JobReport]) -> Option<&'a str> {
@@ -236,48 +446,15 @@ pub(super) fn worst_first<'a>(jobs: &[&'a JobReport]) -> Vec<&'a JobReport> {
     sorted
 }
 
-/// Which columns there are, of these forecasts with their places in their jobs.
-type ColumnChoice = fn(&[(&JobReport, usize, &InstanceForecast)]) -> Vec<Column>;
-
-/// The columns of lines that a judged configuration is over stand beside its name: on a narrow page others are cut off.
-fn columns_of_comment(forecasts: &[(&JobReport, usize, &InstanceForecast)]) -> Vec<Column> {
-    let cpu = Column::Metric(Metric::CpuUtilization);
-    let mut rows = (forecasts.iter()).flat_map(|(_, _, forecast)| &forecast.budget);
-    let has_line = rows
-        .any(|row| Column::of_line(row.line) == cpu && row.verdict != LineVerdict::NotApplicable);
-    let mut columns = columns(forecasts);
-    columns.retain(|column| *column != cpu || has_line);
-    let judged = forecasts.iter().filter(|(_, index, _)| *index == 0);
-    let over = judged.filter(|(_, _, forecast)| forecast.verdict == Verdict::Exceeded);
-    let decisive: Vec<Column> = over
-        .filter_map(|(_, _, forecast)| Some(Column::of_line(decisive_line(forecast)?.line)))
-        .collect();
-    let place = |column: &Column| decisive.iter().position(|decisive| decisive == column);
-    columns.sort_by_key(|column| place(column).unwrap_or(usize::MAX));
-    columns
-}
-
-/// A column appears only where it says something: a comment is narrow. What is known beside is in [`unshown_figures`].
-fn columns(forecasts: &[(&JobReport, usize, &InstanceForecast)]) -> Vec<Column> {
+/// A column appears only where it says something. What is known beside is in [`unshown_figures`].
+fn columns(rows: &[ComparisonRow<'_>]) -> Vec<Column> {
     let has_figure = |column: Column| {
-        forecasts
-            .iter()
-            .any(|(_, _, forecast)| column.figure(forecast).is_some())
+        let mut figures = rows.iter().map(|row| column.figure(row.forecast));
+        figures.any(|figure| figure.is_some())
     };
-    let any_line = |column: Column, is_meant: fn(LineVerdict) -> bool| {
-        forecasts.iter().any(|(_, _, forecast)| {
-            let mut lines = forecast.budget.iter();
-            lines.any(|row| Column::of_line(row.line) == column && is_meant(row.verdict))
-        })
-    };
-    let has_line = |column| any_line(column, |verdict| verdict != LineVerdict::NotApplicable);
-    let is_in_question = |column| {
-        any_line(column, |verdict| {
-            !matches!(verdict, LineVerdict::NotApplicable | LineVerdict::Within)
-        })
-    };
-    let rows = (forecasts.iter()).flat_map(|(_, _, forecast)| &forecast.budget);
-    let levels: BTreeSet<MetricName> = rows
+    let has_line = |column| rows.iter().any(|row| row.has_line(column));
+    let lines = rows.iter().flat_map(|row| &row.forecast.budget);
+    let levels: BTreeSet<MetricName> = lines
         .filter_map(|row| match row.line {
             LineKind::Named(name) => Some(name),
             LineKind::Absolute(_) | LineKind::Increase(_) => None,
@@ -291,7 +468,12 @@ fn columns(forecasts: &[(&JobReport, usize, &InstanceForecast)]) -> Vec<Column> 
                 let gpu = Column::Metric(Metric::GpuUtilization);
                 has_line(column) || (has_figure(column) && !has_figure(gpu))
             }
-            Column::Metric(Metric::IoWait) => is_in_question(column),
+            Column::Metric(Metric::IoWait) => {
+                let is_fine =
+                    |verdict| matches!(verdict, LineVerdict::NotApplicable | LineVerdict::Within);
+                let is_in_question = |verdict| !is_fine(verdict);
+                rows.iter().any(|row| row.any_line(column, is_in_question))
+            }
             _ => has_figure(column) || has_line(column),
         })
         .chain(levels.into_iter().map(Column::Level))
@@ -319,80 +501,6 @@ pub(super) fn unshown_figures(forecast: &InstanceForecast, shown: &[Column]) -> 
     memory.chain(columns).collect()
 }
 
-fn row<'a>(
-    job: &'a JobReport,
-    is_judged: bool,
-    forecast: &InstanceForecast,
-    columns: &[Column],
-) -> ComparisonRow<'a> {
-    let line = decisive_line(forecast);
-    let is_breach = matches!(forecast.verdict, Verdict::Exceeded | Verdict::AtRisk);
-    ComparisonRow {
-        job: &job.name,
-        instance: forecast.instance.to_string(),
-        is_judged,
-        is_measured: forecast.not_measured.is_none(),
-        verdict: words::shown_verdict(forecast.verdict, Some(forecast)),
-        standing: standing(job, is_judged, forecast, line),
-        decisive: line
-            .filter(|_| is_breach)
-            .map(|row| Column::of_line(row.line)),
-        figures: columns
-            .iter()
-            .map(|column| {
-                column
-                    .figure(forecast)
-                    .or_else(|| no_base(*column, forecast))
-                    .or_else(|| {
-                        (*column == Column::Efficiency).then(|| Figure::of(String::new(), None))
-                    })
-            })
-            .collect(),
-    }
-}
-
-/// Where there is nothing to compare with the cell is empty; where the comparison failed it is unknown as any other.
-fn no_base(column: Column, forecast: &InstanceForecast) -> Option<Figure> {
-    let is_unknown = forecast.budget.iter().any(|row| {
-        Column::of_line(row.line) == Column::VersusBase && row.verdict == LineVerdict::Unknown
-    });
-    (column == Column::VersusBase && !is_unknown).then(|| Figure::of(String::new(), None))
-}
-
-/// The verdict cell: the most used budget line and its chance, or why there is none.
-fn standing(
-    job: &JobReport,
-    is_judged: bool,
-    forecast: &InstanceForecast,
-    line: Option<&BudgetRow>,
-) -> (String, Option<String>) {
-    if let Some(why) = &forecast.not_measured {
-        // Of a job that was not planned the headline has said it.
-        let is_said = is_judged && job.reason == *why;
-        let why = (!is_said).then(|| why.clone());
-        return match known_from_others(forecast) {
-            // Why it was not measured then stands with where the number comes from.
-            Some((used, chance)) => (format!("not measured; {used}"), Some(chance)),
-            None => ("not measured".to_owned(), why),
-        };
-    }
-    match (forecast.verdict, line) {
-        (Verdict::Failed, _) => ("failed".to_owned(), None),
-        _ if let Some(row) = shown_excuse(forecast) => {
-            // Of the judged configuration the headline has said it.
-            let detail = (!is_judged).then(|| "as on the base already".to_owned());
-            (use_of(row, forecast), detail)
-        }
-        (Verdict::NotJudged, _) => ("not judged".to_owned(), None),
-        (_, Some(row)) => {
-            let chance = chance_of(row, forecast)
-                .or_else(|| (row.verdict == LineVerdict::Unknown).then(|| "unknown".to_owned()));
-            (use_of(row, forecast), chance)
-        }
-        (verdict, None) => (words::phrase(verdict).to_owned(), None),
-    }
-}
-
 /// Where nothing else is wrong, the breach that was there before is what there is to see.
 fn shown_excuse(forecast: &InstanceForecast) -> Option<&BudgetRow> {
     let is_fine = matches!(forecast.verdict, Verdict::Within | Verdict::NotJudged);
@@ -402,21 +510,13 @@ fn shown_excuse(forecast: &InstanceForecast) -> Option<&BudgetRow> {
 
 /// What the canaries of other configurations say about one that was not measured, by its worst line, else by its memory:
 /// `memory 2.1x limit` and its chance.
-fn known_from_others(forecast: &InstanceForecast) -> Option<(String, String)> {
+fn known_from_others(forecast: &InstanceForecast) -> Option<(Vec<String>, String)> {
     forecast.estimated_from.as_ref()?;
     let row = decisive_line(forecast).or_else(|| {
         let mut rows = forecast.budget.iter();
         rows.find(|row| row.line == LineKind::Absolute(Metric::Memory))
     })?;
     Some((use_of(row, forecast), chance_of(row, forecast)?))
-}
-
-/// What stands before a value that may be far higher.
-fn at_least(metric: Metric, forecast: &InstanceForecast) -> &'static str {
-    match is_lower_bound(metric, forecast) || highest_canary(metric, forecast).is_some() {
-        true => "≥ ",
-        false => "",
-    }
 }
 
 /// The most memory that a canary used, where that is all that is known of it.
@@ -453,17 +553,19 @@ fn chance_of(row: &BudgetRow, forecast: &InstanceForecast) -> Option<String> {
     chance.or(doubt)
 }
 
-/// How much of a line is used: `cost 126% of limit`; where that says little the value itself, `CPU utilization 12%`.
-fn use_of(row: &BudgetRow, forecast: &InstanceForecast) -> String {
+/// How much of a line is used: `cost 126%`, `of limit`; where that says little the value itself, `CPU utilization 12%`.
+fn use_of(row: &BudgetRow, forecast: &InstanceForecast) -> Vec<String> {
     let name = row.line.words();
     let Some(value) = value_of(row.line, forecast) else {
-        return name.into_owned();
+        return vec![name.into_owned()];
     };
     let is_increase = Column::of_line(row.line) == Column::VersusBase;
     if row.bound == Bound::Min || is_increase {
-        format!("{name} {}", words::line_figure(row.line, value, row.limit))
+        let figure = words::line_figure(row.line, value, row.limit);
+        vec![format!("{name} {figure}")]
     } else {
-        format!("{name} {}", words::used(value / row.limit))
+        let (used, of_limit) = words::used(value / row.limit);
+        vec![format!("{name} {used}"), of_limit.to_owned()]
     }
 }
 
@@ -487,42 +589,45 @@ pub(super) fn estimate_of(line: LineKind, forecast: &InstanceForecast) -> Option
     match line {
         LineKind::Absolute(metric) => forecast.estimates[metric],
         LineKind::Named(name) => forecast.metrics.get(&name).copied(),
-        LineKind::Increase(Metric::Cost) => cost_change(forecast),
-        LineKind::Increase(Metric::Time) => time_change(forecast),
-        LineKind::Increase(_) => None,
+        LineKind::Increase(metric) => increase(metric, forecast),
     }
 }
 
-/// In percent of what the base costs.
-fn cost_change(forecast: &InstanceForecast) -> Option<Estimate> {
+/// The change against the base, in percent of it: of the forecast less the change where the report does not say.
+fn increase(metric: Metric, forecast: &InstanceForecast) -> Option<Estimate> {
     let delta = &forecast.delta;
-    let of_amount = || relative(delta.cost_usd, forecast.estimates[Metric::Cost]);
-    delta.cost_percent.or_else(of_amount)
-}
-
-/// In percent of how long the base takes.
-fn time_change(forecast: &InstanceForecast) -> Option<Estimate> {
-    let delta = &forecast.delta;
-    let of_amount = || relative(delta.time_seconds, forecast.estimates[Metric::Time]);
-    delta.time_percent.or_else(of_amount)
-}
-
-/// A change in percent of the base, which is the forecast less the change.
-fn relative(delta: Option<Estimate>, total: Option<Estimate>) -> Option<Estimate> {
-    let (delta, total) = (delta?, total?);
-    let base = total.point - delta.point;
-    let percent = |value: f64| value / base * 100.0;
-    (base > 0.0).then(|| Estimate {
-        point: percent(delta.point),
-        lower: percent(delta.lower),
-        upper: percent(delta.upper),
-        level: delta.level,
+    let (percent, amount) = match metric {
+        Metric::Cost => (delta.cost_percent, delta.cost_usd),
+        Metric::Time => (delta.time_percent, delta.time_seconds),
+        _ => return None,
+    };
+    percent.or_else(|| {
+        let (amount, total) = (amount?, forecast.estimates[metric]?);
+        let base = total.point - amount.point;
+        (base > 0.0).then(|| scaled(amount, 100.0 / base))
     })
+}
+
+fn scaled(estimate: Estimate, factor: f64) -> Estimate {
+    let Estimate {
+        point,
+        lower,
+        upper,
+        level,
+    } = estimate;
+    let [point, lower, upper] = [point, lower, upper].map(|end| end * factor);
+    Estimate {
+        point,
+        lower,
+        upper,
+        level,
+    }
 }
 
 /// `+31%`, or `within noise` where the interval holds no change at all.
 fn versus_base(forecast: &InstanceForecast) -> Option<Figure> {
-    let change = cost_change(forecast).or_else(|| time_change(forecast))?;
+    let mut changes = [Metric::Cost, Metric::Time].into_iter();
+    let change = changes.find_map(|metric| increase(metric, forecast))?;
     if words::is_noise(&change) {
         return Some(Figure::of("within noise".to_owned(), None));
     }
@@ -542,18 +647,8 @@ fn versus_base(forecast: &InstanceForecast) -> Option<Figure> {
 }
 
 fn efficiency(forecast: &InstanceForecast) -> Option<Figure> {
-    let share = forecast.efficiency?;
-    let percent = Estimate {
-        point: share.point * 100.0,
-        lower: share.lower * 100.0,
-        upper: share.upper * 100.0,
-        ..share
-    };
-    let unit = Quantity::Percent;
-    Some(Figure::of(
-        unit.figure(percent.point),
-        unit.interval(&percent),
-    ))
+    let (share, unit) = (scaled(forecast.efficiency?, 100.0), Quantity::Percent);
+    Some(Figure::of(unit.figure(share.point), unit.interval(&share)))
 }
 
 /// One sentence for each line of a job's judged configuration that is over, at risk or unknown and that its table row
@@ -596,28 +691,25 @@ pub(super) fn further_lines(job: &JobReport) -> Vec<String> {
 }
 
 /// The budgets, line by line; of each job what fails the check first.
-pub(super) fn budget(jobs: &[&JobReport]) -> Grid {
-    let several_jobs = jobs.len() > 1;
-    let name = |job: &JobReport| match several_jobs {
-        true => job.name.clone(),
-        false => String::new(),
-    };
+pub(super) fn budget(jobs: &[&JobReport]) -> Option<Table> {
     let rows = jobs.iter().flat_map(|job| {
+        let name = if jobs.len() > 1 {
+            job.name.clone()
+        } else {
+            String::new()
+        };
         let lines = budget_rows(job).into_iter();
-        lines.map(|line| [&[name(job)][..], &line].concat())
+        lines.map(move |line| [&[name.clone()][..], &line].concat())
     });
-    Grid {
-        columns: vec![
-            ("Job", Align::Left),
-            ("Line", Align::Left),
-            ("Limit", Align::Right),
-            ("Forecast", Align::Right),
-            ("Chance", Align::Right),
-            ("Outcome", Align::Left),
-        ],
-        rows: rows.collect(),
-    }
-    .without_empty_columns()
+    let columns = [
+        ("Job", Align::Left),
+        ("Line", Align::Left),
+        ("Limit", Align::Right),
+        ("Forecast", Align::Right),
+        ("Chance", Align::Right),
+        ("Outcome", Align::Left),
+    ];
+    Table::of_texts(&columns, rows)
 }
 
 /// Line, limit, forecast, chance, outcome.

@@ -1,9 +1,8 @@
 //! From a report to its document.
 
-use super::comparison::{self, Column, Comparison, ComparisonRow};
+use super::comparison::{self, Comparison};
 use super::document::{
-    Align, Block, Cell, Document, DocumentLine, Fold, FoldKind, Headline, ReportDepth, Table,
-    TableColumn,
+    Block, Document, DocumentLine, Fold, FoldKind, Headline, ReportDepth, Table,
 };
 use super::footer::footer;
 use super::label::Label;
@@ -15,47 +14,83 @@ use super::{
     policy_lines, recommendation, versus_twin, what_to_do, words,
 };
 use crate::grammar;
-use crate::metric::Metric;
 use crate::verdict::Verdict;
 
 /// More configurations than this are not compared at a glance.
 const ROWS_SHOWN: usize = 12;
-/// Of several jobs that somebody must look at, so many have lines of their own in a brief report.
-const JOBS_SHOWN: usize = 5;
-/// Notes of a job that is not decided, which mostly say why, in a brief report.
-const NOTES_SHOWN: usize = 3;
-
 /// Of several different failures of canaries; the table of canaries has all.
 const FAILURES_SHOWN: usize = 5;
 /// Charts of more jobs than this would be scrolled past; the worst have theirs.
 const CHARTS_SHOWN: usize = 3;
 
-/// The report on one page; of many jobs the table has the rows that somebody has to look at, and folds have the rest.
+/// The report on one page that is narrow.
 pub(super) fn document(report: &Report) -> Document {
+    let jobs: Vec<&JobReport> = report.jobs.iter().collect();
+    of_comparison(report, &Comparison::of(&jobs).narrow())
+}
+
+/// The same for a terminal.
+pub(super) fn for_terminal(report: &Report, depth: ReportDepth) -> Document {
+    let jobs: Vec<&JobReport> = report.jobs.iter().collect();
+    let comparison = Comparison::of(&jobs);
+    let mut document = of_comparison(report, &comparison);
+    // The headline says as much as a row without a figure.
+    document.table = document.table.filter(|_| comparison.says_more());
+    match depth {
+        ReportDepth::Brief if !jobs.is_empty() => in_brief(document),
+        ReportDepth::Brief | ReportDepth::Whole => document,
+    }
+}
+
+/// Of many jobs the table has the rows that somebody has to look at, and folds have the rest.
+fn of_comparison(report: &Report, comparison: &Comparison<'_>) -> Document {
     let jobs: Vec<&JobReport> = report.jobs.iter().collect();
     let notes: Vec<DocumentLine> = report.notes.iter().map(|text| note(text)).collect();
     let (beside, folded) = match jobs.is_empty() {
         true => (notes, Vec::new()),
         false => (Vec::new(), notes),
     };
-    let folded = [policy_lines::further(report), folded].concat();
-    let comparison = Comparison::for_comment(&jobs);
-    let of_jobs = of_jobs(&jobs, folded, &comparison);
+    let (policy, further) = policy_lines::lines(report);
     let mut remarks = remarks(&jobs);
-    let (mut table, mut folds) = (of_jobs.table, Vec::new());
+    let (mut table, mut folds) = (comparison.table(), Vec::new());
     if many_jobs::is_many(&jobs) {
-        let (shown, others) = comparison.tables_of_many(&jobs);
+        let (shown, others) = comparison.tables_of_many();
         folds = many_folds(shown.is_none(), others, std::mem::take(&mut remarks));
         table = shown;
     }
     folds.extend(what_to_do::agreement(report));
-    folds.extend(of_jobs.folds);
+    let drifts = comparison::worst_first(&jobs).into_iter();
+    let drifts = drifts.filter_map(|job| drift_fold(job, jobs.len() > 1));
+    folds.extend(drifts.take(CHARTS_SHOWN));
+    let others = [
+        table_fold(
+            FoldKind::Canaries,
+            "Canaries",
+            canaries::spend(&jobs),
+            canaries::canary_runs(&jobs),
+        ),
+        table_fold(
+            FoldKind::Hosts,
+            "Hosts",
+            "of the largest canary of each configuration".to_owned(),
+            hosts::hosts(&jobs),
+        ),
+        law_fold(&jobs, comparison),
+        table_fold(
+            FoldKind::Budget,
+            "The budget, line by line",
+            String::new(),
+            comparison::budget(&jobs),
+        ),
+        caution_fold(&jobs, [further, folded].concat()),
+    ];
+    folds.extend(others.into_iter().flatten());
     Document {
         headlines: headlines(report, &jobs),
         warnings: warnings(&jobs),
         table,
         blocks: all_failures(report),
-        remarks: [policy_lines::lines(report), beside, remarks].concat(),
+        remarks: [policy, beside, remarks].concat(),
         left_out: None,
         folds,
         footer: footer(report),
@@ -63,205 +98,70 @@ pub(super) fn document(report: &Report) -> Document {
 }
 
 fn many_folds(all: bool, rows: Option<Table>, remarks: Vec<DocumentLine>) -> Vec<Fold> {
-    let rows = rows.map(|table| {
-        let jobs = table.rows.iter().filter(|row| row.is_judged).count();
-        Fold {
-            kind: FoldKind::Rows,
-            title: if all { "All rows" } else { "All other rows" },
-            detail: Prose::literal(words::count(jobs, "job")),
-            blocks: vec![Block::Table(table)],
-        }
+    let rows = rows.and_then(|table| {
+        let jobs = table.rows.iter().filter(|row| row.rank == 0).count();
+        let title = if all { "All rows" } else { "All other rows" };
+        let jobs = words::count(jobs, "job");
+        table_fold(FoldKind::Rows, title, jobs, Some(table))
     });
-    let remarks = (!remarks.is_empty()).then(|| Fold {
-        kind: FoldKind::Remarks,
-        title: "Job by job: why, and what to do",
-        detail: Prose::default(),
-        blocks: vec![Block::List(remarks)],
-    });
+    let remarks = list_fold(
+        FoldKind::Remarks,
+        "Job by job: why, and what to do",
+        remarks,
+    );
     rows.into_iter().chain(remarks).collect()
 }
 
-/// What is always on top of several jobs: one row for each, worst first. `None` for fewer than two.
-pub(super) fn overview(report: &Report) -> Option<Document> {
-    let jobs: Vec<&JobReport> = report.jobs.iter().collect();
-    let row = |job: &JobReport| {
-        let figure = |column: Column| {
-            let figure = job.forecasts.first().and_then(|row| column.figure(row));
-            let point = figure.map(|figure| Prose::figure(figure.point));
-            Cell::from(point.unwrap_or_default())
-        };
-        let has_drifted = job.has_drifted();
-        let phrase = match &job.drift {
-            Some(_) if has_drifted => "drifted",
-            Some(_) if !words::shows_verdict(job) => "no drift",
-            _ => words::job_phrase(job),
-        };
-        let mark = match has_drifted {
-            true => Mark::Bad,
-            false => words::shown_verdict(job.verdict, job.forecasts.first()).into(),
-        };
-        vec![
-            Cell {
-                mark: Some(mark),
-                is_strong: mark == Mark::Bad,
-                ..Cell::from(Prose::own(phrase))
-            },
-            Cell::from(Prose::short(job.name.as_str())),
-            figure(Column::Metric(Metric::Time)),
-            figure(Column::Metric(Metric::Cost)),
-            figure(Column::VersusBase),
-        ]
+fn table_fold(
+    kind: FoldKind,
+    title: &'static str,
+    detail: String,
+    table: Option<Table>,
+) -> Option<Fold> {
+    let detail = match detail.is_empty() {
+        true => Prose::default(),
+        false => Prose::literal(detail),
     };
-    let columns = ["Verdict", "Job", "Time", "Cost", "vs base"];
-    let columns = columns.map(|title| TableColumn::new(title, Align::Left));
-    let table = Table::of(columns, comparison::worst_first(&jobs).into_iter().map(row));
-    (jobs.len() > 1).then(|| Document {
-        table: Some(table.without_empty_columns()),
-        ..Document::default()
+    let blocks = vec![Block::Table(table?)];
+    Some(Fold {
+        detail,
+        ..Fold::of(kind, title, blocks)?
     })
 }
 
-/// The same as a page of each job, the worst first, then what could not be checked, and what concerns the whole run. In brief
-/// the jobs that somebody must look at, a single job in any case, with what a reader decides by; the last document says what
-/// is left out.
-pub(super) fn by_job(report: &Report, depth: ReportDepth) -> Vec<Document> {
-    let all: Vec<&JobReport> = report.jobs.iter().collect();
-    let is_brief = depth == ReportDepth::Brief;
-    let mut shown = comparison::worst_first(&all);
-    if is_brief && all.len() > 1 {
-        shown.retain(|job| needs_a_look(job));
-        shown.truncate(JOBS_SHOWN);
-    }
-    let mut documents: Vec<Document> = shown.iter().map(|job| of_job(job, depth)).collect();
-    documents.extend(beside_jobs(report));
-    let spend = (all.len() > 1).then(|| canaries::spend(&all));
-    let spend = spend.map(|spend| DocumentLine::new(Label::Canaries, Prose::literal(spend)));
-    let more = (is_brief && !all.is_empty()).then(|| left_out(&all, &shown));
-    let remarks: Vec<DocumentLine> = spend.into_iter().chain(more).collect();
-    documents.extend((!remarks.is_empty()).then(|| Document {
-        remarks,
-        ..Document::default()
-    }));
-    documents
+fn list_fold(kind: FoldKind, title: &'static str, lines: Vec<DocumentLine>) -> Option<Fold> {
+    let list = (!lines.is_empty()).then_some(Block::List(lines));
+    Fold::of(kind, title, list.into_iter().collect())
 }
 
-fn needs_a_look(job: &JobReport) -> bool {
-    let shown = words::shown_verdict(job.verdict, job.forecasts.first());
-    let is_fine = matches!(shown, Verdict::Within | Verdict::NotJudged);
-    !is_fine || job.has_drifted() || !job.warnings.is_empty()
-}
-
-/// What only the whole report has: `2 jobs, laws, prices and notes: add --details`.
-fn left_out(all: &[&JobReport], shown: &[&JobReport]) -> DocumentLine {
-    let rows = shown.iter();
-    let rows = rows.map(|job| job.forecasts.len().saturating_sub(ROWS_SHOWN));
-    let counted = |number: usize, noun: &str| (number > 0).then(|| grammar::count(number, noun));
-    let parts = [
-        counted(all.len() - shown.len(), "job"),
-        counted(rows.sum(), "configuration"),
-    ];
-    let always = ["laws", "prices", "notes"].map(str::to_owned);
-    let parts: Vec<String> = parts.into_iter().flatten().chain(always).collect();
-    let hint = format!("{}: add --details", grammar::list(&parts));
-    DocumentLine::new(Label::Hidden, Prose::literal(hint))
-}
-
-fn of_job(job: &JobReport, depth: ReportDepth) -> Document {
-    let jobs = [job];
-    let mut comparison = Comparison::of(&jobs);
-    let is_empty = |row: &ComparisonRow<'_>| row.figures.iter().all(Option::is_none);
-    let says_more = comparison.rows.len() > 1 || !comparison.rows.iter().all(is_empty);
-    let is_brief = depth == ReportDepth::Brief;
-    if is_brief {
-        comparison.keep_the_best(ROWS_SHOWN);
-    }
-    let of_jobs = of_jobs(&jobs, Vec::new(), &comparison);
-    let policy = policy_lines::of_job(job).into_iter();
-    let document = Document {
-        headlines: job_headlines(job),
-        warnings: warnings(&jobs),
-        table: of_jobs.table.filter(|_| says_more),
-        remarks: policy.chain(remarks(&jobs)).collect(),
-        ..of_jobs
-    };
-    match is_brief {
-        true => in_brief(document, job.verdict),
-        false => document,
-    }
-}
-
-/// What a reader at a terminal decides by.
-fn in_brief(mut document: Document, verdict: Verdict) -> Document {
-    let is_kept = |line: &DocumentLine| line.label.is_brief(verdict);
-    document.remarks.retain(is_kept);
+/// What a reader at a terminal decides by; at the end what only the whole report has: `2 jobs, laws, prices and notes: add --details`.
+fn in_brief(mut document: Document) -> Document {
+    let rows = document.table.as_mut();
+    let rows = rows.map_or(0, |table| table.keep(ROWS_SHOWN));
+    let folded = document
+        .folds
+        .iter()
+        .filter(|fold| fold.kind == FoldKind::Rows);
+    let folded: Vec<&Prose> = folded.map(|fold| &fold.detail).collect();
+    let cut = (rows > 0).then(|| Prose::literal(grammar::count(rows, "configuration")));
+    let always = "laws, prices and notes: add --details";
+    let parts = folded
+        .into_iter()
+        .cloned()
+        .chain(cut)
+        .chain([Prose::own(always)]);
+    let hint = Prose::joined(parts, ", ");
+    document.left_out = Some(DocumentLine::new(Label::Hidden, hint));
+    document.remarks.retain(|line| line.is_brief);
     document
         .folds
         .retain(|fold| matches!(fold.kind, FoldKind::Canaries | FoldKind::Cautions));
-    let mut notes = 0;
     for block in document.folds.iter_mut().flat_map(|fold| &mut fold.blocks) {
         if let Block::List(lines) = block {
-            lines.retain(|line| {
-                notes += usize::from(line.label == Label::Note);
-                is_kept(line) && (line.label != Label::Note || notes <= NOTES_SHOWN)
-            });
+            lines.retain(|line| line.is_brief);
         }
     }
     document
-}
-
-/// What could not be checked, and what concerns the whole run.
-fn beside_jobs(report: &Report) -> Vec<Document> {
-    let failed = failures::shown(report).map(|failure| Document {
-        headlines: vec![failures::headline(failure)],
-        blocks: failures::blocks(failure, Vec::new()),
-        ..Document::default()
-    });
-    let further = failures::further(report).map(|headline| Document {
-        headlines: vec![headline],
-        ..Document::default()
-    });
-    let cost = failures::has_only_failures(report).then(|| Document {
-        remarks: vec![failures::spent_so_far(report)],
-        ..Document::default()
-    });
-    let policy = policy_lines::of_spec(report);
-    let removed = policy_lines::removed(report);
-    let policy = (policy.is_some() || removed.is_some()).then(|| Document {
-        headlines: removed.into_iter().collect(),
-        remarks: policy.into_iter().collect(),
-        ..Document::default()
-    });
-    let notes = (!report.notes.is_empty()).then(|| Document {
-        remarks: report.notes.iter().map(|text| note(text)).collect(),
-        ..Document::default()
-    });
-    let others = [further, cost, policy, notes].into_iter().flatten();
-    failed.chain(others).collect()
-}
-
-/// Table and folds; `cautions` come before those of the jobs.
-fn of_jobs(
-    jobs: &[&JobReport],
-    cautions: Vec<DocumentLine>,
-    comparison: &Comparison<'_>,
-) -> Document {
-    let drifts = comparison::worst_first(jobs).into_iter();
-    let drifts = drifts.filter_map(|job| drift_fold(job, jobs.len() > 1));
-    let others = [
-        canary_fold(jobs),
-        host_fold(jobs),
-        law_fold(jobs, comparison),
-        budget_fold(jobs),
-        caution_fold(jobs, cautions),
-    ];
-    Document {
-        table: comparison.table(jobs.len() > 1),
-        folds: drifts
-            .take(CHARTS_SHOWN)
-            .chain(others.into_iter().flatten())
-            .collect(),
-        ..Document::default()
-    }
 }
 
 /// The verdict of each job with its margin, worst first; what could not be checked comes after what failed the check.
@@ -319,7 +219,7 @@ fn job_headlines(job: &JobReport) -> Vec<Headline> {
             ),
             None => phrase,
         };
-        let reason = Prose::literal(what_to_do::short_reason(job));
+        let reason = what_to_do::short_reason(job);
         headlines.push(Headline {
             mark: match accepted {
                 Some(_) => Mark::Doubtful,
@@ -375,22 +275,27 @@ fn all_failures(report: &Report) -> Vec<Block> {
 }
 
 fn note(text: &str) -> DocumentLine {
-    DocumentLine::new(Label::Note, Prose::sentence(text))
+    DocumentLine::new(Label::Note, Prose::sentence(text)).brief_where(true)
 }
 
 fn remarks(jobs: &[&JobReport]) -> Vec<DocumentLine> {
-    let of_job = |job: &&JobReport| {
-        let about: Vec<Prose> = job_name(job, jobs.len() > 1).into_iter().collect();
-        job_remarks(job)
-            .into_iter()
-            .map(move |(label, text)| DocumentLine {
-                label,
-                about: about.clone(),
-                text,
-            })
+    let of_job = |job: &JobReport| {
+        let name = job_name(job, jobs.len() > 1);
+        let remarks = job_remarks(job).into_iter();
+        let remarks = remarks.map(|(label, text)| {
+            let is_brief = match label {
+                Label::Advice => !matches!(job.verdict, Verdict::Within | Verdict::NotJudged),
+                // The headline of any other says it.
+                Label::Remedy => job.verdict == Verdict::Unknown,
+                label => label.is_brief(),
+            };
+            let line = DocumentLine::new(label, text).about(name.clone());
+            line.brief_where(is_brief)
+        });
+        remarks.collect::<Vec<_>>()
     };
-    let sorted = comparison::worst_first(jobs);
-    sorted.iter().flat_map(of_job).collect()
+    let sorted = comparison::worst_first(jobs).into_iter();
+    sorted.flat_map(of_job).collect()
 }
 
 fn job_name(job: &JobReport, several_jobs: bool) -> Option<Prose> {
@@ -437,38 +342,17 @@ fn job_remarks(job: &JobReport) -> Vec<(Label, Prose)> {
 /// What a drift is made of, and every check since the baseline.
 fn drift_fold(job: &JobReport, several_jobs: bool) -> Option<Fold> {
     let drift = job.drift.as_ref()?;
-    let causes = drift::causes(drift).table().map(Block::Table);
+    let causes = drift::causes(drift).map(Block::Table);
     let chart = drift_chart::of(drift).map(Block::Chart);
-    if causes.is_none() && chart.is_none() {
-        return None;
-    }
     // Not in the title, where no code can be set.
-    let name = job_name(job, several_jobs);
+    let name = job_name(job, several_jobs).filter(|_| causes.is_some() || chart.is_some());
     let name = name.map(|name| Block::List(vec![DocumentLine::new(Label::More, name)]));
-    Some(Fold {
-        kind: FoldKind::Drift,
-        title: "The drift: its causes, and every check",
-        detail: Prose::default(),
-        blocks: [name, chart, causes].into_iter().flatten().collect(),
-    })
-}
-
-fn canary_fold(jobs: &[&JobReport]) -> Option<Fold> {
-    Some(Fold {
-        kind: FoldKind::Canaries,
-        title: "Canaries",
-        detail: Prose::literal(canaries::spend(jobs)),
-        blocks: vec![Block::Table(canaries::canary_runs(jobs).table()?)],
-    })
-}
-
-fn host_fold(jobs: &[&JobReport]) -> Option<Fold> {
-    Some(Fold {
-        kind: FoldKind::Hosts,
-        title: "Hosts",
-        detail: Prose::literal("of the largest canary of each configuration"),
-        blocks: vec![Block::Table(hosts::hosts(jobs).table()?)],
-    })
+    let blocks = [name, chart, causes].into_iter().flatten().collect();
+    Fold::of(
+        FoldKind::Drift,
+        "The drift: its causes, and every check",
+        blocks,
+    )
 }
 
 fn law_fold(jobs: &[&JobReport], comparison: &Comparison<'_>) -> Option<Fold> {
@@ -478,49 +362,26 @@ fn law_fold(jobs: &[&JobReport], comparison: &Comparison<'_>) -> Option<Fold> {
         for (instances, explanation) in background::explanations(job, &comparison.columns) {
             let several = job.forecasts.len() > 1;
             let instances = instances.into_iter().filter(|_| several).map(Prose::name);
-            lines.push(DocumentLine {
-                label: Label::Law,
-                about: job_name(job, several_jobs)
-                    .into_iter()
-                    .chain(instances)
-                    .collect(),
-                text: Prose::paragraph(explanation),
-            });
+            let names = job_name(job, several_jobs).into_iter().chain(instances);
+            let text = Prose::paragraph(explanation);
+            lines.push(DocumentLine::new(Label::Law, text).about(names));
         }
     }
     let charts = comparison::worst_first(jobs).into_iter().filter_map(|job| {
         let mut chart = law_chart::of(job)?;
-        chart.about = job_name(job, several_jobs);
+        if let Some(name) = job_name(job, several_jobs) {
+            chart.caption = Prose::fill("{}: {}", [name, chart.caption]);
+        }
         Some(Block::Chart(chart))
     });
     let lines = (!lines.is_empty()).then_some(Block::List(lines));
-    let blocks: Vec<Block> = lines.into_iter().chain(charts.take(CHARTS_SHOWN)).collect();
-    (!blocks.is_empty()).then_some(Fold {
-        kind: FoldKind::Law,
-        title: "How the forecast was made",
-        detail: Prose::default(),
-        blocks,
-    })
-}
-
-fn budget_fold(jobs: &[&JobReport]) -> Option<Fold> {
-    Some(Fold {
-        kind: FoldKind::Budget,
-        title: "The budget, line by line",
-        detail: Prose::default(),
-        blocks: vec![Block::Table(comparison::budget(jobs).table()?)],
-    })
+    let blocks = lines.into_iter().chain(charts.take(CHARTS_SHOWN));
+    Fold::of(FoldKind::Law, "How the forecast was made", blocks.collect())
 }
 
 fn caution_fold(jobs: &[&JobReport], mut lines: Vec<DocumentLine>) -> Option<Fold> {
     let whole = jobs.iter().filter_map(|job| what_to_do::whole_reason(job));
-    lines.extend(whole.map(|text| DocumentLine::new(Label::Note, text)));
-    let cautions = background::cautions(jobs).into_iter();
-    lines.extend(cautions.map(|(label, text)| DocumentLine::new(label, Prose::sentence(text))));
-    (!lines.is_empty()).then_some(Fold {
-        kind: FoldKind::Cautions,
-        title: "Prices, assumptions, cautions",
-        detail: Prose::default(),
-        blocks: vec![Block::List(lines)],
-    })
+    lines.extend(whole.map(|text| DocumentLine::new(Label::Note, text).brief_where(true)));
+    lines.extend(background::cautions(jobs));
+    list_fold(FoldKind::Cautions, "Prices, assumptions, cautions", lines)
 }

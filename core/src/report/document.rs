@@ -1,8 +1,10 @@
 //! The page of a report as a value: what is said, and how each part is meant. A renderer lays it out and escapes, and no
 //! more.
 
+use std::collections::HashSet;
+
 use super::chart::Chart;
-use super::label::Label;
+use super::label::{Label, Lead};
 use super::mark::Mark;
 use super::text::{Prose, Verbatim};
 
@@ -50,12 +52,48 @@ pub(super) struct DocumentLine {
     pub(super) about: Vec<Prose>,
     /// Empty where the next block says it.
     pub(super) text: Prose,
+    /// Whether a brief report has it.
+    pub(super) is_brief: bool,
 }
 
 impl DocumentLine {
     pub(super) fn new(label: Label, text: Prose) -> Self {
-        let about = Vec::new();
-        Self { label, about, text }
+        Self {
+            label,
+            about: Vec::new(),
+            text,
+            is_brief: label.is_brief(),
+        }
+    }
+
+    /// What stands before all else in a paragraph or a list.
+    pub(super) fn strong(&self) -> Option<&'static str> {
+        match self.label.lead() {
+            Lead::Strong(words) => Some(words),
+            Lead::Words(_) | Lead::Nothing => None,
+        }
+    }
+
+    /// The names, the label's words and the text.
+    pub(super) fn said(&self) -> Prose {
+        let names = Prose::joined(self.about.iter().cloned(), ", ");
+        let words = match self.label.lead() {
+            Lead::Words(words) => Prose::own(words),
+            Lead::Strong(_) | Lead::Nothing => Prose::default(),
+        };
+        let parts = [names, words, self.text.clone()].into_iter();
+        Prose::joined(parts.filter(|part| !part.is_empty()), ": ")
+    }
+
+    pub(super) fn about(mut self, names: impl IntoIterator<Item = Prose>) -> Self {
+        self.about.extend(names);
+        self
+    }
+
+    /// Has it in a brief report only where this holds.
+    pub(super) fn brief_where(mut self, is_brief: bool) -> Self {
+        self.is_brief = is_brief;
+        self
     }
 }
 
@@ -73,6 +111,13 @@ pub(super) enum Block {
     Paste(Verbatim),
 }
 
+impl Block {
+    /// A paragraph of one line.
+    pub(super) fn line(label: Label, text: Prose) -> Self {
+        Self::Lines(vec![DocumentLine::new(label, text)])
+    }
+}
+
 /// A part that is folded where a page can fold; never without content.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Fold {
@@ -81,6 +126,19 @@ pub(super) struct Fold {
     /// The whole in a few words, after the title.
     pub(super) detail: Prose,
     pub(super) blocks: Vec<Block>,
+}
+
+impl Fold {
+    /// `None` without content.
+    pub(super) fn of(kind: FoldKind, title: &'static str, blocks: Vec<Block>) -> Option<Self> {
+        let detail = Prose::default();
+        (!blocks.is_empty()).then_some(Self {
+            kind,
+            title,
+            detail,
+            blocks,
+        })
+    }
 }
 
 /// What is folded. Where the length is limited, the first goes first.
@@ -109,31 +167,63 @@ pub(super) struct Table {
 }
 
 impl Table {
-    pub(super) fn of(
-        columns: impl IntoIterator<Item = TableColumn>,
+    pub(super) fn of<'a>(
+        columns: impl IntoIterator<Item = (&'a str, Align)>,
         rows: impl IntoIterator<Item = Vec<Cell>>,
     ) -> Self {
-        let row = |cells| TableRow {
-            cells,
-            is_judged: false,
-        };
+        let columns = columns.into_iter();
+        let row = |cells| TableRow { cells, rank: 0 };
         Self {
-            columns: columns.into_iter().collect(),
+            columns: columns
+                .map(|(title, align)| TableColumn::new(title, align))
+                .collect(),
             rows: rows.into_iter().map(row).collect(),
         }
     }
 
-    /// Without the columns in which no row says anything.
-    pub(super) fn without_empty_columns(mut self) -> Self {
-        for place in (0..self.columns.len()).rev() {
-            if self.rows.iter().all(|row| row.cells[place].text.is_empty()) {
-                self.columns.remove(place);
-                for row in &mut self.rows {
-                    row.cells.remove(place);
-                }
-            }
-        }
-        self
+    /// Of plain text, without the columns in which no row says anything; `None` without rows.
+    pub(super) fn of_texts(
+        columns: &[(&'static str, Align)],
+        rows: impl IntoIterator<Item = Vec<String>>,
+    ) -> Option<Self> {
+        let mut rows: Vec<Vec<String>> = rows.into_iter().collect();
+        let is_said = |index: &usize| rows.iter().any(|row| !row[*index].is_empty());
+        let kept: Vec<usize> = (0..columns.len()).filter(is_said).collect();
+        let rows = rows.iter_mut().map(|row| {
+            let cells = kept.iter().map(|&index| {
+                let text = std::mem::take(&mut row[index]);
+                Cell::from(match columns[index].1 {
+                    Align::Left => Prose::literal(text),
+                    Align::Right => Prose::figure(text),
+                })
+            });
+            cells.collect()
+        });
+        let table = Self::of(kept.iter().map(|&index| columns[index]), rows);
+        (!table.rows.is_empty()).then_some(table)
+    }
+
+    /// What its cells say.
+    #[cfg(test)]
+    pub(super) fn texts(&self) -> Vec<Vec<String>> {
+        let cells = |row: &TableRow| {
+            let cells = row.cells.iter();
+            cells
+                .map(|cell| super::terminal::inline(&cell.text))
+                .collect()
+        };
+        self.rows.iter().map(cells).collect()
+    }
+
+    /// Leaves out rows beyond so many, those of the highest rank first and of equal ones the last, and returns how many.
+    pub(super) fn keep(&mut self, most: usize) -> usize {
+        let before = self.rows.len();
+        let mut order: Vec<usize> = (0..before).collect();
+        order.sort_by_key(|&place| self.rows[place].rank);
+        let dropped: HashSet<usize> = order.into_iter().skip(most).collect();
+        let mut places = 0..before;
+        (self.rows).retain(|_| places.next().is_none_or(|place| !dropped.contains(&place)));
+        before - self.rows.len()
     }
 }
 
@@ -168,8 +258,8 @@ pub(super) enum Align {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TableRow {
     pub(super) cells: Vec<Cell>,
-    /// A verdict rests on it: where there is no room for all rows, it stays longest.
-    pub(super) is_judged: bool,
+    /// Where there is no room for all rows, the highest goes first; 0 where a verdict rests on the row.
+    pub(super) rank: usize,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -197,45 +287,5 @@ impl Cell {
             detail: detail.map(Prose::figure),
             ..Self::from(Prose::figure(figure))
         }
-    }
-}
-
-/// A table as it is made: titles and rows of plain text.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Grid {
-    pub(super) columns: Vec<(&'static str, Align)>,
-    pub(super) rows: Vec<Vec<String>>,
-}
-
-impl Grid {
-    /// Leaves out the columns in which no row says anything.
-    pub(super) fn without_empty_columns(self) -> Self {
-        let Self { columns, rows } = self;
-        let is_said = |index: usize| rows.iter().any(|row| !row[index].is_empty());
-        let kept: Vec<usize> = (0..columns.len()).filter(|index| is_said(*index)).collect();
-        let cells = |row: &Vec<String>| kept.iter().map(|index| row[*index].clone()).collect();
-        Self {
-            columns: kept.iter().map(|index| columns[*index]).collect(),
-            rows: rows.iter().map(cells).collect(),
-        }
-    }
-
-    /// `None` without rows.
-    pub(super) fn table(self) -> Option<Table> {
-        if self.rows.is_empty() {
-            return None;
-        }
-        let aligned = |text: String, align: Align| match align {
-            Align::Left => Prose::literal(text),
-            Align::Right => Prose::figure(text),
-        };
-        let rows = self.rows.into_iter().map(|row| {
-            let cells = row.into_iter().zip(&self.columns);
-            let cells = cells.map(|(text, (_, align))| Cell::from(aligned(text, *align)));
-            cells.collect()
-        });
-        let columns = self.columns.iter();
-        let columns = columns.map(|(title, align)| TableColumn::new(*title, *align));
-        Some(Table::of(columns, rows))
     }
 }

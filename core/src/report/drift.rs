@@ -1,6 +1,6 @@
 //! What a check for drift found, in words: plain text, but for the job's name, which is left out.
 
-use super::document::Grid;
+use super::document::Table;
 use super::mark::Mark;
 use super::text::Prose;
 use super::words::{self, Quantity};
@@ -214,8 +214,8 @@ fn by_size(drift: &Drift, part: f64) -> Vec<&CauseShare> {
     causes::by_size(&drift.causes, part, is_known)
 }
 
-/// Empty where the change is within noise, of which nothing can be the cause: its rows add up to the change, or there are none.
-pub(super) fn causes(drift: &Drift) -> Grid {
+/// `None` where the change is within noise, of which nothing can be the cause: its rows add up to the change, or there are none.
+pub(super) fn causes(drift: &Drift) -> Option<Table> {
     let shown = match is_within_noise(drift) || !has_moved(drift) {
         true => Vec::new(),
         false => by_size(drift, causes::LEAST_PART),

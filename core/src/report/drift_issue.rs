@@ -51,10 +51,7 @@ pub fn drift_over(report: &Report) -> String {
     let shown = checked.iter().take(JOBS_SHOWN);
     let shown = shown.map(|(job, drift)| DocumentLine::new(Label::More, named_finding(job, drift)));
     let lines: Vec<DocumentLine> = shown.chain(further(checked.len())).collect();
-    let over = Block::Lines(vec![DocumentLine::new(
-        Label::More,
-        Prose::own("The drift is over."),
-    )]);
+    let over = Block::line(Label::More, Prose::own("The drift is over."));
     let list = (!lines.is_empty()).then_some(Block::List(lines));
     markdown::lay_out(&Document {
         blocks: [over].into_iter().chain(list).collect(),
@@ -117,12 +114,9 @@ fn body(report: &Report, drifted: &[(&JobReport, &Drift)]) -> String {
         let sentences = drift::sentences(drift);
         let sentences = Prose::joined(sentences, " ");
         if !sentences.is_empty() {
-            blocks.push(Block::Lines(vec![DocumentLine::new(
-                Label::More,
-                sentences,
-            )]));
+            blocks.push(Block::line(Label::More, sentences));
         }
-        blocks.extend(drift::causes(drift).table().map(Block::Table));
+        blocks.extend(drift::causes(drift).map(Block::Table));
         let chart = drift_chart::of(drift).filter(|_| index < CHARTS_SHOWN);
         blocks.extend(chart.map(Block::Chart));
     }
@@ -160,7 +154,7 @@ fn how_to_end(drifted: &[(&JobReport, &Drift)]) -> [Block; 2] {
     ];
     let ways = ways.map(|way| DocumentLine::new(Label::More, way));
     [
-        Block::Lines(vec![DocumentLine::new(Label::End, Prose::default())]),
+        Block::line(Label::End, Prose::default()),
         Block::List(ways.into()),
     ]
 }
@@ -179,7 +173,7 @@ fn others(report: &Report) -> Option<Block> {
         false => Prose::fill("{} and {}", [Prose::joined(names, ", "), last]),
     };
     let text = Prose::fill("No drift: {}.", [names]);
-    Some(Block::Lines(vec![DocumentLine::new(Label::More, text)]))
+    Some(Block::line(Label::More, text))
 }
 
 fn further(count: usize) -> Option<DocumentLine> {

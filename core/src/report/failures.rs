@@ -47,11 +47,8 @@ pub(super) fn further(report: &Report) -> Option<Headline> {
 /// What was being done, why it went wrong, and what to do.
 pub(super) fn blocks(failure: &Failure, about: Vec<Prose>) -> Vec<Block> {
     let phase = Prose::literal(words::capitalized(&failure.phase));
-    let mut lines = vec![DocumentLine {
-        label: Label::While,
-        about,
-        text: Prose::fill("{}.", [phase]),
-    }];
+    let phase = DocumentLine::new(Label::While, Prose::fill("{}.", [phase]));
+    let mut lines = vec![phase.about(about)];
     let mut help = help::blocks(failure.help.as_deref().unwrap_or_default());
     let mut blocks = match failure.causes.as_slice() {
         [] => Vec::new(),

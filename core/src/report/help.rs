@@ -1,6 +1,6 @@
 //! What to do: sentences, and lines to paste, which keep their breaks.
 
-use super::document::{Block, DocumentLine};
+use super::document::Block;
 use super::label::Label;
 use super::text::{Prose, Verbatim};
 use super::words;
@@ -67,18 +67,10 @@ pub(super) fn blocks(help: &str) -> Vec<Block> {
             false => Label::More,
         };
         match piece {
-            Piece::Sentences(text) => {
-                blocks.push(Block::Lines(vec![DocumentLine::new(
-                    label,
-                    sentence(&text),
-                )]));
-            }
+            Piece::Sentences(text) => blocks.push(Block::line(label, sentence(&text))),
             Piece::Pasted(lines) => {
                 if label == Label::Remedy {
-                    blocks.push(Block::Lines(vec![DocumentLine::new(
-                        label,
-                        Prose::default(),
-                    )]));
+                    blocks.push(Block::line(label, Prose::default()));
                 }
                 blocks.push(Block::Paste(Verbatim::new(lines)));
             }
@@ -108,22 +100,6 @@ mod tests {
 
     fn in_markdown(help: &str) -> Vec<String> {
         blocks(help).iter().map(markdown::block).collect()
-    }
-
-    #[test]
-    fn sentences_and_lines_to_paste() {
-        assert_eq!(
-            pieces(HELP),
-            [
-                Piece::Sentences("grant it:".to_owned()),
-                Piece::Pasted(vec![
-                    "permissions:".to_owned(),
-                    "  pull-requests: write".to_owned()
-                ]),
-                Piece::Sentences("A fork only reads, and so does Dependabot".to_owned()),
-            ]
-        );
-        assert_eq!(pieces(" \n\n"), []);
     }
 
     #[test]

@@ -2,8 +2,9 @@
 
 use super::JobReport;
 use super::canaries::peak;
-use super::document::{Align, Grid};
+use super::document::{Align, Table};
 use super::words::{self, Quantity};
+use crate::instance::InstanceGroup;
 use crate::measurement::{HostUsage, Measurement, Utilization};
 use crate::metric::MemoryOf;
 
@@ -11,7 +12,7 @@ use crate::metric::MemoryOf;
 const MOST_HOSTS: usize = 16;
 
 /// A row for each host. With several jobs the first column names the job.
-pub(super) fn hosts(jobs: &[&JobReport]) -> Grid {
+pub(super) fn hosts(jobs: &[&JobReport]) -> Option<Table> {
     let rows = jobs.iter().flat_map(|job| {
         let name = match jobs.len() {
             1 => String::new(),
@@ -21,21 +22,18 @@ pub(super) fn hosts(jobs: &[&JobReport]) -> Grid {
             .into_iter()
             .flat_map(move |run| of_run(&name, run))
     });
-    Grid {
-        columns: vec![
-            ("Job", Align::Left),
-            ("Instance", Align::Left),
-            ("Group", Align::Left),
-            ("Host", Align::Left),
-            ("Data", Align::Right),
-            ("Memory", Align::Right),
-            ("CPU", Align::Right),
-            ("GPU", Align::Right),
-            ("GPU mem", Align::Right),
-        ],
-        rows: rows.collect(),
-    }
-    .without_empty_columns()
+    let columns = [
+        ("Job", Align::Left),
+        ("Instance", Align::Left),
+        ("Group", Align::Left),
+        ("Host", Align::Left),
+        ("Data", Align::Right),
+        ("Memory", Align::Right),
+        ("CPU", Align::Right),
+        ("GPU", Align::Right),
+        ("GPU mem", Align::Right),
+    ];
+    Table::of_texts(&columns, rows)
 }
 
 /// The largest canary of each configuration whose hosts are known, the newest of several.
@@ -57,45 +55,35 @@ fn largest(job: &JobReport) -> Vec<&Measurement> {
 fn of_run(job: &str, run: &Measurement) -> Vec<Vec<String>> {
     let groups = run.instance.groups();
     let place = |host: &HostUsage| {
-        let own = host.group.as_deref();
-        let place = groups
-            .iter()
-            .position(|group| Some(group.name.as_str()) == own);
-        place.unwrap_or(groups.len())
+        let is_own = |group: &InstanceGroup| Some(&group.name) == host.group.as_ref();
+        groups.iter().position(is_own).unwrap_or(groups.len())
     };
     let mut hosts: Vec<&HostUsage> = run.hosts.iter().collect();
     hosts.sort_by_key(|host| place(host));
     let data = words::requested_and_drawn(run.fraction, run.data_share());
-    let instance = format!("{} ({data})", run.instance);
     let left = hosts.len().saturating_sub(MOST_HOSTS);
-    let shown = hosts.iter().take(MOST_HOSTS);
-    let mut rows: Vec<Vec<String>> = shown
-        .enumerate()
-        .map(|(at, host)| {
-            let of_first = |text: &str| match at {
-                0 => text.to_owned(),
-                _ => String::new(),
-            };
-            let is_unknown = !groups.is_empty() && host.group.is_none();
-            vec![
-                of_first(job),
-                of_first(&instance),
-                match is_unknown {
-                    true => "unknown".to_owned(),
-                    false => host.group.clone().unwrap_or_default(),
-                },
-                host.host.clone(),
-                match is_unknown {
-                    true => String::new(),
-                    false => host.bytes.to_string(),
-                },
-                peak(&host.usage, MemoryOf::Machine).unwrap_or_default(),
-                mean(host.usage.cpu_percent.as_ref()),
-                mean(host.usage.gpu_percent.as_ref()),
-                peak(&host.usage, MemoryOf::Gpu).unwrap_or_default(),
-            ]
-        })
-        .collect();
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for host in hosts.into_iter().take(MOST_HOSTS) {
+        let (job, instance) = match rows.is_empty() {
+            true => (job.to_owned(), format!("{} ({data})", run.instance)),
+            false => Default::default(),
+        };
+        let (group, bytes) = match &host.group {
+            None if !groups.is_empty() => ("unknown".to_owned(), String::new()),
+            group => (group.clone().unwrap_or_default(), host.bytes.to_string()),
+        };
+        rows.push(vec![
+            job,
+            instance,
+            group,
+            host.host.clone(),
+            bytes,
+            peak(&host.usage, MemoryOf::Machine).unwrap_or_default(),
+            mean(host.usage.cpu_percent.as_ref()),
+            mean(host.usage.gpu_percent.as_ref()),
+            peak(&host.usage, MemoryOf::Gpu).unwrap_or_default(),
+        ]);
+    }
     if left > 0 {
         let mut rest = vec![String::new(); 9];
         rest[3] = format!("and {left} more");
@@ -156,8 +144,9 @@ mod tests {
     fn rows(runs: Vec<Measurement>) -> Vec<String> {
         let mut report = samples::of("over-budget");
         report.jobs[0].measurements = runs;
-        let grid = hosts(&[&report.jobs[0]]);
-        grid.rows.into_iter().map(|row| row.join(" | ")).collect()
+        let table = hosts(&[&report.jobs[0]]);
+        let rows = table.map_or(Vec::new(), |table| table.texts());
+        rows.into_iter().map(|row| row.join(" | ")).collect()
     }
 
     #[test]

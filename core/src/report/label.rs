@@ -1,7 +1,5 @@
 //! What the lines of a report are about.
 
-use crate::verdict::Verdict;
-
 /// What a line is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Label {
@@ -33,8 +31,6 @@ pub(super) enum Label {
     ChangedFiles,
     Note,
     Interval,
-    /// What the check itself took.
-    Canaries,
     /// What only the whole report has.
     Hidden,
     LeftOut,
@@ -54,75 +50,59 @@ pub(super) enum Lead {
 }
 
 impl Label {
-    /// At most nine letters, where lines stand below each other; empty where none is needed.
-    pub(super) fn word(self) -> &'static str {
+    /// At most nine letters, where lines stand below each other, empty where none is needed; and what stands before the line in a
+    /// paragraph or a list.
+    fn words(self) -> (&'static str, Lead) {
+        use Lead::{Nothing, Strong, Words};
         match self {
-            Self::More | Self::ExitCode | Self::LeftOut | Self::End | Self::NotPosted => "",
-            Self::While => "while",
-            Self::Reason | Self::Cause | Self::WhyChanged => "why",
-            Self::Remedy => "do",
-            Self::SpentSoFar | Self::MayStillCost => "cost",
-            Self::FailedRuns => "failed",
-            Self::Log => "log",
-            Self::Change => "change",
-            Self::FurtherBudgetLine => "also",
-            Self::Fitting => "fits",
-            Self::Policy => "policy",
-            Self::Groups => "groups",
-            Self::Advice => "advice",
-            Self::Law => "law",
-            Self::Price => "price",
-            Self::ChangedFiles => "changed",
-            Self::Note => "note",
-            Self::Interval => "interval",
-            Self::Canaries => "canaries",
-            Self::Hidden => "more",
+            Self::More => ("", Nothing),
+            Self::ExitCode => ("", Strong("What it means.")),
+            Self::LeftOut => ("", Strong("Left out, to fit a comment:")),
+            Self::End => ("", Strong("How it ends.")),
+            Self::NotPosted => ("", Strong("The comment could not be posted.")),
+            Self::While => ("while", Strong("What was being done.")),
+            Self::Reason => ("why", Strong("Why.")),
+            Self::Cause => ("why", Nothing),
+            Self::WhyChanged => ("why", Strong("Why it changed.")),
+            Self::Remedy => ("do", Strong("What to do.")),
+            Self::SpentSoFar => ("cost", Strong("What it has cost.")),
+            Self::MayStillCost => ("cost", Strong("What may still cost.")),
+            Self::FailedRuns => ("failed", Strong("What failed.")),
+            Self::Log => ("log", Words("Its whole log")),
+            Self::Change => ("change", Nothing),
+            Self::FurtherBudgetLine => ("also", Words("Also")),
+            Self::Fitting => ("fits", Strong("What would fit.")),
+            Self::Policy => ("policy", Strong("Policy.")),
+            Self::Groups => ("groups", Strong("Groups or one type.")),
+            Self::Advice => ("advice", Nothing),
+            Self::Law => ("law", Nothing),
+            Self::Price => ("price", Words("price")),
+            Self::ChangedFiles => ("changed", Words("changed")),
+            Self::Note => ("note", Nothing),
+            Self::Interval => ("interval", Words("interval")),
+            Self::Hidden => ("more", Nothing),
         }
     }
 
-    /// Whether a brief report has the line, of a job with this verdict.
-    pub(super) fn is_brief(self, verdict: Verdict) -> bool {
-        match self {
-            Self::FailedRuns | Self::Log | Self::WhyChanged | Self::FurtherBudgetLine => true,
-            Self::Policy | Self::Fitting | Self::Canaries | Self::Interval => true,
-            Self::Advice => !matches!(verdict, Verdict::Within | Verdict::NotJudged),
-            // The headline of any other says it.
-            Self::Remedy => verdict == Verdict::Unknown,
-            // They mostly say why.
-            Self::Note => matches!(verdict, Verdict::Unknown | Verdict::NotJudged),
-            _ => false,
-        }
+    pub(super) fn word(self) -> &'static str {
+        self.words().0
     }
 
     pub(super) fn lead(self) -> Lead {
-        match self {
-            Self::More
-            | Self::Cause
-            | Self::Change
-            | Self::Advice
-            | Self::Law
-            | Self::Canaries
-            | Self::Hidden
-            | Self::Note => Lead::Nothing,
-            Self::FurtherBudgetLine => Lead::Words("Also"),
-            Self::Log => Lead::Words("Its whole log"),
-            Self::Price => Lead::Words("price"),
-            Self::ChangedFiles => Lead::Words("changed"),
-            Self::Interval => Lead::Words("interval"),
-            Self::While => Lead::Strong("What was being done."),
-            Self::Reason => Lead::Strong("Why."),
-            Self::Remedy => Lead::Strong("What to do."),
-            Self::SpentSoFar => Lead::Strong("What it has cost."),
-            Self::MayStillCost => Lead::Strong("What may still cost."),
-            Self::ExitCode => Lead::Strong("What it means."),
-            Self::FailedRuns => Lead::Strong("What failed."),
-            Self::WhyChanged => Lead::Strong("Why it changed."),
-            Self::Policy => Lead::Strong("Policy."),
-            Self::Fitting => Lead::Strong("What would fit."),
-            Self::Groups => Lead::Strong("Groups or one type."),
-            Self::LeftOut => Lead::Strong("Left out, to fit a comment:"),
-            Self::End => Lead::Strong("How it ends."),
-            Self::NotPosted => Lead::Strong("The comment could not be posted."),
-        }
+        self.words().1
+    }
+
+    /// Whether a brief report has the line of any job.
+    pub(super) fn is_brief(self) -> bool {
+        matches!(
+            self,
+            Self::FailedRuns
+                | Self::Log
+                | Self::WhyChanged
+                | Self::FurtherBudgetLine
+                | Self::Policy
+                | Self::Fitting
+                | Self::Interval
+        )
     }
 }

@@ -48,7 +48,6 @@ pub(super) fn of(job: &JobReport) -> Option<Chart> {
         None => "Time on {}: forecast",
     };
     Some(Chart {
-        about: None,
         caption: Prose::literal(caption(limit, shown_limit)),
         title: Prose::fill(title, [name]),
         x: ChartXAxis::Numbers(ChartAxis {
@@ -168,33 +167,6 @@ mod tests {
 
     fn caption(job: &JobReport) -> String {
         terminal::inline(&of(job).unwrap().caption)
-    }
-
-    #[test]
-    fn the_law_and_its_limit() {
-        let job = &samples::of("over-budget").jobs[0];
-        assert_eq!(
-            caption(job),
-            "The purple line is the law, the green one the limit of 8h."
-        );
-        assert_eq!(
-            block(job),
-            r##"```mermaid
----
-config:
-  themeVariables:
-    xyChart:
-      backgroundColor: transparent
-      plotColorPalette: "#8957e5, #2da44e"
----
-xychart-beta
-    title "Time on ml.m5.2xlarge: forecast and budget"
-    x-axis "share of the data (%)" 0 --> 100
-    y-axis "hours" 0 --> 9
-    line "law" [0.01, 0.30, 0.58, 0.86, 1.15, 1.43, 1.72, 2.00, 2.29, 2.57, 2.86, 3.14, 3.42, 3.71, 3.99, 4.28, 4.56, 4.85, 5.13, 5.42, 5.70]
-    line "budget" [8.00, 8.00]
-```"##
-        );
     }
 
     #[test]

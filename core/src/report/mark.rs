@@ -30,39 +30,31 @@ pub(super) enum Tone {
 }
 
 impl Mark {
-    /// Where colours and emoji are shown.
-    pub(super) fn emoji(self) -> &'static str {
+    /// Where colours and emoji are shown; on a terminal, one column wide in every font; and its tone.
+    fn looks(self) -> (&'static str, &'static str, Tone) {
         match self {
-            Self::Good => "✅",
-            Self::Bad => "❌",
-            Self::Crashed => "💥",
-            Self::Doubtful => "⚠️",
-            Self::Unknown => "❔",
-            Self::Nothing => "➖",
-            Self::Rose => "📈",
-            Self::Fell => "📉",
-            Self::Measuring => "⏳",
+            Self::Good => ("✅", "✓", Tone::Good),
+            Self::Bad => ("❌", "✗", Tone::Bad),
+            Self::Crashed => ("💥", "✗", Tone::Bad),
+            Self::Doubtful => ("⚠️", "!", Tone::Doubtful),
+            Self::Unknown => ("❔", "?", Tone::Doubtful),
+            Self::Nothing => ("➖", "-", Tone::Plain),
+            Self::Rose => ("📈", "✗", Tone::Bad),
+            Self::Fell => ("📉", "✗", Tone::Bad),
+            Self::Measuring => ("⏳", "-", Tone::Plain),
         }
     }
 
-    /// On a terminal: one column wide in every font.
+    pub(super) fn emoji(self) -> &'static str {
+        self.looks().0
+    }
+
     pub(super) fn sign(self) -> &'static str {
-        match self {
-            Self::Good => "✓",
-            Self::Bad | Self::Crashed | Self::Rose | Self::Fell => "✗",
-            Self::Doubtful => "!",
-            Self::Unknown => "?",
-            Self::Nothing | Self::Measuring => "-",
-        }
+        self.looks().1
     }
 
     pub(super) fn tone(self) -> Tone {
-        match self {
-            Self::Good => Tone::Good,
-            Self::Bad | Self::Crashed | Self::Rose | Self::Fell => Tone::Bad,
-            Self::Doubtful | Self::Unknown => Tone::Doubtful,
-            Self::Nothing | Self::Measuring => Tone::Plain,
-        }
+        self.looks().2
     }
 }
 

@@ -2,17 +2,16 @@
 //!
 //! A template lays the page out ([`template`]); what it is given is escaped here.
 
+use serde_json::{Value, json};
+
 use super::Report;
 use super::chart::Chart;
 use super::compose;
 use super::document::{
     Align, Block, Cell, Document, DocumentLine, Fold, Headline, Table, TableColumn, TableRow,
 };
-use super::label::Lead;
 use super::mark::Mark;
-use super::template::{
-    CellValues, ColumnValues, FoldValues, MarkedText, PageValues, TableValues, Template,
-};
+use super::template::Template;
 use super::text::{Outside, Prose, TextSpan};
 use super::{mermaid, template, words};
 
@@ -34,7 +33,8 @@ pub fn render(report: &Report) -> String {
 
 /// The whole report as a team's template lays it out; as ours does if that template fails on these values.
 pub fn render_by(template: &Template, report: &Report) -> String {
-    let values = values(&compose::document(report)).of_report(report);
+    let mut values = values(&compose::document(report));
+    template::add_report(&mut values, report);
     template.lay_out(&values).unwrap_or_else(|| render(report))
 }
 
@@ -43,45 +43,45 @@ pub(super) fn lay_out(document: &Document) -> String {
     template::lay_out(&values(document))
 }
 
-/// What a template is given of a document.
-pub(super) fn values(document: &Document) -> PageValues {
-    let marked = |mark: Mark, text| MarkedText {
-        mark: mark.emoji(),
-        text: inline(text),
-    };
+/// What a template is given of a document. An absent value is null, so every name is there.
+fn values(document: &Document) -> Value {
+    let marked = |mark: Mark, text| json!({"mark": mark.emoji(), "text": inline(text)});
     let headlines = document.headlines.iter();
     let warnings = document.warnings.iter();
-    PageValues {
-        headlines: headlines.map(|one| marked(one.mark, &one.text)).collect(),
-        warnings: warnings.map(|text| marked(Mark::Doubtful, text)).collect(),
-        table: document.table.as_ref().map(table_values),
-        blocks: document.blocks.iter().map(block).collect(),
-        remarks: lines(&document.remarks),
-        left_out: document.left_out.as_ref().map(line),
-        folds: document.folds.iter().map(folded).collect(),
-        footer: inline(&document.footer),
-        ..PageValues::default()
-    }
-}
-
-fn table_values(table: &Table) -> TableValues {
-    let columns = table.columns.iter().map(|column| ColumnValues {
-        title: title(column),
-        is_number: column.align == Align::Right,
+    let table = document.table.as_ref().map(|table| {
+        let columns = table.columns.iter().map(
+            |column| json!({"title": title(column), "is_number": column.align == Align::Right}),
+        );
+        let cell = |cell: &Cell| {
+            json!({
+                "mark": cell.mark.map(Mark::emoji),
+                "text": inline(&cell.text),
+                "detail": cell.detail.as_ref().map(inline),
+                "is_strong": cell.is_strong,
+            })
+        };
+        let rows = table.rows.iter();
+        let rows = rows.map(|row| row.cells.iter().map(cell).collect::<Value>());
+        json!({"columns": columns.collect::<Value>(), "rows": rows.collect::<Value>()})
     });
-    let cell = |cell: &Cell| CellValues {
-        mark: cell.mark.map(Mark::emoji),
-        text: inline(&cell.text),
-        detail: cell.detail.as_ref().map(inline),
-        is_strong: cell.is_strong,
-    };
-    let rows = table.rows.iter();
-    TableValues {
-        columns: columns.collect(),
-        rows: rows
-            .map(|row| row.cells.iter().map(cell).collect())
-            .collect(),
-    }
+    let folds = document.folds.iter().map(|fold| {
+        json!({"summary": summary(fold), "blocks": fold.blocks.iter().map(block).collect::<Value>()})
+    });
+    json!({
+        "headlines": headlines.map(|one| marked(one.mark, &one.text)).collect::<Value>(),
+        "warnings": warnings.map(|text| marked(Mark::Doubtful, text)).collect::<Value>(),
+        "table": table,
+        "blocks": document.blocks.iter().map(block).collect::<Value>(),
+        "remarks": lines(&document.remarks),
+        "left_out": document.left_out.as_ref().map(line),
+        "folds": folds.collect::<Value>(),
+        "footer": inline(&document.footer),
+        "verdict": null,
+        "exit_code": null,
+        "commit": null,
+        "run_url": null,
+        "jobs": [],
+    })
 }
 
 /// A piece of a line.
@@ -92,6 +92,7 @@ pub(super) fn inline(text: &Prose) -> String {
 fn span(span: &TextSpan) -> String {
     match span {
         TextSpan::Own(words) => (*words).to_owned(),
+        TextSpan::Joint => NO_BREAK_SPACE.to_owned(),
         TextSpan::Minute(at) => words::minute(*at),
         TextSpan::Literal(text) | TextSpan::Anchor(text, _) => text.for_markdown(),
         TextSpan::Unbroken(text) => unbroken(text),
@@ -138,48 +139,27 @@ fn lines(text: &[DocumentLine]) -> String {
     text.iter().map(line).collect::<Vec<_>>().join("\\\n")
 }
 
-fn line(DocumentLine { label, about, text }: &DocumentLine) -> String {
-    let names: Vec<String> = about.iter().map(inline).collect();
-    let names = names.join(", ");
-    let (strong, words) = match label.lead() {
-        Lead::Nothing => (String::new(), ""),
-        Lead::Words(words) => (String::new(), words),
-        Lead::Strong(words) => (format!("**{words}**"), ""),
-    };
-    let about = [names.as_str(), words]
-        .into_iter()
-        .filter(|part| !part.is_empty());
-    let rest = about
-        .map(str::to_owned)
-        .chain([inline(text)])
-        .filter(|part| !part.is_empty());
-    let rest = rest.collect::<Vec<_>>().join(": ");
-    let parts = [strong, rest].into_iter().filter(|part| !part.is_empty());
-    parts.collect::<Vec<_>>().join(" ")
+fn line(line: &DocumentLine) -> String {
+    let strong = line.strong().map(|words| format!("**{words}**"));
+    let said = inline(&line.said());
+    let parts = strong.into_iter().chain([said]);
+    let parts: Vec<String> = parts.filter(|part| !part.is_empty()).collect();
+    parts.join(" ")
 }
 
 fn chart(chart: &Chart) -> String {
-    let caption = inline(&chart.caption);
-    let caption = match &chart.about {
-        Some(job) => format!("{}: {caption}", inline(job)),
-        None => caption,
-    };
-    format!("{caption}\n\n{}", mermaid::block(chart))
-}
-
-fn folded(fold: &Fold) -> FoldValues {
-    FoldValues {
-        summary: match fold.detail.is_empty() {
-            true => fold.title.to_owned(),
-            false => format!("{}: {}", fold.title, in_summary(&fold.detail)),
-        },
-        blocks: fold.blocks.iter().map(block).collect(),
-    }
+    format!("{}\n\n{}", inline(&chart.caption), mermaid::block(chart))
 }
 
 /// GitHub reads no Markdown in a summary.
-fn in_summary(text: &Prose) -> String {
-    text.flattened(|text| text.for_github_html())
+fn summary(Fold { title, detail, .. }: &Fold) -> String {
+    match detail.is_empty() {
+        true => (*title).to_owned(),
+        false => format!(
+            "{title}: {}",
+            detail.flattened(|text| text.for_github_html())
+        ),
+    }
 }
 
 /// Titles, the rule below them, and the rows.
@@ -205,7 +185,7 @@ fn title(column: &TableColumn) -> String {
     }
 }
 
-pub(super) fn row(row: &TableRow) -> String {
+fn row(row: &TableRow) -> String {
     let cells: Vec<String> = row.cells.iter().map(cell).collect();
     format!("| {} |", cells.join(" | "))
 }
@@ -305,15 +285,15 @@ mod tests {
     /// What a template may name is what it is given.
     #[test]
     fn the_example_has_every_value_and_no_other() {
-        fn names(value: &serde_json::Value, at: &str, found: &mut Vec<String>) {
+        fn names(value: &Value, at: &str, found: &mut Vec<String>) {
             match value {
-                serde_json::Value::Object(fields) => {
+                Value::Object(fields) => {
                     for (name, value) in fields {
                         found.push(format!("{at}.{name}"));
                         names(value, &format!("{at}.{name}"), found);
                     }
                 }
-                serde_json::Value::Array(items) => {
+                Value::Array(items) => {
                     items.iter().for_each(|item| names(item, at, found));
                 }
                 _ => {}
@@ -321,8 +301,9 @@ mod tests {
         }
         let mut given = Vec::new();
         for (_, report) in samples::all() {
-            let values = values(&compose::document(&report)).of_report(&report);
-            names(&serde_json::to_value(&values).unwrap(), "", &mut given);
+            let mut values = values(&compose::document(&report));
+            template::add_report(&mut values, &report);
+            names(&values, "", &mut given);
         }
         let mut known = Vec::new();
         names(

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use super::document::{Align, Cell, Table, TableColumn};
+use super::document::{Align, Cell, Table};
 use super::escape::for_terminal;
-use super::terminal;
 use super::text::Prose;
+use super::{terminal, words};
 use crate::grammar;
 use crate::units::{Seconds, Usd};
 
@@ -59,16 +59,12 @@ impl fmt::Display for PlanTotals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.heading())?;
         let titles = ["job", "instance", "worst case", "expected", "wall-clock"];
-        let titles = titles.map(|title| TableColumn::new(title, Align::Left));
-        let row = |job| {
-            cells(job)
-                .map(|text| Cell::from(Prose::literal(text)))
-                .to_vec()
-        };
-        f.write_str(&terminal::table(&Table::of(
-            titles,
-            self.jobs.iter().map(row),
-        )))
+        let rows = self.jobs.iter().map(|job| {
+            let cells = cells(job).map(|text| Cell::from(Prose::literal(text)));
+            cells.to_vec()
+        });
+        let table = Table::of(titles.map(|title| (title, Align::Left)), rows);
+        f.write_str(&terminal::table(&table))
     }
 }
 
@@ -88,10 +84,8 @@ impl PlanTotals {
             }
             (Some(worst), _) => format!("worst case {worst}"),
         };
-        let expected: Vec<&ExpectedSpend> = runs
-            .iter()
-            .filter_map(|job| job.expected.as_ref())
-            .collect();
+        let expected = runs.iter().filter_map(|job| job.expected.as_ref());
+        let expected: Vec<&ExpectedSpend> = expected.collect();
         let spend: Option<Usd> = expected.iter().map(|one| one.usd).sum();
         let of_how_many = match expected.len() == runs.len() {
             true => String::new(),
@@ -108,19 +102,16 @@ impl PlanTotals {
             }
         };
         let times = || runs.iter().map(|job| job.wall_clock);
+        let sum: Seconds = times().sum();
         let wall_clock = match (self.order, self.max_spend) {
             (JobOrder::AtOnce, None) => {
                 let longest = times().fold(Seconds(0.0), |a, b| if a > b { a } else { b });
                 format!("at most {longest}, jobs side by side")
             }
             (JobOrder::AtOnce, Some(_)) => {
-                let sum: Seconds = times().sum();
                 format!("at most {sum}, jobs side by side as far as --max-spend lets them")
             }
-            (JobOrder::OneAfterAnother, _) => {
-                let sum: Seconds = times().sum();
-                format!("at most {sum}, one job after another")
-            }
+            (JobOrder::OneAfterAnother, _) => format!("at most {sum}, one job after another"),
         };
         format!("{count} · {worst}, {expected}, {wall_clock}")
     }
@@ -128,33 +119,26 @@ impl PlanTotals {
 
 fn cells(job: &JobTotals) -> [String; 5] {
     let name = for_terminal(&job.job, LONGEST_NAME);
-    if !job.is_planned {
-        let why = "nothing is run, see below".to_owned();
-        return [
-            name,
-            job.instance.clone(),
-            why,
+    let [worst, expected, wall_clock] = match job.is_planned {
+        false => [
+            "nothing is run, see below".to_owned(),
             String::new(),
             String::new(),
-        ];
-    }
-    let worst = job
-        .worst_case
-        .map_or("no price".to_owned(), |worst| worst.to_string());
-    let expected = job.expected.map_or("not known yet".to_owned(), |one| {
-        let day = one.at.strftime("%Y-%m-%d");
-        match one.usd {
-            Some(usd) => format!("{usd}, {} ({day})", one.time),
-            None => format!("{} ({day})", one.time),
+        ],
+        true => {
+            let worst = job.worst_case;
+            let expected = job.expected.map_or("not known yet".to_owned(), |one| {
+                let usd = one.usd.map_or(String::new(), |usd| format!("{usd}, "));
+                format!("{usd}{} ({})", one.time, words::day(one.at))
+            });
+            [
+                worst.map_or("no price".to_owned(), |worst| worst.to_string()),
+                expected,
+                format!("at most {}", job.wall_clock),
+            ]
         }
-    });
-    [
-        name,
-        job.instance.clone(),
-        worst,
-        expected,
-        format!("at most {}", job.wall_clock),
-    ]
+    };
+    [name, job.instance.clone(), worst, expected, wall_clock]
 }
 
 #[cfg(test)]
@@ -178,50 +162,32 @@ mod tests {
 
     #[test]
     fn the_totals_stand_first_and_then_a_line_for_each_job() {
-        let mut totals = PlanTotals {
-            jobs: vec![job("churn", Some(0.31)), job("fraud-detection", None)],
-            max_spend: None,
-            order: JobOrder::OneAfterAnother,
-        };
-        let shown = totals.to_string();
-        totals.jobs.push(JobTotals {
+        let job = |name: &str| job(name, None);
+        let (mut short, mut unpriced) = (job("more"), job("churn"));
+        (short.wall_clock, unpriced.worst_case) = (Seconds(60.0), None);
+        let hostile = JobTotals {
             is_planned: false,
-            ..job("a\u{1b}[31m", None)
+            ..job("a\u{1b}[31m")
+        };
+        let known = self::job("churn", Some(0.31));
+        let pair = vec![known.clone(), job("fraud-detection")];
+        let side_by_side = vec![job("churn"), short];
+        let (at_once, in_turn) = (JobOrder::AtOnce, JobOrder::OneAfterAnother);
+        let shown = [
+            (pair.clone(), None, in_turn),
+            ([pair, vec![hostile]].concat(), Some(Usd(8.0)), in_turn),
+            (vec![unpriced], None, in_turn),
+            (side_by_side.clone(), None, at_once),
+            (side_by_side, Some(Usd(8.0)), at_once),
+        ];
+        let shown = shown.map(|(jobs, max_spend, order)| {
+            let totals = PlanTotals {
+                jobs,
+                max_spend,
+                order,
+            };
+            totals.to_string()
         });
-        totals.max_spend = Some(Usd(8.0));
-        insta::assert_snapshot!(format!("{shown}\n{totals}"));
-    }
-
-    #[test]
-    fn what_is_not_known_is_said() {
-        let mut one = job("churn", None);
-        one.worst_case = None;
-        let totals = PlanTotals {
-            jobs: vec![one],
-            max_spend: None,
-            order: JobOrder::OneAfterAnother,
-        };
-        assert!(totals.to_string().starts_with(
-            "1 job · worst case not known for want of a price, expected spend not known before the first canaries, at most 2h"
-        ));
-    }
-
-    #[test]
-    fn jobs_side_by_side_take_as_long_as_the_longest() {
-        let mut short = job("more", None);
-        short.wall_clock = Seconds(60.0);
-        let mut totals = PlanTotals {
-            jobs: vec![job("churn", None), short],
-            max_spend: None,
-            order: JobOrder::AtOnce,
-        };
-        assert!(
-            totals
-                .to_string()
-                .contains("at most 2h, jobs side by side\n")
-        );
-        totals.max_spend = Some(Usd(8.0));
-        let said = "at most 2h 01m, jobs side by side as far as --max-spend lets them\n";
-        assert!(totals.to_string().contains(said), "{totals}");
+        insta::assert_snapshot!(shown.join("\n"));
     }
 }

@@ -7,10 +7,8 @@ use super::mark::Mark;
 use super::text::Prose;
 use super::{JobReport, Report, help, words};
 
-/// Of one line; the others are in a fold.
-const DIFFERENCES_SHOWN: usize = 5;
-/// Lines of jobs; those of the others are in a fold.
-const JOBS_SHOWN: usize = 5;
+/// Others are in a fold.
+const DIFFERENCES_SHOWN: usize = 10;
 /// Names in a headline.
 const NAMES_SHOWN: usize = 5;
 
@@ -32,78 +30,37 @@ pub(super) fn removed(report: &Report) -> Option<Headline> {
     })
 }
 
-/// Of the whole spec, then of each job, the worst first.
-pub(super) fn lines(report: &Report) -> Vec<DocumentLine> {
-    let notes = report.policy.as_ref().map(|policy| policy.notes.as_slice());
-    let whole = line(notes.unwrap_or_default(), None);
-    let (shown, others) = split(report);
-    let several_jobs = report.jobs.len() > 1;
-    let of_jobs = shown.into_iter().filter_map(|job| {
-        let name = several_jobs.then(|| Prose::name(job.name.as_str()));
-        line(&job.policy.notes, name)
-    });
-    let others = (!others.is_empty()).then(|| {
-        let count = words::count(others.len(), "more job");
-        let text = format!("Of {count} the differences are below, under cautions.");
-        DocumentLine::new(Label::Policy, Prose::literal(text))
-    });
-    whole.into_iter().chain(of_jobs).chain(others).collect()
-}
-
-/// Of one job that has a page of its own.
-pub(super) fn of_job(job: &JobReport) -> Option<DocumentLine> {
-    line(&job.policy.notes, None)
-}
-
-/// Of the whole spec, on a page of its own.
-pub(super) fn of_spec(report: &Report) -> Option<DocumentLine> {
-    line(&report.policy.as_ref()?.notes, None)
-}
-
-/// What [`lines`] has no room for, to be folded.
-pub(super) fn further(report: &Report) -> Vec<DocumentLine> {
-    let several_jobs = report.jobs.len() > 1;
-    let note = |name: Option<&str>, text: &str| DocumentLine {
-        label: Label::Note,
-        about: name.into_iter().map(Prose::name).collect(),
-        text: Prose::sentence(text),
-    };
-    let whole = report.policy.iter().flat_map(|policy| &policy.notes);
-    let whole = whole.skip(DIFFERENCES_SHOWN).map(|text| note(None, text));
-    let (shown, others) = split(report);
-    let rest = |job: &'_ JobReport, skipped: usize| {
-        let name = several_jobs.then_some(job.name.as_str());
-        let notes = job.policy.notes.iter().skip(skipped);
-        notes.map(|text| note(name, text)).collect::<Vec<_>>()
-    };
-    let of_shown = shown.iter().flat_map(|job| rest(job, DIFFERENCES_SHOWN));
-    let of_others = others.iter().flat_map(|job| rest(job, 0));
-    whole.chain(of_shown).chain(of_others).collect()
-}
-
-/// The jobs with differences: those that have a line, and the others.
-fn split(report: &Report) -> (Vec<&JobReport>, Vec<&JobReport>) {
+/// Of the whole spec, then of each job, the worst first: a line each, and a note of each difference that there is no room for.
+pub(super) fn lines(report: &Report) -> (Vec<DocumentLine>, Vec<DocumentLine>) {
     let jobs: Vec<&JobReport> = report.jobs.iter().collect();
-    let mut jobs = comparison::worst_first(&jobs);
-    jobs.retain(|job| !job.policy.notes.is_empty());
-    let others = jobs.split_off(jobs.len().min(JOBS_SHOWN));
-    (jobs, others)
-}
-
-/// Of a few differences each in a sentence or two.
-fn line(notes: &[String], about: Option<Prose>) -> Option<DocumentLine> {
-    let shown = notes.iter().take(DIFFERENCES_SHOWN);
-    let shown = shown.map(|note| help::sentence(note));
-    let further = notes.len().saturating_sub(DIFFERENCES_SHOWN);
-    let further = (further > 0).then(|| {
-        let further = words::count(further, "more difference");
-        Prose::literal(format!("{further} below, under cautions."))
+    let of_spec = report.policy.iter().map(|policy| (None, &policy.notes));
+    let of_jobs = comparison::worst_first(&jobs).into_iter();
+    let of_jobs = of_jobs.map(|job| {
+        let name = Prose::name(job.name.as_str());
+        (Some(name).filter(|_| jobs.len() > 1), &job.policy.notes)
     });
-    (!notes.is_empty()).then(|| DocumentLine {
-        label: Label::Policy,
-        about: about.into_iter().collect(),
-        text: Prose::joined(shown.chain(further), " "),
-    })
+    let (mut lines, mut further) = (Vec::new(), Vec::new());
+    let mut room = DIFFERENCES_SHOWN;
+    for (name, notes) in of_spec.chain(of_jobs) {
+        let (shown, others) = notes.split_at(notes.len().min(room));
+        room -= shown.len();
+        let line = |label, text| DocumentLine::new(label, text).about(name.clone());
+        if !shown.is_empty() {
+            let shown = shown.iter().map(|note| help::sentence(note));
+            lines.push(line(Label::Policy, Prose::joined(shown, " ")));
+        }
+        further.extend(
+            others
+                .iter()
+                .map(|note| line(Label::Note, Prose::sentence(note))),
+        );
+    }
+    if !further.is_empty() {
+        let count = words::count(further.len(), "more difference");
+        let text = Prose::literal(format!("{count} below, under cautions."));
+        lines.push(DocumentLine::new(Label::Policy, text));
+    }
+    (lines, further)
 }
 
 #[cfg(test)]
@@ -141,27 +98,25 @@ mod tests {
 
     #[test]
     fn many_differences_are_counted_and_all_are_somewhere() {
-        let notes: Vec<String> = (0..9)
-            .map(|index| format!("This pull request changes place {index}."))
-            .collect();
-        let notes: Vec<&str> = notes.iter().map(String::as_str).collect();
-        let line = said(&notes);
-        assert!(line.contains("4 more differences below"), "{line}");
         let mut report = samples::of("over-budget");
         let sample = report.jobs.remove(0);
-        report.jobs = (0..8)
+        let difference = |index| format!("This pull request changes place {index}.");
+        report.jobs = (0..3)
             .map(|index| {
                 let mut job = sample.clone();
                 job.name = format!("job-{index}");
-                job.policy.notes = vec![format!("This pull request changes place {index}.")];
+                job.policy.notes = (0..6).map(|place| difference(6 * index + place)).collect();
                 job
             })
             .collect();
         let page = markdown::render(&report);
-        for index in 0..8 {
-            assert!(page.contains(&format!("changes place {index}.")), "{page}");
+        let folds = page.find("<details>").unwrap();
+        for index in 0..18 {
+            let place = page.find(&difference(index)).unwrap();
+            assert_eq!(place < folds, index < 10, "{page}");
         }
-        assert!(page.contains("**Policy.** Of 3 more jobs"), "{page}");
+        let further = "**Policy.** 8 more differences below, under cautions.";
+        assert!(page[..folds].contains(further), "{page}");
     }
 
     #[test]

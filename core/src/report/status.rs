@@ -65,10 +65,8 @@ pub fn in_progress(run: &InProgress) -> String {
     };
     let shown = run.jobs.iter().take(JOBS_SHOWN);
     let shown = shown.map(|JobInProgress { name, instance }| {
-        Prose::fill(
-            "{} on {}",
-            [name, instance].map(|name| Prose::name(name.as_str())),
-        )
+        let names = [name, instance].map(|name| Prose::name(name.as_str()));
+        Prose::fill("{} on {}", names)
     });
     let further = run.jobs.len().saturating_sub(JOBS_SHOWN);
     let further = (further > 0).then(|| Prose::literal(format!("and {further} more")));
@@ -77,17 +75,17 @@ pub fn in_progress(run: &InProgress) -> String {
         .map(|text| DocumentLine::new(Label::More, text));
     let jobs = (!run.jobs.is_empty()).then(|| Block::List(jobs.collect()));
     let cost = match run.worst_case_usd {
-        Some(Usd(usd)) => Prose::literal(format!(
-            "They cost at most {} together.",
-            Quantity::Money.figure(usd)
-        )),
+        Some(Usd(usd)) => {
+            let most = Quantity::Money.figure(usd);
+            Prose::literal(format!("They cost at most {most} together."))
+        }
         None => Prose::own("What they may cost is not known: no price is."),
     };
     let cost = Prose::fill(
         "Small canary runs are at work. {} This comment will be updated with the forecast and the verdict.",
         [cost],
     );
-    let cost = Block::Lines(vec![DocumentLine::new(Label::More, cost)]);
+    let cost = Block::line(Label::More, cost);
     markdown::lay_out(&Document {
         headlines: vec![Headline {
             mark: Mark::Measuring,
@@ -107,10 +105,10 @@ pub fn in_progress(run: &InProgress) -> String {
 pub fn ended(run: &Ended) -> String {
     let how = Prose::literal(run.how.as_str());
     let spent = match run.spent_usd {
-        Some(Usd(usd)) => Prose::literal(format!(
-            "{} so far, as far as is known.",
-            Quantity::Money.figure(usd)
-        )),
+        Some(Usd(usd)) => {
+            let spent = Quantity::Money.figure(usd);
+            Prose::literal(format!("{spent} so far, as far as is known."))
+        }
         None => Prose::own("Not known."),
     };
     let left = match &run.leftovers {
@@ -144,9 +142,9 @@ pub fn ended(run: &Ended) -> String {
 
 /// What the step summary says beside the report where the comment could not be posted.
 pub fn unposted(failure: &Failure) -> String {
-    let what = DocumentLine::new(Label::NotPosted, help::sentence(&failure.what));
+    let what = Block::line(Label::NotPosted, help::sentence(&failure.what));
     let help = help::blocks(failure.help.as_deref().unwrap_or_default());
-    let blocks = [Block::Lines(vec![what])].into_iter().chain(help);
+    let blocks = [what].into_iter().chain(help);
     let text = markdown::lay_out(&Document {
         blocks: blocks.collect(),
         ..Document::default()
@@ -157,25 +155,18 @@ pub fn unposted(failure: &Failure) -> String {
 
 /// What became of the check in some words, for the status of a commit: `over budget: churn, and 2 more`.
 pub fn status_line(report: &Report) -> String {
-    if let Some(failure) = report.failures.first() {
-        let job = failure.job.as_deref().unwrap_or_default();
-        return escape::for_terminal(
-            &format!("could not check {job}: {}", failure.what),
-            LONGEST_LINE,
-        );
+    if let Some(Failure { job, what, .. }) = report.failures.first() {
+        let job = job.as_deref().unwrap_or_default();
+        return escape::for_terminal(&format!("could not check {job}: {what}"), LONGEST_LINE);
     }
     let worst: Vec<&str> = (report.jobs.iter())
         .filter(|job| job.verdict == report.verdict)
         .map(|job| job.name.as_str())
         .collect();
-    let accepted = report
-        .jobs
-        .iter()
-        .find_map(|job| job.policy.accepted.as_ref());
-    let phrase = match accepted {
-        Some(by) => format!("{}, accepted by {}", words::phrase(report.verdict), by.by),
-        None => words::phrase(report.verdict).to_owned(),
-    };
+    let mut jobs = report.jobs.iter();
+    let accepted = jobs.find_map(|job| job.policy.accepted.as_ref());
+    let accepted = accepted.map_or(String::new(), |by| format!(", accepted by {}", by.by));
+    let phrase = format!("{}{accepted}", words::phrase(report.verdict));
     let line = match worst.as_slice() {
         [] => "nothing to judge".to_owned(),
         [one] => format!("{phrase}: {one}"),

@@ -1,16 +1,16 @@
 //! The layout of the Markdown page: ours, or a team's own template.
 //!
-//! A template is given `PageValues`. Every text in them is escaped for Markdown already, so a template escapes nothing.
+//! A template is given the values of `values.json`. Every text in them is escaped for Markdown already, so a template escapes nothing.
 
 use std::sync::LazyLock;
 
 use handlebars::{Handlebars, RenderError, RenderErrorReason, no_escape};
-use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::escape::{LINE_LIMIT, PARAGRAPH_LIMIT, for_markdown, for_markdown_with_code};
 use super::{JobReport, Report};
+use crate::forecast::Estimate;
 use crate::metric::Metric;
-use crate::verdict::Verdict;
 
 const NAME: &str = "report";
 pub(super) const OURS: &str = include_str!("../../templates/report.md.hbs");
@@ -50,7 +50,7 @@ impl Template {
         let registered = handlebars.register_template_string(NAME, text);
         registered.map_err(|error| TemplateError(error.to_string()))?;
         handlebars.set_strict_mode(true);
-        let example: serde_json::Value =
+        let example: Value =
             serde_json::from_str(EXAMPLE).expect("the example is part of the program");
         let tried = handlebars.render(NAME, &example);
         tried.map_err(|error| TemplateError::of(&error))?;
@@ -60,123 +60,53 @@ impl Template {
     }
 
     /// `None` if a helper of the template fails on these values.
-    pub(super) fn lay_out(&self, values: &PageValues) -> Option<String> {
+    pub(super) fn lay_out(&self, values: &Value) -> Option<String> {
         self.0.render(NAME, values).ok()
     }
 }
 
-impl PageValues {
-    /// With what only a report has.
-    pub(super) fn of_report(self, report: &Report) -> Self {
-        Self {
-            verdict: Some(report.verdict),
-            exit_code: Some(report.exit_code),
-            commit: report.commit.as_deref().map(line),
-            run_url: report.run_url.as_deref().map(line),
-            jobs: report.jobs.iter().map(JobValues::of).collect(),
-            ..self
-        }
-    }
-}
-
 /// The page as our template lays it out.
-pub(super) fn lay_out(values: &PageValues) -> String {
+pub(super) fn lay_out(values: &Value) -> String {
     let page = OUR_TEMPLATE.lay_out(values);
     page.expect("our template needs nothing but its values")
 }
 
-/// What a template is given. An absent value is null, so every name is there.
-#[derive(Debug, Default, Serialize)]
-pub(super) struct PageValues {
-    pub(super) headlines: Vec<MarkedText>,
-    pub(super) warnings: Vec<MarkedText>,
-    pub(super) table: Option<TableValues>,
-    /// Finished paragraphs.
-    pub(super) blocks: Vec<String>,
-    pub(super) remarks: String,
-    pub(super) left_out: Option<String>,
-    pub(super) folds: Vec<FoldValues>,
-    pub(super) footer: String,
-    pub(super) verdict: Option<Verdict>,
-    pub(super) exit_code: Option<u8>,
-    pub(super) commit: Option<String>,
-    pub(super) run_url: Option<String>,
-    pub(super) jobs: Vec<JobValues>,
+/// What a template is given of a report beside its document.
+pub(super) fn add_report(values: &mut Value, report: &Report) {
+    values["verdict"] = json!(report.verdict);
+    values["exit_code"] = json!(report.exit_code);
+    values["commit"] = json!(report.commit.as_deref().map(line));
+    values["run_url"] = json!(report.run_url.as_deref().map(line));
+    values["jobs"] = report.jobs.iter().map(of_job).collect();
 }
 
-#[derive(Debug, Serialize)]
-pub(super) struct MarkedText {
-    pub(super) mark: &'static str,
-    pub(super) text: String,
-}
-
-#[derive(Debug, Serialize)]
-pub(super) struct TableValues {
-    pub(super) columns: Vec<ColumnValues>,
-    pub(super) rows: Vec<Vec<CellValues>>,
-}
-
-#[derive(Debug, Serialize)]
-pub(super) struct ColumnValues {
-    /// Empty if the cells say what they are.
-    pub(super) title: String,
-    pub(super) is_number: bool,
-}
-
-#[derive(Debug, Serialize)]
-pub(super) struct CellValues {
-    pub(super) mark: Option<&'static str>,
-    pub(super) text: String,
-    pub(super) detail: Option<String>,
-    pub(super) is_strong: bool,
-}
-
-#[derive(Debug, Serialize)]
-pub(super) struct FoldValues {
-    pub(super) summary: String,
-    pub(super) blocks: Vec<String>,
-}
-
-#[derive(Debug, Serialize)]
-pub(super) struct JobValues {
-    name: String,
-    verdict: Verdict,
-    reason: String,
-    instance: String,
-    canary_usd: Option<f64>,
-    estimates: Vec<EstimateValues>,
-}
-
-/// One metric of the full run on `instance`.
-#[derive(Debug, Serialize)]
-struct EstimateValues {
-    metric: &'static str,
-    point: f64,
-    lower: f64,
-    upper: f64,
-}
-
-impl JobValues {
-    fn of(job: &JobReport) -> Self {
-        let estimates = job.forecasts.first().map(|forecast| {
-            let known = Metric::ALL.into_iter();
-            let known = known.filter_map(|metric| Some((metric, forecast.estimates[metric]?)));
-            known.map(|(metric, estimate)| EstimateValues {
-                metric: metric.key(),
-                point: estimate.point,
-                lower: estimate.lower,
-                upper: estimate.upper,
-            })
-        });
-        Self {
-            name: line(&job.name),
-            verdict: job.verdict,
-            reason: for_markdown_with_code(&job.reason, PARAGRAPH_LIMIT),
-            instance: line(&job.instance.to_string()),
-            canary_usd: job.spend.canary_usd.map(|usd| usd.0),
-            estimates: estimates.into_iter().flatten().collect(),
-        }
-    }
+/// The estimates are of the full run on `instance`.
+fn of_job(job: &JobReport) -> Value {
+    let estimates = job.forecasts.iter().take(1).flat_map(|forecast| {
+        let known = Metric::ALL.into_iter();
+        let known = known.filter_map(|metric| Some((metric, forecast.estimates[metric]?)));
+        known.map(
+            |(
+                metric,
+                Estimate {
+                    point,
+                    lower,
+                    upper,
+                    ..
+                },
+            )| {
+                json!({"metric": metric.key(), "point": point, "lower": lower, "upper": upper})
+            },
+        )
+    });
+    json!({
+        "name": line(&job.name),
+        "verdict": job.verdict,
+        "reason": for_markdown_with_code(&job.reason, PARAGRAPH_LIMIT),
+        "instance": line(&job.instance.to_string()),
+        "canary_usd": job.spend.canary_usd,
+        "estimates": estimates.collect::<Value>(),
+    })
 }
 
 fn line(text: &str) -> String {

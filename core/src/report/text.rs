@@ -132,6 +132,8 @@ impl Address {
 pub(super) enum TextSpan {
     /// Words that stand in the source of this program, without a character that any medium reads as more than itself.
     Own(&'static str),
+    /// A space at which nothing but a narrow terminal breaks the line.
+    Joint,
     /// Shown literally.
     Literal(Outside),
     /// A few words or a number with its unit, which stay on one line.
@@ -158,19 +160,24 @@ impl Prose {
         Self(vec![TextSpan::Own(words)])
     }
 
+    /// So many characters without any setting.
+    pub(super) fn at_most(text: impl Into<String>, limit: usize) -> Self {
+        Self(vec![TextSpan::Literal(Outside::new(text, limit))])
+    }
+
     /// A sentence without any setting.
     pub(super) fn literal(text: impl Into<String>) -> Self {
-        Self(vec![TextSpan::Literal(Outside::new(text, LINE_LIMIT))])
+        Self::at_most(text, LINE_LIMIT)
     }
 
     /// Several sentences without any setting.
     pub(super) fn paragraph(text: impl Into<String>) -> Self {
-        Self(vec![TextSpan::Literal(Outside::new(text, PARAGRAPH_LIMIT))])
+        Self::at_most(text, PARAGRAPH_LIMIT)
     }
 
     /// A part of the last line.
     pub(super) fn short(text: impl Into<String>) -> Self {
-        Self(vec![TextSpan::Literal(Outside::new(text, SHORT_LIMIT))])
+        Self::at_most(text, SHORT_LIMIT)
     }
 
     /// A sentence of this program, in which backticks set code.
@@ -185,7 +192,7 @@ impl Prose {
 
     /// The same among other names, as in a table.
     pub(super) fn bare_name(name: impl Into<String>) -> Self {
-        Self(vec![TextSpan::Literal(Outside::new(name, NAME_LIMIT))])
+        Self::at_most(name, NAME_LIMIT)
     }
 
     /// A line of a log.
@@ -244,6 +251,18 @@ impl Prose {
         self
     }
 
+    /// Parts with joints between.
+    pub(super) fn in_parts(parts: impl IntoIterator<Item = Self>) -> Self {
+        let parts: Vec<Vec<TextSpan>> = parts.into_iter().map(|part| part.0).collect();
+        Self(parts.join(&TextSpan::Joint))
+    }
+
+    /// The parts between its joints.
+    pub(super) fn parts(&self) -> impl Iterator<Item = Self> {
+        let parts = self.0.split(|span| *span == TextSpan::Joint);
+        parts.map(|spans| Self(spans.to_vec()))
+    }
+
     pub(super) fn joined(texts: impl IntoIterator<Item = Self>, between: &'static str) -> Self {
         let mut joined = Self::default();
         for text in texts {
@@ -267,6 +286,7 @@ impl Prose {
     pub(super) fn flattened(&self, escape: impl Fn(&Outside) -> String) -> String {
         let span = |span: &TextSpan| match span {
             TextSpan::Own(words) => (*words).to_owned(),
+            TextSpan::Joint => " ".to_owned(),
             TextSpan::Minute(at) => words::minute(*at),
             TextSpan::Literal(text)
             | TextSpan::Unbroken(text)

@@ -174,15 +174,4 @@ mod tests {
             "Whether the groups are cheaper is not decided: they are while ml.c5.9xlarge costs less than 20 USD/h (0.83–26), and today it costs 1.84 USD/h."
         ));
     }
-
-    #[test]
-    fn what_a_ratio_rests_on_is_said() {
-        let said = |shares_law| basis(&groups(|versus| versus.shares_law = shares_law)).unwrap();
-        assert!(said(false).starts_with(
-            "Beside ml.p3.2xlarge each ratio is of two draws, one from each forecast; step by step"
-        ));
-        assert!(said(true).starts_with(
-            "Beside ml.p3.2xlarge time and cost are taken to grow by one law on both, as far as the canaries of both agree; step by step"
-        ));
-    }
 }

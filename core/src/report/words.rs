@@ -71,12 +71,12 @@ pub fn share(value: f64) -> String {
     }
 }
 
-/// A value as a part of its limit, lest it be read as the value itself: `38% of limit`, `2.4x limit`, `24x limit`.
-pub fn used(of_limit: f64) -> String {
+/// A value as a part of its limit, lest it be read as the value itself: `38%`, `of limit`; `2.4x`, `limit`; `24x`, `limit`.
+pub fn used(of_limit: f64) -> (String, &'static str) {
     match of_limit {
-        ..2.0 => format!("{} of limit", share(of_limit)),
-        2.0..10.0 => format!("{of_limit:.1}x limit"),
-        _ => format!("{}x limit", Quantity::Number.figure(of_limit)),
+        ..2.0 => (share(of_limit), "of limit"),
+        2.0..10.0 => (format!("{of_limit:.1}x"), "limit"),
+        _ => (format!("{}x", Quantity::Number.figure(of_limit)), "limit"),
     }
 }
 
@@ -269,28 +269,22 @@ pub fn law(subject: Subject, law: &Law, abscissa: Abscissa) -> String {
         Subject::Memory => ("memory", "is", "seems", "follows"),
         Subject::TimeAndMemory => ("time and memory", "are", "seem", "follow"),
     };
+    // Never `100% sure` of what was weighed.
+    let sure = match law.weight >= 1.0 {
+        true => String::new(),
+        false => format!(" ({:.0}% sure)", (100.0 * law.weight).floor()),
+    };
     let behaviour = match law.name.as_str() {
         "linear" => format!("grow in proportion to the {abscissa}"),
         "constant" => format!("stay the same whatever the {abscissa}"),
         "more than linear" => format!("grow faster than the {abscissa}"),
         "less than linear" => format!("grow slower than the {abscissa}"),
-        name => return format!("{subject} {follows} the law {name}{}", weight(law.weight)),
+        name => return format!("{subject} {follows} the law {name}{sure}"),
     };
-    if law.weight >= 1.0 {
-        format!("{subject} {is} assumed to {behaviour}")
-    } else if law.weight < LEAST_SURE {
-        format!("{subject} may {behaviour}{}", weight(law.weight))
-    } else {
-        format!("{subject} {seems} to {behaviour}{}", weight(law.weight))
-    }
-}
-
-fn weight(weight: f64) -> String {
-    if weight >= 1.0 {
-        String::new()
-    } else {
-        // Never `100% sure` of what was weighed.
-        format!(" ({:.0}% sure)", (100.0 * weight).floor())
+    match law.weight {
+        1.0.. => format!("{subject} {is} assumed to {behaviour}"),
+        ..LEAST_SURE => format!("{subject} may {behaviour}{sure}"),
+        _ => format!("{subject} {seems} to {behaviour}{sure}"),
     }
 }
 
@@ -391,7 +385,8 @@ mod tests {
             (24.14, "24x limit"),
             (1e300, "∞x limit"),
         ] {
-            assert_eq!(used(of_limit), said);
+            let (part, limit) = used(of_limit);
+            assert_eq!(format!("{part} {limit}"), said);
         }
     }
 

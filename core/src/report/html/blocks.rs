@@ -3,7 +3,6 @@
 use super::super::document::{
     Align, Block, Cell, Document, DocumentLine, Headline, Table, TableRow,
 };
-use super::super::label::Lead;
 use super::super::mark::{Mark, Tone};
 use super::markup::{Markup, element};
 
@@ -99,26 +98,16 @@ pub(in crate::report) fn list(lines: &[DocumentLine]) -> Markup {
     element("ul", &[], lines.iter().map(item).collect())
 }
 
-fn line(DocumentLine { label, about, text }: &DocumentLine) -> Markup {
-    let names = about.iter().map(Markup::prose);
-    let (strong, words) = match label.lead() {
-        Lead::Nothing => (None, None),
-        Lead::Words(words) => (None, Some(Markup::text(words))),
-        Lead::Strong(words) => (Some(element("strong", &[], Markup::text(words))), None),
-    };
-    let names = joined(names, ", ");
-    let rest = [Some(names), words, Some(Markup::prose(text))];
-    let rest = joined(rest.into_iter().flatten(), ": ");
-    joined([strong, Some(rest)].into_iter().flatten(), " ")
-}
-
-/// The pieces that say anything, with words between.
-fn joined(pieces: impl IntoIterator<Item = Markup>, between: &'static str) -> Markup {
-    let pieces = pieces.into_iter().filter(|piece| !piece.is_empty());
-    pieces.fold(Markup::default(), |all, piece| match all.is_empty() {
-        true => piece,
-        false => all.then(Markup::own(between)).then(piece),
-    })
+fn line(line: &DocumentLine) -> Markup {
+    let said = Markup::prose(&line.said());
+    match line
+        .strong()
+        .map(|words| element("strong", &[], Markup::text(words)))
+    {
+        Some(strong) if said.is_empty() => strong,
+        Some(strong) => strong.then(Markup::own(" ")).then(said),
+        None => said,
+    }
 }
 
 /// A table that is wider than the screen is scrolled, also by keys.

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::super::document::{Align, Cell, Document, DocumentLine, Headline, Table, TableColumn};
+use super::super::document::{Align, Cell, Document, DocumentLine, Headline, Table};
 use super::super::history_figures::{
     CheckFigures, Fault, FigureAndLimit, FullRunFigures, HistoryFigures, JobFigures, JobStanding,
     Month, SeriesSource, Spent, UnreadableRecords,
@@ -17,7 +17,7 @@ use super::markup::{Markup, element};
 use super::over_time::OverTime;
 use super::page::{HtmlPage, HtmlSection};
 use crate::forecast::Estimate;
-use crate::units::{Seconds, Usd, count_as_float};
+use crate::units::{Seconds, Usd};
 
 /// Jobs in the table; more nobody reads.
 const MOST_JOBS: usize = 500;
@@ -134,43 +134,30 @@ fn groups(figures: &HistoryFigures) -> Vec<Headline> {
         JobStanding::Drifted,
         JobStanding::AtRisk,
     ];
-    let lately = kinds.map(|kind| {
-        let is_meant = |job: &JobFigures| job.standing == kind && !job.is_quiet;
-        group(mark_of(kind), words_of(kind), &is_meant)
-    });
-    let before = kinds.map(|kind| {
-        let said = format!("{}, without a record for 90 days", words_of(kind));
-        let is_meant = |job: &JobFigures| job.standing == kind && job.is_quiet;
-        group(mark_of(kind), &said, &is_meant)
-    });
+    let of = |is_quiet: bool, beside: &str| {
+        kinds.map(|kind| {
+            let (mark, said) = shown_as(kind);
+            let is_meant = |job: &JobFigures| job.standing == kind && job.is_quiet == is_quiet;
+            group(mark, &format!("{said}{beside}"), &is_meant)
+        })
+    };
+    let (lately, before) = (of(false, ""), of(true, ", without a record for 90 days"));
     let waiting = group(Mark::Measuring, WAITING, &JobFigures::awaits_forecast);
     let all = lately.into_iter().chain([waiting]).chain(before);
     all.flatten().collect()
 }
 
-/// What follows a number of jobs.
-fn words_of(standing: JobStanding) -> &'static str {
+/// How jobs of this standing are marked, and what follows their number.
+fn shown_as(standing: JobStanding) -> (Mark, &'static str) {
     match standing {
-        JobStanding::Exceeded => "over budget",
-        JobStanding::Failed => "failed in a canary",
-        JobStanding::Unknown => "could not be decided",
-        JobStanding::Drifted => "drifted",
-        JobStanding::AtRisk => "may exceed the budget",
-        JobStanding::Within => "within budget",
-        JobStanding::NotJudged => "not judged",
-        JobStanding::Unmeasured => "not measured on a branch",
-    }
-}
-
-fn mark_of(standing: JobStanding) -> Mark {
-    match standing {
-        JobStanding::Exceeded => Mark::Bad,
-        JobStanding::Failed => Mark::Crashed,
-        JobStanding::Unknown => Mark::Unknown,
-        JobStanding::Drifted => Mark::Rose,
-        JobStanding::AtRisk => Mark::Doubtful,
-        JobStanding::Within => Mark::Good,
-        JobStanding::NotJudged | JobStanding::Unmeasured => Mark::Nothing,
+        JobStanding::Exceeded => (Mark::Bad, "over budget"),
+        JobStanding::Failed => (Mark::Crashed, "failed in a canary"),
+        JobStanding::Unknown => (Mark::Unknown, "could not be decided"),
+        JobStanding::Drifted => (Mark::Rose, "drifted"),
+        JobStanding::AtRisk => (Mark::Doubtful, "may exceed the budget"),
+        JobStanding::Within => (Mark::Good, "within budget"),
+        JobStanding::NotJudged => (Mark::Nothing, "not judged"),
+        JobStanding::Unmeasured => (Mark::Nothing, "not measured on a branch"),
     }
 }
 
@@ -195,11 +182,11 @@ fn unreadable(UnreadableRecords { newer, damaged }: UnreadableRecords) -> Option
 fn remarks(figures: &HistoryFigures) -> Vec<DocumentLine> {
     let months = figures.spent();
     let spent = |of: &str, spent: &Spent| {
-        let (cost, canaries) = (cost(spent), canaries(spent));
-        let (saved, reused) = (saved(spent), reused(spent));
-        Prose::literal(format!(
-            "{of}: {cost} ({canaries}). Saved by reuse: {saved} ({reused})."
-        ))
+        let saved = match spent.reused {
+            0 => String::new(),
+            _ => format!(", {} saved by reuse", saved(spent)),
+        };
+        Prose::literal(format!("{of}: {}{saved}.", cost(spent)))
     };
     let newest = months.last_key_value();
     let newest = newest.map(|(month, of_month)| spent(&format!("Checks in {month}"), of_month));
@@ -271,7 +258,6 @@ fn jobs(figures: &HistoryFigures) -> Option<Table> {
         ]
     };
     let rows = figures.jobs.iter().take(MOST_JOBS).enumerate().map(row);
-    let columns = columns.map(|(title, align)| TableColumn::new(title, align));
     (!figures.jobs.is_empty()).then(|| Table::of(columns, rows))
 }
 
@@ -298,7 +284,7 @@ fn standing(job: &JobFigures) -> Cell {
     let verdict = newest.map(|check| (JobStanding::from(check.verdict), check.phrase));
     let words = match verdict {
         Some((verdict, phrase)) if verdict == job.standing => phrase,
-        _ => words_of(job.standing),
+        _ => shown_as(job.standing).1,
     };
     let judged = verdict
         .filter(|(verdict, _)| *verdict != job.standing && verdict.needs_attention())
@@ -314,7 +300,7 @@ fn standing(job: &JobFigures) -> Cell {
     Cell {
         mark: Some(match job.awaits_forecast() {
             true => Mark::Measuring,
-            false => mark_of(job.standing),
+            false => shown_as(job.standing).0,
         }),
         text: Prose::literal(words::capitalized(words)),
         detail: (!also.is_empty()).then(|| Prose::literal(format!("and {}", also.join(" and ")))),
@@ -350,30 +336,6 @@ fn amount(runs: usize, has_price: bool, usd: Usd, time: Seconds) -> String {
         (0, _) => UNKNOWN.to_owned(),
         (_, true) => Quantity::Money.figure(usd.0),
         (_, false) => Quantity::Time.figure(time.0),
-    }
-}
-
-/// `45 canaries, 3h 20m`
-fn canaries(spent: &Spent) -> String {
-    let canaries = count(spent.canaries, "canary");
-    let time = Quantity::Time.figure(spent.time.0);
-    match spent.unpriced {
-        0 => format!("{canaries}, {time}"),
-        unpriced if unpriced == spent.canaries => format!("{canaries} without a price"),
-        unpriced => format!("{canaries}, {time}; {unpriced} without a price"),
-    }
-}
-
-/// `12 canaries reused, 21% of all`
-fn reused(spent: &Spent) -> String {
-    let all = count_as_float(spent.canaries.saturating_add(spent.reused));
-    match spent.reused {
-        0 => "no canary reused".to_owned(),
-        some => format!(
-            "{} reused, {} of all",
-            count(some, "canary"),
-            words::share(count_as_float(some) / all)
-        ),
     }
 }
 
@@ -419,15 +381,9 @@ fn checks(figures: &HistoryFigures) -> HtmlSection {
 
 /// A row for each month, the newest first, and one for all before.
 fn months_table(months: &BTreeMap<Month, Spent>, about: &str) -> Markup {
-    let columns = ["Month", "Canaries", "Time", "Cost", "Reused", "Saved"];
-    let columns = columns.map(|title| {
-        let align = if title == "Month" {
-            Align::Left
-        } else {
-            Align::Right
-        };
-        TableColumn::new(title, align)
-    });
+    let amounts = ["Canaries", "Time", "Cost", "Reused", "Saved"];
+    let amounts = amounts.map(|title| (title, Align::Right));
+    let columns = [("Month", Align::Left)].into_iter().chain(amounts);
     let newest = months.iter().rev().take(MOST_MONTHS);
     let newest = newest.map(|(month, spent)| (month.to_string(), *spent));
     let earlier = Spent::of_all(months.values().rev().skip(MOST_MONTHS).copied());
@@ -641,7 +597,6 @@ fn newest_checks(job: &JobFigures) -> Table {
             Cell::from(run.unwrap_or(Prose::own(UNKNOWN))),
         ]
     });
-    let columns = columns.map(|(title, align)| TableColumn::new(title, align));
     Table::of(columns, rows)
 }
 

@@ -64,6 +64,7 @@ impl Markup {
         let code = |text: &Outside| element("code", &[], Self(text.for_html()));
         match span {
             TextSpan::Own(words) => Self::own(words),
+            TextSpan::Joint => Self::own("\u{a0}"),
             TextSpan::Minute(at) => Self::unbroken(&words::minute(*at)),
             TextSpan::Literal(text) | TextSpan::Commit(text) => Self(text.for_html()),
             TextSpan::Unbroken(text) => {
