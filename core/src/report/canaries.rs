@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use super::JobReport;
 use super::document::{Align, Table};
 use super::words::{self, Quantity};
+use crate::grammar;
 use crate::measurement::{Abscissa, Measurement, Start, Usage, Utilization};
 use crate::metric::{MemoryOf, Metric};
 use crate::units::{Percent, Seconds, Usd};
@@ -193,10 +194,7 @@ fn work_levels(jobs: &[&JobReport]) -> Option<String> {
     levels.sort_by(f64::total_cmp);
     levels.dedup();
     let levels: Vec<String> = levels.iter().map(f64::to_string).collect();
-    let levels = match levels.split_last()? {
-        (only, []) => only.clone(),
-        (last, others) => format!("{} and {last}", others.join(", ")),
-    };
+    let levels = grammar::list(&levels);
     Some(format!("work {levels} of {total}"))
 }
 

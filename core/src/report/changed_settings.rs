@@ -8,19 +8,10 @@ const SHOWN: usize = 4;
 
 /// `training.hyperparameters.epochs changed from 10 to 20`, and more of them; `None` where nothing changed. Without a full stop.
 pub(super) fn clause(changed: &[ChangedSetting]) -> Option<Prose> {
-    if changed.is_empty() {
-        return None;
-    }
-    let mut named: Vec<Prose> = changed.iter().take(SHOWN).map(one).collect();
-    if changed.len() > SHOWN {
-        named.push(Prose::literal(format!("{} more", changed.len() - SHOWN)));
-    }
-    let last = named.pop()?;
-    let others = Prose::joined(named, ", ");
-    Some(match others.is_empty() {
-        true => last,
-        false => Prose::fill("{} and {}", [others, last]),
-    })
+    let further = changed.len().saturating_sub(SHOWN);
+    let further = (further > 0).then(|| Prose::literal(format!("{further} more")));
+    let named = changed.iter().take(SHOWN).map(one);
+    Prose::list(named.chain(further).collect())
 }
 
 fn one(changed: &ChangedSetting) -> Prose {

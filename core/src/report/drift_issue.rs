@@ -163,15 +163,8 @@ fn how_to_end(drifted: &[(&JobReport, &Drift)]) -> [Block; 2] {
 fn others(report: &Report) -> Option<Block> {
     let others = report.jobs.iter();
     let others = others.filter(|job| job.drift.as_ref().is_some_and(|drift| !drift.drifted));
-    let mut names: Vec<Prose> = others
-        .take(JOBS_SHOWN)
-        .map(|job| Prose::name(job.name.as_str()))
-        .collect();
-    let last = names.pop()?;
-    let names = match names.is_empty() {
-        true => last,
-        false => Prose::fill("{} and {}", [Prose::joined(names, ", "), last]),
-    };
+    let names = others.map(|job| Prose::name(job.name.as_str()));
+    let names = Prose::list(names.take(JOBS_SHOWN).collect())?;
     let text = Prose::fill("No drift: {}.", [names]);
     Some(Block::line(Label::More, text))
 }

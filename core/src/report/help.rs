@@ -11,70 +11,34 @@ const PIECES_SHOWN: usize = 6;
 /// Lines that are set off by so many spaces are to be pasted.
 const INDENTATION: &str = "    ";
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Piece {
-    /// One paragraph, in one line.
-    Sentences(String),
-    /// Without the indentation that they share.
-    Pasted(Vec<String>),
-}
-
-/// Paragraphs end at a blank line. The text is as hostile as it was.
-fn pieces(help: &str) -> Vec<Piece> {
-    let mut pieces = Vec::new();
-    let mut goes_on = false;
-    for line in help.lines() {
-        if line.trim().is_empty() {
-            goes_on = false;
-            continue;
-        }
-        let is_pasted = line.starts_with(INDENTATION);
-        let is_full = pieces.len() == PIECES_SHOWN;
-        match pieces.last_mut() {
-            Some(Piece::Sentences(text)) if goes_on && !is_pasted => {
-                text.push(' ');
-                text.push_str(line.trim());
-            }
-            Some(Piece::Pasted(lines)) if goes_on && is_pasted => lines.push(line.to_owned()),
-            _ if is_full => break,
-            _ if is_pasted => pieces.push(Piece::Pasted(vec![line.to_owned()])),
-            _ => pieces.push(Piece::Sentences(line.trim().to_owned())),
-        }
-        goes_on = true;
-    }
-    for piece in &mut pieces {
-        if let Piece::Pasted(lines) = piece {
-            set_to_the_left(lines);
-        }
-    }
-    pieces
-}
-
-fn set_to_the_left(lines: &mut [String]) {
-    let indentation = |line: &String| line.len() - line.trim_start_matches(' ').len();
-    let shared = lines.iter().map(indentation).min().unwrap_or(0);
-    for line in lines {
-        line.drain(..shared);
-    }
-}
-
-/// Paragraphs and lines to paste; the first line says that this is what to do.
+/// Paragraphs, which end at a blank line, and lines to paste, without the indentation that they share; the first line says that this
+/// is what to do. The text is as hostile as it was.
 pub(super) fn blocks(help: &str) -> Vec<Block> {
+    let is_pasted = |line: &&str| {
+        let is_blank = line.trim().is_empty();
+        (!is_blank).then(|| line.starts_with(INDENTATION))
+    };
+    let lines: Vec<&str> = help.lines().collect();
+    let pieces = lines.chunk_by(|line, next| is_pasted(line) == is_pasted(next));
+    let pieces = pieces.filter_map(|piece| Some((is_pasted(&piece[0])?, piece)));
     let mut blocks = Vec::new();
-    for piece in pieces(help) {
+    for (is_pasted, piece) in pieces.take(PIECES_SHOWN) {
         let label = match blocks.is_empty() {
             true => Label::Remedy,
             false => Label::More,
         };
-        match piece {
-            Piece::Sentences(text) => blocks.push(Block::line(label, sentence(&text))),
-            Piece::Pasted(lines) => {
-                if label == Label::Remedy {
-                    blocks.push(Block::line(label, Prose::default()));
-                }
-                blocks.push(Block::Paste(Verbatim::new(lines)));
-            }
+        if !is_pasted {
+            let lines: Vec<&str> = piece.iter().map(|line| line.trim()).collect();
+            blocks.push(Block::line(label, sentence(&lines.join(" "))));
+            continue;
         }
+        if label == Label::Remedy {
+            blocks.push(Block::line(label, Prose::default()));
+        }
+        let indentation = |line: &&str| line.len() - line.trim_start_matches(' ').len();
+        let shared = piece.iter().map(indentation).min().unwrap_or(0);
+        let lines = piece.iter().map(|line| line[shared..].to_owned());
+        blocks.push(Block::Paste(Verbatim::new(lines)));
     }
     blocks
 }
@@ -118,7 +82,7 @@ mod tests {
     #[test]
     fn a_help_of_a_thousand_pieces_is_short() {
         let long = "a\n\n    b\n".repeat(1000);
-        assert_eq!(pieces(&long).len(), PIECES_SHOWN);
+        assert_eq!(in_markdown(&long).len(), PIECES_SHOWN);
         let lines = "    b\n".repeat(1000);
         assert!(in_markdown(&lines)[1].contains("… 980 more lines"));
     }

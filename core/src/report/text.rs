@@ -274,6 +274,15 @@ impl Prose {
         joined
     }
 
+    /// `a`, `a and b`, `a, b and c`; `None` for none.
+    pub(super) fn list(mut texts: Vec<Self>) -> Option<Self> {
+        let last = texts.pop()?;
+        Some(match texts.is_empty() {
+            true => last,
+            false => Self::fill("{} and {}", [Self::joined(texts, ", "), last]),
+        })
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
