@@ -49,7 +49,6 @@ pub(crate) async fn actuals(
         };
         return Err(AppError::usage(refusal).help("choose `backend: local` for it"));
     }
-    project.refuse_not_yet(&jobs)?;
     let gate_run = GateRun::begin(&project, RunPart::Whole)?;
     let origin = RunOrigin::of_environment(&project, Command::Actuals);
     let history = RunHistory::open(&project, &origin, Some(&gate_run.id)).await?;

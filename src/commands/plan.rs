@@ -27,12 +27,6 @@ pub(crate) async fn plan(arguments: &PlanArguments) -> Result<u8, AppError> {
     base_policy::apply(&mut project, base, arguments.policy.max_spend)?;
     let change = changed_files::change(&arguments.change, &project)?;
     let affected = changed_files::select_jobs(&arguments.change.jobs, &project, &change)?;
-    project.refuse_not_yet(
-        &affected
-            .iter()
-            .map(|affected| affected.job)
-            .collect::<Vec<_>>(),
-    )?;
     if affected.is_empty() {
         // A typing error there is the likeliest reason.
         idle_globs::warn_of_idle_globs(&project)?;

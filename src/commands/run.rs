@@ -15,7 +15,6 @@ use crate::gate::{self, GateFailure, GateRequest, Left, Purpose, Reuse, detached
 use crate::history::record::Command;
 use crate::plan::Alternatives;
 use crate::report::Report;
-use crate::spec::Job;
 use crate::units::Usd;
 use crate::workspace::base_commit::BaseCommit;
 use crate::workspace::idle_globs;
@@ -172,8 +171,6 @@ impl<'a> RunRequest<'a> {
             detached::prepare(&mut project)?;
         }
         let affected = changed_files::select_jobs(self.jobs, &project, &self.change)?;
-        let jobs: Vec<&Job> = affected.iter().map(|one| one.job).collect();
-        project.refuse_not_yet(&jobs)?;
         if affected.is_empty() {
             // The likeliest cause is a typing error in a glob.
             idle_globs::warn_of_idle_globs(&project)?;

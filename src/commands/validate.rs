@@ -14,10 +14,6 @@ pub(crate) async fn validate(arguments: &ValidateArguments) -> Result<u8, AppErr
     let project = Project::load(&arguments.spec)?;
     let spec = &project.spec;
     project.warn(Loudness::Normal);
-    for item in &spec.not_yet {
-        let said = format!("not yet: {}; `plan` and `run` end with 2", item.what);
-        warn(&item.field, &said);
-    }
     base_policy::warn_of_expired(spec);
     warn_of_idle_globs(&project)?;
     let missing = warn_of_missing(&project).await?;

@@ -306,27 +306,6 @@ impl Project {
             .or_else(environment_region)
     }
 
-    /// Refuses what the spec asks for and no code serves yet, before any call.
-    pub(crate) fn refuse_not_yet(&self, jobs: &[&Job]) -> Result<(), AppError> {
-        let concerns = |field: &str| {
-            let is_of = |job: &&Job| field.starts_with(&format!("jobs.{}.", job.name));
-            !field.starts_with("jobs.") || jobs.iter().any(is_of)
-        };
-        let not_yet = self.spec.not_yet.iter();
-        let refused: Vec<String> = not_yet
-            .filter(|item| concerns(&item.field))
-            .map(|item| format!("{} ({})", item.field, item.what))
-            .collect();
-        if refused.is_empty() {
-            return Ok(());
-        }
-        Err(AppError::usage(format!(
-            "not served yet: {}; nothing was run",
-            refused.join(", ")
-        ))
-        .help("leave it out, or wait for a version that serves it"))
-    }
-
     /// The file of the spec's recording, all links resolved; inside the checkout.
     pub(crate) fn recording_file(&self, written: &str) -> Result<PathBuf, AppError> {
         let joined = match written.strip_prefix('/') {

@@ -85,30 +85,3 @@ fn unknown_fails_unless_it_may_pass() {
         })
         .ended_with(0);
 }
-
-#[test]
-fn what_is_not_served_yet_is_refused_before_anything_runs() {
-    let project = Project::empty().file(
-        "canary-gate.yml",
-        "version: 1
-backend: local
-jobs:
-  sums:
-    training:
-      command: [python3, train.py]
-      channels: {train: {uri: data, mode: Pipe}}
-    instance: local
-",
-    );
-    project
-        .run(&["validate"])
-        .ended_with(0)
-        .complained("not yet");
-    for command in ["plan", "run"] {
-        project
-            .run(&[command, "--all"])
-            .ended_with(2)
-            .complained("not served yet: jobs.sums.training.channels.train.mode");
-    }
-    assert!(project.recorded("canary").is_empty());
-}

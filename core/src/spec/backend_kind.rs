@@ -26,9 +26,21 @@ impl Words for BackendKind {
 
 impl fmt::Display for BackendKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let word = Self::WORDS.iter().find(|(_, kind)| kind == self);
-        f.write_str(word.map_or("unknown", |(word, _)| word))
+        f.write_str(self.word())
     }
+}
+
+/// Where a backend runs canaries: what differs in a spec from backend to backend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RunPlace {
+    /// This one, as `local`, which all canaries share and whose files they read.
+    This,
+    /// SageMaker's instance types, with its limits; data lie in S3 or in a file system of AWS.
+    Cloud,
+    /// Nowhere: recorded runs stand for them, of any program's jobs.
+    Recorded,
+    /// The backend could not be read: nothing that depends on it is checked.
+    Unknown,
 }
 
 /// What the program asks of a backend before one is made.

@@ -18,8 +18,9 @@ pub enum InputMode {
 }
 
 /// How objects are divided among several machines.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub enum Distribution {
+    #[default]
     FullyReplicated,
     ShardedByS3Key,
 }

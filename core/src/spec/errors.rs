@@ -1,14 +1,15 @@
 //! The problems of a spec, as values and as text for a terminal.
 
 use std::fmt;
+use std::ops::Range;
 
 use miette::{
-    Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteError,
+    Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteDiagnostic, MietteError,
     MietteSpanContents, SourceCode, SourceSpan, SpanContents,
 };
 
 use super::FilePosition;
-use super::excerpt::{Excerpt, NumberedLines, clean};
+use super::excerpt::{NumberedLines, clean};
 use super::problems::Problem;
 
 /// The problems of a spec that could not be read; never empty.
@@ -16,6 +17,7 @@ use super::problems::Problem;
 pub struct SpecErrors {
     /// The file as a reader knows it.
     name: String,
+    bytes: Vec<u8>,
     problems: Vec<SpecProblem>,
     /// Problems that were counted and not kept.
     further: usize,
@@ -32,7 +34,7 @@ pub struct SpecProblem {
     pub help: Option<String>,
     /// Absent if the problem has no place in the file.
     pub place: Option<FilePosition>,
-    excerpt: Option<Excerpt>,
+    span: Option<Range<usize>>,
 }
 
 impl SpecProblem {
@@ -52,16 +54,6 @@ impl fmt::Display for SpecProblem {
     }
 }
 
-impl std::error::Error for SpecProblem {}
-
-impl Diagnostic for SpecProblem {
-    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        self.help
-            .as_ref()
-            .map(|help| Box::new(help) as Box<dyn fmt::Display>)
-    }
-}
-
 impl SpecErrors {
     /// The most problems shown; more are counted.
     const SHOWN: usize = 20;
@@ -74,22 +66,17 @@ impl SpecErrors {
     ) -> Self {
         let lines = NumberedLines::of(bytes);
         problems.sort_by_key(|problem| problem.span.as_ref().map(|span| span.start));
-        let problems = problems
-            .into_iter()
-            .enumerate()
-            .map(|(index, problem)| SpecProblem {
-                field: clean(&problem.path),
-                message: clean(&problem.message),
-                help: problem.help.as_deref().map(clean),
-                place: problem.span.as_ref().map(|span| lines.place(span.start)),
-                excerpt: problem
-                    .span
-                    .filter(|_| index < Self::SHOWN)
-                    .map(|span| lines.excerpt(&span)),
-            })
-            .collect();
+        let problem = |problem: Problem| SpecProblem {
+            field: clean(&problem.path),
+            message: clean(&problem.message),
+            help: problem.help.as_deref().map(clean),
+            place: problem.span.as_ref().map(|span| lines.place(span.start)),
+            span: problem.span,
+        };
+        let problems = problems.into_iter().map(problem).collect();
         Self {
             name: clean(name),
+            bytes: bytes.to_vec(),
             problems,
             further,
         }
@@ -121,14 +108,11 @@ impl SpecErrors {
         let handler = GraphicalReportHandler::new_themed(theme)
             .with_width(width)
             .with_links(false);
-        let headline = Whole {
-            headline: self.to_string(),
-            help: None,
-        };
-        let mut text = draw(&handler, &headline);
+        let mut text = draw(&handler, &MietteDiagnostic::new(self.to_string()));
+        let lines = NumberedLines::of(&self.bytes);
         for problem in self.problems.iter().take(Self::SHOWN) {
             text.push('\n');
-            text.push_str(&self.render_one(&handler, problem, width));
+            text.push_str(&self.render_one(&handler, &lines, problem, width));
         }
         let hidden = self.count().saturating_sub(Self::SHOWN);
         if hidden > 0 {
@@ -140,30 +124,28 @@ impl SpecErrors {
     fn render_one(
         &self,
         handler: &GraphicalReportHandler,
+        lines: &NumberedLines<'_>,
         problem: &SpecProblem,
         width: usize,
     ) -> String {
-        let Some((excerpt, place)) = problem.excerpt.as_ref().zip(problem.place) else {
-            let whole = Whole {
-                headline: format!("{}: {problem}", self.name),
-                help: problem.help.as_deref(),
-            };
+        let Some((span, place)) = problem.span.as_ref().zip(problem.place) else {
+            let mut whole = MietteDiagnostic::new(format!("{}: {problem}", self.name));
+            whole.help.clone_from(&problem.help);
             return draw(handler, &whole);
         };
-        let view = excerpt.view(width);
-        let snippet = Snippet {
-            label: wrap(&problem.label(), view.label_width(width)),
-            help: problem.help.clone(),
-            source: CroppedSource {
-                name: self.name.clone(),
-                place,
-                first_line: view.first_line,
-                text: view.text,
-            },
-            span: view.span,
-        };
+        let view = lines.view(span, width);
+        let label = wrap(&problem.label(), view.label_width(width));
+        let mut snippet = MietteDiagnostic::new(String::new())
+            .with_label(LabeledSpan::new_primary_with_span(Some(label), view.span));
+        snippet.help.clone_from(&problem.help);
+        let snippet = miette::Report::new(snippet).with_source_code(CroppedSource {
+            name: self.name.clone(),
+            place,
+            first_line: view.first_line,
+            text: view.text,
+        });
         // The handler starts each report with a line of its own; here one headline covers all.
-        let report = draw(handler, &snippet);
+        let report = draw(handler, snippet.as_ref());
         let body = report.find('\n').map_or(0, |newline| newline + 1);
         let lines: Vec<&str> = report[body..].lines().map(str::trim_end).collect();
         lines.join("\n") + "\n"
@@ -207,72 +189,6 @@ impl fmt::Display for SpecErrors {
 }
 
 impl std::error::Error for SpecErrors {}
-
-impl Diagnostic for SpecErrors {
-    fn related<'a>(&'a self) -> Option<Box<dyn Iterator<Item = &'a dyn Diagnostic> + 'a>> {
-        Some(Box::new(
-            self.problems
-                .iter()
-                .map(|problem| problem as &dyn Diagnostic),
-        ))
-    }
-}
-
-/// A message about the whole file: the first line of the report, or a problem without a place.
-#[derive(Debug)]
-struct Whole<'a> {
-    headline: String,
-    help: Option<&'a str>,
-}
-
-impl fmt::Display for Whole<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.headline)
-    }
-}
-
-impl std::error::Error for Whole<'_> {}
-
-impl Diagnostic for Whole<'_> {
-    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        self.help
-            .map(|help| Box::new(help) as Box<dyn fmt::Display>)
-    }
-}
-
-/// One problem under its lines of the file.
-#[derive(Debug)]
-struct Snippet {
-    label: String,
-    help: Option<String>,
-    source: CroppedSource,
-    span: SourceSpan,
-}
-
-impl fmt::Display for Snippet {
-    fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Ok(())
-    }
-}
-
-impl std::error::Error for Snippet {}
-
-impl Diagnostic for Snippet {
-    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        self.help
-            .as_ref()
-            .map(|help| Box::new(help) as Box<dyn fmt::Display>)
-    }
-
-    fn source_code(&self) -> Option<&dyn SourceCode> {
-        Some(&self.source)
-    }
-
-    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        let label = LabeledSpan::new_primary_with_span(Some(self.label.clone()), self.span);
-        Some(Box::new(std::iter::once(label)))
-    }
-}
 
 /// A few lines with their position in the file, which may be cropped.
 #[derive(Debug)]

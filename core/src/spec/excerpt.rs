@@ -13,19 +13,7 @@ pub(super) struct NumberedLines<'a> {
     starts: Vec<usize>,
 }
 
-/// The line of a problem and the one before, uncropped but of bounded length.
-#[derive(Debug, Clone)]
-pub(super) struct Excerpt {
-    /// Cells of the line before; absent if there is none or it is blank.
-    before: Option<Vec<char>>,
-    line: Vec<char>,
-    /// What to underline, as indices into `line`.
-    marked: Range<usize>,
-    /// From 0, of `line`.
-    line_number: usize,
-}
-
-/// An excerpt cropped for a terminal.
+/// The line of a problem and the one before, cropped for a terminal.
 pub(super) struct View {
     pub(super) text: String,
     /// In bytes of `text`.
@@ -86,69 +74,32 @@ impl<'a> NumberedLines<'a> {
         }
     }
 
-    /// The line of a span and the one before. Only the span's first line is underlined.
-    pub(super) fn excerpt(&self, span: &Range<usize>) -> Excerpt {
-        /// Characters kept on either side of the problem, more than any terminal shows.
-        const REACH: usize = 400;
+    /// The line of a span and the one before, cropped to the same columns, which fit a terminal of `width` columns and show the
+    /// problem. Only the span's first line is underlined.
+    pub(super) fn view(&self, span: &Range<usize>, width: usize) -> View {
         let start = span.start.min(self.bytes.len());
         let number = self.line_of(start);
         let line = self.line(number);
         let start = start.min(line.end);
         let end = span.end.clamp(start, line.end);
-        let left: Vec<char> = self.text(line.start..start).chars().map(visible).collect();
-        let marked: Vec<char> = self
-            .text(start..end)
-            .chars()
-            .map(visible)
-            .take(REACH)
-            .collect();
-        let right: Vec<char> = if marked.len() < REACH {
-            self.text(end..line.end)
-                .chars()
-                .map(visible)
-                .take(REACH)
-                .collect()
-        } else {
-            Vec::new()
-        };
-        let dropped = left.len().saturating_sub(REACH);
-        let mut left = left[dropped..].to_vec();
-        if dropped > 0 {
-            left[0] = '…';
-        }
-        let before = number.checked_sub(1).map(|index| {
-            let text = self.text(self.line(index));
-            text.chars()
-                .map(visible)
-                .skip(dropped)
-                .take(2 * REACH)
-                .collect::<Vec<_>>()
-        });
-        let marked_range = left.len()..left.len() + marked.len();
-        Excerpt {
-            before: before.filter(|line| line.iter().any(|c| *c != ' ')),
-            line: [left, marked, right].concat(),
-            marked: marked_range,
-            line_number: number,
-        }
-    }
-}
-
-impl Excerpt {
-    /// Crops both lines to the same columns, which fit a terminal of `width` columns and show the problem.
-    pub(super) fn view(&self, width: usize) -> View {
-        // Line number, bar and margins.
-        let gutter = (self.line_number + 1).to_string().len() + 4;
-        let room = width.saturating_sub(gutter).max(40);
-        let mut line = self.line.clone();
+        let cells =
+            |bytes: Range<usize>| -> Vec<char> { self.text(bytes).chars().map(visible).collect() };
+        let mut whole = cells(line.start..start);
+        let from = whole.len();
+        whole.extend(cells(start..end));
+        let to = whole.len();
+        whole.extend(cells(end..line.end));
         // An empty span is drawn as one cell.
-        if self.marked.is_empty() && self.marked.start == line.len() {
-            line.push(' ');
+        if from == whole.len() {
+            whole.push(' ');
         }
-        let shift = if line.len() <= room {
+        // Line number, bar and margins.
+        let gutter = (number + 1).to_string().len() + 4;
+        let room = width.saturating_sub(gutter).max(40);
+        let shift = if whole.len() <= room {
             0
         } else {
-            self.marked.start.saturating_sub(room / 3)
+            from.saturating_sub(room / 3)
         };
         let crop = |line: &[char]| {
             let mut shown: Vec<char> = line.iter().copied().skip(shift).take(room).collect();
@@ -160,12 +111,14 @@ impl Excerpt {
             }
             shown
         };
-        let shown = crop(&line);
-        let start = self.marked.start - shift;
-        let end = (self.marked.end - shift).max(start + 1).min(shown.len());
+        let before = number.checked_sub(1).map(|above| cells(self.line(above)));
+        let before = before.filter(|line| line.iter().any(|c| *c != ' '));
+        let shown = crop(&whole);
+        let start = from - shift;
+        let end = (to - shift).max(start + 1).min(shown.len());
         let bytes = |cells: &[char]| cells.iter().map(|c| c.len_utf8()).sum::<usize>();
         let mut text = String::new();
-        if let Some(before) = &self.before {
+        if let Some(before) = &before {
             text.extend(crop(before));
             text.push('\n');
         }
@@ -175,7 +128,7 @@ impl Excerpt {
         View {
             text,
             span: (offset, length).into(),
-            first_line: self.line_number - usize::from(self.before.is_some()),
+            first_line: number - usize::from(before.is_some()),
             indent: gutter + start + (end - start) / 2 + 4,
         }
     }
@@ -232,7 +185,7 @@ mod tests {
             let lines = NumberedLines::of(bytes);
             for start in 0..bytes.len() + 2 {
                 for length in [0, 1, 2, 500] {
-                    let view = lines.excerpt(&(start..start + length)).view(60);
+                    let view = lines.view(&(start..start + length), 60);
                     let end = view.span.offset() + view.span.len();
                     assert!(
                         !view.span.is_empty() && end <= view.text.len(),

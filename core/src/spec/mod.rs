@@ -1,8 +1,7 @@
 //! The **spec**: which training jobs exist, what they may cost, and how their canaries run.
 //!
 //! What the user typed and what it means are two things: `raw` mirrors the YAML, [`Spec`] is the valid meaning, and
-//! `read` is the one way from the first to the second. It makes all complaints at once (`SpecErrors`); what no code
-//! serves yet is accepted and listed in [`Spec::not_yet`], never silently ignored.
+//! `read` is the one way from the first to the second. It makes all complaints at once (`SpecErrors`).
 
 mod backend_kind;
 mod budget;
@@ -21,7 +20,6 @@ pub mod policy;
 mod problems;
 mod raw;
 mod read;
-mod rules;
 mod secret_places;
 mod settings;
 mod share;
@@ -40,12 +38,13 @@ pub use errors::{SpecErrors, SpecProblem};
 pub use file_system::{FileSystem, FileSystemKind};
 pub use metric::{PatternError, PrintedMetric};
 pub use packing::{Compression, RecordWrapper};
+pub use raw::{DriftPolicy, Words};
 pub use read::{SpecSource, read};
 pub use secret_places::{holds_secrets, is_secret_name, is_secret_place};
 pub use settings::{ChangedSetting, TrainingSettings};
 pub use share::{FollowingCount, FullShare, ScriptShare, SharePlace};
 pub use training::{
-    ContainerWords, Framework, LauncherKind, LocalTraining, NoImage, RegistryCredentials,
+    ContainerWords, Framework, LauncherKind, LocalTraining, NO_CREDENTIALS, NoImage,
     SagemakerTraining, ScriptLauncher, Training,
 };
 pub use warm_pool::WarmPoolPolicy;
@@ -102,8 +101,6 @@ fields! {
         /// In the order of the file; never empty; names are unique.
         pub jobs: Vec<Job> = FieldRule::HEAD.uncounted(),
         pub overrides: Vec<Override> = FieldRule::BASE.uncounted(),
-        /// What is valid but no code serves, in the order of the file.
-        pub not_yet: Vec<NotYet> = FieldRule::HEAD.uncounted(),
         /// Valid, but worth a second look: shown by `validate`, and by `run` on standard error.
         pub warnings: Vec<SpecWarning> = FieldRule::HEAD.uncounted(),
         /// The first 16 hex digits of the SHA-256 of the file's bytes.
@@ -129,15 +126,6 @@ impl Spec {
     pub fn place(&self, field: &str) -> Option<FilePosition> {
         self.places.get(field).copied()
     }
-}
-
-/// Something in the spec that no code serves yet: `plan` and `run` end with 2 before any call.
-#[derive(Debug, Clone, PartialEq)]
-pub struct NotYet {
-    /// The field, e.g. `jobs.churn.training.channels.train.mode`.
-    pub field: String,
-    /// What is missing, in a few words, e.g. `pipe mode on the local backend`.
-    pub what: String,
 }
 
 /// A doubt about a valid spec.
@@ -285,15 +273,6 @@ impl ProbePolicy {
             Self::ScriptMode => "true".to_owned(),
             Self::Command(words) => words.join(" "),
         }
-    }
-}
-
-fields! {
-    /// The increase that a scheduled check reports as drift.
-    #[derive(Debug, Clone, PartialEq)]
-    pub struct DriftPolicy {
-        pub max: Percent = FieldRule::BASE.uncounted(),
-        pub at_least: Usd = FieldRule::BASE.uncounted(),
     }
 }
 

@@ -32,13 +32,18 @@ impl SpecPage {
 
     pub fn list(&mut self, depth: usize, key: &str, values: &[String]) {
         if !values.is_empty() {
-            let values: Vec<String> = values.iter().map(|value| yaml::text(value)).collect();
-            self.line(depth, &format!("{key}: [{}]", flow(&values)));
+            self.line(depth, &format!("{key}: {}", yaml::list(values)));
         }
     }
-}
 
-/// Commas and brackets end a plain text inside brackets; [`yaml::text`] quotes any that holds one.
-fn flow(values: &[String]) -> String {
-    values.join(", ")
+    /// Values by name, below a key; nothing where there are none.
+    pub fn map(&mut self, depth: usize, key: &str, values: &[(&str, &str)]) {
+        if !values.is_empty() {
+            self.line(depth, &format!("{key}:"));
+        }
+        for (name, value) in values {
+            let (name, value) = (yaml::text(name), yaml::text_or_number(value));
+            self.line(depth + 1, &format!("{name}: {value}"));
+        }
+    }
 }

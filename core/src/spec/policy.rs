@@ -9,6 +9,7 @@ mod job;
 mod remarks;
 mod rename;
 
+use rename::RenamedJob;
 pub use rename::follow_renames;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -36,6 +37,20 @@ pub struct AppliedPolicy {
     pub renamed_from: BTreeMap<String, String>,
     /// Jobs that are not in the base: their policy is the head's own, and the cost of their canaries is capped.
     pub new_jobs: Vec<String>,
+}
+
+impl AppliedPolicy {
+    fn of(spec: Spec, notes: Vec<String>) -> Self {
+        Self {
+            spec,
+            notes,
+            job_notes: BTreeMap::new(),
+            uncompared_notes: BTreeMap::new(),
+            removed_jobs: Vec::new(),
+            renamed_from: BTreeMap::new(),
+            new_jobs: Vec::new(),
+        }
+    }
 }
 
 /// Why the base's policy cannot be applied.
@@ -133,18 +148,9 @@ pub fn apply_base_policy(
     let known: BTreeMap<&str, &Job> = by_name(base);
     let is_new = |job: &&Job| !known.contains_key(job.name.as_str());
     let share = share(cap, head.jobs.iter().filter(is_new).count());
-    let mut applied = AppliedPolicy {
-        notes: whole.into_notes(),
-        job_notes: BTreeMap::new(),
-        uncompared_notes: BTreeMap::new(),
-        removed_jobs: Vec::new(),
-        renamed_from: renamed
-            .iter()
-            .map(|renamed| (renamed.to.clone(), renamed.from.clone()))
-            .collect(),
-        new_jobs: Vec::new(),
-        spec,
-    };
+    let mut applied = AppliedPolicy::of(spec, whole.into_notes());
+    let names = |renamed: &RenamedJob| (renamed.to.clone(), renamed.from.clone());
+    applied.renamed_from = renamed.iter().map(names).collect();
     for job in &mut applied.spec.jobs {
         let mut differences = Differences::default();
         let name = job.name.as_str();
@@ -183,7 +189,6 @@ pub fn apply_base_policy(
         .removed_jobs
         .extend(removed.map(|job| job.name.clone()));
     let is_policy = |field: &str| policy.has(field);
-    applied.spec.not_yet = remarks::merge(&head.not_yet, &base.not_yet, is_policy);
     applied.spec.warnings = remarks::merge(&head.warnings, &base.warnings, is_policy);
     let problems = job::not_allowed(&applied.spec);
     if problems.is_empty() {
@@ -203,14 +208,12 @@ impl PolicyKeys {
         let ours = all.filter(|field| field.rule.whose == Whose::Base);
         self.0.extend(ours.map(|field| below(place, &field.path)));
         // A block stands for all of its keys.
-        self.0.insert(below(
-            place,
-            if place.is_empty() {
-                "overrides"
-            } else {
-                "budget"
-            },
-        ));
+        let block = if place.is_empty() {
+            "overrides"
+        } else {
+            "budget"
+        };
+        self.0.insert(below(place, block));
     }
 
     /// Whether a field such as `jobs.churn.budget.cost` or `overrides[0]` is one of these, or lies in one.
@@ -246,20 +249,14 @@ fn head_policy_with_cap(
             dropped.join(", ")
         )]
     };
-    let mut job_notes = BTreeMap::new();
-    let share = share(cap, spec.jobs.len());
-    for job in &mut spec.jobs {
-        job_notes.insert(job.name.clone(), vec![cap_spend(job, share)]);
+    let mut applied = AppliedPolicy::of(spec, notes);
+    let share = share(cap, applied.spec.jobs.len());
+    for job in &mut applied.spec.jobs {
+        let note = cap_spend(job, share);
+        applied.job_notes.insert(job.name.clone(), vec![note]);
+        applied.new_jobs.push(job.name.clone());
     }
-    AppliedPolicy {
-        notes,
-        job_notes,
-        uncompared_notes: BTreeMap::new(),
-        removed_jobs: Vec::new(),
-        renamed_from: BTreeMap::new(),
-        new_jobs: spec.jobs.iter().map(|job| job.name.clone()).collect(),
-        spec,
-    }
+    applied
 }
 
 /// Each job's share of a common limit: more jobs do not get more money.

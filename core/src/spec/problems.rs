@@ -1,8 +1,9 @@
-//! The errors, warnings and unsupported keys found while a spec is read, each with its place.
+//! The errors and warnings found while a spec is read, each with its place.
 
+use std::fmt;
 use std::ops::Range;
 
-use super::{NotYet, SpecWarning};
+use super::SpecWarning;
 
 /// The place of a value: its field path, and the bytes to underline.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,6 +39,12 @@ pub(super) struct Located<T> {
     pub(super) at: At,
 }
 
+/// A form that text has to have.
+pub(super) trait TextForm {
+    /// Why a text is not of this form, behind the text in a sentence, and what to write.
+    fn problem(text: &str) -> Option<(&'static str, &'static str)>;
+}
+
 /// One error.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Problem {
@@ -55,7 +62,6 @@ pub(super) struct Findings {
     /// Problems beyond [`Findings::KEPT`], only counted.
     pub(super) further: usize,
     warnings: Vec<(usize, SpecWarning)>,
-    not_yet: Vec<(usize, NotYet)>,
 }
 
 impl Findings {
@@ -93,6 +99,36 @@ impl Findings {
         });
     }
 
+    /// Reports text that is not of a form.
+    pub(super) fn form<F: TextForm>(&mut self, at: &At, text: &str) {
+        if let Some((problem, help)) = F::problem(text) {
+            self.wrong_with_help(at, format!("{} {problem}", quoted(text)), help);
+        }
+    }
+
+    /// Reports more of something than are read.
+    pub(super) fn at_most<N>(&mut self, at: &At, count: N, what: &str, most: N, are: &str)
+    where
+        N: Copy + PartialOrd + fmt::Display,
+    {
+        if count > most {
+            self.wrong(at, format!("{count} {what}; at most {most} are {are}"));
+        }
+    }
+
+    /// Reports a name that none of `known` is, with the one that was probably meant.
+    pub(super) fn unknown<'a>(
+        &mut self,
+        at: &At,
+        name: &str,
+        what: &str,
+        known: impl IntoIterator<Item = &'a str>,
+        otherwise: Option<&str>,
+    ) {
+        let help = did_you_mean(name, known).or_else(|| otherwise.map(str::to_owned));
+        self.push(at, format!("{} {what}", quoted(name)), help);
+    }
+
     /// Reports a missing key that another key requires, unless the key is present with an invalid value.
     pub(super) fn missing(&mut self, at: &At, key: &str, message: &str, help: Option<&str>) {
         if !self.is_known(&at.key(key, 0..0).path) {
@@ -117,23 +153,10 @@ impl Findings {
         self.warnings.push((at.span.start, warning));
     }
 
-    /// Adds a valid key that is not supported yet.
-    pub(super) fn not_yet(&mut self, at: &At, what: impl Into<String>) {
-        let not_yet = NotYet {
-            field: at.path.clone(),
-            what: what.into(),
-        };
-        self.not_yet.push((at.span.start, not_yet));
-    }
-
-    /// Warnings and unsupported keys, in the order of the file.
-    pub(super) fn into_remarks(mut self) -> (Vec<SpecWarning>, Vec<NotYet>) {
+    /// Warnings in the order of the file.
+    pub(super) fn into_warnings(mut self) -> Vec<SpecWarning> {
         self.warnings.sort_by_key(|(start, _)| *start);
-        self.not_yet.sort_by_key(|(start, _)| *start);
-        (
-            self.warnings.into_iter().map(|(_, value)| value).collect(),
-            self.not_yet.into_iter().map(|(_, value)| value).collect(),
-        )
+        self.warnings.into_iter().map(|(_, value)| value).collect()
     }
 }
 
@@ -151,9 +174,13 @@ pub(super) fn write_one_of(spellings: &[String]) -> Option<String> {
 
 /// At most 64 characters of a text.
 fn shorten(text: &str) -> String {
-    const LONGEST: usize = 64;
-    match text.char_indices().nth(LONGEST) {
-        Some((cut, _)) => format!("{}…", &text[..cut]),
+    cut(text, 64)
+}
+
+/// At most so many characters of a text, and a mark where there are more.
+pub(super) fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }
 }
@@ -180,6 +207,14 @@ pub(super) fn near_miss<'a>(
         .filter(|(distance, _)| *distance <= allowed)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, word)| word)
+}
+
+/// The solution of a misspelt word: ``did you mean `budget`?``.
+pub(super) fn did_you_mean<'a>(
+    written: &str,
+    known: impl IntoIterator<Item = &'a str>,
+) -> Option<String> {
+    near_miss(written, known).map(|near| format!("did you mean {}?", quoted(near)))
 }
 
 /// A list of words: `a, b or c`.

@@ -22,7 +22,13 @@ pub fn text(text: &str) -> String {
     }
 }
 
-/// The same, but a plain number needs no quotes: where text is wanted, it is read as it is written.
+/// A list in brackets. Commas and brackets end a plain text in it; [`text`] quotes any that holds one.
+pub fn list(values: &[String]) -> String {
+    let values: Vec<String> = values.iter().map(|value| text(value)).collect();
+    format!("[{}]", values.join(", "))
+}
+
+/// The same as [`text`], but a plain number needs no quotes: where text is wanted, it is read as it is written.
 pub fn text_or_number(value: &str) -> String {
     let digits = value.strip_prefix('-').unwrap_or(value);
     let (whole, part) = digits.split_once('.').unwrap_or((digits, "0"));

@@ -17,7 +17,7 @@ use crate::backend::BackendError;
 use crate::canary::{self, CanaryRun};
 use crate::instance::{InstanceConfiguration, InstanceType, tables};
 use crate::probe::MARK_VARIABLE;
-use crate::spec::{Job, RegistryCredentials};
+use crate::spec::{Job, NO_CREDENTIALS};
 use crate::units::{Bytes, Seconds};
 
 /// SageMaker's limits on what canary-gate adds to a job.
@@ -91,7 +91,7 @@ pub(super) fn create(launch: &Launch<'_>) -> Result<CreateTrainingJobInputBuilde
     })?;
     let instance = &launch.run.instance;
     let resources = machines(instance)
-        .volume_size_in_gb(gibibytes(training.sagemaker.volume))
+        .volume_size_in_gb(gibibytes(training.sagemaker.volume_gb))
         .set_keep_alive_period_in_seconds(launch.keep_alive.map(whole_seconds))
         .set_training_plan_arn(training_plan(launch))
         .set_volume_kms_key_id(volume_kms_key(launch.job, instance).map(str::to_owned));
@@ -248,14 +248,11 @@ pub(super) fn image(
 /// How an image outside Amazon ECR is had.
 fn registry(job: &Job) -> Option<types::TrainingImageConfig> {
     let credentials = job.training.sagemaker.registry_credentials.as_ref()?;
-    let function = match credentials {
-        RegistryCredentials::NotNeeded => None,
-        RegistryCredentials::Function(arn) => Some(
-            types::TrainingRepositoryAuthConfig::builder()
-                .training_repository_credentials_provider_arn(arn)
-                .build(),
-        ),
-    };
+    let function = (credentials != NO_CREDENTIALS).then(|| {
+        types::TrainingRepositoryAuthConfig::builder()
+            .training_repository_credentials_provider_arn(credentials)
+            .build()
+    });
     Some(
         types::TrainingImageConfig::builder()
             .training_repository_access_mode(types::TrainingRepositoryAccessMode::Vpc)

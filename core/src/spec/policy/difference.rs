@@ -4,11 +4,12 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use crate::spec::field::{Field, Whose};
+use crate::spec::problems::cut;
 
 /// More than anyone reads of one job.
 const MOST_NOTES: usize = 40;
 /// A value is cut after this many characters.
-const LONGEST_VALUE: usize = 200;
+pub(super) const LONGEST_VALUE: usize = 200;
 
 /// Stands for a value that is not set.
 pub(super) const NONE: &str = "none";
@@ -69,7 +70,8 @@ impl Differences {
         if base.xor(head).is_some_and(|field| !is_written(field)) {
             return;
         }
-        let (name, from, to) = (&field.name, cut(&from), cut(&to));
+        let name = &field.name;
+        let [from, to] = [from, to].map(|value| cut(&value, LONGEST_VALUE));
         let named =
             |means| format!("This pull request changes {name} from {from} to {to}. {means}");
         match field.rule.whose {
@@ -99,11 +101,4 @@ impl Differences {
 fn by_path(fields: &[Field]) -> BTreeMap<&str, &Field> {
     let fields = fields.iter();
     fields.map(|field| (field.path.as_str(), field)).collect()
-}
-
-pub(super) fn cut(text: &str) -> String {
-    match text.char_indices().nth(LONGEST_VALUE) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
 }

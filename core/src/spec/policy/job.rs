@@ -1,9 +1,10 @@
 //! One job that both know: the head's work under the base's policy.
 
 use super::PolicyProblem;
-use super::difference::{Differences, NONE, cut};
+use super::difference::{Differences, LONGEST_VALUE, NONE};
 use crate::metric::Metric;
 use crate::spec::field::{Field, FieldRule, HasFields, fields_of};
+use crate::spec::problems::cut;
 use crate::spec::{Budget, FileSystem, Job, LineKind, Override, Spec};
 
 /// The fields of a job, with the overrides of its budget.
@@ -52,7 +53,7 @@ fn say_narrower_paths(base: &[String], head: &[String], differences: &mut Differ
     // What is added after all of the base's and excludes nothing only widens.
     let is_wider = head.starts_with(&base) && head[base.len()..].iter().all(adds);
     if !is_wider {
-        let [from, to] = [base, head].map(|paths| cut(&paths.join(", ")));
+        let [from, to] = [base, head].map(|paths| cut(&paths.join(", "), LONGEST_VALUE));
         differences.say(format!(
             "This pull request changes `paths` from {from} to {to}. Until it is merged both count."
         ));

@@ -64,7 +64,6 @@ pub fn follow_renames(head: &Spec, base: &Spec) -> (Spec, Vec<RenamedJob>) {
         });
         followed.overrides.extend(agreed);
         let (from, to) = (&old.name, &job.name);
-        followed.not_yet.extend(of_job(&base.not_yet, from, to));
         followed.warnings.extend(of_job(&base.warnings, from, to));
         renamed.push(RenamedJob {
             from: from.clone(),

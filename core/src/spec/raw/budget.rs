@@ -4,102 +4,68 @@ use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
-use super::printed_line::RawPrintedLine;
-use super::reader::{Entries, FromNode, Map, Need, described, mapping, wrong_kind};
+use super::reader::{Entries, FromNode, Map, MappingKeys, Need, described, mapping, wrong_kind};
 use super::scalar::{AnyQuantity, Choice, Day, Quantity, Text, Words, amount, quantity_schema};
 use crate::metric::{Amount, LineForm, LineKind, LongForm, Metric, Unit};
+use crate::spec::field::{FieldRule, keys};
 use crate::spec::problems::{At, Findings, Located, quoted};
 use crate::spec::yaml::{Node, Value};
 use crate::spec::{Level, StatedGrowth};
 use crate::units::{Fraction, Percent, Usd};
 
-/// What the full run may take: the lines of [`LineKind::ALL`], each under its key, and what holds for all of them.
-#[derive(Debug)]
-pub(in crate::spec) struct RawBudget {
-    /// Those that are written, in the order of [`LineKind::ALL`].
-    pub(in crate::spec) lines: Vec<(LineKind, Located<RawLine>)>,
-    /// About what the script prints, by name.
-    pub(in crate::spec) metrics: Option<Located<Map<RawPrintedLine>>>,
-    pub(in crate::spec) certainty: Option<Located<Quantity<Fraction>>>,
-    pub(in crate::spec) existing_breach: Option<Located<Choice<Level>>>,
-    pub(in crate::spec) growth: Option<Located<Choice<StatedGrowth>>>,
+mapping! {
+    /// The limits of the full run. Each line is judged by itself.
+    pub(in crate::spec) struct RawBudget {
+        first lines: RawLines,
+        /// Limits of what the script prints, by a name of `training.metrics`: of the median of the later half of a run's values.
+        optional metrics: Map<Sided<MetricLine>>,
+        /// The probability with which a line must hold, more than 50% and less than 100%. Default: 95%.
+        optional certainty: Quantity<Fraction>,
+        /// The level of a line that the base exceeds already. Default: warn.
+        optional existing_breach: Choice<Level>,
+        /// The most that the time of the full run grows with the data, by your word; it holds as long as the canaries do not grow faster.
+        optional growth: Choice<StatedGrowth>,
+    }
 }
 
-const METRICS: &str = "metrics";
-const CERTAINTY: &str = "certainty";
-const EXISTING_BREACH: &str = "existing_breach";
-const GROWTH: &str = "growth";
+/// The lines that are written, in the order of [`LineKind::ALL`].
+#[derive(Debug, Default)]
+pub(in crate::spec) struct RawLines(pub(in crate::spec) Vec<(LineKind, Located<RawLine>)>);
 
-impl FromNode for RawBudget {
-    fn from_node(node: &Node, at: &At, findings: &mut Findings) -> Option<Self> {
-        let keys = LineKind::ALL.map(LineKind::fixed_key);
-        let known = [&keys[..], &[METRICS, CERTAINTY, EXISTING_BREACH, GROWTH]].concat();
-        let mut entries = Entries::open(node, at, &known, findings)?;
+impl MappingKeys for RawLines {
+    fn names() -> Vec<&'static str> {
+        LineKind::ALL.map(LineKind::fixed_key).to_vec()
+    }
+
+    fn take(entries: &mut Entries<'_>, findings: &mut Findings) -> Self {
         let lines = LineKind::ALL.into_iter().filter_map(|kind| {
             let read = |node: &Node, at: &At, findings: &mut Findings| match UpperLimit::of(kind) {
                 Some(limit) => limit.read(node, at, findings),
-                None => RawUtilization::from_node(node, at, findings).map(RawLine::from),
+                None => Sided::<UtilizationLine>::from_node(node, at, findings).map(RawLine::from),
             };
             let line = entries.take_with(kind.fixed_key(), Need::Optional, findings, read)?;
             Some((kind, line))
         });
-        Some(Self {
-            lines: lines.collect(),
-            metrics: entries.take(METRICS, Need::Optional, findings),
-            certainty: entries.take(CERTAINTY, Need::Optional, findings),
-            existing_breach: entries.take(EXISTING_BREACH, Need::Optional, findings),
-            growth: entries.take(GROWTH, Need::Optional, findings),
-        })
-    }
-}
-
-impl JsonSchema for RawBudget {
-    fn schema_name() -> Cow<'static, str> {
-        "Budget".into()
+        Self(lines.collect())
     }
 
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let mut properties = serde_json::Map::new();
+    fn describe(
+        generator: &mut SchemaGenerator,
+        properties: &mut serde_json::Map<String, serde_json::Value>,
+        _: &mut Vec<&'static str>,
+    ) {
         for kind in LineKind::ALL {
             let mut line = match UpperLimit::of(kind) {
                 Some(limit) => limit.schema(generator),
-                None => generator.subschema_for::<RawUtilization>(),
+                None => generator.subschema_for::<UtilizationLine>(),
             };
             line.insert("description".to_owned(), kind.description().into());
             properties.insert(kind.fixed_key().to_owned(), line.to_value());
         }
-        let metrics = described::<Map<RawPrintedLine>>(
-            generator,
-            &[
-                "Limits of what the script prints, by a name of `training.metrics`: of the median of the later half of a run's values.",
-            ],
-        );
-        properties.insert(METRICS.to_owned(), metrics.to_value());
-        let certainty = described::<Quantity<Fraction>>(
-            generator,
-            &[
-                "The probability with which a line must hold, more than 50% and less than 100%. Default: 95%.",
-            ],
-        );
-        properties.insert(CERTAINTY.to_owned(), certainty.to_value());
-        let breach = described::<Choice<Level>>(
-            generator,
-            &["The level of a line that the base exceeds already. Default: warn."],
-        );
-        properties.insert(EXISTING_BREACH.to_owned(), breach.to_value());
-        let growth = described::<Choice<StatedGrowth>>(
-            generator,
-            &[
-                "The most that the time of the full run grows with the data, by your word; it holds as long as the canaries do not grow faster.",
-            ],
-        );
-        properties.insert(GROWTH.to_owned(), growth.to_value());
-        json_schema!({
-            "description": "The limits of the full run. Each line is judged by itself.",
-            "type": "object",
-            "properties": properties,
-            "additionalProperties": false,
-        })
+    }
+
+    fn places(&self) -> Vec<&At> {
+        self.0.iter().map(|(_, line)| &line.at).collect()
     }
 }
 
@@ -213,36 +179,6 @@ impl UpperLimit {
     }
 }
 
-impl From<RawUtilization> for RawLine {
-    fn from(RawUtilization(written): RawUtilization) -> Self {
-        let in_percent = |limit: Located<Quantity<Percent>>| Located {
-            value: limit.value.0.into(),
-            at: limit.at,
-        };
-        Self {
-            max: written.max.map(in_percent),
-            min: written.min.map(in_percent),
-            at_least: None,
-            level: written.level,
-        }
-    }
-}
-
-impl From<RawPrintedLine> for RawLine {
-    fn from(RawPrintedLine(written): RawPrintedLine) -> Self {
-        let amount = |limit: Located<f64>| Located {
-            value: Unit::Number.amount(limit.value),
-            at: limit.at,
-        };
-        Self {
-            max: written.max.map(amount),
-            min: written.min.map(amount),
-            at_least: None,
-            level: written.level,
-        }
-    }
-}
-
 mapping! {
     /// A limit of a load, either from above or from below.
     pub(in crate::spec) struct UtilizationLine {
@@ -255,55 +191,118 @@ mapping! {
     }
 }
 
-/// A load line, which has no short form: a bare `20%` would not say which way.
-#[derive(Debug)]
-pub(in crate::spec) struct RawUtilization(pub(in crate::spec) UtilizationLine);
-
-impl FromNode for RawUtilization {
-    fn from_node(node: &Node, at: &At, findings: &mut Findings) -> Option<Self> {
-        if let Value::Text(text) | Value::Number(text) = &node.value {
-            let percent = text.trim_end_matches('%').trim();
-            let known = percent.parse::<f64>().is_ok();
-            let example = if known { percent } else { "20" };
-            findings.wrong_with_help(
-                at,
-                format!(
-                    "{} does not say whether it is a lower or an upper limit",
-                    quoted(text)
-                ),
-                format!("write `{{min: {example}%}}` or `{{max: {example}%}}`"),
-            );
-            return None;
-        }
-        if !matches!(node.value, Value::Mapping(_)) {
-            wrong_kind(node, "a mapping such as `{min: 20%}`", at, findings);
-            return None;
-        }
-        UtilizationLine::from_node(node, at, findings).map(Self)
+mapping! {
+    /// A limit of what the script prints, either from above or from below: of the median of the later half of a run's values.
+    pub(in crate::spec) struct MetricLine {
+        /// The upper limit, above 0.
+        optional max: f64,
+        /// The lower limit, above 0.
+        optional min: f64,
+        /// Whether a breach fails the check. Default: fail.
+        optional level: Choice<Level>,
     }
 }
 
-impl JsonSchema for RawUtilization {
+/// A line with a limit of either side, and what stands in an example of it.
+pub(in crate::spec) trait EitherSide: FromNode + JsonSchema {
+    const NUMBER: &'static str;
+    const UNIT: &'static str;
+}
+
+impl EitherSide for UtilizationLine {
+    const NUMBER: &'static str = "20";
+    const UNIT: &'static str = "%";
+}
+
+impl EitherSide for MetricLine {
+    const NUMBER: &'static str = "9000";
+    const UNIT: &'static str = "";
+}
+
+/// The line, which has no short form: a bare `20%` would not say which way.
+#[derive(Debug)]
+pub(in crate::spec) struct Sided<L>(L);
+
+impl<L: EitherSide> FromNode for Sided<L> {
+    fn from_node(node: &Node, at: &At, findings: &mut Findings) -> Option<Self> {
+        let unit = L::UNIT;
+        match &node.value {
+            Value::Mapping(_) => L::from_node(node, at, findings).map(Self),
+            Value::Text(text) | Value::Number(text) => {
+                let number = text.trim_end_matches('%').trim();
+                let is_number = number.parse::<f64>().is_ok();
+                let example = if is_number { number } else { L::NUMBER };
+                let text = quoted(text);
+                findings.wrong_with_help(
+                    at,
+                    format!("{text} does not say whether it is a lower or an upper limit"),
+                    format!("write `{{min: {example}{unit}}}` or `{{max: {example}{unit}}}`"),
+                );
+                None
+            }
+            _ => {
+                let wanted = format!("a mapping such as `{{min: {}{unit}}}`", L::NUMBER);
+                wrong_kind(node, &wanted, at, findings);
+                None
+            }
+        }
+    }
+}
+
+impl<L: EitherSide> JsonSchema for Sided<L> {
     fn inline_schema() -> bool {
         true
     }
 
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "RawUtilization".into()
+    fn schema_name() -> Cow<'static, str> {
+        L::schema_name()
     }
 
-    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        generator.subschema_for::<UtilizationLine>()
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        generator.subschema_for::<L>()
     }
 }
 
-mapping! {
+impl From<Sided<UtilizationLine>> for RawLine {
+    fn from(Sided(line): Sided<UtilizationLine>) -> Self {
+        Self::of_sides(line.max, line.min, line.level, |limit| limit.0.into())
+    }
+}
+
+impl From<Sided<MetricLine>> for RawLine {
+    fn from(Sided(line): Sided<MetricLine>) -> Self {
+        let amount = |limit| Unit::Number.amount(limit);
+        Self::of_sides(line.max, line.min, line.level, amount)
+    }
+}
+
+impl RawLine {
+    fn of_sides<T>(
+        max: Option<Located<T>>,
+        min: Option<Located<T>>,
+        level: Option<Located<Choice<Level>>>,
+        amount: impl Fn(T) -> Amount,
+    ) -> Self {
+        let amount = |limit: Located<T>| Located {
+            value: amount(limit.value),
+            at: limit.at,
+        };
+        Self {
+            max: max.map(&amount),
+            min: min.map(&amount),
+            at_least: None,
+            level,
+        }
+    }
+}
+
+keys! {
     /// The increase that a scheduled check reports as drift.
-    pub(in crate::spec) struct RawDrift {
+    pub struct DriftPolicy of RawDrift {
         /// The share of the baseline by which the forecast cost may be higher; time where no price is known. Default: 15%.
-        optional max: Quantity<Percent>,
+        plain max: Quantity<Percent> as Percent, or Percent(15.0) => FieldRule::BASE.uncounted();
         /// The smallest increase that can be drift, in US dollars. Default: 0 USD.
-        optional at_least: Quantity<Usd>,
+        plain at_least: Quantity<Usd> as Usd, or Usd(0.0) => FieldRule::BASE.uncounted();
     }
 }
 

@@ -1,11 +1,12 @@
 //! One job as written: its training, its instances and its canaries.
 
-use schemars::JsonSchema;
-
 use super::budget::{RawBudget, RawDrift};
 use super::reader::{Either, List, Map, mapping};
-use super::scalar::{AnyText, Choice, Count, Quantity, Text, Words};
+use super::scalar::{
+    AnyText, Choice, Count, Formed, Quantity, Text, Words, from_text, inline_schema,
+};
 use super::warm_pool::RawWarmPool;
+use crate::spec::read::ScriptPath;
 use crate::spec::training::RawTraining;
 use crate::units::{Fraction, Percent, Seconds, Usd};
 
@@ -47,34 +48,13 @@ macro_rules! patterned {
         #[derive(Debug)]
         pub(in crate::spec) struct $name(pub(in crate::spec) String);
 
-        impl super::FromNode for $name {
-            fn from_node(
-                node: &crate::spec::yaml::Node,
-                at: &crate::spec::problems::At,
-                findings: &mut crate::spec::problems::Findings,
-            ) -> Option<Self> {
-                Text::from_node(node, at, findings).map(|text| Self(text.0))
-            }
-        }
-
-        impl JsonSchema for $name {
-            fn inline_schema() -> bool {
-                true
-            }
-
-            fn schema_name() -> std::borrow::Cow<'static, str> {
-                stringify!($name).into()
-            }
-
-            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-                schemars::json_schema!({
-                    "type": "string",
-                    "pattern": $pattern,
-                    "examples": $examples,
-                    "errorMessage": $error,
-                })
-            }
-        }
+        from_text!($name, Text);
+        inline_schema!($name, "Machines", {
+            "type": "string",
+            "pattern": $pattern,
+            "examples": $examples,
+            "errorMessage": $error,
+        });
     };
 }
 
@@ -103,7 +83,7 @@ mapping! {
         /// The machines of each group, by the group's name, for instance `data: 2x ml.c5.9xlarge`.
         required groups: Map<Machines>,
         /// The script that starts all groups, if it is not the job's `entry_point`.
-        optional entry_point: Text,
+        optional entry_point: Formed<ScriptPath>,
     }
 }
 

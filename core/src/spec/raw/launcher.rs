@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use super::reader::{FromNode, List, mapping, wrong_kind};
-use super::scalar::{Count, Text};
+use super::scalar::{Count, Text, inline_schema};
 use crate::spec::problems::{At, Findings, quoted};
 use crate::spec::yaml::{Node, Value};
 
@@ -97,16 +97,4 @@ impl FromNode for NoKeys {
     }
 }
 
-impl JsonSchema for NoKeys {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "NoKeys".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "object", "maxProperties": 0})
-    }
-}
+inline_schema!(NoKeys, "NoKeys", { "type": "object", "maxProperties": 0 });

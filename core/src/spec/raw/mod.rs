@@ -8,28 +8,31 @@ mod channel;
 mod editor;
 mod job;
 mod launcher;
-mod printed_line;
 mod reader;
 mod scalar;
 mod warm_pool;
 
-pub(super) use budget::{RawBudget, RawDrift, RawLine, RawOverride};
+pub use budget::DriftPolicy;
+pub(super) use budget::{MetricLine, RawBudget, RawDrift, RawLine, RawOverride, Sided};
 pub(super) use channel::RawChannel;
 pub(super) use job::{
     Alternative, Canary, DesignKind, Groups, Instance, MachineRange, Machines, Probe, RawJob,
     RawShare, RawWork,
 };
 pub(super) use launcher::{KeyedLauncher, RawLauncher};
-pub(super) use printed_line::RawPrintedLine;
 pub(super) use reader::{
     Either, Entries, FromNode, List, Map, MapEntry, MapWithSpot, MappingKeys, Need, described,
-    description, mapping, need,
+    description, has_items, mapping, need,
 };
-pub(super) use scalar::{AnyQuantity, AnyText, Choice, Count, Quantity, Text, Words};
+pub use scalar::Words;
+pub(super) use scalar::{
+    AnyQuantity, AnyText, Choice, Count, Formed, Plain, Quantity, Text, forms, inline_schema,
+};
 pub(super) use warm_pool::RawWarmPool;
 
 use schemars::generate::SchemaSettings;
 
+use super::read::ProjectPath;
 use super::{BackendKind, OnInconclusive};
 use crate::units::UsdPerHour;
 use scalar::FormatVersion;
@@ -57,7 +60,7 @@ mapping! {
         optional on_inconclusive: Choice<OnInconclusive>,
         /// The file of recorded runs that `backend: replay` takes for canary runs: a table (.csv) or JSON lines, as `canary-gate
         /// run --measurements FILE` writes them; a path relative to the spec's folder.
-        optional recording: Text,
+        optional recording: Formed<ProjectPath>,
         /// The training jobs, by name. A name has 1 to 63 letters, digits and inner hyphens; with `backend: replay` it is the
         /// recording's, and may have underscores.
         required jobs: Map<RawJob>,

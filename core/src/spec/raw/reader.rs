@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
+use super::scalar::Plain;
 use crate::spec::problems::{At, Findings, Located, either, near_miss, quoted};
 use crate::spec::yaml::{Node, Value, YamlKey};
 
@@ -318,9 +319,33 @@ impl<T: JsonSchema> JsonSchema for MapWithSpot<T> {
     }
 }
 
+impl<T: Plain> Plain for Map<T> {
+    type Value = Vec<(String, T::Value)>;
+
+    fn plain(self) -> Self::Value {
+        let entries = self.entries.into_iter();
+        entries
+            .map(|entry| (entry.name.value, entry.value.plain()))
+            .collect()
+    }
+}
+
 /// A list of values of one kind.
 #[derive(Debug)]
 pub(in crate::spec) struct List<T>(pub(in crate::spec) Vec<Located<T>>);
+
+/// Whether there is a list with something in it.
+pub(in crate::spec) fn has_items<T>(list: Option<&Located<List<T>>>) -> bool {
+    list.is_some_and(|list| !list.value.0.is_empty())
+}
+
+impl<T: Plain> Plain for List<T> {
+    type Value = Vec<T::Value>;
+
+    fn plain(self) -> Self::Value {
+        self.0.into_iter().map(Plain::plain).collect()
+    }
+}
 
 /// The words of a text as a list: `[python3, train.py]`.
 fn list_of(text: &str) -> String {
@@ -433,19 +458,21 @@ pub(in crate::spec) fn described<T: JsonSchema>(
 }
 
 /// Defines a mapping of the spec once: its fields with their docs become a struct, the way to read it, and its JSON
-/// Schema, so that the three cannot differ. `with part: Keys` takes in the keys of another type. In the schema the name
+/// Schema, so that the three cannot differ. `first part: Keys` and `with part: Keys` take in the keys of another type. In the schema the name
 /// lacks the beginning `Raw`.
 macro_rules! mapping {
     (
         $(#[doc = $doc:expr])+
         pub(in crate::spec) struct $name:ident {
+            $(first $head:ident: $head_keys:ty,)?
             $($(#[doc = $field_doc:expr])+ $need:ident $field:ident: $kind:ty,)+
             $(with $part:ident: $keys:ty,)*
         }
     ) => {
         $(#[doc = $doc])+
-        #[derive(Debug)]
+        #[derive(Debug, Default)]
         pub(in crate::spec) struct $name {
+            $(pub(in crate::spec) $head: $head_keys,)?
             $(
                 $(#[doc = $field_doc])+
                 pub(in crate::spec) $field: Option<$crate::spec::problems::Located<$kind>>,
@@ -455,7 +482,8 @@ macro_rules! mapping {
 
         impl $crate::spec::raw::MappingKeys for $name {
             fn names() -> Vec<&'static str> {
-                let names = [[$(stringify!($field)),+].to_vec() $(, <$keys>::names())*];
+                let own = [$(stringify!($field)),+].to_vec();
+                let names = [$(<$head_keys>::names(),)? own $(, <$keys>::names())*];
                 names.concat()
             }
 
@@ -464,6 +492,7 @@ macro_rules! mapping {
                 findings: &mut $crate::spec::problems::Findings,
             ) -> Self {
                 Self {
+                    $($head: <$head_keys>::take(entries, findings),)?
                     $($field: entries.take(
                         stringify!($field),
                         $crate::spec::raw::need!($need),
@@ -478,6 +507,7 @@ macro_rules! mapping {
                 properties: &mut serde_json::Map<String, serde_json::Value>,
                 required: &mut Vec<&'static str>,
             ) {
+                $(<$head_keys>::describe(generator, properties, required);)?
                 $(
                     let field = $crate::spec::raw::described::<$kind>(generator, &[$($field_doc),+]);
                     properties.insert(stringify!($field).to_owned(), field.to_value());
@@ -491,7 +521,7 @@ macro_rules! mapping {
             fn places(&self) -> Vec<&$crate::spec::problems::At> {
                 let own = [$(self.$field.as_ref().map(|field| &field.at)),+];
                 let own: Vec<_> = own.into_iter().flatten().collect();
-                let places = [own $(, self.$part.places())*];
+                let places = [$(self.$head.places(),)? own $(, self.$part.places())*];
                 places.concat()
             }
         }

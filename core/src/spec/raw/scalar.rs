@@ -1,35 +1,183 @@
 //! The scalars of a spec: text, switches, counts, quantities with their unit, and choices among words.
 
 use std::borrow::Cow;
+use std::marker::PhantomData;
 use std::str::FromStr;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use super::reader::{FromNode, wrong_kind};
 use crate::metric::{Amount, Unit, WrittenForm};
-use crate::spec::problems::{At, Findings, either, near_miss, quoted, write_one_of};
+use crate::spec::problems::{
+    At, Findings, Located, TextForm, did_you_mean, either, quoted, write_one_of,
+};
 use crate::spec::yaml::{Node, Value};
-use crate::spec::{ChannelSample, Distribution, InputMode, Level, OnInconclusive, StatedGrowth};
+use crate::spec::{
+    ChannelSample, Distribution, Framework, InputMode, Level, OnInconclusive, StatedGrowth,
+};
 use crate::units::{Fraction, Percent, Seconds, UnitError, Usd, UsdPerHour};
 
 /// Implements [`JsonSchema`] for a scalar: written out where it is used, without a name of its own.
 macro_rules! inline_schema {
     ($kind:ty, $name:literal, $schema:tt) => {
-        impl JsonSchema for $kind {
+        impl schemars::JsonSchema for $kind {
             fn inline_schema() -> bool {
                 true
             }
 
-            fn schema_name() -> Cow<'static, str> {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
                 $name.into()
             }
 
-            fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                json_schema!($schema)
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!($schema)
             }
         }
     };
 }
+
+/// Implements [`FromNode`] for text that is read as `$text` is.
+macro_rules! from_text {
+    ($kind:ty, $text:ty) => {
+        impl $crate::spec::raw::FromNode for $kind {
+            fn from_node(
+                node: &$crate::spec::yaml::Node,
+                at: &$crate::spec::problems::At,
+                findings: &mut $crate::spec::problems::Findings,
+            ) -> Option<Self> {
+                let text = <$text>::from_node(node, at, findings)?;
+                Some(Self(text.0))
+            }
+        }
+    };
+}
+
+pub(in crate::spec) use from_text;
+pub(in crate::spec) use inline_schema;
+
+/// What a value means by itself.
+pub(in crate::spec) trait Plain {
+    type Value;
+
+    fn plain(self) -> Self::Value;
+}
+
+macro_rules! plain {
+    ($($kind:ty => $value:ty;)+) => {$(
+        impl Plain for $kind {
+            type Value = $value;
+
+            fn plain(self) -> $value {
+                self.0
+            }
+        }
+    )+};
+}
+
+plain! {
+    Text => String;
+    AnyText => String;
+    Count => u32;
+    WrittenSample => ChannelSample;
+}
+
+/// Values that are their own meaning.
+macro_rules! as_it_is {
+    ($($kind:ty),+) => {$(
+        impl Plain for $kind {
+            type Value = Self;
+
+            fn plain(self) -> Self {
+                self
+            }
+        }
+    )+};
+}
+
+as_it_is!(bool, f64, u64, Framework);
+
+impl<U> Plain for Quantity<U> {
+    type Value = U;
+
+    fn plain(self) -> U {
+        self.0
+    }
+}
+
+impl<W> Plain for Choice<W> {
+    type Value = W;
+
+    fn plain(self) -> W {
+        self.0
+    }
+}
+
+impl<T: Plain> Plain for Located<T> {
+    type Value = T::Value;
+
+    fn plain(self) -> T::Value {
+        self.value.plain()
+    }
+}
+
+/// Text of a form.
+#[derive(Debug)]
+pub(in crate::spec) struct Formed<F> {
+    pub(in crate::spec) text: String,
+    form: PhantomData<F>,
+}
+
+impl<F: TextForm> FromNode for Formed<F> {
+    /// Text that is not of the form is complained about, and kept: the key is there.
+    fn from_node(node: &Node, at: &At, findings: &mut Findings) -> Option<Self> {
+        let Text(text) = Text::from_node(node, at, findings)?;
+        findings.form::<F>(at, &text);
+        Some(Self {
+            text,
+            form: PhantomData,
+        })
+    }
+}
+
+impl<F> Plain for Formed<F> {
+    type Value = String;
+
+    fn plain(self) -> String {
+        self.text
+    }
+}
+
+impl<F> JsonSchema for Formed<F> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        Text::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Text::json_schema(generator)
+    }
+}
+
+/// Forms, each with what a text has to be, the words behind one that is not, and what to write.
+macro_rules! forms {
+    ($($(#[$doc:meta])* $form:ident: $is:expr, $problem:literal, $help:literal;)+) => {$(
+        $(#[$doc])*
+        #[derive(Debug)]
+        pub(in crate::spec) enum $form {}
+
+        impl $crate::spec::problems::TextForm for $form {
+            fn problem(text: &str) -> Option<(&'static str, &'static str)> {
+                let is: fn(&str) -> bool = $is;
+                (!is(text)).then_some(($problem, $help))
+            }
+        }
+    )+};
+}
+
+pub(in crate::spec) use forms;
 
 /// Text without NUL bytes: a path, an argument or an AWS field can hold none.
 fn without_nul(text: &str, at: &At, findings: &mut Findings) -> Option<String> {
@@ -101,12 +249,7 @@ inline_schema!(AnyText, "AnyText", { "type": ["string", "number", "boolean"] });
 #[derive(Debug)]
 pub(in crate::spec) struct AnyQuantity(pub(in crate::spec) String);
 
-impl FromNode for AnyQuantity {
-    fn from_node(node: &Node, at: &At, findings: &mut Findings) -> Option<Self> {
-        AnyText::from_node(node, at, findings).map(|text| Self(text.0))
-    }
-}
-
+from_text!(AnyQuantity, AnyText);
 inline_schema!(AnyQuantity, "AnyQuantity", { "type": "string", "examples": ["90 USD", "12h", "95%"] });
 
 /// A day of the calendar.
@@ -175,17 +318,7 @@ impl FromNode for WrittenSample {
                 findings.push(at, message, Some("remove the quotes".to_owned()));
                 return None;
             }
-            Value::Text(text) => {
-                let message = format!("{}, where {} is needed", quoted(text), either(&WORDS));
-                let near = near_miss(text, WORDS);
-                let help = near.map(|near| format!("did you mean `{near}`?"));
-                findings.push(at, message, help);
-                return None;
-            }
-            _ => {
-                wrong_kind(node, &either(&WORDS), at, findings);
-                return None;
-            }
+            _ => return not_among(&WORDS, node, at, findings),
         };
         Some(Self(sample))
     }
@@ -366,9 +499,15 @@ impl<U: WrittenUnit> JsonSchema for Quantity<U> {
     }
 }
 
-/// A policy that is written as one of a few words.
-pub(in crate::spec) trait Words: Copy + 'static {
+/// What is written as one of a few words.
+pub trait Words: Copy + PartialEq + 'static {
     const WORDS: &'static [(&'static str, Self)];
+
+    /// As a spec says it; SageMaker has the same words.
+    fn word(self) -> &'static str {
+        let written = Self::WORDS.iter().find(|(_, meant)| *meant == self);
+        written.map_or("", |(word, _)| *word)
+    }
 }
 
 impl Words for OnInconclusive {
@@ -407,23 +546,26 @@ pub(in crate::spec) struct Choice<W>(pub(in crate::spec) W);
 
 impl<W: Words> FromNode for Choice<W> {
     fn from_node(node: &Node, at: &At, findings: &mut Findings) -> Option<Self> {
-        let words: Vec<&str> = W::WORDS.iter().map(|(word, _)| *word).collect();
-        let Value::Text(text) = &node.value else {
-            wrong_kind(node, &either(&words), at, findings);
-            return None;
-        };
-        if let Some((_, choice)) = W::WORDS.iter().find(|(word, _)| word == text) {
+        let is_written =
+            |(word, _): &&(&str, W)| matches!(&node.value, Value::Text(text) if text == *word);
+        if let Some((_, choice)) = W::WORDS.iter().find(is_written) {
             return Some(Self(*choice));
         }
-        let message = format!("{}, where {} is needed", quoted(text), either(&words));
-        let near = near_miss(text, words.iter().copied());
-        findings.push(
-            at,
-            message,
-            near.map(|near| format!("did you mean `{near}`?")),
-        );
-        None
+        let words: Vec<&str> = W::WORDS.iter().map(|(word, _)| *word).collect();
+        not_among(&words, node, at, findings)
     }
+}
+
+/// Complains that a node is none of a few words.
+fn not_among<T>(words: &[&str], node: &Node, at: &At, findings: &mut Findings) -> Option<T> {
+    match &node.value {
+        Value::Text(text) => {
+            let message = format!("{}, where {} is needed", quoted(text), either(words));
+            findings.push(at, message, did_you_mean(text, words.iter().copied()));
+        }
+        _ => wrong_kind(node, &either(words), at, findings),
+    }
+    None
 }
 
 impl<W: Words> JsonSchema for Choice<W> {

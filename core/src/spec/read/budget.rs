@@ -2,15 +2,11 @@
 
 use super::{Instances, SpecReader, level};
 use crate::metric::{Amount, LineForm, LineKind, Metric, MetricNameError};
-use crate::spec::problems::{At, Located, near_miss, quoted};
+use crate::spec::backend_kind::RunPlace;
+use crate::spec::problems::{At, Located, did_you_mean, quoted};
 use crate::spec::raw;
-use crate::spec::rules::{MachineRule, RecordingRule};
-use crate::spec::{
-    Bound, Budget, BudgetLine, DriftPolicy, Level, LineOrigin, PrintedMetric, Training,
-};
-use crate::units::{Fraction, Percent, Usd};
-
-const DEFAULT_DRIFT: Percent = Percent(15.0);
+use crate::spec::{Bound, Budget, BudgetLine, Level, LineOrigin, PrintedMetric, Training};
+use crate::units::Fraction;
 
 impl SpecReader<'_> {
     /// The lines in the order of [`LineKind::ALL`], then those about what the script prints as they are written, then the implicit
@@ -28,11 +24,11 @@ impl SpecReader<'_> {
         let mut growth = None;
         if let Some(Located { value: raw, .. }) = raw {
             let per_step = LineKind::Absolute(Metric::CostPerStep);
-            let written = raw.lines.iter().find(|(kind, _)| *kind == per_step);
+            let written = raw.lines.0.iter().find(|(kind, _)| *kind == per_step);
             if let (Some((_, line)), Some(training)) = (written, training) {
                 self.check_cost_per_step(&line.at, training, job);
             }
-            for (kind, line) in raw.lines {
+            for (kind, line) in raw.lines.0 {
                 lines.extend(self.line(kind, line));
             }
             for entry in raw
@@ -59,8 +55,8 @@ impl SpecReader<'_> {
         budget.renew_implicit_lines(training.and_then(|training| training.max_runtime));
         let is_local = instances.is_some_and(|(instance, _)| instance.is_local());
         // A recording may be of this machine's runs.
-        let may_be_recorded = self.rules().recording == RecordingRule::Needed;
-        if self.rules().machines == MachineRule::This || may_be_recorded && is_local {
+        let may_be_recorded = self.is_on(RunPlace::Recorded);
+        if self.is_on(RunPlace::This) || may_be_recorded && is_local {
             self.check_local_price(&budget.lines, job);
         }
         budget
@@ -144,24 +140,20 @@ impl SpecReader<'_> {
     /// A line about what the script prints; its name is one of `training.metrics`, whose pattern can be read.
     fn printed_line(
         &mut self,
-        entry: raw::MapEntry<raw::RawPrintedLine>,
+        entry: raw::MapEntry<raw::Sided<raw::MetricLine>>,
         training: Option<&Training>,
         job: &At,
     ) -> Option<BudgetLine> {
         let name = &entry.name.value;
         let metrics = training.map(|training| &training.metrics);
         // Not said of a training that could not be read.
-        let complained = self
-            .findings
-            .is_known(&format!("{}.training.metrics", job.path));
+        let complained = (self.findings).is_known(&format!("{}.training.metrics", job.path));
         if let Some(metrics) = metrics.filter(|_| !complained) {
             match metrics.iter().find(|(known, _)| known == name) {
                 None => {
+                    const OTHERWISE: &str = "write it there with its regular expression, such as `tokens_per_second: 'tok/s: ([0-9.]+)'`";
                     let known = metrics.iter().map(|(name, _)| name.as_str());
-                    let help = match near_miss(name, known) {
-                        Some(near) => format!("did you mean {}?", quoted(near)),
-                        None => "write it there with its regular expression, such as `tokens_per_second: 'tok/s: ([0-9.]+)'`".to_owned(),
-                    };
+                    let help = did_you_mean(name, known).unwrap_or_else(|| OTHERWISE.to_owned());
                     let message = format!("`training.metrics` has no {}", quoted(name));
                     self.findings.wrong_with_help(&entry.name.at, message, help);
                 }
@@ -200,12 +192,9 @@ impl SpecReader<'_> {
     }
 
     fn check_cost_per_step(&mut self, line: &At, training: &Training, job: &At) {
-        let complained = self
-            .findings
-            .is_known(&format!("{}.training.step_metric", job.path))
-            || self
-                .findings
-                .is_known(&format!("{}.training.metrics", job.path));
+        let mut keys = ["step_metric", "metrics"].into_iter();
+        let is_known = |key| (self.findings).is_known(&format!("{}.training.{key}", job.path));
+        let complained = keys.any(is_known);
         if training.step_metric.is_none() && !complained {
             self.findings.wrong_with_help(
                 line,
@@ -249,21 +238,11 @@ impl SpecReader<'_> {
         share
     }
 
-    pub(super) fn drift(&mut self, raw: Option<Located<raw::RawDrift>>) -> DriftPolicy {
-        let Some(Located { value: raw, .. }) = raw else {
-            return DriftPolicy {
-                max: DEFAULT_DRIFT,
-                at_least: Usd(0.0),
-            };
-        };
-        if let Some(max) = &raw.max
+    pub(super) fn check_drift(&mut self, drift: &raw::RawDrift) {
+        if let Some(max) = &drift.max
             && max.value.0.0 <= 0.0
         {
             self.findings.wrong(&max.at, "a limit is more than 0");
-        }
-        DriftPolicy {
-            max: raw.max.map_or(DEFAULT_DRIFT, |max| max.value.0),
-            at_least: raw.at_least.map_or(Usd(0.0), |amount| amount.value.0),
         }
     }
 }

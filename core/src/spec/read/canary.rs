@@ -1,19 +1,14 @@
 //! How canaries run, and the defaults that hold when nothing is written.
 
 use super::{Instances, SpecReader};
+use crate::spec::backend_kind::RunPlace;
 use crate::spec::problems::Located;
-use crate::spec::raw::{self, DesignKind, Either};
-use crate::spec::rules::{MachineRule, ProbeRule};
+use crate::spec::raw::{self, DesignKind, Either, Plain};
 use crate::spec::{CanaryPolicy, Design, ProbePolicy, WarmPoolPolicy};
 use crate::units::{Fraction, Percent, Seconds, Usd};
 
 const FIXED_FRACTIONS: [f64; 3] = [0.01, 0.02, 0.03];
 const DEFAULT_REPLICATES: u32 = 3;
-const DEFAULT_SPEND_LIMIT: Usd = Usd(5.0);
-const DEFAULT_SKIP_BELOW: Seconds = Seconds(300.0);
-const DEFAULT_MAX_RUNTIME: Seconds = Seconds(3600.0);
-const DEFAULT_REUSE: Seconds = Seconds(14.0 * 86_400.0);
-const DEFAULT_SEED: u64 = 1;
 
 /// More than a sensible plan holds; keeps a hostile spec from asking for millions of runs.
 const MOST_FRACTIONS: usize = 100;
@@ -23,58 +18,31 @@ const MOST_PARALLEL: u32 = 100;
 impl SpecReader<'_> {
     pub(super) fn canary(
         &mut self,
-        raw: Option<raw::Canary>,
+        raw: raw::Canary,
         instances: Option<&Instances>,
-    ) -> Option<CanaryPolicy> {
-        let default_parallel = self.rules().parallel;
-        let default_probe = match self.rules().probe {
-            ProbeRule::Served => ProbePolicy::ScriptMode,
-            ProbeRule::Always | ProbeRule::Ignored => ProbePolicy::Off,
+    ) -> CanaryPolicy {
+        let (parallel, probe, pool) = match self.is_on(RunPlace::Cloud) {
+            true => (3, ProbePolicy::ScriptMode, WarmPoolPolicy::Auto),
+            false => (1, ProbePolicy::Off, WarmPoolPolicy::Off),
         };
-        let default_pool = match self.rules().has_warm_pools {
-            true => WarmPoolPolicy::Auto,
-            false => WarmPoolPolicy::Off,
-        };
-        let Some(raw) = raw else {
-            return Some(CanaryPolicy {
-                design: Design::adaptive(),
-                counts: self.counts(None, instances),
-                spend_limit: DEFAULT_SPEND_LIMIT,
-                max_share: CanaryPolicy::DEFAULT_MAX_SHARE,
-                skip_below: DEFAULT_SKIP_BELOW,
-                max_runtime: DEFAULT_MAX_RUNTIME,
-                parallel: default_parallel,
-                warm_pool: default_pool,
-                training_plan: false,
-                joined: true,
-                reuse: DEFAULT_REUSE,
-                seed: DEFAULT_SEED,
-                probe: default_probe,
-            });
-        };
-        let design = self.design(raw.design.as_ref(), raw.fractions, raw.replicates);
-        let counts = self.counts(raw.counts, instances);
-        let spend_limit = raw.spend_limit.map(|limit| self.spend_limit(&limit));
-        let max_share = raw.max_share.map(|share| self.max_share(&share));
-        let max_runtime = raw.max_runtime.map(|runtime| self.runtime(&runtime));
-        let parallel = raw.parallel.map(|parallel| self.parallel(&parallel));
-        let warm_pool = raw.warm_pool.map(|pool| self.warm_pool(pool));
-        let probe = raw.probe.map(|probe| self.probe(probe));
-        Some(CanaryPolicy {
-            design,
-            counts,
-            spend_limit: spend_limit.unwrap_or(DEFAULT_SPEND_LIMIT),
-            max_share: max_share.unwrap_or(CanaryPolicy::DEFAULT_MAX_SHARE),
-            skip_below: (raw.skip_below).map_or(DEFAULT_SKIP_BELOW, |below| below.value.0),
-            max_runtime: max_runtime.unwrap_or(DEFAULT_MAX_RUNTIME),
-            parallel: parallel.unwrap_or(default_parallel),
-            warm_pool: warm_pool.unwrap_or(default_pool),
-            training_plan: raw.training_plan.is_some_and(|switch| switch.value),
-            joined: raw.joined.is_none_or(|switch| switch.value),
-            reuse: raw.reuse.map_or(DEFAULT_REUSE, |reuse| reuse.value.0),
-            seed: raw.seed.map_or(DEFAULT_SEED, |seed| seed.value),
-            probe: probe.unwrap_or(default_probe),
-        })
+        let limit = raw.spend_limit.map(|limit| self.spend_limit(&limit));
+        CanaryPolicy {
+            design: self.design(raw.design.as_ref(), raw.fractions, raw.replicates),
+            counts: self.counts(raw.counts, instances),
+            spend_limit: limit.unwrap_or(Usd(5.0)),
+            max_share: (raw.max_share.map(|share| self.max_share(&share)))
+                .unwrap_or(CanaryPolicy::DEFAULT_MAX_SHARE),
+            skip_below: raw.skip_below.map_or(Seconds(300.0), Plain::plain),
+            max_runtime: (raw.max_runtime.map(|runtime| self.runtime(&runtime)))
+                .unwrap_or(Seconds(3600.0)),
+            parallel: (raw.parallel.map(|parallel| self.parallel(&parallel))).unwrap_or(parallel),
+            warm_pool: raw.warm_pool.map_or(pool, |pool| self.warm_pool(pool)),
+            training_plan: raw.training_plan.is_some_and(Plain::plain),
+            joined: raw.joined.is_none_or(Plain::plain),
+            reuse: raw.reuse.map_or(Seconds(14.0 * 86_400.0), Plain::plain),
+            seed: raw.seed.map_or(1, |seed| seed.value),
+            probe: raw.probe.map_or(probe, |probe| self.probe(probe)),
+        }
     }
 
     fn design(
@@ -111,15 +79,9 @@ impl SpecReader<'_> {
         &mut self,
         fractions: Located<raw::List<raw::Quantity<Fraction>>>,
     ) -> Vec<Fraction> {
-        let count = fractions.value.0.len();
-        if self.is_empty(&fractions) {
-            self.findings.wrong(&fractions.at, "there is no fraction");
-        } else if count > MOST_FRACTIONS {
-            self.findings.wrong(
-                &fractions.at,
-                format!("{count} fractions; at most {MOST_FRACTIONS} are planned"),
-            );
-        }
+        self.refuse_empty(&fractions, "there is no fraction");
+        let (at, count) = (&fractions.at, fractions.value.0.len());
+        (self.findings).at_most(at, count, "fractions", MOST_FRACTIONS, "planned");
         let mut last = Fraction(0.0);
         for fraction in &fractions.value.0 {
             let share = fraction.value.0;
@@ -137,18 +99,12 @@ impl SpecReader<'_> {
             }
             last = Fraction(last.0.max(share.0));
         }
-        let fractions = fractions.value.0.into_iter();
-        fractions.map(|fraction| fraction.value.0).collect()
+        fractions.plain()
     }
 
     fn replicates(&mut self, replicates: &Located<raw::Count>) -> u32 {
-        let count = replicates.value.0;
-        if count > MOST_REPLICATES {
-            self.findings.wrong(
-                &replicates.at,
-                format!("{count} replicates; at most {MOST_REPLICATES} are planned"),
-            );
-        }
+        let (at, count) = (&replicates.at, replicates.value.0);
+        (self.findings).at_most(at, count, "replicates", MOST_REPLICATES, "planned");
         count
     }
 
@@ -158,7 +114,7 @@ impl SpecReader<'_> {
             self.findings
                 .wrong(&limit.at, "a spend limit is more than 0");
         }
-        if self.rules().machines == MachineRule::This && !self.has_local_price {
+        if self.is_on(RunPlace::This) && !self.has_local_price {
             self.findings.warn(
                 &limit.at,
                 "has no effect without `prices.local`; `canary.max_runtime` limits local canaries",
@@ -180,13 +136,9 @@ impl SpecReader<'_> {
     }
 
     fn parallel(&mut self, parallel: &Located<raw::Count>) -> u32 {
-        let count = parallel.value.0;
-        if count > MOST_PARALLEL {
-            self.findings.wrong(
-                &parallel.at,
-                format!("{count} canaries at once; at most {MOST_PARALLEL} are started"),
-            );
-        } else if count > 1 && self.rules().machines == MachineRule::This {
+        let (at, count) = (&parallel.at, parallel.value.0);
+        (self.findings).at_most(at, count, "canaries at once", MOST_PARALLEL, "started");
+        if count > 1 && self.is_on(RunPlace::This) {
             self.findings.warn(
                 &parallel.at,
                 "canaries that share one machine slow each other down, which inflates the forecast",
@@ -204,7 +156,7 @@ impl SpecReader<'_> {
         let training = job.training.as_ref();
         let has_plan =
             training.is_some_and(|training| training.value.sagemaker.training_plan.is_some());
-        if self.rules().machines != MachineRule::Cloud {
+        if !self.is_on(RunPlace::Cloud) {
             self.no_effect(&switch.at);
         } else if switch.value && !has_plan {
             self.findings.wrong_with_help(
@@ -245,22 +197,25 @@ impl SpecReader<'_> {
     }
 
     fn probe(&mut self, probe: Located<raw::Probe>) -> ProbePolicy {
-        match self.rules().probe {
-            ProbeRule::Served => {}
-            ProbeRule::Always => {
+        match self.place {
+            RunPlace::Cloud => {}
+            RunPlace::This => {
                 let backend = self.backend_words();
                 let message = format!("has no effect on {backend}, which always samples");
                 self.findings.warn(&probe.at, message);
             }
-            ProbeRule::Ignored => self.no_effect(&probe.at),
+            RunPlace::Recorded | RunPlace::Unknown => self.no_effect(&probe.at),
         }
         match probe.value {
             Either::Short(false) => ProbePolicy::Off,
             Either::Short(true) => ProbePolicy::ScriptMode,
-            Either::Long(raw) => raw
-                .command
-                .and_then(|command| self.command(command))
-                .map_or(ProbePolicy::Off, ProbePolicy::Command),
+            Either::Long(raw) => {
+                if let Some(command) = &raw.command {
+                    self.check_command(command);
+                }
+                let command = raw.command.map(Plain::plain);
+                command.map_or(ProbePolicy::Off, ProbePolicy::Command)
+            }
         }
     }
 }

@@ -1,12 +1,9 @@
 //! Input channels: where the data lies and how canaries take a share of it.
 
-use std::collections::HashSet;
-
-use super::{Instances, SpecReader, limits};
-use crate::instance::InstanceConfiguration;
-use crate::spec::problems::{At, Located, near_miss, quoted};
-use crate::spec::raw;
-use crate::spec::rules::DataRule;
+use super::{Instances, S3Address, SpecReader, group_names, limits};
+use crate::spec::backend_kind::RunPlace;
+use crate::spec::problems::{At, Located, quoted};
+use crate::spec::raw::{self, Plain};
 use crate::spec::{
     Channel, ChannelSample, Compression, DataType, Distribution, FileSystem, InputMode,
     RecordWrapper, SampledBy,
@@ -61,14 +58,10 @@ impl SpecReader<'_> {
                 "a channel's name is 1 to 64 letters, digits, dots, hyphens and underscores",
             );
         }
-        let mode = raw
-            .mode
-            .as_ref()
-            .map_or(InputMode::File, |mode| mode.value.0);
+        let mode = (raw.mode.as_ref()).map_or(InputMode::File, |mode| mode.value.0);
         let uri = raw.uri.as_ref()?;
         let file_system = FileSystem::of_uri(&uri.value.0);
-        let data = self.rules().data;
-        if data == DataRule::Files {
+        if self.is_on(RunPlace::This) {
             if uri.value.0.starts_with("s3:") || file_system.is_some() {
                 self.findings.wrong_with_help(
                     &uri.at,
@@ -83,8 +76,8 @@ impl SpecReader<'_> {
             }
         } else if let Some(file_system) = file_system {
             self.file_system(&raw, uri, file_system.err(), in_vpc);
-        } else if data == DataRule::Cloud || uri.value.0.starts_with("s3:") {
-            self.s3_uri(uri);
+        } else if self.is_on(RunPlace::Cloud) || uri.value.0.starts_with("s3:") {
+            self.findings.form::<S3Address>(&uri.at, &uri.value.0);
             if mode == InputMode::FastFile && !uri.value.0.ends_with('/') {
                 self.findings.warn(
                     &uri.at,
@@ -95,7 +88,7 @@ impl SpecReader<'_> {
             self.data_path(uri);
         }
         if let Some(written) = &raw.mode
-            && data == DataRule::Files
+            && self.is_on(RunPlace::This)
         {
             match mode {
                 InputMode::File => {}
@@ -104,50 +97,35 @@ impl SpecReader<'_> {
                     self.findings.warn(&written.at, message);
                 }
                 InputMode::Pipe => {
-                    let what = format!("pipe mode on {}", self.backend_words());
-                    self.findings.not_yet(&written.at, &what);
+                    let message = format!("{} has no pipe mode", self.backend_words());
+                    (self.findings).wrong_with_help(&written.at, message, "write `mode: File`");
                 }
             }
         }
         if let Some(content_type) = &raw.content_type {
-            let text = &content_type.value.0;
-            self.at_most(
-                &content_type.at,
-                "a content type",
-                text,
-                limits::CONTENT_TYPE,
-            );
+            let (at, text) = (&content_type.at, &content_type.value.0);
+            self.at_most(at, "a content type", text, limits::CONTENT_TYPE);
         }
         self.check_packing(&raw, mode);
-        let data_type = raw.data_type.as_ref().map(|kind| kind.value.0);
         if let Some(kind) = &raw.data_type {
             self.check_data_type(kind, mode, FileSystem::of_uri(&uri.value.0).is_some());
         }
-        let sample = match &raw.sample {
-            Some(written) => written.value.0,
-            None => sampling.default_sample(),
-        };
         self.check_rows(&raw);
+        let sample = raw.sample.map(Plain::plain);
+        let sample = sample.unwrap_or_else(|| sampling.default_sample());
         let draw = self.draw(raw.always, raw.draw_with, raw.by, raw.order, sample);
-        let groups = raw.groups.map(|groups| groups.value.0).unwrap_or_default();
         Some(Channel {
             name: name.value,
-            uri: uri.value.0.clone(),
-            data_type: data_type.unwrap_or_default(),
+            uri: raw.uri?.plain(),
+            data_type: raw.data_type.map(Plain::plain).unwrap_or_default(),
             mode,
-            content_type: raw.content_type.map(|text| text.value.0),
-            distribution: raw
-                .distribution
-                .map_or(Distribution::FullyReplicated, |choice| choice.value.0),
-            compression: raw
-                .compression
-                .map_or(Compression::None, |choice| choice.value.0),
-            record_wrapper: raw
-                .record_wrapper
-                .map_or(RecordWrapper::None, |choice| choice.value.0),
+            content_type: raw.content_type.map(Plain::plain),
+            distribution: raw.distribution.map(Plain::plain).unwrap_or_default(),
+            compression: raw.compression.map(Plain::plain).unwrap_or_default(),
+            record_wrapper: raw.record_wrapper.map(Plain::plain).unwrap_or_default(),
             sample,
             draw,
-            groups: groups.into_iter().map(|group| group.value.0).collect(),
+            groups: raw.groups.map_or(Vec::new(), Plain::plain),
         })
     }
 
@@ -160,7 +138,7 @@ impl SpecReader<'_> {
                 .map(|packed| (&packed.at, packed.value.0 != RecordWrapper::None)),
         ];
         for (at, is_packed) in packed.into_iter().flatten() {
-            if self.rules().data == DataRule::Files {
+            if self.is_on(RunPlace::This) {
                 self.no_effect(at);
             } else if is_packed && mode != InputMode::Pipe {
                 self.findings.wrong_with_help(
@@ -181,7 +159,7 @@ impl SpecReader<'_> {
     ) {
         let problem = match kind.value.0 {
             DataType::Prefix => None,
-            _ if self.rules().data == DataRule::Files || is_file_system => Some((
+            _ if self.is_on(RunPlace::This) || is_file_system => Some((
                 "a manifest lists objects in S3".to_owned(),
                 "remove `data_type`, and let `uri` name the folder of the data",
             )),
@@ -202,14 +180,10 @@ impl SpecReader<'_> {
 
     /// A canary's rows are a file of its own, which no machine gets a part of.
     fn check_rows(&mut self, raw: &raw::RawChannel) {
-        let is_rows = raw
-            .sample
-            .as_ref()
-            .is_some_and(|sample| sample.value.0 == ChannelSample::Rows);
-        let sharded = raw.distribution.as_ref();
+        let (sample, distribution) = (raw.sample.as_ref(), raw.distribution.as_ref());
         if let Some(sharded) =
-            sharded.filter(|choice| choice.value.0 == Distribution::ShardedByS3Key)
-            && is_rows
+            distribution.filter(|choice| choice.value.0 == Distribution::ShardedByS3Key)
+            && sample.is_some_and(|sample| sample.value.0 == ChannelSample::Rows)
         {
             self.findings.wrong_with_help(
                 &sharded.at,
@@ -234,13 +208,10 @@ impl SpecReader<'_> {
                 "write `fsx://fs-0123456789abcdef0/mount/path` or `efs://fs-0123456789abcdef0/path`",
             );
         }
-        if raw
-            .sample
-            .as_ref()
-            .is_none_or(|sample| sample.value.0.is_drawn())
-        {
+        let sample = raw.sample.as_ref();
+        if sample.is_none_or(|sample| sample.value.0.is_drawn()) {
             self.findings.wrong_with_help(
-                raw.sample.as_ref().map_or(&uri.at, |sample| &sample.at),
+                sample.map_or(&uri.at, |sample| &sample.at),
                 "a canary cannot take a share of a file system's files",
                 "write `sample: false`, so that every canary gets them all, or put the data into S3",
             );
@@ -295,18 +266,10 @@ impl SpecReader<'_> {
             self.findings
                 .wrong(at, "`groups` must stand on every channel or on none");
         }
-        let Some((instance, alternatives)) = instances else {
+        if instances.is_none() {
             return;
-        };
-        let clusters: Vec<HashSet<&str>> = std::iter::once(instance)
-            .chain(alternatives)
-            .filter_map(|configuration| match configuration {
-                InstanceConfiguration::Homogeneous { .. } => None,
-                InstanceConfiguration::Heterogeneous { groups, .. } => {
-                    Some(groups.iter().map(|group| group.name.as_str()).collect())
-                }
-            })
-            .collect();
+        }
+        let clusters = group_names(instances);
         for groups in with_groups
             .clone()
             .filter_map(|entry| entry.value.value.groups.as_ref())
@@ -318,15 +281,17 @@ impl SpecReader<'_> {
                 );
                 continue;
             }
-            self.at_most_many(&groups.at, "groups", groups.value.0.len(), limits::GROUPS);
+            self.at_most_of(Some(groups), "groups", limits::GROUPS);
             for group in &groups.value.0 {
                 let name = group.value.0.as_str();
-                if let Some(cluster) = clusters.iter().find(|cluster| !cluster.contains(name)) {
-                    let near = near_miss(name, cluster.iter().copied());
-                    self.findings.push(
+                if let Some(cluster) = clusters.iter().find(|cluster| !cluster.contains(&name)) {
+                    let known = cluster.iter().copied();
+                    (self.findings).unknown(
                         &group.at,
-                        format!("{} names no instance group", quoted(name)),
-                        near.map(|near| format!("did you mean {}?", quoted(near))),
+                        name,
+                        "names no instance group",
+                        known,
+                        None,
                     );
                 }
             }
@@ -334,14 +299,12 @@ impl SpecReader<'_> {
         if count == 0 {
             return;
         }
-        let named: HashSet<&str> = with_groups
+        let named: Vec<&str> = with_groups
             .filter_map(|entry| entry.value.value.groups.as_ref())
             .flat_map(|groups| groups.value.0.iter().map(|group| group.value.0.as_str()))
             .collect();
-        let mut unreached: Vec<&str> = clusters
-            .iter()
-            .flat_map(|cluster| cluster.difference(&named).copied())
-            .collect();
+        let all = clusters.iter().flatten().copied();
+        let mut unreached: Vec<&str> = all.filter(|group| !named.contains(group)).collect();
         unreached.sort_unstable();
         unreached.dedup();
         for group in unreached {

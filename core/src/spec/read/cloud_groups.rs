@@ -1,14 +1,14 @@
 //! Instance groups on SageMaker: what they exclude, and what they need.
 
 use super::SpecReader;
+use crate::spec::backend_kind::RunPlace;
 use crate::spec::problems::{At, quoted};
 use crate::spec::raw::{self, Either};
-use crate::spec::rules::MachineRule;
 
 impl SpecReader<'_> {
     /// Groups of `instance` or of an alternative, against what the training says.
     pub(super) fn check_groups_in_the_cloud(&mut self, job: &raw::RawJob) {
-        if self.rules().machines != MachineRule::Cloud {
+        if !self.is_on(RunPlace::Cloud) {
             return;
         }
         let of_instance = (job.instance.iter()).filter_map(|one| groups(&one.value));
@@ -42,7 +42,7 @@ impl SpecReader<'_> {
             if keys.entry_point.is_none() && !self.findings.is_known(&field) {
                 self.findings.wrong_with_help(
                     &script.at,
-                    format!("the training has no `entry_point` that {} could take the place of", quoted(&script.value.0)),
+                    format!("the training has no `entry_point` that {} could take the place of", quoted(&script.value.text)),
                     "write `source_dir` and `entry_point` under `training`; or remove this one, and let the script look for its group",
                 );
             }
@@ -72,7 +72,7 @@ impl SpecReader<'_> {
     }
 }
 
-fn groups<M>(instance: &Either<M, raw::Groups>) -> Option<&raw::Groups> {
+pub(super) fn groups<M>(instance: &Either<M, raw::Groups>) -> Option<&raw::Groups> {
     match instance {
         Either::Short(_) => None,
         Either::Long(groups) => Some(groups),

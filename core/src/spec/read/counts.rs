@@ -3,9 +3,9 @@
 use super::{Instances, SpecReader};
 use crate::instance::{InstanceConfiguration, InstanceType};
 use crate::spec::CanaryCounts;
+use crate::spec::backend_kind::RunPlace;
 use crate::spec::problems::{At, Located, quoted};
-use crate::spec::raw;
-use crate::spec::rules::MachineRule;
+use crate::spec::raw::{self, Plain};
 
 /// A report shows a row for each power of two.
 const MOST_OF_A_RANGE: u32 = 512;
@@ -21,9 +21,9 @@ impl SpecReader<'_> {
     ) -> CanaryCounts {
         let Some(counts) = counts else {
             // Hosts on this machine share it, and a recording has the runs that it has.
-            return match self.rules().machines {
-                MachineRule::Cloud => CanaryCounts::OneAndAll,
-                MachineRule::This | MachineRule::Any => CanaryCounts::AsTheFullRun,
+            return match self.is_on(RunPlace::Cloud) {
+                true => CanaryCounts::OneAndAll,
+                false => CanaryCounts::AsTheFullRun,
             };
         };
         let machines = instances.map(|(instance, _)| instance);
@@ -50,15 +50,9 @@ impl SpecReader<'_> {
             }
             Some(instance) => instance.total_count(),
         };
-        if self.is_empty(&counts) {
-            self.findings.wrong(&counts.at, "there is no count");
-        } else if counts.value.0.len() > MOST_COUNTS {
-            let message = format!(
-                "{} counts; at most {MOST_COUNTS} are measured",
-                counts.value.0.len()
-            );
-            self.findings.wrong(&counts.at, message);
-        }
+        self.refuse_empty(&counts, "there is no count");
+        let (at, count) = (&counts.at, counts.value.0.len());
+        (self.findings).at_most(at, count, "counts", MOST_COUNTS, "measured");
         let mut last = 0;
         for count in &counts.value.0 {
             let value = count.value.0;
@@ -74,14 +68,7 @@ impl SpecReader<'_> {
             }
             last = last.max(value);
         }
-        CanaryCounts::Written(
-            counts
-                .value
-                .0
-                .into_iter()
-                .map(|count| count.value.0)
-                .collect(),
-        )
+        CanaryCounts::Written(counts.plain())
     }
 
     /// The rows of `1-8x ml.m5.xlarge`: the powers of two times the first, and the last. `None` where the text is no range; empty

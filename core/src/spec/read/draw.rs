@@ -2,7 +2,7 @@
 
 use super::SpecReader;
 use super::paths::path_problem;
-use crate::spec::problems::{At, Located, near_miss, quoted};
+use crate::spec::problems::{Located, quoted};
 use crate::spec::raw::{self, RawChannel};
 use crate::spec::{ChannelDraw, ChannelSample, DrawOrder, DrawRule, DrawUnit, SampledBy};
 
@@ -97,12 +97,8 @@ impl SpecReader<'_> {
                 .wrong_with_help(&always.at, "there is no pattern", "remove the key");
             return Vec::new();
         }
-        if always
-            .value
-            .0
-            .iter()
-            .all(|one| one.value.0.starts_with('!'))
-        {
+        let mut all = always.value.0.iter();
+        if all.all(|one| one.value.0.starts_with('!')) {
             self.findings.wrong_with_help(
                 &always.at,
                 "no pattern includes anything",
@@ -126,7 +122,8 @@ impl SpecReader<'_> {
             let (name, at) = (with.value.0.as_str(), &with.at);
             let Some(other) = find(name) else {
                 let known = channels.names.iter().map(String::as_str);
-                self.no_such_channel(name, at, known, "name one of `channels`");
+                let otherwise = Some("name one of `channels`");
+                (self.findings).unknown(at, name, "names no channel", known, otherwise);
                 continue;
             };
             let other = &other.value.value;
@@ -152,20 +149,5 @@ impl SpecReader<'_> {
                 self.findings.wrong_with_help(at, problem, help);
             }
         }
-    }
-
-    pub(super) fn no_such_channel<'n>(
-        &mut self,
-        name: &str,
-        at: &At,
-        known: impl Iterator<Item = &'n str>,
-        otherwise: &str,
-    ) {
-        let help = match near_miss(name, known) {
-            Some(near) => format!("did you mean {}?", quoted(near)),
-            None => otherwise.to_owned(),
-        };
-        let message = format!("{} names no channel", quoted(name));
-        self.findings.wrong_with_help(at, message, help);
     }
 }

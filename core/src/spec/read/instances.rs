@@ -2,13 +2,14 @@
 
 use globset::Glob;
 
+use super::cloud_groups::groups;
 use super::counts::counts_meant;
 use super::{Instances, SpecReader, limits};
 use crate::instance::{InstanceConfiguration, InstanceGroup, InstanceType};
 use crate::spec::Spec;
+use crate::spec::backend_kind::RunPlace;
 use crate::spec::problems::{At, Located, near_miss, quoted};
-use crate::spec::raw::{self, Either};
-use crate::spec::rules::MachineRule;
+use crate::spec::raw::{self, Either, Plain};
 use crate::spec::training::is_script;
 
 /// More host processes than any one machine trains with.
@@ -51,10 +52,7 @@ impl SpecReader<'_> {
             );
         }
         let count = patterns.value.0.len();
-        if count > PATTERNS {
-            let message = format!("{count} patterns; at most {PATTERNS} are read");
-            self.findings.wrong(&patterns.at, message);
-        }
+        (self.findings).at_most(&patterns.at, count, "patterns", PATTERNS, "read");
         let mut matchers = Vec::new();
         let mut written = Vec::new();
         for pattern in patterns.value.0.into_iter().take(PATTERNS) {
@@ -85,13 +83,8 @@ impl SpecReader<'_> {
         let mut others: Vec<InstanceConfiguration> = Vec::new();
         let mut ranged: Vec<InstanceConfiguration> = Vec::new();
         if let Some(alternatives) = alternatives {
-            let count = alternatives.value.0.len();
-            if count > ALTERNATIVES {
-                self.findings.wrong(
-                    &alternatives.at,
-                    format!("{count} alternatives; at most {ALTERNATIVES} are compared"),
-                );
-            }
+            let (at, count) = (&alternatives.at, alternatives.value.0.len());
+            (self.findings).at_most(at, count, "alternatives", ALTERNATIVES, "compared");
             for alternative in alternatives.value.0.into_iter().take(ALTERNATIVES) {
                 let at = alternative.at.clone();
                 let alternative = match alternative.value {
@@ -144,7 +137,6 @@ impl SpecReader<'_> {
     }
 
     fn groups(&mut self, raw: raw::Groups) -> Option<InstanceConfiguration> {
-        let entry_point = raw.entry_point.map(|script| self.script(&script));
         let groups = raw.groups?;
         if groups.value.names.is_empty() {
             self.findings.wrong(&groups.at, "there is no group");
@@ -173,17 +165,13 @@ impl SpecReader<'_> {
             .filter(|group| group.instance_type.is_local());
         let processes: u64 = local.map(|group| u64::from(group.count)).sum();
         let alone = |group: &InstanceGroup| group.count > LOCAL_PROCESSES;
-        if processes > u64::from(LOCAL_PROCESSES) && !members.iter().any(alone) {
-            self.findings.wrong(
-                &groups.at,
-                format!(
-                    "{processes} processes in all groups; at most {LOCAL_PROCESSES} are started"
-                ),
-            );
+        if !members.iter().any(alone) {
+            let (what, most) = ("processes in all groups", u64::from(LOCAL_PROCESSES));
+            (self.findings).at_most(&groups.at, processes, what, most, "started");
         }
         Some(InstanceConfiguration::Heterogeneous {
             groups: members,
-            entry_point,
+            entry_point: raw.entry_point.map(Plain::plain),
         })
     }
 
@@ -191,26 +179,19 @@ impl SpecReader<'_> {
     pub(super) fn check_group_scripts(&mut self, job: &raw::RawJob) {
         let command =
             (job.training.as_ref()).and_then(|training| training.value.local.command.as_ref());
-        let Some(command) = command.filter(|_| self.rules().machines == MachineRule::This) else {
+        let Some(command) = command.filter(|_| self.is_on(RunPlace::This)) else {
             return;
         };
         if command.value.0.iter().any(|word| is_script(&word.value.0)) {
             return;
         }
-        let groups = |instance: &Located<raw::Instance>| match &instance.value {
-            Either::Long(groups) => groups.entry_point.clone(),
-            Either::Short(_) => None,
-        };
-        let of_alternative = |other: &Located<raw::Alternative>| match &other.value {
-            Either::Long(groups) => groups.entry_point.clone(),
-            Either::Short(_) => None,
-        };
+        let own = job.instance.iter().filter_map(|one| groups(&one.value));
         let others = job.alternatives.iter().flat_map(|list| &list.value.0);
-        let scripts = job.instance.iter().map(groups);
-        for script in scripts.chain(others.map(of_alternative)).flatten() {
+        let others = others.filter_map(|one| groups(&one.value));
+        for script in own.chain(others).filter_map(|it| it.entry_point.as_ref()) {
             self.findings.wrong_with_help(
                 &script.at,
-                format!("`command` names no script that {} could take the place of", quoted(&script.value.0)),
+                format!("`command` names no script that {} could take the place of", quoted(&script.value.text)),
                 "write a command with a script that ends with `.py` or `.sh`, such as `[python3, train.py]`; or remove `entry_point`",
             );
         }
@@ -262,26 +243,16 @@ impl SpecReader<'_> {
             }
         };
         self.check_type(&instance_type, at);
-        let most = if instance_type.is_local() {
-            LOCAL_PROCESSES
-        } else {
-            MACHINES
+        let (what, most) = match instance_type.is_local() {
+            true => ("processes", LOCAL_PROCESSES),
+            false => ("machines", MACHINES),
         };
-        if count > most {
-            let what = if instance_type.is_local() {
-                "processes"
-            } else {
-                "machines"
-            };
-            self.findings
-                .wrong(at, format!("{count} {what}; at most {most} are started"));
-        }
+        self.findings.at_most(at, count, what, most, "started");
         Some((instance_type, count))
     }
 
     fn check_type(&mut self, instance_type: &InstanceType, at: &At) {
-        let machines = self.rules().machines;
-        if machines == MachineRule::This && !instance_type.is_local() {
+        if self.is_on(RunPlace::This) && !instance_type.is_local() {
             self.findings.wrong_with_help(
                 at,
                 format!("{} has no `{instance_type}`", self.backend_words()),
@@ -289,7 +260,7 @@ impl SpecReader<'_> {
             );
             return;
         }
-        if machines == MachineRule::Cloud && instance_type.is_local() {
+        if self.is_on(RunPlace::Cloud) && instance_type.is_local() {
             self.findings.wrong_with_help(
                 at,
                 "SageMaker has no instance `local`",
@@ -298,14 +269,10 @@ impl SpecReader<'_> {
             return;
         }
         if let Some(allowed) = &self.allowed_instances
-            && !allowed
-                .iter()
-                .any(|pattern| pattern.is_match(instance_type.name()))
+            && !(allowed.iter()).any(|pattern| pattern.is_match(instance_type.name()))
         {
-            self.findings.wrong(
-                at,
-                format!("`{instance_type}` is not among `allowed_instances`"),
-            );
+            let message = format!("`{instance_type}` is not among `allowed_instances`");
+            self.findings.wrong(at, message);
         }
         self.warn_if_unknown(instance_type, at);
     }

@@ -5,9 +5,9 @@
 use std::ops::RangeInclusive;
 
 use super::SpecReader;
-use crate::spec::problems::{At, Located, quoted};
+use crate::spec::backend_kind::RunPlace;
+use crate::spec::problems::{At, Located, TextForm};
 use crate::spec::raw;
-use crate::spec::rules::LimitRule;
 use crate::units::Seconds;
 
 pub(in crate::spec) const CHANNELS: RangeInclusive<usize> = 1..=20;
@@ -77,41 +77,13 @@ pub(in crate::spec) fn is_hyperparameter_of_sagemaker(name: &str) -> bool {
 
 /// Whether the system, SageMaker, AWS or the gate gives a variable of this name a meaning: `PATH`, `LD_PRELOAD`, `SM_CHANNELS`.
 pub(in crate::spec) fn is_variable_of_others(name: &str) -> bool {
-    const NAMES: [&str; 16] = [
-        "PATH",
-        "HOME",
-        "TMPDIR",
-        "TMP",
-        "TEMP",
-        "USER",
-        "LOGNAME",
-        "SHELL",
-        "PWD",
-        "IFS",
-        "ENV",
-        "BASH_ENV",
-        "LANG",
-        "TZ",
-        "TRAINING_JOB_NAME",
-        "TRAINING_JOB_ARN",
-    ];
-    const BEGINNINGS: [&str; 10] = [
-        "LD_",
-        "LC_",
-        "PYTHON",
-        "SM_",
-        "SAGEMAKER_",
-        "AWS_",
-        "CUDA_",
-        "NVIDIA_",
-        "CANARY_GATE_",
-        "GITHUB_",
-    ];
+    const NAMES: &str = "PATH HOME TMPDIR TMP TEMP USER LOGNAME SHELL PWD IFS ENV BASH_ENV LANG TZ \
+        TRAINING_JOB_NAME TRAINING_JOB_ARN";
+    const BEGINNINGS: &str =
+        "LD_ LC_ PYTHON SM_ SAGEMAKER_ AWS_ CUDA_ NVIDIA_ CANARY_GATE_ GITHUB_";
     let name = name.to_ascii_uppercase();
-    NAMES.contains(&name.as_str())
-        || BEGINNINGS
-            .iter()
-            .any(|beginning| name.starts_with(beginning))
+    let mut beginnings = BEGINNINGS.split(' ');
+    NAMES.split(' ').any(|known| known == name) || beginnings.any(|it| name.starts_with(it))
 }
 
 /// `\p{L}\p{Z}\p{N}_.:/=+-@`; letters and digits by the tables of Rust's standard library.
@@ -119,48 +91,6 @@ pub(in crate::spec) fn is_tag_text(text: &str) -> bool {
     text.chars()
         .all(|c| c.is_alphanumeric() || c == ' ' || "_.:/=+-@".contains(c))
 }
-
-/// The regions of AWS, for suggestions. A region that is not among them may be a newer one, and is only warned of.
-pub(in crate::spec) const REGIONS: [&str; 38] = [
-    "af-south-1",
-    "ap-east-1",
-    "ap-east-2",
-    "ap-northeast-1",
-    "ap-northeast-2",
-    "ap-northeast-3",
-    "ap-south-1",
-    "ap-south-2",
-    "ap-southeast-1",
-    "ap-southeast-2",
-    "ap-southeast-3",
-    "ap-southeast-4",
-    "ap-southeast-5",
-    "ap-southeast-6",
-    "ap-southeast-7",
-    "ca-central-1",
-    "ca-west-1",
-    "cn-north-1",
-    "cn-northwest-1",
-    "eu-central-1",
-    "eu-central-2",
-    "eu-north-1",
-    "eu-south-1",
-    "eu-south-2",
-    "eu-west-1",
-    "eu-west-2",
-    "eu-west-3",
-    "il-central-1",
-    "me-central-1",
-    "me-south-1",
-    "mx-central-1",
-    "sa-east-1",
-    "us-east-1",
-    "us-east-2",
-    "us-gov-east-1",
-    "us-gov-west-1",
-    "us-west-1",
-    "us-west-2",
-];
 
 /// The id of an account of AWS: 12 digits.
 pub(in crate::spec) fn is_account(text: &str) -> bool {
@@ -191,17 +121,41 @@ pub(in crate::spec) fn is_region(text: &str) -> bool {
 
 /// `arn:aws:iam::123456789012:role/Name`, in any partition.
 pub(in crate::spec) fn is_role(text: &str) -> bool {
-    let parts: Vec<&str> = text.splitn(6, ':').collect();
-    let ["arn", partition, "iam", "", account, resource] = parts.as_slice() else {
-        return false;
-    };
     let name = |b: u8| b.is_ascii_alphanumeric() || b"_+=,.@-/".contains(&b);
-    text.len() <= 2048
-        && partition.starts_with("aws")
-        && is_account(account)
-        && resource
-            .strip_prefix("role/")
-            .is_some_and(|role| !role.is_empty() && role.bytes().all(name))
+    let role = resource_of(text, "iam").and_then(|it| it.strip_prefix("role/"));
+    let is_role = |role: &str| !role.is_empty() && role.bytes().all(name);
+    text.contains(":iam::") && role.is_some_and(is_role)
+}
+
+/// The resource of `arn:aws:SERVICE:REGION:123456789012:RESOURCE`, in any partition.
+fn resource_of<'a>(text: &'a str, service: &str) -> Option<&'a str> {
+    let parts: Vec<&str> = text.splitn(6, ':').collect();
+    let ["arn", partition, of, _, account, resource] = parts.as_slice() else {
+        return None;
+    };
+    let is_it = partition.starts_with("aws") && *of == service && is_account(account);
+    (is_it && text.len() <= 2048).then_some(resource)
+}
+
+/// A name, or an ARN that ends with one.
+pub(in crate::spec) fn is_algorithm(text: &str) -> bool {
+    let name = match text.rsplit_once('/') {
+        Some((arn, name)) if arn.starts_with("arn:aws") && arn.contains(":sagemaker:") => name,
+        _ => text,
+    };
+    is_job_name(name) && text.len() <= 170
+}
+
+/// `arn:aws:lambda:us-east-1:123456789012:function:name`
+pub(in crate::spec) fn is_function(text: &str) -> bool {
+    let name = resource_of(text, "lambda").and_then(|it| it.strip_prefix("function:"));
+    name.is_some_and(|name| !name.is_empty())
+}
+
+/// `arn:aws:sagemaker:us-east-1:123456789012:training-plan/name`
+pub(in crate::spec) fn is_training_plan(text: &str) -> bool {
+    let name = resource_of(text, "sagemaker").and_then(|it| it.strip_prefix("training-plan/"));
+    name.is_some_and(|name| !name.is_empty())
 }
 
 /// An id such as `subnet-0a1b` or `sg-0a1b`.
@@ -243,6 +197,16 @@ pub(in crate::spec) fn s3_uri_problem(text: &str) -> Option<&'static str> {
         return Some("holds a control character");
     }
     None
+}
+
+/// `s3://bucket/prefix/`
+#[derive(Debug)]
+pub(in crate::spec) enum S3Address {}
+
+impl TextForm for S3Address {
+    fn problem(text: &str) -> Option<(&'static str, &'static str)> {
+        Some((s3_uri_problem(text)?, "write `s3://bucket/prefix/`"))
+    }
 }
 
 /// Capture groups of a regular expression; `None` when its brackets do not match.
@@ -308,16 +272,16 @@ impl SpecReader<'_> {
         }
     }
 
-    pub(in crate::spec) fn s3_uri(&mut self, uri: &Located<raw::Text>) -> String {
-        let text = &uri.value.0;
-        if let Some(problem) = s3_uri_problem(text) {
-            self.findings.wrong_with_help(
-                &uri.at,
-                format!("{} {problem}", quoted(text)),
-                "write `s3://bucket/prefix/`",
-            );
+    /// The same of a list.
+    pub(in crate::spec) fn at_most_of<T>(
+        &mut self,
+        list: Option<&Located<raw::List<T>>>,
+        what: &str,
+        limit: usize,
+    ) {
+        if let Some(list) = list {
+            self.at_most_many(&list.at, what, list.value.0.len(), limit);
         }
-        text.clone()
     }
 
     /// A runtime that SageMaker can enforce: 1 second to 28 days. Elsewhere only the lower end holds.
@@ -330,12 +294,12 @@ impl SpecReader<'_> {
             self.findings.wrong(&runtime.at, "a run needs at least 1s");
             return seconds;
         }
-        let (limit, message) = match self.rules().limits {
-            LimitRule::Sagemaker => (
+        let (limit, message) = match self.is_on(RunPlace::Cloud) {
+            true => (
                 LONGEST_RUN,
                 format!("{seconds}; SageMaker allows at most {LONGEST_RUN}"),
             ),
-            LimitRule::None => (
+            false => (
                 LONGEST_LOCAL_RUN,
                 format!("a run takes at most {}", LONGEST_LOCAL_RUN.exact()),
             ),

@@ -18,17 +18,20 @@ mod share;
 mod warm_pool;
 mod work;
 
-pub(super) use reader::{Instances, SpecReader};
+pub(super) use limits::S3Address;
+pub(super) use paths::{ProjectPath, ScriptPath};
+pub(super) use reader::{Instances, SpecReader, group_names};
 
 use std::collections::BTreeMap;
 
 use sha2::{Digest, Sha256};
 
+use super::backend_kind::RunPlace;
 use super::errors::SpecErrors;
 use super::excerpt::NumberedLines;
 use super::problems::{At, Findings, Located, Problem, near_miss, quoted};
-use super::raw::{self, FromNode};
-use super::rules::Rules;
+use super::raw::{self, FromNode, Plain};
+use super::training::regions;
 use super::yaml;
 use super::{BackendKind, FilePosition, Job, Level, OnInconclusive, SampledBy, Spec, Training};
 use crate::instance::{InstanceError, InstanceType};
@@ -76,7 +79,7 @@ pub fn read(source: SpecSource<'_>, known_types: &[&str]) -> Result<Spec, SpecEr
                 .map(|(path, offset)| (path, lines.place(offset)))
                 .collect::<BTreeMap<String, FilePosition>>();
             spec.hash = hash(source.bytes);
-            (spec.warnings, spec.not_yet) = findings.into_remarks();
+            spec.warnings = findings.into_warnings();
             Ok(spec)
         }
         _ => Err(fail(findings.problems, findings.further)),
@@ -103,7 +106,7 @@ impl<'a> SpecReader<'a> {
             findings,
             known_types,
             backend,
-            rules: backend.map_or(&Rules::ANY, BackendKind::rules),
+            place: backend.map_or(RunPlace::Unknown, BackendKind::place),
             allowed_instances: None,
             has_local_price: prices.is_some_and(|prices| {
                 prices
@@ -130,7 +133,7 @@ impl<'a> SpecReader<'a> {
             (Some(plain), spot.map(|spot| self.prices(spot.value)))
         });
         let allowed_instances = self.allowed_instances(raw.allowed_instances);
-        let recording = self.recording(raw.recording, root);
+        self.check_recording(raw.recording.as_ref(), root);
         let names = raw.jobs.as_ref().map(|jobs| jobs.value.names.clone());
         let jobs = raw.jobs.map(|jobs| self.jobs(jobs)).unwrap_or_default();
         if let (Some(history), Some(at)) = (&history, &history_at) {
@@ -147,14 +150,13 @@ impl<'a> SpecReader<'a> {
             prices: prices.unwrap_or_default(),
             spot_prices: spot_prices.unwrap_or_default(),
             allowed_instances,
-            strict: raw.strict.is_some_and(|strict| strict.value),
+            strict: raw.strict.is_some_and(Plain::plain),
             on_inconclusive: raw
                 .on_inconclusive
-                .map_or(OnInconclusive::Fail, |choice| choice.value.0),
-            recording,
+                .map_or(OnInconclusive::Fail, Plain::plain),
+            recording: raw.recording.map(Plain::plain),
             jobs,
             overrides: overrides.unwrap_or_default(),
-            not_yet: Vec::new(),
             warnings: Vec::new(),
             hash: String::new(),
             places: BTreeMap::new(),
@@ -164,7 +166,7 @@ impl<'a> SpecReader<'a> {
 
     fn region(&mut self, region: Located<raw::Text>) -> String {
         let text = region.value.0;
-        let meant = near_miss(&text, limits::REGIONS).filter(|meant| *meant != text);
+        let meant = near_miss(&text, regions()).filter(|meant| *meant != text);
         if !limits::is_region(&text) {
             self.findings.wrong_with_help(
                 &region.at,
@@ -175,7 +177,7 @@ impl<'a> SpecReader<'a> {
                 },
             );
         } else if let Some(meant) = meant
-            && !limits::REGIONS.contains(&text.as_str())
+            && regions().all(|known| known != text)
         {
             // AWS opens new ones.
             self.findings.warn(
@@ -194,7 +196,8 @@ impl<'a> SpecReader<'a> {
     fn history(&mut self, history: &Located<raw::Text>) -> String {
         let text = history.value.0.as_str();
         if text.starts_with("s3:") {
-            return self.s3_uri(history);
+            self.findings.form::<S3Address>(&history.at, text);
+            return text.to_owned();
         }
         let mut parts = text.split('/').filter(|part| !part.is_empty());
         if parts.clone().all(|part| part == ".") {
@@ -210,7 +213,8 @@ impl<'a> SpecReader<'a> {
                 "name another folder, such as `.canary-gate/`",
             );
         }
-        self.path(history)
+        self.findings.form::<ProjectPath>(&history.at, text);
+        text.to_owned()
     }
 
     /// Every record would be an object of the data, and change what the next canary is.
@@ -343,9 +347,9 @@ impl<'a> SpecReader<'a> {
         let judged = (raw.budget.as_ref())
             .and_then(|budget| budget.value.metrics.as_ref())
             .map_or(Vec::new(), |metrics| metrics.value.names.clone());
-        let volume = (raw.training.as_ref())
-            .and_then(|training| training.value.sagemaker.volume_gb.as_ref());
-        if let (Some(volume), Some((instance, alternatives))) = (volume, &instances) {
+        if let (Some(training), Some((instance, alternatives))) = (&raw.training, &instances)
+            && let Some(volume) = &training.value.sagemaker.volume_gb
+        {
             let all: Vec<_> = [instance].into_iter().chain(alternatives).collect();
             self.check_volume(volume, &all);
         }
@@ -359,27 +363,25 @@ impl<'a> SpecReader<'a> {
         let is_work_alone = raw.work.is_some()
             && sampling == SampledBy::GateIfAny
             && training.as_ref().is_some_and(|one| !is_sampled(one));
-        let fractions = raw
-            .canary
-            .as_ref()
-            .and_then(|canary| canary.value.fractions.as_ref());
-        if let Some(fractions) = fractions.filter(|_| is_work_alone) {
+        let canary = raw.canary.map(|canary| canary.value).unwrap_or_default();
+        if let Some(fractions) = canary.fractions.as_ref().filter(|_| is_work_alone) {
             self.findings.warn(
                 &fractions.at,
                 "has no effect: no channel is sampled, so the levels of `work.canary` are the sizes of canaries",
             );
         }
-        let counts = (raw.canary.as_ref()).and_then(|canary| canary.value.counts.as_ref());
-        if let Some(counts) = counts.filter(|_| raw.work.is_some() && !is_work_alone) {
+        let has_levels = raw.work.is_some() && !is_work_alone;
+        if let Some(counts) = canary.counts.as_ref().filter(|_| has_levels) {
             self.findings.warn(
                 &counts.at,
                 "has no effect beside levels of `work` on sampled data: all canaries run on the machines of `instance`",
             );
         }
         let work = (raw.work).and_then(|work| self.work(work, training.as_ref(), is_work_alone));
-        let canary = self.canary(raw.canary.map(|canary| canary.value), instances.as_ref());
+        let canary = self.canary(canary, instances.as_ref());
         let budget = self.budget(raw.budget, training.as_ref(), instances.as_ref(), &name.at);
-        let drift = self.drift(raw.drift);
+        let drift = raw.drift.map(|drift| drift.value).unwrap_or_default();
+        self.check_drift(&drift);
         let (instance, alternatives) = instances?;
         Some(Job {
             name: name.value,
@@ -391,26 +393,25 @@ impl<'a> SpecReader<'a> {
             share,
             following,
             work,
-            canary: canary?,
+            canary,
             budget,
-            drift,
+            drift: drift.into(),
         })
     }
 
     /// A recording may be of anybody's jobs, so that replayed ones may have underscores as well.
     fn job_name(&mut self, name: &Located<String>) {
-        let (is_name, expected) = if self.rules().names_have_underscores {
-            (
-                limits::is_job_name(&name.value.replace('_', "a")),
+        let (name_of, expected) = match self.is_on(RunPlace::Recorded) {
+            true => (
+                name.value.replace('_', "a"),
                 "1 to 63 letters, digits, underscores and inner hyphens",
-            )
-        } else {
-            (
-                limits::is_job_name(&name.value),
+            ),
+            false => (
+                name.value.clone(),
                 "1 to 63 letters, digits and inner hyphens, as SageMaker wants them",
-            )
+            ),
         };
-        if !is_name {
+        if !limits::is_job_name(&name_of) {
             let message = format!("{} cannot be a job's name", quoted(&name.value));
             self.findings.wrong_with_help(&name.at, message, expected);
         }
@@ -419,6 +420,13 @@ impl<'a> SpecReader<'a> {
     /// Whether a list was written with nothing in it; one whose items could not be read has its complaints already.
     pub(in crate::spec) fn is_empty<T>(&self, list: &Located<raw::List<T>>) -> bool {
         list.value.0.is_empty() && !self.findings.is_known(&list.at.path)
+    }
+
+    /// Complains about a list without items.
+    pub(in crate::spec) fn refuse_empty<T>(&mut self, list: &Located<raw::List<T>>, message: &str) {
+        if self.is_empty(list) {
+            self.findings.wrong(&list.at, message);
+        }
     }
 
     /// Keeps where a field stands, for annotations of a pull request.

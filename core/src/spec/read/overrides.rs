@@ -2,7 +2,7 @@
 
 use super::SpecReader;
 use crate::metric::Amount;
-use crate::spec::problems::{Located, near_miss, quoted, write_one_of};
+use crate::spec::problems::{Located, did_you_mean, quoted, write_one_of};
 use crate::spec::raw;
 use crate::spec::{Bound, Job, LineKind, Override};
 use crate::units::UnitError;
@@ -52,12 +52,9 @@ impl SpecReader<'_> {
         if let Some(job) = &raw.job {
             let name = job.value.0.as_str();
             if !names.iter().any(|known| known == name) {
-                let near = near_miss(name, names.iter().map(String::as_str));
-                self.findings.push(
-                    &job.at,
-                    format!("there is no job {}", quoted(name)),
-                    near.map(|near| format!("did you mean {}?", quoted(near))),
-                );
+                let help = did_you_mean(name, names.iter().map(String::as_str));
+                let message = format!("there is no job {}", quoted(name));
+                self.findings.push(&job.at, message, help);
             } else if let (Some(kind), Some(job)) =
                 (&raw.budget, jobs.iter().find(|job| job.name == name))
             {

@@ -3,8 +3,8 @@
 use super::SpecReader;
 use crate::spec::Job;
 use crate::spec::ON_THIS_MACHINE;
-use crate::spec::problems::{At, Located, quoted};
-use crate::spec::raw;
+use crate::spec::problems::{At, Located, TextForm, quoted};
+use crate::spec::raw::{List, Text};
 
 /// Longer than any path in a repository; keeps patterns quick to compile.
 const LONGEST_PATH: usize = 1024;
@@ -38,22 +38,36 @@ pub(super) fn path_problem(text: &str) -> Option<(&'static str, &'static str)> {
     (text.len() > LONGEST_PATH).then_some(("is too long", "at most 1024 bytes are read"))
 }
 
-impl SpecReader<'_> {
-    /// A path relative to the spec's folder, or from the checkout's root with a leading `/`.
-    pub(in crate::spec) fn path(&mut self, path: &Located<raw::Text>) -> String {
-        let text = &path.value.0;
-        if let Some((problem, help)) = path_problem(text) {
-            let message = format!("{} {problem}", quoted(text));
-            self.findings.wrong_with_help(&path.at, message, help);
-        }
-        text.clone()
-    }
+/// A path relative to the spec's folder, or from the checkout's root with a leading `/`.
+#[derive(Debug)]
+pub(in crate::spec) enum ProjectPath {}
 
+impl TextForm for ProjectPath {
+    fn problem(text: &str) -> Option<(&'static str, &'static str)> {
+        path_problem(text)
+    }
+}
+
+/// A script inside the source folder.
+#[derive(Debug)]
+pub(in crate::spec) enum ScriptPath {}
+
+impl TextForm for ScriptPath {
+    fn problem(text: &str) -> Option<(&'static str, &'static str)> {
+        let is_outside = text.starts_with('/');
+        let outside = (
+            "is not inside the source folder",
+            "write the path from `source_dir`",
+        );
+        is_outside.then_some(outside).or_else(|| path_problem(text))
+    }
+}
+
+impl SpecReader<'_> {
     /// A path of data: in the checkout, or with `file://` anywhere on this machine. Whether it may lie there is asked later.
-    pub(in crate::spec) fn data_path(&mut self, uri: &Located<raw::Text>) {
+    pub(in crate::spec) fn data_path(&mut self, uri: &Located<Text>) {
         let Some(absolute) = uri.value.0.strip_prefix(ON_THIS_MACHINE) else {
-            self.path(uri);
-            return;
+            return self.findings.form::<ProjectPath>(&uri.at, &uri.value.0);
         };
         let problem = match absolute.starts_with('/') {
             true => path_problem(absolute),
@@ -66,18 +80,6 @@ impl SpecReader<'_> {
             let message = format!("{} {problem}", quoted(&uri.value.0));
             self.findings.wrong_with_help(&uri.at, message, help);
         }
-    }
-
-    /// A script inside the source folder.
-    pub(in crate::spec) fn script(&mut self, path: &Located<raw::Text>) -> String {
-        if path.value.0.starts_with('/') {
-            self.findings.wrong_with_help(
-                &path.at,
-                format!("{} is not inside the source folder", quoted(&path.value.0)),
-                "write the path from `source_dir`",
-            );
-        }
-        self.path(path)
     }
 
     /// Refuses more patterns than can be held against every file.
@@ -93,7 +95,7 @@ impl SpecReader<'_> {
     }
 
     /// Patterns over paths; at least one must include something.
-    pub(super) fn globs(&mut self, globs: Located<raw::List<raw::Text>>) -> Vec<String> {
+    pub(super) fn globs(&mut self, globs: Located<List<Text>>) -> Vec<String> {
         let globs_at = globs.at;
         let globs = globs.value.0;
         if globs.len() > MOST_PATTERNS_OF_A_JOB {

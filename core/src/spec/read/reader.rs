@@ -2,11 +2,23 @@
 
 use crate::instance::InstanceConfiguration;
 use crate::spec::BackendKind;
+use crate::spec::backend_kind::RunPlace;
 use crate::spec::problems::{At, Findings};
-use crate::spec::rules::Rules;
 
 /// What a job trains on: `instance`, then its alternatives.
 pub(in crate::spec) type Instances = (InstanceConfiguration, Vec<InstanceConfiguration>);
+
+/// The names of the instance groups of each configuration that has some.
+pub(in crate::spec) fn group_names(instances: Option<&Instances>) -> Vec<Vec<&str>> {
+    let configurations = instances.into_iter();
+    let configurations =
+        configurations.flat_map(|(instance, others)| std::iter::once(instance).chain(others));
+    let groups = configurations.map(InstanceConfiguration::groups);
+    groups
+        .filter(|groups| !groups.is_empty())
+        .map(|groups| groups.iter().map(|group| group.name.as_str()).collect())
+        .collect()
+}
 
 /// What all checks need to know, and where they leave what they find.
 pub(in crate::spec) struct SpecReader<'a> {
@@ -16,8 +28,8 @@ pub(in crate::spec) struct SpecReader<'a> {
     pub(in crate::spec) region: Option<String>,
     /// Absent when it could not be read; then nothing that depends on it is checked.
     pub(in crate::spec) backend: Option<BackendKind>,
-    /// How the backend reads the spec.
-    pub(in crate::spec) rules: &'static Rules,
+    /// The backend's.
+    pub(in crate::spec) place: RunPlace,
     /// Patterns that compile; absent when the spec allows all.
     pub(in crate::spec) allowed_instances: Option<Vec<globset::GlobMatcher>>,
     pub(in crate::spec) has_local_price: bool,
@@ -26,9 +38,9 @@ pub(in crate::spec) struct SpecReader<'a> {
 }
 
 impl SpecReader<'_> {
-    /// How the backend reads the spec.
-    pub(in crate::spec) fn rules(&self) -> &'static Rules {
-        self.rules
+    /// Whether canaries run there.
+    pub(in crate::spec) fn is_on(&self, place: RunPlace) -> bool {
+        self.place == place
     }
 
     /// The backend in an error's words: `the local backend`.

@@ -64,8 +64,9 @@ impl SpecReader<'_> {
                 None => {
                     let known = training.channels.iter();
                     let known = known.map(|channel| channel.name.as_str());
-                    let otherwise = "name a channel that is sampled";
-                    self.no_such_channel(name, &follows.at, known, otherwise);
+                    let otherwise = Some("name a channel that is sampled");
+                    let what = "names no channel";
+                    (self.findings).unknown(&follows.at, name, what, known, otherwise);
                 }
             }
             self.check_full_value(&place, FullShare::Examples(full?), training, &at);
@@ -79,15 +80,9 @@ impl SpecReader<'_> {
 
     /// A canary's level of work would stand where its share is handed over.
     pub(super) fn refuse_shared_work(&mut self, job: &raw::RawJob) {
-        let share = job
-            .share
-            .as_ref()
-            .and_then(|share| share.value.hyperparameter.as_ref());
-        let work = job
-            .work
-            .as_ref()
-            .and_then(|work| work.value.hyperparameter.as_ref());
-        if let (Some(share), Some(work)) = (share, work)
+        if let (Some(share), Some(work)) = (&job.share, &job.work)
+            && let Some(share) = &share.value.hyperparameter
+            && let Some(work) = &work.value.hyperparameter
             && share.value.0 == work.value.0
         {
             self.findings.wrong_with_help(
@@ -214,11 +209,8 @@ impl SpecReader<'_> {
 
     /// Two draws, one by the gate and one by the script, would give neither share.
     fn refuse_sampled_channels(&mut self, training: &Training, at: &At) {
-        for channel in training
-            .channels
-            .iter()
-            .filter(|channel| channel.sample.is_drawn())
-        {
+        let channels = training.channels.iter();
+        for channel in channels.filter(|channel| channel.sample.is_drawn()) {
             self.findings.wrong_with_help(
                 at,
                 format!(

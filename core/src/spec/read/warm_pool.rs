@@ -2,9 +2,9 @@
 
 use super::{SpecReader, limits};
 use crate::spec::WarmPoolPolicy;
+use crate::spec::backend_kind::RunPlace;
 use crate::spec::problems::{At, Located};
 use crate::spec::raw::{self, Either};
-use crate::spec::rules::MachineRule;
 use crate::units::Seconds;
 
 impl SpecReader<'_> {
@@ -21,7 +21,7 @@ impl SpecReader<'_> {
                 WarmPoolPolicy::KeepAlive(time.value.0)
             }),
         };
-        if self.rules().has_warm_pools {
+        if self.is_on(RunPlace::Cloud) {
             read
         } else {
             self.no_effect(&pool.at);
@@ -58,7 +58,7 @@ impl SpecReader<'_> {
             Either::Short(word) => matches!(word.0, WarmPoolPolicy::KeepAlive(_)),
             Either::Long(_) => true,
         };
-        if !asks || self.rules().machines != MachineRule::Cloud {
+        if !asks || !self.is_on(RunPlace::Cloud) {
             return;
         }
         let instance = job.instance.as_ref();

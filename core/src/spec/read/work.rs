@@ -1,8 +1,8 @@
 //! Canaries that do less work per datum.
 
 use super::SpecReader;
-use crate::spec::problems::{Located, near_miss, quoted};
-use crate::spec::raw;
+use crate::spec::problems::{Located, quoted};
+use crate::spec::raw::{self, Plain};
 use crate::spec::{Training, Work};
 
 /// Two levels show what work costs. More than a few are a mistake, and every level multiplies the runs.
@@ -26,16 +26,9 @@ impl SpecReader<'_> {
                 .wrong(&full.at, "the full work is more than 0");
         }
         if let Some(levels) = &raw.canary {
-            if self.is_empty(levels) {
-                self.findings.wrong(&levels.at, "there is no level");
-            }
-            let count = levels.value.0.len();
-            if count > MOST_LEVELS {
-                self.findings.wrong(
-                    &levels.at,
-                    format!("{count} levels; at most {MOST_LEVELS} are planned"),
-                );
-            }
+            self.refuse_empty(levels, "there is no level");
+            let (at, count) = (&levels.at, levels.value.0.len());
+            (self.findings).at_most(at, count, "levels", MOST_LEVELS, "planned");
             let full = raw.full.as_ref().map_or(f64::INFINITY, |full| full.value);
             if let [only] = levels.value.0.as_slice()
                 && (only.value < full || is_alone)
@@ -77,13 +70,7 @@ impl SpecReader<'_> {
         Some(Work {
             hyperparameter: raw.hyperparameter?.value.0,
             full: raw.full?.value,
-            canary: raw
-                .canary?
-                .value
-                .0
-                .into_iter()
-                .map(|level| level.value)
-                .collect(),
+            canary: raw.canary?.plain(),
         })
     }
 
@@ -94,22 +81,10 @@ impl SpecReader<'_> {
         training: &Training,
     ) {
         let text = name.value.0.as_str();
-        let names = training
-            .hyperparameters
-            .iter()
-            .map(|(name, _)| name.as_str());
-        let Some((_, value)) = training
-            .hyperparameters
-            .iter()
-            .find(|(known, _)| known == text)
-        else {
-            let near = near_miss(text, names);
-            self.findings.push(
-                &name.at,
-                format!("{} names no hyperparameter", quoted(text)),
-                near.map(|near| format!("did you mean {}?", quoted(near))),
-            );
-            return;
+        let mut all = training.hyperparameters.iter();
+        let names = all.clone().map(|(name, _)| name.as_str());
+        let Some((_, value)) = all.find(|(known, _)| known == text) else {
+            return (self.findings).unknown(&name.at, text, "names no hyperparameter", names, None);
         };
         if let Some(full) = full
             && value.parse::<f64>().ok() != Some(full.value)

@@ -3,11 +3,14 @@
 use super::launcher::ScriptLauncher;
 use super::local::{LocalKeys, LocalTraining};
 use super::sagemaker::{SagemakerKeys, SagemakerTraining};
+use crate::spec::backend_kind::RunPlace;
 use crate::spec::field::{FieldRule, fields};
-use crate::spec::problems::{Located, near_miss, quoted};
-use crate::spec::raw::{AnyText, KeyedLauncher, Map, Quantity, RawChannel, Text, mapping};
-use crate::spec::read::{Instances, SpecReader, limits};
-use crate::spec::rules::LimitRule;
+use crate::spec::problems::Located;
+use crate::spec::raw::{
+    AnyText, Formed, KeyedLauncher, Map, MapEntry, Plain, Quantity, RawChannel, Text, has_items,
+    mapping,
+};
+use crate::spec::read::{Instances, ProjectPath, SpecReader, limits};
 use crate::spec::{Channel, PatternError, PrintedMetric, SampledBy};
 use crate::units::Seconds;
 
@@ -20,7 +23,7 @@ mapping! {
     pub(in crate::spec) struct RawTraining {
         /// The folder with the training code. Built-in algorithms need none; a local job without one runs in a copy of the spec's
         /// folder.
-        optional source_dir: Text,
+        optional source_dir: Formed<ProjectPath>,
         /// The hyperparameters, by name. The script receives each as text, as written.
         optional hyperparameters: Map<AnyText>,
         /// The environment variables of the script, by name. Write no secrets: who reads this file reads them.
@@ -80,23 +83,19 @@ impl SpecReader<'_> {
             Some(runtime) => Some(self.runtime(runtime)),
             None => (entry.max_runtime)(&raw),
         };
-        let metrics = self.metrics(raw.metrics);
-        let step_metric = self.step_metric(raw.step_metric, &metrics);
-        self.warn_of_unread_metrics(&metrics, step_metric.as_ref(), judged);
-        let metrics = metrics.into_iter();
-        let metrics = metrics
-            .map(|(name, pattern)| (name, pattern.value))
-            .collect();
-        let starts_script =
-            raw.sagemaker.entry_point.is_some() && self.rules().limits == LimitRule::Sagemaker;
-        let output = raw.sagemaker.output.clone();
-        let local = self.local_training(raw.local);
-        let framework_at = raw.sagemaker.framework.as_ref().map(|raw| raw.at.clone());
-        let sagemaker = self.sagemaker_training(raw.sagemaker);
-        if let (Some(framework), Some(at)) = (&sagemaker.framework, &framework_at) {
-            self.check_framework(framework, at, instances);
+        let metrics = raw.metrics.as_ref();
+        let entries = metrics.map_or(&[][..], |metrics| &metrics.value.entries);
+        self.check_metrics(metrics);
+        let step_metric = self.step_metric(raw.step_metric, entries);
+        self.warn_of_unread_metrics(entries, step_metric.as_ref(), judged);
+        let starts_script = raw.sagemaker.entry_point.is_some() && self.is_on(RunPlace::Cloud);
+        self.check_local_keys(&raw.local);
+        self.check_sagemaker_keys(&raw.sagemaker);
+        if let Some(framework) = &raw.sagemaker.framework {
+            self.check_framework(&framework.value, &framework.at, instances);
         }
-        let in_vpc = sagemaker.is_in_vpc();
+        let keys = &raw.sagemaker;
+        let in_vpc = has_items(keys.subnets.as_ref()) || has_items(keys.security_groups.as_ref());
         let channels = match raw.channels {
             Some(channels) => Some(self.channels(channels, instances, in_vpc, sampling)),
             None if sampling != SampledBy::Gate => Some(Vec::new()),
@@ -109,7 +108,7 @@ impl SpecReader<'_> {
                 None
             }
         };
-        if let (Some(output), Some(channels)) = (&output, &channels) {
+        if let (Some(output), Some(channels)) = (&keys.output, &channels) {
             self.refuse_output_among_data(output, channels);
         }
         let distribution = raw
@@ -122,144 +121,118 @@ impl SpecReader<'_> {
             (None, true) => limits::SCRIPT_MODE_HYPERPARAMETERS,
             (_, false) => 0,
         };
+        if let Some(hyperparameters) = &raw.hyperparameters {
+            self.check_hyperparameters(hyperparameters, reserved);
+        }
+        if let Some(environment) = &raw.environment {
+            self.check_environment(environment);
+        }
         Some(Training {
-            source_dir: raw.source_dir.map(|folder| self.path(&folder)),
-            hyperparameters: self.hyperparameters(raw.hyperparameters, reserved),
-            environment: self.environment(raw.environment),
+            source_dir: raw.source_dir.map(Plain::plain),
+            hyperparameters: raw.hyperparameters.map_or(Vec::new(), Plain::plain),
+            environment: raw.environment.map_or(Vec::new(), Plain::plain),
             distribution,
             channels: channels?,
             max_runtime,
-            metrics,
+            metrics: raw.metrics.map_or(Vec::new(), Plain::plain),
             step_metric,
-            local,
-            sagemaker,
+            local: raw.local.into(),
+            sagemaker: raw.sagemaker.into(),
         })
     }
 
     /// `reserved`: what starts a script beside the spec's.
-    fn hyperparameters(
-        &mut self,
-        raw: Option<Located<Map<AnyText>>>,
-        reserved: usize,
-    ) -> Vec<(String, String)> {
-        let Some(raw) = raw else { return Vec::new() };
-        let count = raw.value.names.len();
+    fn check_hyperparameters(&mut self, all: &Located<Map<AnyText>>, reserved: usize) {
+        let count = all.value.names.len();
         let most = limits::HYPERPARAMETERS - reserved;
         if (most + 1..=limits::HYPERPARAMETERS).contains(&count) {
             let message = format!(
                 "{count} hyperparameters; SageMaker takes {}, {reserved} of which start the script of `entry_point`, so at most {most}",
                 limits::HYPERPARAMETERS,
             );
-            self.findings.wrong(&raw.at, message);
+            self.findings.wrong(&all.at, message);
         } else {
-            self.at_most_many(&raw.at, "hyperparameters", count, limits::HYPERPARAMETERS);
+            self.at_most_many(&all.at, "hyperparameters", count, limits::HYPERPARAMETERS);
         }
-        let entries = raw.value.entries.into_iter();
-        entries
-            .map(|entry| {
-                let (name, value) = (entry.name.value, entry.value.value.0);
-                self.at_most(&entry.name.at, "a name", &name, limits::HYPERPARAMETER_NAME);
-                self.at_most(
-                    &entry.value.at,
-                    "a value",
-                    &value,
-                    limits::HYPERPARAMETER_VALUE,
+        let is_sent = self.is_on(RunPlace::Cloud);
+        for entry in &all.value.entries {
+            let (name, value, at) = (&entry.name, &entry.value.value.0, &entry.value.at);
+            self.at_most(&name.at, "a name", &name.value, limits::HYPERPARAMETER_NAME);
+            self.at_most(at, "a value", value, limits::HYPERPARAMETER_VALUE);
+            if is_sent && (name.value.contains(['\n', '\r']) || value.contains(['\n', '\r'])) {
+                self.findings.wrong_with_help(
+                    at,
+                    "holds a line end, which SageMaker refuses in hyperparameters",
+                    "write it in one line, or put it into a file of `source_dir`",
                 );
-                let has_line_end = |text: &str| text.contains(['\n', '\r']);
-                if self.rules().limits == LimitRule::Sagemaker
-                    && (has_line_end(&name) || has_line_end(&value))
-                {
-                    self.findings.wrong_with_help(
-                        &entry.value.at,
-                        "holds a line end, which SageMaker refuses in hyperparameters",
-                        "write it in one line, or put it into a file of `source_dir`",
-                    );
-                }
-                let length = value.chars().count();
-                if (limits::HYPERPARAMETER_VALUE_PROMISED + 1..=limits::HYPERPARAMETER_VALUE)
-                    .contains(&length)
-                    && self.rules().limits == LimitRule::Sagemaker
-                {
-                    self.findings.warn(
-                        &entry.value.at,
-                        format!(
-                            "a value of {length} characters; SageMaker promises to take {}",
-                            limits::HYPERPARAMETER_VALUE_PROMISED
-                        ),
-                    );
-                }
-                (name, value)
-            })
-            .collect()
+            }
+            let length = value.chars().count();
+            let promised = limits::HYPERPARAMETER_VALUE_PROMISED;
+            if is_sent && (promised + 1..=limits::HYPERPARAMETER_VALUE).contains(&length) {
+                let message = format!(
+                    "a value of {length} characters; SageMaker promises to take {promised}"
+                );
+                self.findings.warn(at, message);
+            }
+        }
     }
 
-    fn environment(&mut self, raw: Option<Located<Map<AnyText>>>) -> Vec<(String, String)> {
-        let Some(raw) = raw else { return Vec::new() };
-        let count = raw.value.names.len();
-        self.at_most_many(&raw.at, "variables", count, limits::ENVIRONMENT);
-        let entries = raw.value.entries.into_iter();
-        entries
-            .map(|entry| {
-                let (name, value) = (entry.name.value, entry.value.value.0);
-                if !limits::is_variable_name(&name) {
-                    self.findings.wrong(
-                        &entry.name.at,
-                        "a variable's name is letters, digits and underscores, no digit first",
-                    );
-                }
-                self.at_most(&entry.name.at, "a name", &name, limits::ENVIRONMENT_TEXT);
-                self.at_most(&entry.value.at, "a value", &value, limits::ENVIRONMENT_TEXT);
-                (name, value)
-            })
-            .collect()
+    fn check_environment(&mut self, all: &Located<Map<AnyText>>) {
+        let count = all.value.names.len();
+        self.at_most_many(&all.at, "variables", count, limits::ENVIRONMENT);
+        for entry in &all.value.entries {
+            let (name, value) = (&entry.name, &entry.value);
+            if !limits::is_variable_name(&name.value) {
+                self.findings.wrong(
+                    &name.at,
+                    "a variable's name is letters, digits and underscores, no digit first",
+                );
+            }
+            self.at_most(&name.at, "a name", &name.value, limits::ENVIRONMENT_TEXT);
+            self.at_most(
+                &value.at,
+                "a value",
+                &value.value.0,
+                limits::ENVIRONMENT_TEXT,
+            );
+        }
     }
 
-    fn metrics(&mut self, raw: Option<Located<Map<Text>>>) -> Vec<(String, Located<String>)> {
-        let Some(raw) = raw else { return Vec::new() };
-        let count = raw.value.names.len();
-        self.at_most_many(&raw.at, "metrics", count, limits::METRICS);
-        let entries = raw.value.entries.into_iter();
-        entries
-            .map(|entry| {
-                let (name, pattern) = (entry.name.value, entry.value.value.0);
-                let at = &entry.value.at;
-                self.at_most(&entry.name.at, "a name", &name, limits::METRIC_NAME);
-                self.at_most(at, "a pattern", &pattern, limits::METRIC_PATTERN);
-                match limits::capture_groups(&pattern) {
-                    Some(1) => {}
-                    Some(groups) => self.findings.wrong_with_help(
-                        at,
-                        format!("the pattern has {groups} capture groups, where 1 is needed"),
-                        HOW_TO_CAPTURE,
-                    ),
-                    None => self
-                        .findings
-                        .wrong(at, "the pattern's brackets do not match"),
-                }
-                let at = entry.value.at;
-                (name, Located { value: pattern, at })
-            })
-            .collect()
+    fn check_metrics(&mut self, metrics: Option<&Located<Map<Text>>>) {
+        let Some(metrics) = metrics else { return };
+        let count = metrics.value.names.len();
+        self.at_most_many(&metrics.at, "metrics", count, limits::METRICS);
+        for entry in &metrics.value.entries {
+            let (name, pattern, at) = (&entry.name, &entry.value.value.0, &entry.value.at);
+            self.at_most(&name.at, "a name", &name.value, limits::METRIC_NAME);
+            self.at_most(at, "a pattern", pattern, limits::METRIC_PATTERN);
+            match limits::capture_groups(pattern) {
+                Some(1) => {}
+                Some(groups) => self.findings.wrong_with_help(
+                    at,
+                    format!("the pattern has {groups} capture groups, where 1 is needed"),
+                    HOW_TO_CAPTURE,
+                ),
+                None => (self.findings).wrong(at, "the pattern's brackets do not match"),
+            }
+        }
     }
 
     fn step_metric(
         &mut self,
         raw: Option<Located<Text>>,
-        metrics: &[(String, Located<String>)],
+        metrics: &[MapEntry<Text>],
     ) -> Option<PrintedMetric> {
         let raw = raw?;
         let name = raw.value.0;
-        let Some((_, pattern)) = metrics.iter().find(|(known, _)| *known == name) else {
-            let known = metrics.iter().map(|(name, _)| name.as_str());
-            let help = match near_miss(&name, known) {
-                Some(near) => format!("did you mean {}?", quoted(near)),
-                None => "name one of `metrics`".to_owned(),
-            };
-            let message = format!("{} names no metric", quoted(&name));
-            self.findings.wrong_with_help(&raw.at, message, help);
+        let Some(metric) = metrics.iter().find(|known| known.name.value == name) else {
+            let known = metrics.iter().map(|known| known.name.value.as_str());
+            let otherwise = Some("name one of `metrics`");
+            (self.findings).unknown(&raw.at, &name, "names no metric", known, otherwise);
             return None;
         };
-        match PrintedMetric::new(&name, &pattern.value) {
+        let pattern = &metric.value;
+        match PrintedMetric::new(&name, &pattern.value.0) {
             Ok(metric) => Some(metric),
             // Brackets and groups were counted already, for every metric.
             Err(_) if self.findings.is_known(&pattern.at.path) => None,
@@ -281,11 +254,12 @@ impl SpecReader<'_> {
     /// A metric that is written may well be meant to do something.
     fn warn_of_unread_metrics(
         &mut self,
-        metrics: &[(String, Located<String>)],
+        metrics: &[MapEntry<Text>],
         step_metric: Option<&PrintedMetric>,
         judged: &[String],
     ) {
-        for (name, pattern) in metrics {
+        for metric in metrics {
+            let (name, pattern) = (&metric.name.value, &metric.value);
             let is_read =
                 step_metric.is_some_and(|metric| metric.name() == name) || judged.contains(name);
             if !is_read {

@@ -1,13 +1,17 @@
 //! `framework: {pytorch: 2.8, python: py312}`: an image of AWS by its framework's version, in place of its address.
 
-use crate::spec::field::FieldValue;
+use std::borrow::Cow;
 use std::fmt;
+use std::sync::LazyLock;
 
-use super::framework_images::{AS_OF, FRAMEWORKS, FrameworkImages, TagForm};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+
 use crate::instance::{InstanceType, tables};
-use crate::spec::problems::{At, Located, quoted};
-use crate::spec::raw::{AnyText, mapping};
+use crate::spec::field::FieldValue;
+use crate::spec::problems::{At, Findings, Located, quoted};
+use crate::spec::raw::{AnyText, FromNode, mapping};
 use crate::spec::read::{Instances, SpecReader};
+use crate::spec::yaml::Node;
 
 const WAY_OUT: &str =
     "or write the address of an image: `image: ACCOUNT.dkr.ecr.REGION.amazonaws.com/NAME:TAG`";
@@ -26,6 +30,50 @@ mapping! {
         /// The version of Python in the image, such as `py312`. Default: the one that the image has.
         optional python: AnyText,
     }
+}
+
+/// The day of the table.
+const AS_OF: &str = "2026-11-22";
+
+/// The images of AWS for training.
+static FRAMEWORKS: LazyLock<Vec<FrameworkImages>> =
+    LazyLock::new(|| table(include_str!("../data/framework_images.txt")));
+
+/// A framework: its key in the spec, the repository of its images, their tags and accounts.
+#[derive(Debug)]
+struct FrameworkImages {
+    name: &'static str,
+    repository: &'static str,
+    /// What a tag has behind the version: the word for the `processor`, always `cpu`, or `nothing`.
+    tag: &'static str,
+    /// Versions in their order, each with its Python.
+    versions: Vec<(&'static str, &'static str)>,
+    registries: Vec<(&'static str, &'static str)>,
+}
+
+fn table(text: &'static str) -> Vec<FrameworkImages> {
+    let lines = || text.lines().map(|line| line.split(' ').collect::<Vec<_>>());
+    let registries = |column: usize| {
+        let regions = lines().filter(|words| words[0] == "region");
+        let accounts = regions.map(|words| (words[1], words[column]));
+        accounts.filter(|(_, account)| *account != "-").collect()
+    };
+    let image = |words: Vec<&'static str>| FrameworkImages {
+        name: words[1],
+        repository: words[2],
+        tag: words[3],
+        registries: registries(if words[4] == "2" { 2 } else { 3 }),
+        versions: (words[5..].iter())
+            .filter_map(|version| version.split_once('='))
+            .collect(),
+    };
+    let images = lines().filter(|words| words[0] == "image");
+    images.map(image).collect()
+}
+
+/// The regions of AWS, for suggestions. A region that is not among them may be a newer one, and is only warned of.
+pub(in crate::spec) fn regions() -> impl Iterator<Item = &'static str> {
+    FRAMEWORKS[0].registries.iter().map(|(region, _)| *region)
 }
 
 /// A framework whose image AWS publishes.
@@ -71,6 +119,11 @@ pub enum NoImage {
 }
 
 impl Framework {
+    /// Its key in the spec.
+    pub(super) fn name(&self) -> &'static str {
+        self.images.name
+    }
+
     /// The address of the image for a type of machine in a region.
     ///
     /// # Errors
@@ -86,11 +139,9 @@ impl Framework {
                 region: region.to_owned(),
             });
         };
-        let tag = match images.form {
-            TagForm::DeepLearning | TagForm::CpuOnly => {
-                format!("{}-{processor}-{}", self.version, self.python)
-            }
-            TagForm::Plain => self.version.to_owned(),
+        let tag = match images.tag {
+            "nothing" => self.version.to_owned(),
+            _ => format!("{}-{processor}-{}", self.version, self.python),
         };
         let domain = if region.starts_with("cn-") {
             "amazonaws.com.cn"
@@ -118,48 +169,39 @@ impl Framework {
             return Err(none("AWS's own accelerators"));
         }
         let has_gpu = tables::capacity(instance_type).is_some_and(|capacity| capacity.gpus > 0);
-        Ok(match self.images.form {
-            TagForm::DeepLearning if has_gpu => "gpu",
-            TagForm::DeepLearning | TagForm::CpuOnly | TagForm::Plain => "cpu",
-        })
+        let is_for_gpu = self.images.tag == "processor" && has_gpu;
+        Ok(if is_for_gpu { "gpu" } else { "cpu" })
     }
 }
 
-impl SpecReader<'_> {
-    pub(super) fn framework(&mut self, raw: Located<RawFramework>) -> Option<Framework> {
-        let RawFramework {
-            pytorch,
-            tensorflow,
-            sklearn,
-            xgboost,
-            python,
-        } = raw.value;
+impl FromNode for Framework {
+    fn from_node(node: &Node, at: &At, findings: &mut Findings) -> Option<Self> {
+        let raw = RawFramework::from_node(node, at, findings)?;
         let named = [
-            ("pytorch", pytorch),
-            ("tensorflow", tensorflow),
-            ("sklearn", sklearn),
-            ("xgboost", xgboost),
+            ("pytorch", raw.pytorch),
+            ("tensorflow", raw.tensorflow),
+            ("sklearn", raw.sklearn),
+            ("xgboost", raw.xgboost),
         ];
         let named = named.into_iter();
         let mut named = named.filter_map(|(name, version)| Some((name, version?)));
         let (Some((name, version)), None) = (named.next(), named.next()) else {
-            self.findings.wrong_with_help(
-                &raw.at,
+            findings.wrong_with_help(
+                at,
                 "needs exactly one framework",
                 format!("write one, such as `framework: {{pytorch: 2.8}}`, {WAY_OUT}"),
             );
             return None;
         };
         let images = FRAMEWORKS.iter().find(|images| images.name == name)?;
-        let found = self.framework_version(images, &version)?;
-        if let Some(python) = python
+        let found = version_of(images, &version, findings)?;
+        if let Some(python) = raw.python
             && python.value.0 != found.python
         {
-            self.findings.wrong_with_help(
+            findings.wrong_with_help(
                 &python.at,
                 format!(
-                    "{} {} has no image with {}, by the table of {AS_OF}",
-                    images.name,
+                    "{name} {} has no image with {}, by the table of {AS_OF}",
                     found.version,
                     quoted(&python.value.0)
                 ),
@@ -168,39 +210,55 @@ impl SpecReader<'_> {
         }
         Some(found)
     }
+}
 
-    /// `2.8` is the newest of `2.8.x`.
-    fn framework_version(
-        &mut self,
-        images: &'static FrameworkImages,
-        written: &Located<AnyText>,
-    ) -> Option<Framework> {
-        let text = written.value.0.trim();
-        let is_meant = |version: &str| {
-            let rest = version.strip_prefix(text);
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '-']))
-        };
-        let mut versions = images.versions.iter().rev();
-        if let Some((version, python)) = versions.find(|(version, _)| is_meant(version)) {
-            return Some(Framework {
-                images,
-                version,
-                python,
-            });
-        }
-        let near = nearest(images, text);
-        self.findings.wrong_with_help(
-            &written.at,
-            format!(
-                "no image of {} {} is known, by the table of {AS_OF}",
-                images.name,
-                quoted(text)
-            ),
-            format!("the nearest is `{near}`, {WAY_OUT}"),
-        );
-        None
+impl JsonSchema for Framework {
+    fn inline_schema() -> bool {
+        RawFramework::inline_schema()
     }
 
+    fn schema_name() -> Cow<'static, str> {
+        RawFramework::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        RawFramework::json_schema(generator)
+    }
+}
+
+/// `2.8` is the newest of `2.8.x`.
+fn version_of(
+    images: &'static FrameworkImages,
+    written: &Located<AnyText>,
+    findings: &mut Findings,
+) -> Option<Framework> {
+    let text = written.value.0.trim();
+    let is_meant = |version: &str| {
+        let rest = version.strip_prefix(text);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '-']))
+    };
+    let mut versions = images.versions.iter().rev();
+    if let Some((version, python)) = versions.find(|(version, _)| is_meant(version)) {
+        return Some(Framework {
+            images,
+            version,
+            python,
+        });
+    }
+    let near = nearest(images, text);
+    findings.wrong_with_help(
+        &written.at,
+        format!(
+            "no image of {} {} is known, by the table of {AS_OF}",
+            images.name,
+            quoted(text)
+        ),
+        format!("the nearest is `{near}`, {WAY_OUT}"),
+    );
+    None
+}
+
+impl SpecReader<'_> {
     /// That there is an image for every machine of the job, in the spec's region where that is written.
     pub(super) fn check_framework(
         &mut self,
@@ -211,16 +269,13 @@ impl SpecReader<'_> {
         let Some((instance, alternatives)) = instances else {
             return;
         };
-        let region = self
-            .region
-            .clone()
-            .unwrap_or_else(|| "us-east-1".to_owned());
+        let region = self.region.as_deref().unwrap_or("us-east-1");
         let types = std::iter::once(instance)
             .chain(alternatives)
             .flat_map(|configuration| configuration.members());
         let mut known: Vec<String> = Vec::new();
         for (kind, _) in types {
-            if let Err(error) = framework.image(kind, &region)
+            if let Err(error) = framework.image(kind, region)
                 && !known.contains(&error.to_string())
             {
                 let help = WAY_OUT.trim_start_matches("or ");
@@ -360,7 +415,8 @@ mod tests {
 
     #[test]
     fn the_table_is_in_order() {
-        for images in &FRAMEWORKS {
+        assert_eq!(FRAMEWORKS.len(), 4);
+        for images in FRAMEWORKS.iter() {
             assert!(images.registries.is_sorted(), "{}", images.name);
             assert!(!images.versions.is_empty());
             let is_older = |pair: &[(&str, &str)]| numbers(pair[0].0) < numbers(pair[1].0);

@@ -1,17 +1,16 @@
 //! `distribution: {torchrun: {}}`: what starts the script's processes on each machine, in the words of AWS's training toolkit.
 
 use crate::spec::field::{FieldValue, json};
-use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::Serialize;
 
 use super::{RawTraining, is_script};
 use crate::instance::InstanceConfiguration;
-use crate::spec::problems::{At, Located, near_miss, quoted};
+use crate::spec::backend_kind::RunPlace;
+use crate::spec::problems::{At, Located, quoted};
 use crate::spec::raw::{KeyedLauncher, List, RawLauncher, Text};
-use crate::spec::read::{Instances, SpecReader, limits};
-use crate::spec::rules::MachineRule;
+use crate::spec::read::{Instances, SpecReader, group_names, limits};
 
 /// More than the cores of most machines.
 const PROCESSES: u32 = 128;
@@ -188,10 +187,10 @@ pub(super) fn check_on_sagemaker(reader: &mut SpecReader<'_>, raw: &RawTraining)
         return;
     };
     if let Some(torchrun) = &distribution.value.0.torchrun {
-        if !entry_point.value.0.ends_with(".py") {
+        if !entry_point.value.text.ends_with(".py") {
             reader.findings.wrong_with_help(
                 &torchrun.at,
-                format!("torchrun starts Python files, and `entry_point` is {}", quoted(&entry_point.value.0)),
+                format!("torchrun starts Python files, and `entry_point` is {}", quoted(&entry_point.value.text)),
                 "name a file that ends with `.py`, or start torchrun in the script and remove `distribution`",
             );
         }
@@ -231,18 +230,12 @@ pub(super) fn check_locally(reader: &mut SpecReader<'_>, raw: &RawTraining) {
 
 /// AWS's images for scikit-learn and XGBoost have no launcher, that of TensorFlow has no torchrun.
 fn refuse_frameworks(reader: &mut SpecReader<'_>, raw: &RawTraining, at: &At, launcher: &str) {
-    let Some(framework) = raw.sagemaker.framework.as_ref().map(|raw| &raw.value) else {
-        return;
-    };
-    let without = [
-        (framework.sklearn.is_some(), "sklearn"),
-        (framework.xgboost.is_some(), "xgboost"),
-        (
-            framework.tensorflow.is_some() && launcher == "torchrun",
-            "tensorflow",
-        ),
-    ];
-    for (_, name) in without.into_iter().filter(|(is_it, _)| *is_it) {
+    let framework = raw.sagemaker.framework.as_ref();
+    let name = framework.map_or("", |framework| framework.value.name());
+    if matches!(
+        (name, launcher),
+        ("sklearn" | "xgboost", _) | ("tensorflow", "torchrun")
+    ) {
         reader.findings.wrong_with_help(
             at,
             format!("AWS's image of {name} has no {launcher}"),
@@ -266,14 +259,9 @@ impl SpecReader<'_> {
         let kind = match (torchrun, mpi) {
             (Some(_), None) => LauncherKind::Torchrun,
             (None, Some(mpi)) => {
-                if let Some(count) = &mpi.value.processes_per_host
-                    && count.value.0 > PROCESSES
-                {
-                    let message = format!(
-                        "{} processes on a host; at most {PROCESSES} are started",
-                        count.value.0
-                    );
-                    self.findings.wrong(&count.at, message);
+                if let Some(count) = &mpi.value.processes_per_host {
+                    let (at, count) = (&count.at, count.value.0);
+                    (self.findings).at_most(at, count, "processes on a host", PROCESSES, "started");
                 }
                 self.check_local_hosts(&mpi.at, groups.as_ref(), instances);
                 if let Some(options) = &mpi.value.options {
@@ -310,7 +298,7 @@ impl SpecReader<'_> {
         groups: Option<&Located<List<Text>>>,
         instances: Option<&Instances>,
     ) {
-        if self.rules().machines != MachineRule::This {
+        if !self.is_on(RunPlace::This) {
             return;
         }
         let is_launched = |name: &str| {
@@ -343,20 +331,10 @@ impl SpecReader<'_> {
         at: &At,
         instances: Option<&Instances>,
     ) -> Option<String> {
-        let configurations = instances.into_iter();
-        let configurations = configurations
-            .flat_map(|(instance, alternatives)| std::iter::once(instance).chain(alternatives));
-        let clusters: Vec<BTreeSet<&str>> = configurations
-            .filter_map(|configuration| match configuration {
-                InstanceConfiguration::Homogeneous { .. } => None,
-                InstanceConfiguration::Heterogeneous { groups, .. } => {
-                    Some(groups.iter().map(|group| group.name.as_str()).collect())
-                }
-            })
-            .collect();
+        let clusters = group_names(instances);
         let Some(groups) = groups else {
             if let Some(cluster) = clusters.iter().find(|cluster| cluster.len() > 1) {
-                let example = cluster.last().copied().unwrap_or_default();
+                let example = cluster.iter().max().copied().unwrap_or_default();
                 self.findings.wrong_with_help(
                     at,
                     "does not say which instance group the launcher is for",
@@ -383,13 +361,9 @@ impl SpecReader<'_> {
         }
         for group in &groups.value.0 {
             let name = group.value.0.as_str();
-            if let Some(cluster) = clusters.iter().find(|cluster| !cluster.contains(name)) {
-                let near = near_miss(name, cluster.iter().copied());
-                self.findings.push(
-                    &group.at,
-                    format!("{} names no instance group", quoted(name)),
-                    near.map(|near| format!("did you mean {}?", quoted(near))),
-                );
+            if let Some(cluster) = clusters.iter().find(|cluster| !cluster.contains(&name)) {
+                let known = cluster.iter().copied();
+                (self.findings).unknown(&group.at, name, "names no instance group", known, None);
             }
         }
         groups.value.0.into_iter().next().map(|group| group.value.0)

@@ -3,11 +3,12 @@
 use std::path::Path;
 
 use super::{BackendEntry, RawTraining, launcher};
-use crate::spec::field::{FieldRule, fields};
-use crate::spec::problems::{At, Located, quoted};
-use crate::spec::raw::{AnyText, List, MappingKeys, Text, mapping};
+use crate::spec::backend_kind::RunPlace;
+use crate::spec::field::{FieldRule, keys};
+use crate::spec::problems::{At, Findings, Located, quoted};
+use crate::spec::raw::{AnyText, FromNode, List, MappingKeys, Plain, Text, inline_schema};
 use crate::spec::read::SpecReader;
-use crate::spec::rules::{DataRule, MachineRule, ProbeRule, RecordingRule, Rules};
+use crate::spec::yaml::Node;
 use crate::spec::{Traits, holds_secrets};
 
 /// Each is mounted for each canary.
@@ -18,36 +19,62 @@ pub(super) const ENTRY: BackendEntry = BackendEntry {
         runs_here: true,
         ..Traits::NONE
     },
-    rules: Rules {
-        data: DataRule::Files,
-        machines: MachineRule::This,
-        recording: RecordingRule::Refused,
-        probe: ProbeRule::Always,
-        ..Rules::ANY
-    },
+    place: RunPlace::This,
     check,
     ..BackendEntry::ANY
 };
 
-mapping! {
+keys! {
     /// What only the local backend understands.
-    pub(in crate::spec) struct LocalKeys {
+    pub struct LocalTraining of LocalKeys {
         /// Local jobs: the command that trains, for instance `[python3, train.py]`.
-        optional command: List<AnyText>,
+        plain command: List<AnyText> as Vec<String> => FieldRule::HEAD.setting().command();
         /// Local jobs: folders of the home folder that canaries may read, for instance `["~/.cache/huggingface/hub"]`. Who starts
         /// the gate opens them by `--cache`.
-        optional caches: List<Text>,
+        plain caches: List<CacheFolder> as Vec<String> => FieldRule::HEAD.setting();
     }
 }
 
-fields! {
-    /// What the local backend runs.
-    #[derive(Debug, Clone, PartialEq, Default)]
-    pub struct LocalTraining {
-        /// Program and arguments; empty in a job of another backend.
-        pub command: Vec<String> = FieldRule::HEAD.setting().command(),
-        /// Paths below the home folder that canaries may read, without `~/`.
-        pub caches: Vec<String> = FieldRule::HEAD.setting(),
+/// A folder of the home folder, without `~/`.
+#[derive(Debug)]
+pub(in crate::spec) struct CacheFolder(String);
+
+impl FromNode for CacheFolder {
+    fn from_node(node: &Node, at: &At, findings: &mut Findings) -> Option<Self> {
+        let Text(text) = Text::from_node(node, at, findings)?;
+        let below = text.strip_prefix("~/").unwrap_or_default();
+        let below = below.trim_end_matches('/');
+        let is_plain = |part: &str| !matches!(part, "" | "." | "..");
+        let problem = if !below.split('/').all(is_plain) || below.chars().any(char::is_control) {
+            Some((
+                "is not a folder of the home folder",
+                "write `~/` and the folder of the cache, such as `~/.cache/huggingface/hub`",
+            ))
+        } else if below == ".cache" {
+            Some((
+                "holds the caches of every program, tokens among them",
+                "name a cache in it, such as `~/.cache/huggingface/hub`",
+            ))
+        } else {
+            holds_secrets(Path::new(below)).then_some((
+                "holds secrets, which no canary gets",
+                "name the folder that holds the models or the data alone",
+            ))
+        };
+        if let Some((problem, help)) = problem {
+            findings.wrong_with_help(at, format!("{} {problem}", quoted(&text)), help);
+        }
+        Some(Self(below.to_owned()))
+    }
+}
+
+inline_schema!(CacheFolder, "Text", { "type": "string", "minLength": 1 });
+
+impl Plain for CacheFolder {
+    type Value = String;
+
+    fn plain(self) -> String {
+        self.0
     }
 }
 
@@ -66,8 +93,9 @@ pub(in crate::spec) fn is_script(word: &str) -> bool {
 
 /// What a local job must have, cannot have, or ignores.
 fn check(reader: &mut SpecReader<'_>, raw: &RawTraining, at: &At) {
-    let (image, role) = (&raw.sagemaker.image, &raw.sagemaker.role);
-    let refused: Vec<&At> = [place(image), place(role)].into_iter().flatten().collect();
+    let image = raw.sagemaker.image.as_ref().map(|image| &image.at);
+    let role = raw.sagemaker.role.as_ref().map(|role| &role.at);
+    let refused: Vec<&At> = [image, role].into_iter().flatten().collect();
     for at in &refused {
         reader.findings.wrong_with_help(
             at,
@@ -91,89 +119,39 @@ fn check(reader: &mut SpecReader<'_>, raw: &RawTraining, at: &At) {
     }
 }
 
-fn place(field: &Option<Located<Text>>) -> Option<&At> {
-    field.as_ref().map(|located| &located.at)
-}
-
 impl SpecReader<'_> {
-    pub(super) fn local_training(&mut self, raw: LocalKeys) -> LocalTraining {
-        let command = raw.command.and_then(|command| self.command(command));
-        let caches = raw.caches.map(|caches| self.caches(caches));
-        LocalTraining {
-            command: command.unwrap_or_default(),
-            caches: caches.unwrap_or_default(),
+    /// What holds of the keys whatever the backend is.
+    pub(super) fn check_local_keys(&mut self, keys: &LocalKeys) {
+        if let Some(command) = &keys.command {
+            self.check_command(command);
+        }
+        if let Some(caches) = &keys.caches {
+            let count = caches.value.0.len();
+            if count > MOST_CACHES {
+                let message = format!("{count} caches; a job has at most {MOST_CACHES}");
+                self.findings.wrong(&caches.at, message);
+            }
         }
     }
 
-    fn caches(&mut self, caches: Located<List<Text>>) -> Vec<String> {
-        let count = caches.value.0.len();
-        if count > MOST_CACHES {
-            let message = format!("{count} caches; a job has at most {MOST_CACHES}");
-            self.findings.wrong(&caches.at, message);
-        }
-        let caches = caches.value.0.into_iter();
-        caches
-            .map(|cache| {
-                let text = cache.value.0;
-                let below = text.strip_prefix("~/").unwrap_or_default();
-                let below = below.trim_end_matches('/');
-                let is_plain = |part: &str| !matches!(part, "" | "." | "..");
-                if !below.split('/').all(is_plain) || below.chars().any(char::is_control) {
-                    self.findings.wrong_with_help(
-                        &cache.at,
-                        format!("{} is not a folder of the home folder", quoted(&text)),
-                        "write `~/` and the folder of the cache, such as `~/.cache/huggingface/hub`",
-                    );
-                } else if below == ".cache" {
-                    self.findings.wrong_with_help(
-                        &cache.at,
-                        format!("{} holds the caches of every program, tokens among them", quoted(&text)),
-                        "name a cache in it, such as `~/.cache/huggingface/hub`",
-                    );
-                } else if holds_secrets(Path::new(below)) {
-                    self.findings.wrong_with_help(
-                        &cache.at,
-                        format!("{} holds secrets, which no canary gets", quoted(&text)),
-                        "name the folder that holds the models or the data alone",
-                    );
-                }
-                below.to_owned()
-            })
-            .collect()
-    }
-
-    pub(in crate::spec) fn command(
-        &mut self,
-        command: Located<List<AnyText>>,
-    ) -> Option<Vec<String>> {
-        let words: Vec<String> = command
-            .value
-            .0
-            .into_iter()
-            .map(|word| word.value.0)
-            .collect();
-        if words
-            .first()
-            .is_none_or(|program| program.trim().is_empty())
-        {
+    pub(in crate::spec) fn check_command(&mut self, command: &Located<List<AnyText>>) {
+        let first = command.value.0.first().map(|word| word.value.0.trim());
+        if first.is_none_or(str::is_empty) {
             self.findings.wrong_with_help(
                 &command.at,
                 "the command names no program",
                 "write `[python3, train.py]`",
             );
-            return None;
-        }
-        if let [only] = words.as_slice()
-            && only.trim().contains(char::is_whitespace)
+        } else if let [only] = command.value.0.as_slice()
+            && only.value.0.trim().contains(char::is_whitespace)
         {
             self.findings.warn(
                 &command.at,
                 format!(
                     "{} is one word with a space in it, so it names one program; write each word by itself: `[python3, train.py]`",
-                    quoted(only)
+                    quoted(&only.value.0)
                 ),
             );
         }
-        Some(words)
     }
 }

@@ -5,7 +5,6 @@
 
 mod common;
 mod framework;
-mod framework_images;
 mod launcher;
 mod local;
 mod program;
@@ -13,10 +12,11 @@ mod replay;
 mod sagemaker;
 
 pub use common::Training;
+pub(super) use framework::regions;
 pub use framework::{Framework, NoImage};
 pub use launcher::{LauncherKind, ScriptLauncher};
 pub use local::LocalTraining;
-pub use program::{ContainerWords, RegistryCredentials};
+pub use program::{ContainerWords, NO_CREDENTIALS};
 pub use sagemaker::SagemakerTraining;
 
 pub(super) use common::RawTraining;
@@ -24,9 +24,9 @@ pub(super) use local::is_script;
 
 use super::BackendKind;
 use super::Traits;
+use super::backend_kind::RunPlace;
 use super::problems::At;
 use super::read::SpecReader;
-use super::rules::Rules;
 use crate::units::Seconds;
 
 impl BackendKind {
@@ -44,16 +44,16 @@ impl BackendKind {
         &self.entry().traits
     }
 
-    /// What the backend makes of a spec.
-    pub(super) fn rules(self) -> &'static Rules {
-        &self.entry().rules
+    /// Where it runs canaries.
+    pub(super) fn place(self) -> RunPlace {
+        self.entry().place
     }
 }
 
 /// All that the spec knows of a backend.
 struct BackendEntry {
     traits: Traits,
-    rules: Rules,
+    place: RunPlace,
     /// Checks the keys of `training` that the backend must have, cannot have or ignores.
     check: fn(&mut SpecReader<'_>, &RawTraining, &At),
     /// The default of `training.max_runtime`.
@@ -64,7 +64,7 @@ impl BackendEntry {
     /// For backends to start from, and for a spec whose backend could not be read: nothing that depends on it is checked.
     const ANY: Self = Self {
         traits: Traits::NONE,
-        rules: Rules::ANY,
+        place: RunPlace::Unknown,
         check: |_, _, _| {},
         max_runtime: |_| None,
     };

@@ -2,49 +2,36 @@
 
 use super::{BackendEntry, sagemaker};
 use crate::spec::Traits;
+use crate::spec::backend_kind::RunPlace;
 use crate::spec::problems::{At, Located};
-use crate::spec::raw::Text;
-use crate::spec::read::SpecReader;
-use crate::spec::rules::{LimitRule, MachineRule, RecordingRule, Rules};
+use crate::spec::raw::Formed;
+use crate::spec::read::{ProjectPath, SpecReader};
 
 pub(super) const ENTRY: BackendEntry = BackendEntry {
     traits: Traits {
         replays: true,
         ..Traits::NONE
     },
-    rules: Rules {
-        recording: RecordingRule::Needed,
-        // A recording may be of any program's jobs.
-        names_have_underscores: true,
-        machines: MachineRule::Any,
-        limits: LimitRule::None,
-        ..Rules::ANY
-    },
+    place: RunPlace::Recorded,
     // The default of the backend that the job is written for.
     max_runtime: |raw| (raw.sagemaker.image.as_ref()).and(Some(sagemaker::MAX_RUNTIME)),
     ..BackendEntry::ANY
 };
 
 impl SpecReader<'_> {
-    pub(in crate::spec) fn recording(
+    pub(in crate::spec) fn check_recording(
         &mut self,
-        recording: Option<Located<Text>>,
+        recording: Option<&Located<Formed<ProjectPath>>>,
         root: &At,
-    ) -> Option<String> {
-        let Some(recording) = recording else {
-            if self.rules().recording == RecordingRule::Needed {
-                self.findings.missing(
-                    root,
-                    "recording",
-                    "the replay backend needs `recording`",
-                    Some("write `recording: runs.csv`"),
-                );
-            }
-            return None;
-        };
-        match self.rules().recording {
-            RecordingRule::Needed => {}
-            RecordingRule::Refused => self.findings.wrong_with_help(
+    ) {
+        match (recording, self.place) {
+            (None, RunPlace::Recorded) => self.findings.missing(
+                root,
+                "recording",
+                "the replay backend needs `recording`",
+                Some("write `recording: runs.csv`"),
+            ),
+            (Some(recording), RunPlace::This) => self.findings.wrong_with_help(
                 &recording.at,
                 format!(
                     "{} runs canaries and reads no recording",
@@ -52,8 +39,8 @@ impl SpecReader<'_> {
                 ),
                 "remove the key, or choose `backend: replay`",
             ),
-            RecordingRule::Ignored => self.no_effect(&recording.at),
+            (Some(recording), RunPlace::Cloud) => self.no_effect(&recording.at),
+            _ => {}
         }
-        Some(self.path(&recording))
     }
 }

@@ -1,18 +1,22 @@
 //! What the SageMaker backend makes of a spec: its keys of `training`, and their checks against what its API takes.
 
-use super::framework::{Framework, RawFramework};
-use super::program::{ContainerWords, RawContainer, RegistryCredentials, STARTED};
+use super::framework::Framework;
+use super::program::{ContainerWords, NO_CREDENTIALS, RawContainer, STARTED};
 use super::{BackendEntry, RawTraining, launcher, program};
 use crate::instance::{InstanceConfiguration, tables};
-use crate::spec::field::{FieldRule, fields};
-use crate::spec::problems::{At, Located, quoted};
-use crate::spec::raw::{AnyText, Count, List, Map, Text, mapping};
-use crate::spec::read::{SpecReader, limits};
-use crate::spec::rules::{DataRule, LimitRule, MachineRule, ProbeRule, Rules};
+use crate::spec::backend_kind::RunPlace;
+use crate::spec::field::{FieldRule, keys};
+use crate::spec::problems::{At, Findings, Located, quoted};
+use crate::spec::raw::{
+    AnyText, Count, Formed, FromNode, List, Map, Plain, Text, forms, has_items, inline_schema,
+};
+use crate::spec::read::{S3Address, ScriptPath, SpecReader, limits};
+use crate::spec::yaml::Node;
 use crate::spec::{Channel, Traits};
 use crate::units::{Bytes, Seconds};
 
-const DEFAULT_VOLUME_GB: u32 = 30;
+/// What the API takes.
+const RETRIES: u32 = 30;
 /// SageMaker's own default.
 pub(super) const MAX_RUNTIME: Seconds = Seconds(86_400.0);
 
@@ -24,135 +28,106 @@ pub(super) const ENTRY: BackendEntry = BackendEntry {
         image_brings_code: true,
         ..Traits::NONE
     },
-    rules: Rules {
-        data: DataRule::Cloud,
-        machines: MachineRule::Cloud,
-        probe: ProbeRule::Served,
-        parallel: 3,
-        limits: LimitRule::Sagemaker,
-        has_warm_pools: true,
-        ..Rules::ANY
-    },
+    place: RunPlace::Cloud,
     check,
     max_runtime: |_| Some(MAX_RUNTIME),
 };
 
-mapping! {
-    /// What only SageMaker understands.
-    pub(in crate::spec) struct SagemakerKeys {
+forms! {
+    RoleArn: limits::is_role, "is not the ARN of a role", "write `arn:aws:iam::123456789012:role/Name`";
+    KmsKey: limits::is_kms_key, "is not a key", "write the key's id, ARN or alias";
+    SubnetId: |text| limits::is_id(text, "subnet-"), "is not one of subnets",
+        "write an id such as `subnet-0a1b2c3d`";
+    SecurityGroupId: |text| limits::is_id(text, "sg-"), "is not one of security groups",
+        "write an id such as `sg-0a1b2c3d`";
+    /// A name, or an ARN.
+    Algorithm: limits::is_algorithm, "is not an algorithm",
+        "write its name, or `arn:aws:sagemaker:us-east-1:123456789012:algorithm/name`";
+    RegistryCredentials: |text| text == NO_CREDENTIALS || limits::is_function(text),
+        "is not the ARN of a Lambda function",
+        "write `arn:aws:lambda:us-east-1:123456789012:function:name`, or `none` where the registry asks for no credentials";
+    TrainingPlan: limits::is_training_plan, "is not the ARN of a training plan",
+        "write `arn:aws:sagemaker:us-east-1:123456789012:training-plan/name`";
+    ChannelName: limits::is_channel_name, "cannot be a channel's name",
+        "write 1 to 64 letters, digits, dots, hyphens and underscores";
+}
+
+/// A size of a disk.
+#[derive(Debug)]
+pub(in crate::spec) struct Gigabytes(u32);
+
+impl FromNode for Gigabytes {
+    fn from_node(node: &Node, at: &At, findings: &mut Findings) -> Option<Self> {
+        let Count(gigabytes) = Count::from_node(node, at, findings)?;
+        if gigabytes > limits::VOLUME_GB {
+            let most = limits::VOLUME_GB;
+            let message = format!("{gigabytes} GB; a volume has at most {most} GB");
+            findings.wrong(at, message);
+        }
+        Some(Self(gigabytes))
+    }
+}
+
+inline_schema!(Gigabytes, "Gigabytes", { "type": "integer", "minimum": 1 });
+
+impl Plain for Gigabytes {
+    type Value = Bytes;
+
+    fn plain(self) -> Bytes {
+        Bytes(u64::from(self.0) * Bytes::GIB)
+    }
+}
+
+keys! {
+    /// What only SageMaker understands. A job of another backend may leave out what SageMaker needs.
+    pub struct SagemakerTraining of SagemakerKeys {
         /// SageMaker: the address of the training image.
-        optional image: Text,
+        optional image: Text as String => FieldRule::named(STARTED).setting();
         /// SageMaker: an image of AWS by its framework and version, in place of `image`.
-        optional framework: RawFramework,
+        optional framework: Framework as Framework => FieldRule::named(STARTED).setting();
         /// SageMaker: the name or ARN of an algorithm, of the Marketplace or your own, in place of `image`.
-        optional algorithm: Text,
+        optional algorithm: Formed<Algorithm> as String => FieldRule::named(STARTED).setting();
         /// SageMaker: what the container starts in place of the image's own entry point.
-        optional container: RawContainer,
+        plain container: RawContainer as ContainerWords => FieldRule::EACH;
         /// SageMaker: for an image in a registry of your own in the VPC, the ARN of the Lambda function that gives its credentials,
         /// or `none`.
-        optional registry_credentials: Text,
+        optional registry_credentials: Formed<RegistryCredentials> as String => FieldRule::BASE.uncounted();
         /// SageMaker: the ARN of the role that the job runs as.
-        optional role: Text,
+        optional role: Formed<RoleArn> as String => FieldRule::BASE.uncounted();
         /// SageMaker: the script that is started, a path in `source_dir`.
-        optional entry_point: Text,
+        optional entry_point: Formed<ScriptPath> as String => FieldRule::HEAD.setting();
         /// SageMaker: the channel on which the container gets the files of `source_dir`. The Python SDK v3 calls it `code`.
-        optional source_channel: Text,
+        optional source_channel: Formed<ChannelName> as String => FieldRule::HEAD;
         /// SageMaker: the place of the job's output, an `s3://bucket/prefix/`.
-        optional output: Text,
+        optional output: Formed<S3Address> as String => FieldRule::BASE.uncounted();
         /// SageMaker: the size of the disk in GB. Default: 30.
-        optional volume_gb: Count,
+        plain volume_gb: Gigabytes as Bytes, or Bytes(30 * Bytes::GIB) => FieldRule::HEAD;
         /// SageMaker: the KMS key that encrypts the disk.
-        optional volume_kms_key: Text,
+        optional volume_kms_key: Formed<KmsKey> as String => FieldRule::BASE.uncounted();
         /// SageMaker: the KMS key that encrypts the output.
-        optional output_kms_key: Text,
+        optional output_kms_key: Formed<KmsKey> as String => FieldRule::BASE.uncounted();
         /// SageMaker: whether the full run uses spot capacity; canaries never do. Default: false.
-        optional spot: bool,
+        plain spot: bool as bool => FieldRule::named("Its cost is judged by it.").uncounted();
         /// SageMaker: the place of checkpoints, an `s3://bucket/prefix/`.
-        optional checkpoints: Text,
+        optional checkpoints: Formed<S3Address> as String => FieldRule::BASE.uncounted();
         /// SageMaker: the subnets of a VPC; needs `security_groups`.
-        optional subnets: List<Text>,
+        plain subnets: List<Formed<SubnetId>> as Vec<String> => FieldRule::BASE;
         /// SageMaker: the security groups of a VPC; needs `subnets`.
-        optional security_groups: List<Text>,
+        plain security_groups: List<Formed<SecurityGroupId>> as Vec<String> => FieldRule::BASE;
         /// SageMaker: whether the container is cut off from the network. Default: false.
-        optional network_isolation: bool,
+        plain network_isolation: bool as bool => FieldRule::BASE;
         /// SageMaker: whether the traffic between the machines is encrypted. Default: false.
-        optional encrypt_traffic: bool,
+        plain encrypt_traffic: bool as bool => FieldRule::BASE.setting();
         /// SageMaker: how often SageMaker starts the full run again after an error of its own, at most 30; never a canary.
         /// Default: not at all.
-        optional retries: Count,
+        optional retries: Count as u32 => FieldRule::HEAD.uncounted();
         /// SageMaker: the ARN of the training plan on whose prepaid capacity the full run is. Canaries run on it only with
         /// `canary.training_plan`.
-        optional training_plan: Text,
+        optional training_plan: Formed<TrainingPlan> as String => FieldRule::BASE.uncounted();
         /// SageMaker: whether Debugger profiles canaries. Where this is not written, it does if no probe runs.
-        optional profiler: bool,
+        optional profiler: bool as bool => FieldRule::HEAD;
         /// SageMaker: the tags of the training job, by name.
-        optional tags: Map<AnyText>,
-    }
-}
-
-fields! {
-    /// The full run in SageMaker's own words. A job of another backend may leave out what SageMaker needs.
-    #[derive(Debug, Clone, PartialEq)]
-    pub struct SagemakerTraining {
-        pub image: Option<String> = FieldRule::named(STARTED).setting(),
-        /// In place of an image.
-        pub framework: Option<Framework> = FieldRule::named(STARTED).setting(),
-        /// In place of an image.
-        pub algorithm: Option<String> = FieldRule::named(STARTED).setting(),
-        pub container: ContainerWords = FieldRule::EACH,
-        /// Of an image outside Amazon ECR.
-        pub registry_credentials: Option<RegistryCredentials> = FieldRule::BASE.uncounted(),
-        pub role: Option<String> = FieldRule::BASE.uncounted(),
-        pub entry_point: Option<String> = FieldRule::HEAD.setting(),
-        /// No channel of data has this name; never beside an entry point.
-        pub source_channel: Option<String> = FieldRule::HEAD,
-        pub output: Option<String> = FieldRule::BASE.uncounted(),
-        pub volume: Bytes = FieldRule::HEAD.at("volume_gb"),
-        pub volume_kms_key: Option<String> = FieldRule::BASE.uncounted(),
-        pub output_kms_key: Option<String> = FieldRule::BASE.uncounted(),
-        pub spot: bool = FieldRule::named("Its cost is judged by it.").uncounted(),
-        pub checkpoints: Option<String> = FieldRule::BASE.uncounted(),
-        pub subnets: Vec<String> = FieldRule::BASE,
-        pub security_groups: Vec<String> = FieldRule::BASE,
-        pub network_isolation: bool = FieldRule::BASE,
-        pub encrypt_traffic: bool = FieldRule::BASE.setting(),
-        /// Of the full run.
-        pub retries: Option<u32> = FieldRule::HEAD.uncounted(),
-        /// Of the full run: the ARN of prepaid capacity.
-        pub training_plan: Option<String> = FieldRule::BASE.uncounted(),
-        /// Whether Debugger profiles canaries; `None`: where no probe runs.
-        pub profiler: Option<bool> = FieldRule::HEAD,
-        pub tags: Vec<(String, String)> = FieldRule::BASE.uncounted(),
-    }
-}
-
-impl Default for SagemakerTraining {
-    /// What holds where nothing is written.
-    fn default() -> Self {
-        Self {
-            image: None,
-            framework: None,
-            algorithm: None,
-            container: ContainerWords::default(),
-            registry_credentials: None,
-            role: None,
-            entry_point: None,
-            source_channel: None,
-            output: None,
-            volume: volume(DEFAULT_VOLUME_GB),
-            volume_kms_key: None,
-            output_kms_key: None,
-            spot: false,
-            checkpoints: None,
-            subnets: Vec::new(),
-            security_groups: Vec::new(),
-            network_isolation: false,
-            encrypt_traffic: false,
-            retries: None,
-            training_plan: None,
-            profiler: None,
-            tags: Vec::new(),
-        }
+        plain tags: Map<AnyText> as Vec<(String, String)> => FieldRule::BASE.uncounted();
     }
 }
 
@@ -170,10 +145,6 @@ impl SagemakerTraining {
     }
 }
 
-fn volume(gigabytes: u32) -> Bytes {
-    Bytes(u64::from(gigabytes) * Bytes::GIB)
-}
-
 /// What a SageMaker job must have, cannot have, or would better have.
 fn check(reader: &mut SpecReader<'_>, raw: &RawTraining, at: &At) {
     let keys = &raw.sagemaker;
@@ -187,9 +158,12 @@ fn check(reader: &mut SpecReader<'_>, raw: &RawTraining, at: &At) {
     if let Some(caches) = &raw.local.caches {
         reader.no_effect(&caches.at);
     }
+    // One that could not be read has its complaint.
+    let framework_path = format!("{}.framework", at.path);
+    let names_framework = keys.framework.is_some() || reader.findings.is_known(&framework_path);
     let needed = [
         (
-            keys.image.is_none() && keys.algorithm.is_none() && keys.framework.is_none(),
+            keys.image.is_none() && keys.algorithm.is_none() && !names_framework,
             "image",
             Some("write `image`, `framework: {pytorch: 2.8}` or `algorithm`"),
         ),
@@ -200,14 +174,9 @@ fn check(reader: &mut SpecReader<'_>, raw: &RawTraining, at: &At) {
         let message = format!("a SageMaker job needs `{key}`");
         reader.findings.missing(at, key, &message, help);
     }
-    let isolated = keys
-        .network_isolation
-        .as_ref()
-        .filter(|switch| switch.value);
-    let channels = raw
-        .channels
-        .as_ref()
-        .map_or(0, |channels| channels.value.names.len());
+    let isolated = keys.network_isolation.as_ref().filter(|it| it.value);
+    let channels = raw.channels.as_ref();
+    let channels = channels.map_or(0, |channels| channels.value.names.len());
     if let Some(isolated) = isolated
         && keys.entry_point.is_some()
         && channels == *limits::CHANNELS.end()
@@ -238,58 +207,38 @@ fn check(reader: &mut SpecReader<'_>, raw: &RawTraining, at: &At) {
 }
 
 impl SpecReader<'_> {
-    pub(super) fn sagemaker_training(&mut self, raw: SagemakerKeys) -> SagemakerTraining {
-        let (subnets, security_groups) = self.network(raw.subnets, raw.security_groups);
-        SagemakerTraining {
-            image: raw
-                .image
-                .map(|image| self.image(&image, raw.registry_credentials.is_some())),
-            framework: raw
-                .framework
-                .and_then(|framework| self.framework(framework)),
-            algorithm: raw.algorithm.map(|algorithm| self.algorithm(&algorithm)),
-            container: self.container(raw.container),
-            registry_credentials: (raw.registry_credentials)
-                .map(|credentials| self.registry_credentials(&credentials)),
-            role: raw.role.map(|role| self.role(role)),
-            entry_point: raw.entry_point.map(|script| self.script(&script)),
-            source_channel: raw
-                .source_channel
-                .map(|channel| self.source_channel(&channel)),
-            output: raw.output.map(|output| self.s3_uri(&output)),
-            volume: volume(self.volume_gb(raw.volume_gb)),
-            volume_kms_key: raw.volume_kms_key.map(|key| self.kms_key(key)),
-            output_kms_key: raw.output_kms_key.map(|key| self.kms_key(key)),
-            spot: raw.spot.is_some_and(|spot| spot.value),
-            checkpoints: raw.checkpoints.map(|checkpoints| self.s3_uri(&checkpoints)),
-            subnets,
-            security_groups,
-            network_isolation: raw.network_isolation.is_some_and(|switch| switch.value),
-            encrypt_traffic: raw.encrypt_traffic.is_some_and(|switch| switch.value),
-            retries: raw.retries.map(|retries| self.retries(&retries)),
-            training_plan: raw.training_plan.map(|plan| self.training_plan(&plan)),
-            profiler: raw.profiler.map(|switch| switch.value),
-            tags: self.tags(raw.tags),
+    /// What holds of the keys whatever the backend is.
+    pub(super) fn check_sagemaker_keys(&mut self, keys: &SagemakerKeys) {
+        if let Some(image) = &keys.image {
+            self.check_image(image, keys.registry_credentials.is_some());
         }
-    }
-
-    fn volume_gb(&mut self, volume: Option<Located<Count>>) -> u32 {
-        let Some(volume) = volume else {
-            return DEFAULT_VOLUME_GB;
-        };
-        let gigabytes = volume.value.0;
-        if gigabytes > limits::VOLUME_GB {
-            let most = limits::VOLUME_GB;
-            let message = format!("{gigabytes} GB; a volume has at most {most} GB");
-            self.findings.wrong(&volume.at, message);
+        if let Some(container) = &keys.container {
+            self.check_container(container);
         }
-        gigabytes
+        let (subnets, groups) = (&keys.subnets, &keys.security_groups);
+        self.at_most_of(subnets.as_ref(), "subnets", limits::SUBNETS);
+        self.at_most_of(groups.as_ref(), "security groups", limits::SECURITY_GROUPS);
+        let subnets_at = subnets.as_ref().map(|list| &list.at);
+        let at = subnets_at.or(groups.as_ref().map(|list| &list.at));
+        let is_half = has_items(subnets.as_ref()) != has_items(groups.as_ref());
+        if let Some(at) = at.filter(|_| is_half) {
+            let message = "`subnets` and `security_groups` belong together: give both or neither";
+            self.findings.wrong(at, message);
+        }
+        if let Some(retries) = keys.retries.as_ref().filter(|it| it.value.0 > RETRIES) {
+            let count = retries.value.0;
+            let message = format!("{count} retries; SageMaker takes at most {RETRIES}");
+            self.findings.wrong(&retries.at, message);
+        }
+        if let Some(tags) = &keys.tags {
+            self.check_tags(tags);
+        }
     }
 
     /// SageMaker refuses a volume that is larger than a type's own disks.
     pub(in crate::spec) fn check_volume(
         &mut self,
-        volume: &Located<Count>,
+        volume: &Located<Gigabytes>,
         instances: &[&InstanceConfiguration],
     ) {
         let kinds = instances
@@ -298,9 +247,7 @@ impl SpecReader<'_> {
         let mut disks = kinds.filter_map(|kind| Some((kind, tables::local_disks(kind)?)));
         let asked = f64::from(volume.value.0);
         let smaller = disks.find(|(_, gigabytes)| asked > *gigabytes);
-        if let Some((kind, gigabytes)) =
-            smaller.filter(|_| self.rules().limits == LimitRule::Sagemaker)
-        {
+        if let Some((kind, gigabytes)) = smaller.filter(|_| self.is_on(RunPlace::Cloud)) {
             self.findings.wrong(
                 &volume.at,
                 format!("{asked} GB; {kind} has disks of its own with {gigabytes} GB, and SageMaker refuses more"),
@@ -311,10 +258,10 @@ impl SpecReader<'_> {
     /// What canaries write would become data of the next ones, and change what they are compared with.
     pub(super) fn refuse_output_among_data(
         &mut self,
-        output: &Located<Text>,
+        output: &Located<Formed<S3Address>>,
         channels: &[Channel],
     ) {
-        let written = output.value.0.trim_end_matches('/');
+        let written = output.value.text.trim_end_matches('/');
         let around = channels.iter().find(|channel| {
             channel.uri.starts_with("s3://")
                 && format!("{written}/").starts_with(channel.uri.as_str())
@@ -328,7 +275,7 @@ impl SpecReader<'_> {
         }
     }
 
-    fn image(&mut self, image: &Located<Text>, has_registry: bool) -> String {
+    fn check_image(&mut self, image: &Located<Text>, has_registry: bool) {
         let text = &image.value.0;
         self.at_most(&image.at, "an image name", text, limits::IMAGE);
         if text.contains(char::is_whitespace) {
@@ -337,7 +284,6 @@ impl SpecReader<'_> {
         } else if !has_registry {
             self.warn_of_registry(image);
         }
-        text.clone()
     }
 
     /// SageMaker pulls images from ECR in its own region.
@@ -358,121 +304,38 @@ impl SpecReader<'_> {
         }
     }
 
-    fn role(&mut self, role: Located<Text>) -> String {
-        let text = role.value.0;
-        if !limits::is_role(&text) {
-            self.findings.wrong_with_help(
-                &role.at,
-                format!("{} is not the ARN of a role", quoted(&text)),
-                "write `arn:aws:iam::123456789012:role/Name`",
-            );
-        }
-        text
-    }
-
-    fn kms_key(&mut self, key: Located<Text>) -> String {
-        let text = key.value.0;
-        if !limits::is_kms_key(&text) {
-            self.findings.wrong_with_help(
-                &key.at,
-                format!("{} is not a key", quoted(&text)),
-                "write the key's id, ARN or alias",
-            );
-        }
-        text
-    }
-
-    fn tags(&mut self, raw: Option<Located<Map<AnyText>>>) -> Vec<(String, String)> {
-        let Some(raw) = raw else { return Vec::new() };
-        let count = raw.value.names.len();
+    fn check_tags(&mut self, tags: &Located<Map<AnyText>>) {
+        let count = tags.value.names.len();
         if count > limits::TAGS {
-            self.findings.wrong(
-                &raw.at,
-                format!(
-                    "{count} tags; SageMaker takes 50, five of which canary-gate sets itself, so at most {}",
-                    limits::TAGS
+            let most = limits::TAGS;
+            self.findings.wrong(&tags.at, format!("{count} tags; SageMaker takes 50, five of which canary-gate sets itself, so at most {most}"));
+        }
+        for entry in &tags.value.entries {
+            let texts = [
+                ("a key", &entry.name.value, &entry.name.at, limits::TAG_NAME),
+                (
+                    "a value",
+                    &entry.value.value.0,
+                    &entry.value.at,
+                    limits::TAG_VALUE,
                 ),
-            );
-        }
-        let entries = raw.value.entries.into_iter();
-        entries
-            .map(|entry| {
-                let (name, value) = (entry.name.value, entry.value.value.0);
-                self.at_most(&entry.name.at, "a key", &name, limits::TAG_NAME);
-                self.at_most(&entry.value.at, "a value", &value, limits::TAG_VALUE);
-                for (text, at) in [(&name, &entry.name.at), (&value, &entry.value.at)] {
-                    if !limits::is_tag_text(text) {
-                        self.findings.wrong(
-                            at,
-                            "a tag holds letters, digits, spaces and `_.:/=+-@` only",
-                        );
-                    }
+            ];
+            for (what, text, at, most) in texts {
+                self.at_most(at, what, text, most);
+                if !limits::is_tag_text(text) {
+                    let message = "a tag holds letters, digits, spaces and `_.:/=+-@` only";
+                    self.findings.wrong(at, message);
                 }
-                let lower = name.to_lowercase();
-                if lower.starts_with("aws:") || lower.starts_with("canary-gate:") {
-                    let owner = if lower.starts_with("aws:") {
-                        "AWS"
-                    } else {
-                        "canary-gate"
-                    };
-                    self.findings.wrong(
-                        &entry.name.at,
-                        format!("tags of this form are set by {owner} alone"),
-                    );
-                }
-                (name, value)
-            })
-            .collect()
-    }
-
-    fn network(
-        &mut self,
-        subnets: Option<Located<List<Text>>>,
-        security_groups: Option<Located<List<Text>>>,
-    ) -> (Vec<String>, Vec<String>) {
-        let place = subnets
-            .as_ref()
-            .or(security_groups.as_ref())
-            .map(|list| list.at.clone());
-        let subnets = self.ids(subnets, "subnets", "subnet-", limits::SUBNETS);
-        let groups = self.ids(
-            security_groups,
-            "security groups",
-            "sg-",
-            limits::SECURITY_GROUPS,
-        );
-        if let Some(at) = place
-            && subnets.is_empty() != groups.is_empty()
-        {
-            self.findings.wrong(
-                &at,
-                "`subnets` and `security_groups` belong together: give both or neither",
-            );
-        }
-        (subnets, groups)
-    }
-
-    fn ids(
-        &mut self,
-        list: Option<Located<List<Text>>>,
-        what: &str,
-        prefix: &str,
-        limit: usize,
-    ) -> Vec<String> {
-        let Some(list) = list else { return Vec::new() };
-        self.at_most_many(&list.at, what, list.value.0.len(), limit);
-        let ids = list.value.0.into_iter();
-        ids.map(|id| {
-            let text = id.value.0;
-            if !limits::is_id(&text, prefix) {
-                self.findings.wrong_with_help(
-                    &id.at,
-                    format!("{} is not one of {what}", quoted(&text)),
-                    format!("write an id such as `{prefix}0a1b2c3d`"),
-                );
             }
-            text
-        })
-        .collect()
+            let lower = entry.name.value.to_lowercase();
+            let owners = [("aws:", "AWS"), ("canary-gate:", "canary-gate")];
+            for (_, owner) in owners
+                .iter()
+                .filter(|(begins, _)| lower.starts_with(begins))
+            {
+                let message = format!("tags of this form are set by {owner} alone");
+                self.findings.wrong(&entry.name.at, message);
+            }
+        }
     }
 }

@@ -4,10 +4,7 @@ use aws_sdk_sagemaker::types;
 
 use super::{Launch, Script};
 use crate::backend::BackendError;
-use crate::spec::{
-    Channel, Compression, DataType, Distribution, FileSystem, FileSystemKind, InputMode,
-    RecordWrapper,
-};
+use crate::spec::{Channel, DataType, Distribution, FileSystem, FileSystemKind, InputMode, Words};
 
 /// What SageMaker takes.
 const CHANNELS: usize = 20;
@@ -188,21 +185,10 @@ fn channel(input: &Input<'_>, groups: &ChannelGroups<'_>) -> types::Channel {
     let builder = match &input.source {
         ChannelSource::FileSystem(_) => builder,
         ChannelSource::Manifest(_) | ChannelSource::Prefix(_) => builder
-            .compression_type(match input.channel.compression {
-                Compression::None => types::CompressionType::None,
-                Compression::Gzip => types::CompressionType::Gzip,
-            })
-            .record_wrapper_type(match input.channel.record_wrapper {
-                RecordWrapper::None => types::RecordWrapper::None,
-                RecordWrapper::RecordIo => types::RecordWrapper::Recordio,
-            }),
+            .compression_type(input.channel.compression.word().into())
+            .record_wrapper_type(input.channel.record_wrapper.word().into()),
     };
-    let mode = match input.mode {
-        InputMode::File => types::TrainingInputMode::File,
-        InputMode::FastFile => types::TrainingInputMode::Fastfile,
-        InputMode::Pipe => types::TrainingInputMode::Pipe,
-    };
-    builder.input_mode(mode).build()
+    builder.input_mode(input.mode.word().into()).build()
 }
 
 fn s3_source(
@@ -211,14 +197,10 @@ fn s3_source(
     distribution: Distribution,
     groups: Option<Vec<String>>,
 ) -> types::DataSource {
-    let distribution = match distribution {
-        Distribution::FullyReplicated => types::S3DataDistribution::FullyReplicated,
-        Distribution::ShardedByS3Key => types::S3DataDistribution::ShardedByS3Key,
-    };
     let source = types::S3DataSource::builder()
         .s3_data_type(kind)
         .s3_uri(uri)
-        .s3_data_distribution_type(distribution)
+        .s3_data_distribution_type(distribution.word().into())
         .set_instance_group_names(groups)
         .build();
     types::DataSource::builder().s3_data_source(source).build()

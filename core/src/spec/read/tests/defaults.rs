@@ -105,15 +105,6 @@ fn spec_with(case: HoldsFor, mapping: &str, more: &str) -> Spec {
     ))
 }
 
-/// What a spec means, without where it says so.
-fn meaning(mut spec: Spec) -> Spec {
-    spec.hash.clear();
-    spec.places.clear();
-    spec.not_yet.clear();
-    spec.warnings.clear();
-    spec
-}
-
 /// Each default of the schema as mapping, key, case and value.
 fn defaults() -> Vec<(String, String, HoldsFor, String)> {
     let schema = json_schema();
@@ -169,11 +160,11 @@ fn every_default_of_the_schema_is_what_the_reader_does() {
             value.clone()
         };
         let written = spec_with(*case, mapping, &format!("{key}: {value}, "));
-        assert_eq!(
-            meaning(written),
-            meaning(left_out),
-            "{field}: {value} ({case:?})"
-        );
+        let [written, left_out] = [written, left_out].map(|spec| Spec {
+            places: BTreeMap::new(),
+            ..meaning(spec)
+        });
+        assert_eq!(written, left_out, "{field}: {value} ({case:?})");
     }
     for (field, words, _) in IN_WORDS {
         let is_there = |(mapping, key, _, value): &(String, String, HoldsFor, String)| {
