@@ -1,6 +1,6 @@
 //! What `DescribeTrainingJob` says of a canary, in our own words. What it does not say stays absent.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 use aws_sdk_sagemaker::operation::describe_training_job::DescribeTrainingJobOutput;
 use aws_sdk_sagemaker::primitives::DateTime;
@@ -52,14 +52,6 @@ impl JobState {
     }
 }
 
-/// Where a channel's objects came from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct InputReference {
-    pub(super) channel: String,
-    /// The `s3://` address of a prefix or a manifest; a file system's directory; absent where it is of another kind.
-    pub(super) uri: Option<String>,
-}
-
 /// A training job as SageMaker describes it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct JobDescription {
@@ -68,8 +60,6 @@ pub(super) struct JobDescription {
     pub(super) state: JobState,
     /// Sums over all spans of a status. `startup` is what is not billed: waiting for machines.
     pub(super) phases: Phases,
-    /// From the request to the first training: with the download what a warm pool makes shorter.
-    pub(super) until_training: Option<Seconds>,
     /// Download, training and upload.
     pub(super) training_seconds: Option<Seconds>,
     /// Per instance.
@@ -87,13 +77,7 @@ pub(super) struct JobDescription {
     pub(super) instance: Option<InstanceConfiguration>,
     /// What it asked for.
     pub(super) max_runtime: Option<Seconds>,
-    pub(super) image: Option<String>,
-    pub(super) role: Option<String>,
-    pub(super) hyperparameters: BTreeMap<String, String>,
-    pub(super) environment: BTreeMap<String, String>,
-    pub(super) inputs: Vec<InputReference>,
-    /// The `s3://` prefix that SageMaker writes below.
-    pub(super) output: Option<String>,
+    pub(super) environment: HashMap<String, String>,
     /// All of what it was asked to be, to be held against another job.
     pub(super) asked: AskedJob,
 }
@@ -104,24 +88,17 @@ impl JobDescription {
         let created_at = job.creation_time().and_then(timestamp);
         let resources = job.resource_config();
         let limit = job.stopping_condition();
-        let algorithm = job.algorithm_specification();
         let phases = Phases {
             startup: spans.sum(&["Starting", "Pending"]),
             download: spans.sum(&["Downloading"]),
             training: spans.sum(&["Training"]),
             upload: spans.sum(&["Uploading"]),
         };
-        let hyperparameters = job.hyper_parameters().into_iter().flatten();
-        let output = job.output_data_config();
         Self {
             name: job.training_job_name().map(str::to_owned),
             arn: job.training_job_arn().map(str::to_owned),
             state: state(job),
             phases,
-            until_training: spans
-                .first("Training")
-                .zip(created_at)
-                .and_then(|(start, created)| seconds_between(created, start)),
             training_seconds: job.training_time_in_seconds().and_then(seconds),
             billable_seconds: job.billable_time_in_seconds().and_then(seconds),
             created_at,
@@ -136,23 +113,7 @@ impl JobDescription {
             max_runtime: limit
                 .and_then(types::StoppingCondition::max_runtime_in_seconds)
                 .and_then(seconds),
-            image: algorithm
-                .and_then(types::AlgorithmSpecification::training_image)
-                .map(str::to_owned),
-            role: job.role_arn().map(str::to_owned),
-            environment: job
-                .environment()
-                .into_iter()
-                .flatten()
-                .map(|(name, value)| (name.clone(), value.clone()))
-                .collect(),
-            hyperparameters: hyperparameters
-                .map(|(name, value)| (name.clone(), value.clone()))
-                .collect(),
-            inputs: job.input_data_config().iter().map(input).collect(),
-            output: output
-                .and_then(types::OutputDataConfig::s3_output_path)
-                .map(str::to_owned),
+            environment: job.environment().cloned().unwrap_or_default(),
             asked: AskedJob::of_description(job),
         }
     }
@@ -225,7 +186,6 @@ struct Spans(Vec<Span>);
 
 struct Span {
     status: String,
-    start: Timestamp,
     /// Absent for an open one.
     length: Option<Seconds>,
 }
@@ -251,7 +211,6 @@ impl Spans {
             let end = end.or(next).or(end_of_job);
             Some(Span {
                 status: status(transition).to_owned(),
-                start,
                 length: end.and_then(|end| seconds_between(start, end)),
             })
         });
@@ -267,10 +226,6 @@ impl Spans {
     fn sum(&self, names: &[&str]) -> Option<Seconds> {
         let lengths = self.of_status(names).filter_map(|span| span.length);
         lengths.reduce(|sum, length| sum + length)
-    }
-
-    fn first(&self, name: &str) -> Option<Timestamp> {
-        self.of_status(&[name]).map(|span| span.start).min()
     }
 
     fn count(&self, name: &str) -> usize {
@@ -303,15 +258,21 @@ fn seconds(count: i32) -> Option<Seconds> {
     (count >= 0).then(|| Seconds(f64::from(count)))
 }
 
-/// What the job ran on: of several types that it left to SageMaker, the one that was taken.
-fn instance(resources: &types::ResourceConfig) -> Option<InstanceConfiguration> {
-    let groups = resources.instance_groups();
-    if !groups.is_empty() {
-        let groups = groups.iter().map(|group| {
+/// What the job ran on; `None` where it names no machine that a spec can. Of several types that it left to SageMaker, the one that
+/// was taken, else the one that it would rather have.
+pub(super) fn instance(resources: &types::ResourceConfig) -> Option<InstanceConfiguration> {
+    let machines = |kind: Option<&types::TrainingInstanceType>, count: Option<i32>| {
+        let kind: InstanceType = kind?.as_str().parse().ok()?;
+        let count = u32::try_from(count?).ok().filter(|count| *count > 0)?;
+        (!kind.is_local()).then_some((kind, count))
+    };
+    if !resources.instance_groups().is_empty() {
+        let groups = resources.instance_groups().iter().map(|group| {
+            let (instance_type, count) = machines(group.instance_type(), group.instance_count())?;
             Some(InstanceGroup {
                 name: group.instance_group_name()?.to_owned(),
-                instance_type: instance_type(group.instance_type()?)?,
-                count: count(group.instance_count()?)?,
+                instance_type,
+                count,
             })
         });
         return Some(InstanceConfiguration::Heterogeneous {
@@ -319,34 +280,18 @@ fn instance(resources: &types::ResourceConfig) -> Option<InstanceConfiguration> 
             entry_point: None,
         });
     }
-    let taken = resources.selected_instance_type();
-    let taken_count = resources.selected_instance_count();
+    let preferred = resources.instance_preferences().first();
+    let kind = (resources.selected_instance_type())
+        .or(resources.instance_type())
+        .or(preferred.and_then(|preferred| preferred.instance_type()));
+    let count = (resources.selected_instance_count())
+        .or(resources.instance_count())
+        .or(preferred.and_then(|preferred| preferred.instance_count()));
+    let (instance_type, count) = machines(kind, count)?;
     Some(InstanceConfiguration::Homogeneous {
-        instance_type: instance_type(taken.or(resources.instance_type())?)?,
-        count: count(taken_count.or(resources.instance_count())?)?,
+        instance_type,
+        count,
     })
-}
-
-fn instance_type(kind: &types::TrainingInstanceType) -> Option<InstanceType> {
-    kind.as_str().parse().ok()
-}
-
-fn count(count: i32) -> Option<u32> {
-    u32::try_from(count).ok().filter(|count| *count > 0)
-}
-
-fn input(channel: &types::Channel) -> InputReference {
-    let source = channel.data_source();
-    let s3 = source
-        .and_then(types::DataSource::s3_data_source)
-        .and_then(types::S3DataSource::s3_uri);
-    let directory = source
-        .and_then(types::DataSource::file_system_data_source)
-        .and_then(types::FileSystemDataSource::directory_path);
-    InputReference {
-        channel: channel.channel_name().unwrap_or_default().to_owned(),
-        uri: s3.or(directory).map(str::to_owned),
-    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,6 @@ mod launcher;
 mod layout;
 mod machines;
 mod program;
-mod script_mode;
 #[cfg(test)]
 mod tests;
 mod training;
@@ -19,6 +18,16 @@ use super::watch::DESCRIBE;
 use crate::aws::Aws;
 use crate::aws::call::{CallError, FailureKind};
 use crate::backend::BackendError;
+
+/// How the SDK v2 says which script the training toolkit starts: in hyperparameters on every job of a script.
+const PROGRAM: &str = "sagemaker_program";
+const SUBMIT_DIRECTORY: &str = "sagemaker_submit_directory";
+
+/// Whether the toolkit starts a script, whose archive canary-gate brings itself.
+fn is_script(job: &DescribeTrainingJobOutput) -> bool {
+    let all = job.hyper_parameters();
+    all.is_some_and(|all| all.contains_key(PROGRAM))
+}
 
 /// A commented spec that asks for what a training job was; `spec::read` takes it where the job holds nothing odd.
 ///

@@ -23,7 +23,7 @@ fn describe(answer: &'static str) -> JobDescription {
     JobDescription::of(&answer.unwrap())
 }
 
-/// `start-up, download, training, upload | until training | training time, billed time`, in seconds.
+/// `start-up, download, training, upload | training time, billed time`, in seconds.
 fn times(job: &JobDescription) -> String {
     let text = |time: Option<Seconds>| time.map_or("-".to_owned(), |time| time.0.to_string());
     let Phases {
@@ -33,12 +33,11 @@ fn times(job: &JobDescription) -> String {
         upload,
     } = job.phases;
     format!(
-        "{}, {}, {}, {} | {} | {}, {}",
+        "{}, {}, {}, {} | {}, {}",
         text(startup),
         text(download),
         text(training),
         text(upload),
-        text(job.until_training),
         text(job.training_seconds),
         text(job.billable_seconds)
     )
@@ -53,7 +52,7 @@ fn instance_of(job: &JobDescription) -> String {
 fn a_completed_job_says_where_its_time_went() {
     let cold = described!("completed-cold");
     assert_eq!(cold.state, JobState::Completed);
-    assert_eq!(times(&cold), "96, 31, 118, 9 | 127 | 158, 158");
+    assert_eq!(times(&cold), "96, 31, 118, 9 | 158, 158");
     assert_eq!(cold.start, Some(Start::Cold));
     assert_eq!(instance_of(&cold), "ml.m5.xlarge");
     assert_eq!(cold.max_runtime, Some(Seconds(900.0)));
@@ -63,47 +62,28 @@ fn a_completed_job_says_where_its_time_went() {
 
     let warm = described!("completed-warm");
     assert_eq!(warm.state, JobState::Completed);
-    assert_eq!(times(&warm), "8, 11, 112, 8 | 19 | 131, 131");
+    assert_eq!(times(&warm), "8, 11, 112, 8 | 131, 131");
     // Only the description of the job before it could say that it was warm.
     assert_eq!(warm.start, None);
-}
-
-#[test]
-fn a_description_says_which_canary_it_was() {
-    let job = described!("completed-cold");
-    assert_eq!(job.name.as_deref(), Some("canary-run1-p01-r0"));
-    assert_eq!(
-        job.image.as_deref(),
-        Some("123456789012.dkr.ecr.us-east-1.amazonaws.com/train:1")
-    );
-    assert_eq!(job.hyperparameters["epochs"], "1");
-    assert_eq!(
-        job.inputs,
-        [InputReference {
-            channel: "train".to_owned(),
-            uri: Some("s3://bucket/canary/run-1/p01-r0.manifest".to_owned())
-        }]
-    );
-    assert_eq!(job.output.as_deref(), Some("s3://bucket/out"));
 }
 
 #[test]
 fn several_machines_are_named_as_people_say_them() {
     let several = described!("completed-multi");
     assert_eq!(instance_of(&several), "6x ml.m5.4xlarge");
-    assert_eq!(times(&several), "140, 60, 3400, 20 | 200 | 3480, 3480");
+    assert_eq!(times(&several), "140, 60, 3400, 20 | 3480, 3480");
     let groups = described!("completed-hetero");
     assert_eq!(
         instance_of(&groups),
         "data_group: 1x ml.c5.9xlarge + dnn_group: 1x ml.p3.2xlarge"
     );
-    assert_eq!(times(&groups), "180, 20, 950, 10 | 200 | 980, 980");
+    assert_eq!(times(&groups), "180, 20, 950, 10 | 980, 980");
 }
 
 #[test]
 fn an_interrupted_job_is_summed_over_its_spans() {
     let spot = described!("completed-spot-interrupted");
-    assert_eq!(times(&spot), "160, 40, 140, 9 | 90 | 281, 90");
+    assert_eq!(times(&spot), "160, 40, 140, 9 | 281, 90");
     assert_eq!(spot.start, None, "two starts in one sum");
 }
 
@@ -113,22 +93,22 @@ fn a_failed_job_gives_its_reason() {
         (
             described!("failed-algorithm"),
             "AlgorithmError: ExecuteUserScriptError:",
-            "90, 25, 12, 5 | 115 | 42, 42",
+            "90, 25, 12, 5 | 42, 42",
         ),
         (
             described!("failed-oom"),
             "ClientError: Please use an instance type with more memory",
-            "90, 25, 40, 5 | 115 | 70, 70",
+            "90, 25, 40, 5 | 70, 70",
         ),
         (
             described!("failed-capacity"),
             "CapacityError: Unable",
-            "900, -, -, - | - | -, -",
+            "900, -, -, - | -, -",
         ),
         (
             described!("failed-internal"),
             "InternalServerError: We",
-            "120, -, -, - | - | -, -",
+            "120, -, -, - | -, -",
         ),
     ] {
         let JobState::Failed { reason } = &job.state else {
@@ -149,7 +129,7 @@ fn a_stopped_job_says_whether_its_time_was_up() {
             max_runtime_exceeded: true
         }
     );
-    assert_eq!(times(&late), "90, 25, 900, 5 | 115 | 960, 960");
+    assert_eq!(times(&late), "90, 25, 900, 5 | 960, 960");
     let never_started = described!("stopped-max-wait");
     assert_eq!(
         never_started.state,
@@ -157,7 +137,7 @@ fn a_stopped_job_says_whether_its_time_was_up() {
             max_runtime_exceeded: false
         }
     );
-    assert_eq!(times(&never_started), "1800, -, -, - | - | -, -");
+    assert_eq!(times(&never_started), "1800, -, -, - | -, -");
 }
 
 #[test]
@@ -170,7 +150,7 @@ fn a_job_that_runs_has_no_figures_yet() {
         }
     );
     assert!(!job.state.is_final());
-    assert_eq!(times(&job), "-, -, -, - | - | -, -");
+    assert_eq!(times(&job), "-, -, -, - | -, -");
     assert_eq!((job.start, job.ended_at), (None, None));
 }
 
@@ -227,7 +207,7 @@ fn an_open_span_ends_with_the_next_one_or_with_the_job() {
         .last_modified_time(DateTime::from_secs(200))
         .build();
     let stopped = JobDescription::of(&output);
-    assert_eq!(times(&stopped), "60, -, 40, - | - | -, -");
+    assert_eq!(times(&stopped), "60, -, 40, - | -, -");
 }
 
 #[test]
@@ -239,7 +219,7 @@ fn a_clock_that_goes_backwards_gives_nothing_rather_than_less() {
         .secondary_status_transitions(transition("Training", 400, Some(i64::MAX)))
         .training_time_in_seconds(-1)
         .build();
-    assert_eq!(times(&JobDescription::of(&output)), "-, -, -, - | - | -, -");
+    assert_eq!(times(&JobDescription::of(&output)), "-, -, -, - | -, -");
 }
 
 #[test]

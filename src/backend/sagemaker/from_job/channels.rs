@@ -3,7 +3,7 @@
 use aws_sdk_sagemaker::operation::describe_training_job::DescribeTrainingJobOutput;
 use aws_sdk_sagemaker::types::{Channel, FileSystemDataSource, S3DataSource};
 
-use super::script_mode::is_script;
+use super::is_script;
 use crate::spec::FileSystem;
 use crate::spec::page::{FILL_IN, SpecPage};
 use crate::spec::yaml_text as yaml;
@@ -50,10 +50,9 @@ pub(super) fn write(page: &mut SpecPage, job: &DescribeTrainingJobOutput) {
     }
     page.remark(3, "Canaries get a sample of each channel; with `sample: false` a channel is whole in every canary.");
     page.line(3, "channels:");
-    let job_mode = job
-        .algorithm_specification()
-        .and_then(|algorithm| algorithm.training_input_mode())
-        .map(|mode| mode.as_str());
+    let algorithm = job.algorithm_specification();
+    let job_mode = algorithm.and_then(|algorithm| algorithm.training_input_mode());
+    let job_mode = job_mode.map(|mode| mode.as_str());
     for channel in channels() {
         write_channel(page, channel, job_mode);
     }
@@ -79,13 +78,8 @@ fn write_channel(page: &mut SpecPage, channel: &Channel, job_mode: Option<&str>)
         return;
     }
     let Some(data) = source.and_then(|source| source.s3_data_source()) else {
-        page.remark(
-            4,
-            &format!(
-                "Left out, since its data lies neither in S3 nor in a file system: channel {name}"
-            ),
-        );
-        return;
+        let why = "Left out, since its data lies neither in S3 nor in a file system: channel";
+        return page.remark(4, &format!("{why} {name}"));
     };
     if name == DRIVERS {
         page.remark(
@@ -98,19 +92,12 @@ fn write_channel(page: &mut SpecPage, channel: &Channel, job_mode: Option<&str>)
     let kind = data_type(data);
     if can_be_named(data) {
         page.text(5, "uri", Some(uri));
-        page.text(
-            5,
-            "data_type",
-            Some(kind).filter(|kind| *kind != "S3Prefix"),
-        );
+        let other = Some(kind).filter(|kind| *kind != "S3Prefix");
+        page.text(5, "data_type", other);
     } else {
-        page.remark(
-            5,
-            &format!("The job reads the {kind} {uri}; a spec names the folder of the objects."),
-        );
-        let bucket = uri
-            .strip_prefix("s3://")
-            .and_then(|rest| rest.split('/').next());
+        let instead = "a spec names the folder of the objects.";
+        page.remark(5, &format!("The job reads the {kind} {uri}; {instead}"));
+        let bucket = (uri.strip_prefix("s3://")).and_then(|rest| rest.split('/').next());
         let uri = format!("s3://{}/{FILL_IN}/", bucket.unwrap_or("my-bucket"));
         page.text(5, "uri", Some(&uri));
     }
@@ -129,10 +116,8 @@ fn write_channel(page: &mut SpecPage, channel: &Channel, job_mode: Option<&str>)
         page.line(5, "sample: false");
     }
     if channel.shuffle_config().is_some() {
-        page.remark(
-            5,
-            "A spec cannot say, and canaries go without: ShuffleConfig",
-        );
+        let unsaid = "A spec cannot say, and canaries go without: ShuffleConfig";
+        page.remark(5, unsaid);
     }
     let compression = channel.compression_type().map(|kind| kind.as_str());
     let wrapper = channel.record_wrapper_type().map(|kind| kind.as_str());
@@ -152,20 +137,13 @@ fn write_channel(page: &mut SpecPage, channel: &Channel, job_mode: Option<&str>)
 
 /// A channel on EFS or FSx, which every canary reads whole.
 fn write_file_system(page: &mut SpecPage, name: &str, data: &FileSystemDataSource) {
-    let kind = data
-        .file_system_type()
-        .map_or("unknown", |kind| kind.as_str());
+    let kind = (data.file_system_type()).map_or("unknown", |kind| kind.as_str());
     let scheme = match kind {
         "EFS" => "efs",
         "FSxLustre" => "fsx",
         other => {
-            page.remark(
-                4,
-                &format!(
-                    "Left out, since a spec cannot name its file system, {other}: channel {name}"
-                ),
-            );
-            return;
+            let why = "Left out, since a spec cannot name its file system,";
+            return page.remark(4, &format!("{why} {other}: channel {name}"));
         }
     };
     let directory = data.directory_path().unwrap_or_default();
@@ -175,16 +153,11 @@ fn write_file_system(page: &mut SpecPage, name: &str, data: &FileSystemDataSourc
         data.file_system_id().unwrap_or_default()
     );
     if !matches!(FileSystem::of_uri(&uri), Some(Ok(_))) {
-        page.remark(
-            4,
-            &format!("Left out, since a spec cannot name its place, {uri}: channel {name}"),
-        );
-        return;
+        let why = "Left out, since a spec cannot name its place,";
+        return page.remark(4, &format!("{why} {uri}: channel {name}"));
     }
     page.line(4, &format!("{}:", yaml::text(name)));
     page.text(5, "uri", Some(&uri));
-    page.line(
-        5,
-        "sample: false    # a file system is not listed, so canaries read all of it",
-    );
+    let whole = "sample: false    # a file system is not listed, so canaries read all of it";
+    page.line(5, whole);
 }

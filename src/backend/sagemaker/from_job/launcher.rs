@@ -2,7 +2,7 @@
 
 use aws_sdk_sagemaker::operation::describe_training_job::DescribeTrainingJobOutput;
 
-use super::script_mode::is_script;
+use super::is_script;
 use crate::spec::page::SpecPage;
 use crate::spec::yaml_text as yaml;
 use crate::spec::{LauncherKind, ScriptLauncher};

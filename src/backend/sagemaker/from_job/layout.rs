@@ -2,6 +2,7 @@
 
 use aws_sdk_sagemaker::operation::describe_training_job::DescribeTrainingJobOutput;
 
+use super::super::description;
 use super::{channels, machines, training};
 use crate::spec::page::{FILL_IN, SpecPage};
 use crate::spec::yaml_text as yaml;
@@ -52,7 +53,7 @@ pub(super) fn spec(
         page.line(2, &format!("# share: {{hyperparameter: {FILL_IN}}}"));
         page.gap();
     }
-    let instance = job.resource_config().and_then(machines::instance);
+    let instance = job.resource_config().and_then(description::instance);
     machines::write_instance(&mut page, job, instance.as_ref());
     page.remark(
         2,

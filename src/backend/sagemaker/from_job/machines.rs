@@ -1,57 +1,14 @@
 //! The job's machines, and the budget that its time on them suggests.
 
 use aws_sdk_sagemaker::operation::describe_training_job::DescribeTrainingJobOutput;
-use aws_sdk_sagemaker::types::ResourceConfig;
 
-use crate::instance::{InstanceConfiguration, InstanceGroup, InstanceType, Price, tables};
+use crate::instance::{InstanceConfiguration, InstanceGroup, Price, tables};
 use crate::spec::page::SpecPage;
 use crate::spec::yaml_text as yaml;
 use crate::units::{Seconds, Usd};
 
 /// A budget allows this much more than the job took.
 const MARGIN: f64 = 1.5;
-
-/// `None` where the job names no machine that a spec can.
-pub(super) fn instance(resources: &ResourceConfig) -> Option<InstanceConfiguration> {
-    let machines = |kind: Option<&str>, count: Option<i32>| {
-        let instance_type: InstanceType = kind?
-            .parse()
-            .ok()
-            .filter(|kind: &InstanceType| !kind.is_local())?;
-        let count = u32::try_from(count?).ok().filter(|count| *count > 0)?;
-        Some((instance_type, count))
-    };
-    if !resources.instance_groups().is_empty() {
-        let groups = resources.instance_groups().iter().map(|group| {
-            let kind = group.instance_type().map(|kind| kind.as_str());
-            let (instance_type, count) = machines(kind, group.instance_count())?;
-            let name = group.instance_group_name()?.to_owned();
-            Some(InstanceGroup {
-                name,
-                instance_type,
-                count,
-            })
-        });
-        return Some(InstanceConfiguration::Heterogeneous {
-            groups: groups.collect::<Option<_>>()?,
-            entry_point: None,
-        });
-    }
-    let preferred = resources.instance_preferences().first();
-    let kind = resources
-        .instance_type()
-        .or(resources.selected_instance_type())
-        .or(preferred.and_then(|preferred| preferred.instance_type()));
-    let count = resources
-        .instance_count()
-        .or(resources.selected_instance_count())
-        .or(preferred.and_then(|preferred| preferred.instance_count()));
-    let (instance_type, count) = machines(kind.map(|kind| kind.as_str()), count)?;
-    Some(InstanceConfiguration::Homogeneous {
-        instance_type,
-        count,
-    })
-}
 
 pub(super) fn write_instance(
     page: &mut SpecPage,
@@ -62,10 +19,8 @@ pub(super) fn write_instance(
         2,
         "The machines of the full run. The budget is judged on them.",
     );
-    if job
-        .resource_config()
-        .is_some_and(|resources| !resources.instance_preferences().is_empty())
-    {
+    let resources = job.resource_config();
+    if resources.is_some_and(|resources| !resources.instance_preferences().is_empty()) {
         page.remark(
             2,
             "The job lets SageMaker choose among several types; a spec names one.",
@@ -79,15 +34,12 @@ pub(super) fn write_instance(
         Some(InstanceConfiguration::Heterogeneous { groups, .. }) => {
             page.line(2, "instance:");
             page.line(3, "groups:");
-            for InstanceGroup {
-                name,
-                instance_type,
-                count,
-            } in groups
-            {
+            let machines =
+                |group: &InstanceGroup| format!("{}x {}", group.count, group.instance_type);
+            for group in groups {
                 page.line(
                     4,
-                    &format!("{}: {count}x {instance_type}", yaml::text(name)),
+                    &format!("{}: {}", yaml::text(&group.name), machines(group)),
                 );
             }
         }

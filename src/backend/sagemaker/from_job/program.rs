@@ -3,8 +3,7 @@
 use aws_sdk_sagemaker::operation::describe_training_job::DescribeTrainingJobOutput;
 use aws_sdk_sagemaker::types::{AlgorithmSpecification, TrainingImageConfig};
 
-use super::channels;
-use super::script_mode::{PROGRAM, SUBMIT_DIRECTORY, is_script};
+use super::{PROGRAM, SUBMIT_DIRECTORY, channels, is_script};
 use crate::spec::page::{FILL_IN, SpecPage};
 
 pub(super) fn write(
@@ -13,11 +12,9 @@ pub(super) fn write(
     hyperparameters: &[(&str, String)],
 ) {
     let algorithm = job.algorithm_specification();
+    let image = algorithm.and_then(|algorithm| algorithm.training_image());
     let name = algorithm.and_then(|algorithm| algorithm.algorithm_name());
-    match (
-        algorithm.and_then(|algorithm| algorithm.training_image()),
-        name,
-    ) {
+    match (image, name) {
         (Some(image), _) => page.text(3, "image", Some(image)),
         (None, Some(name)) => {
             page.remark(
@@ -40,12 +37,8 @@ pub(super) fn write(
     if is_script(job) {
         script(page, hyperparameters);
     } else if let Some(source) = channels::source(job) {
-        page.remark(
-            3,
-            &format!(
-                "The folder with the code, in this checkout; the job's was uploaded to {source}"
-            ),
-        );
+        let folder = "The folder with the code, in this checkout;";
+        page.remark(3, &format!("{folder} the job's was uploaded to {source}"));
         page.line(3, "# source_dir: training");
         page.text(3, "source_channel", Some(channels::CODE));
     }
@@ -95,10 +88,8 @@ fn script(page: &mut SpecPage, hyperparameters: &[(&str, String)]) {
         return;
     };
     let source = of(SUBMIT_DIRECTORY).unwrap_or("unknown");
-    page.remark(
-        3,
-        &format!("The folder with the script, in this checkout; the job's was packed at {source}"),
-    );
+    let folder = "The folder with the script, in this checkout;";
+    page.remark(3, &format!("{folder} the job's was packed at {source}"));
     page.line(3, "# source_dir: training");
     let is_inside = !program.starts_with('/') && !program.split('/').any(|part| part == "..");
     if is_inside && !program.chars().any(char::is_control) {

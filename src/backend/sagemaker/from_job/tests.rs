@@ -13,57 +13,25 @@ use crate::instance::InstanceConfiguration;
 use crate::spec::yaml_text as yaml;
 use crate::spec::{self, DataType, Distribution, InputMode, Spec, SpecSource};
 
-const FIXTURES: [(&str, &str); 13] = [
-    (
-        "completed-cold",
-        include_str!("../../../../tests/data/sagemaker/describe-completed-cold.json"),
-    ),
-    (
-        "completed-hetero",
-        include_str!("../../../../tests/data/sagemaker/describe-completed-hetero.json"),
-    ),
-    (
-        "completed-multi",
-        include_str!("../../../../tests/data/sagemaker/describe-completed-multi.json"),
-    ),
-    (
-        "completed-spot-interrupted",
-        include_str!("../../../../tests/data/sagemaker/describe-completed-spot-interrupted.json"),
-    ),
-    (
-        "completed-warm",
-        include_str!("../../../../tests/data/sagemaker/describe-completed-warm.json"),
-    ),
-    (
-        "failed-algorithm",
-        include_str!("../../../../tests/data/sagemaker/describe-failed-algorithm.json"),
-    ),
-    (
-        "failed-capacity",
-        include_str!("../../../../tests/data/sagemaker/describe-failed-capacity.json"),
-    ),
-    (
-        "failed-internal",
-        include_str!("../../../../tests/data/sagemaker/describe-failed-internal.json"),
-    ),
-    (
-        "failed-oom",
-        include_str!("../../../../tests/data/sagemaker/describe-failed-oom.json"),
-    ),
-    (
-        "in-progress-starting",
-        include_str!("../../../../tests/data/sagemaker/describe-in-progress-starting.json"),
-    ),
-    (
-        "stopped-max-runtime",
-        include_str!("../../../../tests/data/sagemaker/describe-stopped-max-runtime.json"),
-    ),
-    (
-        "stopped-max-wait",
-        include_str!("../../../../tests/data/sagemaker/describe-stopped-max-wait.json"),
-    ),
-    ("rich", RICH),
-];
+/// The described jobs of `tests/data/sagemaker`, by name.
+fn fixtures() -> Vec<(String, String)> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/sagemaker");
+    let files = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|file| file.unwrap().path());
+    let named = files.filter_map(|file| {
+        let name = file.file_stem()?.to_str()?.strip_prefix("describe-")?;
+        Some((name.to_owned(), std::fs::read_to_string(&file).unwrap()))
+    });
+    let all: Vec<_> = named
+        .chain([("rich".to_owned(), RICH.to_owned())])
+        .collect();
+    assert!(all.len() >= 13, "{}", all.len());
+    all
+}
+
+const GROUPS: &str =
+    include_str!("../../../../tests/data/sagemaker/describe-completed-hetero.json");
 
 /// A job of a script with all that a spec can say.
 const RICH: &str = r#"{
@@ -152,8 +120,8 @@ async fn text_of(job: &str) -> String {
 
 #[tokio::test]
 async fn every_job_becomes_a_valid_spec() {
-    for (name, job) in FIXTURES {
-        let text = text_of(job).await;
+    for (name, job) in fixtures() {
+        let text = text_of(&job).await;
         let spec = read(&text);
         assert_eq!(spec.jobs.len(), 1, "{name}");
         let is_completed = name.starts_with("completed") || name == "rich";
@@ -321,7 +289,7 @@ async fn a_launcher_is_read_back() {
         )
     );
     let (job, groups) = (
-        FIXTURES[1].1,
+        GROUPS,
         r#""sagemaker_distribution_instance_groups": "[\"dnn_group\"]""#,
     );
     let start = r#""HyperParameters": {"#;
@@ -339,7 +307,7 @@ async fn a_launcher_is_read_back() {
 
 #[tokio::test]
 async fn groups_stay_groups() {
-    let spec = read(&text_of(FIXTURES[1].1).await);
+    let spec = read(&text_of(GROUPS).await);
     assert_eq!(
         spec.jobs[0].instance.to_string(),
         "data_group: 1x ml.c5.9xlarge + dnn_group: 1x ml.p3.2xlarge"

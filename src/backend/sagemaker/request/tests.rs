@@ -14,28 +14,21 @@ backend: sagemaker
 region: us-east-1
 jobs:
   churn:
-    training:
-      image: 683313688378.dkr.ecr.us-east-1.amazonaws.com/sagemaker-xgboost:1.7-1
-      role: arn:aws:iam::123456789012:role/SageMakerTraining
-      source_dir: training/churn
-      entry_point: train.py
-      hyperparameters: {num_round: 50, booster: gbtree}
-      environment: {MODE: full, TEAM: growth}
-      channels:
-        train: {uri: s3://my-bucket/churn/train/, mode: Pipe, content_type: text/csv, distribution: ShardedByS3Key}
-        validation: {uri: s3://my-bucket/churn/val/, sample: false}
-        shared: {uri: fsx://fs-0123456789abcdef0/fsx/words, sample: false}
-      output: s3://my-bucket/canary-output/
-      volume_gb: 100
-      volume_kms_key: alias/disk
-      output_kms_key: alias/out
-      spot: true
-      checkpoints: s3://my-bucket/checkpoints/
-      subnets: [subnet-0a1b]
-      security_groups: [sg-0a1b]
-      tags: {team: growth}
-      metrics: {step: 'step time: ([0-9.]+)'}
-      step_metric: step
+    training: {
+      image: 683313688378.dkr.ecr.us-east-1.amazonaws.com/sagemaker-xgboost:1.7-1,
+      role: arn:aws:iam::123456789012:role/SageMakerTraining,
+      source_dir: training/churn, entry_point: train.py,
+      hyperparameters: {num_round: 50, booster: gbtree},
+      environment: {MODE: full, TEAM: growth},
+      channels: {
+        train: {uri: s3://my-bucket/churn/train/, mode: Pipe, content_type: text/csv, distribution: ShardedByS3Key},
+        validation: {uri: s3://my-bucket/churn/val/, sample: false}, shared: {uri: fsx://fs-0123456789abcdef0/fsx/words, sample: false}},
+      output: s3://my-bucket/canary-output/,
+      volume_gb: 100, volume_kms_key: alias/disk, output_kms_key: alias/out,
+      spot: true, checkpoints: s3://my-bucket/checkpoints/,
+      subnets: [subnet-0a1b], security_groups: [sg-0a1b],
+      tags: {team: growth},
+      metrics: {step: 'step time: ([0-9.]+)'}, step_metric: step}
     instance: ml.m5.2xlarge
     work: {hyperparameter: num_round, full: 50, canary: [5, 10]}
     canary: {max_runtime: 10m}
@@ -133,10 +126,7 @@ fn a_canary_in_script_mode_is_asked_for_in_full() {
 
 #[test]
 fn a_plain_image_gets_its_hyperparameters_as_they_are_written() {
-    let job = job(&SPEC.replace(
-        "      source_dir: training/churn\n      entry_point: train.py\n",
-        "",
-    ));
+    let job = job(&SPEC.replace("source_dir: training/churn, entry_point: train.py,", ""));
     let command = ContainerCommand {
         entrypoint: vec!["/opt/ml/input/data/cg/probe".to_owned()],
         arguments: vec!["train".to_owned()],
@@ -171,46 +161,6 @@ fn our_variables_win_over_the_specs() {
     assert_eq!(
         error.what,
         "jobs.churn.training.environment: 101 variables, with those of canary-gate; SageMaker takes at most 100"
-    );
-}
-
-#[test]
-fn a_job_does_not_choose_what_its_probe_is_known_by() {
-    let job = job(&SPEC.replace("MODE: full", "CANARY_GATE_MARK: known"));
-    let error = try_create(&job, |_| {}).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "jobs.churn.training.environment.CANARY_GATE_MARK: canary-gate itself speaks with its probe through this variable"
-    );
-}
-
-#[test]
-fn without_network_the_script_comes_on_a_channel() {
-    let isolated = SPEC.replace("      tags:", "      network_isolation: true\n      tags:");
-    let body = sent(try_create(&job(&isolated), |_| {}).unwrap());
-    assert_eq!(body["EnableNetworkIsolation"], json!(true));
-    assert_eq!(
-        body["HyperParameters"]["sagemaker_submit_directory"],
-        json!("\"/opt/ml/input/data/code/sourcedir.tar.gz\"")
-    );
-    let channels = body["InputDataConfig"].as_array().unwrap();
-    assert_eq!(
-        channels.last().unwrap(),
-        &json!({
-            "ChannelName": "code",
-            "DataSource": {"S3DataSource": {
-                "S3DataType": "S3Prefix",
-                "S3Uri": "s3://my-bucket/canary-output/cg-source/0a/sourcedir.tar.gz",
-                "S3DataDistributionType": "FullyReplicated",
-            }},
-            "InputMode": "File",
-        })
-    );
-    let taken = job(&isolated.replace("validation:", "code:"));
-    let error = try_create(&taken, |_| {}).unwrap_err();
-    assert_eq!(
-        error.what,
-        "jobs.churn.training.channels.code: with `network_isolation` the script itself comes on a channel of this name"
     );
 }
 
@@ -291,117 +241,51 @@ fn fast_file_reads_prefixes_and_no_manifests() {
     assert_eq!(channel(2), ("s3://my-bucket/canary-output/m", "File"));
 }
 
-#[test]
-fn a_pipe_unpacks_and_wraps_as_the_spec_says() {
-    let packed = "mode: Pipe, compression: Gzip, record_wrapper: RecordIO";
-    let body = sent(try_create(&job(&SPEC.replace("mode: Pipe", packed)), |_| {}).unwrap());
-    let channel = &body["InputDataConfig"][0];
-    assert_eq!(channel["CompressionType"], "Gzip");
-    assert_eq!(channel["RecordWrapperType"], "RecordIO");
-}
-
-#[test]
-fn a_frameworks_image_is_the_one_for_the_machine() {
-    let image = "image: 683313688378.dkr.ecr.us-east-1.amazonaws.com/sagemaker-xgboost:1.7-1";
-    for (machine, processor) in [("ml.m5.2xlarge", "cpu"), ("ml.g5.xlarge", "gpu")] {
-        let text = SPEC
-            .replace(image, "framework: {pytorch: 2.8, python: py312}")
-            .replace("ml.m5.2xlarge", machine);
-        let body = sent(try_create(&job(&text), |_| {}).unwrap());
-        assert_eq!(
-            body["AlgorithmSpecification"]["TrainingImage"],
-            format!(
-                "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.8.0-{processor}-py312"
-            )
-        );
+/// Each value of a request, by its place.
+fn values(body: &Value, place: &str, all: &mut Vec<String>) {
+    let mut add = |key: &str, value: &Value| values(value, &format!("{place}/{key}"), all);
+    match body {
+        Value::Object(members) => members.iter().for_each(|(key, value)| add(key, value)),
+        Value::Array(items) => (0..)
+            .zip(items)
+            .for_each(|(index, it): (usize, _)| add(&index.to_string(), it)),
+        value => all.push(format!("{place}: {value}")),
     }
 }
 
-#[test]
-fn canaries_take_prepaid_capacity_only_where_they_are_asked_to() {
-    let arn = "arn:aws:sagemaker:us-east-1:123456789012:training-plan/winter";
-    let planned = SPEC.replace(
-        "      tags:",
-        &format!("      training_plan: {arn}\n      tags:"),
-    );
-    let body = sent(try_create(&job(&planned), |_| {}).unwrap());
-    assert_eq!(body["ResourceConfig"].get("TrainingPlanArn"), None);
-    let asked = planned.replace(
-        "{max_runtime: 10m}",
-        "{max_runtime: 10m, training_plan: true}",
-    );
-    let body = sent(try_create(&job(&asked), |_| {}).unwrap());
-    assert_eq!(body["ResourceConfig"]["TrainingPlanArn"], arn);
+/// The spec with the changes of a case, each a line `OLD => NEW`.
+fn changed(case: &str) -> String {
+    let changes = case.lines().filter_map(|line| line.split_once(" =>"));
+    changes.fold(SPEC.to_owned(), |text, (old, new)| {
+        assert!(text.contains(old), "{old}\nis not in\n{text}");
+        text.replacen(old, new.trim_start(), 1)
+    })
 }
 
-/// As the Python SDK 2.x sends them.
+/// What a change of the spec changes in the request.
 #[test]
-fn a_launcher_is_told_to_the_toolkit_in_its_hyperparameters() {
-    let of = |distribution: &str, change: &dyn Fn(&mut CanaryRun)| {
-        let text = SPEC.replace(
-            "      metrics:",
-            &format!("      distribution: {distribution}\n      metrics:"),
-        );
-        let job = job(&text);
-        let mut run = canary(&job);
-        change(&mut run);
-        let request = sent(try_create(&job, |launch| launch.run = kept(run.clone())).unwrap());
-        let all = request["HyperParameters"].as_object().unwrap().clone();
-        let of_launcher = all.into_iter().filter(|(name, _)| {
-            name.contains("mpi") || name.contains("torch") || name.contains("groups")
-        });
-        Value::Object(of_launcher.collect())
+fn each_key_is_sent_as_its_case_shows() {
+    let sorted = |text: &str| {
+        let mut all = Vec::new();
+        let mut body = sent(try_create(&job(text), |_| {})?);
+        body.sort_all_objects();
+        values(&body, "", &mut all);
+        Ok::<_, BackendError>(all)
     };
-    let nothing = |_: &mut CanaryRun| {};
-    assert_eq!(
-        of("{torchrun: {}}", &nothing),
-        json!({"sagemaker_torch_distributed_enabled": "true"})
-    );
-    assert_eq!(
-        of("{mpi: {}}", &nothing),
-        json!({"sagemaker_mpi_enabled": "true"})
-    );
-    assert_eq!(
-        of(
-            "{mpi: {processes_per_host: 8, options: -verbose}}",
-            &nothing
-        ),
-        json!({
-            "sagemaker_mpi_enabled": "true",
-            "sagemaker_mpi_num_of_processes_per_host": "8",
-            "sagemaker_mpi_custom_mpi_options": "\"-verbose\"",
-        })
-    );
-}
-
-/// The same job on groups, each channel with its own.
-const ON_GROUPS: &str = "{groups: {data: 2x ml.c5.4xlarge, dnn: 1x ml.p3.2xlarge}}";
-
-fn on_groups() -> String {
-    SPEC.replace("instance: ml.m5.2xlarge", &format!("instance: {ON_GROUPS}"))
-        .replace("      spot: true\n", "")
-        .replace("mode: Pipe,", "groups: [data], mode: Pipe,")
-        .replace("val/, sample", "val/, groups: [data, dnn], sample")
-        .replace(
-            "        shared: {uri: fsx://fs-0123456789abcdef0/fsx/words, sample: false}\n",
-            "",
-        )
-}
-
-#[test]
-fn groups_take_the_place_of_type_and_count() {
-    let job = job(&on_groups());
-    let body = sent(try_create(&job, |_| {}).unwrap());
-    let resources = &body["ResourceConfig"];
-    assert_eq!(resources.get("InstanceType"), None);
-    assert_eq!(resources.get("InstanceCount"), None);
-    assert_eq!(
-        resources["InstanceGroups"],
-        json!([
-            {"InstanceGroupName": "data", "InstanceType": "ml.c5.4xlarge", "InstanceCount": 2},
-            {"InstanceGroupName": "dnn", "InstanceType": "ml.p3.2xlarge", "InstanceCount": 1},
-        ])
-    );
+    let plain = sorted(SPEC).unwrap();
+    let said = |case: &str| match sorted(&changed(case)) {
+        Err(error) => format!("refused: {error}"),
+        Ok(all) => {
+            let gone = plain.iter().filter(|line| !all.contains(line));
+            let new = all.iter().filter(|line| !plain.contains(line));
+            let gone = gone.map(|line| format!("- {line}"));
+            let lines = gone.chain(new.map(|line| format!("+ {line}")));
+            lines.collect::<Vec<_>>().join("\n")
+        }
+    };
+    let cases = include_str!("cases.txt").trim_end().split("\n\n");
+    let shown = cases.map(|case| format!("{case}\n{}\n", said(case)));
+    insta::assert_snapshot!(shown.collect::<Vec<_>>().join("\n"));
 }
 
 /// The name of each channel with the groups that it is for.
@@ -418,7 +302,9 @@ fn channel_groups(body: &Value) -> Vec<(String, Value)> {
 
 #[test]
 fn where_one_channel_names_groups_ours_name_all_of_them() {
-    let isolated = on_groups().replace("volume_gb: 100", "network_isolation: true");
+    let mut cases = include_str!("cases.txt").split("\n\n");
+    let on_groups = cases.find(|case| case.starts_with("groups take the place"));
+    let isolated = changed(on_groups.unwrap()).replace("volume_gb: 100", "network_isolation: true");
     let job = job(&isolated);
     let probe = kept(crate::backend::sagemaker::source_channel::whole_channel(
         "canary-gate",
@@ -450,19 +336,4 @@ fn where_one_channel_names_groups_ours_name_all_of_them() {
             .iter()
             .all(|(_, groups)| groups.is_null())
     );
-}
-
-#[test]
-fn groups_run_the_image_of_gpus_and_no_key_of_disks_that_one_of_them_lacks() {
-    let framework = on_groups().replace(
-        "image: 683313688378.dkr.ecr.us-east-1.amazonaws.com/sagemaker-xgboost:1.7-1",
-        "framework: {pytorch: 2.8}",
-    );
-    let body = sent(try_create(&job(&framework), |_| {}).unwrap());
-    let image = body["AlgorithmSpecification"]["TrainingImage"].as_str();
-    assert!(image.unwrap().contains("-gpu-"), "{image:?}");
-    assert_eq!(body["ResourceConfig"]["VolumeKmsKeyId"], "alias/disk");
-    let with_disks = on_groups().replace("ml.p3.2xlarge", "ml.g5.xlarge");
-    let body = sent(try_create(&job(&with_disks), |_| {}).unwrap());
-    assert_eq!(body["ResourceConfig"].get("VolumeKmsKeyId"), None);
 }
