@@ -26,49 +26,18 @@ pub(super) struct FoundData {
 
 /// Endings of files of data; with one of the first group rows of a file can be drawn.
 const ROWS: [&str; 6] = ["csv", "tsv", "jsonl", "txt", "parquet", "ndjson"];
-const OBJECTS: [&str; 20] = [
-    "jpg",
-    "jpeg",
-    "png",
-    "bmp",
-    "tif",
-    "tiff",
-    "webp",
-    "gif",
-    "npy",
-    "npz",
-    "tfrecord",
-    "tfrecords",
-    "rec",
-    "h5",
-    "wav",
-    "flac",
-    "mp3",
-    "gz",
-    "libsvm",
-    "pt",
-];
+const OBJECTS: &str = "\
+    jpg jpeg png bmp tif tiff webp gif npy npz tfrecord tfrecords rec h5 wav flac mp3 gz \
+    libsvm pt";
+/// Beginnings of names of a project's own texts.
+const TEXTS_OF_PROJECT: &str = "requirements readme license notice cmakelists constraints robots";
+/// Folders of a project whose pictures are no data.
+const FOLDERS_OF_PROJECT: &str =
+    "docs doc reports figures assets img static models references notebooks";
 /// Names of folders that are a part of the data each, and never one class of it.
-const PARTS: [&str; 18] = [
-    "train",
-    "training",
-    "test",
-    "testing",
-    "val",
-    "valid",
-    "validation",
-    "eval",
-    "dev",
-    "raw",
-    "interim",
-    "processed",
-    "external",
-    "data",
-    "dataset",
-    "datasets",
-    "input",
-    "images",
-];
+const PARTS: &str = "\
+    train training test testing val valid validation eval dev raw interim processed \
+    external data dataset datasets input images";
 
 impl FoundData {
     /// Whether rows can be drawn of its files.
@@ -118,36 +87,15 @@ fn ending(path: &str) -> Option<String> {
 /// Whether a file may hold data, by its name.
 fn is_data(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path).to_lowercase();
-    let is_text_of_project = [
-        "requirements",
-        "readme",
-        "license",
-        "notice",
-        "cmakelists",
-        "constraints",
-        "robots",
-    ]
-    .iter()
-    .any(|known| name.starts_with(known));
-    // Pictures of documentation are no data.
-    let is_of_project = path.split('/').any(|part| {
-        matches!(
-            part,
-            "docs"
-                | "doc"
-                | "reports"
-                | "figures"
-                | "assets"
-                | "img"
-                | "static"
-                | "models"
-                | "references"
-                | "notebooks"
-        )
-    });
+    let mut texts = TEXTS_OF_PROJECT.split(' ');
+    let is_text_of_project = texts.any(|known| name.starts_with(known));
+    let mut folders = path.split('/');
+    let is_of_project =
+        folders.any(|part| FOLDERS_OF_PROJECT.split(' ').any(|known| known == part));
     let ending = ending(&name);
-    let is_known =
-        |ending: &String| ROWS.contains(&ending.as_str()) || OBJECTS.contains(&ending.as_str());
+    let is_known = |ending: &String| {
+        ROWS.contains(&ending.as_str()) || OBJECTS.split(' ').any(|known| known == ending)
+    };
     !is_text_of_project && !is_of_project && ending.as_ref().is_some_and(is_known)
 }
 
@@ -164,7 +112,7 @@ pub(super) fn data_folders(files: &[SeenFile]) -> Vec<FoundData> {
     for (parent, name) in folders.keys().filter_map(|folder| folder.rsplit_once('/')) {
         let (count, has_part) = below.entry(parent).or_default();
         *count += 1;
-        *has_part |= PARTS.contains(&name);
+        *has_part |= PARTS.split(' ').any(|known| known == name);
     }
     // Folders of classes are one folder of data.
     let mut merged: BTreeMap<String, Vec<&SeenFile>> = BTreeMap::new();

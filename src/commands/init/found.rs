@@ -15,17 +15,9 @@ const LOWEST_SCORE: i32 = 5;
 /// A script has no more options that a spec would name.
 const MOST_OPTIONS: usize = 100;
 /// A change of one of these may change what training takes.
-const REQUIREMENTS: [&str; 9] = [
-    "requirements.txt",
-    "pyproject.toml",
-    "setup.py",
-    "setup.cfg",
-    "environment.yml",
-    "environment.yaml",
-    "Pipfile.lock",
-    "poetry.lock",
-    "uv.lock",
-];
+const REQUIREMENTS: &str = "\
+    requirements.txt pyproject.toml setup.py setup.cfg environment.yml environment.yaml \
+    Pipfile.lock poetry.lock uv.lock";
 /// A Dockerfile with one of these is of an image that trains.
 /// <https://docs.aws.amazon.com/sagemaker/latest/dg/your-algorithms-training-algo-dockerfile.html>
 const TRAINING_IMAGE: [&str; 6] = [
@@ -157,7 +149,7 @@ pub(super) fn says_something(path: &str) -> bool {
 }
 
 fn is_requirements(path: &str) -> bool {
-    REQUIREMENTS.contains(&name_of(path))
+    REQUIREMENTS.split(' ').any(|known| known == name_of(path))
 }
 
 /// The last part of a path.

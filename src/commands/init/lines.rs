@@ -6,18 +6,9 @@ use crate::backend::sagemaker::from_job;
 use crate::spec::yaml_text as yaml;
 
 /// Names of options that say how much work is done, the likeliest first.
-const WORK: [&str; 10] = [
-    "epochs",
-    "num_train_epochs",
-    "num_epochs",
-    "max_epochs",
-    "num_round",
-    "max_steps",
-    "iterations",
-    "n_estimators",
-    "steps",
-    "epoch",
-];
+const WORK: &str = "\
+    epochs num_train_epochs num_epochs max_epochs num_round max_steps iterations \
+    n_estimators steps epoch";
 /// The longest name of a job that SageMaker takes a canary's name of.
 const LONGEST_NAME: usize = 40;
 const MOST_REQUIREMENTS: usize = 4;
@@ -146,9 +137,9 @@ pub(super) fn hyperparameters(draft: &mut SpecDraft, script: &FoundScript) {
 
 /// A suggestion, as a comment, where an option says how much work is done.
 pub(super) fn work(draft: &mut SpecDraft, script: &FoundScript) {
-    let found = WORK.iter().find_map(|known| {
+    let found = WORK.split(' ').find_map(|known| {
         let mut options = script.options.iter();
-        let option = options.find(|option| option.name.replace('-', "_") == *known)?;
+        let option = options.find(|option| option.name.replace('-', "_") == known)?;
         let full = option.default.parse::<u64>().ok()?;
         (full >= 4).then_some((&option.name, full))
     });

@@ -20,21 +20,9 @@ const LARGEST_TEXT: Bytes = Bytes(1 << 20);
 const LARGEST_NOTEBOOK: Bytes = Bytes(8 << 20);
 const LARGEST_TEXTS: u64 = 64 << 20;
 /// Folders of packages, of builds, and of what trainings leave.
-const PASSED_OVER: [&str; 13] = [
-    "node_modules",
-    "venv",
-    "env",
-    "site-packages",
-    "__pycache__",
-    "build",
-    "dist",
-    "target",
-    "wandb",
-    "mlruns",
-    "lightning_logs",
-    "checkpoints",
-    "outputs",
-];
+const PASSED_OVER: &str = "\
+    node_modules venv env site-packages __pycache__ build dist target wandb mlruns \
+    lightning_logs checkpoints outputs";
 
 /// What was found below a folder, and what of it was not looked at, as sentences without a capital.
 pub(super) fn look(folder: &Path) -> (Overview, Vec<String>) {
@@ -151,7 +139,10 @@ fn walk(folder: &Path, notes: &mut Vec<String>) -> Vec<SeenFile> {
             let Ok(kind) = entry.file_type() else {
                 continue;
             };
-            if kind.is_dir() && depth < DEEPEST && !PASSED_OVER.contains(&name.as_str()) {
+            if kind.is_dir()
+                && depth < DEEPEST
+                && !PASSED_OVER.split(' ').any(|known| known == name)
+            {
                 pending.push_back((path, depth + 1));
             } else if kind.is_file() {
                 let bytes = entry.metadata().map_or(0, |metadata| metadata.len());
