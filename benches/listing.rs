@@ -2,7 +2,7 @@
 //! `aws s3 ls --recursive` beside them where `aws` is on PATH.
 //!
 //! `cargo bench --bench listing` starts itself three times: a responder that makes up pages of keys, a lister that measures
-//! itself, and the orchestra. A page takes 60 ms. The aim: 10 s and 80 MB in all. It asserts nothing. `LISTING_OBJECTS` changes the
+//! itself, and the orchestra. A page takes 60 ms. The aim: 10 s and 250 MB in all. It asserts nothing. `LISTING_OBJECTS` changes the
 //! number, `LISTING_KEYS=random` makes keys of which little is alike, `LISTING_KEYS=flat` numbered ones in one folder.
 
 #![expect(

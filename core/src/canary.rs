@@ -9,7 +9,7 @@ pub use draw::{ChannelListing, DrawProblem, partners};
 pub use key::{
     Key, canary_key, code_key, data_key, listing_digest, machine_key, on_machine, without_probe,
 };
-pub use objects::{Objects, ObjectsBuilder, TooManyObjects};
+pub use objects::Objects;
 pub use settings::{environment, hyperparameters};
 
 use std::fmt;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use nix::unistd::{AccessFlags, access};
 
 use crate::backend::BackendError;
-use crate::canary::{Objects, ObjectsBuilder};
+use crate::canary::{DataObject, Objects};
 use crate::spec::{Channel, InputMode, Job, ON_THIS_MACHINE};
 use crate::units::Bytes;
 
@@ -65,10 +65,13 @@ pub(super) fn list_channel(
         ));
     }
     let path = channel_path(paths, job, channel)?;
-    let mut objects = ObjectsBuilder::default();
+    let mut objects = Vec::new();
     if path.is_file() {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        add(&mut objects, &name, file_bytes(&path, &field)?, &field)?;
+        objects.push(DataObject {
+            key: name.into_owned(),
+            bytes: file_bytes(&path, &field)?,
+        });
     } else {
         let mut trail = vec![path.clone()];
         walk(paths, &mut trail, "", &field, &mut objects)?;
@@ -79,7 +82,7 @@ pub(super) fn list_channel(
             "put the partition files of the data there; a canary draws whole files",
         ));
     }
-    Ok(objects.finish())
+    Ok(objects.into_iter().collect())
 }
 
 /// Adds the files below the last folder of `trail`, the real folders on the way to it. Links are followed while they stay
@@ -89,7 +92,7 @@ fn walk(
     trail: &mut Vec<PathBuf>,
     prefix: &str,
     field: &str,
-    objects: &mut ObjectsBuilder,
+    objects: &mut Vec<DataObject>,
 ) -> Result<(), BackendError> {
     let unreadable = |path: &Path, source| {
         BackendError::io(
@@ -140,7 +143,8 @@ fn walk(
         } else if metadata.is_file() {
             access(&real, AccessFlags::R_OK).map_err(|errno| unreadable(&path, errno.into()))?;
             refuse_sparse(&real, &metadata, field)?;
-            add(objects, &key, Bytes(metadata.len()), field)?;
+            let bytes = Bytes(metadata.len());
+            objects.push(DataObject { key, bytes });
         }
     }
     Ok(())
@@ -162,20 +166,6 @@ fn refuse_sparse(path: &Path, metadata: &Metadata, field: &str) -> Result<(), Ba
         ),
         "cut the file to what it holds, such as by `truncate`",
     ))
-}
-
-fn add(
-    objects: &mut ObjectsBuilder,
-    key: &str,
-    bytes: Bytes,
-    field: &str,
-) -> Result<(), BackendError> {
-    objects.push(key, bytes).map_err(|too_many| {
-        BackendError::new(
-            format!("{field}: {too_many}"),
-            "pack the data into fewer and larger files",
-        )
-    })
 }
 
 /// Where a link of the data leads: to something in the checkout that is not private and not on the way to it.

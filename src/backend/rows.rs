@@ -57,7 +57,7 @@ pub(super) async fn blocks<S: RangeSource<Error = BackendError>>(
     }
     let mut files = Vec::with_capacity(objects.len());
     for (place, object) in of_data() {
-        let file = open(place, &object)?;
+        let file = open(place, object)?;
         let looked = inspect(&object.key, file.bytes, file.version, &file.source).await;
         files.push(looked.map_err(|error| explained(field, &object.key, error))?);
     }

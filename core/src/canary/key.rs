@@ -103,7 +103,7 @@ pub fn canary_key(code: &Key, data: &Key, run: &CanaryRun) -> Key {
                 hash.number(u64::from(place.file) << 32 | u64::from(place.block));
             }
         } else if channel.sampled {
-            hash.list(channel.objects.iter().map(|object| object.key));
+            hash.list(channel.objects.iter().map(|object| &object.key));
         }
     }
     // The objects drawn say the share where there are any.

@@ -1,38 +1,46 @@
-//! [`Objects`]: the objects of a channel, or a canary's selection of them, in little memory.
-//!
-//! A listing of a million keys is stored once, front-coded: each key holds only its difference from the one before. A
-//! selection is a list of positions in it.
+//! [`Objects`]: the objects of a channel, or a canary's selection of them. A listing is stored once; a selection is a list of
+//! positions in it.
 
 use std::fmt;
 use std::sync::Arc;
 
-use sha2::{Digest, Sha256};
-
 use super::DataObject;
 use crate::units::Bytes;
-
-/// Entries per block of a listing; finding a key takes at most so many steps.
-const BLOCK: usize = 16;
-
-/// The listing has more objects than a position can count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("there are more than {} objects", u32::MAX)]
-pub struct TooManyObjects;
 
 /// Objects sorted by key: a whole listing, or a selection of it. Immutable and cheap to clone.
 #[derive(Clone)]
 pub struct Objects {
-    listing: Arc<PackedListing>,
+    listing: Arc<Listing>,
     /// Positions in the listing, ascending; absent: all of it.
-    selected: Option<Arc<[u32]>>,
+    selected: Option<Arc<[usize]>>,
     bytes: Bytes,
 }
 
+#[derive(Debug)]
+struct Listing {
+    objects: Vec<DataObject>,
+    bytes: Bytes,
+    digest: Option<[u8; 32]>,
+}
+
 impl Objects {
+    /// A listing, sorted by key, and the digest of what it says.
+    pub fn listed(objects: Vec<DataObject>, digest: Option<[u8; 32]>) -> Self {
+        let bytes = objects.iter().map(|object| object.bytes).sum();
+        Self {
+            listing: Arc::new(Listing {
+                objects,
+                bytes,
+                digest,
+            }),
+            selected: None,
+            bytes,
+        }
+    }
+
     pub fn len(&self) -> usize {
-        self.selected
-            .as_ref()
-            .map_or(self.listing.len, |places| places.len())
+        let all = self.listing.objects.len();
+        self.selected.as_ref().map_or(all, |places| places.len())
     }
 
     pub fn is_empty(&self) -> bool {
@@ -45,50 +53,36 @@ impl Objects {
     }
 
     /// SHA-256 over key, size and `ETag` of every object of the whole listing, also for a selection. `None` if an object had no
-    /// `ETag` or the keys were not added in order.
+    /// `ETag`.
     pub fn digest(&self) -> Option<[u8; 32]> {
         self.listing.digest
     }
 
-    /// Visits every object in order of the keys, without copying a key.
-    pub fn for_each(&self, mut visit: impl FnMut(&str, Bytes)) {
-        let mut cursor = Cursor::new(&self.listing);
-        let mut position = 0;
-        while let Some(bytes) = self.read(&mut cursor, position) {
-            visit(&cursor.key, bytes);
-            position += 1;
-        }
+    /// Every object in order of the keys.
+    pub fn iter(&self) -> impl Iterator<Item = &DataObject> {
+        self.places().map(|place| &self.listing.objects[place])
     }
 
-    /// Every object in order of the keys.
-    pub fn iter(&self) -> impl Iterator<Item = DataObject> {
-        let mut cursor = Cursor::new(&self.listing);
-        (0..self.len()).map_while(move |position| {
-            let bytes = self.read(&mut cursor, position)?;
-            let key = cursor.key.clone();
-            Some(DataObject { key, bytes })
-        })
+    /// Visits every object in order of the keys.
+    pub fn for_each(&self, mut visit: impl FnMut(&str, Bytes)) {
+        self.iter().for_each(|one| visit(&one.key, one.bytes));
     }
 
     /// Every size, in the order of the keys.
     pub fn sizes(&self) -> impl Iterator<Item = Bytes> {
-        let mut cursor = Cursor::new(&self.listing);
-        (0..self.len()).map_while(move |position| self.read(&mut cursor, position))
+        self.iter().map(|object| object.bytes)
     }
 
     /// The objects at some positions, counted from 0. A position beyond the end selects nothing.
     pub fn select(&self, positions: impl IntoIterator<Item = usize>) -> Self {
-        let place = |position: usize| match &self.selected {
-            Some(places) => places.get(position).copied(),
-            None => (position < self.listing.len).then(|| self.listing.place(position)),
-        };
-        let mut places: Vec<u32> = positions.into_iter().filter_map(place).collect();
+        let inside = |position: &usize| *position < self.len();
+        let positions = positions.into_iter().filter(inside);
+        let mut places: Vec<usize> = positions.map(|position| self.place_at(position)).collect();
         places.sort_unstable();
         places.dedup();
         let mut selection = Self {
-            listing: Arc::clone(&self.listing),
             selected: Some(places.into()),
-            bytes: Bytes(0),
+            ..self.clone()
         };
         selection.bytes = selection.sizes().sum();
         selection
@@ -118,20 +112,23 @@ impl Objects {
     /// All objects of the listing.
     pub fn whole(&self) -> Self {
         Self {
-            listing: Arc::clone(&self.listing),
             selected: None,
             bytes: self.listing.bytes,
+            ..self.clone()
         }
     }
 
     /// The objects of any of these selections of this listing.
     pub fn all_of(&self, selections: &[Self]) -> Self {
-        let whole = self.whole();
-        let places = |objects: &Self| {
-            let objects = objects.clone();
-            (0..objects.len()).map(move |position| objects.place_at(position))
-        };
-        whole.select(selections.iter().flat_map(places))
+        self.whole()
+            .select(selections.iter().flat_map(Self::places))
+    }
+
+    /// Whether the listing has an object of this key that is not selected.
+    pub fn leaves_out(&self, key: &str) -> bool {
+        let all = &self.listing.objects;
+        let found = all.binary_search_by(|object| object.key.as_str().cmp(key));
+        found.is_ok_and(|place| !self.has_place(place))
     }
 
     /// Those objects that are, or are not, among the others.
@@ -140,54 +137,29 @@ impl Objects {
         self.select((0..self.len()).filter(chosen))
     }
 
-    /// Where an object of this selection stands in the listing.
+    /// Where the objects of this selection stand in the listing.
+    fn places(&self) -> impl Iterator<Item = usize> {
+        (0..self.len()).map(|position| self.place_at(position))
+    }
+
     fn place_at(&self, position: usize) -> usize {
-        let place = self.selected.as_ref().map(|places| places[position]);
-        place.map_or(position, |place| place as usize)
+        (self.selected.as_ref()).map_or(position, |places| places[position])
     }
 
     fn has_place(&self, place: usize) -> bool {
-        match &self.selected {
-            Some(places) => {
-                u32::try_from(place).is_ok_and(|place| places.binary_search(&place).is_ok())
-            }
-            None => place < self.listing.len,
-        }
-    }
-
-    /// Whether the listing has an object of this key that is not selected.
-    pub fn leaves_out(&self, key: &str) -> bool {
-        let Some(selected) = &self.selected else {
-            return false;
-        };
-        let mut cursor = Cursor::new(&self.listing);
-        let is_it = |place: &usize| cursor.read(*place).is_some() && cursor.key == key;
-        let found = (0..self.listing.len).find(is_it);
-        found.is_some_and(|place| selected.binary_search(&self.listing.place(place)).is_err())
-    }
-
-    /// Moves the cursor to a position of this selection; `None` beyond the last.
-    fn read(&self, cursor: &mut Cursor<'_>, position: usize) -> Option<Bytes> {
-        let place = match &self.selected {
-            Some(places) => usize::try_from(*places.get(position)?).ok()?,
-            None => position,
-        };
-        cursor.read(place)
+        (self.selected.as_ref()).is_none_or(|places| places.binary_search(&place).is_ok())
     }
 }
 
 impl Default for Objects {
     fn default() -> Self {
-        ObjectsBuilder::default().finish()
+        Self::listed(Vec::new(), None)
     }
 }
 
 impl PartialEq for Objects {
     /// Compares keys and sizes, not the listings that they are from.
     fn eq(&self, other: &Self) -> bool {
-        if Arc::ptr_eq(&self.listing, &other.listing) && self.selected == other.selected {
-            return true;
-        }
         self.len() == other.len() && self.bytes == other.bytes && self.iter().eq(other.iter())
     }
 }
@@ -203,237 +175,76 @@ impl fmt::Debug for Objects {
 }
 
 impl FromIterator<DataObject> for Objects {
-    /// In any order. Panics above `u32::MAX` objects; [`ObjectsBuilder`] returns an error instead.
+    /// In any order.
     fn from_iter<T: IntoIterator<Item = DataObject>>(objects: T) -> Self {
-        let mut builder = ObjectsBuilder::default();
-        for DataObject { key, bytes } in objects {
-            builder.push(&key, bytes).expect("far fewer than 2^32");
-        }
-        builder.finish()
+        let mut objects: Vec<DataObject> = objects.into_iter().collect();
+        objects.sort_unstable();
+        Self::listed(objects, None)
     }
-}
-
-/// Builds a listing, object by object.
-#[derive(Debug)]
-pub struct ObjectsBuilder {
-    listing: PackedListing,
-    last: String,
-    is_sorted: bool,
-    /// Absent once an object had no `ETag`.
-    hash: Option<Sha256>,
-}
-
-impl Default for ObjectsBuilder {
-    fn default() -> Self {
-        Self {
-            listing: PackedListing::default(),
-            last: String::new(),
-            is_sorted: true,
-            hash: Some(Sha256::new()),
-        }
-    }
-}
-
-impl ObjectsBuilder {
-    /// Adds an object without an `ETag`. Any order is allowed; unsorted objects need more memory at the end.
-    pub fn push(&mut self, key: &str, bytes: Bytes) -> Result<(), TooManyObjects> {
-        self.hash = None;
-        self.append(key, bytes)
-    }
-
-    /// Adds an object with its `ETag`, which identifies its content.
-    pub fn push_tagged(
-        &mut self,
-        key: &str,
-        bytes: Bytes,
-        etag: &str,
-    ) -> Result<(), TooManyObjects> {
-        if let Some(hash) = &mut self.hash {
-            // With their lengths, so that different listings give different bytes.
-            for text in [key, etag] {
-                hash.update((text.len() as u64).to_be_bytes());
-                hash.update(text);
-            }
-            hash.update(bytes.0.to_be_bytes());
-        }
-        self.append(key, bytes)
-    }
-
-    fn append(&mut self, key: &str, bytes: Bytes) -> Result<(), TooManyObjects> {
-        self.is_sorted &= self.listing.len == 0 || self.last.as_str() < key;
-        self.listing.append(&self.last, key, bytes)?;
-        key.clone_into(&mut self.last);
-        Ok(())
-    }
-
-    pub fn len(&self) -> usize {
-        self.listing.len
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    pub fn finish(self) -> Objects {
-        let mut listing = if self.is_sorted {
-            self.listing
-        } else {
-            self.listing.sorted()
-        };
-        let hash = self.hash.filter(|_| self.is_sorted && listing.len > 0);
-        listing.digest = hash.map(|hash| hash.finalize().into());
-        listing.entries.shrink_to_fit();
-        listing.blocks.shrink_to_fit();
-        Objects {
-            bytes: listing.bytes,
-            listing: Arc::new(listing),
-            selected: None,
-        }
-    }
-}
-
-/// Keys and sizes, front-coded.
-#[derive(Debug, Default)]
-struct PackedListing {
-    /// For each object the length of the prefix shared with the key before, the length of the rest and the object's size, each
-    /// as a LEB128 number; then the rest of the key. Both parts of a key are valid UTF-8.
-    entries: Vec<u8>,
-    /// The offset in `entries` of every [`BLOCK`]th object, whose key is stored whole.
-    blocks: Vec<usize>,
-    /// At most `u32::MAX`.
-    len: usize,
-    bytes: Bytes,
-    digest: Option<[u8; 32]>,
-}
-
-impl PackedListing {
-    fn append(&mut self, last: &str, key: &str, bytes: Bytes) -> Result<(), TooManyObjects> {
-        u32::try_from(self.len + 1).map_err(|_| TooManyObjects)?;
-        let shared = if self.len.is_multiple_of(BLOCK) {
-            self.blocks.push(self.entries.len());
-            0
-        } else {
-            shared_beginning(last, key)
-        };
-        let rest = &key[shared..];
-        for number in [shared as u64, rest.len() as u64, bytes.0] {
-            write_number(&mut self.entries, number);
-        }
-        self.entries.extend_from_slice(rest.as_bytes());
-        self.len += 1;
-        self.bytes = self.bytes + bytes;
-        Ok(())
-    }
-
-    fn place(&self, position: usize) -> u32 {
-        u32::try_from(position).expect("a listing has at most 2^32 objects")
-    }
-
-    /// The same objects in order of the keys. Holds all keys at once.
-    fn sorted(self) -> Self {
-        let mut keys = String::new();
-        let mut objects: Vec<(usize, usize, Bytes)> = Vec::with_capacity(self.len);
-        let mut cursor = Cursor::new(&self);
-        while let Some(bytes) = cursor.read(objects.len()) {
-            let start = keys.len();
-            keys.push_str(&cursor.key);
-            objects.push((start, keys.len(), bytes));
-        }
-        drop(self);
-        objects.sort_unstable_by_key(|&(start, end, bytes)| (&keys[start..end], bytes));
-        let mut sorted = Self::default();
-        let mut last = "";
-        for (start, end, bytes) in objects {
-            let key = &keys[start..end];
-            sorted
-                .append(last, key, bytes)
-                .expect("as many as there were");
-            last = key;
-        }
-        sorted
-    }
-}
-
-/// Reads a listing: sequentially, or from the start of any block.
-struct Cursor<'a> {
-    listing: &'a PackedListing,
-    /// The index of the object to read next, and its offset.
-    next: usize,
-    at: usize,
-    /// Of the object read last.
-    key: String,
-}
-
-impl<'a> Cursor<'a> {
-    fn new(listing: &'a PackedListing) -> Self {
-        Self {
-            listing,
-            next: 0,
-            at: 0,
-            key: String::new(),
-        }
-    }
-
-    /// Stores the key at a position in `key` and returns the object's size; `None` beyond the last.
-    fn read(&mut self, place: usize) -> Option<Bytes> {
-        if place >= self.listing.len {
-            return None;
-        }
-        let block = place / BLOCK;
-        if place < self.next || block > self.next / BLOCK {
-            self.next = block * BLOCK;
-            self.at = *self.listing.blocks.get(block)?;
-        }
-        while self.next < place {
-            self.step()?;
-        }
-        self.step()
-    }
-
-    fn step(&mut self) -> Option<Bytes> {
-        let shared = usize::try_from(self.number()?).ok()?;
-        let rest = usize::try_from(self.number()?).ok()?;
-        let bytes = Bytes(self.number()?);
-        let text = self.listing.entries.get(self.at..self.at + rest)?;
-        self.key.truncate(shared);
-        self.key.push_str(str::from_utf8(text).ok()?);
-        self.at += rest;
-        self.next += 1;
-        Some(bytes)
-    }
-
-    fn number(&mut self) -> Option<u64> {
-        let mut number = 0;
-        let mut shift = 0;
-        loop {
-            let byte = *self.listing.entries.get(self.at)?;
-            self.at += 1;
-            number |= u64::from(byte & 0x7f) << shift;
-            shift += 7;
-            if byte & 0x80 == 0 {
-                return Some(number);
-            }
-        }
-    }
-}
-
-fn write_number(entries: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        entries.push(low_bits(number) | 0x80);
-        number >>= 7;
-    }
-    entries.push(low_bits(number));
-}
-
-fn low_bits(number: u64) -> u8 {
-    u8::try_from(number & 0x7f).expect("seven bits")
-}
-
-/// The length in bytes of the longest common prefix of two texts, whole characters only.
-fn shared_beginning(one: &str, other: &str) -> usize {
-    let same = one.bytes().zip(other.bytes()).take_while(|(a, b)| a == b);
-    other.floor_char_boundary(same.count())
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn parts(count: u64) -> Objects {
+        let object = |index| DataObject {
+            key: format!("day/part-{index:05}.csv"),
+            bytes: Bytes(1000 + index),
+        };
+        (0..count).rev().map(object).collect()
+    }
+
+    #[test]
+    fn a_selection_of_a_selection_shares_the_listing() {
+        let all = parts(100);
+        assert_eq!((all.len(), all.bytes()), (100, Bytes(104_950)));
+        let odd = all.select((1..100).step_by(2));
+        assert_eq!((odd.len(), odd.bytes()), (50, Bytes(52_500)));
+        let few = odd.select([49, 0, 20, 20, 50]);
+        let sizes: Vec<Bytes> = few.sizes().collect();
+        assert_eq!(sizes, [1001, 1041, 1099].map(Bytes));
+        assert_eq!(few.bytes(), Bytes(3141));
+        assert!(Arc::ptr_eq(&all.listing, &few.listing));
+        let alone: Objects = few.iter().cloned().collect();
+        assert_eq!(alone, few);
+        assert_ne!(alone, all.select([1, 41, 98]));
+        assert_eq!(few.whole(), all);
+        assert!(all.select([]).is_empty() && Objects::default().is_empty());
+        for (number, is_left_out) in [(40, true), (41, false), (100, false)] {
+            let key = format!("day/part-{number:05}.csv");
+            assert_eq!(few.leaves_out(&key), is_left_out, "{key}");
+            assert!(!all.leaves_out(&key));
+        }
+    }
+
+    #[test]
+    fn made_up_sizes_do_not_overflow() {
+        let object = |(key, bytes): (&str, u64)| DataObject {
+            key: key.to_owned(),
+            bytes: Bytes(bytes),
+        };
+        let all: Objects = [("a", u64::MAX), ("b", 1)]
+            .map(object)
+            .into_iter()
+            .collect();
+        assert_eq!(all.bytes(), Bytes(u64::MAX));
+        assert_eq!(all.select([0, 1]).bytes(), Bytes(u64::MAX));
+        assert_eq!(all.select([1]).bytes(), Bytes(1));
+    }
+
+    proptest! {
+        #[test]
+        fn selections_are_sets(one in prop::collection::btree_set(0_usize..30, 0..20), other in prop::collection::btree_set(0_usize..30, 0..20)) {
+            let all = parts(30);
+            let of = |places: &std::collections::BTreeSet<usize>| all.select(places.iter().copied());
+            let (first, second) = (of(&one), of(&other));
+            prop_assert_eq!(first.in_both(&second), of(&(&one & &other)));
+            prop_assert_eq!(first.without(&second), of(&(&one - &other)));
+            prop_assert_eq!(first.or(&second), of(&(&one | &other)));
+            prop_assert_eq!(all.all_of(&[first, second]), of(&(&one | &other)));
+        }
+    }
+}

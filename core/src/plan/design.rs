@@ -333,7 +333,7 @@ fn sampled_objects(job: &Job, dataset: &Dataset) -> Result<usize, PlanError> {
         0 | 1 => Err(PlanError::OneObject {
             job: job.name.clone(),
             channel: smallest.name.clone(),
-            of_rows: (smallest.objects.iter().map(|object| object.key))
+            of_rows: (smallest.objects.iter().map(|object| object.key.clone()))
                 .find(|key| RowFormat::of_name(key).is_ok()),
         }),
         total => Ok(total),

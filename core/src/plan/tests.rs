@@ -63,7 +63,7 @@ pub(super) fn dataset(objects: usize) -> Dataset {
 }
 
 fn keys_of(channel: &ChannelData) -> Vec<String> {
-    channel.objects.iter().map(|object| object.key).collect()
+    (channel.objects.iter().map(|object| object.key.clone())).collect()
 }
 
 pub(super) fn free(instance: &InstanceConfiguration) -> Offer {
@@ -504,7 +504,7 @@ fn by_folder(folders: &[usize], order: DrawOrder) -> ChannelData {
 }
 
 fn keys(channel: &ChannelData) -> Vec<String> {
-    channel.objects.iter().map(|object| object.key).collect()
+    (channel.objects.iter().map(|object| object.key.clone())).collect()
 }
 
 #[test]
@@ -635,7 +635,7 @@ proptest! {
         keys.dedup();
         prop_assert_eq!(keys.len(), sizes[0].objects);
         let mut shuffled = data.clone();
-        let mut reversed: Vec<_> = data.channels[0].objects.iter().collect();
+        let mut reversed: Vec<_> = data.channels[0].objects.iter().cloned().collect();
         reversed.reverse();
         shuffled.channels[0].objects = reversed.into_iter().collect();
         prop_assert_eq!(sampling::draw(&shuffled, sizes[0].objects, total, seed, 0), drawn);

@@ -125,10 +125,10 @@ impl<'a> LocalChannel<'a> {
 
     /// The names of the columns of a channel's first file; none where that is no table.
     pub(super) fn columns(&self, objects: &Objects) -> Vec<String> {
-        let mut keys = objects.iter().map(|object| object.key);
+        let mut keys = objects.iter().map(|object| &object.key);
         let first = keys.find(|key| !rows::is_beside_data(key)).and_then(|key| {
-            let file = self.open(&key).ok()?;
-            let looked = inspect(&key, file.bytes, file.version, &file.source);
+            let file = self.open(key).ok()?;
+            let looked = inspect(key, file.bytes, file.version, &file.source);
             looked.now_or_never()?.ok()
         });
         first.map_or(Vec::new(), |file| file.columns)

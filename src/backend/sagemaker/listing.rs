@@ -3,27 +3,24 @@
 //! A prefix is not a folder: `s3://bucket/train` also matches `train-old/part-0`. SageMaker would read that too, so where
 //! both are there the listing ends with an error that says what to write, and no other data than was meant is measured.
 
-mod keys_in_order;
-
-pub use keys_in_order::ListedChannel;
-
 use std::collections::BTreeSet;
 
 use aws_sdk_s3::Client;
-use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
+use aws_sdk_s3::error::SdkError;
 use aws_sdk_s3::operation::list_objects_v2::builders::ListObjectsV2FluentBuilder;
 use aws_sdk_s3::operation::list_objects_v2::{ListObjectsV2Error, ListObjectsV2Output};
 use aws_sdk_s3::types::EncodingType;
 use futures_util::future::try_join_all;
 use futures_util::{StreamExt, stream};
+use sha2::{Digest, Sha256};
 
-use super::named_keys::NamedKeys;
+use super::named_keys::{self, NamedKeys};
 use crate::aws::s3_error::Request;
 use crate::aws::s3_uri::{LONGEST_KEY, S3Uri, decoded, shown};
 use crate::backend::BackendError;
-use crate::spec::{Channel, DataType};
+use crate::canary::{DataObject, Objects};
+use crate::spec::{Channel, DataType, InputMode};
 use crate::units::Bytes;
-use keys_in_order::{KeysInOrder, ListedPlace};
 
 /// Pages that are asked for one after the other before folders are listed side by side: a small listing takes few requests.
 const PAGES_ALONE: usize = 8;
@@ -35,11 +32,23 @@ const MOST_RANGES: usize = 64;
 const DEEPEST: usize = 4;
 /// S3 may give pages without keys, but not for ever.
 const MOST_EMPTY_PAGES: u32 = 1000;
+/// So many `ETags` are kept; more objects are never read in part.
+const MOST_TAGS: usize = 256;
+
+/// The objects of a channel, and what their keys are below.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ListedChannel {
+    /// The folder that all keys share: whole keys are this and the object's own, one after the other.
+    pub base: S3Uri,
+    pub objects: Objects,
+    /// The `ETag` of each of the first objects, empty where the store gives none.
+    pub tags: Vec<String>,
+}
 
 /// Lists a channel on S3: some pages one after the other, then its folders side by side, which it holds until their turn.
 ///
 /// `field` is where the spec names the channel. Fails where nothing is there, where the uri says less than was meant, and
-/// where S3 refuses; throttling is left to the client's retries, and answered by one request at a time.
+/// where S3 refuses; throttling is left to the client's retries.
 pub async fn list(
     s3: &Client,
     field: &str,
@@ -54,83 +63,73 @@ pub async fn list(
         }
         DataType::Prefix | DataType::AugmentedManifest => (uri, None),
     };
-    let permissions = format!(
-        "s3:ListBucket on arn:aws:s3:::{} with the prefix `{}`",
-        shown(&uri.bucket),
-        shown(&uri.key)
-    );
-    let request = Request::of_jobs(s3, &field, &uri, "list", &permissions);
     let place = ListedPlace {
         uri: &uri,
         field: &field,
     };
     let lister = Lister { s3, place };
-    let refused = |error: ListingError| match error {
-        ListingError::Refused(error) => request.refused(&error).into(),
-        ListingError::Nonsense(error) => error,
+    let mut keys = KeysInOrder {
+        place,
+        mode: channel.mode,
+        named,
+        kinship: None,
+        objects: Vec::new(),
+        tags: Vec::new(),
+        hash: Some(Sha256::new()),
     };
-    let mut keys = KeysInOrder::of(place, channel.mode, named);
-    let mut walk = Walk::default();
-    let mut goes_on = lister
-        .walk(&mut walk, PAGES_ALONE, &mut |object| keys.object(object))
-        .await;
-    if matches!(goes_on, Ok(true)) {
-        let points = lister.folders_after(&walk.last).await;
-        let ranges = ranges(&walk.last, &points).into_iter();
+    let mut begin = KeyRange::default();
+    let goes_on = lister.walk(&mut begin, PAGES_ALONE).await?;
+    keys.take(begin.objects)?;
+    if goes_on {
+        let folders = lister.folders_after(&begin.last).await;
+        let ranges = ranges(&begin.last, &folders).into_iter();
         let mut listed = stream::iter(ranges.map(|range| lister.whole(range))).buffered(AT_ONCE);
-        goes_on = Ok(points.is_empty());
-        while let Some(of_range) = listed.next().await {
-            match of_range {
-                Ok(objects) => objects
-                    .into_iter()
-                    .try_for_each(|object| keys.object(object))?,
-                Err(ListingError::Refused(error)) if is_throttled(error.code()) => {
-                    goes_on = Ok(true);
-                    break;
-                }
-                Err(error) => return Err(refused(error)),
-            }
+        while let Some(objects) = listed.next().await {
+            keys.take(objects?)?;
         }
-    }
-    if goes_on.map_err(refused)? {
-        let mut rest = Walk::after(keys.last());
-        let rest = lister
-            .walk(&mut rest, usize::MAX, &mut |object| keys.object(object))
-            .await;
-        rest.map_err(refused)?;
     }
     keys.finish()
 }
 
-/// An object as it is listed.
-struct Listed {
-    key: String,
-    bytes: Bytes,
-    /// Empty where the store gives none.
-    tag: String,
+/// What is listed, and where the spec names it.
+#[derive(Debug, Clone, Copy)]
+struct ListedPlace<'a> {
+    uri: &'a S3Uri,
+    field: &'a str,
 }
 
-/// Why a listing stopped.
-enum ListingError {
-    Refused(Box<SdkError<ListObjectsV2Error>>),
-    /// It was read, and is no listing, or not of what was meant.
-    Nonsense(BackendError),
+impl ListedPlace<'_> {
+    /// The error of an endpoint that is broken, or that does not serve S3.
+    fn nonsense(self, what: &str) -> BackendError {
+        BackendError::new(
+            format!("{}: S3 listed {what} in {}", self.field, self.shown()),
+            "if AWS_ENDPOINT_URL or AWS_ENDPOINT_URL_S3 is set, check what answers there; directory buckets cannot be listed",
+        )
+    }
+
+    fn shown(self) -> String {
+        shown(&self.uri.to_string())
+    }
 }
 
-/// Keys after one text, up to another and that one too; pages are taken one after the other.
+/// An object as it is listed, by its whole key, and its `ETag`, which is empty where the store gives none.
+type Listed = (DataObject, String);
+
+/// Keys after one text, up to another and that one too, as far as they are listed.
 #[derive(Debug, Default)]
-struct Walk {
+struct KeyRange {
+    objects: Vec<Listed>,
     /// The last key, at first where the range begins; empty: at the first key.
     last: String,
     until: Option<String>,
-    token: Option<String>,
     empty_pages: u32,
 }
 
-impl Walk {
-    fn after(last: &str) -> Self {
+impl KeyRange {
+    fn after(last: &str, until: Option<String>) -> Self {
         Self {
             last: last.to_owned(),
+            until,
             ..Self::default()
         }
     }
@@ -140,41 +139,30 @@ impl Walk {
         &mut self,
         page: &ListObjectsV2Output,
         place: ListedPlace<'_>,
-        visit: &mut impl FnMut(Listed) -> Result<(), BackendError>,
     ) -> Result<bool, BackendError> {
-        // An endpoint that does not know of encoding says so by not naming it.
-        let is_encoded = page.encoding_type() == Some(&EncodingType::Url);
         for object in page.contents() {
             let written = object.key().unwrap_or_default();
-            let key = match is_encoded {
-                true => decoded(written).ok_or_else(|| place.nonsense("a key that is not text"))?,
-                false => written.to_owned(),
-            };
+            let key =
+                key_of(page, written).ok_or_else(|| place.nonsense("a key that is not text"))?;
             let Ok(bytes) = u64::try_from(object.size().unwrap_or(0)) else {
                 return Err(place.nonsense("an object of negative size"));
             };
             if self.until.as_ref().is_some_and(|until| key > *until) {
                 return Ok(false);
             }
+            // A page that came twice is not sorted either, so whatever the tokens say, a listing ends.
             if key <= self.last && !self.last.is_empty() {
-                return Err(place.unsorted());
+                return Err(place.nonsense(
+                    "keys that are not sorted, which S3 does only for directory buckets",
+                ));
+            }
+            if !key.starts_with(&place.uri.key) || key.is_empty() || key.len() > LONGEST_KEY {
+                return Err(place.nonsense("a key that was not asked for"));
             }
             self.last.clone_from(&key);
-            visit(Listed {
-                key,
-                bytes: Bytes(bytes),
-                tag: object.e_tag().unwrap_or_default().to_owned(),
-            })?;
-        }
-        if !page.is_truncated().unwrap_or(false) {
-            return Ok(false);
-        }
-        let next = page.next_continuation_token().unwrap_or_default();
-        if next.is_empty() {
-            return Err(place.nonsense("more keys without a token to get them by"));
-        }
-        if self.token.as_deref() == Some(next) {
-            return Err(place.nonsense("the same page again"));
+            let bytes = Bytes(bytes);
+            let tag = object.e_tag().unwrap_or_default().to_owned();
+            self.objects.push((DataObject { key, bytes }, tag));
         }
         self.empty_pages = match page.contents() {
             [] => self.empty_pages + 1,
@@ -183,8 +171,19 @@ impl Walk {
         if self.empty_pages > MOST_EMPTY_PAGES {
             return Err(place.nonsense("page after page without keys"));
         }
-        self.token = Some(next.to_owned());
-        Ok(true)
+        let goes_on = page.is_truncated().unwrap_or(false);
+        match page.next_continuation_token().unwrap_or_default() {
+            "" if goes_on => Err(place.nonsense("more keys without a token to get them by")),
+            _ => Ok(goes_on),
+        }
+    }
+}
+
+/// A key as it is; `None` where it is not text. An endpoint that does not know of encoding says so by not naming it.
+pub(super) fn key_of(page: &ListObjectsV2Output, written: &str) -> Option<String> {
+    match page.encoding_type() == Some(&EncodingType::Url) {
+        true => decoded(written),
+        false => Some(written.to_owned()),
     }
 }
 
@@ -196,46 +195,43 @@ struct Lister<'a> {
 }
 
 impl Lister<'_> {
-    fn asking(&self) -> ListObjectsV2FluentBuilder {
+    fn asking(&self, prefix: &str, after: &str) -> ListObjectsV2FluentBuilder {
         let call = self.s3.list_objects_v2().bucket(&self.place.uri.bucket);
         call.encoding_type(EncodingType::Url)
+            .prefix(prefix)
+            .set_start_after((!after.is_empty()).then(|| after.to_owned()))
     }
 
-    /// Takes in at most so many pages, and says whether more are to come.
-    async fn walk(
-        &self,
-        walk: &mut Walk,
-        most: usize,
-        visit: &mut impl FnMut(Listed) -> Result<(), BackendError>,
-    ) -> Result<bool, ListingError> {
+    fn refused(&self, error: &SdkError<ListObjectsV2Error>) -> BackendError {
+        let ListedPlace { uri, field } = self.place;
+        let permissions = format!(
+            "s3:ListBucket on arn:aws:s3:::{} with the prefix `{}`",
+            shown(&uri.bucket),
+            shown(&uri.key)
+        );
+        let request = Request::of_jobs(self.s3, field, uri, "list", &permissions);
+        request.refused(error).into()
+    }
+
+    /// Takes in at most so many pages, one after the other, and says whether more are to come.
+    async fn walk(&self, range: &mut KeyRange, most: usize) -> Result<bool, BackendError> {
+        let call = self.asking(&self.place.uri.key, &range.last);
+        let mut pages = call.into_paginator().send();
         for _ in 0..most {
-            let after = (walk.token.is_none() && !walk.last.is_empty()).then(|| walk.last.clone());
-            let call = self.asking().prefix(&self.place.uri.key);
-            let call = call
-                .set_start_after(after)
-                .set_continuation_token(walk.token.clone());
-            let page = call
-                .send()
-                .await
-                .map_err(|error| ListingError::Refused(Box::new(error)))?;
-            if !walk
-                .take(&page, self.place, visit)
-                .map_err(ListingError::Nonsense)?
-            {
+            let Some(page) = pages.next().await else {
+                return Ok(false);
+            };
+            let page = page.map_err(|error| self.refused(&error))?;
+            if !range.take(&page, self.place)? {
                 return Ok(false);
             }
         }
         Ok(true)
     }
 
-    async fn whole(self, mut range: Walk) -> Result<Vec<Listed>, ListingError> {
-        let mut objects = Vec::new();
-        let mut keep = |object| {
-            objects.push(object);
-            Ok(())
-        };
-        self.walk(&mut range, usize::MAX, &mut keep).await?;
-        Ok(objects)
+    async fn whole(self, mut range: KeyRange) -> Result<Vec<Listed>, BackendError> {
+        self.walk(&mut range, usize::MAX).await?;
+        Ok(range.objects)
     }
 
     /// Folders that begin after a key, level by level; none where S3 does not show them, as a policy may that allows some prefixes only.
@@ -262,46 +258,167 @@ impl Lister<'_> {
         folder: &str,
         after: &str,
     ) -> Result<Vec<String>, Box<SdkError<ListObjectsV2Error>>> {
-        let call = self
-            .asking()
-            .prefix(folder)
-            .delimiter("/")
-            .start_after(after);
-        let answer = call.send().await.map_err(Box::new)?;
-        let is_encoded = answer.encoding_type() == Some(&EncodingType::Url);
-        let folders = answer.common_prefixes().iter().filter_map(|one| {
-            let written = one.prefix().unwrap_or_default();
-            match is_encoded {
-                true => decoded(written),
-                false => Some(written.to_owned()),
-            }
-        });
+        let call = self.asking(folder, after).delimiter("/");
+        let page = call.send().await.map_err(Box::new)?;
+        let folders = page.common_prefixes().iter();
+        let folders = folders.filter_map(|one| key_of(&page, one.prefix().unwrap_or_default()));
         let is_inside =
             |one: &String| one.starts_with(folder) && one != folder && one.len() <= LONGEST_KEY;
         Ok(folders.filter(is_inside).collect())
     }
 }
 
-/// What lies after a key, cut at some of the folders; nothing where there are none. No key is missed or doubled wherever it is cut.
-fn ranges(last: &str, folders: &BTreeSet<String>) -> Vec<Walk> {
+/// What lies after a key, cut at some of the folders. No key is missed or doubled wherever it is cut.
+fn ranges(last: &str, folders: &BTreeSet<String>) -> Vec<KeyRange> {
     let each = folders.len().div_ceil(MOST_RANGES).max(1);
-    let mut ranges: Vec<Walk> = Vec::new();
-    for point in folders.iter().step_by(each) {
-        let begins = ranges.last().and_then(|range| range.until.clone());
-        ranges.push(Walk {
-            until: Some(point.clone()),
-            ..Walk::after(begins.as_deref().unwrap_or(last))
-        });
-    }
-    if let Some(end) = ranges.last().and_then(|range| range.until.clone()) {
-        ranges.push(Walk::after(&end));
-    }
+    let cuts = folders.iter().step_by(each).map(String::as_str);
+    let begins = [last].into_iter().chain(cuts.clone());
+    let ends = cuts.map(|cut| Some(cut.to_owned())).chain([None]);
+    let ranges = begins.zip(ends);
     ranges
+        .map(|(begin, end)| KeyRange::after(begin, end))
+        .collect()
 }
 
-/// S3's words for too many requests.
-fn is_throttled(code: Option<&str>) -> bool {
-    matches!(code, Some("SlowDown" | "ServiceUnavailable"))
+/// How a key lies to the prefix it was found by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kinship {
+    /// The prefix is the key: `s3://bucket/data.csv`.
+    Itself,
+    /// The prefix is a folder, and the key in it.
+    Inside,
+    /// The prefix ends within a name, and the name goes on.
+    Beside,
+}
+
+/// The keys of a channel that were listed, one after the other.
+struct KeysInOrder<'a> {
+    place: ListedPlace<'a>,
+    mode: InputMode,
+    /// Below the uri, those of a manifest that were not listed yet; absent: all keys count.
+    named: Option<BTreeSet<String>>,
+    /// Of the first object, which all others must share, with its key for the error.
+    kinship: Option<(Kinship, String)>,
+    objects: Vec<DataObject>,
+    tags: Vec<String>,
+    /// Absent once an object had no `ETag`.
+    hash: Option<Sha256>,
+}
+
+impl KeysInOrder<'_> {
+    fn take(&mut self, listed: Vec<Listed>) -> Result<(), BackendError> {
+        let prefix = self.place.uri.key.len();
+        for (mut object, tag) in listed {
+            // What a console makes to show an empty folder is no data.
+            let is_marker = object.key.ends_with('/') && object.bytes == Bytes(0);
+            let is_named =
+                (self.named.as_mut()).is_none_or(|named| named.remove(&object.key[prefix..]));
+            if is_marker || !is_named {
+                continue;
+            }
+            let base = self.base_of(&object.key)?;
+            object.key.drain(..base);
+            self.hash = self.hash.take().filter(|_| !tag.is_empty());
+            if let Some(hash) = &mut self.hash {
+                // With their lengths, so that different listings give different bytes.
+                for text in [&object.key, &tag] {
+                    hash.update((text.len() as u64).to_be_bytes());
+                    hash.update(text);
+                }
+                hash.update(object.bytes.0.to_be_bytes());
+            }
+            if self.tags.len() < MOST_TAGS {
+                self.tags.push(tag);
+            }
+            self.objects.push(object);
+        }
+        Ok(())
+    }
+
+    /// How much of a key is that of the folder all keys are below. Fails where the prefix catches what was hardly meant.
+    fn base_of(&mut self, key: &str) -> Result<usize, BackendError> {
+        let prefix = self.place.uri.key.as_str();
+        let kinship = match &key[prefix.len()..] {
+            _ if prefix.is_empty() || prefix.ends_with('/') => Kinship::Inside,
+            "" => Kinship::Itself,
+            rest if rest.starts_with('/') => Kinship::Inside,
+            _ => Kinship::Beside,
+        };
+        let (first, first_key) = (self.kinship).get_or_insert_with(|| (kinship, key.to_owned()));
+        if *first != kinship {
+            return Err(ambiguous(self.place, (*first, first_key), (kinship, key)));
+        }
+        if kinship == Kinship::Beside && self.mode == InputMode::FastFile {
+            return Err(BackendError::new(
+                format!(
+                    "{}: `{}` ends within a name (`{}`), and FastFile mode serves whole folders only",
+                    self.place.field,
+                    self.place.shown(),
+                    shown(key)
+                ),
+                "name the folder and end it with `/`, or use `mode: File`",
+            ));
+        }
+        Ok(self.base(kinship).len())
+    }
+
+    /// The folder that all keys share, with its slash.
+    fn base(&self, kinship: Kinship) -> String {
+        let prefix = &self.place.uri.key;
+        match kinship {
+            Kinship::Inside => self.place.uri.below("").key,
+            Kinship::Itself | Kinship::Beside => {
+                let end = prefix.rfind('/').map_or(0, |slash| slash + 1);
+                prefix[..end].to_owned()
+            }
+        }
+    }
+
+    fn finish(self) -> Result<ListedChannel, BackendError> {
+        let ListedPlace { uri, field } = self.place;
+        if let Some(missing) = self.named.as_ref().filter(|missing| !missing.is_empty()) {
+            return Err(named_keys::missing(field, uri, missing));
+        }
+        let Some((kinship, _)) = self.kinship else {
+            return Err(BackendError::new(
+                format!("{field}: there are no objects in {}", self.place.shown()),
+                "check the prefix with `aws s3 ls`; it is case-sensitive and does not begin with `/`",
+            ));
+        };
+        let base = S3Uri {
+            bucket: uri.bucket.clone(),
+            key: self.base(kinship),
+        };
+        let digest = self.hash.map(|hash| hash.finalize().into());
+        Ok(ListedChannel {
+            base,
+            objects: Objects::listed(self.objects, digest),
+            tags: self.tags,
+        })
+    }
+}
+
+/// Two keys that the prefix catches, of which hardly both were meant.
+fn ambiguous(place: ListedPlace<'_>, one: (Kinship, &str), other: (Kinship, &str)) -> BackendError {
+    let end_it = format!("end it with `/`: `{}/`", place.shown());
+    let (stranger, help) = match (one.0, other.0) {
+        (Kinship::Inside, _) => (other.1, end_it),
+        (_, Kinship::Inside) => (one.1, end_it),
+        _ => (
+            other.1,
+            "give the data a folder of its own and end the uri with `/`: SageMaker takes every key that begins so"
+                .to_owned(),
+        ),
+    };
+    BackendError::new(
+        format!(
+            "{}: `{}` also matches `{}`",
+            place.field,
+            place.shown(),
+            shown(stranger)
+        ),
+        help,
+    )
 }
 
 #[cfg(test)]

@@ -29,7 +29,6 @@ mod last_job;
 mod launch;
 pub mod listing;
 mod logs;
-mod manifest;
 mod metrics;
 mod name;
 mod named_keys;

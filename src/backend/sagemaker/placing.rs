@@ -1,6 +1,7 @@
 //! A canary's data, put where its training job finds them.
 
-use super::manifest;
+use serde_json::{Value, json};
+
 use super::name::JobName;
 use super::ready_job::ReadyJob;
 use super::request::Input;
@@ -16,6 +17,25 @@ use crate::spec::{Channel, InputMode, Job};
 pub(super) fn output(job: &Job) -> Result<S3Uri, BackendError> {
     let written = job.training.sagemaker.output.as_deref().unwrap_or_default();
     Ok(S3Uri::read(written, &format!("jobs.{}.training.output", job.name))?.as_folder())
+}
+
+/// The manifest of a canary's channel, by which it gets some of the objects below the channel's own prefix, so that files lie in the
+/// container where they lie in a full run: `[{"prefix": "s3://bucket/churn/train/"}, "part-000.csv", "2026/part-001.csv"]`.
+/// Fails where an object has no name of its own, which would stand for all of the folder.
+fn manifest(field: &str, base: &S3Uri, objects: &Objects) -> Result<Vec<u8>, BackendError> {
+    if objects.is_empty() || objects.iter().any(|object| object.key.is_empty()) {
+        return Err(BackendError::new(
+            format!("{field}: no manifest can be written: an object has no name below its prefix"),
+            "rename the object",
+        ));
+    }
+    // As a bare prefix `train` would take `train-old/` as well.
+    let prefix = json!({"prefix": base.as_folder().to_string()});
+    let keys = objects
+        .iter()
+        .map(|object| Value::from(object.key.as_str()));
+    let lines: Vec<Value> = [prefix].into_iter().chain(keys).collect();
+    Ok(Value::from(lines).to_string().into_bytes())
 }
 
 impl ReadyJob<'_> {
@@ -97,28 +117,17 @@ impl ReadyJob<'_> {
         let job = self.job;
         let s3 = self.backend.aws().s3;
         let base = self.base(channel)?;
+        let field = format!("jobs.{}.training.channels.{}", job.name, channel.name);
         let output = output(job)?;
         let key = job.training.sagemaker.output_kms_key.as_deref();
         if is_copied(channel) {
             let stage = StagedSample::of(&output, &name.to_string());
-            let field = format!("jobs.{}.training.channels.{}", job.name, channel.name);
             return stage
                 .place(&s3, &field, &channel.name, &base, objects, key)
                 .await;
         }
         let place = manifest_of(&output, name, channel);
-        let mut content = Vec::new();
-        let keys = objects.iter().map(|object| object.key);
-        manifest::write(&base.to_string(), keys, &mut content).map_err(|source| {
-            BackendError::io(
-                format!(
-                    "jobs.{}.training.channels.{}: no manifest can be written",
-                    job.name, channel.name
-                ),
-                "rename the object that it names",
-                source,
-            )
-        })?;
+        let content = manifest(&field, &base, objects)?;
         let field = format!("jobs.{}.training.output", job.name);
         let json = "application/json";
         staging::upload(&s3, &field, &place, content, json, Existing::Replace, key).await
@@ -138,4 +147,35 @@ fn drawn_rows(data: &ChannelData) -> Option<&RowBlocks> {
 /// Where the manifest of a canary's sample lies.
 fn manifest_of(output: &S3Uri, name: &JobName, channel: &Channel) -> S3Uri {
     output.below(&format!("{name}/canary-gate/{}.manifest", channel.name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::canary::DataObject;
+    use crate::units::Bytes;
+
+    #[test]
+    fn a_manifest_names_objects_below_a_folder_and_never_stands_for_all_of_it() {
+        let written = |uri: &str, keys: &[&str]| {
+            let object = |key: &&str| DataObject {
+                key: (*key).to_owned(),
+                bytes: Bytes(1),
+            };
+            let objects = keys.iter().map(object).collect();
+            let base = S3Uri::read(uri, "uri").unwrap();
+            let content = manifest("field", &base, &objects).ok()?;
+            Some(String::from_utf8(content).unwrap())
+        };
+        for (uri, prefix) in [
+            ("s3://b/train/", "s3://b/train/"),
+            ("s3://b/train", "s3://b/train/"),
+            ("s3://b", "s3://b/"),
+        ] {
+            let expected = format!("[{{\"prefix\":\"{prefix}\"}},\"2026/b.csv\",\"a \\\"\"]");
+            assert_eq!(written(uri, &["a \"", "2026/b.csv"]), Some(expected));
+            assert_eq!(written(uri, &["a", ""]), None);
+            assert_eq!(written(uri, &[]), None);
+        }
+    }
 }

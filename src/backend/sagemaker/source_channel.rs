@@ -1,6 +1,6 @@
 //! The source as files on a channel, as the Python SDK v3 hands it over: below `/opt/ml/input/data/<channel>/`.
 
-use futures_util::stream::{FuturesUnordered, StreamExt};
+use futures_util::{StreamExt, TryStreamExt, stream};
 
 use super::archive::{self, Packed};
 use super::placing::output;
@@ -47,13 +47,8 @@ impl JobSession<'_> {
             let place = folder.below(&name);
             self.keep(&place, content, "application/octet-stream").await
         };
-        let mut waiting = files.into_iter();
-        let mut uploads: FuturesUnordered<_> = waiting.by_ref().take(UPLOADS).map(&put).collect();
-        while let Some(done) = uploads.next().await {
-            done?;
-            uploads.extend(waiting.next().map(&put));
-        }
-        drop(uploads);
+        let uploads = stream::iter(files).map(put).buffer_unordered(UPLOADS);
+        uploads.try_collect::<()>().await?;
         Ok(Box::new(whole_channel(name, folder.to_string())))
     }
 }

@@ -1,22 +1,23 @@
 //! Puts things on S3 for canaries, and takes them away: samples of channels that no manifest can name, manifests, archives.
 
+use std::cell::Cell;
 use std::time::Duration;
 
 use aws_sdk_s3::Client;
 use aws_sdk_s3::config::timeout::TimeoutConfig;
-use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_s3::primitives::ByteStream;
 use aws_sdk_s3::types::{
     Delete, EncodingType, ObjectIdentifier, ServerSideEncryption, TaggingDirective,
 };
-use futures_util::stream::{FuturesUnordered, StreamExt};
-
+use futures_util::future::ready;
+use futures_util::{StreamExt, stream};
 use jiff::Timestamp;
 
+use super::listing::key_of;
 use crate::aws::s3_error::Request;
-use crate::aws::s3_uri::{LONGEST_KEY, S3Uri, decoded, encoded, shown};
+use crate::aws::s3_uri::{LONGEST_KEY, S3Uri, encoded, shown};
 use crate::backend::BackendError;
-use crate::canary::Objects;
+use crate::canary::{DataObject, Objects};
 use crate::units::Bytes;
 
 /// Copies at a time.
@@ -90,22 +91,20 @@ impl StagedSample {
                 BackendError::from(request.refused(&error))
             })
         };
-        let mut waiting = sample.iter();
-        let mut copies: FuturesUnordered<_> = (waiting.by_ref().take(COPIES))
-            .map(|object| copy(object.key))
-            .collect();
+        // Those that are begun go on to their end.
+        let has_failed = Cell::new(false);
+        let goes_on = |_: &&DataObject| ready(!has_failed.get());
+        let mut copies = stream::iter(sample.iter())
+            .take_while(goes_on)
+            .map(|object| copy(object.key.clone()))
+            .buffer_unordered(COPIES);
         let mut failed = None;
         while let Some(copied) = copies.next().await {
             if let Err(error) = copied {
+                has_failed.set(true);
                 failed.get_or_insert(error);
             }
-            if failed.is_none()
-                && let Some(object) = waiting.next()
-            {
-                copies.push(copy(object.key));
-            }
         }
-        drop(copies);
         let Some(mut error) = failed else {
             return Ok(());
         };
@@ -164,15 +163,10 @@ pub(super) async fn folders(s3: &Client, place: &S3Uri) -> Result<Vec<S3Uri>, Ba
         .send();
     while let Some(page) = pages.next().await {
         let page = page.map_err(|error| request.refused(&error))?;
-        let is_encoded = page.encoding_type() == Some(&EncodingType::Url);
         found.extend(page.common_prefixes().iter().filter_map(|common| {
-            let written = common.prefix()?;
             Some(S3Uri {
                 bucket: place.bucket.clone(),
-                key: match is_encoded {
-                    true => decoded(written)?,
-                    false => written.to_owned(),
-                },
+                key: key_of(&page, common.prefix()?)?,
             })
         }));
     }
@@ -194,73 +188,37 @@ pub(super) async fn remove(s3: &Client, place: &S3Uri) -> Result<(), BackendErro
         arn_below(place)
     );
     let request = Request::of_jobs(s3, "output", place, "remove what lies in", &permissions);
-    let mut kept = Kept::default();
-    let mut token: Option<String> = None;
-    loop {
-        let page = s3
-            .list_objects_v2()
-            .bucket(&place.bucket)
-            .prefix(&place.key)
-            .encoding_type(EncodingType::Url)
-            .set_continuation_token(token.clone())
-            .send()
-            .await
-            .map_err(|error| request.refused(&error))?;
-        let is_encoded = page.encoding_type() == Some(&EncodingType::Url);
+    let mut kept = Vec::new();
+    let call = s3
+        .list_objects_v2()
+        .bucket(&place.bucket)
+        .prefix(&place.key);
+    let call = call.encoding_type(EncodingType::Url);
+    let mut pages = call.into_paginator().send();
+    while let Some(page) = pages.next().await {
+        let page = page.map_err(|error| request.refused(&error))?;
         let written = page.contents().iter().filter_map(|object| object.key());
-        let keys: Vec<String> = written
-            .filter_map(|key| match is_encoded {
-                true => decoded(key),
-                false => Some(key.to_owned()),
-            })
-            // Whatever an endpoint lists, nothing else is removed.
-            .filter(|key| key.starts_with(&place.key))
-            .collect();
-        delete(s3, &request, keys, &mut kept).await?;
-        let next = page.next_continuation_token().map(str::to_owned);
-        if !page.is_truncated().unwrap_or(false) || next.is_none() || next == token {
-            return kept.into_result(place);
-        }
-        token = next;
+        let keys = written.filter_map(|key| key_of(&page, key));
+        // Whatever an endpoint lists, nothing else is removed.
+        let keys = keys.filter(|key| key.starts_with(&place.key)).collect();
+        kept.extend(delete(s3, &request, keys).await?);
     }
+    let Some(first) = kept.first() else {
+        return Ok(());
+    };
+    let (place, count) = (shown(&place.to_string()), kept.len());
+    Err(BackendError::new(
+        format!("{count} staged objects in {place} could not be removed: {first}"),
+        format!("remove them: `aws s3 rm --recursive {place}`"),
+    ))
 }
 
-/// Objects that S3 would not remove.
-#[derive(Default)]
-struct Kept {
-    count: usize,
-    first: Option<String>,
-}
-
-impl Kept {
-    fn add(&mut self, why: impl FnOnce() -> String) {
-        self.count += 1;
-        self.first.get_or_insert_with(why);
-    }
-
-    /// An error if an object is left.
-    fn into_result(self, place: &S3Uri) -> Result<(), BackendError> {
-        let Some(first) = self.first else {
-            return Ok(());
-        };
-        let place = shown(&place.to_string());
-        Err(BackendError::new(
-            format!(
-                "{} staged objects in {place} could not be removed: {first}",
-                self.count
-            ),
-            format!("remove them: `aws s3 rm --recursive {place}`"),
-        ))
-    }
-}
-
-/// Removes the keys of one page, at most 1,000.
+/// Removes the keys of one page, at most 1,000. Returns those that S3 would not remove.
 async fn delete(
     s3: &Client,
     request: &Request<'_>,
     keys: Vec<String>,
-    kept: &mut Kept,
-) -> Result<(), BackendError> {
+) -> Result<Vec<String>, BackendError> {
     let bucket = &request.place.bucket;
     // The many are named in XML, which cannot hold most control characters.
     let (odd, plain): (Vec<_>, Vec<_>) =
@@ -270,7 +228,7 @@ async fn delete(
         removed.map_err(|error| request.refused(&error))?;
     }
     if plain.is_empty() {
-        return Ok(());
+        return Ok(Vec::new());
     }
     let named = plain.into_iter().filter_map(|key| {
         // The one thing it needs is the key.
@@ -286,16 +244,11 @@ async fn delete(
         .send()
         .await
         .map_err(|error| request.refused(&error))?;
-    for error in removed.errors() {
-        kept.add(|| {
-            shown(&format!(
-                "{}: {}",
-                error.key().unwrap_or_default(),
-                error.code().unwrap_or_default()
-            ))
-        });
-    }
-    Ok(())
+    let kept = removed.errors().iter().map(|error| {
+        let (key, code) = (error.key().unwrap_or_default(), error.code());
+        shown(&format!("{key}: {}", code.unwrap_or_default()))
+    });
+    Ok(kept.collect())
 }
 
 fn is_not_for_xml(c: char) -> bool {
@@ -317,20 +270,18 @@ pub(super) fn check_sizes(field: &str, objects: &Objects) -> Result<(), BackendE
 
 /// Fails before anything is copied where one of the copies would.
 fn check(field: &str, base: &S3Uri, sample: &Objects, folder: &S3Uri) -> Result<(), BackendError> {
-    let mut problem = None;
-    sample.for_each(|key, _| {
-        if problem.is_none() && folder.key.len() + key.len() > LONGEST_KEY {
-            problem = Some(BackendError::new(
-                format!(
-                    "{field}: the key of {} is too long for a copy below {}, which a FastFile canary needs",
-                    shown(&base.below(key).to_string()),
-                    shown(&folder.to_string())
-                ),
-                "use `mode: File`, whose canaries read a manifest, or a shorter `output`",
-            ));
-        }
-    });
-    problem.map_or(Ok(()), Err)
+    let is_too_long = |one: &&DataObject| folder.key.len() + one.key.len() > LONGEST_KEY;
+    match sample.iter().find(is_too_long) {
+        None => Ok(()),
+        Some(long) => Err(BackendError::new(
+            format!(
+                "{field}: the key of {} is too long for a copy below {}, which a FastFile canary needs",
+                shown(&base.below(&long.key).to_string()),
+                shown(&folder.to_string())
+            ),
+            "use `mode: File`, whose canaries read a manifest, or a shorter `output`",
+        )),
+    }
 }
 
 /// What happens to an object that is there already.
@@ -377,28 +328,14 @@ pub(super) async fn upload(
         .config_override(patient())
         .send()
         .await;
-    put.map(|_| ())
-        .map_err(|error| write_refused(s3, field, to, kms_key, &error))
-}
-
-/// Why an object could not be written.
-fn write_refused<E>(
-    s3: &Client,
-    field: &str,
-    to: &S3Uri,
-    kms_key: Option<&str>,
-    error: &SdkError<E>,
-) -> BackendError
-where
-    E: std::error::Error + ProvideErrorMetadata + 'static,
-{
     let permissions = format!(
         "s3:PutObject on {}{}",
         shown(&format!("arn:aws:s3:::{}/{}", to.bucket, to.key)),
         kms_permission(kms_key)
     );
     let request = Request::of_jobs(s3, field, to, "write", &permissions);
-    request.refused(error).into()
+    put.map_err(|error| request.refused(&error))?;
+    Ok(())
 }
 
 /// The client's own limit is for short answers.

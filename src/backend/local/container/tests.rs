@@ -1,5 +1,5 @@
 use super::*;
-use crate::canary::{self, ChannelData, ObjectsBuilder, WorkLevel};
+use crate::canary::{self, ChannelData, Objects, WorkLevel};
 use crate::units::Bytes;
 
 fn spec(training: &str) -> Job {
@@ -26,7 +26,7 @@ fn with_work<T>(
     let job = spec(training);
     let hyperparameters = canary::hyperparameters(&job.training, None, work);
     let cluster = Cluster::of(&job.instance);
-    let no_objects = || ObjectsBuilder::default().finish();
+    let no_objects = Objects::default;
     let data: Vec<ChannelData> = (job.training.channels.iter())
         .map(|channel| ChannelData::new(&channel.name, true, no_objects()))
         .collect();
