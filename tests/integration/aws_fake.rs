@@ -57,15 +57,6 @@ pub(crate) async fn s3_of_attempts(aws: &FakeAws, attempts: u32) -> aws_sdk_s3::
     aws_sdk_s3::Client::from_conf(config.build())
 }
 
-#[test]
-fn a_program_finds_the_fake() {
-    let aws = FakeAws::start();
-    let mut command = std::process::Command::new("sh");
-    aws.reach(command.args(["-c", "echo $AWS_ENDPOINT_URL"]));
-    let said = command.output().unwrap().stdout;
-    assert_eq!(String::from_utf8(said).unwrap().trim(), aws.url());
-}
-
 type Create =
     aws_sdk_sagemaker::operation::create_training_job::builders::CreateTrainingJobFluentBuilder;
 
@@ -199,21 +190,6 @@ async fn a_job_goes_through_its_statuses_poll_by_poll() {
     );
 }
 
-#[tokio::test]
-async fn a_job_comes_to_its_end_as_time_passes() {
-    let aws = with_data();
-    aws.polls(Polls::Clock { scale: 10_000.0 });
-    let client = sagemaker(&aws).await;
-    let request = create(&client, "alone", "s3://data/train/");
-    request.send().await.unwrap();
-    // Nobody looks at it.
-    while !aws.in_progress().is_empty() {
-        tokio::task::yield_now().await;
-    }
-    let end = wait(&client, "alone").await;
-    assert_eq!(end.training_time_in_seconds(), Some(25 + 60 + 5));
-}
-
 /// A job's name, what becomes of it, its secondary status at the end, and how the failure's reason starts.
 type End = (&'static str, fn() -> Timeline, &'static str, &'static str);
 
@@ -304,28 +280,6 @@ async fn jobs_end_as_scripted() {
         wait(&client, "capacity").await.billable_time_in_seconds(),
         None
     );
-}
-
-#[tokio::test]
-async fn data_that_is_not_there_fails_the_job() {
-    let aws = with_data();
-    aws.put_object(
-        "data",
-        "bad.manifest",
-        r#"[{"prefix": "s3://data/train/"}, "part-7.csv"]"#,
-    );
-    let client = sagemaker(&aws).await;
-    for (name, uri) in [
-        ("prefix", "s3://data/nothing/"),
-        ("manifest", "s3://data/bad.manifest"),
-    ] {
-        create(&client, name, uri).send().await.unwrap();
-        let reason = wait(&client, name).await.failure_reason.unwrap();
-        assert!(
-            reason.starts_with("ClientError: Data download failed:"),
-            "{reason}"
-        );
-    }
 }
 
 #[tokio::test]
@@ -494,127 +448,6 @@ async fn calls_fail_as_scripted() {
         .unwrap_err();
     assert_eq!(gone.message(), Some("Requested resource not found."));
     assert!(aws.all_calls() > 10);
-}
-
-#[tokio::test]
-async fn a_fault_strikes_what_it_is_about() {
-    let aws = with_data();
-    let client = sagemaker(&aws).await;
-    aws.fail(Operation::CreateTrainingJob)
-        .about("job-b")
-        .on_call(2)
-        .with(Fault::Throttled);
-    for name in ["job-b1", "job-a"] {
-        let request = create(&client, name, "s3://data/train/");
-        request.send().await.unwrap();
-    }
-    let second = create(&client, "job-b2", "s3://data/train/").send().await;
-    assert_eq!(second.unwrap_err().code(), Some("ThrottlingException"));
-}
-
-#[tokio::test]
-async fn a_quota_is_kept() {
-    let aws = with_data();
-    aws.quota("ml.m5.xlarge for training job usage", 2.0);
-    let client = sagemaker(&aws).await;
-    for name in ["one", "two"] {
-        let request = create(&client, name, "s3://data/train/");
-        request.send().await.unwrap();
-    }
-    let third = create(&client, "three", "s3://data/train/");
-    let refused = third.clone().send().await.unwrap_err();
-    assert_eq!(refused.code(), Some("ResourceLimitExceeded"));
-    let said = "is 2 Instances, with current utilization of 2 Instances and a request delta of 1 Instances.";
-    assert!(refused.message().unwrap().contains(said), "{refused:?}");
-    wait(&client, "one").await;
-    third.send().await.unwrap();
-}
-
-#[tokio::test]
-async fn a_session_expires_and_comes_back() {
-    let aws = with_data();
-    aws.make_bucket("out");
-    let client = sagemaker(&aws).await;
-    aws.fail(Operation::ListTrainingJobs)
-        .on_call(2)
-        .then_everything_for(u64::MAX)
-        .with(Fault::ExpiredToken);
-    client.list_training_jobs().send().await.unwrap();
-    let expired = client.list_training_jobs().send().await.unwrap_err();
-    assert_eq!(expired.code(), Some("ExpiredTokenException"));
-    let s3 = s3(&aws).await;
-    let expired = s3
-        .list_objects_v2()
-        .bucket("data")
-        .send()
-        .await
-        .unwrap_err();
-    assert_eq!(expired.code(), Some("ExpiredToken"));
-    aws.recover();
-    client.list_training_jobs().send().await.unwrap();
-    s3.list_objects_v2().bucket("data").send().await.unwrap();
-    aws.fail(Operation::GetObject)
-        .on_call(1)
-        .with(Fault::Throttled);
-    aws.fail(Operation::GetObject)
-        .on_call(2)
-        .with(Fault::ClockSkew);
-    aws.fail(Operation::GetObject).on_call(3).with(Fault::error(
-        "InternalError",
-        "We encountered an internal error.",
-    ));
-    let mut codes = Vec::new();
-    for _ in 0..3 {
-        let read = s3.get_object().bucket("data").key("small.manifest");
-        codes.push(read.send().await.unwrap_err().code().unwrap().to_owned());
-    }
-    assert_eq!(codes, ["SlowDown", "RequestTimeTooSkewed", "InternalError"]);
-}
-
-#[tokio::test]
-async fn a_job_has_metrics_of_its_log_and_a_profile() {
-    use aws_sdk_sagemaker::types::{MetricDefinition, ProfilerConfig};
-    let aws = with_data();
-    aws.logs(Logs::of(|_, _| {
-        vec!["step 3.5 s".to_owned(), "step 2.5 s".to_owned()]
-    }));
-    aws.profiles(|job| Some(format!("{{\"job\": {:?}}}\n", job.name())));
-    let client = sagemaker(&aws).await;
-    let definition = MetricDefinition::builder()
-        .name("step")
-        .regex("step ([0-9.]+)");
-    let algorithm = AlgorithmSpecification::builder()
-        .training_image("123456789012.dkr.ecr.us-east-1.amazonaws.com/train:1")
-        .training_input_mode(TrainingInputMode::File)
-        .metric_definitions(definition.build())
-        .build();
-    let profiler = ProfilerConfig::builder()
-        .s3_output_path("s3://data/out/")
-        .build();
-    let request = create(&client, "one", "s3://data/train/");
-    let request = request
-        .algorithm_specification(algorithm)
-        .profiler_config(profiler);
-    request.send().await.unwrap();
-    let end = wait(&client, "one").await;
-    assert_eq!(end.final_metric_data_list()[0].value(), Some(2.5));
-    let keys = aws.keys("data", "out/one/profiler-output/system/incremental/");
-    assert_eq!(keys.len(), 1);
-}
-
-#[tokio::test]
-async fn a_job_vanishes_after_so_many_polls() {
-    let aws = with_data();
-    aws.train(|_| Timeline::completed().deleted_after_polls(2));
-    let client = sagemaker(&aws).await;
-    create(&client, "one", "s3://data/train/")
-        .send()
-        .await
-        .unwrap();
-    let describe = client.describe_training_job().training_job_name("one");
-    describe.clone().send().await.unwrap();
-    describe.clone().send().await.unwrap();
-    describe.send().await.unwrap_err();
 }
 
 /// The values of a metric of algo-1, as the program asks for them.
@@ -884,21 +717,6 @@ async fn objects_are_put_listed_read_copied_and_deleted() {
 }
 
 #[tokio::test]
-async fn a_large_file_is_uploaded_as_a_stream() {
-    let aws = FakeAws::start();
-    aws.make_bucket("data");
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("large");
-    std::fs::write(&path, vec![7; 1 << 20]).unwrap();
-    let body = aws_sdk_s3::primitives::ByteStream::from_path(path)
-        .await
-        .unwrap();
-    let put = s3(&aws).await.put_object().bucket("data").key("large");
-    put.body(body).send().await.unwrap();
-    assert_eq!(aws.object("data", "large").unwrap().len(), 1 << 20);
-}
-
-#[tokio::test]
 async fn a_bucket_elsewhere_says_where() {
     let aws = FakeAws::start();
     aws.make_bucket("here");
@@ -925,149 +743,6 @@ async fn a_bucket_elsewhere_says_where() {
         .await
         .unwrap_err();
     assert_eq!(refused.code(), Some("AccessDenied"));
-}
-
-/// The archive of a script named train.py.
-fn archive(script: &str) -> Vec<u8> {
-    let mut archive = tar::Builder::new(flate2::write::GzEncoder::new(
-        Vec::new(),
-        flate2::Compression::fast(),
-    ));
-    let mut header = tar::Header::new_gnu();
-    header.set_size(u64::try_from(script.len()).unwrap());
-    header.set_mode(0o644);
-    archive
-        .append_data(&mut header, "train.py", script.as_bytes())
-        .unwrap();
-    archive.into_inner().unwrap().finish().unwrap()
-}
-
-fn run_script(client: &aws_sdk_sagemaker::Client, name: &str) -> Create {
-    create(client, name, "s3://data/small.manifest")
-        .hyper_parameters("sagemaker_program", "train.py")
-        .hyper_parameters("sagemaker_submit_directory", "s3://data/code.tar.gz")
-        .hyper_parameters("epochs", "3")
-}
-
-#[tokio::test]
-async fn a_script_really_runs_in_the_container_contract() {
-    let aws = with_data();
-    aws.run_scripts(1000.0);
-    let script = "import json, os, sys, time\n\
-        open(os.environ['SM_OUTPUT_DATA_DIR'] + '/loss', 'w').write('0.1')\n\
-        time.sleep(0.05)\n\
-        channel = os.environ['SM_CHANNEL_TRAIN']\n\
-        config = json.load(open(os.environ['SM_INPUT_CONFIG_DIR'] + '/hyperparameters.json'))\n\
-        print(sys.argv[1:], os.listdir(channel), config['epochs'], os.environ['COLOUR'])\n";
-    aws.put_object("data", "code.tar.gz", archive(script));
-    let client = sagemaker(&aws).await;
-    let request = run_script(&client, "one").environment("COLOUR", "blue");
-    request.send().await.unwrap();
-    let end = wait(&client, "one").await;
-    assert_eq!(
-        end.training_job_status(),
-        Some(&TrainingJobStatus::Completed),
-        "{end:?}"
-    );
-    assert!(end.training_time_in_seconds() >= Some(25 + 50 + 5));
-    assert_eq!(
-        aws.keys("data", "out/"),
-        [
-            "out/one/output/model.tar.gz",
-            "out/one/output/output.tar.gz"
-        ]
-    );
-    let logs = aws_sdk_cloudwatchlogs::Client::new(&sdk(&aws, 1).await);
-    let events = logs
-        .filter_log_events()
-        .log_group_name(GROUP)
-        .send()
-        .await
-        .unwrap();
-    assert_eq!(
-        events.events()[0].message(),
-        Some("['--epochs', '3'] ['part-1.csv'] 3 blue")
-    );
-}
-
-#[tokio::test]
-async fn a_script_fails_its_job() {
-    let aws = with_data();
-    aws.run_scripts(1.0);
-    aws.put_object("data", "code.tar.gz", archive("raise ValueError('no')"));
-    let client = sagemaker(&aws).await;
-    run_script(&client, "raises").send().await.unwrap();
-    let end = wait(&client, "raises").await;
-    let reason = end.failure_reason().unwrap();
-    assert_eq!(
-        reason,
-        "AlgorithmError: ExecuteUserScriptError:\nExitCode 1\nErrorMessage \"ValueError: no\"\nCommand \"python3 \
-         train.py --epochs 3\", exit code: 1"
-    );
-
-    let script = "import os, sys\nopen(os.environ['SM_OUTPUT_DIR'] + '/failure', 'w').write('why')\nsys.exit(3)";
-    aws.put_object("data", "code.tar.gz", archive(script));
-    run_script(&client, "fails").send().await.unwrap();
-    let end = wait(&client, "fails").await;
-    assert_eq!(
-        end.failure_reason(),
-        Some("AlgorithmError: why, exit code: 3")
-    );
-}
-
-#[tokio::test]
-async fn a_script_is_stopped() {
-    let aws = with_data();
-    aws.run_scripts(1.0);
-    let script = "import time\nprint('started', flush=True)\ntime.sleep(600)";
-    aws.put_object("data", "code.tar.gz", archive(script));
-    let client = sagemaker(&aws).await;
-    run_script(&client, "one").send().await.unwrap();
-    let stop = client.stop_training_job().training_job_name("one");
-    stop.send().await.unwrap();
-    let end = wait(&client, "one").await;
-    assert_eq!(end.secondary_status().unwrap().as_str(), "Stopped");
-
-    // One real second is ten hours of the job, which may train for one.
-    aws.run_scripts(36_000.0);
-    run_script(&client, "two").send().await.unwrap();
-    let end = wait(&client, "two").await;
-    assert_eq!(
-        end.secondary_status().unwrap().as_str(),
-        "MaxRuntimeExceeded"
-    );
-}
-
-#[tokio::test]
-async fn an_images_own_command_runs_too() {
-    let aws = with_data();
-    aws.run_scripts(1000.0);
-    let client = sagemaker(&aws).await;
-    let algorithm = AlgorithmSpecification::builder()
-        .training_image("123456789012.dkr.ecr.us-east-1.amazonaws.com/train:1")
-        .training_input_mode(TrainingInputMode::File)
-        .container_entrypoint("sh")
-        .container_arguments("-c")
-        .container_arguments("cat /opt/ml/input/data/train/part-0.csv")
-        .build();
-    let request = create(&client, "plain", "s3://data/train/");
-    request
-        .algorithm_specification(algorithm)
-        .send()
-        .await
-        .unwrap();
-    wait(&client, "plain").await;
-    let logs = aws_sdk_cloudwatchlogs::Client::new(&sdk(&aws, 1).await);
-    let events = logs
-        .filter_log_events()
-        .log_group_name(GROUP)
-        .send()
-        .await
-        .unwrap();
-    assert_eq!(
-        events.events()[0].message(),
-        Some("a".repeat(1000).as_str())
-    );
 }
 
 /// A request on groups with these channels, each with the groups that it names.
@@ -1177,20 +852,4 @@ async fn groups_are_refused_in_the_words_of_aws() {
         full.contains("'ml.g5.xlarge for training job usage' is 1 Instances, with current utilization of 1 Instances"),
         "{full}"
     );
-}
-
-#[tokio::test]
-async fn hosts_are_numbered_in_no_order_of_groups() {
-    let aws = with_data();
-    for name in ["one", "two", "three"] {
-        create_on_groups(&aws, name, TWO_GROUPS, &[("train", &[])], |same| same)
-            .await
-            .unwrap();
-    }
-    let groups = |job: &crate::aws::Job| {
-        let hosts = ["algo-1", "algo-2", "algo-3"];
-        hosts.map(|host| job.group_of(host).unwrap().name).join(" ")
-    };
-    let of_each: Vec<String> = aws.jobs().iter().map(groups).collect();
-    assert_eq!(of_each, ["data dnn data", "dnn data data", "data data dnn"]);
 }
