@@ -2,11 +2,13 @@
 
 use std::ops::RangeInclusive;
 
+use serde::Deserialize;
+
 use super::FakeAws;
 use super::operation::Operation;
 
 /// How a call goes wrong.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Deserialize)]
 pub(crate) enum Fault {
     /// Not authorized for the very operation that is called, in the words of its service; likewise the next three.
     AccessDenied,
@@ -26,7 +28,7 @@ pub(crate) enum Fault {
 }
 
 /// An error of a service: what it is called, what it says, with which HTTP status.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Refusal {
     pub(super) status: u16,
     pub(super) code: String,

@@ -30,7 +30,7 @@ operations! {
 
 impl Operation {
     /// The operation that a target such as `SageMaker.CreateTrainingJob` ends with.
-    pub(super) fn named(name: &str) -> Option<Self> {
+    pub(crate) fn named(name: &str) -> Option<Self> {
         let found = OPERATIONS.iter().find(|(_, _, own)| *own == name)?;
         Some(found.0)
     }

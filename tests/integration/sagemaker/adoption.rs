@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{FIXED, created, forget, gate, project};
+use super::{FIXED, JSON, created, edit, forget, gate, project};
 use crate::aws::Operation;
 
 type Tags = Vec<(String, String)>;
@@ -12,7 +12,7 @@ fn a_second_gate_takes_the_canaries_of_the_first() {
     let (project, aws) = project(FIXED);
     gate(&project, &aws, &["run", "--all"]).ended_with(0);
     let first = created(&aws);
-    let run = gate(&project, &aws, &["run", "--all", "--format", "json"]).ended_with(0);
+    let run = gate(&project, &aws, JSON).ended_with(0);
     assert_eq!(created(&aws), first);
     let report = run.json();
     let job = &report["jobs"][0];
@@ -204,7 +204,7 @@ fn a_job_of_the_name_that_is_another_job_does_not_stand_for_the_canary() {
             aws.alter_job(name, alter);
         }
         forget(&project);
-        let run = gate(&project, &aws, &["run", "--all", "--format", "json"]).ended_with(0);
+        let run = gate(&project, &aws, JSON).ended_with(0);
         let names = created(&aws);
         assert_eq!(names.len(), 6, "{what}: {}", run.seen());
         assert!(names[3..].iter().all(|name| name.ends_with("-1")));
@@ -217,7 +217,7 @@ fn a_job_of_the_name_that_is_another_job_does_not_stand_for_the_canary() {
         );
         // Its own attempts are known again, and there is nothing to warn of.
         forget(&project);
-        let run = gate(&project, &aws, &["run", "--all", "--format", "json"]).ended_with(0);
+        let run = gate(&project, &aws, JSON).ended_with(0);
         assert_eq!(created(&aws).len(), 6, "{what}: {}", run.seen());
         assert!(
             !run.json()["jobs"][0]["notes"]
@@ -230,10 +230,7 @@ fn a_job_of_the_name_that_is_another_job_does_not_stand_for_the_canary() {
 #[test]
 fn forged_canaries_do_not_make_a_long_training_short() {
     let (project, aws) = project(FIXED);
-    let spec = project
-        .read("canary-gate.yml")
-        .replace("time: 2h", "time: 10m");
-    project.write("canary-gate.yml", &spec);
+    edit(&project, &[("time: 2h", "time: 10m")]);
     let as_it_is = aws.script();
     aws.train(|_| crate::aws::Timeline::completed().training(1.0));
     gate(&project, &aws, &["run", "--all"]).ended_with(0);

@@ -1,6 +1,6 @@
 //! `check` of a job on SageMaker, and the one canary of `check --try`.
 
-use super::{FIXED, created, gate, project};
+use super::{FIXED, created, edit, gate, project};
 use crate::aws::{Fault, Operation, Polls};
 
 #[test]
@@ -20,8 +20,7 @@ fn a_quota_of_none_and_a_bucket_that_is_not_there_are_said() {
     gate(&project, &aws, &["check"])
         .ended_with(1)
         .reported("✗ quota: no quota for a canary on ml.m5.xlarge");
-    let spec = project.read("canary-gate.yml");
-    project.write("canary-gate.yml", &spec.replace("s3://data/", "s3://dta/"));
+    edit(&project, &[("s3://data/", "s3://dta/")]);
     gate(&project, &aws, &["check"])
         .ended_with(1)
         .reported("✗ access: ");

@@ -6,7 +6,7 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use super::{FIXED, created, gate, project};
+use super::{FIXED, JSON, created, edit, gate, project};
 use crate::aws::{FakeAws, Fault, Operation, Polls};
 use crate::project::Project;
 
@@ -69,7 +69,7 @@ fn a_killed_gate_is_gone_on_with() {
     assert_eq!(aws.in_progress().len(), 1);
 
     aws.polls(Polls::NextStatus);
-    let run = gate(&project, &aws, &["run", "--all", "--format", "json"]).ended_with(0);
+    let run = gate(&project, &aws, JSON).ended_with(0);
     let report = run.json();
     assert_eq!(
         report["jobs"][0]["measurements"].as_array().unwrap().len(),
@@ -83,9 +83,7 @@ fn a_killed_gate_is_gone_on_with() {
 
 /// A check that ends well has all in its report that AWS bills and no report has shown.
 fn assert_all_is_billed(project: &Project, aws: &FakeAws, shown: f64) {
-    let report = gate(project, aws, &["run", "--all", "--format", "json"])
-        .ended_with(0)
-        .json();
+    let report = gate(project, aws, JSON).ended_with(0).json();
     let spend = &report["jobs"][0]["spend"];
     let billed = shown + spend["canary_usd"].as_f64().unwrap_or(0.0);
     assert!(
@@ -128,7 +126,7 @@ fn what_a_killed_gate_was_billed_is_shown_by_the_first_report_after_it() {
             aws.recover();
             assert_all_is_billed(&project, &aws, shown.unwrap_or(0.0));
             // The next is a run of its own, which reuses them.
-            let next = gate(&project, &aws, &["run", "--all", "--format", "json"]).ended_with(0);
+            let next = gate(&project, &aws, JSON).ended_with(0);
             let spend = next.json()["jobs"][0]["spend"].clone();
             assert!(spend["saved_usd"].as_f64().unwrap() > 0.0, "{spend}");
             assert!(spend.get("canary_usd").is_none(), "{spend}");
@@ -176,8 +174,7 @@ fn what_a_killed_gate_left_and_no_run_wants_is_stopped() {
     let (project, aws) = project(FIXED);
     kill_in_mid_canary(&project, &aws);
     aws.polls(Polls::NextStatus);
-    let spec = project.read("canary-gate.yml");
-    project.write("canary-gate.yml", &spec.replace("epochs: 5", "epochs: 6"));
+    edit(&project, &[("epochs: 5", "epochs: 6")]);
     gate(&project, &aws, &["run", "--all"])
         .ended_with(0)
         .complained("stopped 1 training job");
@@ -252,7 +249,7 @@ fn slow_twenty_kills_at_any_moment_cost_no_canary_twice() {
         wait_for(|| aws.all_calls() >= moment || child.try_wait().unwrap().is_some());
         let _ = child.kill();
         child.wait().unwrap();
-        let run = gate(&project, &aws, &["run", "--all", "--format", "json"]).ended_with(0);
+        let run = gate(&project, &aws, JSON).ended_with(0);
         let report = run.json();
         let names = created(&aws);
         assert_eq!(names.len(), 3, "kill {kill} at call {moment}: {names:?}");

@@ -6,7 +6,7 @@ use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use super::clean_up::{signal, started, wait_for};
-use super::{gate, project};
+use super::{JSON, edit, gate, project};
 use crate::aws::{FakeAws, Fault, Operation, Polls, Timeline};
 use crate::project::Project;
 
@@ -39,7 +39,7 @@ fn on(instance: &str, canary: &str, more: &str) -> (Project, FakeAws) {
 }
 
 fn run(project: &Project, aws: &FakeAws) -> Value {
-    gate(project, aws, &["run", "--all", "--format", "json"]).json()["jobs"][0].clone()
+    gate(project, aws, JSON).json()["jobs"][0].clone()
 }
 
 /// The machines of each canary, in their order.
@@ -265,7 +265,7 @@ fn a_script_that_fails_on_one_machine_fails_the_check_and_the_way_out_is_named()
         6 => Timeline::completed(),
         _ => Timeline::script_failed(1, "needs six hosts"),
     });
-    let report = gate(&project, &aws, &["run", "--all", "--format", "json"]).ended_with(13);
+    let report = gate(&project, &aws, JSON).ended_with(13);
     assert_eq!(counts(&aws), [1, 1]);
     let job = report.json()["jobs"][0].clone();
     let reason = job["reason"].as_str().unwrap();
@@ -441,10 +441,13 @@ fn a_base_whose_canaries_all_ran_on_all_machines_is_not_compared_and_that_is_sai
     let project = project.committed();
     gate(&project, &aws, &["run", "--all"]).ended_with(0);
     assert!(counts(&aws).iter().all(|count| *count == 6));
-    let spec = project.read("canary-gate.yml");
-    let spec = spec.replace(", counts: [6]}", "}");
-    let spec = spec.replace("memory: 90%}", "memory: 90%, time_increase: 20%}");
-    project.write("canary-gate.yml", &spec);
+    edit(
+        &project,
+        &[
+            (", counts: [6]}", "}"),
+            ("memory: 90%}", "memory: 90%, time_increase: 20%}"),
+        ],
+    );
     project.commit("counts");
     project.git(&["checkout", "--quiet", "-b", "change"]);
     project.write("code/train.py", "print('trained slowly')\n");

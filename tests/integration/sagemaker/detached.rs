@@ -6,7 +6,7 @@ use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use super::clean_up::{signal, wait_for};
-use super::{FIXED, created, forget, gate, project};
+use super::{FIXED, JSON, created, edit, forget, gate, project};
 use crate::aws::{FakeAws, Fault, Operation, Polls, Timeline};
 use crate::project::{Finished, Project};
 
@@ -55,7 +55,7 @@ fn what_is_detached_runs_on_and_is_collected_as_if_it_had_been_waited_for() {
     let cold = FIXED.replace('}', ", warm_pool: off}");
     let whole = {
         let (project, aws) = project(&cold);
-        compared(&gate(&project, &aws, &["run", "--all", "--format", "json"]).ended_with(0))
+        compared(&gate(&project, &aws, JSON).ended_with(0))
     };
     let (project, aws) = project(&cold);
     aws.polls(Polls::Nothing);
@@ -186,7 +186,7 @@ fn whoever_waits_takes_what_was_detached_with_shorter_limits() {
     gate(&project, &aws, &limited).ended_with(0);
     let detached = created(&aws);
     assert!(aws.jobs().iter().all(|job| limit_of(job) < 1000.0));
-    let run = gate(&project, &aws, &["run", "--all", "--format", "json"]);
+    let run = gate(&project, &aws, JSON);
     let report = run.json();
     let first = &report["jobs"][0]["measurements"][0];
     assert_eq!(first["training_job"], detached[0], "{}", run.seen());
@@ -202,7 +202,7 @@ fn what_was_detached_with_a_shorter_limit_that_ends_it_is_run_again() {
     let limited = [DETACH, &["--max-spend", "0.1"]].concat();
     gate(&project, &aws, &limited).ended_with(0);
     let detached = created(&aws);
-    let run = gate(&project, &aws, &["run", "--all", "--format", "json"]);
+    let run = gate(&project, &aws, JSON);
     let report = run.json();
     let first = &report["jobs"][0]["measurements"][0];
     assert_eq!(first["outcome"]["kind"], "completed", "{}", run.seen());
@@ -263,7 +263,7 @@ fn what_another_run_adopted_is_billed_when_it_is_collected() {
                 .as_f64()
                 .unwrap_or(0.0)
         };
-        assert_eq!(spent(&["run", "--all", "--format", "json"]), 0.0);
+        assert_eq!(spent(JSON), 0.0);
         let collected = spent(collect);
         assert!((collected - aws.bill()).abs() < 1e-4, "{collected}");
     }
@@ -465,11 +465,13 @@ fn the_adaptive_design_detaches_the_fewest_canaries_of_a_forecast() {
 #[test]
 fn an_alternative_of_the_adaptive_design_has_a_share_of_its_own() {
     let (project, aws) = project("{max_runtime: 30m, max_share: 2%, fractions: [1%, 2%, 5%, 10%]}");
-    let spec = project.read("canary-gate.yml").replace(
-        "    instance: ml.m5.xlarge\n",
-        "    instance: ml.m5.xlarge\n    alternatives: [ml.c5.xlarge]\n",
+    edit(
+        &project,
+        &[(
+            "    instance: ml.m5.xlarge\n",
+            "    instance: ml.m5.xlarge\n    alternatives: [ml.c5.xlarge]\n",
+        )],
     );
-    project.write("canary-gate.yml", &spec);
     let detached = gate(&project, &aws, DETACH).ended_with(0);
     assert_eq!(created(&aws).len(), 6, "{}", detached.seen());
     aws.finish_jobs();
@@ -503,11 +505,13 @@ fn what_cannot_be_looked_at_or_read_is_a_verdict_that_no_policy_lets_pass() {
 #[test]
 fn alternatives_are_detached_and_collected_where_money_is_left() {
     let (project, aws) = project(FIXED);
-    let spec = project.read("canary-gate.yml").replace(
-        "    instance: ml.m5.xlarge\n",
-        "    instance: ml.m5.xlarge\n    alternatives: [ml.c5.xlarge, ml.m5.2xlarge]\n",
+    edit(
+        &project,
+        &[(
+            "    instance: ml.m5.xlarge\n",
+            "    instance: ml.m5.xlarge\n    alternatives: [ml.c5.xlarge, ml.m5.2xlarge]\n",
+        )],
     );
-    project.write("canary-gate.yml", &spec);
     let limited: Vec<&str> = DETACH
         .iter()
         .copied()

@@ -1,12 +1,12 @@
 //! A whole gate, and what it asks AWS for.
 
-use super::{FIXED, created, gate, project};
+use super::{FIXED, JSON, created, edit, gate, project};
 use crate::aws::Operation;
 
 #[test]
 fn a_gate_on_sagemaker_forecasts_judges_and_leaves_nothing() {
     let (project, aws) = project(FIXED);
-    let run = gate(&project, &aws, &["run", "--all", "--format", "json"]).ended_with(0);
+    let run = gate(&project, &aws, JSON).ended_with(0);
     let report = run.json();
     let job = &report["jobs"][0];
     assert_eq!(report["verdict"], "within", "{}", run.seen());
@@ -46,17 +46,19 @@ fn a_gate_on_sagemaker_forecasts_judges_and_leaves_nothing() {
 #[test]
 fn a_script_that_draws_its_own_share_is_handed_it_as_a_hyperparameter() {
     let (project, aws) = project(FIXED);
-    let spec = project
-        .read("canary-gate.yml")
-        .replace(
-            "      channels:\n        train: {uri: s3://data/churn/train/}\n",
-            "",
-        )
-        .replace(
-            "    budget:",
-            "    share: {hyperparameter: data_fraction}\n    budget:",
-        );
-    project.write("canary-gate.yml", &spec);
+    edit(
+        &project,
+        &[
+            (
+                "      channels:\n        train: {uri: s3://data/churn/train/}\n",
+                "",
+            ),
+            (
+                "    budget:",
+                "    share: {hyperparameter: data_fraction}\n    budget:",
+            ),
+        ],
+    );
     gate(&project, &aws, &["run", "--all"]).ended_with(0);
     let mut handed: Vec<String> = (aws.jobs().iter())
         .map(|job| job.hyperparameter("data_fraction").unwrap().to_owned())
@@ -146,7 +148,7 @@ fn a_canary_is_asked_for_as_the_full_run_is_but_for_its_sample() {
 #[test]
 fn the_adaptive_design_climbs_until_the_budget_is_decided() {
     let (project, aws) = project("{max_runtime: 30m}");
-    let run = gate(&project, &aws, &["run", "--all", "--format", "json"]).ended_with(0);
+    let run = gate(&project, &aws, JSON).ended_with(0);
     assert_eq!(run.json()["verdict"], "within", "{}", run.seen());
     assert!(created(&aws).len() >= 3);
     assert_eq!(aws.in_progress(), Vec::<String>::new());
@@ -155,10 +157,7 @@ fn the_adaptive_design_climbs_until_the_budget_is_decided() {
 #[test]
 fn a_budget_that_cannot_hold_is_exceeded() {
     let (project, aws) = project(FIXED);
-    let tight = project
-        .read("canary-gate.yml")
-        .replace("time: 2h", "time: 10m");
-    project.write("canary-gate.yml", &tight);
+    edit(&project, &[("time: 2h", "time: 10m")]);
     let run = gate(&project, &aws, &["run", "--all"]).ended_with(10);
     assert!(run.stdout.contains("exceeded"), "{}", run.seen());
 }
@@ -183,11 +182,13 @@ fn validating_asks_aws_nothing() {
 #[test]
 fn files_that_a_script_reads_at_once_are_staged_as_copies_and_removed() {
     let (project, aws) = project(FIXED);
-    let fast = project.read("canary-gate.yml").replace(
-        "s3://data/churn/train/",
-        "s3://data/churn/train/, mode: FastFile",
+    edit(
+        &project,
+        &[(
+            "s3://data/churn/train/",
+            "s3://data/churn/train/, mode: FastFile",
+        )],
     );
-    project.write("canary-gate.yml", &fast);
     gate(&project, &aws, &["run", "--all"]).ended_with(0);
     let jobs = aws.jobs();
     let source = &jobs[0].input()["InputDataConfig"][0]["DataSource"]["S3DataSource"];

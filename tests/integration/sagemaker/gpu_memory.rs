@@ -1,6 +1,6 @@
 //! The memory of GPUs on SageMaker: what CloudWatch has of it, what the probe has, and training code that says it ran out.
 
-use super::{FIXED, gate, project};
+use super::{FIXED, JSON, gate, project};
 use crate::aws::{FakeAws, Logs, Metrics, Timeline};
 use crate::project::{Project, budget_line};
 
@@ -29,7 +29,7 @@ fn cloudwatch() -> Metrics {
 fn what_cloudwatch_saw_of_a_gpu_is_a_lower_bound() {
     let (project, aws) = on_a_gpu("{time: 24h, gpu_memory: 90%}");
     aws.metrics(cloudwatch());
-    let run = gate(&project, &aws, &["run", "--all", "--format", "json"]).ended_with(0);
+    let run = gate(&project, &aws, JSON).ended_with(0);
     let report = run.json();
     assert_eq!(budget_line(&report, "gpu_memory")["verdict"], "at_risk");
     assert_eq!(
@@ -45,9 +45,7 @@ fn what_cloudwatch_saw_of_a_gpu_is_a_lower_bound() {
     // Nobody is warned of what nobody asked for, and it is said.
     let (project, aws) = on_a_gpu("{time: 24h}");
     aws.metrics(cloudwatch());
-    let report = gate(&project, &aws, &["run", "--all", "--format", "json"])
-        .ended_with(0)
-        .json();
+    let report = gate(&project, &aws, JSON).ended_with(0).json();
     assert_eq!(
         budget_line(&report, "gpu_memory")["verdict"],
         "not_applicable"
@@ -75,9 +73,7 @@ fn more_than_the_gpu_has_is_over_budget_even_by_a_lower_bound() {
             _ => None,
         }
     }));
-    let report = gate(&project, &aws, &["run", "--all", "--format", "json"])
-        .ended_with(10)
-        .json();
+    let report = gate(&project, &aws, JSON).ended_with(10).json();
     assert_eq!(budget_line(&report, "gpu_memory")["verdict"], "exceeded");
     assert_eq!(budget_line(&report, "memory")["verdict"], "within");
 }
@@ -90,9 +86,7 @@ fn the_gpus_memory_that_ran_out_is_not_the_machines() {
         Timeline::script_failed(1, said)
     });
     aws.logs(Logs::of_probe(|_| 20.0));
-    let report = gate(&project, &aws, &["run", "--all", "--format", "json"])
-        .ended_with(10)
-        .json();
+    let report = gate(&project, &aws, JSON).ended_with(10).json();
     let outcome = &report["jobs"][0]["measurements"][0]["outcome"];
     assert_eq!(
         (&outcome["kind"], &outcome["of"]),

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::clean_up::{started, wait_for};
 use super::scripts::static_probe;
-use super::{FIXED, created, gate, project};
+use super::{FIXED, JSON, created, edit, gate, project};
 use crate::aws::{FakeAws, Job, Logs, Metrics, Timeline};
 use crate::project::{Finished, Project};
 
@@ -15,19 +15,19 @@ const USD_PER_HOUR: f64 = 2.0 * 0.204 + 1.408;
 /// Job `churn` on two machines that read and one that trains, with channels for each.
 fn on_groups(canary: &str) -> (Project, FakeAws) {
     let (project, aws) = project(canary);
-    let spec = project
-        .read("canary-gate.yml")
-        .replace("instance: ml.m5.xlarge", &format!("instance: {GROUPS}"))
-        .replace(
-            "{uri: s3://data/churn/train/}",
-            "{uri: s3://data/churn/train/, distribution: ShardedByS3Key, groups: [data]}\n        labels: {uri: s3://data/labels/, sample: false, groups: [data, dnn]}",
-        );
-    project.write("canary-gate.yml", &spec);
+    edit(
+        &project,
+        &[
+            ("instance: ml.m5.xlarge", &format!("instance: {GROUPS}")),
+            (
+                "{uri: s3://data/churn/train/}",
+                "{uri: s3://data/churn/train/, distribution: ShardedByS3Key, groups: [data]}\n        labels: {uri: s3://data/labels/, sample: false, groups: [data, dnn]}",
+            ),
+        ],
+    );
     aws.put_object("data", "labels/all.csv", "1\n");
     (project, aws)
 }
-
-const JSON: [&str; 4] = ["run", "--all", "--format", "json"];
 
 fn job(finished: &Finished) -> Value {
     finished.json()["jobs"][0].clone()
@@ -67,7 +67,7 @@ fn dealt(job: &Job) -> Vec<(String, Option<String>)> {
 #[test]
 fn a_canary_on_groups_is_one_request_for_all_of_them() {
     let (project, aws) = on_groups(&FIXED.replace("5%", "50%"));
-    let run = gate(&project, &aws, &JSON).ended_with(0);
+    let run = gate(&project, &aws, JSON).ended_with(0);
     let job = job(&run);
     let first = &aws.jobs()[0];
     let resources = &first.input()["ResourceConfig"];
@@ -89,7 +89,7 @@ fn a_canary_on_groups_is_one_request_for_all_of_them() {
 #[test]
 fn each_host_is_of_the_group_that_its_probe_names() {
     let (project, aws) = on_groups(FIXED);
-    let run = gate(&project, &aws, &JSON).ended_with(0);
+    let run = gate(&project, &aws, JSON).ended_with(0);
     let job = job(&run);
     let runs = job["measurements"].as_array().unwrap();
     assert_eq!(runs.len(), 3);
@@ -125,7 +125,7 @@ fn without_probes_gpus_tell_the_groups_and_each_type_its_own_cores() {
             _ => None,
         }
     }));
-    let run = gate(&project, &aws, &JSON);
+    let run = gate(&project, &aws, JSON);
     let job = job(&run);
     let first = &job["measurements"][0];
     assert_eq!(hosts(first), dealt(&aws.jobs()[0]), "{}", run.seen());
@@ -166,7 +166,7 @@ fn hosts_that_report_no_group_have_none_and_that_is_said() {
     let (project, aws) = on_groups(&FIXED.replace('}', ", probe: false}"));
     aws.train(|_| Timeline::completed().training(600.0));
     aws.logs(Logs::of(|_, _| Vec::new()));
-    let run = gate(&project, &aws, &JSON);
+    let run = gate(&project, &aws, JSON);
     let job = job(&run);
     let first = &job["measurements"][0];
     let groups: Vec<_> = hosts(first).into_iter().map(|(_, group)| group).collect();
@@ -191,7 +191,7 @@ fn a_host_that_never_starts_is_named() {
     aws.metrics(Metrics::of(move |point| {
         is_there(point.job, point.host).then_some(50.0)
     }));
-    let run = gate(&project, &aws, &JSON);
+    let run = gate(&project, &aws, JSON);
     let job = job(&run);
     let dnn = dealt(&aws.jobs()[0])
         .into_iter()
@@ -209,26 +209,28 @@ fn a_host_that_never_starts_is_named() {
 fn the_quota_of_every_type_has_to_have_room() {
     let (project, aws) = on_groups(FIXED);
     aws.quota("ml.c5.xlarge for training job usage", 1.0);
-    gate(&project, &aws, &JSON)
+    gate(&project, &aws, JSON)
         .ended_with(14)
         .complained("`ml.c5.xlarge for training job usage` is 1, and a canary needs 2");
     assert_eq!(aws.jobs().len(), 0);
 
     // One at a time, though there are machines of the other type for many.
     aws.quota("ml.c5.xlarge for training job usage", 3.0);
-    gate(&project, &aws, &JSON).ended_with(0);
+    gate(&project, &aws, JSON).ended_with(0);
     assert_eq!(aws.jobs().len(), 3);
 }
 
 #[test]
 fn groups_as_an_alternative_are_measured_beside_one_machine() {
     let (project, aws) = on_groups(&FIXED.replace('}', ", spend_limit: 50 USD}"));
-    let spec = project.read("canary-gate.yml").replace(
-        &format!("instance: {GROUPS}"),
-        &format!("instance: ml.g5.xlarge\n    alternatives: [{GROUPS}]"),
+    edit(
+        &project,
+        &[(
+            &format!("instance: {GROUPS}"),
+            &format!("instance: ml.g5.xlarge\n    alternatives: [{GROUPS}]"),
+        )],
     );
-    project.write("canary-gate.yml", &spec);
-    let run = gate(&project, &aws, &JSON).ended_with(0);
+    let run = gate(&project, &aws, JSON).ended_with(0);
     let job = job(&run);
     let row = &job["forecasts"][1];
     assert_eq!(
@@ -247,26 +249,23 @@ fn groups_as_an_alternative_are_measured_beside_one_machine() {
 #[test]
 fn groups_may_have_a_script_of_their_own() {
     let (project, aws) = on_groups(FIXED);
-    let spec = project
-        .read("canary-gate.yml")
-        .replace("xlarge}}", "xlarge}, entry_point: start.py}");
-    project.write("canary-gate.yml", &spec);
-    gate(&project, &aws, &JSON)
+    edit(&project, &[("xlarge}}", "xlarge}, entry_point: start.py}")]);
+    gate(&project, &aws, JSON)
         .ended_with(1)
         .complained("jobs.churn.instance.entry_point: `start.py` is not among the source files");
     project.write("code/start.py", "print('started')\n");
-    gate(&project, &aws, &JSON).ended_with(0);
+    gate(&project, &aws, JSON).ended_with(0);
     let job = &aws.jobs()[0];
     assert_eq!(
         job.input()["Environment"]["CANARY_GATE_ENTRY_POINT"],
         "start.py"
     );
     // Without a probe the toolkit starts it itself.
-    let off = project
-        .read("canary-gate.yml")
-        .replace("max_runtime: 30m", "probe: false, max_runtime: 30m");
-    project.write("canary-gate.yml", &off);
-    gate(&project, &aws, &JSON).ended_with(0);
+    edit(
+        &project,
+        &[("max_runtime: 30m", "probe: false, max_runtime: 30m")],
+    );
+    gate(&project, &aws, JSON).ended_with(0);
     let last = aws.jobs().pop().unwrap();
     assert_eq!(
         last.hyperparameter("sagemaker_program"),
@@ -302,7 +301,7 @@ fn slow_twenty_kills_at_any_moment_with_groups_and_several_machines_leave_and_co
         wait_for(|| aws.all_calls() >= moment || child.try_wait().unwrap().is_some());
         let _ = child.kill();
         child.wait().unwrap();
-        let run = gate(&project, &aws, &JSON).ended_with(0);
+        let run = gate(&project, &aws, JSON).ended_with(0);
         let job = job(&run);
         let at = format!("kill {kill} at call {moment}");
         // Three on the groups, three on one machine and one on two, each once, and nothing goes on.
@@ -338,13 +337,10 @@ fn the_probe_reads_in_its_container_which_group_it_is_in() {
         eprintln!("skipped: no C compiler here links statically");
         return;
     };
-    let spec = project
-        .read("canary-gate.yml")
-        .replace("data: 2x", "data: 1x");
-    project.write("canary-gate.yml", &spec);
+    edit(&project, &[("data: 2x", "data: 1x")]);
     project.write("code/train.py", "import time\ntime.sleep(1.2)\n");
     aws.run_scripts(1.0);
-    let run = project.run_with(&JSON, |command| {
+    let run = project.run_with(JSON, |command| {
         aws.reach(command);
         command
             .env("CANARY_GATE_PACE", "0")
@@ -365,11 +361,8 @@ fn the_probe_reads_in_its_container_which_group_it_is_in() {
 #[test]
 fn a_type_of_a_group_without_a_price_is_named() {
     let (project, aws) = on_groups(FIXED);
-    let spec = project
-        .read("canary-gate.yml")
-        .replace("ml.g5.xlarge", "ml.p5e.48xlarge");
-    project.write("canary-gate.yml", &spec);
-    gate(&project, &aws, &JSON)
+    edit(&project, &[("ml.g5.xlarge", "ml.p5e.48xlarge")]);
+    gate(&project, &aws, JSON)
         .ended_with(14)
         .complained("no price is known for ml.p5e.48xlarge")
         .reported("prices: {ml.p5e.48xlarge: 1.20 USD/h}");

@@ -1,6 +1,6 @@
 //! A history that machines share, under a prefix in S3.
 
-use super::{FIXED, created, forget, gate, project, spec};
+use super::{FIXED, JSON, created, edit, forget, gate, project, spec};
 use crate::aws::{FakeAws, Fault, Operation, Timeline};
 use crate::project::Project;
 
@@ -25,9 +25,7 @@ fn another_machine_takes_over_what_one_has_measured() {
     // Its records are young, whatever became of the training jobs.
     aws.age_jobs(FORTNIGHT);
     forget(&project);
-    let report = gate(&project, &aws, &["run", "--all", "--format", "json"])
-        .ended_with(0)
-        .json();
+    let report = gate(&project, &aws, JSON).ended_with(0).json();
     assert_eq!(created(&aws).len(), 3);
     let spend = &report["jobs"][0]["spend"];
     assert!(spend["saved_usd"].as_f64().unwrap() > 0.0, "{spend}");
@@ -85,7 +83,7 @@ fn what_cannot_be_kept_is_an_error_and_is_in_the_report() {
     aws.fail(Operation::PutObject)
         .about("-canary-")
         .with(Fault::AccessDenied);
-    let run = gate(&project, &aws, &["run", "--all", "--format", "json"]).ended_with(1);
+    let run = gate(&project, &aws, JSON).ended_with(1);
     let report = run.json();
     assert_eq!(report["jobs"][0]["verdict"], "within");
     assert_eq!(
@@ -164,8 +162,7 @@ fn adopted_canaries_are_recorded() {
     };
     assert_eq!(records(), 3);
     // A history that lost them, as that of another pull request never had them.
-    let spec = project.read("canary-gate.yml");
-    project.write("canary-gate.yml", &spec.replace("/gate/", "/gate/other/"));
+    edit(&project, &[("/gate/", "/gate/other/")]);
     gate(&project, &aws, &["run", "--all"]).ended_with(0);
     assert_eq!(created(&aws).len(), 3);
     assert_eq!(records(), 6);

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{FIXED, gate, project};
+use super::{FIXED, JSON, edit, gate, project};
 use crate::aws::{Job, Logs};
 
 /// What the probe of a host prints that used this much of its memory, as mpirun hands it on.
@@ -27,19 +27,21 @@ fn line(job: &Job, host: &str, percent: f64) -> String {
 #[test]
 fn mpi_on_two_machines_is_asked_for_and_measured_on_both() {
     let (project, aws) = project(&FIXED.replace('}', ", counts: [2]}"));
-    let spec = project.read("canary-gate.yml");
-    let spec = spec
-        .replace("instance: ml.m5.xlarge", "instance: 2x ml.m5.xlarge")
-        .replace(
-            "      output:",
-            "      distribution: {mpi: {processes_per_host: 4, options: -verbose}}\n      encrypt_traffic: true\n      output:",
-        );
-    project.write("canary-gate.yml", &spec);
+    edit(
+        &project,
+        &[
+            ("instance: ml.m5.xlarge", "instance: 2x ml.m5.xlarge"),
+            (
+                "      output:",
+                "      distribution: {mpi: {processes_per_host: 4, options: -verbose}}\n      encrypt_traffic: true\n      output:",
+            ),
+        ],
+    );
     aws.logs(Logs::of(|job, host| match host {
         "algo-1" => vec![line(job, "algo-2", 40.0), line(job, "algo-1", 20.0)],
         _ => vec!["MPI process finished.".to_owned()],
     }));
-    let run = gate(&project, &aws, &["run", "--all", "--format", "json"]);
+    let run = gate(&project, &aws, JSON);
     let report = run.json();
     let job = &aws.jobs()[0];
     let asked = &job.input()["HyperParameters"];
@@ -66,17 +68,19 @@ fn mpi_on_two_machines_is_asked_for_and_measured_on_both() {
 fn on_groups_the_launcher_s_group_is_asked_for_and_on_one_type_it_is_not() {
     let groups = "{groups: {data: 2x ml.c5.xlarge, dnn: 1x ml.g5.xlarge}}";
     let (project, aws) = project(&FIXED.replace("30m", "10m"));
-    let spec = project.read("canary-gate.yml");
-    let spec = spec
-        .replace(
-            "    instance: ml.m5.xlarge\n",
-            &format!("    instance: {groups}\n    alternatives: [ml.g5.xlarge]\n"),
-        )
-        .replace(
-            "      output:",
-            "      distribution: {torchrun: {}, groups: [dnn]}\n      output:",
-        );
-    project.write("canary-gate.yml", &spec);
+    edit(
+        &project,
+        &[
+            (
+                "    instance: ml.m5.xlarge\n",
+                &format!("    instance: {groups}\n    alternatives: [ml.g5.xlarge]\n"),
+            ),
+            (
+                "      output:",
+                "      distribution: {torchrun: {}, groups: [dnn]}\n      output:",
+            ),
+        ],
+    );
     gate(&project, &aws, &["run", "--all"]).ended_with(0);
     let jobs = aws.jobs();
     assert_eq!(jobs.len(), 6);

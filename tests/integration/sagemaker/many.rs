@@ -59,17 +59,6 @@ fn twenty_gates_in_real_time() {
 }
 
 #[test]
-fn the_wait_to_create_a_job_is_said_and_ends() {
-    let (project, aws) = project(FIXED);
-    aws.fail(Operation::CreateTrainingJob)
-        .with(Fault::Throttled);
-    gate(&project, &aws, &["run", "--all"])
-        .ended_with(14)
-        .complained("SageMaker takes no more jobs at the moment (throttled); tried again for up to 10m")
-        .complained("AWS throttled every attempt of sagemaker:CreateTrainingJob (ThrottlingException: Rate exceeded), for 10m");
-}
-
-#[test]
 fn what_hangs_is_given_up() {
     for operation in [
         Operation::GetCallerIdentity,

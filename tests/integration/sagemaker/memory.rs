@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::project;
+use super::{JSON, edit, project};
 use crate::aws::{FakeAws, Job, Logs, Metrics, Timeline};
 use crate::project::{Finished, Project};
 
@@ -103,12 +103,7 @@ fn table(source: Source) -> Vec<(f64, i32, String)> {
     println!("{:>9}  {:<10}  exit  memory", "full run", "source");
     let row = |full_run: f64| {
         let (project, aws) = job(full_run, source, [7.0, 40.0]);
-        let run = check(
-            &project,
-            &aws,
-            source,
-            &["run", "--all", "--format", "json"],
-        );
+        let run = check(&project, &aws, source, JSON);
         let report = run.json();
         let verdict = memory_line(&report)["verdict"].as_str().unwrap().to_owned();
         let canaries: Vec<String> = aws
@@ -154,12 +149,7 @@ fn memory_that_only_cloudwatch_sees_is_at_risk_however_short_the_job_is() {
 
 fn report_of(full_run: f64, source: Source, memory: [f64; 2]) -> (Finished, Value, FakeAws) {
     let (project, aws) = job(full_run, source, memory);
-    let run = check(
-        &project,
-        &aws,
-        source,
-        &["run", "--all", "--format", "json"],
-    );
+    let run = check(&project, &aws, source, JSON);
     let report = run.json();
     (run, report, aws)
 }
@@ -208,17 +198,12 @@ fn the_highest_memory_seen_is_shown_where_there_is_no_law() {
 #[test]
 fn every_reading_is_kept_and_one_source_is_forecast() {
     let (project, aws) = job(7200.0, Source::Probe, [7.0, 40.0]);
-    let spec = project.read("canary-gate.yml");
-    let spec = spec.replace("      output:", "      profiler: true\n      output:");
-    project.write("canary-gate.yml", &spec);
-    aws.profiles(|_| Some(profile(55.0)));
-    let run = check(
+    edit(
         &project,
-        &aws,
-        Source::Probe,
-        &["run", "--all", "--format", "json"],
-    )
-    .ended_with(0);
+        &[("      output:", "      profiler: true\n      output:")],
+    );
+    aws.profiles(|_| Some(profile(55.0)));
+    let run = check(&project, &aws, Source::Probe, JSON).ended_with(0);
     let report = run.json();
     // CloudWatch is not even asked where every host has its report.
     for canary in report["jobs"][0]["measurements"].as_array().unwrap() {
@@ -239,15 +224,8 @@ fn every_reading_is_kept_and_one_source_is_forecast() {
 #[test]
 fn a_lower_bound_of_memory_concerns_nobody_who_wrote_no_line() {
     let (project, aws) = job(3600.0, Source::CloudWatch, [7.0, 40.0]);
-    let spec = project.read("canary-gate.yml").replace(", memory: 90%", "");
-    project.write("canary-gate.yml", &spec);
-    let run = check(
-        &project,
-        &aws,
-        Source::CloudWatch,
-        &["run", "--all", "--format", "json"],
-    )
-    .ended_with(0);
+    edit(&project, &[(", memory: 90%", "")]);
+    let run = check(&project, &aws, Source::CloudWatch, JSON).ended_with(0);
     assert_eq!(run.json()["verdict"], "within", "{}", run.seen());
     let reason = run.json()["jobs"][0]["reason"].to_string();
     assert!(!reason.contains("probe"), "{reason}");
@@ -256,17 +234,11 @@ fn a_lower_bound_of_memory_concerns_nobody_who_wrote_no_line() {
 #[test]
 fn a_probe_that_is_turned_off_is_not_missed() {
     let (project, aws) = job(3600.0, Source::Debugger, [7.0, 40.0]);
-    let spec = project
-        .read("canary-gate.yml")
-        .replace("canary: {max_share: 200%}", "canary: {probe: false}");
-    project.write("canary-gate.yml", &spec);
-    let run = check(
+    edit(
         &project,
-        &aws,
-        Source::Probe,
-        &["run", "--all", "--format", "json"],
-    )
-    .ended_with(0);
+        &[("canary: {max_share: 200%}", "canary: {probe: false}")],
+    );
+    let run = check(&project, &aws, Source::Probe, JSON).ended_with(0);
     let job = &run.json()["jobs"][0];
     assert!(
         !job["reason"].to_string().contains("probe"),
@@ -296,20 +268,14 @@ fn a_canary_without_the_probe_does_not_stand_for_one_with_it() {
 fn a_container_in_which_the_probe_cannot_run_says_so_in_the_headline() {
     let (project, aws) = job(3600.0, Source::Debugger, [7.0, 40.0]);
     // Debugger measures the canaries that start after the first has shown it.
-    let spec = project
-        .read("canary-gate.yml")
-        .replace("max_share: 200%", "max_share: 200%, parallel: 1");
-    project.write("canary-gate.yml", &spec);
+    edit(
+        &project,
+        &[("max_share: 200%", "max_share: 200%, parallel: 1")],
+    );
     let why = "a launcher does not say which process is the first of its host";
     let line = format!("canary-gate: not measured by the probe: {why}");
     aws.logs(Logs::of(move |_, _| vec![line.clone()]));
-    let run = check(
-        &project,
-        &aws,
-        Source::Probe,
-        &["run", "--all", "--format", "json"],
-    )
-    .ended_with(0);
+    let run = check(&project, &aws, Source::Probe, JSON).ended_with(0);
     let reason = run.json()["jobs"][0]["reason"].to_string();
     assert!(
         reason.contains(&format!("ran without the probe: {why}")),
@@ -331,13 +297,7 @@ fn a_plain_image_has_no_probe_without_its_command_and_says_so() {
     let spec = project.read("canary-gate.yml");
     let script = "      source_dir: code\n      entry_point: train.py\n";
     project.write("canary-gate.yml", &spec.replace(script, ""));
-    let run = check(
-        &project,
-        &aws,
-        Source::Probe,
-        &["run", "--all", "--format", "json"],
-    )
-    .ended_with(0);
+    let run = check(&project, &aws, Source::Probe, JSON).ended_with(0);
     let reason = run.json()["jobs"][0]["reason"].to_string();
     assert!(
         reason.contains("ran without the probe: the job has no entry_point that it could start"),

@@ -17,7 +17,6 @@ mod memory;
 mod pool_quotas;
 mod pool_sharing;
 mod pools;
-mod preflight;
 mod printed_levels;
 mod pull_request_limit;
 mod rows;
@@ -86,6 +85,19 @@ pub(crate) fn with_data() -> FakeAws {
     });
     aws
 }
+
+/// Replaces texts in the spec, each of which is there.
+fn edit(project: &Project, edits: &[(&str, &str)]) {
+    let mut spec = project.read("canary-gate.yml");
+    for (from, to) in edits {
+        assert!(spec.contains(from), "{from} in {spec}");
+        spec = spec.replace(from, to);
+    }
+    project.write("canary-gate.yml", &spec);
+}
+
+/// A run of all jobs that prints its report for a program.
+const JSON: &[&str] = &["run", "--all", "--format", "json"];
 
 /// `canary-gate ARGUMENTS` with no waits.
 fn gate(project: &Project, aws: &FakeAws, arguments: &[&str]) -> Finished {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{FIXED, gate, project};
+use super::{FIXED, JSON, gate, project};
 use crate::aws::Logs;
 use crate::project::budget_line;
 
@@ -27,9 +27,7 @@ fn on_sagemaker_the_values_are_those_of_the_log() {
             .collect()
     }));
     project.write("canary-gate.yml", &with("min: 9000"));
-    let report = gate(&project, &aws, &["run", "--all", "--format", "json"])
-        .ended_with(0)
-        .json();
+    let report = gate(&project, &aws, JSON).ended_with(0).json();
     assert_eq!(line(&report)["verdict"], "within");
     let of_run = &report["jobs"][0]["measurements"][0]["metrics"]["tokens_per_second"];
     assert_eq!(

@@ -1,6 +1,6 @@
 //! `sample: rows` of objects in S3: read by ranges, copied below the stage, removed with the canary.
 
-use super::{FIXED, gate, with_data};
+use super::{FIXED, JSON, gate, with_data};
 use crate::aws::{FakeAws, Fault, Operation, Timeline};
 use crate::project::Project;
 
@@ -43,9 +43,7 @@ fn canaries_read_copies_of_rows_that_are_removed() {
         .reported("blocks")
         .reported("a canary reads its blocks of data.csv (CSV, blocks of")
         .reported("which is removed with them; 1 % of the data reads about");
-    let report = gate(&project, &aws, &["run", "--all", "--format", "json"])
-        .ended_with(0)
-        .json();
+    let report = gate(&project, &aws, JSON).ended_with(0).json();
     let measured = report["jobs"][0]["measurements"].as_array().unwrap();
     let jobs = aws.jobs();
     assert_eq!(measured.len(), 3);
@@ -116,9 +114,7 @@ fn a_policy_for_rows_lets_the_gate_read_them() {
 fn slow_large_draws_have_the_share_that_was_asked_for() {
     let large = "{design: fixed, max_share: 10000%, fractions: [1%, 5%, 20%], replicates: 1, max_runtime: 30m}";
     let (project, aws) = project(1_500_000, large);
-    let report = gate(&project, &aws, &["run", "--all", "--format", "json"])
-        .ended_with(0)
-        .json();
+    let report = gate(&project, &aws, JSON).ended_with(0).json();
     let measured = report["jobs"][0]["measurements"].as_array().unwrap();
     for (run, share) in measured.iter().zip([0.01, 0.05, 0.2]) {
         let bytes = |key: &str| run[key].as_f64().unwrap();

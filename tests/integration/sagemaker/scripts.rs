@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use super::{FIXED, created, gate, project};
+use super::{FIXED, JSON, created, edit, gate, project};
 use crate::aws::{FakeAws, Timeline};
 use crate::project::Project;
 
@@ -86,10 +86,10 @@ fn aws_with_quickstart() -> FakeAws {
 #[test]
 fn slow_the_quickstart_is_judged_on_sagemaker_as_it_is_locally() {
     for (budget, verdict, code) in [("{time: 12h}", "within", 0), ("{time: 1s}", "exceeded", 10)] {
-        let local = quickstart("local", budget).run(&["run", "--all", "--format", "json"]);
+        let local = quickstart("local", budget).run(JSON);
         let aws = aws_with_quickstart();
         let project = quickstart("sagemaker", budget);
-        let there = gate(&project, &aws, &["run", "--all", "--format", "json"]);
+        let there = gate(&project, &aws, JSON);
         assert_eq!(local.json()["verdict"], verdict, "{}", local.seen());
         assert_eq!(there.json()["verdict"], verdict, "{}", there.seen());
         assert_eq!((local.code, there.code), (code, code));
@@ -132,7 +132,7 @@ fn a_script_that_raises_is_reported_with_its_last_line() {
 /// The memory of the first canary, which a probe that is sent measured.
 pub(super) fn memory_by_the_probe(project: &Project, aws: &FakeAws, probe: &Path) -> Value {
     let run = project
-        .run_with(&["run", "--all", "--format", "json"], |command| {
+        .run_with(JSON, |command| {
             aws.reach(command);
             command
                 .env("CANARY_GATE_PACE", "0")
@@ -190,7 +190,7 @@ fn the_probe_is_in_the_container_by_default_and_trusted_before_cloudwatch() {
 fn without_a_static_program_canaries_run_without_a_probe_and_say_so() {
     let (project, aws) = project(FIXED);
     let run = project
-        .run_with(&["run", "--all", "--format", "json"], |command| {
+        .run_with(JSON, |command| {
             aws.reach_without_probe(command);
             command.env("CANARY_GATE_PACE", "0");
         })
@@ -214,10 +214,10 @@ fn a_plain_image_is_probed_around_its_own_command() {
         eprintln!("skipped: no C compiler here links statically");
         return;
     };
-    let spec = project
-        .read("canary-gate.yml")
-        .replace("      source_dir: code\n      entry_point: train.py\n", "");
-    project.write("canary-gate.yml", &spec);
+    edit(
+        &project,
+        &[("      source_dir: code\n      entry_point: train.py\n", "")],
+    );
     // The probe's own channel is no data.
     aws.train(|_| Timeline::completed());
     aws.run_scripts(1.0);

@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 
 use super::scripts::{memory_by_the_probe, static_probe};
-use super::{FIXED, gate, with_data};
+use super::{FIXED, JSON, gate, with_data};
 use crate::aws::{FakeAws, Job, Timeline};
 use crate::project::{Finished, Project};
 
@@ -79,7 +79,7 @@ fn canary(aws: &FakeAws) -> Job {
 }
 
 fn run_without_probe(project: &Project, aws: &FakeAws) -> Finished {
-    project.run_with(&["run", "--all", "--format", "json"], |command| {
+    project.run_with(JSON, |command| {
         aws.reach_without_probe(command);
         command.env("CANARY_GATE_PACE", "0");
     })
@@ -299,7 +299,7 @@ fn what_no_probe_can_start_is_said() {
         ("built-in", "the job has no entry_point that it could start"),
     ] {
         let (project, aws) = spec_from(&shape(name));
-        let run = gate(&project, &aws, &["run", "--all", "--format", "json"]);
+        let run = gate(&project, &aws, JSON);
         let notes = run.ended_with(0).json()["jobs"][0]["notes"].to_string();
         assert!(notes.contains(why), "{name}: {notes}");
         assert!(

@@ -6,7 +6,7 @@ use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use super::clean_up::{signal, wait_for};
-use super::{FIXED, created, gate, project};
+use super::{FIXED, JSON, created, gate, project};
 use crate::aws::{FakeAws, Fault, Logs, Metrics, Operation, Polls, Timeline};
 use crate::project::{Finished, Project};
 
@@ -124,7 +124,7 @@ fn an_alternative_of_the_same_type_takes_no_room_and_no_pool_that_instance_needs
         let (project, aws) = jobs(1, &canary, TWO);
         aws.quota("ml.m5.xlarge for training job usage", quota);
         aws.quota("ml.m5.xlarge for training warm pool usage", quota);
-        let run = gate(&project, &aws, &["run", "--all", "--format", "json"]).ended_with(0);
+        let run = gate(&project, &aws, JSON).ended_with(0);
         let runs = run.json()["jobs"][0]["measurements"].clone();
         let starts = runs.as_array().unwrap().iter();
         let starts: Vec<String> = starts.map(|run| run["start"].to_string()).collect();
@@ -255,7 +255,7 @@ fn a_job_whose_code_fails_keeps_no_other_from_its_check() {
         Some("1") | Some("\"1\"") => Timeline::script_failed(1, "ValueError: no such column"),
         _ => Timeline::completed(),
     });
-    let run = gate(&project, &aws, &["run", "--all", "--format", "json"]).ended_with(13);
+    let run = gate(&project, &aws, JSON).ended_with(13);
     let verdicts = verdicts(&run);
     let of = |number: usize| (verdicts[number].0.as_str(), verdicts[number].1.as_str());
     assert_eq!(of(0), ("churn0", "within"));
@@ -273,7 +273,7 @@ fn a_job_that_cannot_be_checked_keeps_no_other_from_its_check() {
     let (before, after) = spec.split_once("  churn1:\n").unwrap();
     let after = after.replacen("s3://data/churn/train/", "s3://data/nothing/", 1);
     project.write("canary-gate.yml", &format!("{before}  churn1:\n{after}"));
-    let run = gate(&project, &aws, &["run", "--all", "--format", "json"]);
+    let run = gate(&project, &aws, JSON);
     let names: Vec<String> = verdicts(&run).into_iter().map(|(name, _)| name).collect();
     assert_eq!(names, ["churn0", "churn2"]);
     run.complained("jobs.churn1");
@@ -284,7 +284,7 @@ fn a_job_that_cannot_be_checked_keeps_no_other_from_its_check() {
 fn jobs_wait_together_for_a_quota_of_one() {
     let (project, aws) = jobs(2, FIXED, "");
     aws.quota("ml.m5.xlarge for training job usage", 1.0);
-    let run = gate(&project, &aws, &["run", "--all", "--format", "json"]).ended_with(0);
+    let run = gate(&project, &aws, JSON).ended_with(0);
     let of = |name: &str| (name.to_owned(), "within".to_owned());
     assert_eq!(verdicts(&run), [of("churn0"), of("churn1")]);
     // SageMaker was never asked for more than there is room for.
