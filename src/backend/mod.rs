@@ -215,6 +215,8 @@ pub struct Watcher<'a> {
     pub may_start: &'a dyn Fn() -> bool,
     /// Whether another one of its configuration may follow on its machines.
     pub has_successor: bool,
+    /// Whether no canary of its configuration begins after it.
+    pub is_last: bool,
     /// Hears, at most once, that the machines are free again while what they used is still collected: the measurement as far as it
     /// is known, with outcome and times.
     pub freed: &'a dyn Fn(Measurement),

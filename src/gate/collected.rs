@@ -185,6 +185,7 @@ impl Collector<'_> {
             },
             may_start: &|| false,
             has_successor: false,
+            is_last: true,
             freed: &|_| {},
             paid_for_nothing: &|_| {},
             cancellation: self.runner.cancellation,

@@ -251,6 +251,7 @@ impl<'a> Launcher<'a> {
             report,
             may_start: &|| true,
             has_successor: false,
+            is_last: true,
             freed: &|_| {},
             paid_for_nothing: &|_| {},
             cancellation: self.runner.cancellation,

@@ -396,6 +396,7 @@ impl Batch<'_> {
             report: &|progress| self.progress.report(index, run, progress),
             may_start: &|| self.may_launch(),
             has_successor,
+            is_last: self.to_come == 0 && index + 1 == self.canaries,
             freed: &freed,
             paid_for_nothing: &|paid| drop(paid_for_nothing.replace(Some(paid))),
             cancellation: self.cancellation,
@@ -466,7 +467,7 @@ impl Batch<'_> {
     /// Whether another canary may follow on the machines of this one: one of the batch that waits for a machine, else one to come,
     /// for which the last canaries keep theirs, since they are the largest and end last.
     fn has_successor(&self, index: usize) -> bool {
-        let waits = index + self.at_once < self.canaries;
+        let waits = self.at_once.max(index + 1) < self.canaries;
         waits || index + self.to_come.min(self.at_once) >= self.canaries
     }
 

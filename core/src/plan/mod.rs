@@ -28,10 +28,9 @@ pub use counts::{PART_OF_THE_SHARE, base_instance};
 pub use design::{canary, level, level_of_size};
 pub use detached::{DetachedRuns, allowed_by_the_budget, detached_runs};
 pub use share::{fewest, is_enough, within_the_share};
-pub use start_up::{StartUp, StartUpMode};
+pub use start_up::StartUpMode;
 pub use warm_pool::{MachineQuotas, NoPool, PoolPlan, QuotasOf, WarmPool, no_quotas};
 
-use self::warm_pool::ConfigurationCanaries;
 use crate::canary::{CanaryRun, Dataset, HandedShare, WorkLevel};
 use crate::forecast::scale_out::DataLayout;
 use crate::forecast::{FEWEST_RUNS, FEWEST_SIZES};
@@ -377,13 +376,9 @@ pub fn plan_within(
             job.canary.parallel
         ));
     }
-    let pools = (!job.instance.is_local()).then(|| PoolPlan {
-        all: ConfigurationCanaries::all(job, &runs, &alternatives, known.earlier, offer_of),
-        policy: job.canary.warm_pool,
-        spend_limit: limit,
-        left: account.left().unwrap_or_default(),
-        max_runtime: job.canary.max_runtime,
-        start_up: StartUpMode::of(job).table(),
+    let pools = (!job.instance.is_local()).then(|| {
+        let money = (limit, account.left().unwrap_or_default());
+        PoolPlan::new(job, &runs, &alternatives, known.earlier, money, offer_of)
     });
     if let Some(pools) = &pools {
         let measured = alternatives.iter_mut().filter(|one| one.runs.is_ok());

@@ -1,12 +1,12 @@
 //! **Warm pools**: the configurations whose machines are kept from one canary to the next, and the rule of `warm_pool: auto`.
 //!
-//! A pool buys time, not money: a warm start is shorter, and a machine bills while it waits. So `auto` keeps one where an earlier
-//! check says that it pays.
+//! A pool buys time, not money: a warm start is shorter, and a machine bills while it waits. So `auto` keeps machines from the
+//! second check on, where the account has room for them and idle they cost little at their longest.
 
 use std::fmt;
 
-use super::start_up::StartUp;
-use super::{PlannedAlternative, PlannedRuns, base_instance, fewest, level};
+use super::start_up::StartUpMode;
+use super::{PlannedAlternative, PlannedRuns, base_instance, fewest};
 use crate::instance::{InstanceConfiguration, InstanceType, Offer, OfferOf};
 use crate::measurement::Measurement;
 use crate::spec::{Job, WarmPoolPolicy};
@@ -14,11 +14,7 @@ use crate::units::{Seconds, Usd, count_as_float};
 
 /// How long `auto` keeps a machine: as long as late metrics are waited for, by which the next canary is chosen.
 const KEEP_ALIVE: Seconds = Seconds(300.0);
-/// For which a machine waits for the next canary, and after the last for its end: half of the 10 to 15 s between two looks.
-const IDLE: Seconds = Seconds(6.0);
-/// By `auto` pools make a check shorter by at least this part.
-const WORTH: f64 = 0.2;
-/// By `auto` idle machines cost less than this part of the canaries, and at their longest of the spend limit.
+/// By `auto` idle machines cost less than this part of the spend limit, at their longest.
 const SHARE: f64 = 0.1;
 
 /// Machines that are kept from one canary of a configuration to the next.
@@ -57,12 +53,8 @@ pub enum NoPool {
     /// Without an earlier check.
     NotKnown,
     NoPrice,
-    /// By how much of the check it would be.
-    NotShorter(f64),
-    /// What it would cost idle, and how much it may.
+    /// What it could cost, kept as long as it may be after each canary, and how much it may.
     TooDear(Usd, Usd),
-    /// What it could cost, kept as long as it may be after each canary.
-    BeyondTheLimit(Usd),
 }
 
 impl fmt::Display for NoPool {
@@ -72,21 +64,12 @@ impl fmt::Display for NoPool {
             Self::NotKept => f.write_str("SageMaker keeps no instance groups and no spot capacity"),
             Self::NoQuota => f.write_str("its quota for training warm pool usage has no room"),
             Self::NotKnown => f.write_str(
-                "`auto` keeps machines only where an earlier check shows that this pays, and none is on record",
+                "`auto` keeps machines from the second check on, and no earlier one is on record",
             ),
             Self::NoPrice => f.write_str("no price is known, so what it costs idle is not"),
-            Self::NotShorter(part) => write!(
+            Self::TooDear(longest, most) => write!(
                 f,
-                "the check would be shorter by {:.0}%; `auto` wants {:.0}%",
-                100.0 * part.max(0.0),
-                100.0 * WORTH
-            ),
-            Self::TooDear(idle, most) => {
-                write!(f, "idle it would cost {idle}; `auto` may take {most}")
-            }
-            Self::BeyondTheLimit(longest) => write!(
-                f,
-                "kept for its longest after each canary it could cost {longest}, which is too much of the spend limit"
+                "kept for its longest after each canary it could cost {longest}; `auto` may take {most} of the spend limit"
             ),
         }
     }
@@ -101,8 +84,10 @@ pub struct PoolPlan {
     pub(super) spend_limit: Usd,
     /// What is left of that beside the worst cases of the canaries.
     pub(super) left: Usd,
-    pub(super) max_runtime: Seconds,
-    pub(super) start_up: StartUp,
+    /// Of one canary, with its start.
+    pub(super) longest_canary: Seconds,
+    /// Whether a canary of an earlier check has completed.
+    pub(super) has_earlier: bool,
 }
 
 /// The canaries of one configuration.
@@ -110,92 +95,66 @@ pub struct PoolPlan {
 pub(super) struct ConfigurationCanaries {
     instance: InstanceConfiguration,
     canaries: usize,
-    /// The most of them that run one after another, and those that do as expected.
+    /// The most of them that run one after another.
     longest_chain: usize,
-    chain: usize,
     at_once: u32,
-    /// How many machines are kept at a time.
-    kept: u32,
-    /// The mean of an earlier check, without start-up; absent without one.
-    time: Option<Seconds>,
     /// Of all its machines; absent without a price.
     usd_per_second: Option<Usd>,
     /// SageMaker keeps no instance groups, and no spot capacity.
     can_be_kept: bool,
 }
 
-impl ConfigurationCanaries {
-    /// `earlier` are the canaries of an earlier check; where there are none of a configuration, it takes as long as `instance`.
-    pub(super) fn all(
+impl PoolPlan {
+    /// `earlier` are the canaries of an earlier check, which say how many the adaptive design makes.
+    pub(super) fn new(
         job: &Job,
         runs: &PlannedRuns,
         alternatives: &[PlannedAlternative],
         earlier: &[Measurement],
+        (spend_limit, left): (Usd, Usd),
         offer_of: OfferOf<'_>,
-    ) -> Vec<Self> {
+    ) -> Self {
         let measured = alternatives
             .iter()
             .filter_map(|one| Some((one.runs_on(), one.runs.as_ref().ok()?)));
         let base = &base_instance(job);
-        let times_on = |instance: &InstanceConfiguration| -> Vec<f64> {
-            let runs = earlier.iter().filter(|run| run.is_on(instance));
-            runs.filter_map(after_start_up).collect()
-        };
-        let all = [(base, runs)].into_iter().chain(measured);
-        all.map(|(instance, runs)| {
-            let own = times_on(instance);
-            let times = if own.is_empty() { times_on(base) } else { own };
-            let most = job.canary.parallel.max(1);
-            let width = most as usize;
-            let (canaries, longest_chain, chain, kept) = match runs {
+        let parallel = job.canary.parallel.max(1);
+        let canaries = |(instance, runs): (&InstanceConfiguration, &PlannedRuns)| {
+            let (canaries, longest_chain) = match runs {
                 PlannedRuns::Fixed(runs) => {
                     let first = fewest(runs).min(runs.len());
+                    let width = parallel as usize;
                     let chain = first.div_ceil(width) + (runs.len() - first).div_ceil(width);
-                    (runs.len(), chain, chain, width)
+                    (runs.len(), chain)
                 }
                 PlannedRuns::Ladder(sizes) => {
-                    let canaries = if times.is_empty() {
-                        sizes.len()
-                    } else {
-                        times.len()
-                    };
-                    // Levels of work take turns run by run.
-                    let has_levels = level(job, 0) != level(job, 1);
-                    let first = if instance == base && !has_levels {
-                        2.min(width)
-                    } else {
-                        1
-                    };
-                    (canaries, sizes.len(), 1 + canaries.saturating_sub(first), 1)
+                    let made = earlier.iter().filter(|run| run.is_on(instance)).count();
+                    let canaries = if made > 0 { made } else { sizes.len() };
+                    (canaries, sizes.len())
                 }
             };
-            let count = count_as_float(times.len());
-            Self {
+            ConfigurationCanaries {
                 canaries,
                 longest_chain,
-                chain,
-                at_once: most.min(u32::try_from(canaries.max(1)).unwrap_or(most)),
-                kept: u32::try_from(kept.min(canaries)).unwrap_or(most),
-                time: (count > 0.0).then(|| Seconds(times.iter().sum::<f64>() / count)),
+                at_once: parallel.min(u32::try_from(canaries.max(1)).unwrap_or(parallel)),
                 usd_per_second: offer_of(instance).cost(Seconds(1.0)),
                 can_be_kept: matches!(instance, InstanceConfiguration::Homogeneous { .. })
                     && !job.training.sagemaker.spot,
                 instance: instance.clone(),
             }
-        })
-        .collect()
+        };
+        Self {
+            all: ([(base, runs)].into_iter().chain(measured))
+                .map(canaries)
+                .collect(),
+            policy: job.canary.warm_pool,
+            spend_limit,
+            left,
+            longest_canary: StartUpMode::of(job).cold() + job.canary.max_runtime,
+            has_earlier: earlier.iter().any(Measurement::is_completed),
+        }
     }
 
-    /// How many of its canaries the quota has room for at a time; `None` where it is not known.
-    fn room(&self, quota_of: impl Fn(&InstanceType) -> Option<u32>) -> Option<u32> {
-        let by_type = self.instance.machines_by_type().into_iter();
-        by_type
-            .filter_map(|(kind, count)| Some(quota_of(kind)? / count.max(1)))
-            .min()
-    }
-}
-
-impl PoolPlan {
     /// Whether the quotas of pools have a part in the choice.
     pub fn may_keep(&self) -> bool {
         self.policy != WarmPoolPolicy::Off && self.all.iter().any(|one| one.can_be_kept)
@@ -213,16 +172,12 @@ impl PoolPlan {
         quotas_of: QuotasOf<'_>,
     ) -> Vec<(&InstanceConfiguration, Result<WarmPool, NoPool>)> {
         let mut left = self.left;
-        let choose = |one: &'_ ConfigurationCanaries| {
+        let choose = |one| {
             let pool = self.pool(one, quotas_of, left);
-            if let Ok((_, longest)) = pool {
-                left = left - longest;
-            }
-            pool.map(|(pool, _)| pool)
+            left = left - longest_of(&pool);
+            (&one.instance, pool.map(|(pool, _)| pool))
         };
-        let pools: Vec<_> = self.all.iter().map(choose).collect();
-        let instances = self.all.iter().map(|one| &one.instance);
-        instances.zip(pools).collect()
+        self.all.iter().map(choose).collect()
     }
 
     /// The pool of a configuration, and what `auto` may spend on it beside the worst cases of the canaries.
@@ -238,42 +193,31 @@ impl PoolPlan {
         if !one.can_be_kept {
             return Err(NoPool::NotKept);
         }
-        let trains = one.room(|kind| quotas_of(kind).training);
-        let keeps = one.room(|kind| quotas_of(kind).warm_pool);
-        let at_once = one.at_once.min(trains.unwrap_or(u32::MAX));
+        let at_once = one.at_once.min(one.room(|kind| quotas_of(kind).training));
+        let room = one.room(|kind| quotas_of(kind).warm_pool);
         let pool = |keep_alive, lanes| WarmPool {
             instance: one.instance.clone(),
             keep_alive,
             lanes,
         };
-        if let WarmPoolPolicy::KeepAlive(keep_alive) = self.policy {
-            let lanes = at_once.min(keeps.unwrap_or(u32::MAX));
-            let pool = (lanes > 0).then(|| pool(keep_alive, lanes));
-            return Ok((pool.ok_or(NoPool::NoQuota)?, Usd(0.0)));
-        }
-        let kept = one.kept.min(at_once);
-        if kept == 0 || keeps.is_some_and(|room| room < kept) {
+        if at_once.min(room) == 0 {
             return Err(NoPool::NoQuota);
         }
-        let time = one.time.ok_or(NoPool::NotKnown)?;
+        if let WarmPoolPolicy::KeepAlive(keep_alive) = self.policy {
+            return Ok((pool(keep_alive, at_once.min(room)), Usd(0.0)));
+        }
+        if room < at_once {
+            return Err(NoPool::NoQuota);
+        }
+        if !self.has_earlier {
+            return Err(NoPool::NotKnown);
+        }
         let price = one.usd_per_second.ok_or(NoPool::NoPrice)?;
-        let StartUp { cold, warm } = self.start_up;
-        // A machine waits once after each canary, the last one until it is ended.
-        let chain = count_as_float(one.chain);
-        let saved = (cold.0 - warm.0 - IDLE.0) * (chain - 1.0);
-        let part = saved / ((cold.0 + time.0) * chain);
-        if part.is_nan() || part < WORTH {
-            return Err(NoPool::NotShorter(part));
-        }
-        let canaries = count_as_float(one.canaries);
-        let idle = Usd(price.0 * IDLE.0 * canaries);
-        let most = Usd(SHARE * price.0 * time.0 * canaries);
-        if idle > most {
-            return Err(NoPool::TooDear(idle, most));
-        }
-        let longest = Usd(price.0 * KEEP_ALIVE.0 * canaries);
-        if longest > left || longest.0 > SHARE * self.spend_limit.0 {
-            return Err(NoPool::BeyondTheLimit(longest));
+        let longest = Usd(price.0 * KEEP_ALIVE.0 * count_as_float(one.canaries));
+        let share = Usd(SHARE * self.spend_limit.0);
+        let most = if left < share { left } else { share };
+        if longest > most {
+            return Err(NoPool::TooDear(longest, most));
         }
         Ok((pool(KEEP_ALIVE, at_once), longest))
     }
@@ -281,9 +225,8 @@ impl PoolPlan {
     /// What the machines of each configuration may cost that `auto` keeps; of a written time the runs have it with them.
     pub(super) fn longest_idle(&self) -> Vec<Usd> {
         let mut left = self.left;
-        let longest = |one: &ConfigurationCanaries| {
-            let longest = self.pool(one, &no_quotas, left);
-            let longest = longest.map_or(Usd(0.0), |(_, longest)| longest);
+        let longest = |one| {
+            let longest = longest_of(&self.pool(one, &no_quotas, left));
             left = left - longest;
             longest
         };
@@ -292,20 +235,27 @@ impl PoolPlan {
 
     /// With each canary cold and at its time limit; alternatives begin after the first canary of `instance`.
     pub(super) fn longest(&self) -> Seconds {
-        let each = self.start_up.cold + self.max_runtime;
         let chains = self.all.iter().enumerate().map(|(place, one)| {
             let before = usize::from(place > 0);
             count_as_float(before + one.longest_chain)
         });
-        each * chains.fold(0.0, f64::max)
+        self.longest_canary * chains.fold(0.0, f64::max)
     }
 }
 
-/// What a canary took once its data were there; absent where it did not complete.
-fn after_start_up(run: &Measurement) -> Option<f64> {
-    let time = run.time().filter(|_| run.is_completed())?;
-    let download = run.phases.download.unwrap_or_default();
-    Some((time.0 - download.0).max(0.0))
+impl ConfigurationCanaries {
+    /// How many of its canaries the quota has room for at a time, as far as it is known.
+    fn room(&self, quota_of: impl Fn(&InstanceType) -> Option<u32>) -> u32 {
+        let by_type = self.instance.machines_by_type().into_iter();
+        by_type
+            .filter_map(|(kind, count)| Some(quota_of(kind)? / count.max(1)))
+            .min()
+            .unwrap_or(u32::MAX)
+    }
+}
+
+fn longest_of(pool: &Result<(WarmPool, Usd), NoPool>) -> Usd {
+    (pool.as_ref()).map_or(Usd(0.0), |(_, longest)| *longest)
 }
 
 /// What machines may cost that are kept after each of so many runs, where the spec asks for that.
@@ -327,64 +277,59 @@ pub(super) fn longest_idle(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::StartUpMode;
 
-    /// Canaries of `time` seconds at a price an hour, `chain` of them one after another.
-    fn plan(canaries: usize, chain: usize, time: Option<f64>, usd_per_hour: f64) -> PoolPlan {
-        PoolPlan {
+    #[test]
+    fn auto_is_a_rule() {
+        // Four canaries of 0.23 USD an hour, kept for 300 s each, take 0.0767 USD at their longest.
+        let plan = |usd_per_hour: f64, has_earlier, spend_limit| PoolPlan {
             all: vec![ConfigurationCanaries {
                 instance: "ml.m5.xlarge".parse().unwrap(),
-                canaries,
-                longest_chain: chain,
-                chain,
+                canaries: 4,
+                longest_chain: 3,
                 at_once: 3,
-                kept: 1,
-                time: time.map(Seconds),
                 usd_per_second: Some(Usd(usd_per_hour / 3600.0)),
                 can_be_kept: true,
             }],
             policy: WarmPoolPolicy::Auto,
-            spend_limit: Usd(5.0),
-            left: Usd(5.0),
-            max_runtime: Seconds(1800.0),
-            start_up: StartUpMode::File.table(),
-        }
-    }
-
-    #[test]
-    fn auto_keeps_machines_only_where_they_pay() {
-        // 4 canaries in a chain of 3 save 2 x 100 of 3 x (176 + t) s, and wait 6 s each.
-        let cases = [
-            (plan(4, 3, None, 0.23), "none is on record"),
-            (plan(4, 3, Some(100.0), 0.23), "kept"),
-            (plan(4, 3, Some(200.0), 0.23), "shorter by 18%"),
-            (plan(4, 3, Some(50.0), 0.23), "idle it would cost"),
-            (plan(4, 3, Some(100.0), 60.0), "too much of the spend limit"),
-            (plan(1, 1, Some(100.0), 0.23), "shorter by 0%"),
-        ];
-        for (plan, expected) in cases {
-            let chosen = plan.choose(&no_quotas).remove(0).1;
-            let said = chosen.map_or_else(|why| why.to_string(), |_| "kept".to_owned());
-            assert!(said.contains(expected), "{said}: {expected}");
-        }
-    }
-
-    #[test]
-    fn quotas_and_the_spec_decide_before_any_figure() {
-        let quota = |warm_pool| {
-            move |_: &InstanceType| MachineQuotas {
-                training: Some(20),
-                warm_pool: Some(warm_pool),
-            }
+            spend_limit: Usd(spend_limit),
+            left: Usd(spend_limit),
+            longest_canary: Seconds(2000.0),
+            has_earlier,
         };
-        let mut plan = plan(4, 3, Some(100.0), 0.23);
-        assert_eq!(plan.pools(&quota(0)), []);
-        // Of the two that begin at once one is kept.
-        assert_eq!(plan.pools(&quota(1))[0].lanes, 3);
-        plan.policy = WarmPoolPolicy::KeepAlive(Seconds(60.0));
-        assert_eq!(plan.pools(&quota(2))[0].lanes, 2);
-        plan.policy = WarmPoolPolicy::Off;
-        assert_eq!(plan.pools(&quota(2)), []);
-        assert!(!plan.may_keep());
+        let auto = || plan(0.23, true, 5.0);
+        let with = |policy| PoolPlan { policy, ..auto() };
+        let written = || with(WarmPoolPolicy::KeepAlive(Seconds(60.0)));
+        let groups = || {
+            let mut plan = auto();
+            plan.all[0].can_be_kept = false;
+            plan
+        };
+        let kept = |seconds, lanes| format!("kept for {} in {lanes}", Seconds(seconds));
+        for (plan, quota, expected) in [
+            (auto(), None, kept(300.0, 3)),
+            (auto(), Some(3), kept(300.0, 3)),
+            (auto(), Some(2), "no room".to_owned()),
+            (auto(), Some(0), "no room".to_owned()),
+            (plan(0.23, false, 5.0), None, "on record".to_owned()),
+            (plan(0.23, true, 0.77), None, kept(300.0, 3)),
+            (plan(0.23, true, 0.76), None, "it could cost".to_owned()),
+            (plan(60.0, true, 5.0), None, "it could cost".to_owned()),
+            (written(), Some(2), kept(60.0, 2)),
+            (written(), Some(0), "no room".to_owned()),
+            (with(WarmPoolPolicy::Off), Some(3), "is off".to_owned()),
+            (groups(), Some(3), "no instance groups".to_owned()),
+        ] {
+            let quotas = |_: &InstanceType| MachineQuotas {
+                training: Some(20),
+                warm_pool: quota,
+            };
+            let said = match plan.choose(&quotas).remove(0).1 {
+                Ok(pool) => format!("kept for {} in {}", pool.keep_alive, pool.lanes),
+                Err(why) => why.to_string(),
+            };
+            assert!(said.contains(&expected), "{said}: {expected}");
+            let may_keep = plan.policy != WarmPoolPolicy::Off && plan.all[0].can_be_kept;
+            assert_eq!(plan.may_keep(), may_keep, "{said}");
+        }
     }
 }

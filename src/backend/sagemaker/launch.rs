@@ -281,7 +281,7 @@ impl ReadyJob<'_> {
                         .iter()
                         .filter(|kind| named.is_none_or(|named| named == **kind))
                     {
-                        let own = self.pools_before(name);
+                        let own = self.pools_before(&name.to_string());
                         let cancellation = watcher.cancellation;
                         self.backend.yield_pools(kind, &own, cancellation).await;
                     }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use aws_sdk_sagemaker::operation::create_training_job::CreateTrainingJobInput;
+use aws_sdk_sagemaker::operation::create_training_job::builders::CreateTrainingJobInputBuilder;
 use aws_sdk_sagemaker::types;
 
 use crate::measurement::Start;
@@ -12,15 +12,13 @@ use crate::units::Seconds;
 /// What two jobs must have in common for the second to run on the machines of the first; image, data and hyperparameters may
 /// differ.
 /// <https://docs.aws.amazon.com/sagemaker/latest/dg/train-warm-pools.html#train-warm-pools-matching-criteria>
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct MatchKey {
-    role: String,
-    instance_type: String,
-    count: i32,
-    volume: i32,
-    volume_key: Option<String>,
-    subnets: BTreeSet<String>,
-    security_groups: BTreeSet<String>,
+    role: Option<String>,
+    /// Without the time for which machines are kept.
+    resources: Option<types::ResourceConfig>,
+    /// Subnets and security groups.
+    network: Option<[BTreeSet<String>; 2]>,
     is_encrypted: bool,
     is_isolated: bool,
     /// The keys of the tags that a session is chained by; `None` where none is.
@@ -28,36 +26,23 @@ pub(super) struct MatchKey {
 }
 
 impl MatchKey {
-    pub(super) fn of(request: &CreateTrainingJobInput) -> Self {
+    pub(super) fn of(request: &CreateTrainingJobInputBuilder) -> Self {
         let set = |texts: &[String]| texts.iter().cloned().collect();
-        let resources = request.resource_config();
-        let network = request.vpc_config();
-        let chaining = request.session_chaining_config();
-        let is_chained =
-            chaining.and_then(types::SessionChainingConfig::enable_session_tag_chaining);
+        let mut resources = request.get_resource_config().clone();
+        if let Some(resources) = &mut resources {
+            resources.keep_alive_period_in_seconds = None;
+        }
+        let chaining = request.get_session_chaining_config().as_ref();
+        let is_chained = chaining.and_then(|chaining| chaining.enable_session_tag_chaining());
+        let tags = request.get_tags().iter().flatten();
         Self {
-            role: request.role_arn().unwrap_or_default().to_owned(),
-            instance_type: resources
-                .and_then(types::ResourceConfig::instance_type)
-                .map_or_else(String::new, |kind| kind.as_str().to_owned()),
-            count: resources
-                .and_then(types::ResourceConfig::instance_count)
-                .unwrap_or_default(),
-            volume: resources
-                .and_then(types::ResourceConfig::volume_size_in_gb)
-                .unwrap_or_default(),
-            volume_key: resources
-                .and_then(types::ResourceConfig::volume_kms_key_id)
-                .map(str::to_owned),
-            subnets: network.map_or_else(BTreeSet::new, |network| set(network.subnets())),
-            security_groups: network
-                .map_or_else(BTreeSet::new, |network| set(network.security_group_ids())),
-            is_encrypted: request
-                .enable_inter_container_traffic_encryption()
-                .unwrap_or(false),
-            is_isolated: request.enable_network_isolation().unwrap_or(false),
-            chained_tags: is_chained.unwrap_or(false).then(|| {
-                let tags = request.tags().iter();
+            role: request.get_role_arn().clone(),
+            resources,
+            network: (request.get_vpc_config().as_ref())
+                .map(|network| [set(network.subnets()), set(network.security_group_ids())]),
+            is_encrypted: request.get_enable_inter_container_traffic_encryption() == &Some(true),
+            is_isolated: request.get_enable_network_isolation() == &Some(true),
+            chained_tags: (is_chained == Some(true)).then(|| {
                 tags.filter_map(|tag| tag.key().map(str::to_owned))
                     .collect()
             }),
@@ -121,25 +106,13 @@ pub(super) struct PooledStart {
     pub(super) why: Option<&'static str>,
 }
 
-/// Why a start is cold whose pool was given to another.
-const TAKEN: &str = "another training job took its warm pool";
-const TAKEN_WITHIN: &str = "another canary of this run took its warm pool";
-
-impl PooledStart {
-    /// Taken by another canary of this run.
-    pub(super) fn within_the_run(self) -> Self {
-        let why = self
-            .why
-            .map(|why| if why == TAKEN { TAKEN_WITHIN } else { why });
-        Self { why, ..self }
-    }
-}
-
-/// Warm only where the predecessor's own description says that this very job has its machines.
+/// Warm only where the predecessor's own description says that this very job has its machines. `of_this_run` are the canaries
+/// that may have taken them.
 pub(super) fn start_of(
     job: &str,
     predecessor: Option<&PoolStatus>,
     keep_alive: Seconds,
+    of_this_run: &BTreeSet<String>,
 ) -> PooledStart {
     let cold = |why| PooledStart {
         start: Start::Cold,
@@ -155,7 +128,10 @@ pub(super) fn start_of(
             start: Start::Warm,
             why: None,
         },
-        PoolState::Reused { .. } => cold(TAKEN),
+        PoolState::Reused { by } if of_this_run.contains(by) => {
+            cold("another canary of this run took its warm pool")
+        }
+        PoolState::Reused { .. } => cold("another training job took its warm pool"),
         // A second may be lost in rounding.
         PoolState::Terminated if pool.retained.0 + 1.0 >= keep_alive.0 => {
             cold("its warm pool had expired")
@@ -172,10 +148,8 @@ pub(super) fn start_of(
 mod tests {
     use super::*;
 
-    fn request()
-    -> aws_sdk_sagemaker::operation::create_training_job::builders::CreateTrainingJobInputBuilder
-    {
-        CreateTrainingJobInput::builder()
+    fn request() -> CreateTrainingJobInputBuilder {
+        CreateTrainingJobInputBuilder::default()
             .training_job_name("one")
             .role_arn("role")
             .resource_config(resources().build())
@@ -199,9 +173,7 @@ mod tests {
 
     #[test]
     fn each_field_of_the_match_key_parts_pools_and_nothing_else_does() {
-        let key = |request: aws_sdk_sagemaker::operation::create_training_job::builders::CreateTrainingJobInputBuilder| {
-            MatchKey::of(&request.build().unwrap())
-        };
+        let key = |request| MatchKey::of(&request);
         let chained = || {
             types::SessionChainingConfig::builder()
                 .enable_session_tag_chaining(true)
@@ -254,13 +226,19 @@ mod tests {
                 state,
                 retained: Seconds(retained),
             };
-            start_of("two", Some(&pool), Seconds(300.0))
+            start_of(
+                "two",
+                Some(&pool),
+                Seconds(300.0),
+                &["four".to_owned()].into(),
+            )
         };
         let reused = |by: &str| PoolState::Reused { by: by.to_owned() };
         assert_eq!(start(reused("two"), 9.0).start, Start::Warm);
         assert_eq!(start(reused("two"), 9.0).why, None);
         for (state, retained, why) in [
-            (reused("three"), 9.0, "took"),
+            (reused("three"), 9.0, "another training job took"),
+            (reused("four"), 9.0, "another canary of this run took"),
             (PoolState::Terminated, 300.0, "expired"),
             (PoolState::Terminated, 20.0, "patch"),
             (PoolState::InUse, 0.0, "not ready"),
@@ -271,7 +249,7 @@ mod tests {
             assert_eq!(pooled.start, Start::Cold);
             assert!(pooled.why.unwrap().contains(why), "{pooled:?}");
         }
-        let without = start_of("two", None, Seconds(300.0));
+        let without = start_of("two", None, Seconds(300.0), &BTreeSet::new());
         assert!(without.why.unwrap().contains("quota"), "{without:?}");
     }
 }

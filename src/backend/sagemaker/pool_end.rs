@@ -8,7 +8,7 @@ use futures_util::future::join_all;
 use super::SagemakerBackend;
 use super::description::JobDescription;
 use super::pace;
-use super::pool::{PoolState, PoolStatus};
+use super::pool::PoolState;
 use super::pools::{BETWEEN_LOOKS, OpenPool};
 use crate::aws::call::{Call, CallError, FailureKind};
 use crate::backend::{Cancellation, EndedPool};
@@ -29,15 +29,6 @@ const UPDATE: Call<'_> = Call("sagemaker:UpdateTrainingJob");
 const CUT_SHORT: &str =
     "a signal ended the gate before its machines were free, as while its training job stops";
 
-/// A pool that an earlier start of this run has kept.
-#[derive(Debug)]
-pub(super) struct EarlierPool {
-    pub(super) training_job: String,
-    pub(super) status: PoolStatus,
-    pub(super) instance: InstanceConfiguration,
-    pub(super) keep_alive: Seconds,
-}
-
 impl SagemakerBackend {
     /// Ends the pools of one configuration of a job of the spec.
     pub(super) async fn end_pools_on(
@@ -46,13 +37,12 @@ impl SagemakerBackend {
         instance: &InstanceConfiguration,
         cancellation: &Cancellation,
     ) -> Vec<EndedPool> {
-        let open = (self.pools.borrow_mut())
-            .extract_if(.., |_, pool| pool.job() == job && pool.is_on(instance))
-            .collect();
-        self.end_open(open, cancellation).await
+        let is_meant =
+            |pool: &OpenPool| pool.job == job && pool.instance.is_same_machines(instance);
+        self.end_open(is_meant, cancellation).await
     }
 
-    /// Ends free pools on a type of machine that canaries of other pools wait for. What cannot be ended is so later, with its job.
+    /// Ends free pools on a type of machine that canaries of other pools wait for; they are billed with their job.
     pub(super) async fn yield_pools(
         &self,
         kind: &InstanceType,
@@ -60,43 +50,71 @@ impl SagemakerBackend {
         cancellation: &Cancellation,
     ) {
         let _yielding = self.yielding.lock().await;
+        let is_meant = |name: &str, pool: &OpenPool| {
+            let uses = pool.instance.machines_by_type().contains_key(kind);
+            uses && !but.iter().any(|but| but == name)
+        };
+        let pools = self.pools.borrow().clone();
+        let ended = self.end_free_pools(is_meant, cancellation).await;
+        let of_job = ended.into_iter().filter_map(|ended| {
+            let job = pools.get(&ended.training_job)?.job.clone();
+            Some((job, ended))
+        });
+        self.unbilled_pools.borrow_mut().extend(of_job);
+    }
+
+    /// Ends free pools. What cannot be ended is so later, with its job.
+    pub(super) async fn end_free_pools(
+        &self,
+        is_meant: impl Fn(&str, &OpenPool) -> bool,
+        cancellation: &Cancellation,
+    ) -> Vec<EndedPool> {
         let open: Vec<(String, OpenPool)> = (self.pools.borrow_mut())
-            .extract_if(.., |name, pool| {
-                pool.is_free && pool.uses(kind) && !but.contains(name)
-            })
+            .extract_if(.., |name, pool| pool.is_free && is_meant(name, pool))
             .collect();
-        for (name, pool) in open {
-            let idle = tokio::select! {
-                idle = self.end_pool(&name) => idle,
-                () = time_to_end(cancellation) => Err(CUT_SHORT.to_owned()),
-            };
-            if idle.is_err() {
-                self.pools.borrow_mut().insert(name, pool);
-                continue;
+        let end = |(name, pool): (String, OpenPool)| async move {
+            match self.end_in_time(&name, cancellation).await {
+                Ok(idle) => {
+                    self.note_closed(&name);
+                    Some(pool.ended(name, Ok(idle)))
+                }
+                Err(_) => {
+                    self.pools.borrow_mut().insert(name, pool);
+                    None
+                }
             }
-            self.note_closed(&name);
-            let job = pool.job().to_owned();
-            let ended = pool.ended(name, idle);
-            self.unbilled_pools.borrow_mut().push((job, ended));
-        }
+        };
+        let ended = join_all(open.into_iter().map(end)).await;
+        ended.into_iter().flatten().collect()
     }
 
     async fn end_open(
         &self,
-        open: Vec<(String, OpenPool)>,
+        is_meant: impl Fn(&OpenPool) -> bool,
         cancellation: &Cancellation,
     ) -> Vec<EndedPool> {
+        let open: Vec<(String, OpenPool)> = (self.pools.borrow_mut())
+            .extract_if(.., |_, pool| is_meant(pool))
+            .collect();
         let end = |(name, pool): (String, OpenPool)| async move {
-            let idle = tokio::select! {
-                idle = self.end_pool(&name) => idle,
-                () = time_to_end(cancellation) => Err(CUT_SHORT.to_owned()),
-            };
+            let idle = self.end_in_time(&name, cancellation).await;
             self.note_closed(&name);
             pool.ended(name, idle)
         };
         let ended = join_all(open.into_iter().map(end)).await;
         self.note_kept(&ended);
         ended
+    }
+
+    async fn end_in_time(
+        &self,
+        name: &str,
+        cancellation: &Cancellation,
+    ) -> Result<Seconds, String> {
+        tokio::select! {
+            idle = self.end_pool(name) => idle,
+            () = time_to_end(cancellation) => Err(CUT_SHORT.to_owned()),
+        }
     }
 
     fn note_kept(&self, ended: &[EndedPool]) {
@@ -120,10 +138,7 @@ impl SagemakerBackend {
             .extract_if(.., |(of, _)| of == job)
             .map(|(_, pool)| pool)
             .collect();
-        let open: Vec<(String, OpenPool)> = (self.pools.borrow_mut())
-            .extract_if(.., |_, pool| pool.job() == job)
-            .collect();
-        ended.extend(self.end_open(open, cancellation).await);
+        ended.extend(self.end_open(|pool| pool.job == job, cancellation).await);
         if self.tags.is_resumed && !cancellation.is_cancelled() {
             let earlier = tokio::select! {
                 earlier = self.end_earlier_pools(job) => earlier,
@@ -144,15 +159,8 @@ impl SagemakerBackend {
 
     /// The same of an earlier start.
     pub(super) fn close_earlier(&self, job: &JobDescription, idle: Seconds) -> Option<EndedPool> {
-        let name = job.name.clone()?;
-        let is_new = self.note_closed(&name);
-        Some(EndedPool {
-            training_job: name,
-            instance: job.instance.clone()?,
-            keep_alive: job.keep_alive.unwrap_or_default(),
-            idle: Ok(idle),
-        })
-        .filter(|_| is_new)
+        let ended = earlier(job.clone(), Ok(idle))?;
+        self.note_closed(&ended.training_job).then_some(ended)
     }
 
     /// Whether nobody knew it.
@@ -163,43 +171,35 @@ impl SagemakerBackend {
     /// What the machines of an earlier start of this run were billed, whatever became of their jobs' measurements: those that no
     /// canary of this one has billed.
     async fn end_earlier_pools(&self, job: &str) -> Vec<EndedPool> {
-        let end = |pool: EarlierPool| async move {
-            let idle = match pool.status.is_open() {
-                true => self.end_pool(&pool.training_job).await,
-                false => Ok(pool.status.retained),
+        let end = |job: JobDescription| async move {
+            let (name, pool) = job.name.as_deref().zip(job.pool.as_ref())?;
+            let idle = match pool.is_open() {
+                true => self.end_pool(name).await,
+                false => Ok(pool.retained),
             };
-            self.note_closed(&pool.training_job);
-            EndedPool {
-                training_job: pool.training_job,
-                instance: pool.instance,
-                keep_alive: pool.keep_alive,
-                idle,
-            }
+            self.note_closed(name);
+            earlier(job, idle)
         };
-        join_all(self.earlier_pools(job).await.into_iter().map(end)).await
+        let ended = join_all(self.earlier_pools(job).await.into_iter().map(end)).await;
+        ended.into_iter().flatten().collect()
     }
 
-    /// The pools of a job of the spec that an earlier start of this run has kept, without those that this process knows.
-    pub(super) async fn earlier_pools(&self, job: &str) -> Vec<EarlierPool> {
+    /// The jobs of a job of the spec whose machines an earlier start of this run has kept, without those that this process knows.
+    pub(super) async fn earlier_pools(&self, job: &str) -> Vec<JobDescription> {
         let jobs = self.own_jobs().await.unwrap_or_else(|error| {
             // The end of the run looks again for what is kept, and says where it cannot.
             tracing::warn!("what earlier warm pools of this run cost is not known: {error}");
             Vec::new()
         });
-        let earlier = jobs.into_iter().filter_map(|(of, described)| {
-            let training_job = described.name?;
-            let is_known = self.pools.borrow().contains_key(&training_job)
-                || self.closed_pools.borrow().contains(&training_job);
-            let pool = EarlierPool {
-                training_job,
-                status: described.pool?,
-                instance: described.instance?,
-                keep_alive: described.keep_alive.unwrap_or_default(),
-            };
+        let is_new = |described: &JobDescription| {
+            let is_known = described.name.as_ref().is_none_or(|name| {
+                self.pools.borrow().contains_key(name) || self.closed_pools.borrow().contains(name)
+            });
             // What still runs is looked at when it has ended.
-            (of == job && !is_known && described.state.is_final()).then_some(pool)
-        });
-        earlier.collect()
+            !is_known && described.pool.is_some() && described.state.is_final()
+        };
+        let of_job = jobs.into_iter().filter(|(of, _)| of == job);
+        of_job.map(|(_, job)| job).filter(is_new).collect()
     }
 
     /// Ends the pool that a job left, and sees that it is gone. Returns for how long its machines were kept.
@@ -273,6 +273,16 @@ impl SagemakerBackend {
         self.pace.wait(pace::backoff(*failed)).await;
         Ok(())
     }
+}
+
+/// A pool that an earlier start of this run has kept.
+fn earlier(job: JobDescription, idle: Result<Seconds, String>) -> Option<EndedPool> {
+    Some(EndedPool {
+        training_job: job.name?,
+        instance: job.instance?,
+        keep_alive: job.keep_alive.unwrap_or_default(),
+        idle,
+    })
 }
 
 /// Passes a while after a signal.

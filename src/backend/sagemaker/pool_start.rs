@@ -61,15 +61,16 @@ impl ReadyJob<'_> {
     /// What the jobs before say of their machines. AWS chooses among alike pools, so that it may be another's than the one meant.
     async fn look_before(&self, name: &str, pool: &OpenPool) -> StartOnPool {
         let mut meant: Option<(String, PooledStart, Option<PoolStatus>)> = None;
-        for before in &pool.after {
+        for before in self.pools_before(name) {
             // What cannot be looked at now is looked at when pools are ended.
-            let Some(status) = self.status_of(before).await else {
+            let Some(status) = self.status_of(&before).await else {
                 continue;
             };
-            let start = pool::start_of(name, status.as_ref(), pool.keep_alive);
+            let of_this_run = self.entered.borrow().clone();
+            let start = pool::start_of(name, status.as_ref(), pool.keep_alive, &of_this_run);
             if start.start == Start::Warm {
                 let idle = status.map_or(Seconds(0.0), |status| status.retained);
-                let ended = self.backend.close_pool(before, idle);
+                let ended = self.backend.close_pool(&before, idle);
                 // The one that was meant is still there for others.
                 if let Some((meant, _, Some(status))) = &meant {
                     self.free_if_open(meant, status);
@@ -79,8 +80,8 @@ impl ReadyJob<'_> {
                     ended: ended.into_iter().collect(),
                 };
             }
-            if pool.meant.as_ref() == Some(before) {
-                meant = Some((before.clone(), start, status));
+            if pool.meant.as_ref() == Some(&before) {
+                meant = Some((before, start, status));
             }
         }
         let others = self.start_by_others(name).await;
@@ -88,7 +89,7 @@ impl ReadyJob<'_> {
             let lost = self
                 .lost_pools
                 .borrow_mut()
-                .remove(&pool.instance().to_string());
+                .remove(&pool.instance.to_string());
             return StartOnPool {
                 start: others.map(|start| PooledStart {
                     why: start.why.or(lost.filter(|_| start.start == Start::Cold)),
@@ -97,7 +98,6 @@ impl ReadyJob<'_> {
                 ended: Vec::new(),
             };
         };
-        let mut start = start;
         let mut ended = None;
         match status {
             // It was there and does not match, as one of an earlier start may not: no canary waits for it again.
@@ -107,7 +107,7 @@ impl ReadyJob<'_> {
             Some(PoolStatus {
                 state: PoolState::Reused { by },
                 ..
-            }) if self.entered.borrow().contains(&by) => start = start.within_the_run(),
+            }) if self.entered.borrow().contains(&by) => {}
             status => {
                 let idle = status.map_or(Seconds(0.0), |status| status.retained);
                 ended = self.backend.close_pool(&before, idle);

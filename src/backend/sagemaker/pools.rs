@@ -1,5 +1,6 @@
 //! The warm pools of a run: taken by the next canary, and free again after it.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use aws_sdk_sagemaker::operation::create_training_job::builders::CreateTrainingJobInputBuilder;
@@ -12,7 +13,7 @@ use super::ready_job::ReadyJob;
 use crate::aws::call::CallError;
 use crate::backend::{CanaryProgress, EndedPool, Watcher};
 use crate::canary::CanaryRun;
-use crate::instance::{InstanceConfiguration, InstanceType};
+use crate::instance::InstanceConfiguration;
 use crate::plan::{StartUpMode, WarmPool};
 use crate::spec::WarmPoolPolicy;
 use crate::units::Seconds;
@@ -24,39 +25,19 @@ pub(super) const BETWEEN_LOOKS: Duration = Duration::from_secs(5);
 #[derive(Debug, Clone)]
 pub(super) struct OpenPool {
     /// The job of the spec.
-    job: String,
-    instance: InstanceConfiguration,
-    key: MatchKey,
+    pub(super) job: String,
+    pub(super) instance: InstanceConfiguration,
+    pub(super) key: MatchKey,
     pub(super) keep_alive: Seconds,
     /// Its last job is over, and no other was started on it.
     pub(super) is_free: bool,
     /// SageMaker has said that the job's machines are kept, or were: the quota has room for some.
-    was_kept: bool,
+    pub(super) was_kept: bool,
     /// The last job of the pool that is meant for this job.
     pub(super) meant: Option<String>,
-    /// Those of all pools that it may run on, the one that is meant first.
-    pub(super) after: Vec<String>,
 }
 
 impl OpenPool {
-    pub(super) fn instance(&self) -> &InstanceConfiguration {
-        &self.instance
-    }
-
-    /// The job of the spec.
-    pub(super) fn job(&self) -> &str {
-        &self.job
-    }
-
-    pub(super) fn is_on(&self, instance: &InstanceConfiguration) -> bool {
-        self.instance.is_same_machines(instance)
-    }
-
-    pub(super) fn uses(&self, kind: &InstanceType) -> bool {
-        let mut members = self.instance.members().into_iter();
-        members.any(|(own, _)| own == kind)
-    }
-
     pub(super) fn ended(self, name: String, idle: Result<Seconds, String>) -> EndedPool {
         EndedPool {
             training_job: name,
@@ -142,14 +123,49 @@ impl ReadyJob<'_> {
         instance: &InstanceConfiguration,
         watcher: &Watcher<'_>,
     ) {
-        let (meant, after) = self.take_pool(request, instance, watcher).await;
-        self.expect_pool(&name.to_string(), request, instance, (meant, after));
+        let key = MatchKey::of(request);
+        let meant = match self.pool_for(instance) {
+            Some(_) => self.take_pool(&key, instance, watcher).await,
+            None => None,
+        };
+        if watcher.is_last {
+            self.closing.borrow_mut().insert(instance.to_string());
+        }
+        self.expect_pool(&name.to_string(), key, instance, meant);
     }
 
-    /// The last jobs of the pools that a job may run on.
-    pub(super) fn pools_before(&self, name: &JobName) -> Vec<String> {
+    /// The last jobs of the pools that a job may run on, since AWS chooses among those that match: the one that is meant first.
+    pub(super) fn pools_before(&self, name: &str) -> Vec<String> {
         let pools = self.backend.pools.borrow();
-        (pools.get(&name.to_string())).map_or_else(Vec::new, |pool| pool.after.clone())
+        let Some(own) = pools.get(name) else {
+            return Vec::new();
+        };
+        let is_alike = |(other, pool): &(&String, &OpenPool)| {
+            let is_same = pool.job == own.job && pool.key == own.key;
+            is_same && pool.was_kept && *other != name && Some(*other) != own.meant.as_ref()
+        };
+        let alike = pools.iter().filter(is_alike);
+        (own.meant.iter().chain(alike.map(|(other, _)| other)))
+            .cloned()
+            .collect()
+    }
+
+    /// Ends the machines that no canary is left for.
+    pub(super) async fn end_surplus_pools(
+        &self,
+        instance: &InstanceConfiguration,
+        watcher: &Watcher<'_>,
+    ) -> Vec<EndedPool> {
+        if !self.closing.borrow().contains(&instance.to_string()) {
+            return Vec::new();
+        }
+        let is_surplus = |_: &str, pool: &OpenPool| {
+            pool.job == self.job.name && pool.instance.is_same_machines(instance)
+        };
+        (self
+            .backend
+            .end_free_pools(is_surplus, watcher.cancellation))
+        .await
     }
 
     /// A job was not started, or not by this process: the machines that it was to have are free again.
@@ -169,40 +185,26 @@ impl ReadyJob<'_> {
         }
     }
 
-    /// The last job of the pool that is meant for a request, once its machines are there, and those of all pools that the request
-    /// may run on: AWS chooses. Waits no longer than a cold start takes.
+    /// The last job of the pool that is meant for a request, once its machines are there. Waits no longer than a cold start takes.
     async fn take_pool(
         &self,
-        request: &CreateTrainingJobInputBuilder,
+        key: &MatchKey,
         instance: &InstanceConfiguration,
         watcher: &Watcher<'_>,
-    ) -> (Option<String>, Vec<String>) {
-        let key = self.pool_for(instance).and_then(|_| match_key(request));
-        let Some(key) = key else {
-            return (None, Vec::new());
-        };
-        self.recall_pools(instance, &key).await;
-        let (meant, mut alike) = {
+    ) -> Option<String> {
+        self.recall_pools(instance, key).await;
+        let name = {
             let mut pools = self.backend.pools.borrow_mut();
-            let is_alike = |pool: &OpenPool| pool.job == self.job.name && pool.key == key;
-            let free = (pools.iter_mut()).find(|(_, pool)| pool.is_free && is_alike(pool));
-            let meant = free.map(|(name, pool)| {
-                pool.is_free = false;
-                name.clone()
-            });
-            let others = (pools.iter()).filter(|(name, _)| Some(*name) != meant.as_ref());
-            let alike = others.filter(|(_, pool)| is_alike(pool));
-            let alike: Vec<String> = alike.map(|(other, _)| other.clone()).collect();
-            (meant, alike)
-        };
-        let Some(name) = meant else {
-            return (None, alike);
+            let (name, free) = (pools.iter_mut())
+                .find(|(_, pool)| pool.is_free && pool.job == self.job.name && pool.key == *key)?;
+            free.is_free = false;
+            name.clone()
         };
         watcher.report(CanaryProgress::Phase(
             "waiting for the machines of the canary before",
         ));
         // As long as a cold start takes nine times in ten: waiting for longer gains nothing.
-        let cold = StartUpMode::of(self.job).table().cold;
+        let cold = StartUpMode::of(self.job).cold();
         let looks = (cold.0 / BETWEEN_LOOKS.as_secs_f64()).ceil();
         let mut look = 0.0;
         while look < looks && !watcher.holds_back() {
@@ -221,18 +223,17 @@ impl ReadyJob<'_> {
                 () = watcher.cancellation.cancelled() => break,
             }
         }
-        alike.insert(0, name.clone());
-        (Some(name), alike)
+        Some(name)
     }
 
     fn expect_pool(
         &self,
         name: &str,
-        request: &CreateTrainingJobInputBuilder,
+        key: MatchKey,
         instance: &InstanceConfiguration,
-        (meant, after): (Option<String>, Vec<String>),
+        meant: Option<String>,
     ) {
-        let Some((warm_pool, key)) = self.pool_for(instance).zip(match_key(request)) else {
+        let Some(warm_pool) = self.pool_for(instance) else {
             return;
         };
         let pool = OpenPool {
@@ -243,7 +244,6 @@ impl ReadyJob<'_> {
             is_free: false,
             was_kept: false,
             meant,
-            after,
         };
         self.entered.borrow_mut().insert(name.to_owned());
         self.backend
@@ -266,7 +266,7 @@ impl ReadyJob<'_> {
         pool.is_free = description.pool.as_ref().is_some_and(PoolStatus::is_open);
         pool.was_kept = description.pool.is_some();
         if let Some(lost) = description.pool.as_ref().filter(|pool| !pool.is_open())
-            && let Some(why) = pool::start_of("", Some(lost), pool.keep_alive).why
+            && let Some(why) = pool::start_of("", Some(lost), pool.keep_alive, &BTreeSet::new()).why
         {
             let mut lost_pools = self.lost_pools.borrow_mut();
             lost_pools.insert(run.instance.to_string(), why);
@@ -291,8 +291,8 @@ impl ReadyJob<'_> {
         let request = (self.inputs(run, &found.name).ok())
             .and_then(|inputs| self.request(run, &found.name, &inputs).ok());
         if let Some(request) = request.filter(|_| is_open) {
-            let none = (None, Vec::new());
-            self.expect_pool(&found.name.to_string(), &request, &run.instance, none);
+            let key = MatchKey::of(&request);
+            self.expect_pool(&found.name.to_string(), key, &run.instance, None);
         }
     }
 
@@ -303,25 +303,24 @@ impl ReadyJob<'_> {
             return;
         }
         for earlier in self.backend.earlier_pools(&self.job.name).await {
-            if !earlier.status.is_open() || !earlier.instance.is_same_machines(instance) {
+            let is_open = earlier.pool.is_some_and(|pool| pool.is_open());
+            let Some((name, on)) = earlier.name.zip(earlier.instance) else {
+                continue;
+            };
+            if !is_open || !on.is_same_machines(instance) {
                 continue;
             }
             let pool = OpenPool {
                 job: self.job.name.clone(),
-                instance: earlier.instance,
+                instance: on,
                 key: key.clone(),
-                keep_alive: earlier.keep_alive,
+                keep_alive: earlier.keep_alive.unwrap_or_default(),
                 is_free: true,
                 was_kept: true,
                 meant: None,
-                after: Vec::new(),
             };
             let mut pools = self.backend.pools.borrow_mut();
-            pools.entry(earlier.training_job).or_insert(pool);
+            pools.entry(name).or_insert(pool);
         }
     }
-}
-
-fn match_key(request: &CreateTrainingJobInputBuilder) -> Option<MatchKey> {
-    request.clone().build().ok().as_ref().map(MatchKey::of)
 }

@@ -99,7 +99,7 @@ impl ReadyJob<'_> {
                 (watcher.freed)(measurement);
             }
             drop(room);
-            let pooled = match &ended {
+            let mut pooled = match &ended {
                 // What is not looked at now is looked at when pools are ended.
                 Some(description) => tokio::select! {
                     pooled = self.look_at_pool(&found, description) => pooled,
@@ -107,6 +107,8 @@ impl ReadyJob<'_> {
                 },
                 None => StartOnPool::default(),
             };
+            let surplus = self.end_surplus_pools(&run.instance, watcher).await;
+            pooled.ended.extend(surplus);
             let result = self
                 .result(run, &found, ended, &pooled, &retries, watcher)
                 .await;

@@ -29,6 +29,8 @@ pub(super) struct ReadyJob<'a> {
     pub(super) poolless: RefCell<BTreeSet<String>>,
     /// Training jobs that were asked for with a warm pool.
     pub(super) entered: RefCell<BTreeSet<String>>,
+    /// Configurations whose last canary has begun: machines that are free are for nobody.
+    pub(super) closing: RefCell<BTreeSet<String>>,
     /// Why a pool was no more when its job ended, by configuration, until the next start says it.
     pub(super) lost_pools: RefCell<BTreeMap<String, &'static str>>,
     /// Configurations for which pools of an earlier start were looked for.
@@ -58,6 +60,7 @@ impl<'a> ReadyJob<'a> {
             warm_pools,
             poolless: RefCell::default(),
             entered: RefCell::default(),
+            closing: RefCell::default(),
             lost_pools: RefCell::default(),
             recalled: RefCell::default(),
             watched: RefCell::default(),

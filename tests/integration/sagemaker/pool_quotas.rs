@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{gate, project};
+use super::{JSON, gate, project};
 use crate::aws::{FakeAws, Job, Polls};
 use crate::project::Project;
 
@@ -21,7 +21,7 @@ fn nine(more: &str, training: f64, pools: f64) -> (Project, FakeAws) {
 }
 
 fn notes(project: &Project, aws: &FakeAws) -> String {
-    let run = gate(project, aws, &["run", "--all", "--format", "json"]).ended_with(0);
+    let run = gate(project, aws, JSON).ended_with(0);
     let report: Value = run.json();
     report["jobs"][0]["notes"].to_string()
 }

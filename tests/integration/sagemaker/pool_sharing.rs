@@ -6,7 +6,7 @@ use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use super::clean_up::{signal, wait_for};
-use super::{created, gate, project};
+use super::{JSON, created, edit, gate, project};
 use crate::aws::{FakeAws, Job, Operation, Polls};
 use crate::project::Project;
 
@@ -22,7 +22,7 @@ fn lanes(count: u32, fractions: &str) -> (Project, FakeAws) {
 }
 
 fn report(project: &Project, aws: &FakeAws) -> Value {
-    let run = gate(project, aws, &["run", "--all", "--format", "json"]).ended_with(0);
+    let run = gate(project, aws, JSON).ended_with(0);
     run.json()
 }
 
@@ -81,6 +81,23 @@ fn after_a_first_canary_alone_three_begin_and_one_of_them_has_its_machines() {
     assert_said_and_billed(&report, &aws);
     let text = report.to_string();
     assert!(!text.contains("another training job took"), "{report:#}");
+}
+
+/// The largest of the second batch begins first and ends last, when no canary is left that could have its machines; those that
+/// end before it leave theirs to the last two.
+#[test]
+fn each_lane_ends_with_its_last_canary() {
+    let (project, aws) = lanes(3, "1%, 2%, 5%, 10%");
+    edit(
+        &project,
+        &[("replicates: 1", "replicates: 2, spend_limit: 50 USD")],
+    );
+    aws.polls(Polls::Clock { scale: 500.0 });
+    let report = report(&project, &aws);
+    assert_eq!(created(&aws).len(), 8);
+    let warm = aws.jobs().iter().filter(|job| job.is_warm()).count();
+    assert_eq!(warm, 5);
+    assert_said_and_billed(&report, &aws);
 }
 
 /// The machines that one job keeps are in the quota that the other waits for.
@@ -155,7 +172,7 @@ fn each_field_of_the_match_key_makes_a_cold_start() {
 }
 
 fn begun(project: &Project, aws: &FakeAws) -> std::process::Child {
-    let mut command = project.gate(&["run", "--all", "--format", "json"]);
+    let mut command = project.gate(JSON);
     aws.reach(&mut command);
     command
         .env("CANARY_GATE_PACE", "0.001")

@@ -6,7 +6,7 @@ use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use super::clean_up::{signal, wait_for};
-use super::{created, gate, project};
+use super::{JSON, created, edit, gate, project};
 use crate::aws::{FakeAws, Fault, Operation, Polls, PoolFate};
 use crate::project::Project;
 
@@ -29,7 +29,7 @@ fn climbing() -> (Project, FakeAws) {
 }
 
 fn report(project: &Project, aws: &FakeAws) -> Value {
-    let run = gate(project, aws, &["run", "--all", "--format", "json"]).ended_with(0);
+    let run = gate(project, aws, JSON).ended_with(0);
     run.json()
 }
 
@@ -167,7 +167,7 @@ fn the_adaptive_design_climbs_no_further_than_the_limit_with_kept_machines() {
             "{{max_share: 10000%, fractions: [1%, 2%, 5%], max_runtime: 30m, warm_pool: {{keep_alive: 5m}}, spend_limit: {limit}}}"
         ));
         aws.quota(QUOTA, 2.0);
-        gate(&project, &aws, &["run", "--all", "--format", "json"]);
+        gate(&project, &aws, JSON);
         assert!(!aws.jobs().is_empty(), "{limit}");
         // Each could take its limit, in whole seconds, two minutes to stop and the time in a pool.
         let price = 0.23 / 3600.0;
@@ -309,7 +309,7 @@ fn a_pool_that_may_not_be_ended_is_named_with_what_it_may_bill() {
     aws.fail(Operation::UpdateTrainingJob)
         .on_call(2)
         .with(Fault::AccessDenied);
-    let run = gate(&project, &aws, &["run", "--all", "--format", "json"]).ended_with(0);
+    let run = gate(&project, &aws, JSON).ended_with(0);
     let last = created(&aws).pop().unwrap();
     assert_eq!(aws.kept_pools().as_slice(), std::slice::from_ref(&last));
     // 5 minutes of one machine at 0.23 USD an hour.
@@ -383,9 +383,10 @@ fn what_a_killed_gate_keeps_is_swept_and_the_pool_of_another_run_is_left_alone()
     // Another run under another id, which asks for other machines: the pool is there, and not its own.
     std::fs::remove_dir_all(project.path(".canary-gate")).unwrap();
     project.write("code/train.py", "print('other')\n");
-    let spec = project.read("canary-gate.yml");
-    let spec = spec.replace("      output:", "      volume_gb: 90\n      output:");
-    project.write("canary-gate.yml", &spec);
+    edit(
+        &project,
+        &[("      output:", "      volume_gb: 90\n      output:")],
+    );
     report(&project, &aws);
     assert_eq!(aws.kept_pools(), left);
     gate(&project, &aws, &["sweep"]).ended_with(0);

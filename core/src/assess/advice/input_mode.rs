@@ -16,14 +16,13 @@ pub(super) fn advice(input: &AdviceInput<'_>) -> Option<String> {
     let full_run = input.forecast[Metric::Time].as_ref().ok()?.median();
     let is_worth_it = download > LONG && download.0 > MUCH * full_run;
     is_worth_it.then(|| {
-        let cold = |mode: StartUpMode| mode.table().cold;
         format!(
             "Advice: the full run is forecast to copy its data for {download}{} of its {} before it trains. Input mode FastFile, or FSx for Lustre, reads them while it trains, which saves up to that, as far as the script reads each file once and in order. In 90 of 100 jobs elsewhere (2 GB of data) a cold start-up took at most {} with FastFile, {} with FSx and {} with File.",
             input.cost(download),
             Seconds(full_run),
-            cold(StartUpMode::FastFile),
-            cold(StartUpMode::FileSystem),
-            cold(StartUpMode::File),
+            StartUpMode::FastFile.cold(),
+            StartUpMode::FileSystem.cold(),
+            StartUpMode::File.cold(),
         )
     })
 }
