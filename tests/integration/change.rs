@@ -34,56 +34,41 @@ jobs:
     project
 }
 
-#[test]
-fn nothing_affected_is_said_and_is_no_failure() {
-    let project = two_jobs();
-    project.write("README.md", "hello");
-    project
-        .run(&["run"])
-        .ended_with(0)
-        .reported("no job is affected: 1 file changed from origin/main to the work tree");
-}
+/// Each row: what is changed, what is asked, the code, what is said, each between slashes, and what is not.
+const CHANGES: &str = "
+echo hello > README.md | run | 0 | no job is affected: 1 file changed from origin/main to the work tree |
+true | run | 0 | no job is affected: nothing changed from origin/main to the work tree |
+touch first/new.py | plan | 0 | first · canaries chosen one by one on local, because first/new.py changed | second ·
+touch first/notes.md | plan | 0 | no job is affected |
+echo '# a remark' >> canary-gate.yml | plan | 0 | first · // second · |
+true | plan --all --job second | 0 | second · | first ·
+true | plan --all --job third | 2 | the spec has no job `third` // its jobs are first, second |
+printf './second/train.sh\\n\\nfirst/notes.md\\n' > changed.txt | plan --changed-files changed.txt | 0 | second · | first ·
+true | plan --base origin/release | 1 | git has no commit `origin/release`: it is not in this clone // the branches of this clone are main, origin/main; fetch another one first: `git fetch origin release` |
+true | plan --base=--output=/tmp/x | 2 | is not a git reference |
+true | plan --base no-such-branch | 1 | git has no commit `no-such-branch` // fetch-depth: 0 |
+git branch change; touch first/new.py; git add .; git -c user.name=T -c user.email=t@example.invalid commit --quiet -m on | run --base main --head change | 2 | `--head change` is not what is checked out here |
+git sparse-checkout set first data; test ! -e second/train.sh | plan | 0 | no job is affected: nothing changed |
+";
 
 #[test]
-fn where_nothing_changed_that_is_said() {
-    two_jobs()
-        .run(&["run"])
-        .ended_with(0)
-        .reported("no job is affected: nothing changed from origin/main to the work tree\n");
-}
-
-#[test]
-fn a_base_that_is_not_there_is_answered_by_the_branches_that_are() {
-    two_jobs()
-        .run(&["plan", "--base", "origin/release"])
-        .ended_with(1)
-        .complained("git has no commit `origin/release`: it is not in this clone")
-        .complained("the branches of this clone are main, origin/main; fetch another one first: `git fetch origin release`");
-}
-
-#[test]
-fn by_default_uncommitted_and_untracked_files_count() {
-    let project = two_jobs();
-    project.write("first/new.py", "");
-    let planned = project.run(&["plan"]).ended_with(0);
-    assert!(
-        planned
-            .stdout
-            .contains("first · canaries chosen one by one on local, because first/new.py changed"),
-        "{}",
-        planned.seen()
-    );
-    assert!(!planned.stdout.contains("second ·"), "{}", planned.seen());
-}
-
-#[test]
-fn excluded_paths_do_not_count() {
-    let project = two_jobs();
-    project.write("first/notes.md", "");
-    project
-        .run(&["plan"])
-        .ended_with(0)
-        .reported("no job is affected");
+fn which_jobs_a_change_touches_is_said() {
+    for row in CHANGES.lines().filter(|line| line.contains('|')) {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        let [edit, asked, code, said, unsaid] = cells[..] else {
+            panic!("{row}")
+        };
+        let project = two_jobs();
+        project.shell(edit).ended_with(0);
+        let asked: Vec<&str> = asked.split(' ').collect();
+        let found = project.run(&asked).ended_with(code.parse().unwrap());
+        let text = found.seen();
+        assert!(
+            said.split(" // ").all(|said| text.contains(said)),
+            "{row}\n{text}"
+        );
+        assert!(unsaid.is_empty() || !text.contains(unsaid), "{row}\n{text}");
+    }
 }
 
 #[test]
@@ -95,31 +80,11 @@ fn references_compare_commits_from_their_fork() {
     project.git(&["checkout", "--quiet", "main"]);
     project.write("first/later.py", "");
     project.commit("main goes on");
-    let planned = project
-        .run(&["plan", "--base", "main", "--head", "change"])
-        .ended_with(0);
-    assert!(
-        planned.stdout.contains(
-            "second · canaries chosen one by one on local, because shared/features.py changed"
-        ),
-        "{}",
-        planned.seen()
-    );
+    let planned = project.run(&["plan", "--base", "main", "--head", "change"]);
+    let because =
+        "second · canaries chosen one by one on local, because shared/features.py changed";
+    let planned = planned.ended_with(0).reported(because);
     assert!(!planned.stdout.contains("first ·"), "{}", planned.seen());
-}
-
-#[test]
-fn a_list_of_changed_files_stands_for_git() {
-    let project = two_jobs();
-    project.write("changed.txt", "./second/train.sh\n\nfirst/notes.md\n");
-    let planned = project
-        .run(&["plan", "--changed-files", "changed.txt"])
-        .ended_with(0);
-    assert!(
-        planned.stdout.contains("second ·") && !planned.stdout.contains("first ·"),
-        "{}",
-        planned.seen()
-    );
 }
 
 #[test]
@@ -149,47 +114,6 @@ fn a_list_is_read_as_git_writes_it() {
             .complained("is not a path")
             .complained("git diff --name-only --no-renames");
     }
-}
-
-#[test]
-fn a_changed_spec_concerns_every_job() {
-    let project = two_jobs();
-    let spec = project.read("canary-gate.yml");
-    project.write("canary-gate.yml", &format!("{spec}# a remark\n"));
-    let planned = project.run(&["plan"]).ended_with(0);
-    assert!(
-        planned.stdout.contains("first ·") && planned.stdout.contains("second ·"),
-        "{}",
-        planned.seen()
-    );
-}
-
-#[test]
-fn one_job_can_be_picked_and_an_unknown_one_is_named() {
-    let project = two_jobs();
-    let planned = project
-        .run(&["plan", "--all", "--job", "second"])
-        .ended_with(0);
-    assert!(!planned.stdout.contains("first ·"), "{}", planned.seen());
-    project
-        .run(&["plan", "--all", "--job", "third"])
-        .ended_with(2)
-        .complained("the spec has no job `third`")
-        .complained("its jobs are first, second");
-}
-
-#[test]
-fn references_that_are_none_are_refused_before_git_sees_them() {
-    let project = two_jobs();
-    project
-        .run(&["plan", "--base=--output=/tmp/x"])
-        .ended_with(2)
-        .complained("is not a git reference");
-    project
-        .run(&["plan", "--base", "no-such-branch"])
-        .ended_with(1)
-        .complained("git has no commit `no-such-branch`")
-        .complained("fetch-depth: 0");
 }
 
 #[test]
@@ -258,18 +182,6 @@ fn a_changed_submodule_concerns_the_job_that_names_its_folder_or_what_is_in_it()
         project.git(&["submodule", "--quiet", "deinit", "--force", "vendor/lib"]);
         is_seen();
     }
-}
-
-#[test]
-fn run_refuses_a_head_that_is_not_checked_out() {
-    let project = two_jobs();
-    project.git(&["branch", "change"]);
-    project.write("first/new.py", "");
-    project.commit("main goes on");
-    project
-        .run(&["run", "--base", "main", "--head", "change"])
-        .ended_with(2)
-        .complained("`--head change` is not what is checked out here");
 }
 
 /// A program that leaves a trace where anything starts it.
@@ -486,15 +398,4 @@ fn line_ends_that_git_writes_are_no_change_and_attributes_that_a_change_writes_a
     project.git(&["config", "core.autocrlf", "false"]);
     project.write(".gitattributes", "*.sh eol=crlf\n");
     plan().reported("because second/train.sh changed");
-}
-
-#[test]
-fn a_sparse_checkout_is_no_change() {
-    let project = two_jobs();
-    project.git(&["sparse-checkout", "set", "first", "data"]);
-    assert!(!project.path("second/train.sh").exists());
-    project
-        .run(&["plan"])
-        .ended_with(0)
-        .reported("no job is affected: nothing changed");
 }
