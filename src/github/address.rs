@@ -52,29 +52,19 @@ mod tests {
 
     #[test]
     fn an_address_keeps_its_path() {
-        assert_eq!(
-            split("https://api.github.com"),
-            Some(("https://api.github.com", ""))
-        );
-        assert_eq!(
-            split("https://ghe.example.com/api/v3/"),
-            Some(("https://ghe.example.com", "/api/v3"))
-        );
-        assert_eq!(
-            split("http://127.0.0.1:4010"),
-            Some(("http://127.0.0.1:4010", ""))
-        );
-        for bad in [
-            "",
-            "api.github.com",
-            "https://",
-            "https:///api",
-            "ftp://host",
-            "https://user@host",
-            "https://host?x",
-            "https://host#x",
-            "https://ho st",
+        for (address, origin, path) in [
+            ("https://api.github.com", "https://api.github.com", ""),
+            (
+                "https://ghe.example.com/api/v3/",
+                "https://ghe.example.com",
+                "/api/v3",
+            ),
+            ("http://127.0.0.1:4010", "http://127.0.0.1:4010", ""),
         ] {
+            assert_eq!(split(address), Some((origin, path)));
+        }
+        let bad = " api.github.com https:// https:///api ftp://host https://user@host https://host?x https://host#x";
+        for bad in bad.split(' ').chain(["https://ho st"]) {
             assert_eq!(split(bad), None, "{bad}");
         }
     }

@@ -90,62 +90,34 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_annotation_points_at_its_line() {
-        let place = AnnotationPlace {
-            file: "canary-gate.yml",
-            line: 12,
-            column: Some(5),
-        };
-        assert_eq!(
-            annotation(
+    fn an_annotation_points_at_its_line_and_hostile_text_stays_in_its_field() {
+        let place = |file, line, column| Some(AnnotationPlace { file, line, column });
+        for (level, place, title, message, command) in [
+            (
                 AnnotationLevel::Error,
-                Some(place),
+                place("canary-gate.yml", 12, Some(5)),
                 "churn: over budget",
-                "cost 126%, 63 USD"
+                "cost 126%, 63 USD",
+                "::error file=canary-gate.yml,line=12,col=5,title=churn%3A over budget::cost 126%25, 63 USD",
             ),
-            "::error file=canary-gate.yml,line=12,col=5,title=churn%3A over budget::cost 126%25, 63 USD"
-        );
-        assert_eq!(
-            annotation(
+            (
                 AnnotationLevel::Warning,
                 None,
                 "no base yet",
-                "compared with nothing"
+                "compared with nothing",
+                "::warning title=no base yet::compared with nothing",
             ),
-            "::warning title=no base yet::compared with nothing"
-        );
-    }
-
-    #[test]
-    fn hostile_text_stays_in_its_field() {
-        let place = AnnotationPlace {
-            file: "a,line=1::b\n::error::c",
-            line: 1,
-            column: None,
-        };
-        assert_eq!(
-            annotation(
+            (
                 AnnotationLevel::Warning,
-                Some(place),
+                place("a,line=1::b\n::error::c", 1, None),
                 "x\r\n::add-mask::y",
-                "\u{1b}[31m%0A::set-output name=a::b\n::stop-commands::c"
+                "\u{1b}[31m%0A::set-output name=a::b\n::stop-commands::c",
+                "::warning file=a%2Cline=1%3A%3Ab %3A %3Aerror%3A%3Ac,line=1,title=x %3A %3Aadd-mask%3A%3Ay::\
+                 %250A::set-output name=a::b : :stop-commands::c",
             ),
-            "::warning file=a%2Cline=1%3A%3Ab %3A %3Aerror%3A%3Ac,line=1,title=x %3A %3Aadd-mask%3A%3Ay::\
-             %250A::set-output name=a::b : :stop-commands::c"
-        );
-    }
-
-    #[test]
-    fn a_log_stands_between_two_lines_of_one_token() {
-        let quiet = StopCommands::new(0xabc);
-        assert_eq!(
-            quiet.begin(),
-            "::stop-commands::canary-gate-00000000000000000000000000000abc"
-        );
-        assert_eq!(
-            quiet.end(),
-            "::canary-gate-00000000000000000000000000000abc::"
-        );
+        ] {
+            assert_eq!(annotation(level, place, title, message), command);
+        }
     }
 
     /// As the runner reads a command: its properties, and its data.

@@ -82,77 +82,50 @@ pub(super) fn backoff(tried: u32) -> Duration {
 mod tests {
     use super::*;
 
-    fn refusal(status: u16) -> Refusal {
-        Refusal {
-            status,
-            ..Refusal::default()
-        }
-    }
-
-    fn seconds(refusal: &Refusal, tried: u32) -> Option<u64> {
-        refusal.wait(tried).map(|wait| wait.as_secs())
-    }
-
-    #[test]
-    fn server_trouble_is_waited_for_twice_as_long_each_time() {
-        let waits: Vec<_> = (1..TRIES)
-            .map(|tried| seconds(&refusal(502), tried))
-            .collect();
-        assert_eq!(waits, [Some(1), Some(2), Some(4), Some(8)]);
-        assert_eq!(backoff(200), LONGEST);
-    }
-
-    #[test]
-    fn what_no_wait_corrects_is_an_error_at_once() {
-        for status in [301, 400, 401, 403, 404, 409, 410, 422, 451] {
-            assert_eq!(refusal(status).wait(1), None, "{status}");
-        }
-    }
+    /// Each row: status, `retry-after`, `x-ratelimit-remaining`, seconds from the server's now until `x-ratelimit-reset`, message,
+    /// and the seconds to wait before the first and the fourth try; `-` where it is not given or not tried again.
+    const REFUSALS: &str = "
+502 | - | - | - | | 1 | 8
+429 | - | - | - | | 1 | 8
+429 | 30 | - | - | | 30 | 30
+403 | - | 0 | 20 | | 21 | 21
+403 | - | 0 | -20 | | 1 | 1
+403 | - | - | - | You have exceeded a secondary rate limit. Please wait | 60 | 60
+a wait over a minute is an error instead
+403 | 61 | - | - | | - | -
+403 | - | 0 | 90 | | - | -
+429 | 18446744073709551615 | - | - | | - | -
+what no wait corrects
+301 | - | - | - | | - | -
+401 | - | - | - | | - | -
+403 | - | - | - | | - | -
+403 | - | 7 | 20 | | - | -
+404 | - | - | - | | - | -
+422 | - | - | - | | - | -
+";
 
     #[test]
-    fn a_rate_limit_is_waited_for_as_long_as_github_says() {
-        let asked = Refusal {
-            retry_after: Some(30),
-            ..refusal(429)
-        };
-        assert_eq!(seconds(&asked, 1), Some(30));
+    fn what_passes_by_waiting_is_waited_for_as_long_as_github_says() {
         let now = Timestamp::from_second(1_800_000_000).unwrap();
-        let later = Timestamp::from_second(1_800_000_020).unwrap();
-        let primary = Refusal {
-            remaining: Some(0),
-            reset: Some(later),
-            date: Some(now),
-            ..refusal(403)
-        };
-        assert_eq!(seconds(&primary, 1), Some(21));
-        assert_eq!(primary.until(), Some(later));
-        let past = Refusal {
-            reset: Some(now),
-            date: Some(later),
-            ..primary
-        };
-        assert_eq!(seconds(&past, 1), Some(1));
-        let message = "You have exceeded a secondary rate limit. Please wait".to_owned();
-        let secondary = Refusal {
-            message,
-            ..refusal(403)
-        };
-        assert_eq!(seconds(&secondary, 1), Some(60));
-    }
-
-    #[test]
-    fn a_wait_over_a_minute_is_an_error_instead() {
-        let asked = Refusal {
-            retry_after: Some(61),
-            ..refusal(403)
-        };
-        assert!(asked.is_rate_limit());
-        assert_eq!(asked.wait(1), None);
-        let endless = Refusal {
-            retry_after: Some(u64::MAX),
-            date: Some(Timestamp::MAX),
-            ..refusal(429)
-        };
-        assert_eq!((endless.wait(1), endless.until()), (None, None));
+        for row in REFUSALS.lines().filter(|line| line.contains('|')) {
+            let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+            let [status, after, remaining, reset, message, first, fourth] = cells[..] else {
+                panic!("{row}")
+            };
+            let reset: Option<i64> = reset.parse().ok();
+            let refusal = Refusal {
+                status: status.parse().unwrap(),
+                message: message.to_owned(),
+                retry_after: after.parse().ok(),
+                remaining: remaining.parse().ok(),
+                reset: reset.map(|seconds| now + jiff::SignedDuration::from_secs(seconds)),
+                date: Some(now),
+            };
+            for (tried, seconds) in [(1, first), (4, fourth)] {
+                let wait = refusal.wait(tried).map(|wait| wait.as_secs());
+                assert_eq!(wait, seconds.parse().ok(), "{row}");
+            }
+        }
+        assert_eq!(backoff(200), LONGEST);
     }
 }
