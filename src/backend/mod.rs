@@ -1,7 +1,6 @@
 //! **Backends** run canaries. Each is an edge: it turns a [`CanaryRun`] into a process, a training job or a look into a
 //! recording, and returns a [`Measurement`].
 
-mod detaching;
 mod files;
 pub mod local;
 pub mod project_paths;
@@ -23,8 +22,6 @@ use crate::plan::{Plan, PlannedAlternative, PoolPlan, WarmPool};
 use crate::spec::Job;
 use crate::units::{Fraction, Seconds};
 
-pub use detaching::{Detaching, RunPart, Standing, Started};
-
 /// What a backend answers in the end. A box, since which backend it is shows only when the program runs.
 pub type BackendFuture<'a, T> = LocalBoxFuture<'a, Result<T, BackendError>>;
 
@@ -37,12 +34,16 @@ pub trait Backend {
     /// Opens a job; fails where it may not be run. Reads only.
     fn open<'a>(&'a self, job: &'a Job) -> BackendFuture<'a, Box<dyn Session<'a> + 'a>>;
 
-    /// Ends a run of the gate: leaves nothing of it running.
+    /// Ends a run of the gate: leaves nothing of it running but these training jobs, which go on unless a signal came.
     ///
     /// # Errors
     ///
     /// Where something may be left running; it is named.
-    fn finish<'a>(&'a self, _: &'a Cancellation) -> BackendFuture<'a, BackendEnd> {
+    fn finish<'a>(
+        &'a self,
+        _: &'a BTreeSet<String>,
+        _: &'a Cancellation,
+    ) -> BackendFuture<'a, BackendEnd> {
         Box::pin(async { Ok(BackendEnd::default()) })
     }
 
@@ -73,20 +74,9 @@ pub trait Session<'a> {
         Ok(Vec::new())
     }
 
-    /// What the account's quotas give the job, in a few words; `None` where there are none, or they may not be read. Reads only, and
-    /// fails where not one canary finds a machine.
-    fn machines(&mut self) -> BackendFuture<'_, Option<String>> {
-        Box::pin(async { Ok(None) })
-    }
-
-    /// Whether rights are there that are needed once canaries run. Reads only.
-    fn rights(&self) -> LocalBoxFuture<'_, Vec<Right>> {
+    /// What canaries need of the account once they run: machines and rights. Reads only.
+    fn account(&mut self) -> LocalBoxFuture<'_, Vec<AccountAnswer>> {
         Box::pin(async { Vec::new() })
-    }
-
-    /// What a reader of the job's report should know by now, as sentences without a capital.
-    fn notes(&self) -> Vec<String> {
-        Vec::new()
     }
 
     /// Makes the job ready to run, and gives up alternatives that it cannot run.
@@ -97,14 +87,13 @@ pub trait Session<'a> {
         'a: 'p;
 }
 
-/// A right that was asked for before it is needed.
+/// What an account answers that is asked before it is needed.
 #[derive(Debug)]
-pub struct Right {
+pub struct AccountAnswer {
     /// What it is about, such as `logs`.
     pub name: &'static str,
-    /// As the end of "may ...".
-    pub for_what: String,
-    pub denied: Option<BackendError>,
+    /// What it gives, in a few words; `None` where that may not be read.
+    pub answer: Result<Option<String>, BackendError>,
 }
 
 /// What a job's data are.
@@ -114,6 +103,8 @@ pub struct ListedData {
     pub dataset: Dataset,
     /// Whether the sizes of the objects are real.
     pub knows_bytes: bool,
+    /// What a reader of the job's plan should know, as sentences without a capital.
+    pub notes: Vec<String>,
 }
 
 /// A job whose canaries are planned.
@@ -145,65 +136,134 @@ pub trait Ready {
     /// The keys of the job. Local data are read for it, every byte, until the answer is dropped.
     fn keys<'k>(&'k self, dataset: &'k Dataset) -> BackendFuture<'k, BackendKeys>;
 
-    /// What one machine of a type has; `None` where this backend does not know the type.
-    fn capacity(&self, kind: &InstanceType) -> Option<Capacity>;
+    /// What this machine has, where canaries run on it.
+    fn host(&self) -> Option<Capacity> {
+        None
+    }
 
     /// How many more canaries of one size it can run; `None`: any number.
     fn supply(&self, _: &InstanceConfiguration, _: Fraction, _: Option<f64>) -> Option<u32> {
         None
     }
 
-    /// How many canaries of a configuration it runs at a time.
-    fn at_once(&self, instance: &InstanceConfiguration) -> u32;
+    /// How many canaries of a configuration run at a time, and what is kept of their machines.
+    fn room(&self, _: &InstanceConfiguration) -> Room<'_>;
 
     /// Whether canaries of all these configurations find machines at once, as far as that is known.
     fn has_room_for_all(&self, _: &[&InstanceConfiguration]) -> bool {
         true
     }
 
-    /// What a reader of the job's report should know, as sentences without a capital.
-    fn notes(&self) -> Vec<String> {
-        Vec::new()
+    /// What a reader of the job's report should know.
+    fn notes(&self) -> JobNotes {
+        JobNotes::default()
     }
 
-    /// Why canaries ran without a probe that the spec asks for; `None` where they had it, or none is asked for.
-    fn lacks_probe(&self) -> Option<String> {
-        None
-    }
-
-    /// For how long machines are kept after a canary of a configuration, and how many canaries at a time have such; `None`
-    /// where none are.
-    fn warm_pool(&self, _: &InstanceConfiguration) -> Option<&WarmPool> {
-        None
-    }
-
-    /// Ends what is kept for further canaries of a configuration: when the last one has freed its machines.
-    fn end_pools_on<'e>(
-        &'e self,
-        _: &'e InstanceConfiguration,
-        _: &'e Cancellation,
-    ) -> LocalBoxFuture<'e, Vec<EndedPool>> {
-        Box::pin(async { Vec::new() })
-    }
-
-    /// Ends what is kept for further canaries: after the last one, however it ended.
-    fn end_pools<'e>(&'e self, _: &'e Cancellation) -> LocalBoxFuture<'e, Vec<EndedPool>> {
-        Box::pin(async { Vec::new() })
-    }
-
-    /// How its canaries are started by one process and collected by another; `None` where they end with the gate.
-    fn detaching(&self) -> Option<&dyn Detaching> {
-        None
-    }
-
-    /// Runs one canary to its end and measures it; `None` where it was never started, since its watcher would not have it.
+    /// Runs one canary as far as the run of the gate goes: to its end, where it is measured, or until it is started.
     ///
-    /// On cancellation the run is ended first and comes back as [`crate::measurement::Outcome::Stopped`].
+    /// On cancellation a run that is waited for is ended first, and comes back as [`crate::measurement::Outcome::Stopped`].
     fn run<'r>(
         &'r self,
         run: &'r CanaryRun,
         watcher: &'r Watcher<'r>,
-    ) -> BackendFuture<'r, Option<CanaryResult>>;
+    ) -> LocalBoxFuture<'r, CanaryEnd>;
+
+    /// What there is of one canary. Reads only.
+    fn look<'r>(&'r self, _: &'r CanaryRun, _: &'r Watcher<'r>) -> BackendFuture<'r, CanaryState> {
+        Box::pin(async { Ok(CanaryState::HeldBack) })
+    }
+
+    /// Stops these training jobs, which this process has started, and removes what was placed for them. What cannot be stopped
+    /// the end of the run tries to stop again.
+    fn stop<'e>(&'e self, _: &'e [String], _: &'e Cancellation) -> LocalBoxFuture<'e, ()> {
+        Box::pin(async {})
+    }
+
+    /// Ends what is kept for further canaries, of one configuration or, after the last canary, of all.
+    fn end_pools<'e>(
+        &'e self,
+        _: Option<&'e InstanceConfiguration>,
+        _: &'e Cancellation,
+    ) -> LocalBoxFuture<'e, Vec<EndedPool>> {
+        Box::pin(async { Vec::new() })
+    }
+}
+
+/// The room that the canaries of a configuration have.
+#[derive(Debug, Clone, Copy)]
+pub struct Room<'a> {
+    /// So many run at a time; at least 1.
+    pub at_once: u32,
+    /// For how long machines are kept after a canary, and how many canaries at a time have such; `None` where none are.
+    pub pool: Option<&'a WarmPool>,
+}
+
+/// What a reader of a job's report should know.
+#[derive(Debug, Clone, Default)]
+pub struct JobNotes {
+    /// Without a capital.
+    pub sentences: Vec<String>,
+    /// Why canaries ran without a probe that the spec asks for; `None` where they had it, or none is asked for.
+    pub lacks_probe: Option<String>,
+}
+
+/// The part of a run of the gate that a process does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunPart {
+    /// All of it: canaries are started, waited for and measured.
+    Whole,
+    /// Canaries are started, and go on when the process has ended well.
+    Detach,
+    /// Canaries that are there are measured; none is started or waited for.
+    Collect,
+}
+
+/// How far a canary is.
+#[derive(Debug)]
+pub enum CanaryState {
+    /// It was never started, since its watcher would not have it.
+    HeldBack,
+    /// There is no room for it now, and nobody waits for it.
+    NoRoom(BackendError),
+    /// No training job stands for it; with the name that its first attempt would have.
+    Missing {
+        training_job: String,
+    },
+    Running {
+        training_job: String,
+        payer: CanaryPayer,
+    },
+    Over {
+        training_job: String,
+    },
+    Measured(Box<CanaryResult>),
+}
+
+/// Whose a canary is that runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CanaryPayer {
+    ThisRun,
+    /// Another run of the gate has detached it.
+    Nobody,
+    /// The run that waits for it may stop it.
+    AnotherRun,
+}
+
+/// What came of a canary that was run.
+#[derive(Debug)]
+pub struct CanaryEnd {
+    pub state: Result<CanaryState, BackendError>,
+    /// Of a run that was paid and has no result: what is known of its bill, as one that was stopped.
+    pub paid_for_nothing: Option<Measurement>,
+}
+
+impl From<Result<CanaryState, BackendError>> for CanaryEnd {
+    fn from(state: Result<CanaryState, BackendError>) -> Self {
+        Self {
+            state,
+            paid_for_nothing: None,
+        }
+    }
 }
 
 /// One that waits for a canary.
@@ -220,8 +280,6 @@ pub struct Watcher<'a> {
     /// Hears, at most once, that the machines are free again while what they used is still collected: the measurement as far as it
     /// is known, with outcome and times.
     pub freed: &'a dyn Fn(Measurement),
-    /// Hears, at most once, of a run that was paid and has no result: what is known of its bill, as one that was stopped.
-    pub paid_for_nothing: &'a dyn Fn(Measurement),
     /// Ends it.
     pub cancellation: &'a Cancellation,
 }

@@ -1,25 +1,20 @@
 //! `actuals --run`: the full job once, here, and the last forecast beside what it really took.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::fmt::Write;
 
 use jiff::Timestamp;
 
-use crate::backend::RunPart;
-use crate::backend::sagemaker::RunTags;
-use crate::backend::{Backend, Cancellation, Ready};
+use crate::backend::sagemaker::ReusePolicy;
+use crate::backend::{Ready, RunPart};
 use crate::canary::Dataset;
 use crate::cli::ActualsArguments;
-use crate::console::progress::{Earlier, Progress};
-use crate::console::{AppError, Loudness, files, print, signals};
+use crate::console::progress::Earlier;
+use crate::console::{AppError, Loudness, print, signals};
 use crate::exit;
-use crate::gate::account::Accounted;
 use crate::gate::backend;
-use crate::gate::failure_logs::FailureLogs;
 use crate::gate::gate_run::GateRun;
 use crate::gate::job_keys::JobKeys;
-use crate::gate::measurements_file::MeasurementsFile;
-use crate::gate::pass_env;
 use crate::gate::run_history::RunHistory;
 use crate::gate::runner::{self, Ran, Runner, RunningConfiguration, RunningJob};
 use crate::history::record::Command;
@@ -28,7 +23,6 @@ use crate::measurement::Measurement;
 use crate::plan::{self, Account, KeptMachines};
 use crate::report::InstanceForecast;
 use crate::report::actual::ForecastAndActual;
-use crate::secret::SecretMask;
 use crate::spec::Job;
 use crate::workspace::changed_files;
 use crate::workspace::project::Project;
@@ -53,29 +47,36 @@ pub(crate) async fn actuals(
     let origin = RunOrigin::of_environment(&project, Command::Actuals);
     let history = RunHistory::open(&project, &origin, Some(&gate_run.id)).await?;
     let pass_env = arguments.pass_env.as_slice();
-    let backend = backend::backend_of(&project, pass_env, RunTags::of_nobody()).await?;
-    let mut forecast_jobs = Vec::new();
-    for job in jobs {
-        forecast_jobs.push(forecast_job(&project, job, &*backend, &history, pass_env).await?);
-    }
-
-    let interruption = signals::watch()?;
-    let cancellation = &interruption.cancellation.clone();
-    files::make_state_folder(&project.state_folder())?;
-    let progress = Progress::new(loudness);
-    let logs = FailureLogs::of(&project);
+    let mut interruption = signals::watch()?;
+    let runner = Runner::open(
+        &project,
+        gate_run,
+        (RunPart::Whole, ReusePolicy::Own),
+        pass_env,
+        interruption.cancellation.clone(),
+        loudness,
+    );
+    let runner = runner.await?;
+    let forecasts = async {
+        let mut forecast_jobs = Vec::new();
+        for job in jobs {
+            forecast_jobs.push(forecast_job(&runner, job, &history, pass_env).await?);
+        }
+        Ok::<_, AppError>(forecast_jobs)
+    };
+    let forecast_jobs = interruption.unless_interrupted(forecasts).await??;
     let mut text = String::new();
     let work = async {
         let mut code = 0;
         for one in &forecast_jobs {
-            let ran = one.run(&gate_run.id, &progress, &logs, cancellation).await;
+            let ran = one.run(&runner).await;
             for actual in &ran.measurements {
                 history.keep_full_run(&one.keys, actual).await;
             }
             if let Some(error) = ran.failure {
                 return Err(error);
             }
-            if cancellation.is_cancelled() {
+            if runner.cancellation.is_cancelled() {
                 break;
             }
             for actual in &ran.measurements {
@@ -87,7 +88,9 @@ pub(crate) async fn actuals(
         }
         Ok(code)
     };
-    let code = interruption.unless_impatient(work, &progress).await?;
+    let code = interruption
+        .unless_impatient(work, &runner.progress)
+        .await?;
     print(&text)?;
     match history.take_failure() {
         Some(error) => Err(error.during("keeping the full run in the history")),
@@ -103,49 +106,27 @@ struct ForecastJob<'a> {
     /// The job's instance, with its price.
     offer: Offer,
     keys: JobKeys,
-    /// What the words of the full run may not show.
-    secrets: SecretMask,
     made_at: Timestamp,
     forecast: InstanceForecast,
 }
 
 impl ForecastJob<'_> {
-    async fn run(
-        &self,
-        run_id: &str,
-        progress: &Progress,
-        logs: &FailureLogs,
-        cancellation: &Cancellation,
-    ) -> Ran {
-        let runner = Runner {
-            run_id,
-            is_resumed: false,
-            held: &Accounted::default(),
-            file: &RefCell::new(MeasurementsFile::Nowhere),
-            progress,
-            cancellation,
-            secrets: &self.secrets,
-            jobs: 1,
-            logs,
-            room: None,
-        };
+    async fn run(&self, runner: &Runner<'_>) -> Ran {
         let full = [plan::full_run(self.job, &self.dataset)];
-        let (account, is_wanted) = (Account::without_limit(), Cell::new(true));
         let of = RunningConfiguration {
             of: RunningJob {
                 job: self.job,
                 place: 0,
                 ready: &*self.ready,
                 records: None,
+                kept: &KeptMachines::default(),
             },
             place: 0,
-            offer: &self.offer,
-            account: &account,
-            kept: &KeptMachines::default(),
-            is_wanted: &is_wanted,
+            account: &Account::without_limit(),
+            is_wanted: &Cell::new(true),
         };
-        let earlier = Earlier::default();
-        runner::run(&runner, of, &full, earlier, &|_, _| {}).await
+        let fates = runner::run(runner, of, &full, Earlier::default(), &|_, _| {});
+        fates.await.into()
     }
 
     fn beside<'a>(&'a self, actual: &'a Measurement) -> ForecastAndActual<'a> {
@@ -161,18 +142,19 @@ impl ForecastJob<'_> {
 
 /// What the history has of a job. Runs nothing.
 async fn forecast_job<'a>(
-    project: &'a Project,
+    runner: &'a Runner<'_>,
     job: &'a Job,
-    backend: &'a dyn Backend,
     history: &RunHistory,
     pass_env: &[String],
 ) -> Result<ForecastJob<'a>, AppError> {
     history.look_up(&job.name).await?;
     history.check_writable(&job.name).await?;
-    let mut session = backend::open(backend, project, job).await?;
+    let project = runner.project;
+    let mut session = backend::open(&*runner.backend, project, job).await?;
     let dataset = session.list().await?.dataset;
     let planned = backend::planned(project, job, &dataset, &mut [], None)?;
     let ready = session.prepare(planned).await?;
+    project.learn_host(ready.host());
     let keys = JobKeys::of(ready.keys(&dataset).await?, pass_env);
     let newest = history.newest_forecast(job, &keys).await?;
     let found = newest.and_then(|(record, forecast)| {
@@ -189,14 +171,13 @@ async fn forecast_job<'a>(
             job.name
         )));
     };
-    let offer = project.offer(&job.instance, &|kind| ready.capacity(kind));
+    let offer = project.offer(&job.instance);
     Ok(ForecastJob {
         job,
         dataset,
         ready,
         offer,
         keys,
-        secrets: pass_env::secrets(pass_env),
         made_at,
         forecast,
     })

@@ -16,7 +16,6 @@ use crate::gate::run_history::check_of;
 use crate::gate::run_report;
 use crate::history::Scope;
 use crate::history::record::{self, Command};
-use crate::instance::tables;
 use crate::measurement::Measurement;
 use crate::report::{JobReport, Report};
 use crate::spec::Job;
@@ -131,7 +130,7 @@ fn recorded_report(project: &Project, job: &Job, found: &record::ForecastRecord)
         measurements: &measurements,
         max_runtime: Some(job.canary.max_runtime),
         worst_case: None,
-        offer_of: &|instance| project.offer(instance, &tables::capacity),
+        offer_of: &|instance| project.offer(instance),
         layout: DataLayout::of(job, None),
         base: None,
         is_allowed: &project.spec.allowed(),

@@ -64,8 +64,8 @@ pub(crate) fn forecast(arguments: &ForecastArguments, loudness: Loudness) -> Res
             let notes: Vec<String> = recorded.notes.iter().cloned().chain(note).collect();
             let known = project.as_ref().and_then(|project| project.spec.job(name));
             let offer_of = |instance: &InstanceConfiguration| match (&project, known) {
-                (Some(project), Some(job)) => project.offer_to(job, instance, &tables::capacity),
-                (Some(project), None) => project.offer(instance, &tables::capacity),
+                (Some(project), Some(job)) => project.offer_to(job, instance),
+                (Some(project), None) => project.offer(instance),
                 (None, _) => offer_by_the_tables(instance, arguments.region.as_deref()),
             };
             offline_report(name, known, &measurements, &offer_of, &*is_allowed, &notes)

@@ -10,7 +10,6 @@ use crate::gate::backend;
 use crate::gate::pull_request_limit::PullRequestLimit;
 use crate::gate::run_history::RunHistory;
 use crate::history::record::Command;
-use crate::instance::tables;
 use crate::plan::{self, Alternatives, KnownBefore, PlanError};
 use crate::report::plan::PlannedJob;
 use crate::report::plan_totals::{JobOrder, JobTotals, PlanTotals};
@@ -89,7 +88,7 @@ pub(crate) async fn plan(arguments: &PlanArguments) -> Result<u8, AppError> {
         match plan::plan_within(
             job,
             &listed.dataset,
-            &|instance| project.offer(instance, &tables::capacity),
+            &|instance| project.offer(instance),
             alternatives,
             KnownBefore {
                 // What the jobs before it take is not known yet.
@@ -99,7 +98,7 @@ pub(crate) async fn plan(arguments: &PlanArguments) -> Result<u8, AppError> {
         ) {
             Ok(mut plan) => {
                 backend::check_supply(&*session, &mut plan)?;
-                plan.notes.extend(session.notes());
+                plan.notes.extend(listed.notes.iter().cloned());
                 let of_policy = project.policy.notes_of(&job.name).iter();
                 plan.notes.extend(of_policy.map(|note| printable(note)));
                 let planned = PlannedJob {

@@ -1,15 +1,14 @@
 //! What a run of the gate was billed that no canary of its report holds: by a start of it that was killed or ended without a report,
 //! or for a canary without a result.
 
-use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use crate::backend::{Backend, BilledJob};
+use crate::backend::BilledJob;
 use crate::console::AppError;
 use crate::gate::outcome::GateOutcome;
 use crate::gate::run_history::RunHistory;
+use crate::gate::runner::Runner;
 use crate::grammar::count;
-use crate::instance::tables;
 use crate::units::{Seconds, Usd};
 use crate::workspace::project::Project;
 
@@ -19,15 +18,6 @@ pub(crate) enum BillingState {
     Shown,
     /// The next start goes on with the run, and shows them.
     Open,
-}
-
-/// What the measurements of a run hold of its bills.
-#[derive(Debug, Default)]
-pub(crate) struct Accounted {
-    /// The last training jobs of pools.
-    pub(crate) pools: RefCell<BTreeSet<String>>,
-    /// Whether a job ended without its measurements, or a pool has none to be billed with.
-    pub(crate) lacks_some: Cell<bool>,
 }
 
 /// The bills of one job of the spec.
@@ -43,19 +33,17 @@ struct Unshown {
 /// Enters into the report what is billed of training jobs that it has no canary of, and that no earlier report of this run has shown.
 pub(crate) async fn complete(
     gated: &mut GateOutcome,
-    held: &Accounted,
-    project: &Project,
-    backend: &dyn Backend,
+    runner: &Runner<'_>,
     history: &RunHistory,
 ) -> Result<BillingState, AppError> {
-    let bills = backend.bills().await?;
+    let bills = runner.backend.bills().await?;
     let Some(since) = bills.iter().map(|bill| bill.created_at).min() else {
         return Ok(BillingState::Shown);
     };
     let mut state = BillingState::Shown;
     let mut unshown: BTreeMap<String, Unshown> = BTreeMap::new();
     for mut bill in bills {
-        if held.pools.borrow().contains(&bill.training_job) {
+        if runner.held.borrow().pools.contains(&bill.training_job) {
             bill.idle = Seconds(0.0);
         }
         let mut measured = gated.jobs.iter().flat_map(|job| &job.measurements);
@@ -73,7 +61,7 @@ pub(crate) async fn complete(
         unshown
             .entry(bill.job.clone())
             .or_default()
-            .add(&bill, project);
+            .add(&bill, runner.project);
     }
     for (job, bills) in unshown {
         if bills.seconds.0 + bills.idle.0 <= 0.0 {
@@ -107,7 +95,7 @@ pub(crate) async fn complete(
 
 impl Unshown {
     fn add(&mut self, bill: &BilledJob, project: &Project) {
-        let offer = project.offer(&bill.instance, &tables::capacity);
+        let offer = project.offer(&bill.instance);
         let trained = bill.billed.unwrap_or_default();
         let is_billed = trained.0 + bill.idle.0 > 0.0;
         self.training_jobs += usize::from(is_billed);

@@ -1,10 +1,8 @@
-//! The register of backends, and how the gate opens and prepares a job with the one that a spec chooses.
+//! The backends, and how the gate opens and prepares a job with the one that a spec chooses.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
-
-use futures_util::future::LocalBoxFuture;
 
 use crate::aws::role::{self, AssumedRole};
 use crate::aws::{Aws, AwsError};
@@ -17,7 +15,7 @@ use crate::canary::Dataset;
 use crate::console::{AppError, files, say, warn};
 use crate::gate::pass_env;
 use crate::github::id_token::{IdTokenError, IdTokenService};
-use crate::instance::{InstanceConfiguration, InstanceType, tables};
+use crate::instance::{InstanceConfiguration, InstanceType};
 use crate::plan::{NotMeasured, Plan, PlannedAlternative, PoolPlan};
 use crate::spec::{BackendKind, Job};
 use crate::units::Bytes;
@@ -42,53 +40,11 @@ pub(crate) async fn backend_of(
         };
         warn("--pass-env", why);
     }
-    let setup = Setup {
-        project,
-        pass_env,
-        tags,
-    };
-    (entry(project.spec.backend).make)(setup).await
-}
-
-/// All that the gate knows of a backend.
-struct RegisteredBackend {
-    make: fn(Setup<'_>) -> Making<'_>,
-    check_source: fn(&ProjectPaths, &Job) -> Result<(), BackendError>,
-}
-
-/// What a backend is made of.
-struct Setup<'a> {
-    project: &'a Project,
-    pass_env: &'a [String],
-    tags: RunTags,
-}
-
-type Making<'a> = LocalBoxFuture<'a, Result<Box<dyn Backend>, AppError>>;
-
-/// The register of backends; what the spec knows of each is in `spec/training`.
-fn entry(kind: BackendKind) -> RegisteredBackend {
-    match kind {
-        BackendKind::Local => RegisteredBackend {
-            make: |setup| {
-                Box::pin(async move { boxed(local_backend(setup.project, setup.pass_env)?) })
-            },
-            check_source: local::check_source,
-        },
-        BackendKind::Replay => RegisteredBackend {
-            make: |setup| Box::pin(async move { boxed(replay_backend(setup.project)?) }),
-            check_source: |_, _| Ok(()),
-        },
-        BackendKind::Sagemaker => RegisteredBackend {
-            make: |setup| {
-                Box::pin(async move { boxed(sagemaker_backend(setup.project, setup.tags).await?) })
-            },
-            check_source: sagemaker::check_source,
-        },
-    }
-}
-
-fn boxed(backend: impl Backend + 'static) -> Result<Box<dyn Backend>, AppError> {
-    Ok(Box::new(backend))
+    Ok(match project.spec.backend {
+        BackendKind::Local => Box::new(local_backend(project, pass_env)?),
+        BackendKind::Replay => Box::new(replay_backend(project)?),
+        BackendKind::Sagemaker => Box::new(sagemaker_backend(project, tags).await?),
+    })
 }
 
 /// Fails unless what each job runs is there, as far as the backend needs it: the check of one job. Asks no service, and needs
@@ -97,8 +53,12 @@ pub(crate) fn source_check(
     project: &Project,
 ) -> Result<impl Fn(&Job) -> Result<(), BackendError>, AppError> {
     let paths = project_paths(project)?;
-    let check = entry(project.spec.backend).check_source;
-    Ok(move |job: &Job| check(&paths, job))
+    let backend = project.spec.backend;
+    Ok(move |job: &Job| match backend {
+        BackendKind::Local => local::check_source(&paths, job),
+        BackendKind::Replay => Ok(()),
+        BackendKind::Sagemaker => sagemaker::check_source(&paths, job),
+    })
 }
 
 /// Opens a job, and keeps what its machines cost today. Reads only.
@@ -145,7 +105,9 @@ pub(crate) async fn prepare<'a>(
         &mut plan.alternatives,
         plan.pools.as_ref(),
     )?;
-    Ok(session.prepare(planned).await?)
+    let ready = session.prepare(planned).await?;
+    project.learn_host(ready.host());
+    Ok(ready)
 }
 
 /// The input that makes a session ready.
@@ -167,10 +129,9 @@ pub(crate) fn planned<'p>(
 
 /// Fails without a price for `instance`; gives up alternatives without a price.
 fn check_prices(project: &Project, job: &Job, plan: &mut Plan) -> Result<(), BackendError> {
-    let offer = |instance: &_| project.offer(instance, &tables::capacity);
-    let unpriced = |instance: &_| offer(instance).unpriced();
+    let unpriced = |instance: &_| project.offer(instance).unpriced();
     if let Some(unpriced) = unpriced(&job.instance) {
-        let members = offer(&job.instance).members;
+        let members = project.offer(&job.instance).members;
         let mut without = members.iter().filter(|member| member.price.is_none());
         let kind = without.next().map(|member| &member.instance_type);
         return Err(BackendError::transient(

@@ -2,25 +2,20 @@
 
 use std::cell::Cell;
 
-use futures_util::stream::{self, StreamExt};
-
 use crate::assess::unfinished;
-use crate::backend::{CanaryProgress, Detaching, Standing, Watcher};
+use crate::backend::{CanaryProgress, CanaryState, Watcher};
 use crate::canary::CanaryRun;
 use crate::console::AppError;
 use crate::console::progress::Earlier;
 use crate::console::signals::unless_cancelled;
 use crate::gate::detached::{self, canaries};
 use crate::gate::lab::{JobMeasurements, LabInput};
-use crate::gate::runner::{self, Ran, Runner, RunningConfiguration};
+use crate::gate::runner::{self, CanaryFate, Runner, RunningConfiguration};
 use crate::grammar::list;
-use crate::instance::{InstanceConfiguration, Offer};
+use crate::instance::InstanceConfiguration;
 use crate::measurement::Measurement;
 use crate::plan::{self, NotMeasured, Plan};
 use crate::verdict::Reason;
-
-/// Canaries that are read at a time: of each its log and its metrics are asked for.
-const AT_ONCE: usize = 4;
 
 const START_THEM: &str = "start them with canary-gate run --detach at this commit, with this spec, and collect when they have ended; after seven days a canary is not collected any more";
 
@@ -44,20 +39,11 @@ pub(crate) async fn collect(
     plan: &mut Plan,
     runner: &Runner<'_>,
 ) -> Result<Gathered, AppError> {
-    let detaching = input.of.ready.detaching();
-    let detaching = detaching.ok_or_else(|| {
-        AppError::usage("this backend cannot detach: its canaries stop with the gate")
-    })?;
-    let collector = Collector {
-        input,
-        runner,
-        detaching,
-    };
-    let offer_of = |instance: &InstanceConfiguration| collector.offer(instance);
+    let offer_of = |instance: &InstanceConfiguration| runner.project.offer(instance);
     let chosen = plan::detached_runs(input.of.job, input.dataset, plan, &offer_of);
     (plan.notes).extend(detached::counts_left_out(input.of.job, &chosen));
-    let looking = collector.look_for(&plan.base, chosen.own);
-    let found = match unless_cancelled(looking, runner.cancellation).await? {
+    let looking = look_for(input, &plan.base, chosen.own, runner);
+    let found = match unless_cancelled(looking, &runner.cancellation).await? {
         Err(error) if error.is_transient() => {
             let why = format!(
                 "the canaries could not be looked for: {}",
@@ -75,9 +61,8 @@ pub(crate) async fn collect(
         return Ok(Gathered::NotYet { reason, error });
     }
     let mut collected = JobMeasurements::default();
-    let unread = collector
-        .measure(&found, 0, &mut collected, &mut plan.notes)
-        .await;
+    let notes = &mut plan.notes;
+    let unread = measure(input, &found, 0, &mut collected, notes, runner).await;
     if !unread.is_empty() && collected.failure.is_none() {
         let why = format!(
             "{} of {} on {} could not be read: {}",
@@ -115,8 +100,8 @@ pub(crate) async fn collect(
                 continue;
             }
         };
-        let looking = collector.look_for(alternative.runs_on(), runs);
-        let found = match unless_cancelled(looking, runner.cancellation).await? {
+        let looking = look_for(input, alternative.runs_on(), runs, runner);
+        let found = match unless_cancelled(looking, &runner.cancellation).await? {
             Ok(found) => found,
             Err(error) => {
                 runner.say_of(input.of.job, &error.in_a_line());
@@ -135,9 +120,8 @@ pub(crate) async fn collect(
         } else {
             plan.notes.extend(found.missing());
             let mut of_alternative = JobMeasurements::default();
-            let unread = collector
-                .measure(&found, number + 1, &mut of_alternative, &mut plan.notes)
-                .await;
+            let (into, notes) = (&mut of_alternative, &mut plan.notes);
+            let unread = measure(input, &found, number + 1, into, notes, runner).await;
             collected
                 .measurements
                 .append(&mut of_alternative.measurements);
@@ -162,150 +146,118 @@ fn not_yet(why: &str) -> Gathered {
     }
 }
 
-struct Collector<'a> {
-    input: &'a LabInput<'a>,
-    runner: &'a Runner<'a>,
-    detaching: &'a dyn Detaching,
+/// What there is of the canaries of one configuration, in the history or in the backend.
+async fn look_for(
+    input: &LabInput<'_>,
+    instance: &InstanceConfiguration,
+    runs: Vec<CanaryRun>,
+    runner: &Runner<'_>,
+) -> Result<FoundCanaries, AppError> {
+    let watcher = Watcher {
+        report: &|progress| {
+            if let CanaryProgress::Fact(text) = progress {
+                runner.mention_of(input.of.job, text);
+            }
+        },
+        may_start: &|| false,
+        has_successor: false,
+        is_last: true,
+        freed: &|_| {},
+        cancellation: &runner.cancellation,
+    };
+    let mut canaries = Vec::with_capacity(runs.len());
+    for run in runs {
+        let records = input.of.records;
+        let known = match records {
+            Some(records) => records.found(&run).await?,
+            None => None,
+        };
+        let there = match known {
+            Some(_) => CanaryState::Over {
+                training_job: String::new(),
+            },
+            None => input.of.ready.look(&run, &watcher).await?,
+        };
+        let there = match (there, records) {
+            (CanaryState::Over { training_job }, Some(records))
+                if known.is_none() && !records.may_measure(&run, &training_job).await? =>
+            {
+                let training_job = format!("{training_job}, measured by an earlier run");
+                CanaryState::Missing { training_job }
+            }
+            (there, _) => there,
+        };
+        canaries.push((run, there));
+    }
+    Ok(FoundCanaries {
+        instance: instance.clone(),
+        canaries,
+    })
 }
 
-impl Collector<'_> {
-    /// What there is of the canaries of one configuration.
-    async fn look_for(
-        &self,
-        instance: &InstanceConfiguration,
-        runs: Vec<CanaryRun>,
-    ) -> Result<FoundCanaries, AppError> {
-        let LabInput { of, .. } = self.input;
-        let (job, records) = (of.job, of.records);
-        let watcher = Watcher {
-            report: &|progress| {
-                if let CanaryProgress::Fact(text) = progress {
-                    self.runner.mention_of(job, text);
-                }
-            },
-            may_start: &|| false,
-            has_successor: false,
-            is_last: true,
-            freed: &|_| {},
-            paid_for_nothing: &|_| {},
-            cancellation: self.runner.cancellation,
-        };
-        let mut canaries = Vec::with_capacity(runs.len());
-        for run in runs {
-            let is_known = match records {
-                Some(records) => records.found(&run).await?.is_some(),
-                None => false,
-            };
-            let there = match is_known {
-                true => ThereCanary::Over,
-                false => self.there(&run, &watcher).await?,
-            };
-            canaries.push((run, there));
-        }
-        Ok(FoundCanaries {
-            instance: instance.clone(),
-            canaries,
-        })
-    }
-
-    /// What AWS has of a canary that the history does not have.
-    async fn there(&self, run: &CanaryRun, watcher: &Watcher<'_>) -> Result<ThereCanary, AppError> {
-        let records = self.input.of.records;
-        Ok(match self.detaching.look(run, watcher).await? {
-            Standing::Running { training_job } => ThereCanary::Running(training_job),
-            Standing::Missing { training_job } => ThereCanary::Missing(training_job),
-            Standing::Over { training_job } => match records {
-                Some(records) if !records.may_measure(run, &training_job).await? => {
-                    ThereCanary::Missing(format!("{training_job}, measured by an earlier run"))
-                }
-                _ => ThereCanary::Over,
-            },
-        })
-    }
-
-    /// Measures those that are over, each by itself: what became of one keeps no other from being read, for all are paid. Returns
-    /// which could not be.
-    async fn measure(
-        &self,
-        found: &FoundCanaries,
-        place: usize,
-        into: &mut JobMeasurements,
-        notes: &mut Vec<String>,
-    ) -> Vec<String> {
-        let offers: Vec<Offer> = (found.canaries.iter())
-            .map(|(run, _)| self.offer(&run.instance))
-            .collect();
-        let is_wanted = Cell::new(true);
-        let of = |number: usize| RunningConfiguration {
-            of: self.input.of,
-            place,
-            offer: &offers[number],
-            account: self.input.money.account,
-            kept: self.input.money.kept,
-            is_wanted: &is_wanted,
-        };
-        let over = found.canaries.iter().enumerate();
-        let over = over.filter(|(_, (_, there))| *there == ThereCanary::Over);
-        let labels: Vec<String> = over.clone().map(|(_, (run, _))| run.label()).collect();
-        let reading = over.map(|(number, (run, _))| {
-            let earlier = Earlier {
-                runs: number,
-                to_come: found.canaries.len() - number - 1,
-                is_open: false,
-            };
-            let run = std::slice::from_ref(run);
-            runner::run(self.runner, of(number), run, earlier, &|_, _| {})
-        });
-        let read: Vec<Ran> = stream::iter(reading).buffered(AT_ONCE).collect().await;
-        let mut unread = Vec::new();
-        for (ran, label) in read.into_iter().zip(labels) {
-            let is_read = !ran.measurements.is_empty();
-            into.measurements.extend(ran.measurements);
-            let Some(error) = ran.failure else {
-                unread.extend((!is_read).then_some(label));
-                continue;
-            };
-            if !is_read {
-                unread.push(format!("{label} ({})", error.in_a_line()));
+/// Measures those that are over, each by itself: what became of one keeps no other from being read, for all are paid. Returns
+/// which could not be.
+async fn measure(
+    input: &LabInput<'_>,
+    found: &FoundCanaries,
+    place: usize,
+    into: &mut JobMeasurements,
+    notes: &mut Vec<String>,
+    runner: &Runner<'_>,
+) -> Vec<String> {
+    let of = RunningConfiguration {
+        of: input.of,
+        place,
+        account: input.money.account,
+        is_wanted: &Cell::new(true),
+    };
+    let is_over = |(_, there): &&(CanaryRun, _)| matches!(there, CanaryState::Over { .. });
+    let over = found.canaries.iter().filter(is_over);
+    let over: Vec<CanaryRun> = over.map(|(run, _)| run.clone()).collect();
+    let earlier = Earlier {
+        to_come: found.canaries.len() - over.len(),
+        ..Earlier::default()
+    };
+    let fates = runner::run(runner, of, &over, earlier, &|_, _| {}).await;
+    let mut unread = Vec::new();
+    for (run, fate) in over.iter().zip(fates) {
+        let failure = match fate {
+            CanaryFate::Measured(measurement, unwritten) => {
+                into.measurements.push(*measurement);
+                unwritten
             }
-            into.broke_off.get_or_insert(error.reason());
-            if error.is_transient() {
-                notes.push(error.reason().to_string());
-            } else {
-                into.failure.get_or_insert(error);
+            CanaryFate::Lost(error) => {
+                unread.push(format!("{} ({})", run.label(), error.in_a_line()));
+                Some(error)
             }
+            _ => {
+                unread.push(run.label());
+                None
+            }
+        };
+        let Some(error) = failure else {
+            continue;
+        };
+        into.broke_off.get_or_insert(error.reason());
+        if error.is_transient() {
+            notes.push(error.reason().to_string());
+        } else {
+            into.failure.get_or_insert(error);
         }
-        unread
     }
-
-    fn offer(&self, instance: &InstanceConfiguration) -> Offer {
-        let LabInput { project, of, .. } = self.input;
-        project.offer(instance, &|kind| of.ready.capacity(kind))
-    }
-}
-
-/// What there is of a canary.
-#[derive(PartialEq)]
-enum ThereCanary {
-    /// Measured by an earlier run, or over and to be measured.
-    Over,
-    /// With its training job.
-    Running(String),
-    /// With the name that was looked for.
-    Missing(String),
+    unread
 }
 
 /// The canaries of one configuration, and what there is of each.
 struct FoundCanaries {
     instance: InstanceConfiguration,
-    canaries: Vec<(CanaryRun, ThereCanary)>,
+    canaries: Vec<(CanaryRun, CanaryState)>,
 }
 
 impl FoundCanaries {
     fn is_nothing(&self) -> bool {
-        let is_missing = |(_, there): &(_, _)| matches!(there, ThereCanary::Missing(_));
         // A row by the canaries of another configuration has none of its own.
-        !self.canaries.is_empty() && self.canaries.iter().all(is_missing)
+        !self.canaries.is_empty() && self.missing_ones().len() == self.canaries.len()
     }
 
     /// Why nothing can be collected, and what was looked for.
@@ -313,7 +265,7 @@ impl FoundCanaries {
         AppError::failed(format!(
             "no canary is there to collect on {}; looked for {}",
             self.instance,
-            list(&self.names_of_missing())
+            list(&self.missing_ones())
         ))
         .help(START_THEM)
         .during("collecting the canaries")
@@ -321,35 +273,33 @@ impl FoundCanaries {
 
     /// How many still run, and which; `None` where all have ended.
     fn still_running(&self) -> Option<(Reason, AppError)> {
-        let running = |(run, there): &(CanaryRun, ThereCanary)| match there {
-            ThereCanary::Running(training_job) => Some(format!("{} ({training_job})", run.label())),
+        let running = self.named(|there| match there {
+            CanaryState::Running { training_job, .. } => Some(training_job),
             _ => None,
-        };
-        let running: Vec<String> = self.canaries.iter().filter_map(running).collect();
-        let reason = || {
-            Reason::new(format!(
-                "{} of {} on {} still run",
-                running.len(),
-                canaries(self.canaries.len()),
-                self.instance,
-            ))
-            .advising("collect again when they have ended")
-        };
+        });
+        if running.is_empty() {
+            return None;
+        }
+        let reason = Reason::new(format!(
+            "{} of {} on {} still run",
+            running.len(),
+            canaries(self.canaries.len()),
+            self.instance,
+        ))
+        .advising("collect again when they have ended");
         // Not the code of an unknown outcome, which may be allowed to pass: nobody has looked yet.
-        let error = || {
-            AppError::failed(format!(
-                "no verdict yet, for these canaries still run: {}",
-                list(&running)
-            ))
-            .help("start `canary-gate run --collect` again later; each ends at its time limit")
-            .during("collecting the canaries")
-        };
-        (!running.is_empty()).then(|| (reason(), error()))
+        let error = AppError::failed(format!(
+            "no verdict yet, for these canaries still run: {}",
+            list(&running)
+        ))
+        .help("start `canary-gate run --collect` again later; each ends at its time limit")
+        .during("collecting the canaries");
+        Some((reason, error))
     }
 
     /// Which are not there; `None` where all are.
     fn missing(&self) -> Option<String> {
-        let missing = self.names_of_missing();
+        let missing = self.missing_ones();
         (!missing.is_empty()).then(|| {
             format!(
                 "{} of {} on {} {} not there: {}",
@@ -362,10 +312,17 @@ impl FoundCanaries {
         })
     }
 
-    fn names_of_missing(&self) -> Vec<String> {
-        let name = |(run, there): &(CanaryRun, ThereCanary)| match there {
-            ThereCanary::Missing(training_job) => Some(format!("{} ({training_job})", run.label())),
+    fn missing_ones(&self) -> Vec<String> {
+        self.named(|there| match there {
+            CanaryState::Missing { training_job } => Some(training_job),
             _ => None,
+        })
+    }
+
+    /// Those that are so, each with its training job.
+    fn named(&self, training_job: impl Fn(&CanaryState) -> Option<&String>) -> Vec<String> {
+        let name = |(run, there): &(CanaryRun, CanaryState)| {
+            Some(format!("{} ({})", run.label(), training_job(there)?))
         };
         self.canaries.iter().filter_map(name).collect()
     }

@@ -1,14 +1,17 @@
 //! `run --detach`: a job's canaries are started, and nobody waits for them.
 
+use std::cell::Cell;
+
 use crate::assess::whole_report;
-use crate::backend::{CanaryProgress, Detaching, Started, Watcher};
+use crate::backend::{CanaryPayer, CanaryState};
 use crate::canary::CanaryRun;
 use crate::change::AffectedJob;
 use crate::console::AppError;
+use crate::console::progress::Earlier;
 use crate::gate::lab::{self, LabInput};
-use crate::gate::runner::Runner;
-use crate::instance::{InstanceConfiguration, Offer};
-use crate::plan::{self, Account, DetachedRuns, NotMeasured, Plan, PlannedAlternative};
+use crate::gate::runner::{self, CanaryFate, Runner, RunningConfiguration};
+use crate::instance::InstanceConfiguration;
+use crate::plan::{self, Account, DetachedRuns, NotMeasured, Plan};
 use crate::report::JobReport;
 use crate::spec::{Job, WarmPoolPolicy};
 use crate::units::{Seconds, Usd};
@@ -40,29 +43,10 @@ pub(crate) fn prepare(project: &mut Project) -> Result<(), AppError> {
 /// What a job that detaches has started.
 pub(crate) struct DetachedJob {
     /// On `instance` and on the alternatives, in the order of the plan.
-    canaries: Vec<(CanaryRun, Fate)>,
+    canaries: Vec<(CanaryRun, CanaryFate)>,
     instance: InstanceConfiguration,
     /// Why alternatives have no canaries.
     notes: Vec<String>,
-}
-
-/// What became of a canary.
-enum Fate {
-    Started {
-        training_job: String,
-        worst: Option<Usd>,
-    },
-    /// An earlier run has started it.
-    IsThere {
-        training_job: String,
-        /// That run waits for it, and may stop it.
-        is_awaited: bool,
-    },
-    /// The history has what it measured.
-    Known,
-    NotStarted {
-        why: String,
-    },
 }
 
 /// Starts the canaries of a plan. Where one cannot be started, but for want of room or money, all of the job are stopped again.
@@ -71,198 +55,32 @@ pub(crate) async fn launch(
     plan: &Plan,
     runner: &Runner<'_>,
 ) -> Result<DetachedJob, AppError> {
-    let launcher = Launcher::of(input, runner)?;
-    let launched = launcher.launch(plan).await;
-    if launched.is_err() || runner.cancellation.is_cancelled() {
-        let said = |progress: CanaryProgress<'_>| launcher.say(progress);
-        let watcher = launcher.watcher(&said);
-        launcher.detaching.stop_started(&watcher).await;
+    let mut launched = DetachedJob {
+        canaries: Vec::new(),
+        instance: plan.base.clone(),
+        notes: plan.notes.clone(),
+    };
+    let started = launched.start_all(input, plan, runner).await;
+    let (ready, cancellation) = (input.of.ready, &runner.cancellation);
+    if started.is_err() || cancellation.is_cancelled() {
+        ready.stop(&launched.started(), cancellation).await;
     }
-    launched.map_err(|error| error.during("starting the canaries"))
+    started.map_err(|error| error.during("starting the canaries"))?;
+    Ok(launched)
 }
 
-struct Launcher<'a> {
-    input: &'a LabInput<'a>,
-    runner: &'a Runner<'a>,
-    detaching: &'a dyn Detaching,
-}
-
-impl<'a> Launcher<'a> {
-    fn of(input: &'a LabInput<'a>, runner: &'a Runner<'a>) -> Result<Self, AppError> {
-        let detaching = input.of.ready.detaching();
-        let detaching = detaching.ok_or_else(|| {
-            AppError::usage("this backend cannot detach: its canaries stop with the gate")
-        })?;
-        Ok(Self {
-            input,
-            runner,
-            detaching,
-        })
-    }
-
-    async fn launch(&self, plan: &Plan) -> Result<DetachedJob, AppError> {
-        let job = self.input.of.job;
-        let mut launched = DetachedJob {
-            canaries: Vec::new(),
-            instance: plan.base.clone(),
-            notes: plan.notes.clone(),
-        };
-        let offer_of = |instance: &InstanceConfiguration| self.offer(instance);
-        let chosen = plan::detached_runs(job, self.input.dataset, plan, &offer_of);
-        launched.notes.extend(counts_left_out(job, &chosen));
-        let account = self.input.money.account;
-        let slice = |place: usize| account.slice(account.left().map(|_| plan.slices[place]));
-        let own = slice(0);
-        let limit = plan
-            .is_adaptive()
-            .then(|| self.limit(&chosen.own, &own))
-            .flatten();
-        let limited = |run: CanaryRun| CanaryRun {
-            max_runtime: limit.or(run.max_runtime),
-            ..run
-        };
-        let runs: Vec<CanaryRun> = chosen.own.into_iter().map(limited).collect();
-        if limit.is_some_and(|limit| limit.0 <= 0.0) {
-            let refused = runs.into_iter().map(|run| (run, too_expensive(&own)));
-            launched.canaries = refused.collect();
-            return Ok(launched);
-        }
-        self.start_all(&mut launched, &runs, &own).await?;
-        for (place, runs) in chosen.alternatives.into_iter().enumerate() {
-            let runs =
-                runs.map(|runs| -> Vec<CanaryRun> { runs.into_iter().map(limited).collect() });
-            let slice = slice(place + 1);
-            let started = match runs {
-                Ok(runs) if !self.covers(&runs, &slice) => {
-                    Err(NotMeasured::NothingLeft(slice.limit()))
-                }
-                Ok(runs) => {
-                    let started = self.start_all(&mut launched, &runs, &slice).await;
-                    started.map_err(|error| {
-                        self.runner.say_of(job, &error.in_a_line());
-                        NotMeasured::CouldNotRun
-                    })
-                }
-                Err(why) => Err(why),
-            };
-            if let Err(why) = started {
-                launched.leave_out(&plan.alternatives[place], &why);
-            }
-        }
-        Ok(launched)
-    }
-
-    fn offer(&self, instance: &InstanceConfiguration) -> Offer {
-        let LabInput { project, of, .. } = self.input;
-        project.offer(instance, &|kind| of.ready.capacity(kind))
-    }
-
-    /// The longest that each canary of the adaptive design may take, so that all together are within the account; `None` where each
-    /// has its own.
-    fn limit(&self, runs: &[CanaryRun], account: &Account) -> Option<Seconds> {
-        let offers = runs.iter().map(|run| self.offer(&run.instance));
-        let each = plan::seconds_for_each(account.left()?, offers)?;
-        // SageMaker takes whole seconds.
-        Some(Seconds(
-            each.0.min(self.input.of.job.canary.max_runtime.0).floor(),
-        ))
-    }
-
-    /// Whether the account covers all of these.
-    fn covers(&self, runs: &[CanaryRun], account: &Account) -> bool {
-        let worst = |run: &CanaryRun| {
-            plan::worst_case(std::slice::from_ref(run), &self.offer(&run.instance))
-        };
-        account.covers(runs.iter().filter_map(worst).sum())
-    }
-
-    async fn start_all(
-        &self,
-        launched: &mut DetachedJob,
-        runs: &[CanaryRun],
-        account: &Account,
-    ) -> Result<(), AppError> {
-        for run in runs {
-            if self.runner.cancellation.is_cancelled() {
-                return Ok(());
-            }
-            let fate = self.start(run, account).await?;
-            launched.canaries.push((run.clone(), fate));
-        }
-        Ok(())
-    }
-
-    async fn start(&self, run: &CanaryRun, account: &Account) -> Result<Fate, AppError> {
-        if let Some(records) = self.input.of.records
-            && records.found(run).await?.is_some()
-        {
-            return Ok(Fate::Known);
-        }
-        let worst = plan::worst_case(std::slice::from_ref(run), &self.offer(&run.instance));
-        let Some(reserved) = account.reserve(worst.unwrap_or_default()) else {
-            return Ok(too_expensive(account));
-        };
-        let said = |progress: CanaryProgress<'_>| self.say(progress);
-        let watcher = self.watcher(&said);
-        let started = self.detaching.start(run, &watcher).await;
-        Ok(match started? {
-            // What it costs shows when it is collected: until then its worst case stays set aside.
-            Started::Ours { training_job } => {
-                drop(reserved);
-                Fate::Started {
-                    training_job,
-                    worst,
-                }
-            }
-            Started::Theirs {
-                training_job,
-                is_awaited,
-            } => {
-                reserved.settle(None);
-                Fate::IsThere {
-                    training_job,
-                    is_awaited,
-                }
-            }
-            Started::NoRoom(error) => {
-                reserved.settle(None);
-                let why = AppError::from(error).in_a_line();
-                Fate::NotStarted { why }
-            }
-            Started::HeldBack => {
-                reserved.settle(None);
-                let why = "interrupted".to_owned();
-                Fate::NotStarted { why }
-            }
-        })
-    }
-
-    fn say(&self, progress: CanaryProgress<'_>) {
-        if let CanaryProgress::Fact(text) = progress {
-            self.runner.mention_of(self.input.of.job, text);
-        }
-    }
-
-    fn watcher<'w>(&self, report: &'w dyn Fn(CanaryProgress<'_>)) -> Watcher<'w>
-    where
-        'a: 'w,
-    {
-        Watcher {
-            report,
-            may_start: &|| true,
-            has_successor: false,
-            is_last: true,
-            freed: &|_| {},
-            paid_for_nothing: &|_| {},
-            cancellation: self.runner.cancellation,
-        }
-    }
-}
-
-fn too_expensive(account: &Account) -> Fate {
-    let limit = account.limit().name();
-    let why = format!("what is left of {limit} does not cover it");
-    Fate::NotStarted { why }
+/// The longest that each canary of the adaptive design may take, so that all together are within the account; `None` where each
+/// has its own.
+fn limit_of_each(
+    job: &Job,
+    project: &Project,
+    runs: &[CanaryRun],
+    account: &Account,
+) -> Option<Seconds> {
+    let offers = runs.iter().map(|run| project.offer(&run.instance));
+    let each = plan::seconds_for_each(account.left()?, offers)?;
+    // SageMaker takes whole seconds.
+    Some(Seconds(each.0.min(job.canary.max_runtime.0).floor()))
 }
 
 /// Which canaries on further counts are left out, as sentences.
@@ -274,36 +92,115 @@ pub(crate) fn counts_left_out(job: &Job, chosen: &DetachedRuns) -> Vec<String> {
 }
 
 impl DetachedJob {
-    fn leave_out(&mut self, alternative: &PlannedAlternative, why: &NotMeasured) {
-        self.notes.push(format!(
-            "no canary on {} was started: {why}",
-            alternative.instance
-        ));
+    async fn start_all(
+        &mut self,
+        input: &LabInput<'_>,
+        plan: &Plan,
+        runner: &Runner<'_>,
+    ) -> Result<(), AppError> {
+        let (job, project) = (input.of.job, runner.project);
+        let offer_of = |instance: &InstanceConfiguration| project.offer(instance);
+        let chosen = plan::detached_runs(job, input.dataset, plan, &offer_of);
+        self.notes.extend(counts_left_out(job, &chosen));
+        let account = input.money.account;
+        let slice = |place: usize| account.slice(account.left().map(|_| plan.slices[place]));
+        let own = slice(0);
+        let limit = plan.is_adaptive();
+        let limit = limit.then(|| limit_of_each(job, project, &chosen.own, &own));
+        let limit = limit.flatten();
+        let limited = |runs: Vec<CanaryRun>| -> Vec<CanaryRun> {
+            let limited = |run: CanaryRun| CanaryRun {
+                max_runtime: limit.or(run.max_runtime),
+                ..run
+            };
+            runs.into_iter().map(limited).collect()
+        };
+        let runs = limited(chosen.own);
+        if limit.is_some_and(|limit| limit.0 <= 0.0) {
+            let refused = |run| (run, CanaryFate::TooExpensive(own.limit()));
+            self.canaries = runs.into_iter().map(refused).collect();
+            return Ok(());
+        }
+        self.start((0, &own), runs, input, runner).await?;
+        for (place, runs) in chosen.alternatives.into_iter().enumerate() {
+            let slice = slice(place + 1);
+            let worst = |run: &CanaryRun| {
+                plan::worst_case(std::slice::from_ref(run), &project.offer(&run.instance))
+            };
+            let started = match runs.map(limited) {
+                Ok(runs) if !slice.covers(runs.iter().filter_map(worst).sum()) => {
+                    Err(NotMeasured::NothingLeft(slice.limit()))
+                }
+                Ok(runs) => {
+                    let started = self.start((place + 1, &slice), runs, input, runner).await;
+                    started.map_err(|error| {
+                        runner.say_of(job, &error.in_a_line());
+                        NotMeasured::CouldNotRun
+                    })
+                }
+                Err(why) => Err(why),
+            };
+            if let Err(why) = started {
+                self.notes.push(format!(
+                    "no canary on {} was started: {why}",
+                    plan.alternatives[place].instance
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts those of one configuration.
+    async fn start(
+        &mut self,
+        (place, account): (usize, &Account),
+        runs: Vec<CanaryRun>,
+        input: &LabInput<'_>,
+        runner: &Runner<'_>,
+    ) -> Result<(), AppError> {
+        let of = RunningConfiguration {
+            of: input.of,
+            place,
+            account,
+            is_wanted: &Cell::new(true),
+        };
+        let mut failed = Ok(());
+        let fates = runner::run(runner, of, &runs, Earlier::default(), &|_, _| {}).await;
+        for (run, fate) in runs.into_iter().zip(fates) {
+            match fate {
+                CanaryFate::Lost(error) => failed = Err(error),
+                CanaryFate::NotLaunched => {}
+                fate => self.canaries.push((run, fate)),
+            }
+        }
+        failed
+    }
+
+    /// The training jobs that this run has started, and pays for.
+    pub(crate) fn started(&self) -> Vec<String> {
+        let fates = self.canaries.iter();
+        let started = fates.filter_map(|(_, fate)| fate.started());
+        started.map(|(name, _)| name.to_owned()).collect()
     }
 
     /// The job's part of the report: nothing is judged yet, or cannot be.
     pub(crate) fn report(self, affected: &AffectedJob<'_>, notes: Vec<String>) -> JobReport {
-        let is_there = |(_, fate): &&(CanaryRun, Fate)| !matches!(fate, Fate::NotStarted { .. });
-        let here = |(run, _): &&(CanaryRun, Fate)| run.instance == self.instance;
+        let is_there = |(_, fate): &&(CanaryRun, CanaryFate)| fate.why_not_started().is_none();
+        let here = |(run, _): &&(CanaryRun, CanaryFate)| run.instance == self.instance;
         let there: Vec<CanaryRun> = (self.canaries.iter())
             .filter(here)
             .filter(is_there)
             .map(|(run, _)| run.clone())
             .collect();
-        let fates = || self.canaries.iter().map(|(_, fate)| fate);
-        let is_started = |fate: &&Fate| matches!(fate, Fate::Started { .. });
-        let started = fates().filter(is_started).count();
-        let worst = |fate: &Fate| match fate {
-            Fate::Started { worst, .. } => *worst,
-            _ => None,
-        };
-        let worst: Option<Usd> = fates().filter_map(worst).reduce(|sum, usd| sum + usd);
-        let for_at_most = for_at_most(worst);
+        let started = self.canaries.iter();
+        let started: Vec<_> = started.filter_map(|(_, fate)| fate.started()).collect();
+        let worst = started.iter().filter_map(|(_, worst)| *worst);
+        let for_at_most = for_at_most(worst.reduce(|sum, usd| sum + usd));
         let (verdict, reason) = match plan::is_enough(&there) {
             true => {
-                let started = match started {
+                let started = match started.len() {
                     0 => "every canary is there already".to_owned(),
-                    _ => format!("{} started{for_at_most}", canaries(started)),
+                    number => format!("{} started{for_at_most}", canaries(number)),
                 };
                 let next = "canary-gate run --collect at this commit, with this spec, gives the verdict when they have ended";
                 (Verdict::NotJudged, Reason::new(started).advising(next))
@@ -327,6 +224,34 @@ impl DetachedJob {
     }
 }
 
+impl CanaryFate {
+    /// The training job that this run has started, and pays for, with what it may cost.
+    fn started(&self) -> Option<(&str, Option<Usd>)> {
+        match self {
+            Self::Left(
+                CanaryState::Running {
+                    training_job,
+                    payer: CanaryPayer::ThisRun,
+                },
+                worst,
+            ) => Some((training_job, *worst)),
+            _ => None,
+        }
+    }
+
+    /// `None` where it is there.
+    fn why_not_started(&self) -> Option<String> {
+        match self {
+            Self::TooExpensive(limit) => Some(format!(
+                "what is left of {} does not cover it",
+                limit.name()
+            )),
+            Self::NoRoom(why) => Some(why.clone()),
+            _ => None,
+        }
+    }
+}
+
 /// `1 canary`, `3 canaries`.
 pub(super) fn canaries(number: usize) -> String {
     match number {
@@ -340,23 +265,26 @@ fn for_at_most(worst: Option<Usd>) -> String {
 }
 
 /// What became of a canary, in one line.
-fn line(run: &CanaryRun, fate: &Fate) -> String {
-    let fate = match fate {
-        Fate::Started {
-            training_job,
-            worst,
-        } => format!("training job {training_job}{}", for_at_most(*worst)),
-        Fate::IsThere {
-            training_job,
-            is_awaited: true,
-        } => format!(
-            "training job {training_job}, of a run that waits for it and may stop it; if it does, canary-gate run --detach starts another one"
-        ),
-        Fate::IsThere { training_job, .. } => {
-            format!("training job {training_job}, already there")
-        }
-        Fate::Known => "measured by an earlier run".to_owned(),
-        Fate::NotStarted { why } => format!("not started: {why}"),
+fn line(run: &CanaryRun, fate: &CanaryFate) -> String {
+    let said = match (fate, fate.why_not_started()) {
+        (_, Some(why)) => format!("not started: {why}"),
+        (CanaryFate::Left(state, worst), None) => match state {
+            CanaryState::Running {
+                training_job,
+                payer: CanaryPayer::ThisRun,
+            } => format!("training job {training_job}{}", for_at_most(*worst)),
+            CanaryState::Running {
+                training_job,
+                payer: CanaryPayer::AnotherRun,
+            } => format!(
+                "training job {training_job}, of a run that waits for it and may stop it; if it does, canary-gate run --detach starts another one"
+            ),
+            CanaryState::Running { training_job, .. } | CanaryState::Over { training_job } => {
+                format!("training job {training_job}, already there")
+            }
+            _ => String::new(),
+        },
+        _ => "measured by an earlier run".to_owned(),
     };
-    format!("canary {} on {}: {fate}", run.label(), run.instance)
+    format!("canary {} on {}: {said}", run.label(), run.instance)
 }

@@ -3,20 +3,15 @@
 use crate::backend::EndedPool;
 use crate::console::say;
 use crate::gate::runner::Runner;
-use crate::instance::OfferOf;
 use crate::measurement::Measurement;
 use crate::plan::{Account, KeptMachines};
 use crate::units::{Seconds, Usd};
+use crate::workspace::project::Project;
 
 /// Enters pools that were ended into the account: what they cost, or could still cost where they may be kept.
-pub(crate) fn bill(
-    ended: &[EndedPool],
-    account: &Account,
-    kept: &KeptMachines,
-    offer_of: OfferOf<'_>,
-) {
+pub(crate) fn bill(ended: &[EndedPool], account: &Account, kept: &KeptMachines, project: &Project) {
     for pool in ended {
-        let offer = offer_of(&pool.instance);
+        let offer = project.offer(&pool.instance);
         match &pool.idle {
             Ok(idle) => kept.end(account, [&*pool.training_job], offer.cost(*idle)),
             Err(_) => {
@@ -34,7 +29,6 @@ pub(crate) fn settle(
     ended: &[EndedPool],
     measurements: &mut [Measurement],
     kept: &KeptMachines,
-    offer_of: OfferOf<'_>,
     runner: &Runner<'_>,
 ) -> Vec<String> {
     let mut notes = Vec::new();
@@ -42,7 +36,7 @@ pub(crate) fn settle(
     let run = measurements.iter().find_map(|one| one.run.clone());
     let run = run.unwrap_or_else(|| "ID".to_owned());
     for pool in ended {
-        let offer = offer_of(&pool.instance);
+        let offer = runner.project.offer(&pool.instance);
         match &pool.idle {
             Ok(idle) if idle.0 > 0.0 => {
                 enter(pool, *idle, offer.cost(*idle), measurements, runner);
@@ -82,12 +76,13 @@ fn enter(
             .rposition(|run| run.is_on(&pool.instance))
     });
     let Some(run) = place.and_then(|place| measurements.get_mut(place)) else {
-        return runner.held.lacks_some.set(true);
+        runner.held.borrow_mut().lacks_some = true;
+        return;
     };
     run.idle_seconds = Some(run.idle_seconds.unwrap_or(Seconds(0.0)) + idle);
     let costs = run.idle_usd.into_iter().chain(cost);
     run.idle_usd = costs.reduce(|sum, more| sum + more);
-    let held = &mut runner.held.pools.borrow_mut();
+    let held = &mut runner.held.borrow_mut().pools;
     held.insert(pool.training_job.clone());
     runner.file.borrow_mut().revise(run);
 }

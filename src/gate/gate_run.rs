@@ -133,7 +133,7 @@ impl GateRun {
     }
 
     /// Forgets the id: nothing of the run is left.
-    pub(crate) fn end(self) {
+    pub(crate) fn end(&self) {
         if let Some((path, _lock)) = &self.file {
             // What cannot be removed is found and gone on with by the next run.
             let _ = fs::remove_file(path);

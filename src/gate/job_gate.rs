@@ -9,7 +9,7 @@ use crate::assess::judge;
 use crate::assess::short_run;
 use crate::assess::training_plan;
 use crate::assess::whole_report;
-use crate::backend::{Backend, ListedData, Ready, RunPart, Session};
+use crate::backend::{Backend, JobNotes, ListedData, Ready, RunPart, Session};
 use crate::canary::Dataset;
 use crate::change::AffectedJob;
 use crate::console::AppError;
@@ -27,7 +27,7 @@ use crate::gate::run_history::check_of;
 use crate::gate::run_history::{RecordedForecast, RunHistory};
 use crate::gate::runner::{Records, Runner, RunningJob};
 use crate::gate::turns::MachineSharing;
-use crate::instance::{InstanceConfiguration, tables};
+use crate::instance::InstanceConfiguration;
 use crate::metric::Metric;
 use crate::plan::{self, KnownBefore, Plan, PlanError};
 use crate::report::{InstanceForecast, JobReport};
@@ -35,26 +35,45 @@ use crate::spec::{BudgetLine, Job};
 use crate::verdict::Verdict;
 use crate::workspace::project::Project;
 
-/// One job, the `place`th of the run from 0, from its data to its part of the report, and the error that ended it early if a person must correct its cause.
+/// What came of a job.
+pub(crate) struct GatedJob {
+    pub(crate) report: JobReport,
+    /// What ended it early, if a person must correct its cause.
+    pub(crate) failure: Option<AppError>,
+    /// Training jobs that go on.
+    pub(crate) detached: Vec<String>,
+}
+
+impl From<JobReport> for GatedJob {
+    fn from(report: JobReport) -> Self {
+        Self {
+            report,
+            failure: None,
+            detached: Vec::new(),
+        }
+    }
+}
+
+/// One job, the `place`th of the run from 0, from its data to its part of the report.
 pub(crate) async fn gate<'a>(
-    project: &'a Project,
     place: usize,
     request: &GateRequest<'a>,
     history: &'a RunHistory,
-    backend: &'a dyn Backend,
     money: JobMoney<'_>,
-    runner: &Runner<'a>,
-) -> Result<(JobReport, Option<AppError>), AppError> {
+    runner: &'a Runner<'a>,
+) -> Result<GatedJob, AppError> {
+    let (project, backend) = (runner.project, &*runner.backend);
     let affected = &request.affected[place];
     let job = affected.job;
     let looking = look(project, affected, request, history, backend);
-    let (session, listing, checks) = unless_cancelled(looking, runner.cancellation).await??;
+    let (session, listing, checks) = unless_cancelled(looking, &runner.cancellation).await??;
     let ListedData {
         dataset,
         knows_bytes,
+        ..
     } = listing;
     let alternatives = request.alternatives;
-    let offer_of = |instance: &_| project.offer(instance, &tables::capacity);
+    let offer_of = |instance: &_| project.offer(instance);
     let earlier = match project.traits().is_remote {
         true => history.last_check(job).await?,
         false => Vec::new(),
@@ -67,14 +86,14 @@ pub(crate) async fn gate<'a>(
         Ok(plan) => plan,
         Err(PlanError::Unknown(reason)) => {
             let report = whole_report::unknown_report(job, &affected.by, &reason, Vec::new());
-            return Ok((report, None));
+            return Ok(report.into());
         }
         Err(error) => return Err(AppError::from(error).during("planning the canaries")),
     };
     let preparing = prepare(
         project, affected, request, history, session, &dataset, &mut plan,
     );
-    let (ready, keys, base) = unless_cancelled(preparing, runner.cancellation).await??;
+    let (ready, keys, base) = unless_cancelled(preparing, &runner.cancellation).await??;
     // A recording hands its runs out again and again; nothing is measured.
     let records = (!project.traits().replays).then(|| Records {
         job,
@@ -90,8 +109,8 @@ pub(crate) async fn gate<'a>(
             place,
             ready: &*ready,
             records: records.as_ref(),
+            kept: money.kept,
         },
-        project,
         dataset: &dataset,
         purpose: request.purpose,
         money,
@@ -101,29 +120,28 @@ pub(crate) async fn gate<'a>(
         RunPart::Whole => lab::measure(design, &mut plan, runner).await?,
         RunPart::Detach => {
             let launched = detached::launch(&design, &plan, runner).await?;
-            return Ok((launched.report(affected, ready.notes()), None));
+            return Ok(GatedJob {
+                detached: launched.started(),
+                ..launched.report(affected, ready.notes().sentences).into()
+            });
         }
         RunPart::Collect => match collected::collect(&design, &mut plan, runner).await? {
             Gathered::Measured(measured) => measured,
             Gathered::NotYet { reason, error } => {
                 let report = whole_report::unknown_report(job, &affected.by, &reason, Vec::new());
-                return Ok((report, Some(error)));
+                return Ok(GatedJob {
+                    failure: Some(error),
+                    ..report.into()
+                });
             }
         },
     };
-    let offer_of =
-        |instance: &InstanceConfiguration| project.offer(instance, &|kind| ready.capacity(kind));
     let mut ended = std::mem::take(&mut measured.ended_pools);
-    let last = ready.end_pools(runner.cancellation).await;
-    ended_pools::bill(&last, money.account, money.kept, &offer_of);
+    let last = ready.end_pools(None, &runner.cancellation).await;
+    ended_pools::bill(&last, money.account, money.kept, project);
     ended.extend(last);
-    let left = ended_pools::settle(
-        &ended,
-        &mut measured.measurements,
-        money.kept,
-        &offer_of,
-        runner,
-    );
+    let measurements = &mut measured.measurements;
+    let left = ended_pools::settle(&ended, measurements, money.kept, runner);
     let failure = measured.failure.take();
     let failure = failure.map(|error| error.during("running the canaries"));
     if measured.measurements.is_empty()
@@ -131,12 +149,16 @@ pub(crate) async fn gate<'a>(
     {
         return Err(error);
     }
-    let mut notes = ready.notes();
+    let JobNotes {
+        sentences: mut notes,
+        lacks_probe,
+    } = ready.notes();
     notes.extend(left);
     notes.extend(plan.notes.iter().cloned());
     if runner
-        .room
-        .is_some_and(|room| room.had_others_beside(place))
+        .slots
+        .as_ref()
+        .is_some_and(|slots| slots.had_others_beside(place))
     {
         notes.push(
             "Canaries of other jobs ran on this machine at the same time, which inflates their times; `canary.parallel: 1` keeps a job alone."
@@ -144,9 +166,7 @@ pub(crate) async fn gate<'a>(
         );
     }
     notes.extend(no_base_yet(job, request, &keys, base.as_ref()));
-    let full_run_offer = |instance: &InstanceConfiguration| {
-        project.offer_to(job, instance, &|kind| ready.capacity(kind))
-    };
+    let full_run_offer = |instance: &InstanceConfiguration| project.offer_to(job, instance);
     let mut report = judge::job_report(&JobInput {
         name: &job.name,
         instance: &job.instance,
@@ -160,7 +180,7 @@ pub(crate) async fn gate<'a>(
         layout: DataLayout::of(job, knows_bytes.then_some(&dataset)),
         base: base.as_ref(),
         is_allowed: &project.spec.allowed(),
-        lacks_probe: ready.lacks_probe(),
+        lacks_probe,
         notes,
     });
     report.notes.extend(training_plan::note(job, &report));
@@ -176,7 +196,10 @@ pub(crate) async fn gate<'a>(
         false => keep(affected, request, history, &keys, &checks, &mut report).await,
     };
     let kept = kept.map_err(|error| error.during("reading the checks before"));
-    Ok((report, failure.or(kept.err())))
+    Ok(GatedJob {
+        failure: failure.or(kept.err()),
+        ..report.into()
+    })
 }
 
 /// What may be read, what there is of the job already, and its data; for a check for drift also the checks before it, oldest

@@ -30,12 +30,10 @@ use crate::instance::InstanceConfiguration;
 use crate::measurement::Measurement;
 use crate::plan::{self, NotMeasured, Plan, StopReason};
 use crate::verdict::Reason;
-use crate::workspace::project::Project;
 
 /// A job that is ready to run.
 pub(crate) struct LabInput<'a> {
     pub(crate) of: RunningJob<'a>,
-    pub(crate) project: &'a Project,
     pub(crate) dataset: &'a Dataset,
     pub(crate) purpose: Purpose,
     pub(crate) money: JobMoney<'a>,
@@ -65,10 +63,10 @@ pub(crate) async fn measure(
     plan: &mut Plan,
     runner: &Runner<'_>,
 ) -> Result<JobMeasurements, AppError> {
-    let configurations = Configuration::all(&input, plan);
+    let configurations = Configuration::all(&input, plan, runner.project);
     let mut states = Vec::with_capacity(configurations.len());
     for one in &configurations {
-        states.push(ConfigurationState::new(&input, one).await?);
+        states.push(ConfigurationState::new(&input, one, runner.project).await?);
     }
     let (freed, heard) = mpsc::unbounded_channel();
     let mut lab = Lab {
@@ -241,17 +239,15 @@ impl<'a> Lab<'a> {
         let of = RunningConfiguration {
             of: self.input.of,
             place,
-            offer: one.offer_on(batch.runs.first().map(|run| &run.instance)),
             account: &one.account,
-            kept: self.input.money.kept,
             is_wanted: &one.is_wanted,
         };
         let (runs, earlier, freed) = (batch.runs.clone(), batch.earlier, self.freed.clone());
         self.under_way.push(Box::pin(async move {
             // Nobody hears it once all are free.
             let freed = |index, measurement| drop(freed.send((place, number, index, measurement)));
-            let ran = runner::run(runner, of, &runs, earlier, &freed).await;
-            (place, EndedStep::Batch(number, ran))
+            let fates = runner::run(runner, of, &runs, earlier, &freed).await;
+            (place, EndedStep::Batch(number, fates.into()))
         }));
         self.batches += 1;
         let state = &mut self.states[place];
@@ -366,25 +362,21 @@ impl<'a> Lab<'a> {
     /// Kept machines bill while late points are waited for, and while others run.
     fn end_pools(&mut self, place: usize) {
         let (one, ready) = (&self.configurations[place], self.input.of.ready);
-        let cancellation = self.runner.cancellation;
+        let cancellation = &self.runner.cancellation;
         self.states[place].stage = ConfigurationStage::EndingPools;
         self.under_way.push(Box::pin(async move {
-            let mut ended = ready.end_pools_on(&one.instance, cancellation).await;
+            let mut ended = ready.end_pools(Some(&one.instance), cancellation).await;
             // Those on another configuration's machines are its own to end.
             if one.is_on_fewer() && !one.follows {
-                ended.extend(ready.end_pools_on(&one.base, cancellation).await);
+                ended.extend(ready.end_pools(Some(&one.base), cancellation).await);
             }
             (place, EndedStep::Pools(ended))
         }));
     }
 
     fn end(&mut self, place: usize, ended: Vec<EndedPool>) {
-        let LabInput { of, project, .. } = self.input;
-        let offer_of = |instance: &InstanceConfiguration| {
-            project.offer(instance, &|kind| of.ready.capacity(kind))
-        };
         let account = &self.configurations[place].account;
-        ended_pools::bill(&ended, account, self.input.money.kept, &offer_of);
+        ended_pools::bill(&ended, account, self.input.of.kept, self.runner.project);
         self.states[place].ended_pools.extend(ended);
         self.states[place].stage = ConfigurationStage::Ended;
     }

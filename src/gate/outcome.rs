@@ -1,5 +1,7 @@
 //! How a run of the gate ended.
 
+use std::collections::BTreeSet;
+
 use crate::console::{AppError, say};
 use crate::exit::Strictness;
 use crate::gate::run_report;
@@ -13,6 +15,8 @@ pub(crate) struct GateOutcome {
     pub(crate) jobs: Vec<JobReport>,
     /// What a person must fix, each with its job; without one if it concerns the gate itself.
     pub(crate) failures: Vec<(Option<String>, AppError)>,
+    /// Training jobs that go on.
+    pub(crate) detached: BTreeSet<String>,
     pub(crate) left: Left,
     /// About the whole run.
     pub(crate) notes: Vec<String>,

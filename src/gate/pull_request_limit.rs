@@ -4,7 +4,6 @@ use crate::console::{AppError, printable};
 use crate::gate::run_history::RunHistory;
 use crate::history::record::Event;
 use crate::history::{PaidCanaries, Scope, ScopeSpend, UnbilledCanary};
-use crate::instance::tables;
 use crate::plan::{self, Account, Limit};
 use crate::units::{Seconds, Usd};
 use crate::verdict::Reason;
@@ -155,7 +154,7 @@ fn left_of(account: &Account) -> Usd {
 fn spent_at_most(project: &Project, paid: &PaidCanaries) -> Result<Usd, String> {
     let mut spent = paid.billed;
     for canary in &paid.unbilled {
-        let offer = project.offer(&canary.instance, &tables::capacity);
+        let offer = project.offer(&canary.instance);
         let of_spec = plan::worst_case_of(longest(project, canary), &offer);
         // The spec may have had a longer limit then.
         let most = of_spec.into_iter().chain(canary.at_most);

@@ -1,29 +1,25 @@
 //! The gate itself: one straight function over the affected jobs.
 
 use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
 
-use futures_util::future::join_all;
+use futures_util::stream::{FuturesUnordered, StreamExt};
 
 use crate::assess::whole_report;
 use crate::backend::sagemaker::ReusePolicy;
-use crate::backend::{Backend, BackendEnd, RunPart};
-use crate::console::files;
-use crate::console::progress::Progress;
+use crate::backend::{BackendEnd, RunPart};
 use crate::console::signals::Interruption;
 use crate::console::{AppError, Loudness, printable, say};
-use crate::gate::account::{self, Accounted, BillingState};
-use crate::gate::failure_logs::FailureLogs;
+use crate::gate::account::{self, BillingState};
 use crate::gate::gate_run::GateRun;
-use crate::gate::machine_room::MachineRoom;
+use crate::gate::job_gate::{self, GatedJob};
 use crate::gate::measurements_file::MeasurementsFile;
 use crate::gate::outcome::{GateFailure, GateOutcome, Left};
 use crate::gate::pull_request_limit::PullRequestLimit;
 use crate::gate::request::{GateRequest, JobMoney, Reuse};
 use crate::gate::run_history::RunHistory;
 use crate::gate::runner::Runner;
-use crate::gate::turns::{JobCompany, Turns};
-use crate::gate::{backend, job_gate, pass_env};
-use crate::instance::tables;
+use crate::gate::turns::{JobCompany, Turn, Turns};
 use crate::plan::KeptMachines;
 use crate::spec::Job;
 use crate::units::Usd;
@@ -37,59 +33,39 @@ pub(crate) async fn run(
     loudness: Loudness,
 ) -> Result<GateOutcome, GateFailure> {
     let gate_run = GateRun::begin(project, request.part)?;
-    let run_id = gate_run.id.clone();
-    let history = RunHistory::open(project, &request.origin, Some(&run_id)).await?;
+    let history = RunHistory::open(project, &request.origin, Some(&gate_run.id)).await?;
     let pull_request = pull_request_limit(project, request, &history).await?;
     let reuse = match request.reuse {
         Reuse::Young => ReusePolicy::Young,
         Reuse::Never => ReusePolicy::Own,
     };
-    let tags = gate_run.tags(reuse, request.part);
-    let backend = backend::backend_of(project, request.pass_env, tags).await?;
-    let secrets = pass_env::secrets(request.pass_env);
-    let file = RefCell::new(MeasurementsFile::open(request.measurements, &project.root)?);
-    files::make_state_folder(&project.state_folder())?;
+    let runner = Runner::open(
+        project,
+        gate_run,
+        (request.part, reuse),
+        request.pass_env,
+        interruption.cancellation.clone(),
+        loudness,
+    );
+    let runner = Runner {
+        jobs: request.affected.len(),
+        file: RefCell::new(MeasurementsFile::open(request.measurements, &project.root)?),
+        ..runner.await?
+    };
     project.warn(loudness);
 
     warn_of_no_price(project, request);
 
-    let cancellation = interruption.cancellation.clone();
-    let progress = Progress::new(loudness);
-    let room = MachineRoom::default();
-    let logs = FailureLogs::of(project);
-    let held = Accounted::default();
-    let runner = Runner {
-        run_id: &run_id,
-        is_resumed: gate_run.is_resumed,
-        held: &held,
-        file: &file,
-        progress: &progress,
-        cancellation: &cancellation,
-        secrets: &secrets,
-        jobs: request.affected.len(),
-        logs: &logs,
-        room: project.traits().runs_here.then_some(&room),
-    };
-    let turns = Turns::new(max_spend(request), pull_request.account());
+    let mut turns = Turns::new(max_spend(request), pull_request.account());
     // A second signal drops this work; the next start finds what is left.
     let left = Cell::new(Left::Perhaps);
     let work = async {
-        let gated = gate_all(
-            project,
-            request,
-            &history,
-            &*backend,
-            &pull_request,
-            &runner,
-            &turns,
-        );
+        let gated = gate_all(request, &history, &pull_request, &runner, &mut turns);
         let mut gated = gated.await;
-        let finished = backend.finish(&cancellation).await;
+        let cancellation = &runner.cancellation;
+        let finished = runner.backend.finish(&gated.detached, cancellation).await;
         let bills = match &finished {
-            Ok(end) => {
-                let known = (&history, &*backend);
-                bills_of(project, request, known, end, &runner, &mut gated).await
-            }
+            Ok(end) => bills_of(request, &history, end, &runner, &mut gated).await,
             Err(_) => BillingState::Open,
         };
         match &finished {
@@ -101,7 +77,7 @@ pub(crate) async fn run(
                 if !end.may_keep_machines {
                     left.set(Left::Nothing);
                     if bills == BillingState::Shown {
-                        gate_run.end();
+                        runner.gate_run.end();
                     }
                 }
             }
@@ -109,10 +85,10 @@ pub(crate) async fn run(
             Err(error) if cancellation.is_cancelled() => say(&printable(&error.what)),
             Err(_) => {}
         }
-        gated.map(|gated| (gated, finished))
+        Ok((gated, finished))
     };
-    let gated = interruption.unless_impatient(work, &progress).await;
-    let written = file.into_inner().finish();
+    let gated = interruption.unless_impatient(work, &runner.progress).await;
+    let written = runner.file.into_inner().finish();
     let spent = turns.billed();
     let left = left.get();
     let broken = |error| GateFailure { error, spent, left };
@@ -135,29 +111,26 @@ pub(crate) async fn run(
 
 /// Whether the report has every bill of the run; one that is not shown has none.
 async fn bills_of(
-    project: &Project,
     request: &GateRequest<'_>,
-    (history, backend): (&RunHistory, &dyn Backend),
+    history: &RunHistory,
     end: &BackendEnd,
     runner: &Runner<'_>,
-    gated: &mut Result<GateOutcome, AppError>,
+    gated: &mut GateOutcome,
 ) -> BillingState {
-    let has_run = end.has_run || runner.is_resumed;
+    let is_resumed = runner.gate_run.is_resumed;
+    let has_run = end.has_run || is_resumed;
     if !has_run || request.part != RunPart::Whole {
         return BillingState::Shown;
     }
-    let Ok(gated) = gated else {
-        return BillingState::Open;
-    };
     // What was just stopped is billed for a little longer.
     if runner.cancellation.is_cancelled() || end.stopped.is_some() {
         return BillingState::Open;
     }
-    let lacks_some = end.has_unmeasured || runner.held.lacks_some.get();
-    if !runner.is_resumed && !lacks_some {
+    let lacks_some = end.has_unmeasured || runner.held.borrow().lacks_some;
+    if !is_resumed && !lacks_some {
         return BillingState::Shown;
     }
-    let completed = account::complete(gated, runner.held, project, backend, history).await;
+    let completed = account::complete(gated, runner, history).await;
     completed.unwrap_or_else(|error| {
         say(&format!(
             "warning: what earlier starts of this run were billed is not known: {}; the next start looks again",
@@ -196,7 +169,7 @@ async fn pull_request_limit(
 /// A limit in dollars holds nothing back where there is no price.
 fn warn_of_no_price(project: &Project, request: &GateRequest<'_>) {
     let is_unpriced = |job: &&Job| {
-        let offer = project.offer(&job.instance, &tables::capacity);
+        let offer = project.offer(&job.instance);
         offer.unpriced().is_some()
     };
     let option = match (request.max_spend, request.max_spend_per_pull_request) {
@@ -219,82 +192,94 @@ fn warn_of_no_price(project: &Project, request: &GateRequest<'_>) {
 /// Checks the jobs, each at its turn; what comes of them stands in the spec's order. A job that cannot be checked does not
 /// prevent the others.
 async fn gate_all<'a>(
-    project: &'a Project,
     request: &GateRequest<'a>,
     history: &'a RunHistory,
-    backend: &'a dyn Backend,
     pull_request: &PullRequestLimit,
-    runner: &Runner<'a>,
-    turns: &Turns,
-) -> Result<GateOutcome, AppError> {
-    let checks = request
-        .affected
-        .iter()
-        .enumerate()
-        .map(|(place, affected)| async move {
-            let waits = || {
-                runner.say_of(
-                    affected.job,
-                    "waiting for another job: --max-spend has too little left for its spend_limit",
-                );
-            };
-            let company = JobCompany::of(project.traits(), affected.job);
+    runner: &'a Runner<'a>,
+    turns: &mut Turns,
+) -> GateOutcome {
+    let check = |place: usize, turn: Turn| async move {
+        let money = JobMoney {
+            account: &turn.account,
+            kept: &KeptMachines::default(),
+            pull_request,
+        };
+        let gated = job_gate::gate(place, request, history, money, runner).await;
+        (place, gated, turn)
+    };
+    let mut under_way = FuturesUnordered::new();
+    let mut ended = BTreeMap::new();
+    let mut waiting = None;
+    loop {
+        // After a signal no further job is begun.
+        while let Some(affected) = request.affected.get(turns.begun())
+            && !runner.cancellation.is_cancelled()
+        {
+            let (place, job) = (turns.begun(), affected.job);
+            let company = JobCompany::of(runner.project.traits(), job);
             // What was detached is paid already: no limit keeps it from being read.
             let limit = match request.part {
                 RunPart::Collect => None,
-                RunPart::Whole | RunPart::Detach => Some(affected.job.canary.spend_limit),
+                RunPart::Whole | RunPart::Detach => Some(job.canary.spend_limit),
             };
-            let turn = turns.begin(place, limit, company, waits).await;
-            // After a signal no further job is begun.
-            if runner.cancellation.is_cancelled() {
-                turns.end(turn);
-                return None;
-            }
-            let money = JobMoney {
-                account: &turn.account,
-                kept: &KeptMachines::default(),
-                pull_request,
+            let Some(turn) = turns.begin(limit, company) else {
+                let is_new = waiting.replace(place) != Some(place);
+                if is_new && company == JobCompany::WithOthers {
+                    runner.say_of(
+                        job,
+                        "waiting for another job: --max-spend has too little left for its spend_limit",
+                    );
+                }
+                break;
             };
-            let gated = job_gate::gate(project, place, request, history, backend, money, runner);
-            let gated = gated.await.map_err(|error| error.without(runner.secrets));
-            runner
-                .held
-                .lacks_some
-                .set(runner.held.lacks_some.get() || gated.is_err());
-            turns.end(turn);
-            if let Err(error) = &gated
-                && error.is_transient()
-            {
-                runner.say_of(affected.job, &format!("× {}", error.in_a_line()));
+            under_way.push(check(place, turn));
+        }
+        let Some((place, gated, turn)) = under_way.next().await else {
+            break;
+        };
+        turns.end(turn);
+        let gated = gated.map_err(|error| error.without(&runner.secrets));
+        if let Err(error) = &gated {
+            runner.held.borrow_mut().lacks_some = true;
+            if error.is_transient() {
+                let said = format!("× {}", error.in_a_line());
+                runner.say_of(request.affected[place].job, &said);
             }
-            Some((affected, gated))
-        });
-    let mut jobs = Vec::new();
-    let mut failures = Vec::new();
-    for (affected, gated) in join_all(checks).await.into_iter().flatten() {
+        }
+        ended.insert(place, gated);
+    }
+    let mut outcome = GateOutcome {
+        jobs: Vec::new(),
+        failures: Vec::new(),
+        detached: BTreeSet::new(),
+        left: Left::Perhaps,
+        notes: Vec::new(),
+    };
+    for (place, gated) in ended {
+        let affected = &request.affected[place];
+        let named = |error: AppError| (Some(affected.job.name.clone()), error);
         match gated {
-            Ok((report, failure)) => {
-                jobs.push(report);
-                let named = |error: AppError| (Some(affected.job.name.clone()), error);
-                failures.extend(failure.map(|error| named(error.without(runner.secrets))));
+            Ok(GatedJob {
+                report,
+                failure,
+                detached,
+            }) => {
+                outcome.jobs.push(report);
+                let failure = failure.map(|error| named(error.without(&runner.secrets)));
+                outcome.failures.extend(failure);
+                outcome.detached.extend(detached);
             }
             // A transient failure is the job's outcome.
             Err(error) if error.is_transient() => {
-                let reason = error.reason();
-                jobs.push(whole_report::unknown_report(
+                outcome.jobs.push(whole_report::unknown_report(
                     affected.job,
                     &affected.by,
-                    &reason,
+                    &error.reason(),
                     Vec::new(),
                 ));
             }
-            Err(error) => failures.push((Some(affected.job.name.clone()), error)),
+            Err(error) => outcome.failures.push(named(error)),
         }
     }
-    Ok(GateOutcome {
-        jobs,
-        failures,
-        left: Left::Perhaps,
-        notes: Vec::new(),
-    })
+    outcome
 }

@@ -2,53 +2,99 @@
 //! after a failure.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use futures_util::stream::{FuturesUnordered, StreamExt};
+use futures_util::future::join_all;
 use tokio::sync::Semaphore;
 
 use crate::assess::first_error::{self, Explained, FailedCanary};
-use crate::backend::{CanaryResult, Cancellation, Ready, RunPart, Watcher};
+use crate::backend::sagemaker::ReusePolicy;
+use crate::backend::{
+    Backend, CanaryEnd, CanaryPayer, CanaryResult, CanaryState, Cancellation, Ready, RunPart,
+    Watcher,
+};
 use crate::canary::CanaryRun;
 use crate::console::progress::{Canaries, CanaryGroup, Earlier, Progress};
 use crate::console::signals::unless_cancelled;
-use crate::console::{AppError, indented, printable};
-use crate::gate::account::Accounted;
+use crate::console::{AppError, Loudness, files, indented, printable};
 use crate::gate::failure_logs::FailureLogs;
+use crate::gate::gate_run::GateRun;
+use crate::gate::host_slots::HostSlots;
 use crate::gate::job_keys::JobKeys;
-use crate::gate::machine_room::MachineRoom;
 use crate::gate::measurements_file::{MeasurementsFile, Place};
 use crate::gate::request::Reuse;
 use crate::gate::run_history::{AdoptedCanaries, RunHistory};
+use crate::gate::{backend, pass_env};
 use crate::instance::Offer;
 use crate::measurement::{Measurement, Reused};
-use crate::plan::{self, Account, KeptMachines};
+use crate::plan::{self, Account, KeptMachines, Limit};
 use crate::secret::SecretMask;
 use crate::spec::Job;
 use crate::units::{Seconds, Usd};
+use crate::workspace::project::Project;
 
-/// What running needs, whichever job's canaries are run.
-#[derive(Clone, Copy)]
-pub(crate) struct Runner<'a> {
-    /// The id of this run of the gate, which every measurement names.
-    pub(crate) run_id: &'a str,
-    /// Whether an earlier process had this id: what its machines cost that it kept is counted when pools are ended.
-    pub(crate) is_resumed: bool,
-    /// What measurements hold of the bills.
-    pub(crate) held: &'a Accounted,
-    pub(crate) file: &'a RefCell<MeasurementsFile>,
-    pub(crate) progress: &'a Progress,
-    pub(crate) cancellation: &'a Cancellation,
-    /// What no canary's words may show.
-    pub(crate) secrets: &'a SecretMask,
-    /// How many there are: of several, each line names its own.
-    pub(crate) jobs: usize,
-    pub(crate) logs: &'a FailureLogs,
-    /// On this machine, where canaries run on it.
-    pub(crate) room: Option<&'a MachineRoom>,
+/// Canaries that are collected at a time: of each its log and its metrics are asked for.
+const COLLECTED_AT_ONCE: u32 = 4;
+
+/// What the measurements of a run hold of its bills.
+#[derive(Debug, Default)]
+pub(crate) struct Accounted {
+    /// The last training jobs of pools.
+    pub(crate) pools: BTreeSet<String>,
+    /// Whether a job ended without its measurements, or a pool has none to be billed with.
+    pub(crate) lacks_some: bool,
 }
 
-impl Runner<'_> {
+/// What running needs, whichever job's canaries are run.
+pub(crate) struct Runner<'a> {
+    pub(crate) project: &'a Project,
+    /// Every measurement names it.
+    pub(crate) gate_run: GateRun,
+    pub(crate) part: RunPart,
+    pub(crate) backend: Box<dyn Backend>,
+    /// What measurements hold of the bills.
+    pub(crate) held: RefCell<Accounted>,
+    pub(crate) file: RefCell<MeasurementsFile>,
+    pub(crate) progress: Progress,
+    pub(crate) cancellation: Cancellation,
+    /// What no canary's words may show.
+    pub(crate) secrets: SecretMask,
+    /// How many there are: of several, each line names its own.
+    pub(crate) jobs: usize,
+    pub(crate) logs: FailureLogs,
+    /// On this machine, where canaries run on it.
+    pub(crate) slots: Option<HostSlots>,
+}
+
+impl<'a> Runner<'a> {
+    /// For one job, with measurements in the history alone.
+    pub(crate) async fn open(
+        project: &'a Project,
+        gate_run: GateRun,
+        (part, reuse): (RunPart, ReusePolicy),
+        pass_env: &[String],
+        cancellation: Cancellation,
+        loudness: Loudness,
+    ) -> Result<Self, AppError> {
+        let tags = gate_run.tags(reuse, part);
+        let backend = backend::backend_of(project, pass_env, tags).await?;
+        files::make_state_folder(&project.state_folder())?;
+        Ok(Self {
+            gate_run,
+            part,
+            backend,
+            held: RefCell::default(),
+            file: RefCell::new(MeasurementsFile::Nowhere),
+            progress: Progress::new(loudness),
+            cancellation,
+            secrets: pass_env::secrets(pass_env),
+            jobs: 1,
+            logs: FailureLogs::of(project),
+            slots: project.traits().runs_here.then(HostSlots::default),
+            project,
+        })
+    }
+
     /// Says something about a job.
     pub(crate) fn say_of(&self, job: &Job, text: &str) {
         self.progress.say(&self.line_of(job, text));
@@ -77,6 +123,7 @@ pub(crate) struct RunningJob<'a> {
     pub(crate) ready: &'a dyn Ready,
     /// `None` if no run of the job is kept, and none is reused.
     pub(crate) records: Option<&'a Records<'a>>,
+    pub(crate) kept: &'a KeptMachines,
 }
 
 /// A configuration of it, whose canaries are run.
@@ -85,29 +132,9 @@ pub(crate) struct RunningConfiguration<'a> {
     pub(crate) of: RunningJob<'a>,
     /// `instance` first, then the alternatives.
     pub(crate) place: usize,
-    pub(crate) offer: &'a Offer,
     pub(crate) account: &'a Account,
-    pub(crate) kept: &'a KeptMachines,
     /// False where nothing more may be launched.
     pub(crate) is_wanted: &'a Cell<bool>,
-}
-
-impl RunningConfiguration<'_> {
-    /// Where a canary stands in the spec's order; `number` is that among those of its configuration.
-    fn place_of(&self, number: usize) -> Place {
-        Place {
-            job: self.of.place,
-            configuration: self.place,
-            number,
-        }
-    }
-
-    fn group(&self) -> CanaryGroup {
-        CanaryGroup {
-            job: self.of.place,
-            configuration: self.place,
-        }
-    }
 }
 
 /// The records of one job's canaries: read before a canary is run, written after.
@@ -180,7 +207,25 @@ impl Records<'_> {
     }
 }
 
+/// What came of a canary.
+pub(crate) enum CanaryFate {
+    /// In this run or an earlier one; with why that could not be written to the file of measurements.
+    Measured(Box<Measurement>, Option<AppError>),
+    /// The history has what it measured, which nobody asks for now.
+    Known,
+    /// It is not waited for, and may cost so much.
+    Left(CanaryState, Option<Usd>),
+    /// This limit refused it.
+    TooExpensive(Limit),
+    /// Why there is no room for it.
+    NoRoom(String),
+    /// It did not come to its turn.
+    NotLaunched,
+    Lost(AppError),
+}
+
 /// What a batch of canaries gave.
+#[derive(Default)]
 pub(crate) struct Ran {
     /// In plan order.
     pub(crate) measurements: Vec<Measurement>,
@@ -190,175 +235,126 @@ pub(crate) struct Ran {
     pub(crate) too_expensive: usize,
 }
 
+impl From<Vec<CanaryFate>> for Ran {
+    fn from(fates: Vec<CanaryFate>) -> Self {
+        let mut ran = Self::default();
+        for fate in fates {
+            match fate {
+                // A paid canary is reported even if it could not be written.
+                CanaryFate::Measured(measurement, unwritten) => {
+                    ran.measurements.push(*measurement);
+                    ran.failure = ran.failure.or(unwritten);
+                }
+                CanaryFate::Lost(error) => ran.failure = ran.failure.or(Some(error)),
+                CanaryFate::TooExpensive(_) => ran.too_expensive += 1,
+                CanaryFate::Known
+                | CanaryFate::Left(..)
+                | CanaryFate::NoRoom(_)
+                | CanaryFate::NotLaunched => {}
+            }
+        }
+        ran
+    }
+}
+
 /// Hears of each canary of a batch, by its index, that its machines are free: what it gave, as far as that is known.
 pub(crate) type Freed<'a> = &'a dyn Fn(usize, Measurement);
 
-/// Runs the canaries of one configuration, so many at a time as the backend runs of it. The next one starts when a machine is
-/// free, while what the one before used is still collected.
+/// Runs the canaries of one configuration as far as this part of the run goes, so many at a time as the backend runs of it; returns
+/// what came of each, in their order. The next one starts when a machine is free, while what the one before used is still collected.
 ///
 /// After a run that did not complete nothing more is launched: the same code would fail again, on more data. Nor is one whose
-/// worst case the account refuses.
+/// worst case the account refuses. What is collected is paid, and each canary is read by itself.
 pub(crate) async fn run(
     runner: &Runner<'_>,
     of: RunningConfiguration<'_>,
     runs: &[CanaryRun],
     earlier: Earlier,
     freed: Freed<'_>,
-) -> Ran {
+) -> Vec<CanaryFate> {
     let RunningJob { job, ready, .. } = of.of;
-    let at_once = runs.first().map_or(1, |run| ready.at_once(&run.instance));
-    let at_once = at_once.max(1) as usize;
+    let at_once = match (runner.part, runs.first()) {
+        (RunPart::Whole, Some(run)) => ready.room(&run.instance).at_once,
+        (RunPart::Collect, _) => COLLECTED_AT_ONCE,
+        // The first ones have the room.
+        (RunPart::Detach, _) | (_, None) => 1,
+    } as usize;
+    let group = CanaryGroup {
+        job: of.of.place,
+        configuration: of.place,
+    };
     let batch = Batch {
-        run_id: runner.run_id,
-        is_resumed: runner.is_resumed,
-        held: runner.held,
+        runner,
         of,
-        cancellation: runner.cancellation,
-        secrets: runner.secrets,
-        room: runner.room,
-        progress: runner.progress.canaries(job, of.group(), runs, earlier),
+        progress: runner.progress.canaries(job, group, runs, earlier),
         slots: Semaphore::new(at_once),
         at_once,
         canaries: runs.len(),
-        to_come: match earlier.is_open {
-            true => 1,
-            false => earlier.to_come,
-        },
+        earlier,
         freed,
         is_launching: Cell::new(true),
-        too_expensive: Cell::new(0),
     };
-    let batch = &batch;
-    let launch = |(index, run)| async move { Some((index, batch.launch(index, run).await?)) };
-    let mut results: FuturesUnordered<_> = runs.iter().enumerate().map(launch).collect();
-    let mut measured = Vec::new();
-    let mut failure = None;
-    while let Some(result) = results.next().await {
-        match result {
-            None => {}
-            Some((_, Err(error))) => {
-                failure.get_or_insert(error);
-            }
-            Some((index, Ok(launched))) => {
-                let Launched {
-                    mut measurement,
-                    log_tail,
-                    log,
-                } = launched;
-                let number = earlier.runs + index + 1;
-                let kept = runner.logs.keep(&measurement, number, &log);
-                // Elsewhere than at a terminal the file may be gone with its machine.
-                let log_tail = match (&kept, runner.progress.is_live()) {
-                    (Some(_), true) => Vec::new(),
-                    _ => log_tail,
-                };
-                for line in &log_tail {
-                    runner.say_of(job, &format!("| {}", indented(line)));
-                }
-                if let Some(path) = kept {
-                    let path = printable(&path.to_string_lossy());
-                    runner.say_of(job, &format!("its log: {path}"));
-                    measurement.log = Some(path);
-                }
-                let place = of.place_of(earlier.runs + index);
-                if let Err(error) = runner.file.borrow_mut().append(place, &measurement) {
-                    batch.is_launching.set(false);
-                    failure.get_or_insert(error);
-                }
-                // A paid canary is reported even if it could not be kept.
-                measured.push((index, measurement));
-            }
-        }
-    }
-    measured.sort_by_key(|(index, _)| *index);
-    Ran {
-        measurements: measured
-            .into_iter()
-            .map(|(_, measurement)| measurement)
-            .collect(),
-        failure,
-        too_expensive: batch.too_expensive.get(),
-    }
+    let launches = runs.iter().enumerate();
+    join_all(launches.map(|(index, run)| batch.launch(index, run))).await
 }
 
 /// The canaries of one configuration under way.
 struct Batch<'a> {
-    run_id: &'a str,
-    is_resumed: bool,
-    held: &'a Accounted,
+    runner: &'a Runner<'a>,
     of: RunningConfiguration<'a>,
-    cancellation: &'a Cancellation,
-    secrets: &'a SecretMask,
-    room: Option<&'a MachineRoom>,
     progress: Canaries<'a>,
     /// So many canaries at a time, in their order.
     slots: Semaphore,
     at_once: usize,
     canaries: usize,
-    /// In later batches, as far as they are known: of an open design one.
-    to_come: usize,
+    earlier: Earlier,
     freed: Freed<'a>,
     /// False after a failure: nothing more is launched.
     is_launching: Cell<bool>,
-    /// Runs that were not launched, since the account refused them.
-    too_expensive: Cell<usize>,
 }
 
 impl Batch<'_> {
-    /// Reuses or runs one canary; `None` if it was not launched.
-    async fn launch(&self, index: usize, run: &CanaryRun) -> Option<Result<Launched, AppError>> {
-        let slot = Cell::new(Some(self.slots.acquire().await.ok()?));
-        if !self.may_launch() || self.cancellation.is_cancelled() {
-            return None;
+    /// Reuses or runs one canary.
+    async fn launch(&self, index: usize, run: &CanaryRun) -> CanaryFate {
+        let Ok(slot) = self.slots.acquire().await else {
+            return CanaryFate::NotLaunched;
+        };
+        let slot = Cell::new(Some(slot));
+        let (runner, RunningConfiguration { of, account, .. }) = (self.runner, self.of);
+        if !self.may_launch() || runner.cancellation.is_cancelled() {
+            return CanaryFate::NotLaunched;
         }
-        if let Some(records) = self.of.of.records {
+        if let Some(records) = of.records {
             match records.found(run).await {
                 Ok(None) => {}
-                Ok(Some(mut measurement)) => {
-                    if self.is_resumed {
-                        measurement.idle_seconds = None;
-                    }
-                    let measurement = of_run(self.run_id, priced(measurement, self.of.offer));
-                    match measurement.reused {
-                        Some(reused) => self.of.account.reuse(reused.saved_usd),
-                        None => self.of.account.carry(measurement.cost),
-                    }
-                    (self.freed)(index, measurement.clone());
-                    self.show_end(index, run, &measurement);
-                    return Some(Ok(Launched {
-                        measurement,
-                        log_tail: Vec::new(),
-                        log: Vec::new(),
-                    }));
-                }
-                Err(error) => {
-                    self.is_launching.set(false);
-                    return Some(Err(error));
-                }
+                Ok(Some(_)) if runner.part == RunPart::Detach => return CanaryFate::Known,
+                Ok(Some(measurement)) => return self.reuse(index, run, measurement),
+                Err(error) => return self.lose(error),
             }
         }
         // Until it has ended as a whole: what is read of it disturbs the others too.
-        let _on_this_machine = match self.room {
-            Some(room) => {
-                let (of, parallel) = (self.of.of, self.of.of.job.canary.parallel);
-                let entered = unless_cancelled(room.enter(of.place, parallel), self.cancellation);
-                Some(entered.await.ok()?)
+        let _on_this_machine = match &runner.slots {
+            Some(slots) => {
+                let entering = slots.enter(of.place, of.job.canary.parallel);
+                match unless_cancelled(entering, &runner.cancellation).await {
+                    Ok(slot) => Some(slot),
+                    Err(_) => return CanaryFate::NotLaunched,
+                }
             }
             None => None,
         };
         if !self.may_launch() {
-            return None;
+            return CanaryFate::NotLaunched;
         }
-        let worst = plan::worst_case(std::slice::from_ref(run), self.of.offer);
+        let offer = runner.project.offer(&run.instance);
+        let worst = plan::worst_case(std::slice::from_ref(run), &offer);
         let has_successor = self.has_successor(index);
-        let kept = self.of.of.ready.warm_pool(&run.instance);
+        let kept = of.ready.room(&run.instance).pool;
         let kept = kept.filter(|_| has_successor);
-        let longest = kept.and_then(|pool| self.of.offer.cost(pool.keep_alive));
+        let longest = kept.and_then(|pool| offer.cost(pool.keep_alive));
         let worst = worst.map(|worst| worst + longest.unwrap_or_default());
-        let reserved = self.of.account.reserve(worst.unwrap_or_default());
-        let Some(reserved) = reserved else {
-            self.too_expensive.set(self.too_expensive.get() + 1);
-            return None;
+        let Some(reserved) = account.reserve(worst.unwrap_or_default()) else {
+            return CanaryFate::TooExpensive(account.limit());
         };
         let reserved = Cell::new(Some(reserved));
         let settle = |billed| {
@@ -373,68 +369,77 @@ impl Batch<'_> {
             if settle(measurement.cost)
                 && let Some((name, longest)) = measurement.training_job.as_deref().zip(longest)
             {
-                self.of.kept.keep(self.of.account, name, longest);
+                of.kept.keep(account, name, longest);
             }
         };
         let is_shown = Cell::new(false);
         let freed = |measurement: Measurement| {
             let is_completed = measurement.is_completed();
-            let measurement = self.as_kept(run, measurement);
+            let measurement = self.as_kept(run, &offer, measurement);
             settle_and_keep(&measurement);
             // What went wrong is shown when it is known.
             match is_completed {
                 true => self.show_end(index, run, &measurement),
-                false => self.is_launching.set(false),
+                false => self.give_up(),
             }
             is_shown.set(is_completed);
             (self.freed)(index, measurement);
             drop(slot.take());
         };
         self.progress.start(index, run);
-        let paid_for_nothing = RefCell::new(None);
         let watcher = Watcher {
             report: &|progress| self.progress.report(index, run, progress),
             may_start: &|| self.may_launch(),
             has_successor,
-            is_last: self.to_come == 0 && index + 1 == self.canaries,
+            is_last: self.to_come() == 0 && index + 1 == self.canaries,
             freed: &freed,
-            paid_for_nothing: &|paid| drop(paid_for_nothing.replace(Some(paid))),
-            cancellation: self.cancellation,
+            cancellation: &runner.cancellation,
         };
-        let result = self.of.of.ready.run(run, &watcher).await;
+        let CanaryEnd {
+            state,
+            paid_for_nothing,
+        } = of.ready.run(run, &watcher).await;
         // Nothing of it is reused, and the limit of a pull request counts it.
-        if let Some(paid) = paid_for_nothing.take()
-            && let Some(records) = self.of.of.records
-        {
-            let paid = self.as_kept(run, paid);
-            (records
+        if let Some((paid, records)) = paid_for_nothing.zip(of.records) {
+            let paid = self.as_kept(run, &offer, paid);
+            let kept = records
                 .history
-                .keep_canary(&records.keys, None, &paid, worst))
-            .await;
+                .keep_canary(&records.keys, None, &paid, worst);
+            kept.await;
         }
-        let Some(result) = result.transpose() else {
-            settle(None);
-            return None;
+        let result = match state {
+            Ok(CanaryState::Measured(result)) => *result,
+            Ok(state) => {
+                // What it costs shows when it is collected: until then its worst case stays set aside.
+                let payer = CanaryPayer::ThisRun;
+                if !matches!(&state, CanaryState::Running { payer: by, .. } if *by == payer) {
+                    settle(None);
+                }
+                return match state {
+                    CanaryState::HeldBack => CanaryFate::NotLaunched,
+                    CanaryState::NoRoom(error) => {
+                        CanaryFate::NoRoom(AppError::from(error).in_a_line())
+                    }
+                    state => CanaryFate::Left(state, worst),
+                };
+            }
+            // Its cost is unknown, so it stays reserved.
+            Err(error) => return self.lose(AppError::from(error).without(&runner.secrets)),
         };
-        let is_completed = |result: &CanaryResult| result.measurement.is_completed();
-        if !result.as_ref().is_ok_and(is_completed) {
-            self.is_launching.set(false);
+        if !result.measurement.is_completed() {
+            self.give_up();
         }
-        // After an error the cost is unknown, so it stays reserved.
         let CanaryResult {
             measurement,
             log_tail,
             log,
             ended_pools,
-        } = match result {
-            Ok(result) => result,
-            Err(error) => return Some(Err(AppError::from(error).without(self.secrets))),
-        };
-        let measurement = measurement.with_words(|words| self.secrets.mask(words));
-        let log_tail = self.secrets.mask_lines(&log_tail);
-        let log = self.secrets.mask_lines(&log);
+        } = result;
+        let measurement = measurement.with_words(|words| runner.secrets.mask(words));
+        let log_tail = runner.secrets.mask_lines(&log_tail);
+        let log = runner.secrets.mask_lines(&log);
         let Explained { outcome, way_out } = first_error::explain(&FailedCanary {
-            job: self.of.of.job,
+            job: of.job,
             run,
             outcome: &measurement.outcome,
             is_unread: measurement.is_unread(),
@@ -445,30 +450,102 @@ impl Batch<'_> {
             way_out,
             ..measurement
         };
-        let measurement = self.as_kept(run, measurement);
+        let measurement = self.as_kept(run, &offer, measurement);
         settle_and_keep(&measurement);
-        self.held.pools.borrow_mut().extend(ended_pools.clone());
-        let ended_pools = ended_pools.iter().map(String::as_str);
-        (self.of.kept).end(self.of.account, ended_pools, measurement.idle_usd);
-        // Here, and not where results are gathered: a slow write must not keep another canary from being stopped.
-        if let Some(records) = self.of.of.records {
+        (of.kept).end(
+            account,
+            ended_pools.iter().map(String::as_str),
+            measurement.idle_usd,
+        );
+        runner.held.borrow_mut().pools.extend(ended_pools);
+        // Before it is written down with the others: a slow write must not keep another canary from being stopped.
+        if let Some(records) = of.records {
             records.keep(run, &measurement, worst).await;
         }
         if !is_shown.get() {
             self.show_end(index, run, &measurement);
         }
-        Some(Ok(Launched {
-            measurement,
-            log_tail,
-            log,
-        }))
+        self.write(index, self.with_log(index, measurement, &log_tail, &log))
+    }
+
+    /// Takes what an earlier run measured.
+    fn reuse(&self, index: usize, run: &CanaryRun, mut measurement: Measurement) -> CanaryFate {
+        if self.runner.gate_run.is_resumed {
+            measurement.idle_seconds = None;
+        }
+        let offer = self.runner.project.offer(&run.instance);
+        let measurement = self.of_run(priced(measurement, &offer));
+        match measurement.reused {
+            Some(reused) => self.of.account.reuse(reused.saved_usd),
+            None => self.of.account.carry(measurement.cost),
+        }
+        (self.freed)(index, measurement.clone());
+        self.show_end(index, run, &measurement);
+        self.write(index, measurement)
+    }
+
+    /// Keeps what a failed canary printed, and shows its last lines.
+    fn with_log(
+        &self,
+        index: usize,
+        mut measurement: Measurement,
+        log_tail: &[String],
+        log: &[String],
+    ) -> Measurement {
+        let (runner, job) = (self.runner, self.of.of.job);
+        let number = self.earlier.runs + index + 1;
+        let kept = runner.logs.keep(&measurement, number, log);
+        // Elsewhere than at a terminal the file may be gone with its machine.
+        if kept.is_none() || !runner.progress.is_live() {
+            for line in log_tail {
+                runner.say_of(job, &format!("| {}", indented(line)));
+            }
+        }
+        if let Some(path) = kept {
+            let path = printable(&path.to_string_lossy());
+            runner.say_of(job, &format!("its log: {path}"));
+            measurement.log = Some(path);
+        }
+        measurement
+    }
+
+    /// Writes a measurement to the file of them.
+    fn write(&self, index: usize, measurement: Measurement) -> CanaryFate {
+        let place = Place {
+            job: self.of.of.place,
+            configuration: self.of.place,
+            number: self.earlier.runs + index,
+        };
+        let written = self.runner.file.borrow_mut().append(place, &measurement);
+        if written.is_err() {
+            self.give_up();
+        }
+        CanaryFate::Measured(Box::new(measurement), written.err())
+    }
+
+    fn lose(&self, error: AppError) -> CanaryFate {
+        self.give_up();
+        CanaryFate::Lost(error)
+    }
+
+    /// Launches nothing more; what is only collected is paid.
+    fn give_up(&self) {
+        self.is_launching.set(self.runner.part == RunPart::Collect);
     }
 
     /// Whether another canary may follow on the machines of this one: one of the batch that waits for a machine, else one to come,
     /// for which the last canaries keep theirs, since they are the largest and end last.
     fn has_successor(&self, index: usize) -> bool {
         let waits = self.at_once.max(index + 1) < self.canaries;
-        waits || index + self.to_come.min(self.at_once) >= self.canaries
+        waits || index + self.to_come().min(self.at_once) >= self.canaries
+    }
+
+    /// Canaries in later batches, as far as they are known: of an open design one.
+    fn to_come(&self) -> usize {
+        match self.earlier.is_open {
+            true => 1,
+            false => self.earlier.to_come,
+        }
     }
 
     fn may_launch(&self) -> bool {
@@ -481,7 +558,7 @@ impl Batch<'_> {
     }
 
     /// The measurement of a canary as one of this run, with what it cost.
-    fn as_kept(&self, run: &CanaryRun, measurement: Measurement) -> Measurement {
+    fn as_kept(&self, run: &CanaryRun, offer: &Offer, measurement: Measurement) -> Measurement {
         let measurement = measurement.within_limit(run.max_runtime);
         let records = self.of.of.records;
         let paid = || records.and_then(|records| records.paid(&measurement));
@@ -489,24 +566,15 @@ impl Batch<'_> {
             reused: measurement.reused.or_else(paid),
             ..measurement
         };
-        of_run(self.run_id, priced(measurement, self.of.offer))
+        self.of_run(priced(measurement, offer))
     }
-}
 
-/// A canary that has ended, in this run or an earlier one.
-struct Launched {
-    measurement: Measurement,
-    /// The last lines that a failed run printed; hostile text.
-    log_tail: Vec<String>,
-    /// All that is kept of it.
-    log: Vec<String>,
-}
-
-/// The measurement as one of a run of the gate.
-fn of_run(run_id: &str, measurement: Measurement) -> Measurement {
-    Measurement {
-        run: Some(run_id.to_owned()),
-        ..measurement
+    /// The measurement as one of this run of the gate.
+    fn of_run(&self, measurement: Measurement) -> Measurement {
+        Measurement {
+            run: Some(self.runner.gate_run.id.clone()),
+            ..measurement
+        }
     }
 }
 

@@ -1,10 +1,6 @@
 //! **Turns**: when each job of a run may begin. Where jobs have machines of their own, or may share this one, all begin at once, as
 //! far as the money of the run covers the most that each may spend.
 
-use std::cell::{Cell, RefCell};
-
-use tokio::sync::Notify;
-
 use crate::plan::{Account, Limit, Reservation};
 use crate::spec::{Job, Traits};
 use crate::units::Usd;
@@ -55,11 +51,10 @@ pub(crate) struct Turns {
     /// The most that the jobs at work may spend, and what those that have ended did.
     promised: Account,
     /// Of each job that has begun.
-    accounts: RefCell<Vec<Account>>,
-    ended: Cell<usize>,
+    accounts: Vec<Account>,
+    ended: usize,
     /// Whether a job is at work beside which none begins: it is to be alone, or may take all that is left.
-    is_closed: Cell<bool>,
-    changed: Notify,
+    is_closed: bool,
 }
 
 /// A job's turn, until it is ended.
@@ -80,62 +75,36 @@ impl Turns {
             max_spend,
             pull_request: pull_request.cloned(),
             promised: Account::new(limit, Limit::Run),
-            accounts: RefCell::default(),
-            ended: Cell::new(0),
-            is_closed: Cell::new(false),
-            changed: Notify::new(),
+            accounts: Vec::new(),
+            ended: 0,
+            is_closed: false,
         }
     }
 
-    /// Waits for the turn of the job at a place of the spec's order, which may spend `limit`. `says` hears once where it waits for
-    /// money.
-    pub(crate) async fn begin(
-        &self,
-        place: usize,
-        limit: Option<Usd>,
-        company: JobCompany,
-        says: impl FnOnce(),
-    ) -> Turn {
-        let mut says = Some(says);
-        loop {
-            // Before the look, so that no change is missed.
-            let changed = self.changed.notified();
-            if let Some(turn) = self.try_begin(place, limit, company) {
-                self.changed.notify_waiters();
-                return turn;
-            }
-            let waits_for_money = company == JobCompany::WithOthers && self.is_next(place);
-            if waits_for_money && let Some(says) = says.take() {
-                says();
-            }
-            changed.await;
-        }
+    /// How many jobs have begun.
+    pub(crate) fn begun(&self) -> usize {
+        self.accounts.len()
     }
 
-    fn is_next(&self, place: usize) -> bool {
-        self.accounts.borrow().len() == place
-    }
-
-    fn try_begin(&self, place: usize, limit: Option<Usd>, company: JobCompany) -> Option<Turn> {
-        let is_alone = self.ended.get() == place;
-        if !self.is_next(place) || self.is_closed.get() || company == JobCompany::Alone && !is_alone
-        {
+    /// Begins the next job, which may spend `limit`; `None` while it has to wait.
+    pub(crate) fn begin(&mut self, limit: Option<Usd>, company: JobCompany) -> Option<Turn> {
+        let is_alone = self.ended == self.begun();
+        if self.is_closed || company == JobCompany::Alone && !is_alone {
             return None;
         }
         let promise = self.promised.reserve(limit.unwrap_or_default());
         if promise.is_none() && !is_alone {
             return None;
         }
-        self.is_closed
-            .set(promise.is_none() || company == JobCompany::Alone);
+        self.is_closed = promise.is_none() || company == JobCompany::Alone;
         let account = self.account(limit, promise.is_some());
-        self.accounts.borrow_mut().push(account.clone());
+        self.accounts.push(account.clone());
         Some(Turn { promise, account })
     }
 
     /// Of the next job; without a promise of all of its limit it has what the jobs before it have left.
     fn account(&self, limit: Option<Usd>, is_promised: bool) -> Account {
-        let committed = self.accounts.borrow().iter().map(Account::committed).sum();
+        let committed = self.accounts.iter().map(Account::committed).sum();
         let left = self.max_spend.map(|most| most - committed);
         let left = left.filter(|_| !is_promised);
         let (limit, of) = match (limit, left) {
@@ -146,24 +115,20 @@ impl Turns {
     }
 
     /// The job has ended: what it committed takes the place of what it might have spent.
-    pub(crate) fn end(&self, turn: Turn) {
+    pub(crate) fn end(&mut self, turn: Turn) {
         let spent = Some(turn.account.committed());
         match turn.promise {
             Some(promise) => promise.settle(spent),
             None => self.promised.bill(spent),
         }
-        self.is_closed.set(false);
-        self.ended.set(self.ended.get() + 1);
-        self.changed.notify_waiters();
+        self.is_closed = false;
+        self.ended += 1;
     }
 
     /// What the canaries of all jobs were billed.
     pub(crate) fn billed(&self) -> Option<Usd> {
-        let accounts = self.accounts.borrow();
-        accounts
-            .iter()
-            .filter_map(Account::billed)
-            .reduce(|sum, billed| sum + billed)
+        let billed = self.accounts.iter().filter_map(Account::billed);
+        billed.reduce(|sum, billed| sum + billed)
     }
 }
 
@@ -180,75 +145,48 @@ mod tests {
         Turns::new(Some(Usd(max_spend)), None)
     }
 
-    /// Which of these jobs may begin at this moment.
-    fn begin(turns: &Turns, places: std::ops::Range<usize>) -> Vec<Option<Turn>> {
-        places
-            .map(|place| turns.try_begin(place, JOB, BESIDE))
+    /// The turns of as many jobs as may begin at this moment.
+    fn begin_all(turns: &mut Turns) -> Vec<Turn> {
+        std::iter::from_fn(|| turns.begin(JOB, BESIDE))
+            .take(20)
             .collect()
-    }
-
-    fn how_many(turns: &[Option<Turn>]) -> usize {
-        turns.iter().flatten().count()
     }
 
     #[test]
     fn jobs_on_one_machine_come_one_after_another() {
-        let turns = Turns::new(None, None);
-        let alone = |place| turns.try_begin(place, JOB, JobCompany::Alone);
-        let first = alone(0).unwrap();
-        assert!(alone(1).is_none());
-        // Nor does one begin beside it that would share the machine.
-        assert!(turns.try_begin(1, JOB, BESIDE).is_none());
-        turns.end(first);
-        assert!(alone(2).is_none());
-        let second = turns.try_begin(1, JOB, BESIDE).unwrap();
-        assert!(alone(2).is_none());
-        turns.end(second);
-        assert!(alone(2).is_some());
+        let mut turns = Turns::new(None, None);
+        for _ in 0..3 {
+            let alone = turns.begin(JOB, JobCompany::Alone).unwrap();
+            assert!(turns.begin(JOB, JobCompany::Alone).is_none());
+            // Nor does one begin beside it that would share the machine.
+            assert!(turns.begin(JOB, BESIDE).is_none());
+            turns.end(alone);
+        }
     }
 
     #[test]
     fn jobs_begin_as_far_as_the_limit_of_the_run_covers_the_most_that_they_may_spend() {
-        assert_eq!(how_many(&begin(&Turns::new(None, None), 0..20)), 20);
-        let turns = limited(12.0);
-        let mut at_work = begin(&turns, 0..4);
-        assert_eq!(how_many(&at_work), 2);
+        assert_eq!(begin_all(&mut Turns::new(None, None)).len(), 20);
+        let mut turns = limited(12.0);
+        let first = begin_all(&mut turns);
+        assert_eq!(first.len(), 2);
         // The first spent 1 USD of its 5: 1 + 5 + 5 fit into 12.
-        let first = at_work[0].take().unwrap();
-        first.account.bill(Some(Usd(1.0)));
-        turns.end(first);
-        let more = begin(&turns, 2..4);
-        assert_eq!((more[0].is_some(), more[1].is_some()), (true, false));
+        first[0].account.bill(Some(Usd(1.0)));
+        turns.end(first.into_iter().next().unwrap());
+        assert_eq!(begin_all(&mut turns).len(), 1);
         assert_eq!(turns.billed(), Some(Usd(1.0)));
     }
 
     #[test]
     fn a_job_that_may_take_all_that_is_left_is_alone() {
-        let turns = limited(3.0);
-        let mut at_work = begin(&turns, 0..2);
-        assert_eq!(how_many(&at_work), 1);
-        let first = at_work[0].take().unwrap();
-        assert_eq!(first.account.limit(), Limit::Run);
-        first.account.bill(Some(Usd(1.0)));
-        turns.end(first);
-        let next = begin(&turns, 1..3);
-        assert_eq!(how_many(&next), 1);
-        assert_eq!(next[0].as_ref().unwrap().account.left(), Some(Usd(2.0)));
-    }
-
-    #[tokio::test]
-    async fn who_waits_for_money_says_so_once_and_begins_when_it_is_there() {
-        let turns = limited(6.0);
-        let first = turns
-            .begin(0, JOB, BESIDE, || panic!("there is money"))
-            .await;
-        let said = Cell::new(0);
-        let second = turns.begin(1, JOB, BESIDE, || said.set(said.get() + 1));
-        let end = async { turns.end(first) };
-        let (second, ()) = tokio::join!(second, end);
-        assert_eq!(said.get(), 1);
-        turns.end(second);
-        assert_eq!(turns.ended.get(), 2);
+        let mut turns = limited(3.0);
+        for left in [3.0, 2.0] {
+            let [turn] = <[Turn; 1]>::try_from(begin_all(&mut turns)).unwrap();
+            assert_eq!(turn.account.limit(), Limit::Run);
+            assert_eq!(turn.account.left(), Some(Usd(left)));
+            turn.account.bill(Some(Usd(1.0)));
+            turns.end(turn);
+        }
     }
 
     /// A job at work, and its canaries under way with what each will be billed.
@@ -276,12 +214,12 @@ mod tests {
             limits in prop::collection::vec(0.5_f64..8.0, 1..6),
             happenings in prop::collection::vec(happening(), 0..80),
         ) {
-            let turns = limited(limit);
+            let mut turns = limited(limit);
             let mut jobs: Vec<AtWork> = Vec::new();
             for (what, which, worst, part) in happenings {
                 if what == 0 || jobs.is_empty() {
                     if let Some(of_job) = limits.get(jobs.len()).copied().map(Usd)
-                        && let Some(turn) = turns.try_begin(jobs.len(), Some(of_job), BESIDE)
+                        && let Some(turn) = turns.begin(Some(of_job), BESIDE)
                     {
                         let account = turn.account.clone();
                         // Who began beside others has all of its own limit, whatever they spend.

@@ -52,6 +52,8 @@ pub(crate) struct Project {
     code: OnceCell<CheckoutCode>,
     /// Today's prices, from the backend.
     prices: RefCell<BTreeMap<InstanceType, Price>>,
+    /// What this machine has, where canaries run on it.
+    host: OnceCell<Capacity>,
 }
 
 impl Project {
@@ -118,6 +120,7 @@ impl Project {
             files: OnceCell::new(),
             code: OnceCell::new(),
             prices: RefCell::default(),
+            host: OnceCell::new(),
         })
     }
 
@@ -254,28 +257,30 @@ impl Project {
         self.folder.join(STATE_FOLDER)
     }
 
+    /// Keeps what this machine has, of which nothing is known before canaries are prepared on it.
+    pub(crate) fn learn_host(&self, host: Option<Capacity>) {
+        if let Some(host) = host {
+            let _ = self.host.set(host);
+        }
+    }
+
     /// Adds today's prices, which win over the tables.
     pub(crate) fn learn_prices(&self, prices: BTreeMap<InstanceType, Price>) {
         self.prices.borrow_mut().extend(prices);
     }
 
     /// What the machines of a configuration have and cost.
-    pub(crate) fn offer(
-        &self,
-        instance: &InstanceConfiguration,
-        capacity_of: &dyn Fn(&InstanceType) -> Option<Capacity>,
-    ) -> Offer {
-        Offer::of(instance, capacity_of, &|kind| self.price(kind))
+    pub(crate) fn offer(&self, instance: &InstanceConfiguration) -> Offer {
+        let capacity = |kind: &InstanceType| match kind.is_local() {
+            true => self.host.get().cloned(),
+            false => tables::capacity(kind),
+        };
+        Offer::of(instance, &capacity, &|kind| self.price(kind))
     }
 
     /// The same for a full run of a job, which may buy spot capacity. Canaries never do.
-    pub(crate) fn offer_to(
-        &self,
-        job: &Job,
-        instance: &InstanceConfiguration,
-        capacity_of: &dyn Fn(&InstanceType) -> Option<Capacity>,
-    ) -> Offer {
-        let offer = self.offer(instance, capacity_of);
+    pub(crate) fn offer_to(&self, job: &Job, instance: &InstanceConfiguration) -> Offer {
+        let offer = self.offer(instance);
         match job.training.sagemaker.spot {
             true => offer.on_spot(|kind| self.spec.spot_prices.get(kind).copied()),
             false => offer,

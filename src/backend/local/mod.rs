@@ -26,6 +26,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Instant;
 
+use futures_util::future::LocalBoxFuture;
+
 use self::cache::Cache;
 use self::cluster::ChannelShare;
 use self::container::Container;
@@ -36,11 +38,11 @@ use self::row_files::LocalChannel;
 use self::workspace::{Sandbox, Workspace};
 use super::project_paths::ProjectPaths;
 use super::{
-    Backend, BackendError, BackendFuture, BackendKeys, CanaryResult, ListedData, Planned, Ready,
-    Session, Watcher, files, source,
+    Backend, BackendError, BackendFuture, BackendKeys, CanaryEnd, CanaryState, ListedData, Planned,
+    Ready, Room, Session, Watcher, files, source,
 };
 use crate::canary::{CanaryRun, ChannelListing, Dataset, Key};
-use crate::instance::{Capacity, InstanceConfiguration, InstanceType};
+use crate::instance::{Capacity, InstanceConfiguration};
 use crate::probe;
 use crate::rows::Copied;
 use crate::secret::SecretMask;
@@ -260,13 +262,6 @@ struct LocalJob<'a> {
 }
 
 impl<'a> Session<'a> for LocalJob<'a> {
-    fn notes(&self) -> Vec<String> {
-        let environment = &self.backend.environment;
-        launcher::missing(self.job, environment)
-            .into_iter()
-            .collect()
-    }
-
     fn list(&mut self) -> BackendFuture<'_, ListedData> {
         let Self { backend, job } = *self;
         Box::pin(async move {
@@ -277,6 +272,7 @@ impl<'a> Session<'a> for LocalJob<'a> {
             Ok(ListedData {
                 dataset: Dataset::of_listing(job, listed)?,
                 knows_bytes: true,
+                notes: Vec::from_iter(launcher::missing(job, &backend.environment)),
             })
         })
     }
@@ -327,20 +323,27 @@ impl Ready for ReadyLocalJob<'_> {
         })
     }
 
-    fn capacity(&self, kind: &InstanceType) -> Option<Capacity> {
-        kind.is_local().then(|| self.opened.backend.host().clone())
+    fn host(&self) -> Option<Capacity> {
+        Some(self.opened.backend.host().clone())
     }
 
-    fn at_once(&self, _: &InstanceConfiguration) -> u32 {
-        self.opened.job.canary.parallel
+    fn room(&self, _: &InstanceConfiguration) -> Room<'_> {
+        Room {
+            at_once: self.opened.job.canary.parallel.max(1),
+            pool: None,
+        }
     }
 
     fn run<'r>(
         &'r self,
         run: &'r CanaryRun,
         watcher: &'r Watcher<'r>,
-    ) -> BackendFuture<'r, Option<CanaryResult>> {
+    ) -> LocalBoxFuture<'r, CanaryEnd> {
         let LocalJob { backend, job } = self.opened;
-        Box::pin(backend.run_canary(job, run, watcher))
+        Box::pin(async move {
+            let result = backend.run_canary(job, run, watcher.cancellation).await;
+            let measured = result.map(|result| CanaryState::Measured(Box::new(result)));
+            measured.into()
+        })
     }
 }

@@ -16,7 +16,7 @@ use super::linked_file::LinkedFile;
 use super::notes::{self, EndedHost};
 use super::process::{self, HostCommand, HostResult, LogTail, Probes};
 use super::{usage, workspace};
-use crate::backend::{BackendError, CanaryResult, Cancellation, Watcher, rows, sample_opened};
+use crate::backend::{BackendError, CanaryResult, Cancellation, rows, sample_opened};
 use crate::canary::{self, CanaryRun};
 use crate::instance::Capacity;
 use crate::measurement::printed_figures::{PrintedFigures, Sought};
@@ -39,9 +39,8 @@ impl LocalBackend {
         &self,
         job: &Job,
         run: &CanaryRun,
-        watcher: &Watcher<'_>,
-    ) -> Result<Option<CanaryResult>, BackendError> {
-        let cancellation = watcher.cancellation;
+        cancellation: &Cancellation,
+    ) -> Result<CanaryResult, BackendError> {
         let started = Instant::now();
         let run_name = run_name(run);
         let caches = Cache::of_job(&self.paths, job)?;
@@ -160,7 +159,7 @@ impl LocalBackend {
                 Seconds(0.0),
                 |longest, wall| if wall > longest { wall } else { longest },
             );
-        Ok(Some(CanaryResult {
+        Ok(CanaryResult {
             measurement: Measurement {
                 phases: Phases {
                     startup: Some(startup),
@@ -188,7 +187,7 @@ impl LocalBackend {
             log_tail,
             log,
             ended_pools: Vec::new(),
-        }))
+        })
     }
 
     /// How a host ended. What the machine has distinguishes one that ran out of memory from a program that set itself a limit.

@@ -6,12 +6,14 @@ mod shortage;
 use self::recording::RecordedRuns;
 use std::collections::BTreeMap;
 
+use futures_util::future::LocalBoxFuture;
+
 use super::{
-    Backend, BackendError, BackendFuture, BackendKeys, CanaryResult, ListedData, Planned, Ready,
-    Session, Watcher,
+    Backend, BackendError, BackendFuture, BackendKeys, CanaryEnd, CanaryResult, CanaryState,
+    JobNotes, ListedData, Planned, Ready, Room, Session, Watcher,
 };
 use crate::canary::{CanaryRun, Dataset, Key, data_key, listing_digest};
-use crate::instance::{Capacity, InstanceConfiguration, InstanceType, tables};
+use crate::instance::InstanceConfiguration;
 use crate::measurement::table::MeasurementTable;
 use crate::measurement::{Measurement, Outcome, Phases, Usage};
 use crate::plan::{NotMeasured, Plan, PlannedRuns};
@@ -91,6 +93,7 @@ impl<'a> Session<'a> for ReplayJob<'a> {
         let listing = self.backend.list(self.job).map(|dataset| ListedData {
             dataset,
             knows_bytes: self.backend.recording.knows_bytes(self.job),
+            notes: self.backend.recording.notes(self.job),
         });
         Box::pin(async { listing })
     }
@@ -114,10 +117,6 @@ impl<'a> Session<'a> for ReplayJob<'a> {
             }
         }
         Ok(given_up)
-    }
-
-    fn notes(&self) -> Vec<String> {
-        self.backend.recording.notes(self.job)
     }
 
     fn prepare<'p>(self: Box<Self>, planned: Planned<'p>) -> BackendFuture<'p, Box<dyn Ready + 'a>>
@@ -147,11 +146,6 @@ impl Ready for ReplayJob<'_> {
         Box::pin(async { Ok(keys) })
     }
 
-    /// What the tables know; this machine has no part in it.
-    fn capacity(&self, kind: &InstanceType) -> Option<Capacity> {
-        tables::capacity(kind)
-    }
-
     fn supply(
         &self,
         instance: &InstanceConfiguration,
@@ -165,22 +159,25 @@ impl Ready for ReplayJob<'_> {
         )
     }
 
-    fn at_once(&self, _: &InstanceConfiguration) -> u32 {
-        self.job.canary.parallel
+    fn room(&self, _: &InstanceConfiguration) -> Room<'_> {
+        Room {
+            at_once: self.job.canary.parallel.max(1),
+            pool: None,
+        }
     }
 
-    fn notes(&self) -> Vec<String> {
-        self.backend.recording.notes(self.job)
+    fn notes(&self) -> JobNotes {
+        JobNotes {
+            sentences: self.backend.recording.notes(self.job),
+            lacks_probe: None,
+        }
     }
 
     /// It is at its end at once, so there is nothing to cancel.
-    fn run<'r>(
-        &'r self,
-        run: &'r CanaryRun,
-        _: &'r Watcher<'r>,
-    ) -> BackendFuture<'r, Option<CanaryResult>> {
+    fn run<'r>(&'r self, run: &'r CanaryRun, _: &'r Watcher<'r>) -> LocalBoxFuture<'r, CanaryEnd> {
         let result = self.backend.replay(self.job, run);
-        Box::pin(async { result.map(Some) })
+        let measured = result.map(|result| CanaryState::Measured(Box::new(result)));
+        Box::pin(async { measured.into() })
     }
 }
 

@@ -13,7 +13,7 @@ use super::staging::{self, StagedSample};
 use super::sweep::{LeftoverKind, Sweep, SweptDetached};
 use crate::aws::call::{Call, CallError};
 use crate::aws::s3_uri::S3Uri;
-use crate::backend::{BackendError, Cancellation, Watcher};
+use crate::backend::{BackendError, Cancellation};
 use crate::grammar::{count, list};
 use crate::spec::{Channel, ChannelSample, InputMode};
 
@@ -94,15 +94,35 @@ impl SagemakerBackend {
         }
     }
 
-    /// At the end of a run of the gate: stops every job of this run that is left, such as one that a killed gate started and
-    /// that this one did not ask for again, and ends the pools that it left.
+    /// At the end of a run of the gate: stops every job of it that is left, but for those `kept`, which go on unless a signal came.
+    pub(super) async fn stop_what_nobody_wants(
+        &self,
+        kept: &BTreeSet<String>,
+        cancellation: &Cancellation,
+    ) -> Result<StoppedRest, BackendError> {
+        let nothing = BTreeSet::new();
+        if kept.is_empty() || cancellation.is_cancelled() {
+            return self.stop_the_rest(cancellation, &nothing).await;
+        }
+        kept.iter().for_each(|name| self.forget(name));
+        let stopped = self.stop_the_rest(cancellation, kept).await;
+        if !cancellation.is_cancelled() {
+            return stopped;
+        }
+        // The signal came while the rest was stopped.
+        self.own.borrow_mut().extend(kept.iter().cloned());
+        let stopped_before = stopped.unwrap_or_default();
+        let stopped = self.stop_the_rest(cancellation, &nothing).await?;
+        Ok(stopped_before.and(stopped))
+    }
+
+    /// Stops every job of this run that is left, such as one that a killed gate started and that this one did not ask for again,
+    /// and ends the pools that it left. `kept` are those that go on.
     ///
     /// # Errors
     ///
     /// Where one may be left running; it is named.
-    ///
-    /// `kept` are those that go on.
-    pub(super) async fn stop_the_rest(
+    async fn stop_the_rest(
         &self,
         cancellation: &Cancellation,
         kept: &BTreeSet<String>,
@@ -189,7 +209,7 @@ pub(super) struct StoppedRest {
 }
 
 impl StoppedRest {
-    pub(super) fn and(self, more: Self) -> Self {
+    fn and(self, more: Self) -> Self {
         Self {
             jobs: self.jobs + more.jobs,
             pools: self.pools + more.pools,
@@ -219,11 +239,11 @@ fn no_time() -> BackendError {
 
 impl ReadyJob<'_> {
     /// Removes what a canary that is over, or is being stopped, left in S3: its manifests, its staged sample, its model.
-    pub(super) async fn tidy(&self, found: &Found, watcher: &Watcher<'_>) {
+    pub(super) async fn tidy(&self, found: &Found, cancellation: &Cancellation) {
         let is_running = self.backend.own.borrow().contains(&found.name.to_string());
         if found.may_stop && !is_running {
             let limit = async {
-                watcher.cancellation.cancelled().await;
+                cancellation.cancelled().await;
                 tokio::time::sleep(TIME_TO_STOP).await;
             };
             tokio::select! {

@@ -15,7 +15,7 @@ use super::request::{self, Input, Launch};
 use super::retries::Retries;
 use crate::aws::AwsError;
 use crate::aws::call::{Call, CallError, FailureKind};
-use crate::backend::{BackendError, CanaryProgress, RunPart, Watcher};
+use crate::backend::{BackendError, CanaryProgress, CanaryState, RunPart, Watcher};
 use crate::canary::{CanaryRun, Key};
 use crate::instance::InstanceType;
 use crate::units::Seconds;
@@ -39,10 +39,9 @@ const CREATE: Call<'_> = Call("sagemaker:CreateTrainingJob");
 pub(super) enum LaunchOutcome<'a> {
     /// With the room that it takes in its quotas.
     Job(Found, UsedRoom<'a>),
-    /// Nothing was started: a signal came first, or another canary failed; or nothing is to be started at all.
-    HeldBack,
-    /// There is no room in the quota, and nobody waits for it.
-    NoRoom(BackendError),
+    /// Nothing was started: a signal came first, or another canary failed; nothing is to be started at all; or there is no room in
+    /// the quota, and nobody waits for it.
+    Not(CanaryState),
 }
 
 /// How CreateTrainingJob went.
@@ -83,12 +82,12 @@ impl ReadyJob<'_> {
                 known = finding => known?,
                 () = watcher.cancellation.cancelled() => {
                     self.stop_unwatched(&first).await;
-                    return Ok(LaunchOutcome::HeldBack);
+                    return Ok(LaunchOutcome::Not(CanaryState::HeldBack));
                 }
             };
             let name = match known {
                 Known::Free(_) if self.backend.tags.part == RunPart::Collect => {
-                    return Ok(LaunchOutcome::HeldBack);
+                    return Ok(LaunchOutcome::Not(CanaryState::HeldBack));
                 }
                 Known::Free(name) => name,
                 Known::Job(found) => {
@@ -102,11 +101,11 @@ impl ReadyJob<'_> {
             if self.backend.tags.part == RunPart::Detach
                 && let Some(full) = self.without_room(&run)
             {
-                return Ok(LaunchOutcome::NoRoom(full));
+                return Ok(LaunchOutcome::Not(CanaryState::NoRoom(full)));
             }
             let Some(room) = self.wait_for_room(&run, watcher).await else {
                 self.stop_unwatched(&first).await;
-                return Ok(LaunchOutcome::HeldBack);
+                return Ok(LaunchOutcome::Not(CanaryState::HeldBack));
             };
             let placed = tokio::select! {
                 placed = self.place(&run, &name) => Some(placed),
@@ -127,13 +126,14 @@ impl ReadyJob<'_> {
                 Ok(Created::Taken) => self.give_pool_back(&name),
                 Ok(Created::NoRoom(error)) => {
                     self.unplace(&name).await;
-                    return Ok(LaunchOutcome::NoRoom(no_quota(&error, &run)));
+                    let full = no_quota(&error, &run);
+                    return Ok(LaunchOutcome::Not(CanaryState::NoRoom(full)));
                 }
                 Ok(_) => {
                     self.give_pool_back(&name);
                     self.stop_unwatched(&name).await;
                     self.unplace(&name).await;
-                    return Ok(LaunchOutcome::HeldBack);
+                    return Ok(LaunchOutcome::Not(CanaryState::HeldBack));
                 }
                 Err(error) => {
                     self.give_pool_back(&name);

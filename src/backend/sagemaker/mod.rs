@@ -16,7 +16,6 @@ mod cleanup;
 mod code;
 mod collect;
 mod description;
-mod detached;
 #[cfg(test)]
 mod exchange;
 mod failure;
@@ -143,8 +142,6 @@ pub struct SagemakerBackend {
     pace: Pace,
     /// Training jobs that this run is to stop, and that may still be running.
     own: RefCell<BTreeSet<String>>,
-    /// Of them, those that go on when a run that detaches has ended well.
-    detached: RefCell<BTreeSet<String>>,
     /// Warm pools that this run is to end, by their last job.
     pools: RefCell<BTreeMap<String, OpenPool>>,
     /// Last jobs of pools that are no more, and billed.
@@ -183,7 +180,6 @@ impl SagemakerBackend {
             aws: RefCell::new(aws),
             pace: Pace::new(pace),
             own: RefCell::default(),
-            detached: RefCell::default(),
             pools: RefCell::default(),
             closed_pools: RefCell::default(),
             unbilled_pools: RefCell::default(),
@@ -221,9 +217,13 @@ impl Backend for SagemakerBackend {
         Box::pin(self.bills())
     }
 
-    fn finish<'a>(&'a self, cancellation: &'a Cancellation) -> BackendFuture<'a, BackendEnd> {
+    fn finish<'a>(
+        &'a self,
+        kept: &'a BTreeSet<String>,
+        cancellation: &'a Cancellation,
+    ) -> BackendFuture<'a, BackendEnd> {
         Box::pin(async move {
-            let rest = self.stop_what_nobody_wants(cancellation).await?;
+            let rest = self.stop_what_nobody_wants(kept, cancellation).await?;
             Ok(BackendEnd {
                 stopped: rest.said(),
                 has_run: self.has_run.get(),

@@ -7,14 +7,16 @@ use super::retries::Retries;
 use super::watch::WatchEnd;
 use futures_util::future::LocalBoxFuture;
 
+use super::find::{Found, Known};
+use super::name::JobName;
 use super::pool_start::StartOnPool;
+use super::quota_room::UsedRoom;
 use crate::backend::{
-    BackendError, BackendFuture, BackendKeys, CanaryProgress, CanaryResult, Cancellation,
-    Detaching, EndedPool, Ready, Watcher,
+    BackendError, BackendFuture, BackendKeys, CanaryEnd, CanaryPayer, CanaryProgress, CanaryState,
+    Cancellation, EndedPool, JobNotes, Ready, Room, RunPart, Watcher,
 };
 use crate::canary::{CanaryRun, Dataset, Key, canary_key, without_probe};
-use crate::instance::{Capacity, InstanceConfiguration, InstanceType, tables};
-use crate::plan::WarmPool;
+use crate::instance::InstanceConfiguration;
 
 impl ReadyJob<'_> {
     /// The key by which a canary's training job is named.
@@ -26,21 +28,39 @@ impl ReadyJob<'_> {
         }
     }
 
-    async fn run_canary(
+    async fn run_canary(&self, run: &CanaryRun, watcher: &Watcher<'_>) -> CanaryEnd {
+        if self.backend.tags.part == RunPart::Detach {
+            return self.start_canary(run, watcher).await.into();
+        }
+        let mut last = None;
+        let state = self.try_canary(run, watcher, &mut last).await;
+        let last = last.filter(|_| !matches!(state, Ok(CanaryState::Measured(_))));
+        let paid_for_nothing = last.and_then(|last| last.without_result(run));
+        if paid_for_nothing.is_some() {
+            self.backend.has_unmeasured.set(true);
+        }
+        CanaryEnd {
+            state,
+            paid_for_nothing,
+        }
+    }
+
+    /// Starts a canary, unless one that stands for it is there, and waits neither for it nor for room.
+    async fn start_canary(
         &self,
         run: &CanaryRun,
         watcher: &Watcher<'_>,
-    ) -> Result<Option<CanaryResult>, BackendError> {
-        let mut last = None;
-        let result = self.try_canary(run, watcher, &mut last).await;
-        if !matches!(result, Ok(Some(_)))
-            && let Some(last) = last
-            && let Some(paid) = last.without_result(run)
-        {
-            self.backend.has_unmeasured.set(true);
-            (watcher.paid_for_nothing)(paid);
+    ) -> Result<CanaryState, BackendError> {
+        let (key, retries) = (self.key_of(run), Retries::of(run));
+        let (found, room) = match self.launch(run, &key, &retries, watcher).await? {
+            LaunchOutcome::Job(found, room) => (found, room),
+            LaunchOutcome::Not(state) => return Ok(state),
+        };
+        // Its room is never free again in this process.
+        if !found.is_over {
+            UsedRoom::keep(room);
         }
-        result
+        Ok(found.state())
     }
 
     /// `last` is then its last training job.
@@ -49,13 +69,13 @@ impl ReadyJob<'_> {
         run: &CanaryRun,
         watcher: &Watcher<'_>,
         last: &mut Option<LastJob>,
-    ) -> Result<Option<CanaryResult>, BackendError> {
+    ) -> Result<CanaryState, BackendError> {
         let key = self.key_of(run);
         let mut retries = Retries::of(run);
         loop {
-            let launched = self.launch(run, &key, &retries, watcher).await?;
-            let LaunchOutcome::Job(found, room) = launched else {
-                return Ok(None);
+            let (found, room) = match self.launch(run, &key, &retries, watcher).await? {
+                LaunchOutcome::Job(found, room) => (found, room),
+                LaunchOutcome::Not(state) => return Ok(state),
             };
             let last = last.insert(LastJob {
                 found: found.clone(),
@@ -67,7 +87,7 @@ impl ReadyJob<'_> {
                     if !is_left {
                         self.backend.stop_if_ours(&found).await;
                     }
-                    self.tidy(&found, watcher).await;
+                    self.tidy(&found, watcher.cancellation).await;
                     return Err(error);
                 }
                 WatchEnd::Cancelled => None,
@@ -81,7 +101,7 @@ impl ReadyJob<'_> {
                     watcher.report(CanaryProgress::Fact(
                         "SageMaker failed, or had no machine; trying once more",
                     ));
-                    self.tidy(&found, watcher).await;
+                    self.tidy(&found, watcher.cancellation).await;
                     continue;
                 }
                 // Somebody else's canary may have been stopped by them.
@@ -112,7 +132,7 @@ impl ReadyJob<'_> {
             let result = self
                 .result(run, &found, ended, &pooled, &retries, watcher)
                 .await;
-            self.tidy(&found, watcher).await;
+            self.tidy(&found, watcher.cancellation).await;
             // What could not be measured is billed with what is ended last.
             if result.is_err() {
                 let of_job = pooled
@@ -121,7 +141,7 @@ impl ReadyJob<'_> {
                     .map(|pool| (self.job.name.clone(), pool));
                 self.backend.unbilled_pools.borrow_mut().extend(of_job);
             }
-            return result.map(Some);
+            return result.map(|result| CanaryState::Measured(Box::new(result)));
         }
     }
 }
@@ -138,14 +158,13 @@ impl Ready for ReadyJob<'_> {
         Box::pin(async { Ok(keys) })
     }
 
-    fn capacity(&self, kind: &InstanceType) -> Option<Capacity> {
-        tables::capacity(kind)
-    }
-
-    fn at_once(&self, instance: &InstanceConfiguration) -> u32 {
+    fn room(&self, instance: &InstanceConfiguration) -> Room<'_> {
         let at_once = self.prepared.at_once(instance, self.job.canary.parallel);
-        self.pool_for(instance)
-            .map_or(at_once, |pool| at_once.min(pool.lanes.max(1)))
+        let pool = self.pool_for(instance);
+        Room {
+            at_once: pool.map_or(at_once, |pool| at_once.min(pool.lanes.max(1))),
+            pool,
+        }
     }
 
     fn has_room_for_all(&self, instances: &[&InstanceConfiguration]) -> bool {
@@ -153,49 +172,88 @@ impl Ready for ReadyJob<'_> {
             let machines = instances.iter().map(|one| {
                 let by_type = one.machines_by_type();
                 let count = by_type.get(kind).copied().unwrap_or(0);
-                self.at_once(one).saturating_mul(count)
+                self.room(one).at_once.saturating_mul(count)
             });
             machines.fold(0, u32::saturating_add) <= *limit
         })
     }
 
-    fn warm_pool(&self, instance: &InstanceConfiguration) -> Option<&WarmPool> {
-        self.pool_for(instance)
-    }
-
-    fn end_pools_on<'e>(
-        &'e self,
-        instance: &'e InstanceConfiguration,
-        cancellation: &'e Cancellation,
-    ) -> LocalBoxFuture<'e, Vec<EndedPool>> {
-        let backend = self.backend;
-        Box::pin(backend.end_pools_on(&self.job.name, instance, cancellation))
-    }
-
-    fn end_pools<'e>(
-        &'e self,
-        cancellation: &'e Cancellation,
-    ) -> LocalBoxFuture<'e, Vec<EndedPool>> {
-        Box::pin(self.backend.end_pools_of(&self.job.name, cancellation))
-    }
-
-    fn notes(&self) -> Vec<String> {
-        self.notes.all()
-    }
-
-    fn lacks_probe(&self) -> Option<String> {
-        self.notes.lacks_probe()
-    }
-
-    fn detaching(&self) -> Option<&dyn Detaching> {
-        Some(self)
+    fn notes(&self) -> JobNotes {
+        JobNotes {
+            sentences: self.notes.all(),
+            lacks_probe: self.notes.lacks_probe(),
+        }
     }
 
     fn run<'r>(
         &'r self,
         run: &'r CanaryRun,
         watcher: &'r Watcher<'r>,
-    ) -> BackendFuture<'r, Option<CanaryResult>> {
+    ) -> LocalBoxFuture<'r, CanaryEnd> {
         Box::pin(self.run_canary(run, watcher))
+    }
+
+    fn look<'r>(
+        &'r self,
+        run: &'r CanaryRun,
+        watcher: &'r Watcher<'r>,
+    ) -> BackendFuture<'r, CanaryState> {
+        Box::pin(async {
+            let first = JobName::new(&self.job.name, &self.key_of(run).short(), 0);
+            Ok(match self.find(run, &first, watcher).await? {
+                Known::Job(found) => found.state(),
+                Known::Free(_) => CanaryState::Missing {
+                    training_job: first.to_string(),
+                },
+            })
+        })
+    }
+
+    fn stop<'e>(
+        &'e self,
+        training_jobs: &'e [String],
+        cancellation: &'e Cancellation,
+    ) -> LocalBoxFuture<'e, ()> {
+        Box::pin(async {
+            let names = training_jobs.iter().filter_map(|name| JobName::parse(name));
+            let started: Vec<Found> = names.map(Found::created).collect();
+            for found in &started {
+                self.backend.stop_if_ours(found).await;
+            }
+            // What costs most is stopped first.
+            for found in &started {
+                self.tidy(found, cancellation).await;
+            }
+        })
+    }
+
+    fn end_pools<'e>(
+        &'e self,
+        on: Option<&'e InstanceConfiguration>,
+        cancellation: &'e Cancellation,
+    ) -> LocalBoxFuture<'e, Vec<EndedPool>> {
+        let (backend, job) = (self.backend, &self.job.name);
+        match on {
+            Some(instance) => Box::pin(backend.end_pools_on(job, instance, cancellation)),
+            None => Box::pin(backend.end_pools_of(job, cancellation)),
+        }
+    }
+}
+
+impl Found {
+    /// How far its training job was when it was found.
+    fn state(&self) -> CanaryState {
+        let training_job = self.name.to_string();
+        if self.is_over {
+            return CanaryState::Over { training_job };
+        }
+        CanaryState::Running {
+            training_job,
+            payer: match (self.may_stop, self.is_detached) {
+                (true, _) => CanaryPayer::ThisRun,
+                (false, true) => CanaryPayer::Nobody,
+                (false, false) => CanaryPayer::AnotherRun,
+            },
+        }
     }
 }

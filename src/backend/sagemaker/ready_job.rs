@@ -4,7 +4,6 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::SagemakerBackend;
-use super::name::JobName;
 use super::notes::Notes;
 use super::prepared::PreparedJob;
 use crate::aws::s3_uri::S3Uri;
@@ -37,8 +36,6 @@ pub(super) struct ReadyJob<'a> {
     pub(super) recalled: RefCell<BTreeSet<String>>,
     /// Training jobs that are waited for at this moment.
     pub(super) watched: RefCell<BTreeSet<String>>,
-    /// Training jobs of this run that are to go on when it has ended.
-    pub(super) detached: RefCell<Vec<JobName>>,
 }
 
 impl<'a> ReadyJob<'a> {
@@ -64,7 +61,6 @@ impl<'a> ReadyJob<'a> {
             lost_pools: RefCell::default(),
             recalled: RefCell::default(),
             watched: RefCell::default(),
-            detached: RefCell::default(),
         }
     }
 

@@ -6,7 +6,7 @@ use aws_sdk_sagemaker::types::ResourceConfigForUpdate;
 use super::session::JobSession;
 use super::{SagemakerBackend, logs};
 use crate::aws::call::{Call, CallError, FailureKind};
-use crate::backend::Right;
+use crate::backend::AccountAnswer;
 use crate::spec::WarmPoolPolicy;
 
 const UPDATE: Call<'_> = Call("sagemaker:UpdateTrainingJob");
@@ -48,11 +48,13 @@ impl SagemakerBackend {
 }
 
 impl JobSession<'_> {
-    pub(super) async fn ask_rights(&self) -> Vec<Right> {
-        let right = |name, for_what: &str, denied: Option<CallError>| Right {
+    pub(super) async fn ask_rights(&self) -> Vec<AccountAnswer> {
+        let right = |name, for_what: &str, denied: Option<CallError>| AccountAnswer {
             name,
-            for_what: for_what.to_owned(),
-            denied: denied.map(|error| error.to_error(for_what).into()),
+            answer: match denied {
+                None => Ok(Some(format!("may {for_what}"))),
+                Some(error) => Err(error.to_error(for_what).into()),
+            },
         };
         let mut rights = vec![right(
             "logs",

@@ -9,7 +9,7 @@ use super::row_objects::RowCopy;
 use super::{SagemakerBackend, listing, request};
 use crate::aws::s3_uri::S3Uri;
 use crate::backend::{
-    BackendError, BackendFuture, ListedData, Planned, Ready, Right, RunPart, Session,
+    AccountAnswer, BackendError, BackendFuture, ListedData, Planned, Ready, RunPart, Session,
 };
 use crate::canary::{ChannelListing, Dataset, Objects};
 use crate::instance::{InstanceType, Price};
@@ -79,6 +79,7 @@ impl<'a> JobSession<'a> {
         Ok(ListedData {
             dataset: Dataset::of_listing(job, listed_channels)?,
             knows_bytes: true,
+            notes: self.notes.all(),
         })
     }
 }
@@ -95,14 +96,20 @@ impl<'a> Session<'a> for JobSession<'a> {
         Box::pin(self.list_channels())
     }
 
-    fn machines(&mut self) -> BackendFuture<'_, Option<String>> {
+    fn account(&mut self) -> LocalBoxFuture<'_, Vec<AccountAnswer>> {
         Box::pin(async move {
-            let quotas = self.quotas(false).await?;
-            let said: Vec<String> = quotas
-                .iter()
-                .map(|(kind, limit)| format!("{limit} of {}", kind.name()))
-                .collect();
-            Ok((!said.is_empty()).then(|| said.join(", ")))
+            let said = |quotas: BTreeMap<InstanceType, u32>| {
+                let said = quotas
+                    .iter()
+                    .map(|(kind, limit)| format!("{limit} of {}", kind.name()));
+                (!quotas.is_empty()).then(|| Vec::from_iter(said).join(", "))
+            };
+            let mut answers = vec![AccountAnswer {
+                name: "quota",
+                answer: self.quotas(false).await.map(said),
+            }];
+            answers.extend(self.ask_rights().await);
+            answers
         })
     }
 
@@ -133,14 +140,6 @@ impl<'a> Session<'a> for JobSession<'a> {
             ),
             help,
         )])
-    }
-
-    fn rights(&self) -> LocalBoxFuture<'_, Vec<Right>> {
-        Box::pin(self.ask_rights())
-    }
-
-    fn notes(&self) -> Vec<String> {
-        self.notes.all()
     }
 
     fn prepare<'p>(self: Box<Self>, planned: Planned<'p>) -> BackendFuture<'p, Box<dyn Ready + 'a>>

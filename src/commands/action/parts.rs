@@ -18,7 +18,7 @@ use crate::forecast::scale_out::DataLayout;
 use crate::gate::job_keys::JobKeys;
 use crate::gate::run_history::RunHistory;
 use crate::gate::run_report;
-use crate::instance::{InstanceConfiguration, tables};
+use crate::instance::InstanceConfiguration;
 use crate::measurement::Measurement;
 use crate::report::{self, InstanceForecast, JobReport, Report};
 use crate::spec::Job;
@@ -176,7 +176,7 @@ fn judged_again(
         measurements: &measurements,
         max_runtime: Some(job.canary.max_runtime),
         worst_case: part.spend.worst_case_usd,
-        offer_of: &|instance| project.offer_to(job, instance, &tables::capacity),
+        offer_of: &|instance| project.offer_to(job, instance),
         layout: DataLayout::of(job, None),
         base,
         is_allowed: &project.spec.allowed(),

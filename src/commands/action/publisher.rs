@@ -19,7 +19,6 @@ use crate::github::publication::{
 };
 use crate::github::shown_overrun::ShownOverrun;
 use crate::github::status::{NewStatus, StatusState};
-use crate::instance::tables;
 use crate::report::template::Template;
 use crate::report::{
     self, Ended, InProgress, JobInProgress, Leftovers, Report, markdown, terminal,
@@ -522,7 +521,7 @@ fn worst_case(
     let of_jobs: Usd = affected
         .iter()
         .map(|one| {
-            let offer = project.offer(&one.job.instance, &tables::capacity);
+            let offer = project.offer(&one.job.instance);
             let is_priced = offer.unpriced().is_none();
             is_priced.then_some(one.job.canary.spend_limit)
         })

@@ -7,13 +7,12 @@ mod trial;
 
 use self::checked_thing::CheckedThing;
 use crate::backend::sagemaker::RunTags;
-use crate::backend::{Backend, ListedData, Session};
+use crate::backend::{AccountAnswer, Backend, ListedData, Session};
 use crate::cli::CheckArguments;
 use crate::console::{AppError, Loudness, print_prose, say};
 use crate::exit;
 use crate::gate::backend;
 use crate::grammar::count;
-use crate::instance::tables;
 use crate::plan::{self, Alternatives};
 use crate::spec::Job;
 use crate::workspace::changed_files::named_jobs;
@@ -118,15 +117,11 @@ pub(super) async fn findings(
             "access",
             "signed in, and the job's buckets can be listed",
         ));
-        all.push(match session.machines().await {
-            Ok(Some(said)) => CheckedThing::ready("quota", said),
-            Ok(None) => CheckedThing::not_looked_at("quota", "it could not be read"),
-            Err(error) => CheckedThing::refused("quota", error),
-        });
-        for right in session.rights().await {
-            all.push(match right.denied {
-                None => CheckedThing::ready(right.name, format!("may {}", right.for_what)),
-                Some(error) => CheckedThing::refused(right.name, error),
+        for AccountAnswer { name, answer } in session.account().await {
+            all.push(match answer {
+                Ok(Some(said)) => CheckedThing::ready(name, said),
+                Ok(None) => CheckedThing::not_looked_at(name, "it could not be read"),
+                Err(error) => CheckedThing::refused(name, error),
             });
         }
         all.push(CheckedThing::not_looked_at(
@@ -155,7 +150,7 @@ fn planned(
     listed: &ListedData,
     session: &dyn Session<'_>,
 ) -> CheckedThing {
-    let offer = |instance: &_| project.offer(instance, &tables::capacity);
+    let offer = |instance: &_| project.offer(instance);
     if project.traits().needs_price
         && let Some(unpriced) = offer(&job.instance).unpriced()
     {

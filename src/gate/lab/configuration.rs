@@ -14,19 +14,17 @@ use crate::measurement::Measurement;
 use crate::plan::{self, Account, NotMeasured, Plan, PlannedRuns, StopReason};
 use crate::units::{Seconds, Usd};
 use crate::verdict::Reason;
+use crate::workspace::project::Project;
 
 /// `instance`, or an alternative.
 pub(super) struct Configuration {
     pub(super) instance: InstanceConfiguration,
-    pub(super) offer: Offer,
     /// As the full run buys it.
     pub(super) full_run_offer: Offer,
     /// On which the design's canaries run: `instance`, or fewer of its machines.
     pub(super) base: InstanceConfiguration,
-    pub(super) base_offer: Offer,
     /// One canary on each further count of its machines.
     pub(super) counts: Vec<CanaryRun>,
-    count_offers: Vec<Offer>,
     /// The canaries on `base` are those of a configuration before it.
     pub(super) follows: bool,
     /// Those planned; an alternative may have none.
@@ -38,10 +36,8 @@ pub(super) struct Configuration {
 
 impl Configuration {
     /// `instance` first, then the alternatives.
-    pub(super) fn all(input: &LabInput<'_>, plan: &Plan) -> Vec<Self> {
+    pub(super) fn all(input: &LabInput<'_>, plan: &Plan, project: &Project) -> Vec<Self> {
         let job = input.of.job;
-        let capacity = |kind: &_| input.of.ready.capacity(kind);
-        let offer = |instance: &InstanceConfiguration| input.project.offer(instance, &capacity);
         let is_limited = input.money.account.left().is_some();
         let mut slices = plan.slices.iter().copied().filter(|_| is_limited);
         let mut all = Vec::with_capacity(1 + plan.alternatives.len());
@@ -52,12 +48,9 @@ impl Configuration {
                        runs| {
             all.push(Self {
                 instance: instance.clone(),
-                offer: offer(instance),
-                full_run_offer: input.project.offer_to(job, instance, &capacity),
+                full_run_offer: project.offer_to(job, instance),
                 base: base.clone(),
-                base_offer: offer(base),
                 counts: counts.to_vec(),
-                count_offers: counts.iter().map(|run| offer(&run.instance)).collect(),
                 follows,
                 runs,
                 account: input.money.account.slice(slices.next()),
@@ -84,13 +77,6 @@ impl Configuration {
     /// Whether the design runs on fewer machines than the full run has.
     pub(super) fn is_on_fewer(&self) -> bool {
         self.base != self.instance
-    }
-
-    /// The offer of the machines that a canary runs on.
-    pub(super) fn offer_on(&self, machines: Option<&InstanceConfiguration>) -> &Offer {
-        let mut all = [&self.base_offer].into_iter().chain(&self.count_offers);
-        let found = all.find(|offer| machines == Some(&offer.configuration));
-        found.unwrap_or(&self.offer)
     }
 }
 
@@ -178,7 +164,11 @@ pub(super) struct ConfigurationState {
 
 impl ConfigurationState {
     /// Before the first canary. Fails where the history cannot be read.
-    pub(super) async fn new(input: &LabInput<'_>, one: &Configuration) -> Result<Self, AppError> {
+    pub(super) async fn new(
+        input: &LabInput<'_>,
+        one: &Configuration,
+        project: &Project,
+    ) -> Result<Self, AppError> {
         Ok(Self {
             stage: match one.runs {
                 Ok(_) => ConfigurationStage::Waiting,
@@ -188,7 +178,7 @@ impl ConfigurationState {
             batch: None,
             late: BTreeMap::new(),
             asked: AskedRuns::Nothing,
-            worst_of_the_fewest: worst_of_the_fewest(input, one).await?,
+            worst_of_the_fewest: worst_of_the_fewest(input, one, project).await?,
             left_out: Vec::new(),
             is_proved: false,
             done: None,
@@ -215,7 +205,11 @@ impl ConfigurationState {
 }
 
 /// Nothing is paid for a forecast that cannot be made.
-async fn worst_of_the_fewest(input: &LabInput<'_>, one: &Configuration) -> Result<Usd, AppError> {
+async fn worst_of_the_fewest(
+    input: &LabInput<'_>,
+    one: &Configuration,
+    project: &Project,
+) -> Result<Usd, AppError> {
     let mut worst = Usd(0.0);
     let Ok(PlannedRuns::Fixed(runs)) = &one.runs else {
         return Ok(worst);
@@ -229,10 +223,10 @@ async fn worst_of_the_fewest(input: &LabInput<'_>, one: &Configuration) -> Resul
             None => None,
         };
         if known.is_none() {
-            let offer = one.offer_on(Some(&run.instance));
-            let of_run = plan::worst_case(std::slice::from_ref(run), offer);
+            let offer = project.offer(&run.instance);
+            let of_run = plan::worst_case(std::slice::from_ref(run), &offer);
             // Its machines may be kept after it, which is set aside with it.
-            let pool = input.of.ready.warm_pool(&run.instance);
+            let pool = input.of.ready.room(&run.instance).pool;
             let kept = offer.cost(pool.map_or(Seconds(0.0), |pool| pool.keep_alive));
             worst = worst + of_run.unwrap_or_default() + kept.unwrap_or_default();
         }

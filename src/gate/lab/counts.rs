@@ -92,8 +92,8 @@ impl ConfigurationDesign<'_> {
         let longest = run
             .max_runtime
             .unwrap_or(self.input.of.job.canary.max_runtime);
-        let offer = one.offer_on(Some(&run.instance));
-        let Some(left) = one.account.seconds_left(offer) else {
+        let offer = self.runner.project.offer(&run.instance);
+        let Some(left) = one.account.seconds_left(&offer) else {
             return Some(longest);
         };
         let left = left.0 - self.kept_after(&run.instance).0;
@@ -109,7 +109,7 @@ impl ConfigurationDesign<'_> {
 
     /// How long the machines of a canary may be kept after it.
     pub(super) fn kept_after(&self, instance: &InstanceConfiguration) -> Seconds {
-        let pool = (self.input.of.ready).warm_pool(instance);
+        let pool = self.input.of.ready.room(instance).pool;
         pool.map_or(Seconds(0.0), |pool| pool.keep_alive)
     }
 
@@ -158,9 +158,7 @@ impl ConfigurationDesign<'_> {
             return provisional(&one.full_run_offer, measured);
         }
         let offer_of = |instance: &InstanceConfiguration| {
-            (input.project).offer_to(input.of.job, instance, &|kind| {
-                input.of.ready.capacity(kind)
-            })
+            (self.runner.project).offer_to(input.of.job, instance)
         };
         other_counts::provisional(&one.instance, measured, &offer_of, self.layout)
     }

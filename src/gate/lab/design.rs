@@ -172,7 +172,9 @@ impl ConfigurationDesign<'_> {
         let spent = self.taken();
         // Its machines may be kept after it, which is set aside with it.
         let kept = self.kept_after(&one.base);
-        let left = one.account.seconds_left(&one.base_offer);
+        let left = one
+            .account
+            .seconds_left(&self.runner.project.offer(&one.base));
         let left = left.map(|left| left - self.kept_for_counts(left));
         let left = left.map(|left| Seconds((left.0 - kept.0).max(0.0)));
         let forecast = self.provisional(&on_base);
@@ -195,7 +197,7 @@ impl ConfigurationDesign<'_> {
         // Levels of work take turns run by run, and those of a round would have one.
         let levels = [0, 1].map(|more| plan::level(job, on_base.len() + more));
         let at_once = match levels[0] == levels[1] {
-            true => self.input.of.ready.at_once(&one.base) as usize,
+            true => self.input.of.ready.room(&one.base).at_once as usize,
             false => 1,
         };
         plan::next_round(
