@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::cases;
 use crate::project::{Finished, Project};
 
 /// Eighteen runs each of twenty-eight workloads: three of 1, 2 and 3 %, two of 5 and 10 %, one of 20 and 50 %, three in full.
@@ -59,91 +60,62 @@ fn gate(project: &Project) -> (Finished, Vec<f64>) {
     (finished, percentages)
 }
 
-#[test]
-fn a_job_near_its_budget_is_followed_far_out() {
-    let project = recorded(
-        "svm_rbf",
-        "    canary: {max_share: 200%}\n    budget: {time: 10s}\n",
-    );
-    let (finished, percentages) = gate(&project);
-    // From 1 and 10 % a quadratic looks flat; half of the data shows it.
-    assert_eq!(percentages[..3], [1.0, 10.0, 50.0]);
-    finished
-        .ended_with(10)
-        .reported("✗ svm_rbf over budget")
-        .reported("Time seems to grow faster than the data")
-        .reported("the budget is decided as far as canaries can");
-}
-
-/// The fewest runs may pass the share. Where the fixed time is most of it, a large third canary costs hardly more than a small
-/// one, and shows the growth: the full run took 16 s.
-#[test]
-fn the_last_of_the_fewest_canaries_is_large_where_that_costs_little() {
-    let project = recorded("svm_rbf", "    budget: {time: 10s}\n");
-    let (finished, percentages) = gate(&project);
-    assert_eq!(percentages, [1.0, 10.0, 50.0]);
-    finished.ended_with(10).reported("✗ svm_rbf over budget");
-}
-
-#[test]
-fn no_canary_beyond_the_fewest_passes_its_share_and_the_report_says_so() {
-    let project = made(|share| 5.0 + 500.0 * share, "    budget: {time: 9m}\n");
-    let (finished, percentages) = gate(&project);
-    assert_eq!(percentages, [1.0, 10.0, 20.0]);
-    finished
-        .ended_with(0)
-        .reported("they would take more than canary.max_share (25%) of the full");
-}
-
-#[test]
-fn a_job_far_below_its_budget_costs_three_canaries() {
-    let project = recorded("iforest", "    budget: {time: 10m}\n");
-    let (finished, percentages) = gate(&project);
-    assert_eq!(percentages.len(), 3);
-    assert!(
-        percentages.iter().all(|percent| *percent <= 50.0),
-        "{percentages:?}"
-    );
-    finished.ended_with(0).reported("✓ iforest within budget");
-}
-
-/// It shows more of the growth for next to nothing.
-#[test]
-fn where_canaries_take_seconds_the_third_is_larger_however_far_the_budget_is() {
-    for (fixed, third) in [(1.0, 20.0), (60.0, 20.0)] {
-        let project = made(
-            |share| fixed * (1.0 + 8.0 * share),
-            "    budget: {time: 400h}\n",
-        );
-        let (finished, percentages) = gate(&project);
-        assert_eq!(percentages[2..], [third]);
-        finished.ended_with(0);
+/// Runs of `a + b * share^c` seconds on every rung, three each.
+fn made(law: &str, more: &str) -> Project {
+    let [a, b, c] = law
+        .split(' ')
+        .map(|number| number.parse::<f64>().unwrap())
+        .collect::<Vec<_>>()[..]
+    else {
+        panic!("a law has three numbers: {law}");
+    };
+    let mut table = "workload,fraction_requested,wall_seconds\n".to_owned();
+    for percent in [1, 2, 3, 5, 10, 20, 50] {
+        let seconds = a + b * (f64::from(percent) / 100.0).powf(c);
+        table.push_str(&format!("made,{percent}%,{seconds}\n").repeat(3));
     }
+    recorded("made", more).file("runs.csv", &table)
 }
 
-/// Ten times as much as two canaries say: the third is smaller than the second. A tenth of it they do not decide.
-#[test]
-fn where_two_canaries_decide_by_a_factor_of_ten_the_third_is_small() {
-    for (limit, is_small, code) in [("20h", false, 0), ("11m", true, 10)] {
-        let project = made(
-            |share| 20.0 + 7000.0 * share,
-            &format!("    canary: {{max_runtime: 24h}}\n    budget: {{time: {limit}}}\n"),
-        );
-        let (finished, percentages) = gate(&project);
-        let is_smaller = percentages[2] < percentages[1];
-        assert_eq!(is_smaller, is_small, "{limit}: {percentages:?}");
-        finished.ended_with(code);
+/// Whether canaries of these percentages ran as a case says.
+fn is_so(ran: &str, found: &[f64]) -> bool {
+    let numbers = || ran.split(' ').filter_map(|word| word.parse::<f64>().ok());
+    let number = || numbers().next().unwrap();
+    match ran.split(' ').next().unwrap() {
+        "fewest" => found.len() >= 3 && number() == 3.0,
+        "at" => found.iter().all(|percent| *percent <= number()),
+        "also" => found.contains(&number()),
+        "third" if ran.ends_with("smaller") => found[2] < found[1],
+        "third" if ran.ends_with("larger") => found[2] >= found[1],
+        "third" => found[2] == number(),
+        _ if ran.ends_with("...") => found.starts_with(&numbers().collect::<Vec<_>>()),
+        _ => numbers().eq(found.iter().copied()),
     }
 }
 
 #[test]
-fn without_a_budget_the_design_goes_on_until_the_time_is_narrow() {
-    let project = recorded("mlp_epochs", "    canary: {max_share: 200%}\n");
-    let (finished, percentages) = gate(&project);
-    assert!(percentages.contains(&50.0), "{percentages:?}");
-    finished
-        .ended_with(0)
-        .reported("the upper end of the time is at most 1.5 times the lower");
+fn designs_by_example() {
+    for case in cases::read(include_str!("cases/designs.txt")) {
+        let more: String = ["canary", "budget"]
+            .into_iter()
+            .flat_map(|key| {
+                case.all(key)
+                    .map(move |value| format!("    {key}: {value}\n"))
+            })
+            .collect();
+        let project = match case.one("runs") {
+            "" => made(case.one("made"), &more),
+            job => recorded(job, &more),
+        };
+        let (finished, percentages) = gate(&project);
+        for ran in case.all("ran") {
+            assert!(is_so(ran, &percentages), "{}: {percentages:?}", case.name);
+        }
+        for count in case.all("canaries") {
+            assert_eq!(percentages.len().to_string(), count, "{}", case.name);
+        }
+        case.holds_for(finished);
+    }
 }
 
 /// 0.05 USD are 150 s, of which 120 s are kept for stopping the last canary.
@@ -160,88 +132,6 @@ fn no_canary_is_started_that_could_pass_the_spend_limit() {
     assert_eq!(spend["worst_case_usd"], 0.05);
     let notes = report["jobs"][0]["notes"].to_string();
     assert!(notes.contains("canary.spend_limit"), "{notes}");
-}
-
-#[test]
-fn a_spend_limit_that_pays_for_no_forecast_is_unknown_and_says_so() {
-    let project = recorded("xgb_reg", "    canary: {spend_limit: 0.03 USD}\n");
-    let (finished, percentages) = gate(&project);
-    assert!(percentages.is_empty());
-    finished
-        .ended_with(14)
-        .reported("do not fit into canary.spend_limit (0.030 USD)");
-}
-
-/// A run of 21 s is ended after 15 s; a larger one would be too.
-#[test]
-fn a_first_canary_beyond_the_time_limit_ends_the_design() {
-    let project = recorded(
-        "mlp_fixed_steps",
-        "    canary: {max_runtime: 15s}\n    budget: {time: 1h}\n",
-    );
-    let (finished, percentages) = gate(&project);
-    assert_eq!(percentages, [1.0]);
-    finished.ended_with(14).reported("stopped after 15s");
-}
-
-/// Runs of `seconds(share)` on every rung, three each.
-fn made(seconds: impl Fn(f64) -> f64, more: &str) -> Project {
-    let mut table = "workload,fraction_requested,wall_seconds\n".to_owned();
-    for percent in [1, 2, 3, 5, 10, 20, 50] {
-        let row = format!("made,{percent}%,{}\n", seconds(f64::from(percent) / 100.0));
-        table.push_str(&row.repeat(3));
-    }
-    recorded("made", more).file("runs.csv", &table)
-}
-
-/// Half of the data takes longer than a canary may; a fifth shows how long it would take.
-#[test]
-fn after_a_canary_beyond_the_time_limit_smaller_ones_go_on() {
-    let project = made(
-        |share| 60.0 + 20_000.0 * share * share,
-        "    canary: {max_share: 200%}\n    budget: {time: 3h}\n",
-    );
-    let (finished, percentages) = gate(&project);
-    assert!(percentages.contains(&50.0) && percentages.contains(&20.0));
-    finished.ended_with(10).reported("✗ made over budget");
-}
-
-/// 13 s may be spent. After 1 % in 0.35 s a tenth seems to fit, and would take 30 s.
-#[test]
-fn a_second_canary_that_takes_far_longer_than_it_seemed_leaves_room_for_a_forecast() {
-    let project = made(
-        |share| 0.05 + 3000.0 * share * share,
-        "    canary: {spend_limit: 0.0443 USD, max_share: 1000%}\n    budget: {time: 1m}\n",
-    );
-    let (finished, percentages) = gate(&project);
-    assert_eq!(percentages, [1.0, 10.0, 2.0, 1.0]);
-    finished
-        .ended_with(10)
-        .reported("✗ made over budget")
-        .reported("Time seems to grow faster than the data");
-}
-
-/// Under 25 minutes that every run takes, no canary shows growth; only the owner can say that there is none.
-#[test]
-fn growth_that_a_large_fixed_cost_hides_is_asked_about_unless_the_owner_knows_it() {
-    for (growth, verdict) in [
-        ("", "! made may exceed its budget"),
-        (", growth: linear", "✓ made within budget"),
-        (", growth: none", "✓ made within budget"),
-    ] {
-        let budget =
-            format!("    canary: {{max_runtime: 50m}}\n    budget: {{time: 2h{growth}}}\n");
-        let (finished, percentages) = gate(&made(|_| 1500.0, &budget));
-        assert!(percentages.len() >= 3);
-        let finished = finished.ended_with(0).reported(verdict);
-        match growth {
-            "" => finished.reported("growth that no canary could show would pass the limit"),
-            _ => finished.reported(&format!("`budget.{}` counts", &growth[2..])),
-        };
-    }
-    let growing = "    budget: {time: 3h, growth: none}\n";
-    let (finished, _) = gate(&made(|share| 20.0 + 7000.0 * share, growing));
-    finished.reported("`budget.growth: none` does not count: the canaries grow faster");
 }
 
 #[test]
@@ -354,24 +244,6 @@ fn replicates_without_a_design_mean_the_fixed_one() {
         .reported("sums · 4 canaries on local");
 }
 
-/// The first run of each size comes before any is repeated; three are made in any case, the rest as far as it is within the share.
-#[test]
-fn a_fixed_design_keeps_to_its_share_beyond_the_fewest_runs() {
-    let canary = |more: &str| {
-        format!(
-            "    canary: {{fractions: [1%, 2%, 3%], replicates: 3, max_runtime: 5m{more}}}\n    budget: {{time: 1h}}\n"
-        )
-    };
-    let time = |share: f64| 10.0 + 100.0 * share;
-    let (finished, percentages) = gate(&made(time, &canary("")));
-    assert_eq!(percentages, [1.0, 2.0, 3.0]);
-    finished
-        .ended_with(0)
-        .reported("6 of 9 canaries on local were not run");
-    let (_, percentages) = gate(&made(time, &canary(", max_share: 1000%")));
-    assert_eq!(percentages.len(), 9);
-}
-
 #[test]
 fn alternatives_have_shares_of_their_own_and_three_canaries_in_any_case() {
     // Three canaries of the same time are more than any share of one.
@@ -386,35 +258,6 @@ fn alternatives_have_shares_of_their_own_and_three_canaries_in_any_case() {
     for row in forecasts {
         assert!(row.get("not_measured").is_none(), "{row:#}");
     }
-}
-
-/// Thirty hours in full: within the time limit of a canary only one and two hundredths fit.
-#[test]
-fn where_the_time_limit_keeps_canaries_small_the_report_says_so() {
-    let project = made(
-        |share| 600.0 + 108_000.0 * share,
-        "    canary: {spend_limit: 500 USD, max_runtime: 1h}\n    budget: {time: 32h}\n",
-    );
-    let (finished, percentages) = gate(&project);
-    assert!(
-        percentages.iter().all(|percent| *percent <= 2.0),
-        "{percentages:?}"
-    );
-    finished
-        .ended_with(0)
-        .reported("roughly 1d 05h")
-        .reported("longer than canary.max_runtime (1h)");
-}
-
-/// In a round the second canary starts beside the first, by what is set aside for it.
-#[test]
-fn with_canary_parallel_the_second_canary_runs_beside_the_first() {
-    let (finished, one_by_one) = gate(&recorded("pca_ridge", ""));
-    finished.ended_with(0);
-    assert_eq!(one_by_one, [1.0, 10.0, 50.0]);
-    let (finished, in_rounds) = gate(&recorded("pca_ridge", "    canary: {parallel: 3}\n"));
-    finished.ended_with(0);
-    assert_eq!(in_rounds, [1.0, 10.0, 50.0]);
 }
 
 /// The first two wait until both have begun: they end only side by side.

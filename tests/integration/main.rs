@@ -17,6 +17,7 @@ mod aws_fake;
 mod bad_specs;
 mod baseline;
 mod cancellation;
+mod cases;
 mod chain;
 mod change;
 mod check_command;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
+use crate::cases;
 use crate::project::{Finished, Project};
 
 /// A job whose every start leaves a line in a file beside the project, with a price so that it saves something.
@@ -73,6 +74,21 @@ impl Counted {
         files
     }
 
+    /// Makes all records so many hours older.
+    fn age(&self, hours: i64) {
+        for path in self.records() {
+            let text = fs::read_to_string(&path).unwrap();
+            let mut record: Value = serde_json::from_str(&text).unwrap();
+            let measurement = &mut record["content"]["measurement"];
+            if let Some(ended) = measurement.get_mut("ended_at") {
+                let then: jiff::Timestamp = ended.as_str().unwrap().parse().unwrap();
+                let earlier = then - jiff::SignedDuration::from_hours(hours);
+                *ended = Value::String(earlier.to_string());
+                fs::write(&path, record.to_string()).unwrap();
+            }
+        }
+    }
+
     fn edit_spec(&self, from: &str, to: &str) {
         assert!(SPEC.contains(from));
         self.project
@@ -128,74 +144,53 @@ fn the_same_inputs_are_measured_once() {
 }
 
 #[test]
-fn what_changes_what_a_canary_does_is_measured_anew() {
+fn what_changes_what_a_canary_does_is_measured_anew_and_nothing_else_is() {
     let counted = Counted::new();
-    counted.run(&[]).ended_with(0);
-    counted.started();
-    for (from, to, starts) in [
-        ("DEPTH: '5'", "DEPTH: '6'", 6),
-        ("design: fixed", "design: fixed, seed: 2", 6),
-        ("replicates: 2", "replicates: 3", 3),
-        ("50000 USD", "49999 USD", 0),
-        ("3600 USD/h", "3601 USD/h", 0),
-    ] {
-        counted.edit_spec(from, to);
-        counted.run(&[]).ended_with(0);
-        assert_eq!(counted.started(), starts, "{to}");
-    }
-}
-
-#[test]
-fn files_that_the_job_does_not_name_change_nothing_and_its_code_and_data_do() {
-    let counted = Counted::new();
-    counted.run(&[]).ended_with(0);
-    counted.started();
-    counted.project.write("notes.md", "what we think");
-    counted.run(&[]).ended_with(0);
-    assert_eq!(counted.started(), 0);
-    let script = counted.project.read("train.sh");
-    counted
-        .project
-        .write("train.sh", &format!("{script}\n# faster\n"));
-    counted.run(&[]).ended_with(0);
-    assert_eq!(counted.started(), 6);
-    counted.project.write("train.sh", &script);
-    // As long as before, and other content.
-    let data = counted.project.read("data/part-099.csv");
-    counted
-        .project
-        .write("data/part-099.csv", &data.replace('9', "8"));
-    counted.run(&[]).ended_with(0);
-    assert_eq!(counted.started(), 6);
-}
-
-#[test]
-fn fresh_measures_anew() {
-    let counted = Counted::new();
-    counted.run(&[]).ended_with(0);
-    counted.started();
-    counted.run(&["--fresh"]).ended_with(0);
-    assert_eq!(counted.started(), 6);
-}
-
-#[test]
-fn a_canary_older_than_the_spec_allows_is_measured_anew() {
-    let counted = Counted::new();
-    counted.run(&[]).ended_with(0);
-    counted.started();
-    for path in counted.records() {
-        let text = fs::read_to_string(&path).unwrap();
-        let mut record: Value = serde_json::from_str(&text).unwrap();
-        let measurement = &mut record["content"]["measurement"];
-        if let Some(ended) = measurement.get_mut("ended_at") {
-            let then: jiff::Timestamp = ended.as_str().unwrap().parse().unwrap();
-            let earlier = then - jiff::SignedDuration::from_hours(24 * 15);
-            *ended = Value::String(earlier.to_string());
-            fs::write(&path, record.to_string()).unwrap();
+    let project = &counted.project;
+    for case in cases::read(include_str!("cases/reuse.txt")) {
+        project.write("canary-gate.yml", &case.edited(SPEC));
+        for write in case.all("write") {
+            let (file, content) = write.split_once(' ').unwrap();
+            project.write(file, content);
         }
+        for append in case.all("append") {
+            let (file, more) = append.split_once(' ').unwrap();
+            project.write(file, &format!("{}\n{more}\n", project.read(file)));
+        }
+        for edit in case.all("edit data") {
+            let (from, to) = edit.split_once(" => ").unwrap();
+            let data = project.read("data/part-099.csv");
+            project.write("data/part-099.csv", &data.replace(from, to));
+        }
+        for days in case.all("days") {
+            counted.age(24 * days.parse::<i64>().unwrap());
+        }
+        for folder in case.all("without") {
+            fs::remove_dir_all(project.path(folder)).unwrap();
+        }
+        let more: Vec<&str> = case.all("run").collect();
+        counted.run(&more).ended_with(0);
+        assert_eq!(
+            counted.started().to_string(),
+            case.one("starts"),
+            "{}",
+            case.name
+        );
     }
-    counted.run(&[]).ended_with(0);
-    assert_eq!(counted.started(), 6);
+}
+
+#[test]
+fn a_canary_that_was_handed_another_variable_is_another() {
+    let counted = Counted::new();
+    let run = |value: &str| {
+        let arguments = ["run", "--all", "--quiet", "--pass-env", "MODE"];
+        let run = counted.project.run_with(&arguments, |command| {
+            command.env("MODE", value);
+        });
+        run.ended_with(0);
+        counted.started()
+    };
+    assert_eq!([run("slow"), run("slow"), run("fast")], [6, 0, 6]);
 }
 
 #[test]
@@ -234,16 +229,6 @@ fn a_gate_that_was_killed_goes_on_where_it_was() {
         .iter()
         .filter(|run| run.get("reused").is_some());
     assert_eq!(reused.count(), 3);
-}
-
-#[test]
-fn where_git_knows_no_code_nothing_is_taken_over() {
-    let counted = Counted::new();
-    fs::remove_dir_all(counted.project.path(".git")).unwrap();
-    counted.run(&[]).ended_with(0);
-    counted.started();
-    counted.run(&[]).ended_with(0);
-    assert_eq!(counted.started(), 6);
 }
 
 #[test]
@@ -296,22 +281,6 @@ fn two_gates_at_once_lose_nothing() {
 }
 
 #[test]
-fn a_canary_that_was_handed_another_variable_is_another() {
-    let counted = Counted::new();
-    let run = |value: &str| {
-        let arguments = ["run", "--all", "--quiet", "--pass-env", "MODE"];
-        counted
-            .project
-            .run_with(&arguments, |command| {
-                command.env("MODE", value);
-            })
-            .ended_with(0);
-        counted.started()
-    };
-    assert_eq!([run("slow"), run("slow"), run("fast")], [6, 0, 6]);
-}
-
-#[test]
 fn the_same_objects_drawn_for_another_fraction_count_once_for_it() {
     let counted = Counted::new();
     counted.run(&[]).ended_with(0);
@@ -319,14 +288,9 @@ fn the_same_objects_drawn_for_another_fraction_count_once_for_it() {
     counted.edit_spec("fractions: [1%, 2%, 3%]", "fractions: [1.2%, 2.2%, 3.3%]");
     let report = counted.run(&[]).ended_with(0).json();
     assert_eq!(counted.started(), 0);
-    let fractions: Vec<f64> = measurements(&report)
-        .iter()
-        .map(|run| run["fraction"].as_f64().unwrap())
-        .collect();
-    let percents = fractions
-        .iter()
-        .map(|share| (share * 1000.0).round() / 10.0);
-    assert_eq!(percents.collect::<Vec<_>>(), [1.2, 2.2, 3.3, 1.2, 2.2, 3.3]);
+    let percent = |run: &Value| (run["fraction"].as_f64().unwrap() * 1000.0).round() / 10.0;
+    let percents: Vec<f64> = measurements(&report).iter().map(percent).collect();
+    assert_eq!(percents, [1.2, 2.2, 3.3, 1.2, 2.2, 3.3]);
 }
 
 #[test]

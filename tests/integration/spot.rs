@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::json;
 
+use crate::cases;
 use crate::project::Project;
 
 /// Canaries on demand, by which a full run takes 10,000 s: 2.56 USD on demand.
@@ -27,28 +28,9 @@ fn canaries() -> String {
 }
 
 #[test]
-fn a_spot_job_is_judged_by_the_spot_price_and_the_row_says_what_was_taken() {
-    for (spot, prices, code, said) in [
-        ("false", "{spot: {ml.m5.4xlarge: 0.30 USD/h}}", 10, None),
-        (
-            "true",
-            "{ml.m5.4xlarge: 0.92 USD/h}",
-            10,
-            Some("on demand, spot not known"),
-        ),
-        (
-            "true",
-            "{ml.m5.4xlarge: 0.92 USD/h, spot: {ml.m5.4xlarge: 0.30 USD/h}}",
-            0,
-            Some("spot, 2.53 USD on demand"),
-        ),
-        (
-            "true",
-            "{ml.m5.4xlarge: 0.92 USD/h, spot: {ml.m5.4xlarge: 0.90 USD/h}}",
-            10,
-            Some("spot, 2.53 USD on demand"),
-        ),
-    ] {
+fn a_spot_job_is_judged_by_the_spot_price_which_is_read_with_care() {
+    for case in cases::read(include_str!("cases/spot.txt")) {
+        let (prices, spot) = (case.one("prices"), case.one("spot"));
         let spec = format!(
             "\
 version: 1
@@ -73,35 +55,13 @@ jobs:
         let project = Project::empty()
             .file("runs.jsonl", &canaries())
             .file("canary-gate.yml", &spec);
-        let report = project.run(&["forecast", "runs.jsonl"]).ended_with(code);
-        match said {
-            Some(said) => assert!(report.stdout.contains(said), "{}", report.seen()),
-            None => assert!(!report.stdout.contains("spot"), "{}", report.seen()),
-        }
-    }
-}
-
-#[test]
-fn a_spot_price_is_read_with_the_care_of_any_other() {
-    for (prices, why) in [
-        (
-            "{spot: 0.30 USD/h}",
-            "where a mapping of names to values is needed",
-        ),
-        (
-            "{spot: {m5.xlarge: 1 USD/h}}",
-            "did you mean `ml.m5.xlarge`?",
-        ),
-        ("{spot: {ml.m5.xlarge: 0 USD/h}}", "a price is more than 0"),
-        ("{spot: {ml.m5.xlarge: 1 USD/h}, spot: {}}", "spot"),
-    ] {
-        let spec = format!(
-            "version: 1\nbackend: local\nprices: {prices}\njobs: {{a: {{training: {{command: [sh, a.sh], channels: {{t: {{uri: data}}}}}}, instance: local}}}}\n"
+        let report = project.run(&["forecast", "runs.jsonl"]);
+        let mut silent = case.all("not");
+        assert!(
+            silent.all(|text| !report.stdout.contains(text)),
+            "{}",
+            report.seen()
         );
-        let project = Project::empty()
-            .file("canary-gate.yml", &spec)
-            .file("data/a", "1");
-        let refused = project.run(&["validate"]).ended_with(2);
-        assert!(refused.stderr.contains(why), "{}", refused.seen());
+        case.holds_for(report);
     }
 }

@@ -183,26 +183,18 @@ fn a_canary_out_of_memory_is_a_lower_bound_elsewhere() {
         "memory runs out, as it did in a canary on ml.m5.4xlarge, which has no less; time and cost are not known"
     );
     assert_eq!(rows[2]["verdict"], "not_judged");
+    // Whatever others measured it is too small: elsewhere the full run seems to need 30 GiB.
+    let elsewhere = runs + &canaries("ml.r5.4xlarge", 28.0);
+    let allowed = "allowed_instances: [ml.m5.*, ml.r5.4xlarge]\n";
+    let judged = forecast(&elsewhere, &spec("ml.m5.4xlarge", "ml.r5.4xlarge", allowed));
+    let advice = judged.ended_with(10).json()["jobs"][0]["advice"].clone();
+    assert_eq!(
+        texts(&advice),
+        ["memory would fit on ml.r5.4xlarge (128 GiB): <1% chance to run out"]
+    );
     let note = "ml.r5.4xlarge: a canary ran out of memory on ml.m5.4xlarge, so the full run needs more than 64.0 GiB; \
                 whether 128 GiB is enough is not known";
     assert!(texts(&job["notes"]).contains(&note), "{:#}", job["notes"]);
-}
-
-#[test]
-fn a_machine_that_ran_out_of_memory_is_too_small_whatever_others_measured() {
-    let own = canaries("ml.m5.4xlarge", 28.0);
-    let (completed, last) = own.trim_end().rsplit_once('\n').unwrap();
-    let last = last.replace("completed", "out_of_memory");
-    // Elsewhere the full run seems to need 30 GiB.
-    let elsewhere = canaries("ml.r5.4xlarge", 28.0);
-    let runs = format!("{completed}\n{last}\n{elsewhere}");
-    let allowed = "allowed_instances: [ml.m5.*, ml.r5.4xlarge]\n";
-    let spec = spec("ml.m5.4xlarge", "ml.r5.4xlarge", allowed);
-    let job = job(forecast(&runs, &spec), 10);
-    assert_eq!(
-        texts(&job["advice"]),
-        ["memory would fit on ml.r5.4xlarge (128 GiB): <1% chance to run out"]
-    );
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::cases;
 use crate::project::Project;
 
 /// Works in proportion to data and rounds, and prints the rounds in each way in which it received them.
@@ -98,38 +99,22 @@ fn levels_reach_the_script_and_the_measurements() {
     let report = project.read("report.md");
     assert!(report.contains("| Work |"), "{report}");
     assert!(report.contains("| 2\u{a0}of\u{a0}8 |"), "{report}");
-    // And read again, offline.
-    project
-        .run(&["forecast", "runs.jsonl"])
-        .reported("work 2 and 8 of 8");
-}
-
-#[test]
-fn the_full_run_does_the_full_work() {
-    let project = project("{hyperparameter: num_round, full: 8, canary: [4, 8]}");
-    project.run(&["run", "--all", "--quiet"]);
+    // The full run does the full work.
     let actuals = project.run(&["actuals", "--run"]).ended_with(0);
-    assert!(
-        actuals.stderr.contains("100% #1, num_round 8  completed"),
-        "{}",
-        actuals.seen()
-    );
+    actuals.complained("100% #1, num_round 8  completed");
     let full = project.recorded("fullrun");
     assert_eq!(
         (&full[0]["work"], &full[0]["work_total"]),
-        (&Value::from(8.0), &Value::from(8.0))
+        (&8.0.into(), &8.0.into())
     );
-}
-
-#[test]
-fn the_table_of_the_seed_library_keeps_the_levels() {
-    let project = project("{hyperparameter: num_round, full: 8, canary: [2, 8]}");
+    // And read again, offline; the table of the seed library keeps the levels too.
     project.run(&["run", "--all", "--quiet", "--measurements", "runs.csv"]);
     let table = project.read("runs.csv");
     assert!(table.lines().nth(1).unwrap().ends_with(",2,8"), "{table}");
-    project
-        .run(&["forecast", "runs.csv"])
-        .reported("work 2 and 8 of 8");
+    for file in ["runs.jsonl", "runs.csv"] {
+        let read = project.run(&["forecast", file]);
+        read.reported("work 2 and 8 of 8");
+    }
 }
 
 #[test]
@@ -152,34 +137,8 @@ fn a_level_that_is_not_a_whole_number_stays_one() {
 
 #[test]
 fn wrong_levels_are_said_with_their_place() {
-    for (work, complaint) in [
-        (
-            "{hyperparameter: num_round, full: 10, canary: [2]}",
-            "the full work is 10, but the hyperparameter `num_round` is `8`",
-        ),
-        (
-            "{hyperparameter: num_rounds, full: 8, canary: [2]}",
-            "did you mean `num_round`?",
-        ),
-        (
-            "{hyperparameter: num_round, full: 8, canary: [4, 4]}",
-            "4 is not more than 4, the level before",
-        ),
-        (
-            "{hyperparameter: num_round, full: 8, canary: [-1, 4]}",
-            "-1 is not more than 0",
-        ),
-        (
-            "{hyperparameter: num_round, full: 8, canary: [.nan]}",
-            "canary",
-        ),
-        (
-            "{hyperparameter: num_round, full: 8, canary: [9]}",
-            "9 is more than the full work of 8",
-        ),
-    ] {
-        let refused = project(work).run(&["plan", "--all"]).ended_with(2);
-        assert!(refused.words().contains(complaint), "{}", refused.seen());
+    for case in cases::read(include_str!("cases/work.txt")) {
+        case.holds_for(project(case.one("work")).run(&["plan", "--all"]));
     }
 }
 
