@@ -218,6 +218,15 @@ pub enum RunPart {
     Collect,
 }
 
+/// Whether canaries of earlier runs may be reused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reuse {
+    /// Canaries younger than the spec's `canary.reuse` are.
+    Young,
+    /// Everything is measured again, but for what this very run has started.
+    Never,
+}
+
 /// How far a canary is.
 #[derive(Debug)]
 pub enum CanaryState {

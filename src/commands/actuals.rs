@@ -1,22 +1,19 @@
 //! `actuals --run`: the full job once, here, and the last forecast beside what it really took.
 
-use std::cell::Cell;
 use std::fmt::Write;
 
 use jiff::Timestamp;
 
-use crate::backend::sagemaker::ReusePolicy;
-use crate::backend::{Ready, RunPart};
+use crate::backend::{Ready, Reuse, RunPart};
 use crate::canary::Dataset;
 use crate::cli::ActualsArguments;
-use crate::console::progress::Earlier;
 use crate::console::{AppError, Loudness, print, signals};
 use crate::exit;
 use crate::gate::backend;
 use crate::gate::gate_run::GateRun;
 use crate::gate::job_keys::JobKeys;
 use crate::gate::run_history::RunHistory;
-use crate::gate::runner::{self, Ran, Runner, RunningConfiguration, RunningJob};
+use crate::gate::runner::{self, Ran, Runner};
 use crate::history::record::Command;
 use crate::instance::Offer;
 use crate::measurement::Measurement;
@@ -51,7 +48,7 @@ pub(crate) async fn actuals(
     let runner = Runner::open(
         &project,
         gate_run,
-        (RunPart::Whole, ReusePolicy::Own),
+        (RunPart::Whole, Reuse::Never),
         pass_env,
         interruption.cancellation.clone(),
         loudness,
@@ -112,21 +109,10 @@ struct ForecastJob<'a> {
 
 impl ForecastJob<'_> {
     async fn run(&self, runner: &Runner<'_>) -> Ran {
-        let full = [plan::full_run(self.job, &self.dataset)];
-        let of = RunningConfiguration {
-            of: RunningJob {
-                job: self.job,
-                place: 0,
-                ready: &*self.ready,
-                records: None,
-                kept: &KeptMachines::default(),
-            },
-            place: 0,
-            account: &Account::without_limit(),
-            is_wanted: &Cell::new(true),
-        };
-        let fates = runner::run(runner, of, &full, Earlier::default(), &|_, _| {});
-        fates.await.into()
+        let full = plan::full_run(self.job, &self.dataset);
+        let (account, kept) = (Account::without_limit(), KeptMachines::default());
+        let of = (self.job, &*self.ready);
+        runner::run_one(runner, of, full, &account, &kept).await
     }
 
     fn beside<'a>(&'a self, actual: &'a Measurement) -> ForecastAndActual<'a> {

@@ -2,20 +2,17 @@
 //!
 //! The flags of `run` and of `drift` and an event of GitHub all become one [`RunRequest`].
 
-use std::path::Path;
-
-use crate::backend::RunPart;
-use crate::change::{AffectedJob, Change};
+use crate::backend::{Reuse, RunPart};
+use crate::change::AffectedJob;
 use crate::cli::RunArguments;
 use crate::commands::{publish, strictness};
 use crate::console::signals::{self, Interruption};
 use crate::console::{AppError, Loudness};
-use crate::exit::Strictness;
-use crate::gate::{self, GateFailure, GateRequest, Left, Purpose, Reuse, detached, run_report};
+pub(crate) use crate::gate::RunRequest;
+use crate::gate::{self, GateFailure, detached, run_report};
 use crate::history::record::Command;
 use crate::plan::Alternatives;
-use crate::report::Report;
-use crate::units::Usd;
+use crate::report::{Leftovers, Report};
 use crate::workspace::base_commit::BaseCommit;
 use crate::workspace::idle_globs;
 use crate::workspace::project::Project;
@@ -73,28 +70,6 @@ pub(crate) async fn run(arguments: &RunArguments, loudness: Loudness) -> Result<
     publish::publish_found((report, error), &arguments.output, &outputs)
 }
 
-/// What one run of the gate is asked for, on the command line or by an event of GitHub.
-pub(crate) struct RunRequest<'a> {
-    pub(crate) change: Change,
-    /// Only these jobs; empty: all that the change affects.
-    pub(crate) jobs: &'a [String],
-    pub(crate) purpose: Purpose,
-    pub(crate) part: RunPart,
-    pub(crate) alternatives: Alternatives,
-    pub(crate) reuse: Reuse,
-    pub(crate) max_spend: Option<Usd>,
-    pub(crate) max_spend_per_pull_request: Option<Usd>,
-    pub(crate) origin: RunOrigin,
-    /// The commit to compare with, if any.
-    pub(crate) base: Option<BaseCommit>,
-    pub(crate) strictness: Strictness,
-    /// About the whole run.
-    pub(crate) notes: Vec<String>,
-    /// A file to write measurements to.
-    pub(crate) measurements: Option<&'a Path>,
-    pub(crate) pass_env: &'a [String],
-}
-
 /// The result of a run.
 pub(crate) struct Checked {
     pub(crate) report: Report,
@@ -104,7 +79,7 @@ pub(crate) struct Checked {
     pub(crate) project: Option<Project>,
     /// Why it ended early, or why a job could not be checked.
     pub(crate) error: Option<AppError>,
-    pub(crate) left: Left,
+    pub(crate) left: Leftovers,
 }
 
 impl Checked {
@@ -115,45 +90,12 @@ impl Checked {
             affected: 0,
             project: None,
             error: None,
-            left: Left::Nothing,
+            left: Leftovers::Nothing,
         }
     }
 }
 
 impl<'a> RunRequest<'a> {
-    /// A whole run that may reuse canaries, without limits of its own.
-    pub(crate) fn new(change: Change, origin: RunOrigin, strictness: Strictness) -> Self {
-        Self {
-            change,
-            jobs: &[],
-            purpose: Purpose::Budget,
-            part: RunPart::Whole,
-            alternatives: Alternatives::Measure,
-            reuse: Reuse::Young,
-            max_spend: None,
-            max_spend_per_pull_request: None,
-            origin,
-            base: None,
-            strictness,
-            notes: Vec::new(),
-            measurements: None,
-            pass_env: &[],
-        }
-    }
-
-    /// A check for drift: every job is measured again, on its own instance.
-    pub(crate) fn drift(origin: RunOrigin, strictness: Strictness) -> Self {
-        let change = Change::Everything {
-            why: "a check for drift looks at every job".to_owned(),
-        };
-        Self {
-            purpose: Purpose::Drift,
-            alternatives: Alternatives::Skip,
-            reuse: Reuse::Never,
-            ..Self::new(change, origin, strictness)
-        }
-    }
-
     /// Runs the gate on a project whose policy is applied. `before` is called before the first canary; its report, if it returns
     /// one, stands for the run's, and no canary is started.
     pub(crate) async fn check(
@@ -196,20 +138,7 @@ impl<'a> RunRequest<'a> {
                 ..checked
             });
         }
-        let request = GateRequest {
-            affected: &affected,
-            alternatives: self.alternatives,
-            reuse: self.reuse,
-            purpose: self.purpose,
-            part: self.part,
-            max_spend: self.max_spend,
-            max_spend_per_pull_request: self.max_spend_per_pull_request,
-            origin: self.origin,
-            base: self.base,
-            measurements: self.measurements,
-            pass_env: self.pass_env,
-        };
-        let gated = gate::run(&project, &request, interruption, loudness).await?;
+        let gated = gate::run(&project, &affected, &self, interruption, loudness).await?;
         let left = gated.left;
         let (report, error) = gated.report(&project, self.notes, self.strictness);
         let checked = of_report(report);

@@ -43,7 +43,13 @@ pub(crate) async fn complete(
     let mut state = BillingState::Shown;
     let mut unshown: BTreeMap<String, Unshown> = BTreeMap::new();
     for mut bill in bills {
-        if runner.held.borrow().pools.contains(&bill.training_job) {
+        if runner
+            .outputs
+            .borrow()
+            .held
+            .pools
+            .contains(&bill.training_job)
+        {
             bill.idle = Seconds(0.0);
         }
         let mut measured = gated.jobs.iter().flat_map(|job| &job.measurements);

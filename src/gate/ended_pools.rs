@@ -76,13 +76,13 @@ fn enter(
             .rposition(|run| run.is_on(&pool.instance))
     });
     let Some(run) = place.and_then(|place| measurements.get_mut(place)) else {
-        runner.held.borrow_mut().lacks_some = true;
+        runner.outputs.borrow_mut().held.lacks_some = true;
         return;
     };
     run.idle_seconds = Some(run.idle_seconds.unwrap_or(Seconds(0.0)) + idle);
     let costs = run.idle_usd.into_iter().chain(cost);
     run.idle_usd = costs.reduce(|sum, more| sum + more);
-    let held = &mut runner.held.borrow_mut().pools;
-    held.insert(pool.training_job.clone());
-    runner.file.borrow_mut().revise(run);
+    let outputs = &mut *runner.outputs.borrow_mut();
+    outputs.held.pools.insert(pool.training_job.clone());
+    outputs.file.revise(run);
 }

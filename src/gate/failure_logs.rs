@@ -1,6 +1,5 @@
 //! The logs of canaries that failed: files below `.canary-gate/logs/`, those of the last run that had any.
 
-use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
@@ -23,7 +22,7 @@ const NAME_LENGTH: usize = 40;
 pub(crate) struct FailureLogs {
     state: PathBuf,
     root: PathBuf,
-    kept: RefCell<BTreeSet<String>>,
+    kept: BTreeSet<String>,
 }
 
 impl FailureLogs {
@@ -31,14 +30,14 @@ impl FailureLogs {
         Self {
             state: project.state_folder(),
             root: project.root.clone(),
-            kept: RefCell::default(),
+            kept: BTreeSet::new(),
         }
     }
 
     /// Writes what a canary printed, which is the `number`th of its job on its machines, without secrets; returns the path to show. `None` where it printed nothing, and where the
     /// file cannot be written, which is said. The first log of a run takes the place of those of earlier runs.
     pub(crate) fn keep(
-        &self,
+        &mut self,
         canary: &Measurement,
         number: usize,
         lines: &[String],
@@ -46,7 +45,7 @@ impl FailureLogs {
         if lines.is_empty() {
             return None;
         }
-        let is_first = self.kept.borrow().is_empty();
+        let is_first = self.kept.is_empty();
         let name = self.name(&canary.job, &canary.instance.to_string(), number);
         let path = self.state.join(FOLDER).join(name);
         let text: String = lines.iter().map(|line| printed(line) + "\n").collect();
@@ -66,14 +65,13 @@ impl FailureLogs {
     }
 
     /// `digits-local-3.log`, as progress numbers the canary. Where names of jobs become the same, with a further number.
-    fn name(&self, job: &str, machines: &str, number: usize) -> String {
+    fn name(&mut self, job: &str, machines: &str, number: usize) -> String {
         let stem = format!("{}-{}-{number}", file_name(job), file_name(machines));
-        let mut kept = self.kept.borrow_mut();
         let again = (2..).map(|again| format!("{stem}-{again}.{EXTENSION}"));
         let mut names = std::iter::once(format!("{stem}.{EXTENSION}")).chain(again);
-        let free = names.find(|name| !kept.contains(name));
+        let free = names.find(|name| !self.kept.contains(name));
         let name = free.expect("names do not end");
-        kept.insert(name.clone());
+        self.kept.insert(name.clone());
         name
     }
 

@@ -10,8 +10,8 @@ use std::path::PathBuf;
 
 use nix::fcntl::{Flock, FlockArg};
 
-use crate::backend::RunPart;
-use crate::backend::sagemaker::{ReusePolicy, RunTags};
+use crate::backend::sagemaker::RunTags;
+use crate::backend::{Reuse, RunPart};
 use crate::console::{AppError, files};
 use crate::workspace::project::Project;
 
@@ -39,16 +39,11 @@ impl GateRun {
     /// outlive the gate needs one that is kept, and only who starts some: who collects leaves alone what a killed gate left.
     pub(crate) fn begin(project: &Project, part: RunPart) -> Result<Self, AppError> {
         let github = std::env::var(GITHUB_RUN).ok();
-        if let Some(id) = github.filter(|id| is_id(id)) {
+        let github = github.filter(|id| is_id(id));
+        let is_kept = project.traits().outlives_the_gate && part != RunPart::Collect;
+        if github.is_some() || !is_kept {
             return Ok(Self {
-                id,
-                file: None,
-                is_resumed: false,
-            });
-        }
-        if !project.traits().outlives_the_gate || part == RunPart::Collect {
-            return Ok(Self {
-                id: new_id(),
+                id: github.unwrap_or_else(new_id),
                 file: None,
                 is_resumed: false,
             });
@@ -120,7 +115,7 @@ impl GateRun {
     }
 
     /// The tags of its training jobs.
-    pub(crate) fn tags(&self, reuse: ReusePolicy, part: RunPart) -> RunTags {
+    pub(crate) fn tags(&self, reuse: Reuse, part: RunPart) -> RunTags {
         let repository = std::env::var(GITHUB_REPOSITORY).ok();
         RunTags {
             run: self.id.clone(),

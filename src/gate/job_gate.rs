@@ -22,14 +22,13 @@ use crate::gate::detached;
 use crate::gate::ended_pools;
 use crate::gate::job_keys::JobKeys;
 use crate::gate::lab::{self, JobMeasurements, LabInput};
-use crate::gate::request::{GateRequest, JobMoney, Purpose};
+use crate::gate::request::{JobMoney, Purpose, RunRequest};
 use crate::gate::run_history::check_of;
 use crate::gate::run_history::{RecordedForecast, RunHistory};
 use crate::gate::runner::{Records, Runner, RunningJob};
-use crate::gate::turns::MachineSharing;
 use crate::instance::InstanceConfiguration;
 use crate::metric::Metric;
-use crate::plan::{self, KnownBefore, Plan, PlanError};
+use crate::plan::{self, KeptMachines, KnownBefore, Plan, PlanError};
 use crate::report::{InstanceForecast, JobReport};
 use crate::spec::{BudgetLine, Job};
 use crate::verdict::Verdict;
@@ -57,13 +56,13 @@ impl From<JobReport> for GatedJob {
 /// One job, the `place`th of the run from 0, from its data to its part of the report.
 pub(crate) async fn gate<'a>(
     place: usize,
-    request: &GateRequest<'a>,
+    affected: &'a AffectedJob<'a>,
+    request: &RunRequest<'_>,
     history: &'a RunHistory,
     money: JobMoney<'_>,
     runner: &'a Runner<'a>,
 ) -> Result<GatedJob, AppError> {
     let (project, backend) = (runner.project, &*runner.backend);
-    let affected = &request.affected[place];
     let job = affected.job;
     let looking = look(project, affected, request, history, backend);
     let (session, listing, checks) = unless_cancelled(looking, &runner.cancellation).await??;
@@ -103,18 +102,18 @@ pub(crate) async fn gate<'a>(
         part: request.part,
         paid: RefCell::default(),
     });
+    let kept = KeptMachines::default();
     let design = LabInput {
         of: RunningJob {
             job,
             place,
             ready: &*ready,
             records: records.as_ref(),
-            kept: money.kept,
+            kept: &kept,
         },
         dataset: &dataset,
         purpose: request.purpose,
         money,
-        machines: MachineSharing::of(project.traits()),
     };
     let mut measured = match request.part {
         RunPart::Whole => lab::measure(design, &mut plan, runner).await?,
@@ -138,10 +137,10 @@ pub(crate) async fn gate<'a>(
     };
     let mut ended = std::mem::take(&mut measured.ended_pools);
     let last = ready.end_pools(None, &runner.cancellation).await;
-    ended_pools::bill(&last, money.account, money.kept, project);
+    ended_pools::bill(&last, money.account, &kept, project);
     ended.extend(last);
     let measurements = &mut measured.measurements;
-    let left = ended_pools::settle(&ended, measurements, money.kept, runner);
+    let left = ended_pools::settle(&ended, measurements, &kept, runner);
     let failure = measured.failure.take();
     let failure = failure.map(|error| error.during("running the canaries"));
     if measured.measurements.is_empty()
@@ -207,7 +206,7 @@ pub(crate) async fn gate<'a>(
 async fn look<'a>(
     project: &Project,
     affected: &AffectedJob<'a>,
-    request: &GateRequest<'_>,
+    request: &RunRequest<'_>,
     history: &RunHistory,
     backend: &'a dyn Backend,
 ) -> Result<(Box<dyn Session<'a> + 'a>, ListedData, Vec<RecordedForecast>), AppError> {
@@ -233,7 +232,7 @@ async fn look<'a>(
 async fn prepare<'a>(
     project: &'a Project,
     affected: &AffectedJob<'a>,
-    request: &GateRequest<'_>,
+    request: &RunRequest<'_>,
     history: &RunHistory,
     session: Box<dyn Session<'a> + 'a>,
     dataset: &Dataset,
@@ -253,7 +252,7 @@ async fn prepare<'a>(
 /// That there is nothing to compare with, and why.
 fn no_base_yet(
     job: &Job,
-    request: &GateRequest<'_>,
+    request: &RunRequest<'_>,
     keys: &JobKeys,
     base: Option<&BaseResult>,
 ) -> Option<String> {
@@ -268,21 +267,16 @@ fn no_base_yet(
     if theirs.is_some() && theirs == keys.code.as_ref() {
         return None;
     }
-    if let Some(commit) = &request.base
-        && let Some(why) = commit.unknown.get(&job.name)
-    {
-        return Some(format!(
-            "There is no base to compare with: the code of commit {:.7} of {branch} cannot be known ({why}), and the history has no push or schedule run of {branch} that this one may read.",
-            commit.sha,
-            branch = commit.branch(),
-        ));
-    }
     if let Some(commit) = &request.base {
-        return Some(format!(
-            "There is no base yet to compare with: the history has no run of commit {:.7} of {branch} that this one may read, and none of a push or a schedule on {branch}.",
-            commit.sha,
-            branch = commit.branch(),
-        ));
+        let (sha, branch) = (&commit.sha, commit.branch());
+        return Some(match commit.unknown.get(&job.name) {
+            Some(why) => format!(
+                "There is no base to compare with: the code of commit {sha:.7} of {branch} cannot be known ({why}), and the history has no push or schedule run of {branch} that this one may read."
+            ),
+            None => format!(
+                "There is no base yet to compare with: the history has no run of commit {sha:.7} of {branch} that this one may read, and none of a push or a schedule on {branch}."
+            ),
+        });
     }
     let is_increase = |line: &BudgetLine| line.kind.is_increase();
     let has_increase = job.budget.lines.iter().any(is_increase);
@@ -321,7 +315,7 @@ fn set_unfinished_verdict(
 /// also if it is unknown whether it is a new baseline.
 async fn keep(
     affected: &AffectedJob<'_>,
-    request: &GateRequest<'_>,
+    request: &RunRequest<'_>,
     history: &RunHistory,
     keys: &JobKeys,
     checks: &[RecordedForecast],

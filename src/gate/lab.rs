@@ -25,7 +25,6 @@ use crate::forecast::scale_out::DataLayout;
 use crate::gate::ended_pools;
 use crate::gate::request::{JobMoney, Purpose};
 use crate::gate::runner::{self, Ran, Runner, RunningConfiguration, RunningJob};
-use crate::gate::turns::MachineSharing;
 use crate::instance::InstanceConfiguration;
 use crate::measurement::Measurement;
 use crate::plan::{self, NotMeasured, Plan, StopReason};
@@ -37,7 +36,6 @@ pub(crate) struct LabInput<'a> {
     pub(crate) dataset: &'a Dataset,
     pub(crate) purpose: Purpose,
     pub(crate) money: JobMoney<'a>,
-    pub(crate) machines: MachineSharing,
 }
 
 /// The results of a job's canaries.
@@ -202,7 +200,7 @@ impl<'a> Lab<'a> {
         let mut before = self.states[..place].iter();
         let is_next = before.all(|state| state.stage == ConfigurationStage::Ended);
         // `instance` has proved role, image and code, and the machines are not those of the ones before.
-        let may_run_beside = self.input.machines == MachineSharing::OwnOnes
+        let may_run_beside = self.runner.project.traits().is_remote
             && !one.follows
             && self.states[0].is_proved
             // What the pull request has left may not pay for both, and `instance` is judged.

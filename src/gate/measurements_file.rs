@@ -1,6 +1,5 @@
 //! The file that `--measurements` names. The history keeps what was measured in any case.
 
-use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -20,31 +19,18 @@ pub(crate) struct Place {
     pub(crate) number: usize,
 }
 
-/// Where `--measurements` writes.
-#[derive(Debug)]
-pub(crate) enum MeasurementsFile {
-    /// It was not given.
-    Nowhere,
-    /// JSON lines, appended as each run ends, and put into the spec's order at the end.
-    Lines(Lines),
-    /// The table of the seed library, written at the end.
-    Csv {
-        path: PathBuf,
-        root: PathBuf,
-        measurements: Vec<(Place, Measurement)>,
-    },
-}
+/// Where `--measurements` writes; nowhere if it was not given.
+#[derive(Debug, Default)]
+pub(crate) struct MeasurementsFile(Option<OpenFile>);
 
-/// JSON lines of measurements.
 #[derive(Debug)]
-pub(crate) struct Lines {
+struct OpenFile {
     path: PathBuf,
     root: PathBuf,
-    file: File,
-    /// In the order in which they were appended.
-    written: Vec<(Place, String)>,
-    /// Lines that say more by now, by their index.
-    revised: BTreeMap<usize, String>,
+    /// JSON lines, with what was appended as each run ended. `None` of the table of the seed library, which is written at the end.
+    lines: Option<(File, String)>,
+    /// In the order in which they ended.
+    measurements: Vec<(Place, Measurement)>,
 }
 
 impl MeasurementsFile {
@@ -52,29 +38,31 @@ impl MeasurementsFile {
     /// checkout.
     pub(crate) fn open(path: Option<&Path>, root: &Path) -> Result<Self, AppError> {
         let Some(path) = path else {
-            return Ok(Self::Nowhere);
+            return Ok(Self(None));
         };
-        match path.extension().and_then(|extension| extension.to_str()) {
-            Some("jsonl") => {
-                let lines = Lines::open(path, root)?;
-                own_files::remember(root, path);
-                Ok(Self::Lines(lines))
+        let has_lines = match path.extension().and_then(|extension| extension.to_str()) {
+            Some("jsonl") => true,
+            Some("csv") => false,
+            _ => {
+                return Err(AppError::usage(format!(
+                    "`--measurements {}`: the extension names no format of measurements",
+                    path.display()
+                ))
+                .help("name it .jsonl or .csv"));
             }
-            Some("csv") => {
-                files::check_target(path, root)?;
-                own_files::remember(root, path);
-                Ok(Self::Csv {
-                    path: path.to_owned(),
-                    root: root.to_owned(),
-                    measurements: Vec::new(),
-                })
-            }
-            _ => Err(AppError::usage(format!(
-                "`--measurements {}`: the extension names no format of measurements",
-                path.display()
-            ))
-            .help("name it .jsonl or .csv")),
-        }
+        };
+        files::check_target(path, root)?;
+        let lines = match has_lines {
+            true => Some((open_lines(path)?, String::new())),
+            false => None,
+        };
+        own_files::remember(root, path);
+        Ok(Self(Some(OpenFile {
+            path: path.to_owned(),
+            root: root.to_owned(),
+            lines,
+            measurements: Vec::new(),
+        })))
     }
 
     /// Keeps one measurement, whole or not at all.
@@ -83,112 +71,52 @@ impl MeasurementsFile {
         place: Place,
         measurement: &Measurement,
     ) -> Result<(), AppError> {
-        match self {
-            Self::Nowhere => Ok(()),
-            Self::Lines(lines) => lines.append(place, measurement),
-            Self::Csv { measurements, .. } => {
-                measurements.push((place, measurement.clone()));
-                Ok(())
-            }
+        let Some(open) = &mut self.0 else {
+            return Ok(());
+        };
+        if let Some((file, appended)) = &mut open.lines {
+            let line = table::to_json_line(measurement);
+            file.write_all(line.as_bytes())
+                .map_err(|source| files::cannot_write(&open.path, source))?;
+            appended.push_str(&line);
         }
+        open.measurements.push((place, measurement.clone()));
+        Ok(())
     }
 
     /// What is known of a run of this gate by now; it is written at the end.
     pub(crate) fn revise(&mut self, measurement: &Measurement) {
-        match self {
-            Self::Nowhere => {}
-            Self::Lines(lines) => lines.revise(measurement),
-            Self::Csv { measurements, .. } => {
-                let mut known = measurements.iter_mut().map(|(_, known)| known);
-                if let Some(known) = known.find(|known| known.is_same_run(measurement)) {
-                    *known = measurement.clone();
-                }
-            }
+        let all = self.0.iter_mut().flat_map(|open| &mut open.measurements);
+        let mut all = all.map(|(_, known)| known);
+        if let Some(known) = all.find(|known| known.is_same_run(measurement)) {
+            *known = measurement.clone();
         }
     }
 
-    /// Leaves what was measured in the spec's order.
-    pub(crate) fn finish(self) -> Result<(), AppError> {
-        match self {
-            Self::Nowhere => Ok(()),
-            Self::Lines(lines) => lines.put_in_order(),
-            Self::Csv {
-                path,
-                root,
-                mut measurements,
-            } => {
-                measurements.sort_by_key(|(place, _)| *place);
-                let measurements: Vec<_> = measurements.into_iter().map(|(_, one)| one).collect();
-                let table = table::write_seed_csv(&measurements);
-                files::write_new(&path, table.as_bytes(), &root)
-            }
-        }
-    }
-}
-
-impl Lines {
-    fn open(path: &Path, root: &Path) -> Result<Self, AppError> {
-        files::check_target(path, root)?;
-        let cannot_write = |source| files::cannot_write(path, source);
-        let mut file = OpenOptions::new()
-            .read(true)
-            .append(true)
-            .create(true)
-            .mode(files::OWNERS_ALONE)
-            .custom_flags(nix::libc::O_NOFOLLOW)
-            .open(path)
-            .map_err(cannot_write)?;
-        // A gate that was killed in mid-write leaves half a line; the next one must not be glued to it.
-        if ends_in_mid_line(&mut file).map_err(cannot_write)? {
-            file.write_all(b"\n").map_err(cannot_write)?;
-        }
-        Ok(Self {
-            path: path.to_owned(),
-            root: root.to_owned(),
-            file,
-            written: Vec::new(),
-            revised: BTreeMap::new(),
-        })
-    }
-
-    /// A line is one write.
-    fn append(&mut self, place: Place, measurement: &Measurement) -> Result<(), AppError> {
-        let line = table::to_json_line(measurement);
-        self.file
-            .write_all(line.as_bytes())
-            .map_err(|source| files::cannot_write(&self.path, source))?;
-        self.written.push((place, line));
-        Ok(())
-    }
-
-    fn revise(&mut self, measurement: &Measurement) {
-        let is_same = |line: &str| {
-            let known: Result<Measurement, _> = serde_json::from_str(line);
-            known.is_ok_and(|known| known.is_same_run(measurement))
-        };
-        let place = self.written.iter().position(|(_, line)| is_same(line));
-        if let Some(place) = place {
-            let line = table::to_json_line(measurement);
-            self.revised.insert(place, line);
-        }
-    }
-
-    /// Puts the lines of this run into the spec's order, all at once: a gate that is killed meanwhile leaves them as they were
+    /// Leaves what was measured in the spec's order, all at once: a gate that is killed meanwhile leaves lines as they were
     /// appended. So does one whose file somebody else has written to.
-    fn put_in_order(mut self) -> Result<(), AppError> {
-        if self.revised.is_empty() && self.written.is_sorted_by_key(|(place, _)| *place) {
+    pub(crate) fn finish(self) -> Result<(), AppError> {
+        let Some(OpenFile {
+            path,
+            root,
+            lines,
+            mut measurements,
+        }) = self.0
+        else {
+            return Ok(());
+        };
+        measurements.sort_by_key(|(place, _)| *place);
+        let measurements: Vec<_> = measurements.into_iter().map(|(_, one)| one).collect();
+        let Some((_, appended)) = lines else {
+            let table = table::write_seed_csv(&measurements);
+            return files::write_new(&path, table.as_bytes(), &root);
+        };
+        let ordered: String = measurements.iter().map(table::to_json_line).collect();
+        if ordered == appended {
             return Ok(());
         }
-        let together = |written: &[(Place, String)]| -> String {
-            written.iter().map(|(_, line)| line.as_str()).collect()
-        };
-        let appended = together(&self.written);
-        for (place, line) in self.revised {
-            self.written[place].1 = line;
-        }
-        self.written.sort_by_key(|(place, _)| *place);
         // A file that cannot be read back has all lines.
-        let Ok(content) = files::open_plain(&self.path).and_then(|mut file| {
+        let Ok(content) = files::open_plain(&path).and_then(|mut file| {
             let mut content = Vec::new();
             file.read_to_end(&mut content).map(|_| content)
         }) else {
@@ -197,9 +125,25 @@ impl Lines {
         let Some(before) = content.strip_suffix(appended.as_bytes()) else {
             return Ok(());
         };
-        let ordered = [before, together(&self.written).as_bytes()].concat();
-        files::write_new(&self.path, &ordered, &self.root)
+        files::write_new(&path, &[before, ordered.as_bytes()].concat(), &root)
     }
+}
+
+fn open_lines(path: &Path) -> Result<File, AppError> {
+    let cannot_write = |source| files::cannot_write(path, source);
+    let mut file = OpenOptions::new()
+        .read(true)
+        .append(true)
+        .create(true)
+        .mode(files::OWNERS_ALONE)
+        .custom_flags(nix::libc::O_NOFOLLOW)
+        .open(path)
+        .map_err(cannot_write)?;
+    // A gate that was killed in mid-write leaves half a line; the next one must not be glued to it.
+    if ends_in_mid_line(&mut file).map_err(cannot_write)? {
+        file.write_all(b"\n").map_err(cannot_write)?;
+    }
+    Ok(file)
 }
 
 /// Whether the file's last line lacks its end.

@@ -24,6 +24,6 @@ pub(crate) mod run_report;
 pub(crate) mod runner;
 mod turns;
 
-pub(crate) use outcome::{GateFailure, Left};
-pub(crate) use request::{GateRequest, Purpose, Reuse};
+pub(crate) use outcome::GateFailure;
+pub(crate) use request::RunRequest;
 pub(crate) use run::run;

@@ -1,18 +1,15 @@
 //! One canary of one job, the smallest: whether the training code runs at all. Nothing of it is kept, and nothing is left running.
 
-use std::cell::Cell;
 use std::collections::BTreeSet;
 
-use crate::backend::RunPart;
-use crate::backend::sagemaker::ReusePolicy;
+use crate::backend::{Reuse, RunPart};
 use crate::canary::{CanaryRun, Dataset};
-use crate::console::progress::Earlier;
 use crate::console::signals::{Interruption, unless_cancelled};
 use crate::console::{AppError, Loudness, printable, say};
 use crate::gate::backend;
 use crate::gate::ended_pools;
 use crate::gate::gate_run::GateRun;
-use crate::gate::runner::{self, Ran, Runner, RunningConfiguration, RunningJob};
+use crate::gate::runner::{self, Runner};
 use crate::measurement::Measurement;
 use crate::plan::{self, Account, Alternatives, KeptMachines, Limit, Plan, PlannedRuns};
 use crate::spec::Job;
@@ -35,7 +32,7 @@ pub(crate) async fn run(
     let part = RunPart::Whole;
     let gate_run = GateRun::begin(project, part)?;
     let cancellation = interruption.cancellation.clone();
-    let reuse = (part, ReusePolicy::Own);
+    let reuse = (part, Reuse::Never);
     let runner = Runner::open(project, gate_run, reuse, pass_env, cancellation, loudness).await?;
     let work = async {
         let measured = measure(job, max_spend, &runner).await;
@@ -99,20 +96,7 @@ async fn measure(
     let spend_limit = Some(job.canary.spend_limit);
     let account = Account::below(Some(&run_account), spend_limit, Limit::Job);
     let kept = KeptMachines::default();
-    let of = RunningConfiguration {
-        of: RunningJob {
-            job,
-            place: 0,
-            ready: &*ready,
-            records: None,
-            kept: &kept,
-        },
-        place: 0,
-        account: &account,
-        is_wanted: &Cell::new(true),
-    };
-    let fates = runner::run(runner, of, &[run], Earlier::default(), &|_, _| {}).await;
-    let mut ran = Ran::from(fates);
+    let mut ran = runner::run_one(runner, (job, &*ready), run, &account, &kept).await;
     let ended = ready.end_pools(None, &runner.cancellation).await;
     ended_pools::bill(&ended, &account, &kept, project);
     // It says itself which pool may still be billed.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::console::{AppError, say};
 use crate::exit::Strictness;
 use crate::gate::run_report;
-use crate::report::{self, JobReport, Report};
+use crate::report::{self, JobReport, Leftovers, Report};
 use crate::units::Usd;
 use crate::verdict::Verdict;
 use crate::workspace::project::Project;
@@ -17,17 +17,9 @@ pub(crate) struct GateOutcome {
     pub(crate) failures: Vec<(Option<String>, AppError)>,
     /// Training jobs that go on.
     pub(crate) detached: BTreeSet<String>,
-    pub(crate) left: Left,
+    pub(crate) left: Leftovers,
     /// About the whole run.
     pub(crate) notes: Vec<String>,
-}
-
-/// Whether something may still run, and cost, after the gate has ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Left {
-    Nothing,
-    /// Not everything could be stopped, or a second signal came.
-    Perhaps,
 }
 
 /// Why a run ended without a report.
@@ -35,7 +27,7 @@ pub(crate) struct GateFailure {
     pub(crate) error: AppError,
     /// The cost of its canaries; `None` if no canary has ended, or without a price.
     pub(crate) spent: Option<Usd>,
-    pub(crate) left: Left,
+    pub(crate) left: Leftovers,
 }
 
 impl From<AppError> for GateFailure {
@@ -44,7 +36,7 @@ impl From<AppError> for GateFailure {
         Self {
             error,
             spent: None,
-            left: Left::Nothing,
+            left: Leftovers::Nothing,
         }
     }
 }

@@ -2,35 +2,70 @@
 
 use std::path::Path;
 
-use crate::backend::RunPart;
-use crate::change::AffectedJob;
+use crate::backend::{Reuse, RunPart};
+use crate::change::Change;
+use crate::exit::Strictness;
 use crate::gate::pull_request_limit::PullRequestLimit;
-use crate::plan::{Account, Alternatives, KeptMachines};
+use crate::plan::{Account, Alternatives};
 use crate::units::Usd;
 use crate::workspace::base_commit::BaseCommit;
 use crate::workspace::run_origin::RunOrigin;
 
-/// The request for one run of the gate.
-pub(crate) struct GateRequest<'a> {
-    pub(crate) affected: &'a [AffectedJob<'a>],
-    pub(crate) alternatives: Alternatives,
-    /// Whether canaries and training jobs of earlier runs may be reused.
-    pub(crate) reuse: Reuse,
+/// What one run of the gate is asked for, on the command line or by an event of GitHub.
+pub(crate) struct RunRequest<'a> {
+    pub(crate) change: Change,
+    /// Only these jobs; empty: all that the change affects.
+    pub(crate) jobs: &'a [String],
     pub(crate) purpose: Purpose,
     pub(crate) part: RunPart,
-    /// The most that canaries of all jobs may cost together; `None`: each job's own limit alone.
+    pub(crate) alternatives: Alternatives,
+    pub(crate) reuse: Reuse,
     pub(crate) max_spend: Option<Usd>,
-    /// The most that canaries of all checks of the pull request may cost together, those before this one included; `None`: no
-    /// such limit.
     pub(crate) max_spend_per_pull_request: Option<Usd>,
-    /// Which part of the history the run writes and reads.
     pub(crate) origin: RunOrigin,
     /// The commit to compare with, if any.
     pub(crate) base: Option<BaseCommit>,
+    pub(crate) strictness: Strictness,
+    /// About the whole run.
+    pub(crate) notes: Vec<String>,
     /// A file to write measurements to.
     pub(crate) measurements: Option<&'a Path>,
-    /// Names of variables of the caller that a local canary gets.
     pub(crate) pass_env: &'a [String],
+}
+
+impl<'a> RunRequest<'a> {
+    /// A whole run that may reuse canaries, without limits of its own.
+    pub(crate) fn new(change: Change, origin: RunOrigin, strictness: Strictness) -> Self {
+        Self {
+            change,
+            jobs: &[],
+            purpose: Purpose::Budget,
+            part: RunPart::Whole,
+            alternatives: Alternatives::Measure,
+            reuse: Reuse::Young,
+            max_spend: None,
+            max_spend_per_pull_request: None,
+            origin,
+            base: None,
+            strictness,
+            notes: Vec::new(),
+            measurements: None,
+            pass_env: &[],
+        }
+    }
+
+    /// A check for drift: every job is measured again, on its own instance.
+    pub(crate) fn drift(origin: RunOrigin, strictness: Strictness) -> Self {
+        let change = Change::Everything {
+            why: "a check for drift looks at every job".to_owned(),
+        };
+        Self {
+            purpose: Purpose::Drift,
+            alternatives: Alternatives::Skip,
+            reuse: Reuse::Never,
+            ..Self::new(change, origin, strictness)
+        }
+    }
 }
 
 /// What the canaries of a run decide.
@@ -43,19 +78,9 @@ pub(crate) enum Purpose {
     Drift,
 }
 
-/// Whether canaries of earlier runs may be reused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reuse {
-    /// Canaries younger than the spec's `canary.reuse` are.
-    Young,
-    /// Everything is measured again.
-    Never,
-}
-
 /// What the canaries of a job may spend.
 #[derive(Clone, Copy)]
 pub(crate) struct JobMoney<'a> {
     pub(crate) account: &'a Account,
-    pub(crate) kept: &'a KeptMachines,
     pub(crate) pull_request: &'a PullRequestLimit,
 }

@@ -1,26 +1,26 @@
 //! The gate itself: one straight function over the affected jobs.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
 
 use crate::assess::whole_report;
-use crate::backend::sagemaker::ReusePolicy;
 use crate::backend::{BackendEnd, RunPart};
+use crate::change::AffectedJob;
 use crate::console::signals::Interruption;
 use crate::console::{AppError, Loudness, printable, say};
 use crate::gate::account::{self, BillingState};
 use crate::gate::gate_run::GateRun;
 use crate::gate::job_gate::{self, GatedJob};
 use crate::gate::measurements_file::MeasurementsFile;
-use crate::gate::outcome::{GateFailure, GateOutcome, Left};
+use crate::gate::outcome::{GateFailure, GateOutcome};
 use crate::gate::pull_request_limit::PullRequestLimit;
-use crate::gate::request::{GateRequest, JobMoney, Reuse};
+use crate::gate::request::{JobMoney, RunRequest};
 use crate::gate::run_history::RunHistory;
 use crate::gate::runner::Runner;
 use crate::gate::turns::{JobCompany, Turn, Turns};
-use crate::plan::KeptMachines;
+use crate::report::Leftovers;
 use crate::spec::Job;
 use crate::units::Usd;
 use crate::workspace::project::Project;
@@ -28,39 +28,41 @@ use crate::workspace::project::Project;
 /// Checks every affected job. Everything it started has ended when it returns, unless a second signal came.
 pub(crate) async fn run(
     project: &Project,
-    request: &GateRequest<'_>,
+    affected: &[AffectedJob<'_>],
+    request: &RunRequest<'_>,
     interruption: Interruption,
     loudness: Loudness,
 ) -> Result<GateOutcome, GateFailure> {
     let gate_run = GateRun::begin(project, request.part)?;
     let history = RunHistory::open(project, &request.origin, Some(&gate_run.id)).await?;
-    let pull_request = pull_request_limit(project, request, &history).await?;
-    let reuse = match request.reuse {
-        Reuse::Young => ReusePolicy::Young,
-        Reuse::Never => ReusePolicy::Own,
-    };
+    let pull_request = pull_request_limit(project, affected, request, &history).await?;
     let runner = Runner::open(
         project,
         gate_run,
-        (request.part, reuse),
+        (request.part, request.reuse),
         request.pass_env,
         interruption.cancellation.clone(),
         loudness,
     );
-    let runner = Runner {
-        jobs: request.affected.len(),
-        file: RefCell::new(MeasurementsFile::open(request.measurements, &project.root)?),
-        ..runner.await?
-    };
+    let mut runner = runner.await?;
+    runner.jobs = affected.len();
+    runner.outputs.get_mut().file = MeasurementsFile::open(request.measurements, &project.root)?;
     project.warn(loudness);
 
-    warn_of_no_price(project, request);
+    warn_of_no_price(project, affected, request);
 
     let mut turns = Turns::new(max_spend(request), pull_request.account());
     // A second signal drops this work; the next start finds what is left.
-    let left = Cell::new(Left::Perhaps);
+    let left = Cell::new(Leftovers::Unknown);
     let work = async {
-        let gated = gate_all(request, &history, &pull_request, &runner, &mut turns);
+        let gated = gate_all(
+            affected,
+            request,
+            &history,
+            &pull_request,
+            &runner,
+            &mut turns,
+        );
         let mut gated = gated.await;
         let cancellation = &runner.cancellation;
         let finished = runner.backend.finish(&gated.detached, cancellation).await;
@@ -75,7 +77,7 @@ pub(crate) async fn run(
                 }
                 // Else the next start, or a sweep, ends what is kept.
                 if !end.may_keep_machines {
-                    left.set(Left::Nothing);
+                    left.set(Leftovers::Nothing);
                     if bills == BillingState::Shown {
                         runner.gate_run.end();
                     }
@@ -88,7 +90,7 @@ pub(crate) async fn run(
         Ok((gated, finished))
     };
     let gated = interruption.unless_impatient(work, &runner.progress).await;
-    let written = runner.file.into_inner().finish();
+    let written = runner.outputs.into_inner().file.finish();
     let spent = turns.billed();
     let left = left.get();
     let broken = |error| GateFailure { error, spent, left };
@@ -111,7 +113,7 @@ pub(crate) async fn run(
 
 /// Whether the report has every bill of the run; one that is not shown has none.
 async fn bills_of(
-    request: &GateRequest<'_>,
+    request: &RunRequest<'_>,
     history: &RunHistory,
     end: &BackendEnd,
     runner: &Runner<'_>,
@@ -126,7 +128,7 @@ async fn bills_of(
     if runner.cancellation.is_cancelled() || end.stopped.is_some() {
         return BillingState::Open;
     }
-    let lacks_some = end.has_unmeasured || runner.held.borrow().lacks_some;
+    let lacks_some = end.has_unmeasured || runner.outputs.borrow().held.lacks_some;
     if !is_resumed && !lacks_some {
         return BillingState::Shown;
     }
@@ -141,7 +143,7 @@ async fn bills_of(
 }
 
 /// The limit of the run. What was detached is paid already: no limit keeps it from being read.
-fn max_spend(request: &GateRequest) -> Option<Usd> {
+fn max_spend(request: &RunRequest<'_>) -> Option<Usd> {
     request
         .max_spend
         .filter(|_| request.part != RunPart::Collect)
@@ -150,7 +152,8 @@ fn max_spend(request: &GateRequest) -> Option<Usd> {
 /// The limit of the pull request with what its earlier checks cost.
 async fn pull_request_limit(
     project: &Project,
-    request: &GateRequest<'_>,
+    affected: &[AffectedJob<'_>],
+    request: &RunRequest<'_>,
     history: &RunHistory,
 ) -> Result<PullRequestLimit, AppError> {
     let limit = request.max_spend_per_pull_request;
@@ -162,12 +165,12 @@ async fn pull_request_limit(
         .help("leave it out, and limit each run with --max-spend; or let `run` wait for its canaries"));
     }
     // Where nothing is to run nothing is asked.
-    let limit = limit.filter(|_| !request.affected.is_empty());
+    let limit = limit.filter(|_| !affected.is_empty());
     PullRequestLimit::open(limit, project, &request.origin, history).await
 }
 
 /// A limit in dollars holds nothing back where there is no price.
-fn warn_of_no_price(project: &Project, request: &GateRequest<'_>) {
+fn warn_of_no_price(project: &Project, affected: &[AffectedJob<'_>], request: &RunRequest<'_>) {
     let is_unpriced = |job: &&Job| {
         let offer = project.offer(&job.instance);
         offer.unpriced().is_some()
@@ -180,7 +183,7 @@ fn warn_of_no_price(project: &Project, request: &GateRequest<'_>) {
     if project.traits().needs_price {
         return;
     }
-    let jobs = request.affected.iter().map(|affected| affected.job);
+    let jobs = affected.iter().map(|affected| affected.job);
     for job in jobs.filter(is_unpriced) {
         say(&format!(
             "warning: {option} does not hold for job `{}`: {} has no price; write one under `prices`",
@@ -192,7 +195,8 @@ fn warn_of_no_price(project: &Project, request: &GateRequest<'_>) {
 /// Checks the jobs, each at its turn; what comes of them stands in the spec's order. A job that cannot be checked does not
 /// prevent the others.
 async fn gate_all<'a>(
-    request: &GateRequest<'a>,
+    all: &'a [AffectedJob<'a>],
+    request: &RunRequest<'_>,
     history: &'a RunHistory,
     pull_request: &PullRequestLimit,
     runner: &'a Runner<'a>,
@@ -201,10 +205,9 @@ async fn gate_all<'a>(
     let check = |place: usize, turn: Turn| async move {
         let money = JobMoney {
             account: &turn.account,
-            kept: &KeptMachines::default(),
             pull_request,
         };
-        let gated = job_gate::gate(place, request, history, money, runner).await;
+        let gated = job_gate::gate(place, &all[place], request, history, money, runner).await;
         (place, gated, turn)
     };
     let mut under_way = FuturesUnordered::new();
@@ -212,7 +215,7 @@ async fn gate_all<'a>(
     let mut waiting = None;
     loop {
         // After a signal no further job is begun.
-        while let Some(affected) = request.affected.get(turns.begun())
+        while let Some(affected) = all.get(turns.begun())
             && !runner.cancellation.is_cancelled()
         {
             let (place, job) = (turns.begun(), affected.job);
@@ -240,10 +243,10 @@ async fn gate_all<'a>(
         turns.end(turn);
         let gated = gated.map_err(|error| error.without(&runner.secrets));
         if let Err(error) = &gated {
-            runner.held.borrow_mut().lacks_some = true;
+            runner.outputs.borrow_mut().held.lacks_some = true;
             if error.is_transient() {
                 let said = format!("× {}", error.in_a_line());
-                runner.say_of(request.affected[place].job, &said);
+                runner.say_of(all[place].job, &said);
             }
         }
         ended.insert(place, gated);
@@ -252,11 +255,11 @@ async fn gate_all<'a>(
         jobs: Vec::new(),
         failures: Vec::new(),
         detached: BTreeSet::new(),
-        left: Left::Perhaps,
+        left: Leftovers::Unknown,
         notes: Vec::new(),
     };
     for (place, gated) in ended {
-        let affected = &request.affected[place];
+        let affected = &all[place];
         let named = |error: AppError| (Some(affected.job.name.clone()), error);
         match gated {
             Ok(GatedJob {

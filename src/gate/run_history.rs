@@ -1,12 +1,13 @@
 //! What earlier runs of the gate found, for this one: canaries that need not be paid again, what to compare with, and where
 //! this run's own findings are kept.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
 use crate::assess::base_result::BaseResult;
+use crate::backend::RunPart;
 use crate::canary::{CanaryRun, Key};
 use crate::console::{AppError, printable, say};
 use crate::drift::CheckRecord;
@@ -25,13 +26,7 @@ use crate::workspace::checkout::Checkout;
 use crate::workspace::project::Project;
 use crate::workspace::run_origin::RunOrigin;
 
-/// Whether a record of another run's training job, which its writer did not pay, stands for a canary.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum AdoptedCanaries {
-    Take,
-    Leave,
-}
-
+/// Whether a record is of another run's training job, which its writer did not pay.
 fn is_adopted(record: &Record) -> bool {
     matches!(record.content, Content::Canary { is_adopted, .. } if is_adopted)
 }
@@ -41,12 +36,18 @@ pub(crate) struct RunHistory {
     history: History,
     writer: Writer,
     commit: Option<String>,
+    known: RefCell<KnownRecords>,
+}
+
+/// What is known of the records until now.
+#[derive(Default)]
+struct KnownRecords {
     /// Names by job, oldest first; listed once, and added to.
-    entries: RefCell<BTreeMap<String, Vec<Entry>>>,
+    entries: BTreeMap<String, Vec<Entry>>,
     /// Named once.
-    damaged: RefCell<Vec<Damaged>>,
+    damaged: Vec<Damaged>,
     /// Why a record could not be kept; the first.
-    failure: Cell<Option<AppError>>,
+    failure: Option<AppError>,
 }
 
 /// A record of a forecast, and the forecast in it.
@@ -88,9 +89,7 @@ impl RunHistory {
                 ..origin.writer.clone()
             },
             commit: project.checkout.as_ref().and_then(Checkout::commit),
-            entries: RefCell::default(),
-            damaged: RefCell::default(),
-            failure: Cell::default(),
+            known: RefCell::default(),
         })
     }
 
@@ -102,12 +101,12 @@ impl RunHistory {
     /// Lists the records of a job. Called before anything is spent, so that a history that may not be read is an error in
     /// time.
     pub(crate) async fn look_up(&self, job: &str) -> Result<(), AppError> {
-        if self.entries.borrow().contains_key(job) {
+        if self.known.borrow().entries.contains_key(job) {
             return Ok(());
         }
         let listed = self.history.list(Some(job)).await?;
         self.warn_of(listed.damaged);
-        let mut entries = self.entries.borrow_mut();
+        let entries = &mut self.known.borrow_mut().entries;
         entries.insert(job.to_owned(), listed.entries);
         Ok(())
     }
@@ -124,14 +123,14 @@ impl RunHistory {
 
     /// The names of a job's records, oldest first.
     fn of_job(&self, job: &str) -> Vec<Entry> {
-        let entries = self.entries.borrow();
+        let entries = &self.known.borrow().entries;
         entries.get(job).cloned().unwrap_or_default()
     }
 
     /// Names what could not be read, once each, and passes over it.
     fn warn_of(&self, damaged: Vec<Damaged>) {
         for one in damaged {
-            let mut known = self.damaged.borrow_mut();
+            let known = &mut self.known.borrow_mut().damaged;
             if !known.contains(&one) {
                 say(&format!(
                     "warning: skipped an unreadable record of the history: {}: {}",
@@ -149,7 +148,7 @@ impl RunHistory {
         job: &Job,
         run: &CanaryRun,
         key: &Key,
-        adopted: AdoptedCanaries,
+        part: RunPart,
     ) -> Result<Option<Measurement>, AppError> {
         let now = Timestamp::now();
         // A clock that was set back makes a young record one of the future.
@@ -158,7 +157,8 @@ impl RunHistory {
             now.duration_since(ended).as_secs_f64()
         };
         let stands = |record: &Record| {
-            if is_adopted(record) && adopted == AdoptedCanaries::Leave {
+            // Who collects a canary pays for it, unless another run has.
+            if is_adopted(record) && part == RunPart::Collect {
                 return false;
             }
             let measurement = record.measurements().first();
@@ -205,8 +205,6 @@ impl RunHistory {
         job: &str,
         since: Timestamp,
     ) -> Result<BTreeSet<String>, AppError> {
-        self.look_up(job).await?;
-        let entries = self.of_job(job);
         let mut shown = BTreeSet::new();
         let is_over = |record: &Record| {
             if record.writer.run == self.writer.run {
@@ -215,11 +213,7 @@ impl RunHistory {
             }
             record.recorded_at < since
         };
-        let found = self
-            .history
-            .first(history::forecasts(&entries, job), is_over);
-        let found = found.await?;
-        self.warn_of(found.damaged);
+        self.newest(job, is_over).await?;
         Ok(shown)
     }
 
@@ -300,11 +294,8 @@ impl RunHistory {
                 && record.data_key == data
                 && row.is_some_and(|row| row.instance.is_same_machines(&job.instance))
         };
-        let entries = self.of_job(&job.name);
-        let forecasts = history::forecasts(&entries, &job.name);
-        let found = self.history.first(forecasts, is_same).await?;
-        self.warn_of(found.damaged);
-        Ok(found.record.and_then(|(_, record)| {
+        let found = self.newest(&job.name, is_same).await?;
+        Ok(found.and_then(|record| {
             let forecast = record.forecast()?.clone();
             Some((record, forecast))
         }))
@@ -312,16 +303,12 @@ impl RunHistory {
 
     /// What the canaries of the newest check of a job on its instance took, of whatever code and data.
     pub(crate) async fn last_spend(&self, job: &Job) -> Result<Option<ExpectedSpend>, AppError> {
-        self.look_up(&job.name).await?;
         let is_of_it = |record: &Record| {
             let row = record.forecast().and_then(|found| found.forecasts.first());
             row.is_some_and(|row| row.instance.is_same_machines(&job.instance))
         };
-        let entries = self.of_job(&job.name);
-        let forecasts = history::forecasts(&entries, &job.name);
-        let found = self.history.first(forecasts, is_of_it).await?;
-        self.warn_of(found.damaged);
-        Ok(found.record.and_then(|(_, record)| {
+        let found = self.newest(&job.name, is_of_it).await?;
+        Ok(found.and_then(|record| {
             let runs = &record.forecast()?.measurements;
             let saved = |run: &Measurement| run.reused.and_then(|reused| reused.saved_usd);
             Some(ExpectedSpend {
@@ -334,34 +321,27 @@ impl RunHistory {
 
     /// The canaries of the newest check of a job on its instance; empty without one.
     pub(crate) async fn last_check(&self, job: &Job) -> Result<Vec<Measurement>, AppError> {
-        let mut newest = Vec::new();
-        let take = |check: &record::ForecastRecord| {
-            let is_on_it = check
-                .measurements
-                .iter()
-                .any(|run| run.is_on(&job.instance));
-            if is_on_it {
-                newest.clone_from(&check.measurements);
-            }
-            is_on_it
+        let is_on_it = |record: &Record| {
+            let runs = record.forecast().map(|found| &found.measurements);
+            runs.is_some_and(|runs| runs.iter().any(|run| run.is_on(&job.instance)))
         };
-        self.look_back(job, take).await?;
-        Ok(newest)
+        let found = self.newest(&job.name, is_on_it).await?;
+        let check = found.as_ref().and_then(Record::forecast);
+        Ok(check.map_or_else(Vec::new, |check| check.measurements.clone()))
     }
 
-    /// Shows the forecasts of a job on record, newest first, until `is_enough` says so.
-    pub(crate) async fn look_back(
+    /// The newest forecast of a job on record that is so.
+    async fn newest(
         &self,
-        job: &Job,
-        mut is_enough: impl FnMut(&record::ForecastRecord) -> bool,
-    ) -> Result<(), AppError> {
-        self.look_up(&job.name).await?;
-        let entries = self.of_job(&job.name);
-        let forecasts = history::forecasts(&entries, &job.name);
-        let is_last = |record: &Record| record.forecast().is_some_and(&mut is_enough);
-        let found = self.history.first(forecasts, is_last).await?;
+        job: &str,
+        is_so: impl FnMut(&Record) -> bool,
+    ) -> Result<Option<Record>, AppError> {
+        self.look_up(job).await?;
+        let entries = self.of_job(job);
+        let forecasts = history::forecasts(&entries, job);
+        let found = self.history.first(forecasts, is_so).await?;
         self.warn_of(found.damaged);
-        Ok(())
+        Ok(found.record.map(|(_, record)| record))
     }
 
     /// Keeps what this run found about a job.
@@ -408,19 +388,19 @@ impl RunHistory {
         let newest = self.of_job(&record.job).pop();
         match self.history.append(&record, newest.as_ref()).await {
             Ok(entry) => {
-                let mut entries = self.entries.borrow_mut();
+                let entries = &mut self.known.borrow_mut().entries;
                 entries.entry(record.job).or_default().push(entry);
             }
             Err(error) => {
-                let first = self.failure.take();
-                self.failure.set(first.or(Some(error.into())));
+                let failure = &mut self.known.borrow_mut().failure;
+                failure.get_or_insert_with(|| error.into());
             }
         }
     }
 
     /// Why something of this run could not be kept; returned once.
     pub(crate) fn take_failure(&self) -> Option<AppError> {
-        self.failure.take()
+        self.known.borrow_mut().failure.take()
     }
 
     /// What a job is compared with: the newest that has the base commit's code, else the newest of the base branch that a

@@ -8,10 +8,9 @@ use futures_util::future::join_all;
 use tokio::sync::Semaphore;
 
 use crate::assess::first_error::{self, Explained, FailedCanary};
-use crate::backend::sagemaker::ReusePolicy;
 use crate::backend::{
-    Backend, CanaryEnd, CanaryPayer, CanaryResult, CanaryState, Cancellation, Ready, RunPart,
-    Watcher,
+    Backend, CanaryEnd, CanaryPayer, CanaryResult, CanaryState, Cancellation, Ready, Reuse,
+    RunPart, Watcher,
 };
 use crate::canary::CanaryRun;
 use crate::console::progress::{Canaries, CanaryGroup, Earlier, Progress};
@@ -22,8 +21,7 @@ use crate::gate::gate_run::GateRun;
 use crate::gate::host_slots::HostSlots;
 use crate::gate::job_keys::JobKeys;
 use crate::gate::measurements_file::{MeasurementsFile, Place};
-use crate::gate::request::Reuse;
-use crate::gate::run_history::{AdoptedCanaries, RunHistory};
+use crate::gate::run_history::RunHistory;
 use crate::gate::{backend, pass_env};
 use crate::instance::Offer;
 use crate::measurement::{Measurement, Reused};
@@ -52,18 +50,23 @@ pub(crate) struct Runner<'a> {
     pub(crate) gate_run: GateRun,
     pub(crate) part: RunPart,
     pub(crate) backend: Box<dyn Backend>,
-    /// What measurements hold of the bills.
-    pub(crate) held: RefCell<Accounted>,
-    pub(crate) file: RefCell<MeasurementsFile>,
+    pub(crate) outputs: RefCell<RunOutputs>,
     pub(crate) progress: Progress,
     pub(crate) cancellation: Cancellation,
     /// What no canary's words may show.
     pub(crate) secrets: SecretMask,
     /// How many there are: of several, each line names its own.
     pub(crate) jobs: usize,
-    pub(crate) logs: FailureLogs,
     /// On this machine, where canaries run on it.
     pub(crate) slots: Option<HostSlots>,
+}
+
+/// What a run leaves beside its report and the history.
+pub(crate) struct RunOutputs {
+    /// What measurements hold of the bills.
+    pub(crate) held: Accounted,
+    pub(crate) file: MeasurementsFile,
+    pub(crate) logs: FailureLogs,
 }
 
 impl<'a> Runner<'a> {
@@ -71,7 +74,7 @@ impl<'a> Runner<'a> {
     pub(crate) async fn open(
         project: &'a Project,
         gate_run: GateRun,
-        (part, reuse): (RunPart, ReusePolicy),
+        (part, reuse): (RunPart, Reuse),
         pass_env: &[String],
         cancellation: Cancellation,
         loudness: Loudness,
@@ -83,13 +86,15 @@ impl<'a> Runner<'a> {
             gate_run,
             part,
             backend,
-            held: RefCell::default(),
-            file: RefCell::new(MeasurementsFile::Nowhere),
+            outputs: RefCell::new(RunOutputs {
+                held: Accounted::default(),
+                file: MeasurementsFile::default(),
+                logs: FailureLogs::of(project),
+            }),
             progress: Progress::new(loudness),
             cancellation,
             secrets: pass_env::secrets(pass_env),
             jobs: 1,
-            logs: FailureLogs::of(project),
             slots: project.traits().runs_here.then(HostSlots::default),
             project,
         })
@@ -154,14 +159,7 @@ impl Records<'_> {
     pub(crate) async fn found(&self, run: &CanaryRun) -> Result<Option<Measurement>, AppError> {
         let key = self.keys.canary(run);
         match (self.reuse, key) {
-            (Reuse::Young, Some(key)) => {
-                // Who collects a canary pays for it, unless another run has.
-                let adopted = match self.part {
-                    RunPart::Collect => AdoptedCanaries::Leave,
-                    RunPart::Whole | RunPart::Detach => AdoptedCanaries::Take,
-                };
-                self.history.canary(self.job, run, &key, adopted).await
-            }
+            (Reuse::Young, Some(key)) => self.history.canary(self.job, run, &key, self.part).await,
             _ => Ok(None),
         }
     }
@@ -296,6 +294,31 @@ pub(crate) async fn run(
     };
     let launches = runs.iter().enumerate();
     join_all(launches.map(|(index, run)| batch.launch(index, run))).await
+}
+
+/// Runs one canary of a job, or its full run, which is neither reused nor kept.
+pub(crate) async fn run_one(
+    runner: &Runner<'_>,
+    (job, ready): (&Job, &dyn Ready),
+    run: CanaryRun,
+    account: &Account,
+    kept: &KeptMachines,
+) -> Ran {
+    let of = RunningConfiguration {
+        of: RunningJob {
+            job,
+            place: 0,
+            ready,
+            records: None,
+            kept,
+        },
+        place: 0,
+        account,
+        is_wanted: &Cell::new(true),
+    };
+    let runs = [run];
+    let fates = self::run(runner, of, &runs, Earlier::default(), &|_, _| {});
+    fates.await.into()
 }
 
 /// The canaries of one configuration under way.
@@ -457,7 +480,7 @@ impl Batch<'_> {
             ended_pools.iter().map(String::as_str),
             measurement.idle_usd,
         );
-        runner.held.borrow_mut().pools.extend(ended_pools);
+        runner.outputs.borrow_mut().held.pools.extend(ended_pools);
         // Before it is written down with the others: a slow write must not keep another canary from being stopped.
         if let Some(records) = of.records {
             records.keep(run, &measurement, worst).await;
@@ -494,7 +517,8 @@ impl Batch<'_> {
     ) -> Measurement {
         let (runner, job) = (self.runner, self.of.of.job);
         let number = self.earlier.runs + index + 1;
-        let kept = runner.logs.keep(&measurement, number, log);
+        let logs = &mut runner.outputs.borrow_mut().logs;
+        let kept = logs.keep(&measurement, number, log);
         // Elsewhere than at a terminal the file may be gone with its machine.
         if kept.is_none() || !runner.progress.is_live() {
             for line in log_tail {
@@ -516,7 +540,8 @@ impl Batch<'_> {
             configuration: self.of.place,
             number: self.earlier.runs + index,
         };
-        let written = self.runner.file.borrow_mut().append(place, &measurement);
+        let file = &mut self.runner.outputs.borrow_mut().file;
+        let written = file.append(place, &measurement);
         if written.is_err() {
             self.give_up();
         }

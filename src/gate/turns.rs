@@ -5,22 +5,6 @@ use crate::plan::{Account, Limit, Reservation};
 use crate::spec::{Job, Traits};
 use crate::units::Usd;
 
-/// Whether canaries of several configurations have machines of their own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum MachineSharing {
-    OneForAll,
-    OwnOnes,
-}
-
-impl MachineSharing {
-    pub(crate) fn of(backend: &Traits) -> Self {
-        match backend.is_remote {
-            true => Self::OwnOnes,
-            false => Self::OneForAll,
-        }
-    }
-}
-
 /// Whether a job may be at work beside others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum JobCompany {

@@ -240,7 +240,11 @@ impl LocalBackend {
 
 impl Backend for LocalBackend {
     fn open<'a>(&'a self, job: &'a Job) -> BackendFuture<'a, Box<dyn Session<'a> + 'a>> {
-        let opened = LocalJob { backend: self, job };
+        let opened = LocalJob {
+            backend: self,
+            job,
+            code: None,
+        };
         Box::pin(async move {
             // Said before anything is run.
             Cache::of_job(&self.paths, job)?;
@@ -254,16 +258,18 @@ pub fn check_source(paths: &ProjectPaths, job: &Job) -> Result<(), BackendError>
     source::find(paths, job).map(|_| ())
 }
 
-/// A job whose canaries run here. There is nothing to prepare.
+/// A job whose canaries run here.
 #[derive(Debug, Clone, Copy)]
 struct LocalJob<'a> {
     backend: &'a LocalBackend,
     job: &'a Job,
+    /// Known when it is prepared.
+    code: Option<Key>,
 }
 
 impl<'a> Session<'a> for LocalJob<'a> {
     fn list(&mut self) -> BackendFuture<'_, ListedData> {
-        let Self { backend, job } = *self;
+        let Self { backend, job, .. } = *self;
         Box::pin(async move {
             let channels = job.training.channels.iter();
             let listed = channels
@@ -281,9 +287,9 @@ impl<'a> Session<'a> for LocalJob<'a> {
     where
         'a: 'p,
     {
-        let ready = ReadyLocalJob {
-            opened: *self,
+        let ready = Self {
             code: planned.code,
+            ..*self
         };
         Box::pin(async move {
             probe::check_system().map_err(|_| not_on_this_system())?;
@@ -303,16 +309,9 @@ fn not_on_this_system() -> BackendError {
     )
 }
 
-/// A job whose code is known.
-#[derive(Debug)]
-struct ReadyLocalJob<'a> {
-    opened: LocalJob<'a>,
-    code: Option<Key>,
-}
-
-impl Ready for ReadyLocalJob<'_> {
+impl Ready for LocalJob<'_> {
     fn keys<'k>(&'k self, dataset: &'k Dataset) -> BackendFuture<'k, BackendKeys> {
-        let LocalJob { backend, job } = self.opened;
+        let Self { backend, job, .. } = *self;
         Box::pin(async move {
             Ok(BackendKeys {
                 code: self.code,
@@ -324,12 +323,12 @@ impl Ready for ReadyLocalJob<'_> {
     }
 
     fn host(&self) -> Option<Capacity> {
-        Some(self.opened.backend.host().clone())
+        Some(self.backend.host().clone())
     }
 
     fn room(&self, _: &InstanceConfiguration) -> Room<'_> {
         Room {
-            at_once: self.opened.job.canary.parallel.max(1),
+            at_once: self.job.canary.parallel.max(1),
             pool: None,
         }
     }
@@ -339,7 +338,7 @@ impl Ready for ReadyLocalJob<'_> {
         run: &'r CanaryRun,
         watcher: &'r Watcher<'r>,
     ) -> LocalBoxFuture<'r, CanaryEnd> {
-        let LocalJob { backend, job } = self.opened;
+        let Self { backend, job, .. } = *self;
         Box::pin(async move {
             let result = backend.run_canary(job, run, watcher.cancellation).await;
             let measured = result.map(|result| CanaryState::Measured(Box::new(result)));

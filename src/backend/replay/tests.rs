@@ -40,12 +40,7 @@ fn list(backend: &ReplayBackend, job: &Job) -> Result<Dataset, BackendError> {
     Ok(session.list().now_or_never().unwrap()?.dataset)
 }
 
-fn run(
-    backend: &ReplayBackend,
-    job: &Job,
-    percent: f64,
-    max_runtime: Option<Seconds>,
-) -> Result<Measurement, BackendError> {
+fn run(backend: &ReplayBackend, job: &Job, percent: f64) -> Result<Measurement, BackendError> {
     let asked = CanaryRun {
         job: job.name.clone(),
         instance: job.instance.clone(),
@@ -58,7 +53,7 @@ fn run(
         bytes_total: Bytes(10),
         share: None,
         work: None,
-        max_runtime,
+        max_runtime: None,
     };
     Ok(backend.replay(job, &asked)?.measurement)
 }
@@ -74,11 +69,11 @@ fn each_run_is_handed_out_once_in_the_order_of_the_recording() {
     };
     assert_eq!(supply(), 2);
     let bytes: Vec<_> = (0..2)
-        .map(|_| run(&backend, job, 1.0, None).unwrap().bytes)
+        .map(|_| run(&backend, job, 1.0).unwrap().bytes)
         .collect();
     assert_eq!(bytes, [Some(Bytes(3)), Some(Bytes(9))]);
     assert_eq!(supply(), 0);
-    let used_up = run(&backend, job, 1.0, None).unwrap_err();
+    let used_up = run(&backend, job, 1.0).unwrap_err();
     assert_eq!(
         (used_up.what.as_str(), used_up.help.as_str()),
         (
@@ -86,9 +81,9 @@ fn each_run_is_handed_out_once_in_the_order_of_the_recording() {
             "left on local: 1 run with 2%; record more with `canary-gate run --measurements FILE.jsonl`, or change `canary`"
         )
     );
-    assert!(run(&backend, job, 2.0, None).is_ok());
+    assert!(run(&backend, job, 2.0).is_ok());
     assert_eq!(
-        run(&backend, job, 2.0, None).unwrap_err().help,
+        run(&backend, job, 2.0).unwrap_err().help,
         "every run on local was used once; record more with `canary-gate run --measurements FILE.jsonl`, or change `canary`"
     );
 }
@@ -100,7 +95,7 @@ fn a_share_that_is_only_near_is_another() {
         .replace("1%,1.5", "0.98%,1.5");
     let backend = ReplayBackend::new("runs.csv", table::read_csv(&near).unwrap());
     let spec = spec("{train: {uri: data}}");
-    let refused = run(&backend, &spec.jobs[0], 1.0, None).unwrap_err();
+    let refused = run(&backend, &spec.jobs[0], 1.0).unwrap_err();
     assert!(
         refused.help.starts_with(
             "left on local: 1 run with 0.98%, 1 run with 1.0003%, 1 run with 2%; record more"
@@ -108,21 +103,6 @@ fn a_share_that_is_only_near_is_another() {
         "{}",
         refused.help
     );
-}
-
-#[test]
-fn a_run_is_ended_at_its_limit_as_a_machine_would() {
-    let (spec, backend) = (spec("{train: {uri: data}}"), backend());
-    let ended = run(&backend, &spec.jobs[0], 1.0, Some(Seconds(0.5))).unwrap();
-    assert_eq!(ended.outcome, Outcome::TimedOut);
-    assert_eq!(ended.training_seconds, Some(Seconds(0.5)));
-    assert_eq!(ended.billable_seconds, Some(Seconds(0.5)));
-    assert_eq!(
-        (ended.usage.is_empty(), ended.bytes),
-        (true, Some(Bytes(3)))
-    );
-    let whole = run(&backend, &spec.jobs[0], 1.0, Some(Seconds(1.5))).unwrap();
-    assert!(whole.is_completed());
 }
 
 #[test]
@@ -134,24 +114,6 @@ fn the_listed_data_is_as_large_as_the_recorded() {
     assert_eq!(data.bytes_total(), Bytes(1005));
     let sizes: Vec<_> = data.channels[0].objects.sizes().collect();
     assert_eq!(sizes[3..6], [Bytes(51), Bytes(51), Bytes(50)]);
-}
-
-#[test]
-fn data_of_unknown_size_is_a_hundred_equal_objects() {
-    let (spec, backend) = (spec("{train: {uri: data}}"), backend());
-    let other = &spec.jobs[1];
-    let data = list(&backend, other).unwrap();
-    assert_eq!(
-        (data.objects_total(), data.bytes_total()),
-        (Some(100), Bytes(100))
-    );
-    assert!(!backend.recording.knows_bytes(other) && backend.recording.knows_bytes(&spec.jobs[0]));
-    assert_eq!(
-        backend.recording.notes(other).last().map(String::as_str),
-        Some(
-            "the recording does not say how many objects the data has; 100 of equal size are assumed"
-        )
-    );
 }
 
 #[test]

@@ -21,12 +21,12 @@ impl JobSession<'_> {
         let job = self.job;
         let aws = self.backend.aws();
         let asking = self.backend.asking.lock().await;
-        if !self.backend.has_access.get() {
+        if !self.backend.state.borrow().has_access {
             let identity = aws.sts.get_caller_identity().send().await;
             identity.map_err(|error| {
                 CallError::of(IDENTITY, &error).to_error("find out who is signed in")
             })?;
-            self.backend.has_access.set(true);
+            self.backend.state.borrow_mut().has_access = true;
         }
         drop(asking);
         let training = &job.training;

@@ -6,18 +6,16 @@ use super::SagemakerBackend;
 use super::description::JobDescription;
 use super::name::JobName;
 use super::tags::JOB_TAG;
-use crate::aws::call::{Call, CallError};
+use crate::aws::call::CallError;
 use crate::backend::{BackendError, BilledJob};
 use crate::units::Seconds;
-
-const LIST: Call<'_> = Call("sagemaker:ListTrainingJobs");
 
 impl SagemakerBackend {
     /// What is billed of every training job of this run.
     pub(super) async fn bills(&self) -> Result<Vec<BilledJob>, BackendError> {
         let jobs = self.own_jobs().await;
         let jobs = jobs.map_err(|error| error.to_error("list the training jobs of this run"))?;
-        let counted = self.counted.borrow();
+        let counted = &self.state.borrow().counted;
         let billed = jobs.into_iter().filter_map(|(job, described)| {
             let training_job = described.name.filter(|name| !counted.contains(name))?;
             Some(BilledJob {
@@ -36,32 +34,21 @@ impl SagemakerBackend {
     /// Every training job of this run, with the job of the spec that it is a canary of.
     pub(super) async fn own_jobs(&self) -> Result<Vec<(String, JobDescription)>, CallError> {
         let since = self.tags.begun().unwrap_or(self.began);
-        let mut found = Vec::new();
-        let mut pages = self
-            .aws()
-            .sagemaker
-            .list_training_jobs()
+        let listing = (self.aws().sagemaker.list_training_jobs())
             .name_contains(JobName::prefix())
-            .creation_time_after(DateTime::from_secs(since.as_second()))
-            .into_paginator()
-            .send();
-        while let Some(page) = pages.next().await {
-            let page = page.map_err(|error| CallError::of(LIST, &error))?;
-            for summary in page.training_job_summaries() {
-                let name = summary.training_job_name().unwrap_or_default();
-                if JobName::parse(name).is_none() {
-                    continue;
-                }
-                let Some(arn) = summary.training_job_arn() else {
-                    continue;
-                };
-                let tags = self.tags_of_job(arn).await?;
-                let of = tags.iter().find(|(key, _)| key == JOB_TAG);
-                if let Some((_, job)) = of.filter(|_| self.is_own(&tags))
-                    && let Some(described) = self.describe(name).await?
-                {
-                    found.push((job.clone(), described));
-                }
+            .creation_time_after(DateTime::from_secs(since.as_second()));
+        let mut found = Vec::new();
+        for summary in self.jobs_listed(listing).await? {
+            let name = summary.training_job_name().unwrap_or_default();
+            let Some(arn) = summary.training_job_arn() else {
+                continue;
+            };
+            let tags = self.tags_of_job(arn).await?;
+            let of = tags.iter().find(|(key, _)| key == JOB_TAG);
+            if let Some((_, job)) = of.filter(|_| self.is_own(&tags))
+                && let Some(described) = self.describe(name).await?
+            {
+                found.push((job.clone(), described));
             }
         }
         Ok(found)

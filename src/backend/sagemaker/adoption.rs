@@ -2,9 +2,10 @@
 
 use jiff::Timestamp;
 
-use super::ReusePolicy;
+use super::RunTags;
 use super::description::{JobDescription, JobState};
 use super::failure::FailureClass;
+use crate::backend::{Reuse, RunPart};
 use crate::canary::CanaryRun;
 use crate::spec::Job;
 use crate::units::Seconds;
@@ -21,28 +22,20 @@ pub(super) enum Adoption {
     Next,
 }
 
-/// Who looks for a job.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct JobSeeker {
-    pub(super) policy: ReusePolicy,
-    /// It waits until the job has ended.
-    pub(super) waits: bool,
-}
-
 /// Decides by how far the job is, how it ended and how old it is.
 ///
-/// `is_own`: it carries this run's tag. A failure of the training code is the canary's result as well as a success is: the
+/// `is_own`: it carries this run's tag; `tags` are those of who looks for it. A failure of the training code is the canary's result as well as a success is: the
 /// same code on the same data would fail again.
 pub(super) fn adopt(
     job: &Job,
     run: &CanaryRun,
     found: &JobDescription,
     is_own: bool,
-    seeker: JobSeeker,
+    tags: &RunTags,
     now: Timestamp,
 ) -> Adoption {
-    let JobSeeker { policy, waits } = seeker;
-    if policy == ReusePolicy::Own && !is_own {
+    let (policy, waits) = (tags.reuse, tags.part == RunPart::Whole);
+    if policy == Reuse::Never && !is_own {
         return Adoption::Next;
     }
     let is_as_long = || {
@@ -71,7 +64,7 @@ pub(super) fn adopt(
             .or(found.created_at)
             .is_some_and(|end| age(end, now).0 <= job.canary.reuse.0)
     };
-    if has_result && (policy == ReusePolicy::Own || is_young()) {
+    if has_result && (policy == Reuse::Never || is_young()) {
         Adoption::Take
     } else {
         Adoption::Next

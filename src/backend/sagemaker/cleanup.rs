@@ -110,7 +110,7 @@ impl SagemakerBackend {
             return stopped;
         }
         // The signal came while the rest was stopped.
-        self.own.borrow_mut().extend(kept.iter().cloned());
+        self.state.borrow_mut().own.extend(kept.iter().cloned());
         let stopped_before = stopped.unwrap_or_default();
         let stopped = self.stop_the_rest(cancellation, &nothing).await?;
         Ok(stopped_before.and(stopped))
@@ -127,9 +127,9 @@ impl SagemakerBackend {
         cancellation: &Cancellation,
         kept: &BTreeSet<String>,
     ) -> Result<StoppedRest, BackendError> {
-        let names: Vec<String> = self.own.borrow().iter().cloned().collect();
+        let names: Vec<String> = self.state.borrow().own.iter().cloned().collect();
         let mut rest = StoppedRest::default();
-        if names.is_empty() && !self.has_access.get() && !self.tags.is_resumed {
+        if names.is_empty() && !self.state.borrow().has_access && !self.tags.is_resumed {
             return Ok(rest);
         }
         let mut left = Vec::new();
@@ -240,7 +240,8 @@ fn no_time() -> BackendError {
 impl ReadyJob<'_> {
     /// Removes what a canary that is over, or is being stopped, left in S3: its manifests, its staged sample, its model.
     pub(super) async fn tidy(&self, found: &Found, cancellation: &Cancellation) {
-        let is_running = self.backend.own.borrow().contains(&found.name.to_string());
+        let name = found.name.to_string();
+        let is_running = self.backend.state.borrow().own.contains(&name);
         if found.may_stop && !is_running {
             let limit = async {
                 cancellation.cancelled().await;

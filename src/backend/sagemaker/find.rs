@@ -1,21 +1,19 @@
 //! Finding the training job that stands for a canary already.
 
-use super::adoption::{self, Adoption, JobSeeker};
+use super::adoption::{self, Adoption};
 use super::asked::AskedJob;
 use super::description::JobDescription;
 use super::name::JobName;
 use super::notes::Notes;
 use super::ready_job::ReadyJob;
 use super::tags;
-use crate::aws::call::{Call, CallError};
+use crate::aws::call::CallError;
 use crate::backend::{BackendError, CanaryProgress, RunPart, Watcher};
 use crate::canary::CanaryRun;
 use crate::grammar::list;
 
 /// Attempts at one canary that are looked at, the newest first; older ones are too old by then.
 const ATTEMPTS_LOOKED_AT: usize = 10;
-
-const LIST: Call<'_> = Call("sagemaker:ListTrainingJobs");
 
 /// A job that stands for a canary.
 #[derive(Debug, Clone)]
@@ -145,7 +143,7 @@ impl ReadyJob<'_> {
         let is_collected = self.backend.collects(&tags);
         let is_own = is_collected || self.backend.is_own(&tags);
         let now = jiff::Timestamp::now();
-        let seeker = self.seeker();
+        let seeker = &self.backend.tags;
         let adoption = match is_collected {
             true => adoption::adopt_detached(description, now),
             false => adoption::adopt(self.job, run, description, is_own, seeker, now),
@@ -163,18 +161,17 @@ impl ReadyJob<'_> {
                     others.add(name, differences);
                     return Ok(None);
                 }
-                let has_asked_for_it = self.backend.own.borrow().contains(&name.to_string());
+                let state = &mut *self.backend.state.borrow_mut();
+                let has_asked_for_it = state.own.contains(&name.to_string());
                 let is_over = description.state.is_final();
                 let may_stop = match self.backend.tags.part {
                     // What is left of it is removed; one that runs goes on.
                     RunPart::Collect => is_own && is_over,
                     _ => is_own && (self.backend.tags.is_exclusive || has_asked_for_it),
                 };
-                self.backend
-                    .has_run
-                    .set(self.backend.has_run.get() || is_own);
+                state.has_run |= is_own;
                 if may_stop && !description.state.is_final() {
-                    self.backend.own.borrow_mut().insert(name.to_string());
+                    state.own.insert(name.to_string());
                 }
                 Ok(Some(Found {
                     name: name.clone(),
@@ -185,13 +182,6 @@ impl ReadyJob<'_> {
                     is_detached: tags::is_detached(&tags),
                 }))
             }
-        }
-    }
-
-    fn seeker(&self) -> JobSeeker {
-        JobSeeker {
-            policy: self.backend.tags.reuse,
-            waits: self.backend.tags.part == RunPart::Whole,
         }
     }
 
@@ -206,31 +196,20 @@ impl ReadyJob<'_> {
             return true;
         }
         let now = jiff::Timestamp::now();
-        let seeker = self.seeker();
+        let seeker = &self.backend.tags;
         adoption::adopt(self.job, run, description, found.is_own, seeker, now) == Adoption::Take
     }
 
     /// The numbers of all attempts after the first, the newest first.
     async fn attempts(&self, first: &JobName) -> Result<Vec<u32>, CallError> {
-        let mut attempts = Vec::new();
-        let mut pages = self
-            .backend
-            .aws()
-            .sagemaker
-            .list_training_jobs()
-            .name_contains(first.stem())
-            .into_paginator()
-            .send();
-        while let Some(page) = pages.next().await {
-            let page = page.map_err(|error| CallError::of(LIST, &error))?;
-            attempts.extend(
-                page.training_job_summaries()
-                    .iter()
-                    .filter_map(|summary| JobName::parse(summary.training_job_name()?))
-                    .filter(|name| name.is_same_canary(first) && name.attempt() > 0)
-                    .map(|name| name.attempt()),
-            );
-        }
+        let listing = self.backend.aws().sagemaker.list_training_jobs();
+        let listing = listing.name_contains(first.stem());
+        let listed = self.backend.jobs_listed(listing).await?;
+        let names = listed
+            .iter()
+            .filter_map(|job| JobName::parse(job.training_job_name()?));
+        let names = names.filter(|name| name.is_same_canary(first) && name.attempt() > 0);
+        let mut attempts: Vec<u32> = names.map(|name| name.attempt()).collect();
         attempts.sort_unstable_by(|one, other| other.cmp(one));
         Ok(attempts)
     }

@@ -35,14 +35,9 @@ const PATIENCE: Duration = Duration::from_secs(4);
 
 const CREATE: Call<'_> = Call("sagemaker:CreateTrainingJob");
 
-/// What became of a launch.
-pub(super) enum LaunchOutcome<'a> {
-    /// With the room that it takes in its quotas.
-    Job(Found, UsedRoom<'a>),
-    /// Nothing was started: a signal came first, or another canary failed; nothing is to be started at all; or there is no room in
-    /// the quota, and nobody waits for it.
-    Not(CanaryState),
-}
+/// A training job with the room that it takes in its quotas; or why nothing was started: a signal came first, another canary failed,
+/// nothing is to be started at all, or nobody waits for room.
+pub(super) type Launched<'a> = Result<(Found, UsedRoom<'a>), CanaryState>;
 
 /// How CreateTrainingJob went.
 enum Created {
@@ -68,7 +63,7 @@ impl ReadyJob<'_> {
         key: &Key,
         retries: &Retries,
         watcher: &Watcher<'_>,
-    ) -> Result<LaunchOutcome<'_>, BackendError> {
+    ) -> Result<Launched<'_>, BackendError> {
         let run = retries.shortened(run);
         let first = JobName::new(&self.job.name, &key.short(), 0);
         for round in 0..MOST_ROUNDS {
@@ -82,12 +77,12 @@ impl ReadyJob<'_> {
                 known = finding => known?,
                 () = watcher.cancellation.cancelled() => {
                     self.stop_unwatched(&first).await;
-                    return Ok(LaunchOutcome::Not(CanaryState::HeldBack));
+                    return Ok(Err(CanaryState::HeldBack));
                 }
             };
             let name = match known {
                 Known::Free(_) if self.backend.tags.part == RunPart::Collect => {
-                    return Ok(LaunchOutcome::Not(CanaryState::HeldBack));
+                    return Ok(Err(CanaryState::HeldBack));
                 }
                 Known::Free(name) => name,
                 Known::Job(found) => {
@@ -95,17 +90,17 @@ impl ReadyJob<'_> {
                         "training job {}, already there",
                         found.name
                     )));
-                    return Ok(LaunchOutcome::Job(found, self.room_of(&run)));
+                    return Ok(Ok((found, self.room_of(&run))));
                 }
             };
             if self.backend.tags.part == RunPart::Detach
                 && let Some(full) = self.without_room(&run)
             {
-                return Ok(LaunchOutcome::Not(CanaryState::NoRoom(full)));
+                return Ok(Err(CanaryState::NoRoom(full)));
             }
             let Some(room) = self.wait_for_room(&run, watcher).await else {
                 self.stop_unwatched(&first).await;
-                return Ok(LaunchOutcome::Not(CanaryState::HeldBack));
+                return Ok(Err(CanaryState::HeldBack));
             };
             let placed = tokio::select! {
                 placed = self.place(&run, &name) => Some(placed),
@@ -120,26 +115,20 @@ impl ReadyJob<'_> {
                 Ok(Created::Yes) => {
                     watcher.report(CanaryProgress::Fact(&format!("training job {name}")));
                     room.begin_work();
-                    return Ok(LaunchOutcome::Job(Found::created(name), room));
+                    return Ok(Ok((Found::created(name), room)));
                 }
                 // Whose it is shows a look.
                 Ok(Created::Taken) => self.give_pool_back(&name),
                 Ok(Created::NoRoom(error)) => {
                     self.unplace(&name).await;
                     let full = no_quota(&error, &run);
-                    return Ok(LaunchOutcome::Not(CanaryState::NoRoom(full)));
+                    return Ok(Err(CanaryState::NoRoom(full)));
                 }
-                Ok(_) => {
+                other => {
                     self.give_pool_back(&name);
                     self.stop_unwatched(&name).await;
                     self.unplace(&name).await;
-                    return Ok(LaunchOutcome::Not(CanaryState::HeldBack));
-                }
-                Err(error) => {
-                    self.give_pool_back(&name);
-                    self.stop_unwatched(&name).await;
-                    self.unplace(&name).await;
-                    return Err(error);
+                    return other.map(|_| Err(CanaryState::HeldBack));
                 }
             }
         }
@@ -175,7 +164,7 @@ impl ReadyJob<'_> {
             tags: &self.backend.tags_of(run),
             output: &output(self.job)?.to_string(),
         })?;
-        Ok(match self.backend.refuses_profiler.get() {
+        Ok(match self.backend.state.borrow().refuses_profiler {
             true => request.set_profiler_config(None),
             false => request,
         })
@@ -219,8 +208,9 @@ impl ReadyJob<'_> {
     async fn stop_unwatched(&self, name: &JobName) {
         let names: Vec<JobName> = self
             .backend
-            .own
+            .state
             .borrow()
+            .own
             .iter()
             .filter(|own| !self.watched.borrow().contains(*own))
             .filter_map(|own| JobName::parse(own))
@@ -316,7 +306,7 @@ impl ReadyJob<'_> {
                         "SageMaker refused Debugger's profiler, so canaries run without it; `profiler: false` under `training` leaves it out at once ({})",
                         error.message
                     ));
-                    self.backend.refuses_profiler.set(true);
+                    self.backend.state.borrow_mut().refuses_profiler = true;
                     request = request.set_profiler_config(None);
                     continue;
                 }
@@ -328,7 +318,8 @@ impl ReadyJob<'_> {
                 Created::Taken => {
                     // By this very process, if an answer of its own was lost.
                     if may_be_there {
-                        self.backend.own.borrow_mut().insert(name.to_string());
+                        let mut state = self.backend.state.borrow_mut();
+                        state.own.insert(name.to_string());
                     }
                     return Ok(Created::Taken);
                 }
@@ -349,8 +340,11 @@ impl ReadyJob<'_> {
         watcher: &Watcher<'_>,
     ) -> Result<Created, BackendError> {
         // Before the call: an answer that is lost may still have started the job.
-        self.backend.has_run.set(true);
-        self.backend.own.borrow_mut().insert(name.to_string());
+        {
+            let mut state = self.backend.state.borrow_mut();
+            state.has_run = true;
+            state.own.insert(name.to_string());
+        }
         let client = self.backend.aws().sagemaker_once;
         let sending = request.clone().send_with(&client);
         tokio::pin!(sending);

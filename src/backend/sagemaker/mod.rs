@@ -60,7 +60,7 @@ mod watch;
 #[cfg(test)]
 mod fake_s3;
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
@@ -73,8 +73,8 @@ use self::quota_room::QuotaRoom;
 use self::session::JobSession;
 use super::project_paths::ProjectPaths;
 use super::{
-    Backend, BackendEnd, BackendError, BackendFuture, BilledJob, Cancellation, EndedPool, RunPart,
-    Session,
+    Backend, BackendEnd, BackendError, BackendFuture, BilledJob, Cancellation, EndedPool, Reuse,
+    RunPart, Session,
 };
 use crate::aws::{Aws, AwsError};
 use crate::spec::Job;
@@ -94,7 +94,7 @@ pub struct RunTags {
     pub is_resumed: bool,
     /// The value of the tag `canary-gate:repository`; absent if the repository is unknown.
     pub repository: Option<String>,
-    pub reuse: ReusePolicy,
+    pub reuse: Reuse,
     /// What the run does with its jobs.
     pub part: RunPart,
 }
@@ -113,19 +113,10 @@ impl RunTags {
             is_exclusive: false,
             is_resumed: false,
             repository: None,
-            reuse: ReusePolicy::Own,
+            reuse: Reuse::Never,
             part: RunPart::Whole,
         }
     }
-}
-
-/// Whether jobs of other runs of the gate may stand for canaries of this one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ReusePolicy {
-    /// Those that are younger than the spec's `canary.reuse`.
-    Young,
-    /// Only those of this very run.
-    Own,
 }
 
 /// Runs canaries as SageMaker training jobs.
@@ -137,11 +128,8 @@ pub struct SagemakerBackend {
     tags: RunTags,
     /// The program that runs as the probe in a container.
     program: PathBuf,
-    /// Made again when credentials expire.
-    aws: RefCell<Aws>,
     pace: Pace,
-    /// Training jobs that this run is to stop, and that may still be running.
-    own: RefCell<BTreeSet<String>>,
+    state: RefCell<RunState>,
     /// Warm pools that this run is to end, by their last job.
     pools: RefCell<BTreeMap<String, OpenPool>>,
     /// Last jobs of pools that are no more, and billed.
@@ -154,20 +142,29 @@ pub struct SagemakerBackend {
     kept_pools: RefCell<Vec<String>>,
     /// When this process began.
     began: jiff::Timestamp,
-    /// Whether a training job was asked for, or taken up.
-    has_run: Cell<bool>,
-    /// Whether one was paid for without a result.
-    has_unmeasured: Cell<bool>,
-    /// Tries of canaries that are billed with the last one.
-    counted: RefCell<BTreeSet<String>>,
-    /// Whether AWS has ever answered to these credentials.
-    has_access: Cell<bool>,
     known: RefCell<KnownFacts>,
     /// Held while something is asked that is asked once, so that jobs which begin together do not all ask it.
     asking: Mutex<()>,
     room: QuotaRoom,
+}
+
+/// What a run of the gate has done in AWS until now.
+#[derive(Debug)]
+struct RunState {
+    /// Made again when credentials expire.
+    aws: Aws,
+    /// Training jobs that this run is to stop, and that may still be running.
+    own: BTreeSet<String>,
+    /// Whether a training job was asked for, or taken up.
+    has_run: bool,
+    /// Whether one was paid for without a result.
+    has_unmeasured: bool,
+    /// Tries of canaries that are billed with the last one.
+    counted: BTreeSet<String>,
+    /// Whether AWS has ever answered to these credentials.
+    has_access: bool,
     /// Whether SageMaker has refused a request for its profiler.
-    refuses_profiler: Cell<bool>,
+    refuses_profiler: bool,
 }
 
 impl SagemakerBackend {
@@ -177,29 +174,31 @@ impl SagemakerBackend {
             paths,
             tags,
             program,
-            aws: RefCell::new(aws),
             pace: Pace::new(pace),
-            own: RefCell::default(),
+            state: RefCell::new(RunState {
+                aws,
+                own: BTreeSet::new(),
+                has_run: false,
+                has_unmeasured: false,
+                counted: BTreeSet::new(),
+                has_access: false,
+                refuses_profiler: false,
+            }),
             pools: RefCell::default(),
             closed_pools: RefCell::default(),
             unbilled_pools: RefCell::default(),
             yielding: Mutex::default(),
             kept_pools: RefCell::default(),
             began: jiff::Timestamp::now(),
-            has_run: Cell::new(false),
-            has_unmeasured: Cell::new(false),
-            counted: RefCell::default(),
-            has_access: Cell::new(false),
             known: RefCell::default(),
             asking: Mutex::default(),
             room: QuotaRoom::default(),
-            refuses_profiler: Cell::new(false),
         }
     }
 
     /// The clients as they are now.
     fn aws(&self) -> Aws {
-        self.aws.borrow().clone()
+        self.state.borrow().aws.clone()
     }
 }
 
@@ -226,8 +225,8 @@ impl Backend for SagemakerBackend {
             let rest = self.stop_what_nobody_wants(kept, cancellation).await?;
             Ok(BackendEnd {
                 stopped: rest.said(),
-                has_run: self.has_run.get(),
-                has_unmeasured: self.has_unmeasured.get(),
+                has_run: self.state.borrow().has_run,
+                has_unmeasured: self.state.borrow().has_unmeasured,
                 may_keep_machines: !self.kept_pools.borrow().is_empty(),
             })
         })

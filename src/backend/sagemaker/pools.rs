@@ -176,7 +176,7 @@ impl ReadyJob<'_> {
             return;
         };
         // It may be there all the same, and this run's.
-        if self.backend.own.borrow().contains(&name) {
+        if self.backend.state.borrow().own.contains(&name) {
             return;
         }
         pools.remove(&name);

@@ -127,29 +127,23 @@ impl JobSession<'_> {
             let page = match is_of_defaults {
                 true => {
                     let listed = aws.quotas.list_aws_default_service_quotas();
-                    let page = listed
-                        .service_code(SERVICE)
-                        .set_next_token(token)
-                        .send()
-                        .await;
-                    page.map(|page| (page.quotas.unwrap_or_default(), page.next_token))
+                    let listed = listed.service_code(SERVICE).set_next_token(token);
+                    let page = listed.send().await;
+                    page.map(|page| (page.quotas, page.next_token))
                         .map_err(|error| CallError::of(QUOTAS, &error))
                 }
                 false => {
                     let listed = aws.quotas.list_service_quotas();
-                    let page = listed
-                        .service_code(SERVICE)
-                        .set_next_token(token)
-                        .send()
-                        .await;
-                    page.map(|page| (page.quotas.unwrap_or_default(), page.next_token))
+                    let listed = listed.service_code(SERVICE).set_next_token(token);
+                    let page = listed.send().await;
+                    page.map(|page| (page.quotas, page.next_token))
                         .map_err(|error| CallError::of(QUOTAS, &error))
                 }
             };
             let known = &mut self.backend.known.borrow_mut().quotas;
             match page {
                 Ok((quotas, next)) => {
-                    for (name, limit) in quota::limits(&quotas) {
+                    for (name, limit) in quota::limits(&quotas.unwrap_or_default()) {
                         known.limits.entry(name).or_insert(limit);
                     }
                     known.listing = match next {

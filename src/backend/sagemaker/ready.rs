@@ -1,7 +1,6 @@
 //! Runs the canaries of a ready job as training jobs.
 
 use super::last_job::LastJob;
-use super::launch::LaunchOutcome;
 use super::ready_job::ReadyJob;
 use super::retries::Retries;
 use super::watch::WatchEnd;
@@ -37,7 +36,7 @@ impl ReadyJob<'_> {
         let last = last.filter(|_| !matches!(state, Ok(CanaryState::Measured(_))));
         let paid_for_nothing = last.and_then(|last| last.without_result(run));
         if paid_for_nothing.is_some() {
-            self.backend.has_unmeasured.set(true);
+            self.backend.state.borrow_mut().has_unmeasured = true;
         }
         CanaryEnd {
             state,
@@ -53,8 +52,8 @@ impl ReadyJob<'_> {
     ) -> Result<CanaryState, BackendError> {
         let (key, retries) = (self.key_of(run), Retries::of(run));
         let (found, room) = match self.launch(run, &key, &retries, watcher).await? {
-            LaunchOutcome::Job(found, room) => (found, room),
-            LaunchOutcome::Not(state) => return Ok(state),
+            Ok(launched) => launched,
+            Err(state) => return Ok(state),
         };
         // Its room is never free again in this process.
         if !found.is_over {
@@ -74,8 +73,8 @@ impl ReadyJob<'_> {
         let mut retries = Retries::of(run);
         loop {
             let (found, room) = match self.launch(run, &key, &retries, watcher).await? {
-                LaunchOutcome::Job(found, room) => (found, room),
-                LaunchOutcome::Not(state) => return Ok(state),
+                Ok(launched) => launched,
+                Err(state) => return Ok(state),
             };
             let last = last.insert(LastJob {
                 found: found.clone(),
@@ -97,7 +96,7 @@ impl ReadyJob<'_> {
             if let Some(description) = &ended {
                 if retries.try_again(&found, description) {
                     let tried = found.name.to_string();
-                    self.backend.counted.borrow_mut().insert(tried);
+                    self.backend.state.borrow_mut().counted.insert(tried);
                     watcher.report(CanaryProgress::Fact(
                         "SageMaker failed, or had no machine; trying once more",
                     ));

@@ -1,7 +1,7 @@
 //! Finding and stopping what a dead gate left.
 
 use aws_sdk_sagemaker::operation::list_training_jobs::builders::ListTrainingJobsFluentBuilder;
-use aws_sdk_sagemaker::types::{TrainingJobStatus, WarmPoolResourceStatus};
+use aws_sdk_sagemaker::types::{TrainingJobStatus, TrainingJobSummary, WarmPoolResourceStatus};
 use futures_util::future::join_all;
 use jiff::Timestamp;
 
@@ -211,60 +211,67 @@ impl SagemakerBackend {
         kind: LeftoverKind,
         found: &mut Vec<Leftover>,
     ) -> Result<(), BackendError> {
-        let mut pages = listing.into_paginator().send();
-        while let Some(page) = pages.next().await {
-            let page = page
-                .map_err(|error| CallError::of(LIST, &error).to_error("list the training jobs"))?;
-            for summary in page.training_job_summaries() {
-                let name = summary.training_job_name().unwrap_or_default();
-                let Some(arn) = summary.training_job_arn() else {
-                    continue;
-                };
-                let is_running =
-                    summary.training_job_status() == Some(&TrainingJobStatus::InProgress);
-                let pool = summary.warm_pool_status().map(PoolStatus::of);
-                let is_meant = match kind {
-                    LeftoverKind::Running => is_running,
-                    // A filter that is not known to who answers lets all jobs through.
-                    LeftoverKind::WarmPool => {
-                        !is_running && pool.is_some_and(|pool| pool.is_open())
-                    }
-                };
-                let is_known = found.iter().any(|known| known.training_job == name);
-                if JobName::parse(name).is_none() || !is_meant || is_known {
+        let listed = self.jobs_listed(listing).await;
+        let listed = listed.map_err(|error| error.to_error("list the training jobs"))?;
+        for summary in listed {
+            let name = summary.training_job_name().unwrap_or_default();
+            let Some(arn) = summary.training_job_arn() else {
+                continue;
+            };
+            let is_running = summary.training_job_status() == Some(&TrainingJobStatus::InProgress);
+            let pool = summary.warm_pool_status().map(PoolStatus::of);
+            let is_meant = match kind {
+                LeftoverKind::Running => is_running,
+                // A filter that is not known to who answers lets all jobs through.
+                LeftoverKind::WarmPool => !is_running && pool.is_some_and(|pool| pool.is_open()),
+            };
+            if !is_meant || found.iter().any(|known| known.training_job == name) {
+                continue;
+            }
+            let tags = match self.tags_of_job(arn).await {
+                Ok(tags) => tags,
+                // It may be anybody's; the others are looked at all the same.
+                Err(error) => {
+                    tracing::warn!("{name} is left alone, since its tags cannot be read: {error}");
                     continue;
                 }
-                let tags = match self.tags_of_job(arn).await {
-                    Ok(tags) => tags,
-                    // It may be anybody's; the others are looked at all the same.
-                    Err(error) => {
-                        tracing::warn!(
-                            "{name} is left alone, since its tags cannot be read: {error}"
-                        );
-                        continue;
-                    }
-                };
-                let tag = |wanted: &str| {
-                    tags.iter()
-                        .find(|(key, _)| key == wanted)
-                        .map(|(_, value)| value.clone())
-                };
-                // By its name it may be a canary; by this tag it is one.
-                let Some(run) = tag(RUN_TAG) else {
-                    continue;
-                };
-                found.push(Leftover {
-                    kind,
-                    training_job: name.to_owned(),
-                    run,
-                    job: tag(JOB_TAG),
-                    repository: tag(REPOSITORY_TAG),
-                    expires: tag(EXPIRES_TAG).and_then(|time| time.parse().ok()),
-                    is_detached: tags::is_detached(&tags),
-                });
-            }
+            };
+            let tag = |wanted: &str| {
+                let mut tags = tags.iter();
+                tags.find(|(key, _)| key == wanted)
+                    .map(|(_, value)| value.clone())
+            };
+            // By its name it may be a canary; by this tag it is one.
+            let Some(run) = tag(RUN_TAG) else {
+                continue;
+            };
+            found.push(Leftover {
+                kind,
+                training_job: name.to_owned(),
+                run,
+                job: tag(JOB_TAG),
+                repository: tag(REPOSITORY_TAG),
+                expires: tag(EXPIRES_TAG).and_then(|time| time.parse().ok()),
+                is_detached: tags::is_detached(&tags),
+            });
         }
         Ok(())
+    }
+
+    /// All jobs of a listing that are canaries by their names.
+    pub(super) async fn jobs_listed(
+        &self,
+        listing: ListTrainingJobsFluentBuilder,
+    ) -> Result<Vec<TrainingJobSummary>, CallError> {
+        let mut found = Vec::new();
+        let mut pages = listing.into_paginator().send();
+        while let Some(page) = pages.next().await {
+            let page = page.map_err(|error| CallError::of(LIST, &error))?;
+            let listed = page.training_job_summaries.into_iter().flatten();
+            let name_of = TrainingJobSummary::training_job_name;
+            found.extend(listed.filter(|job| name_of(job).and_then(JobName::parse).is_some()));
+        }
+        Ok(found)
     }
 
     /// Stops each job, and ends each pool: all jobs first, since each bills until it is asked to stop.

@@ -189,13 +189,13 @@ impl SagemakerBackend {
         let known = self.aws();
         // The variables that were looked at before have not changed.
         if let Ok(fresh) = known.reloaded(self.pace.factor()).await {
-            self.aws.replace(fresh);
+            self.state.borrow_mut().aws = fresh;
         }
     }
 
     /// The error where a job is lost sight of; it names every job that may still run.
     fn lost(&self, error: &CallError, name: &str) -> BackendError {
-        let own: Vec<String> = self.own.borrow().iter().cloned().collect();
+        let own: Vec<String> = self.state.borrow().own.iter().cloned().collect();
         let mut lost = error.to_error(&format!("look at the training job {name}"));
         if !own.is_empty() {
             lost.what = format!(
@@ -209,7 +209,7 @@ impl SagemakerBackend {
 
     /// No longer to be stopped: it is over, or gone.
     pub(super) fn forget(&self, name: &str) {
-        self.own.borrow_mut().remove(name);
+        self.state.borrow_mut().own.remove(name);
     }
 }
 

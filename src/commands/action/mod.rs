@@ -16,6 +16,7 @@ mod workspace_owner;
 use std::path::{Path, PathBuf};
 
 use crate::assess::whole_report;
+use crate::backend::Reuse;
 use crate::backend::RunPart;
 use crate::backend::sagemaker::Sweep;
 use crate::change::{AffectedJob, Change};
@@ -26,9 +27,9 @@ use crate::commands::sweep::{self, Sweeping};
 use crate::console::signals::{self, Interruption};
 use crate::console::{AppError, Loudness};
 use crate::exit::{self, Strictness};
+use crate::gate::GateFailure;
 use crate::gate::backend;
 use crate::gate::run_report;
-use crate::gate::{GateFailure, Reuse};
 use crate::github::client::{Github, Settings};
 use crate::github::environment::Environment;
 use crate::github::event::GithubEvent;

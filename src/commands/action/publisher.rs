@@ -5,7 +5,7 @@ use crate::change::AffectedJob;
 use crate::commands::run::{Checked, RunRequest};
 use crate::console::{AppError, files, printable, say};
 use crate::exit::{self, Strictness};
-use crate::gate::{GateFailure, Left};
+use crate::gate::GateFailure;
 use crate::github::client::Github;
 use crate::github::commands::{self, AnnotationLevel, StopCommands};
 use crate::github::environment::Environment;
@@ -325,7 +325,7 @@ impl Publisher {
         {
             say(error.render(false).trim_end());
         }
-        if publication.checked.left == Left::Nothing {
+        if publication.checked.left == Leftovers::Nothing {
             step_files::write_state(&self.environment, &[("swept", "true")]);
         }
         say(&self.stop.end());
@@ -363,10 +363,7 @@ impl Publisher {
             let ended = report::ended(&Ended {
                 how: "cancelled".to_owned(),
                 spent_usd: spent,
-                leftovers: match checked.left {
-                    Left::Nothing => Leftovers::Nothing,
-                    Left::Perhaps => Leftovers::Unknown,
-                },
+                leftovers: checked.left,
                 commit: self.commit.clone(),
                 run_url: Some(self.environment.run_url()),
                 policy: self.policy.clone(),

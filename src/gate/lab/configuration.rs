@@ -81,8 +81,9 @@ impl Configuration {
 }
 
 /// How far a configuration is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum ConfigurationStage {
+    #[default]
     Waiting,
     /// Between two batches.
     Idle,
@@ -93,8 +94,9 @@ pub(super) enum ConfigurationStage {
 }
 
 /// How much of a fixed design was asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum AskedRuns {
+    #[default]
     Nothing,
     TheFewest,
     All,
@@ -132,6 +134,7 @@ impl CanaryBatch {
 }
 
 /// What is known of a configuration's canaries.
+#[derive(Default)]
 pub(super) struct ConfigurationState {
     pub(super) stage: ConfigurationStage,
     /// In the order in which they were planned; of those that are late, what is known.
@@ -174,20 +177,8 @@ impl ConfigurationState {
                 Ok(_) => ConfigurationStage::Waiting,
                 Err(_) => ConfigurationStage::Ended,
             },
-            measured: Vec::new(),
-            batch: None,
-            late: BTreeMap::new(),
-            asked: AskedRuns::Nothing,
             worst_of_the_fewest: worst_of_the_fewest(input, one, project).await?,
-            left_out: Vec::new(),
-            is_proved: false,
-            done: None,
-            why_not: None,
-            broke_off: None,
-            failure: None,
-            late_failure: None,
-            ended_pools: Vec::new(),
-            notes: Vec::new(),
+            ..Self::default()
         })
     }
 
