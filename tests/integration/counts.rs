@@ -1,65 +1,29 @@
 //! Canaries on several counts of machines, and ranges of counts.
 
-use std::fmt::Write as _;
-
 use serde_json::{Value, json};
 
 use crate::project::Project;
+use crate::recorded::{self, ends};
 
-/// Canaries as JSON lines: of 132 objects, each `(machines, percent, seconds)`.
+/// Canaries as JSON lines, each `(machines, percent, seconds)`.
 fn canaries(runs: &[(u32, u32, f64)]) -> String {
-    let mut text = String::new();
-    for (place, (machines, percent, seconds)) in runs.iter().enumerate() {
+    recorded::lines(runs.iter().map(|(machines, percent, seconds)| {
         let instance = match machines {
             1 => "ml.m5.4xlarge".to_owned(),
             count => format!("{count}x ml.m5.4xlarge"),
         };
-        let run = json!({
-            "schema_version": 1,
-            "job": "taxi",
-            "instance": instance,
-            "fraction": f64::from(*percent) / 100.0,
-            "bytes": 400_000_000 * u64::from(*percent),
-            "bytes_total": 40_000_000_000_u64,
-            "replicate": place,
-            "outcome": {"kind": "completed"},
-            "training_seconds": seconds,
-        });
-        let _ = writeln!(text, "{run}");
-    }
-    text
+        recorded::canary(&instance, *percent, *seconds)
+    }))
 }
 
 fn spec(instance: &str, more: &str) -> String {
-    format!(
-        "\
-version: 1
-backend: sagemaker
-region: us-east-1
-jobs:
-  taxi:
-    training:
-      image: 123456789012.dkr.ecr.us-east-1.amazonaws.com/xgboost:1
-      role: arn:aws:iam::123456789012:role/Training
-      output: s3://bucket/output/
-      channels:
-        train: {{uri: s3://bucket/train/, distribution: ShardedByS3Key}}
-    instance: {instance}
-{more}"
-    )
+    let train = "train: {uri: s3://bucket/train/, distribution: ShardedByS3Key}";
+    let channels = format!("      channels:\n        {train}\n");
+    recorded::spec("", instance, &channels, more)
 }
 
 fn forecast(runs: &[(u32, u32, f64)], spec: &str) -> Value {
-    let project = Project::empty()
-        .file("runs.jsonl", &canaries(runs))
-        .file("canary-gate.yml", spec);
-    let finished = project.run(&["forecast", "runs.jsonl", "--format", "json"]);
-    serde_json::from_str::<Value>(&finished.stdout).unwrap()["jobs"][0].clone()
-}
-
-fn ends(row: &Value, metric: &str) -> [f64; 3] {
-    let estimate = &row["estimates"][metric];
-    ["lower", "point", "upper"].map(|end| estimate[end].as_f64().unwrap())
+    recorded::forecast(&canaries(runs), spec).json()["jobs"][0].clone()
 }
 
 /// The seed's fourth experiment: 132 files on 6 machines, 3609 s predicted as a sixth of one machine's, 5176 s and 7.95 USD
@@ -193,30 +157,15 @@ fn real_canaries_run_on_one_and_two_hosts() {
 /// Three seconds of download for each percent of the data, a fifth of all.
 #[test]
 fn what_every_host_downloads_is_not_divided_and_paid_by_each() {
-    let mut runs = String::new();
-    for (place, percent) in [1_u32, 2, 5, 10, 20].into_iter().enumerate() {
-        let run = json!({
-            "schema_version": 1,
-            "job": "taxi",
-            "instance": "ml.m5.4xlarge",
-            "fraction": f64::from(percent) / 100.0,
-            "bytes": 400_000_000 * u64::from(percent),
-            "bytes_total": 40_000_000_000_u64,
-            "replicate": place,
-            "outcome": {"kind": "completed"},
-            "phases": {"download": 3 * percent, "training": 12 * percent},
-            "training_seconds": 15 * percent,
-        });
-        let _ = writeln!(runs, "{run}");
-    }
+    let runs = recorded::lines([1, 2, 5, 10, 20].map(|percent| {
+        let mut run = recorded::canary("ml.m5.4xlarge", percent, f64::from(15 * percent));
+        run["phases"] = json!({"download": 3 * percent, "training": 12 * percent});
+        run
+    }));
     let time = |distribution: &str| {
         let spec = spec("4x ml.m5.4xlarge", "    budget: {time: 3h}\n");
         let spec = spec.replace("ShardedByS3Key", distribution);
-        let project = Project::empty()
-            .file("runs.jsonl", &runs)
-            .file("canary-gate.yml", &spec);
-        let finished = project.run(&["forecast", "runs.jsonl", "--format", "json"]);
-        let report: Value = serde_json::from_str(&finished.stdout).unwrap();
+        let report = recorded::forecast(&runs, &spec).json();
         let row = &report["jobs"][0]["forecasts"][0];
         let [_, time, _] = ends(row, "time_seconds");
         let [_, usd, _] = ends(row, "cost_usd");
@@ -251,12 +200,8 @@ fn tenth_on_six(budget: &str, change: impl Fn(&mut Value)) -> Value {
     change(&mut runs[5]);
     let lines: Vec<String> = runs.iter().map(Value::to_string).collect();
     let spec = spec("6x ml.m5.4xlarge", &format!("    budget: {budget}\n"));
-    let project = Project::empty().file("runs.jsonl", &lines.join("\n")).file(
-        "canary-gate.yml",
-        &spec.replace("ShardedByS3Key", "FullyReplicated"),
-    );
-    let finished = project.run(&["forecast", "runs.jsonl", "--format", "json"]);
-    finished.json()["jobs"][0].clone()
+    let spec = spec.replace("ShardedByS3Key", "FullyReplicated");
+    recorded::forecast(&lines.join("\n"), &spec).json()["jobs"][0].clone()
 }
 
 /// A script that hangs on several machines is stopped at its time limit, which one machine never shows.

@@ -1,11 +1,9 @@
 //! Groups of machines of several types: recorded runs are priced, planned and judged as those of one type are.
 
-use std::fmt::Write as _;
-
 use canary_gate::units::Bytes;
 use serde_json::{Value, json};
 
-use crate::project::{Finished, Project};
+use crate::recorded::{self, FORECAST, job, point, project};
 
 /// 0.20 USD/h and twice 1.40 USD/h by `PRICES`.
 const GROUPS: &str = "data: 1x ml.c5.xlarge + dnn: 2x ml.g5.xlarge";
@@ -15,31 +13,20 @@ const PRICES: &str = "prices: {ml.c5.xlarge: 0.20 USD/h, ml.g5.xlarge: 1.40 USD/
 /// Two runs each of 1, 2, 5 and 10 % on `instance`: 50 s, and 5000 s for all of the data. `memory` is that of the hosts of the
 /// groups `data` and `dnn`, given the share of the data.
 fn recording(instance: &str, memory: impl Fn(f64) -> [Value; 2]) -> String {
-    let mut text = String::new();
-    for percent in [1_u32, 2, 5, 10] {
+    let of_size = |percent: u32| {
         let share = f64::from(percent) / 100.0;
         let [data, dnn] = memory(share);
-        for (replicate, noise) in [(0, 0.999), (1, 1.001)] {
+        [0.999, 1.001].map(|noise| {
             let host = |host: &str, group: &str, memory: &Value| json!({"host": host, "group": group, "bytes": 1_000_000, "usage": {"memory": memory}});
-            let run = json!({
-                "schema_version": 1,
-                "job": "taxi",
-                "instance": instance,
-                "fraction": share,
-                "bytes": 100_000_000 * u64::from(percent),
-                "bytes_total": 10_000_000_000_u64,
-                "objects": percent,
-                "objects_total": 100,
-                "replicate": replicate,
-                "outcome": {"kind": "completed"},
-                "training_seconds": (50.0 + 5000.0 * share) * noise,
-                "usage": {"memory": dnn},
-                "hosts": [host("algo-1", "data", &data), host("algo-2", "dnn", &dnn)],
-            });
-            let _ = writeln!(text, "{run}");
-        }
-    }
-    text
+            let mut run = recorded::canary(instance, percent, (50.0 + 5000.0 * share) * noise);
+            run["objects"] = percent.into();
+            run["objects_total"] = 100.into();
+            run["usage"] = json!({"memory": dnn});
+            run["hosts"] = json!([host("algo-1", "data", &data), host("algo-2", "dnn", &dnn)]);
+            run
+        })
+    };
+    recorded::lines([1, 2, 5, 10].into_iter().flat_map(of_size))
 }
 
 /// Peaks in bytes, as the probe gives them.
@@ -67,22 +54,6 @@ jobs:
 
 const INSTANCE: &str =
     "{groups: {data: 1x ml.c5.xlarge, dnn: 2x ml.g5.xlarge}, entry_point: start.py}";
-
-fn project(runs: &str, spec: &str) -> Project {
-    Project::empty()
-        .file("runs.jsonl", runs)
-        .file("canary-gate.yml", spec)
-}
-
-fn job(finished: Finished, code: i32) -> Value {
-    finished.ended_with(code).json()["jobs"][0].clone()
-}
-
-fn point(row: &Value, name: &str) -> f64 {
-    row["estimates"][name]["point"].as_f64().unwrap()
-}
-
-const FORECAST: [&str; 4] = ["forecast", "runs.jsonl", "--format", "json"];
 
 #[test]
 fn a_second_of_groups_costs_the_sum_over_their_machines() {

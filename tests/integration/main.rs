@@ -58,6 +58,7 @@ mod published;
 mod quickstart;
 mod readme;
 mod recommendation;
+mod recorded;
 mod replay;
 mod reuse;
 mod sagemaker;

@@ -1,11 +1,10 @@
 //! What a report says of machines that no canary ran on.
 
-use std::fmt::Write as _;
-
 use canary_gate::units::Bytes;
 use serde_json::{Value, json};
 
-use crate::project::{Finished, Project};
+use crate::project::Project;
+use crate::recorded::{self, FORECAST, forecast, job, point, project};
 
 const GIB: f64 = 1_073_741_824.0;
 
@@ -15,68 +14,23 @@ fn canaries(instance: &str, gibibytes: f64) -> String {
     let count = instance
         .split_once("x ")
         .map_or(1.0, |(count, _)| count.parse().unwrap());
-    let mut text = String::new();
-    for percent in [1_u32, 2, 5, 10, 20] {
+    let of_size = |percent: u32| {
         let share = f64::from(percent) / 100.0;
-        for (replicate, noise) in [(0, 0.997), (1, 1.003)] {
-            let run = json!({
-                "schema_version": 1,
-                "job": "taxi",
-                "instance": instance,
-                "fraction": share,
-                "bytes": 100_000_000 * u64::from(percent),
-                "bytes_total": 10_000_000_000_u64,
-                "replicate": replicate,
-                "outcome": {"kind": "completed"},
-                "training_seconds": (50.0 + 5000.0 * share / count) * noise,
-                "usage": {"memory": {
-                    "bytes": Bytes::from_f64((2.0 + gibibytes * share) * GIB * noise),
-                    "source": "cgroup memory.stat"
-                }},
-            });
-            let _ = writeln!(text, "{run}");
-        }
-    }
-    text
+        [0.997, 1.003].map(|noise| {
+            let seconds = (50.0 + 5000.0 * share / count) * noise;
+            let mut run = recorded::canary(instance, percent, seconds);
+            let bytes = Bytes::from_f64((2.0 + gibibytes * share) * GIB * noise);
+            run["usage"] = json!({"memory": {"bytes": bytes, "source": "cgroup memory.stat"}});
+            run
+        })
+    };
+    recorded::lines([1, 2, 5, 10, 20].into_iter().flat_map(of_size))
 }
 
 fn spec(instance: &str, alternatives: &str, more: &str) -> String {
-    format!(
-        "\
-version: 1
-backend: sagemaker
-region: us-east-1
-{more}jobs:
-  taxi:
-    training:
-      image: 123456789012.dkr.ecr.us-east-1.amazonaws.com/xgboost:1
-      role: arn:aws:iam::123456789012:role/Training
-      output: s3://bucket/output/
-      channels:
-        train: {{uri: s3://bucket/train/}}
-    instance: {instance}
-    alternatives: [{alternatives}]
-    budget: {{time: 10h}}
-"
-    )
-}
-
-fn project(runs: &str, spec: &str) -> Project {
-    Project::empty()
-        .file("runs.jsonl", runs)
-        .file("canary-gate.yml", spec)
-}
-
-fn forecast(runs: &str, spec: &str) -> Finished {
-    project(runs, spec).run(&["forecast", "runs.jsonl", "--format", "json"])
-}
-
-fn job(finished: Finished, code: i32) -> Value {
-    finished.ended_with(code).json()["jobs"][0].clone()
-}
-
-fn point(row: &Value, name: &str) -> f64 {
-    row["estimates"][name]["point"].as_f64().unwrap()
+    let channels = "      channels:\n        train: {uri: s3://bucket/train/}\n";
+    let job = format!("    alternatives: [{alternatives}]\n    budget: {{time: 10h}}\n");
+    recorded::spec(more, instance, channels, &job)
 }
 
 fn texts(list: &Value) -> Vec<&str> {
@@ -214,10 +168,7 @@ fn a_price_that_nobody_lists_is_that_of_the_newest_run_that_has_one() {
     let newer = priced(36.0);
     let (_, newer) = newer.split_at(newer.find('\n').unwrap() + 1);
     let project = Project::empty().file("runs.jsonl", &format!("{older}{newer}"));
-    let job = job(
-        project.run(&["forecast", "runs.jsonl", "--format", "json"]),
-        0,
-    );
+    let job = job(project.run(&FORECAST), 0);
     let row = &job["forecasts"][0];
     let usd_per_hour = point(row, "cost_usd") / point(row, "time_seconds") * 3600.0;
     assert!((usd_per_hour - 36.0).abs() < 1e-6, "{usd_per_hour}");
@@ -239,7 +190,7 @@ fn a_machine_that_no_table_has_is_as_large_as_its_runs_say() {
         format!("{run}\n")
     });
     let project = Project::empty().file("runs.jsonl", &lines.collect::<String>());
-    let report = project.run(&["forecast", "runs.jsonl", "--format", "json"]);
+    let report = project.run(&FORECAST);
     let row = &job(report, 0)["forecasts"][0];
     let percent = point(row, "memory_bytes") / (48.0 * GIB) * 100.0;
     assert!((point(row, "memory_percent") - percent).abs() < 1e-3);
@@ -254,7 +205,7 @@ fn why_the_time_is_unknown_is_said_even_if_no_line_asks_for_it() {
         .map(|line| format!("{line}\n"))
         .collect();
     let notes = |project: Project| {
-        let report = project.run(&["forecast", "runs.jsonl", "--format", "json"]);
+        let report = project.run(&FORECAST);
         let notes = report.json()["jobs"][0]["notes"].clone();
         let notes = texts(&notes).into_iter().map(str::to_owned);
         notes
