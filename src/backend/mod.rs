@@ -168,8 +168,8 @@ pub trait Ready {
         watcher: &'r Watcher<'r>,
     ) -> LocalBoxFuture<'r, CanaryEnd>;
 
-    /// What there is of one canary. Reads only.
-    fn look<'r>(&'r self, _: &'r CanaryRun, _: &'r Watcher<'r>) -> BackendFuture<'r, CanaryState> {
+    /// What there is of one canary; `report` hears what is found under its name. Reads only.
+    fn look<'r>(&'r self, _: &'r CanaryRun, _: CanaryReport<'r>) -> BackendFuture<'r, CanaryState> {
         Box::pin(async { Ok(CanaryState::HeldBack) })
     }
 
@@ -275,11 +275,13 @@ impl From<Result<CanaryState, BackendError>> for CanaryEnd {
     }
 }
 
+/// Hears how far a canary is.
+pub type CanaryReport<'a> = &'a dyn Fn(CanaryProgress<'_>);
+
 /// One that waits for a canary.
 #[derive(Clone, Copy)]
 pub struct Watcher<'a> {
-    /// Hears how far it is.
-    pub report: &'a dyn Fn(CanaryProgress<'_>),
+    pub report: CanaryReport<'a>,
     /// Whether it may still be started: not after another one of the same code has failed.
     pub may_start: &'a dyn Fn() -> bool,
     /// Whether another one of its configuration may follow on its machines.

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use crate::assess::unfinished;
-use crate::backend::{CanaryProgress, CanaryState, Watcher};
+use crate::backend::{CanaryProgress, CanaryState};
 use crate::canary::CanaryRun;
 use crate::console::AppError;
 use crate::console::progress::Earlier;
@@ -153,17 +153,10 @@ async fn look_for(
     runs: Vec<CanaryRun>,
     runner: &Runner<'_>,
 ) -> Result<FoundCanaries, AppError> {
-    let watcher = Watcher {
-        report: &|progress| {
-            if let CanaryProgress::Fact(text) = progress {
-                runner.mention_of(input.of.job, text);
-            }
-        },
-        may_start: &|| false,
-        has_successor: false,
-        is_last: true,
-        freed: &|_| {},
-        cancellation: &runner.cancellation,
+    let report = |progress: CanaryProgress<'_>| {
+        if let CanaryProgress::Fact(text) = progress {
+            runner.mention_of(input.of.job, text);
+        }
     };
     let mut canaries = Vec::with_capacity(runs.len());
     for run in runs {
@@ -176,7 +169,7 @@ async fn look_for(
             Some(_) => CanaryState::Over {
                 training_job: String::new(),
             },
-            None => input.of.ready.look(&run, &watcher).await?,
+            None => input.of.ready.look(&run, &report).await?,
         };
         let there = match (there, records) {
             (CanaryState::Over { training_job }, Some(records))

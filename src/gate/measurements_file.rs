@@ -21,10 +21,10 @@ pub(crate) struct Place {
 
 /// Where `--measurements` writes; nowhere if it was not given.
 #[derive(Debug, Default)]
-pub(crate) struct MeasurementsFile(Option<OpenFile>);
+pub(crate) struct MeasurementsFile(Option<MeasurementsOutput>);
 
 #[derive(Debug)]
-struct OpenFile {
+struct MeasurementsOutput {
     path: PathBuf,
     root: PathBuf,
     /// JSON lines, with what was appended as each run ended. `None` of the table of the seed library, which is written at the end.
@@ -57,7 +57,7 @@ impl MeasurementsFile {
             false => None,
         };
         own_files::remember(root, path);
-        Ok(Self(Some(OpenFile {
+        Ok(Self(Some(MeasurementsOutput {
             path: path.to_owned(),
             root: root.to_owned(),
             lines,
@@ -96,7 +96,7 @@ impl MeasurementsFile {
     /// Leaves what was measured in the spec's order, all at once: a gate that is killed meanwhile leaves lines as they were
     /// appended. So does one whose file somebody else has written to.
     pub(crate) fn finish(self) -> Result<(), AppError> {
-        let Some(OpenFile {
+        let Some(MeasurementsOutput {
             path,
             root,
             lines,

@@ -24,68 +24,61 @@ pub(crate) async fn open(project: &Project, scope: Scope) -> Result<History, App
             backend::pace()?,
         )?);
     }
-    let folder = Folder::of(project, written)?;
-    folder.refuse_tracked(project, written)?;
-    Ok(History::in_folder(folder.real, scope))
+    let (as_written, real) = folder(project, written)?;
+    refuse_tracked(project, written, (&as_written, &real))?;
+    Ok(History::in_folder(real, scope))
 }
 
-/// A folder of the checkout, which need not exist.
-struct Folder {
-    /// Relative to the checkout root, no link resolved.
-    as_written: PathBuf,
-    /// Links resolved in the part that exists.
-    real: PathBuf,
+/// A folder of the checkout, which need not exist: relative to the checkout root with no link resolved, and with links resolved in
+/// the part that exists.
+fn folder(project: &Project, written: &str) -> Result<(PathBuf, PathBuf), AppError> {
+    let joined = match written.strip_prefix('/') {
+        Some(rooted) => project.root.join(rooted),
+        None => project.folder.join(written),
+    };
+    let joined: PathBuf = joined.components().collect();
+    let real = files::resolve_as_far_as_there(&joined).map_err(|source| {
+        AppError::failed(format!("history: `{written}` cannot be read"))
+            .help("make it readable for the user that runs the gate")
+            .caused_by(source)
+    })?;
+    if !real.starts_with(&project.root) {
+        return Err(AppError::usage(format!(
+            "history: `{written}` leads outside the checkout, to {}",
+            real.display()
+        ))
+        .help("keep the history inside the checkout, or in S3; links that leave it are refused"));
+    }
+    let as_written = joined.strip_prefix(&project.root);
+    Ok((as_written.unwrap_or(&joined).to_owned(), real))
 }
 
-impl Folder {
-    fn of(project: &Project, written: &str) -> Result<Self, AppError> {
-        let joined = match written.strip_prefix('/') {
-            Some(rooted) => project.root.join(rooted),
-            None => project.folder.join(written),
-        };
-        let joined: PathBuf = joined.components().collect();
-        let real = files::resolve_as_far_as_there(&joined).map_err(|source| {
-            AppError::failed(format!("history: `{written}` cannot be read"))
-                .help("make it readable for the user that runs the gate")
-                .caused_by(source)
-        })?;
-        if !real.starts_with(&project.root) {
-            return Err(AppError::usage(format!(
-                "history: `{written}` leads outside the checkout, to {}",
-                real.display()
-            ))
-            .help(
-                "keep the history inside the checkout, or in S3; links that leave it are refused",
-            ));
-        }
-        let as_written = joined.strip_prefix(&project.root);
-        let as_written = as_written.unwrap_or(&joined).to_owned();
-        Ok(Self { as_written, real })
-    }
-
-    fn refuse_tracked(&self, project: &Project, written: &str) -> Result<(), AppError> {
-        let Some(checkout) = &project.checkout else {
-            return Ok(());
-        };
-        let real = self.real.strip_prefix(&project.root);
-        let places = [&self.as_written, real.unwrap_or(&self.real)];
-        // A tracked path above the folder is a link or a submodule.
-        let is_of_it = |file: &Path| {
-            let mut places = places.iter();
-            places.any(|place| file.starts_with(place) || place.starts_with(file))
-        };
-        let tracked = checkout.tracked()?;
-        match tracked.iter().find(|file| is_of_it(file)) {
-            None => Ok(()),
-            Some(file) => Err(AppError::usage(format!(
-                "history: git tracks {}, so a pull request could bring records of its own",
-                file.display()
-            ))
-            .help(format!(
-                "take it out of git: `git rm -r --cached {}`, and commit; a history that runs share is best kept in S3 (docs/history.md)",
-                written.trim_start_matches('/')
-            ))
-            .during("opening the history")),
-        }
-    }
+fn refuse_tracked(
+    project: &Project,
+    written: &str,
+    (as_written, real): (&Path, &Path),
+) -> Result<(), AppError> {
+    let Some(checkout) = &project.checkout else {
+        return Ok(());
+    };
+    let below = real.strip_prefix(&project.root);
+    let places = [as_written, below.unwrap_or(real)];
+    // A tracked path above the folder is a link or a submodule.
+    let is_of_it = |file: &Path| {
+        let mut places = places.iter();
+        places.any(|place| file.starts_with(place) || place.starts_with(file))
+    };
+    let tracked = checkout.tracked()?;
+    let Some(file) = tracked.iter().find(|file| is_of_it(file)) else {
+        return Ok(());
+    };
+    Err(AppError::usage(format!(
+        "history: git tracks {}, so a pull request could bring records of its own",
+        file.display()
+    ))
+    .help(format!(
+        "take it out of git: `git rm -r --cached {}`, and commit; a history that runs share is best kept in S3 (docs/history.md)",
+        written.trim_start_matches('/')
+    ))
+    .during("opening the history"))
 }

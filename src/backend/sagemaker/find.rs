@@ -8,7 +8,7 @@ use super::notes::Notes;
 use super::ready_job::ReadyJob;
 use super::tags;
 use crate::aws::call::CallError;
-use crate::backend::{BackendError, CanaryProgress, RunPart, Watcher};
+use crate::backend::{BackendError, CanaryProgress, CanaryReport, RunPart};
 use crate::canary::CanaryRun;
 use crate::grammar::list;
 
@@ -54,13 +54,13 @@ impl Others {
     }
 
     /// Warns of the first: with its name where it happens, and once for the job in its report.
-    fn warn(&self, notes: &Notes, watcher: &Watcher<'_>) {
+    fn warn(&self, notes: &Notes, report: CanaryReport<'_>) {
         let Some((name, differences)) = self.0.first() else {
             return;
         };
         let words: Vec<String> = differences.iter().map(|&what| what.to_owned()).collect();
         let differs = format!("differs from what this run would start in {}", list(&words));
-        watcher.report(CanaryProgress::Fact(&format!(
+        report(CanaryProgress::Fact(&format!(
             "training job {name} {differs}; not taken"
         )));
         notes.add(format!(
@@ -82,7 +82,7 @@ impl ReadyJob<'_> {
         &self,
         run: &CanaryRun,
         first: &JobName,
-        watcher: &Watcher<'_>,
+        report: CanaryReport<'_>,
     ) -> Result<Known, BackendError> {
         let look_for = |error: CallError, name: &JobName| {
             error.to_error(&format!("look for the training job {name}"))
@@ -125,7 +125,7 @@ impl ReadyJob<'_> {
         {
             return Ok(Known::Job(found));
         }
-        others.warn(&self.notes, watcher);
+        others.warn(&self.notes, report);
         let newest = attempts.first().copied().unwrap_or(0);
         Ok(Known::Free(first.with_attempt(newest.saturating_add(1))))
     }

@@ -71,7 +71,7 @@ impl ReadyJob<'_> {
                 if round > 0 {
                     self.backend.pace.wait(FIRST_WAIT * round).await;
                 }
-                self.find(&run, &first, watcher).await
+                self.find(&run, &first, watcher.report).await
             };
             let known = tokio::select! {
                 known = finding => known?,

@@ -11,8 +11,8 @@ use super::name::JobName;
 use super::pool_start::StartOnPool;
 use super::quota_room::UsedRoom;
 use crate::backend::{
-    BackendError, BackendFuture, BackendKeys, CanaryEnd, CanaryPayer, CanaryProgress, CanaryState,
-    Cancellation, EndedPool, JobNotes, Ready, Room, RunPart, Watcher,
+    BackendError, BackendFuture, BackendKeys, CanaryEnd, CanaryPayer, CanaryProgress, CanaryReport,
+    CanaryState, Cancellation, EndedPool, JobNotes, Ready, Room, RunPart, Watcher,
 };
 use crate::canary::{CanaryRun, Dataset, Key, canary_key, without_probe};
 use crate::instance::InstanceConfiguration;
@@ -195,11 +195,11 @@ impl Ready for ReadyJob<'_> {
     fn look<'r>(
         &'r self,
         run: &'r CanaryRun,
-        watcher: &'r Watcher<'r>,
+        report: CanaryReport<'r>,
     ) -> BackendFuture<'r, CanaryState> {
         Box::pin(async {
             let first = JobName::new(&self.job.name, &self.key_of(run).short(), 0);
-            Ok(match self.find(run, &first, watcher).await? {
+            Ok(match self.find(run, &first, report).await? {
                 Known::Job(found) => found.state(),
                 Known::Free(_) => CanaryState::Missing {
                     training_job: first.to_string(),
