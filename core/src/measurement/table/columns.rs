@@ -9,7 +9,7 @@ use crate::measurement::{Measurement, Outcome, SCHEMA_VERSION};
 use crate::units::{Fraction, Seconds};
 
 /// What is known of a column.
-pub(super) struct Column {
+pub(super) struct CsvColumn {
     pub(super) name: &'static str,
     /// What a cell holds, for a message.
     expected: &'static str,
@@ -19,7 +19,7 @@ pub(super) struct Column {
     take: fn(&mut Row, &str) -> Option<()>,
 }
 
-impl Column {
+impl CsvColumn {
     pub(super) const fn of(
         name: &'static str,
         expected: &'static str,
@@ -129,7 +129,7 @@ fn record_of(line: &str) -> StringRecord {
 pub(super) fn read(
     header: &Header,
     records: &[NumberedRecord],
-    columns: &[Column],
+    columns: &[CsvColumn],
     contradiction: fn(&Row) -> Option<(String, String)>,
     problems: &mut Problems,
 ) -> Result<Vec<Row>, TableError> {
@@ -159,7 +159,7 @@ fn read_row(
     header: &Header,
     line: u64,
     record: &StringRecord,
-    columns: &[Column],
+    columns: &[CsvColumn],
     problems: &mut Problems,
 ) -> Row {
     let mut complain = |column, what: String| problems.add(TableProblem::of(line, column, what));

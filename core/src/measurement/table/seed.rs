@@ -4,7 +4,7 @@
 //! percentage. Every metric is the 99th percentile of the profiler's samples. A metric that was not sampled is -1; the library
 //! then divides CPU and GPU figures by the number of cores or GPUs, so a missing one may be -1/8.
 
-use super::columns::{self, Column, FRACTION, Header, NumberedRecord};
+use super::columns::{self, CsvColumn, FRACTION, Header, NumberedRecord};
 use super::{MeasurementTable, Problems, TableError, job_names, quoted, sound};
 use crate::measurement::{Measurement, Outcome, PeakMemory, Utilization};
 use crate::units::{Percent, Seconds};
@@ -25,8 +25,8 @@ const OF_THE_LIBRARY: usize = 11;
 
 /// Ours after the library's are for runs with a work level: the level of the run and of the full run. Without them a run with less
 /// work would look like a fast one. The last has the name that the library's documentation uses.
-const COLUMNS: [Column; 14] = [
-    Column::needed(
+const COLUMNS: [CsvColumn; 14] = [
+    CsvColumn::needed(
         STATUS,
         "Completed, Failed, Stopped, Stopping or InProgress",
         |row, cell| {
@@ -46,7 +46,7 @@ const COLUMNS: [Column; 14] = [
             Some(())
         },
     ),
-    Column::of(
+    CsvColumn::of(
         TIME,
         "a number of seconds, at most a hundred years, or -1 where it is missing",
         |row, cell| {
@@ -54,7 +54,7 @@ const COLUMNS: [Column; 14] = [
             Some(())
         },
     ),
-    Column::needed(
+    CsvColumn::needed(
         INSTANCE,
         "an instance such as ml.m5.2xlarge or 6x ml.m5.4xlarge",
         |row, cell| {
@@ -62,22 +62,22 @@ const COLUMNS: [Column; 14] = [
             Some(())
         },
     ),
-    Column::ignored("ManifestLocation"),
-    Column::of("job_name", "", |row, cell| {
+    CsvColumn::ignored("ManifestLocation"),
+    CsvColumn::of("job_name", "", |row, cell| {
         row.name = Some(cell.to_owned());
         Some(())
     }),
-    Column::needed(SHARE, FRACTION, |row, cell| {
+    CsvColumn::needed(SHARE, FRACTION, |row, cell| {
         row.run.fraction = columns::fraction(cell)?;
         Some(())
     }),
-    Column::of("CPUUtilization", PERCENT, |row, cell| {
+    CsvColumn::of("CPUUtilization", PERCENT, |row, cell| {
         level(&mut row.run.usage.cpu_percent, cell, is_missing_share)
     }),
-    Column::of("I/OWaitPercentage", PERCENT, |row, cell| {
+    CsvColumn::of("I/OWaitPercentage", PERCENT, |row, cell| {
         level(&mut row.run.usage.io_wait_percent, cell, is_missing)
     }),
-    Column::of("MemoryUsedPercent", PERCENT, |row, cell| {
+    CsvColumn::of("MemoryUsedPercent", PERCENT, |row, cell| {
         let memory = |percent| PeakMemory {
             percent: Some(percent),
             source: PERCENTILE_SOURCE.to_owned(),
@@ -86,21 +86,21 @@ const COLUMNS: [Column; 14] = [
         row.run.usage.memory = or_missing(cell, is_missing, percent)?.map(memory);
         Some(())
     }),
-    Column::of("GPUUtilization", PERCENT, |row, cell| {
+    CsvColumn::of("GPUUtilization", PERCENT, |row, cell| {
         level(&mut row.run.usage.gpu_percent, cell, is_missing_share)
     }),
-    Column::of("GPUMemoryUtilization", PERCENT, |row, cell| {
+    CsvColumn::of("GPUMemoryUtilization", PERCENT, |row, cell| {
         level(&mut row.run.usage.gpu_memory_percent, cell, is_missing)
     }),
-    Column::of("WorkLevel", WORK, |row, cell| {
+    CsvColumn::of("WorkLevel", WORK, |row, cell| {
         row.run.work = or_missing(cell, is_missing, work)?;
         Some(())
     }),
-    Column::of("FullWorkLevel", WORK, |row, cell| {
+    CsvColumn::of("FullWorkLevel", WORK, |row, cell| {
         row.run.work_total = or_missing(cell, is_missing, work)?;
         Some(())
     }),
-    Column::of("OWaitPercentage", PERCENT, |row, cell| {
+    CsvColumn::of("OWaitPercentage", PERCENT, |row, cell| {
         level(&mut row.run.usage.io_wait_percent, cell, is_missing)
     }),
 ];

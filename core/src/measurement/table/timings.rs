@@ -1,6 +1,6 @@
 //! A plain table of timed runs: each run is one process, with the sizes of the data that it read.
 
-use super::columns::{self, Column, FRACTION, Header, NumberedRecord, Row, SECONDS};
+use super::columns::{self, CsvColumn, FRACTION, Header, NumberedRecord, Row, SECONDS};
 use super::{MeasurementTable, Problems, TableError, sound};
 use crate::measurement::PeakMemory;
 use crate::units::Bytes;
@@ -15,41 +15,41 @@ pub(super) const REQUIRED: &[&str] = &[JOB, FRACTION_ASKED, TIME];
 
 const COUNT: &str = "a whole number above 0";
 
-const COLUMNS: [Column; 10] = [
-    Column::needed(JOB, "the name of what was trained", |row, cell| {
+const COLUMNS: [CsvColumn; 10] = [
+    CsvColumn::needed(JOB, "the name of what was trained", |row, cell| {
         row.run.job = cell.to_owned();
         Some(())
     }),
-    Column::needed(FRACTION_ASKED, FRACTION, |row, cell| {
+    CsvColumn::needed(FRACTION_ASKED, FRACTION, |row, cell| {
         row.run.fraction = columns::fraction(cell)?;
         Some(())
     }),
-    Column::of("replicate", "a whole number from 0", |row, cell| {
+    CsvColumn::of("replicate", "a whole number from 0", |row, cell| {
         row.replicate = Some(u32::try_from(columns::count(cell)?).ok()?);
         Some(())
     }),
-    Column::of("files", COUNT, |row, cell| {
+    CsvColumn::of("files", COUNT, |row, cell| {
         row.run.objects = Some(positive(cell)?);
         Some(())
     }),
-    Column::of("files_total", COUNT, |row, cell| {
+    CsvColumn::of("files_total", COUNT, |row, cell| {
         row.run.objects_total = Some(positive(cell)?);
         Some(())
     }),
-    Column::of("bytes", COUNT, |row, cell| {
+    CsvColumn::of("bytes", COUNT, |row, cell| {
         row.run.bytes = Some(Bytes(positive(cell)?));
         Some(())
     }),
-    Column::of("bytes_total", COUNT, |row, cell| {
+    CsvColumn::of("bytes_total", COUNT, |row, cell| {
         row.run.bytes_total = Some(Bytes(positive(cell)?));
         Some(())
     }),
-    Column::needed(TIME, SECONDS, |row, cell| {
+    CsvColumn::needed(TIME, SECONDS, |row, cell| {
         row.run.training_seconds = Some(columns::seconds(cell)?);
         Some(())
     }),
-    Column::ignored(CPU_TIME),
-    Column::of("peak_rss_bytes", COUNT, |row, cell| {
+    CsvColumn::ignored(CPU_TIME),
+    CsvColumn::of("peak_rss_bytes", COUNT, |row, cell| {
         row.run.usage.memory = Some(PeakMemory {
             bytes: Some(Bytes(positive(cell)?)),
             source: "peak RSS of the process".to_owned(),
