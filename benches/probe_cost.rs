@@ -12,7 +12,8 @@ use std::ffi::OsString;
 use std::process::Command;
 use std::{env, fs};
 
-use canary_gate::probe::{Destination, ProbeOptions, run};
+use canary_gate::probe::{Destination, ProbeOptions, UsageScope, run};
+use canary_gate_core::units::Seconds;
 
 /// Ten processes with 410 MiB each, for 20 seconds. They are started, not forked with their memory: nothing is shared.
 const TREE: &str = r#"
@@ -39,9 +40,18 @@ fn main() {
 }
 
 fn probe() {
-    let mut options = ProbeOptions::new(["python3", "-c", TREE].map(OsString::from).to_vec());
-    options.output = Destination::File("/dev/null".into());
-    let report = run(&options).expect("python3 is on PATH");
+    let report = run(&ProbeOptions {
+        command: ["python3", "-c", TREE].map(OsString::from).to_vec(),
+        output: Destination::File("/dev/null".into()),
+        max_runtime: None,
+        grace: Seconds(10.0),
+        opt_ml: None,
+        host: None,
+        read_only: Vec::new(),
+        end_with_parent: None,
+        scope: UsageScope::Command,
+    })
+    .expect("python3 is on PATH");
     // The first number is the time on a core in nanoseconds; of the main thread, and there is no other.
     let schedstat = fs::read_to_string("/proc/self/schedstat").expect("a process reads itself");
     let nanoseconds = schedstat.split(' ').next().unwrap_or_default();

@@ -21,7 +21,7 @@ pub(crate) fn probe(arguments: &ProbeArguments) -> Result<u8, AppError> {
             true => UsageScope::Launcher,
             false => UsageScope::Command,
         },
-        ..ProbeOptions::new(arguments.command.clone())
+        command: arguments.command.clone(),
     })
     .map_err(AppError::from)?;
     Ok(report.exit_code())

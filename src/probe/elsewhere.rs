@@ -61,6 +61,8 @@ pub fn host_kind(capacity: &Capacity) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::probe::{Destination, UsageScope};
+    use crate::units::Seconds;
 
     #[test]
     fn nothing_is_run_and_the_refusal_says_where_it_can_be() {
@@ -73,7 +75,18 @@ mod tests {
             io::ErrorKind::Unsupported
         );
         assert!(host_kind(&host_capacity()).ends_with(" cores"));
-        let refused = run(&ProbeOptions::new(vec!["true".into()])).unwrap_err();
+        let refused = run(&ProbeOptions {
+            command: vec!["true".into()],
+            output: Destination::Gate,
+            max_runtime: None,
+            grace: Seconds(1.0),
+            opt_ml: None,
+            host: None,
+            read_only: Vec::new(),
+            end_with_parent: None,
+            scope: UsageScope::Command,
+        })
+        .unwrap_err();
         assert_eq!(refused.exit_code(), 125);
         assert_eq!(
             refused.to_string().replace(std::env::consts::OS, "macos"),

@@ -69,9 +69,6 @@ pub const MARKED_LINE: &str = "canary-gate-probe";
 /// The variable that holds the mark. The command does not get it: a program that knows the mark could forge the line.
 pub const MARK_VARIABLE: &str = "CANARY_GATE_MARK";
 
-/// The default time between SIGTERM and SIGKILL.
-pub const DEFAULT_GRACE: Seconds = Seconds(10.0);
-
 /// What to run, and within which limits. The command inherits stdout and stderr of the probe, and stdin and environment too
 /// unless the gate sends them.
 #[derive(Debug, Clone, PartialEq)]
@@ -92,23 +89,6 @@ pub struct ProbeOptions {
     /// The command is stopped when the process with this number, which started the probe, has ended; absent: it continues.
     pub end_with_parent: Option<i32>,
     pub scope: UsageScope,
-}
-
-impl ProbeOptions {
-    /// A command without limits.
-    pub fn new(command: Vec<OsString>) -> Self {
-        Self {
-            command,
-            output: Destination::Stdout { mark: None },
-            max_runtime: None,
-            grace: DEFAULT_GRACE,
-            opt_ml: None,
-            host: None,
-            read_only: Vec::new(),
-            end_with_parent: None,
-            scope: UsageScope::Command,
-        }
-    }
 }
 
 /// A host of a cluster that one machine plays.

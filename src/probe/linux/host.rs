@@ -20,14 +20,13 @@ const LONGEST_ANSWER: Duration = Duration::from_secs(5);
 
 /// Cores, memory and GPUs of this host, or of the container that the process runs in.
 pub fn host_capacity() -> Capacity {
-    let total = HostMemory::now(&mut KernelFileReader::default()).map_or(0, |memory| memory.total);
-    let limit =
-        Controller::of_this_process("memory").and_then(|controller| controller.memory_limit());
+    let controller = Controller::of_this_process("memory");
+    let memory = memory_total(&mut KernelFileReader::default(), controller.as_ref());
     let gpus =
         command::locate_tool(NVIDIA_SMI).map_or_else(Vec::new, |program| gpu_memories(&program));
     Capacity {
         vcpus: whole(cores()),
-        memory: Bytes(limit.map_or(total, |limit| limit.min(total))),
+        memory: memory.unwrap_or_default(),
         gpus: u32::try_from(gpus.len()).unwrap_or(u32::MAX),
         gpu_memory: gpus
             .first()
@@ -91,6 +90,16 @@ fn gpu_memories(program: &Path) -> Vec<Bytes> {
 )]
 fn whole(cores: f64) -> u32 {
     cores.ceil().max(1.0) as u32
+}
+
+/// The host's memory, or its container's limit.
+pub(super) fn memory_total(
+    reader: &mut KernelFileReader,
+    controller: Option<&Controller>,
+) -> Option<Bytes> {
+    let total = HostMemory::now(reader)?.total;
+    let limit = controller.and_then(Controller::memory_limit);
+    Some(Bytes(limit.map_or(total, |limit| limit.min(total))))
 }
 
 /// The cores that this process may use, as `SM_NUM_CPUS` counts them, or the container's CPU quota if that is less.

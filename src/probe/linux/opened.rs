@@ -25,14 +25,9 @@ const MOST_WATCHED: usize = 4096;
 /// For all channels: the training waits for it.
 const LONGEST_WALK: Duration = Duration::from_secs(2);
 
-/// All channels of a host.
+/// All channels of a host, by name.
 #[derive(Default)]
-pub(super) struct WatchedChannels(Vec<WatchedChannel>);
-
-struct WatchedChannel {
-    name: String,
-    state: Sight,
-}
+pub(super) struct WatchedChannels(BTreeMap<String, Sight>);
 
 enum Sight {
     Watched(Inotify),
@@ -52,21 +47,21 @@ impl WatchedChannels {
         let channels: BTreeMap<String, ChannelConfig> =
             serde_json::from_slice(&text).unwrap_or_default();
         let deadline = Instant::now() + LONGEST_WALK;
-        let watched = channels.into_iter().map(|(name, channel)| WatchedChannel {
-            state: (channel.training_input_mode == FILE_MODE)
+        let watched = channels.into_iter().map(|(name, channel)| {
+            let sight = (channel.training_input_mode == FILE_MODE)
                 .then(|| watch(&base.join(DATA).join(&name), deadline))
                 .flatten()
-                .map_or(Sight::Unknown, Sight::Watched),
-            name,
+                .map_or(Sight::Unknown, Sight::Watched);
+            (name, sight)
         });
         Self(watched.collect())
     }
 
     /// Takes in what was opened since the last call. The kernel forgets the oldest of many thousand events.
     pub(super) fn look(&mut self) {
-        for channel in &mut self.0 {
-            if let Sight::Watched(inotify) = &channel.state {
-                channel.state = match opened(inotify) {
+        for sight in self.0.values_mut() {
+            if let Sight::Watched(inotify) = sight {
+                *sight = match opened(inotify) {
                     Ok(false) => continue,
                     Ok(true) => Sight::Opened,
                     Err(_) => Sight::Unknown,
@@ -78,9 +73,9 @@ impl WatchedChannels {
     /// By channel, whether a file of it was opened; `None` where that is not known of each.
     pub(super) fn opened(mut self) -> Option<BTreeMap<String, bool>> {
         self.look();
-        let known = self.0.into_iter().map(|channel| match channel.state {
-            Sight::Watched(_) => Some((channel.name, false)),
-            Sight::Opened => Some((channel.name, true)),
+        let known = self.0.into_iter().map(|(name, sight)| match sight {
+            Sight::Watched(_) => Some((name, false)),
+            Sight::Opened => Some((name, true)),
             Sight::Unknown => None,
         });
         known

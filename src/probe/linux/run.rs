@@ -19,7 +19,7 @@ use super::ending::{GRACE_FOR_LEFTOVERS, Shutdown, leftovers};
 use super::error::ProbeError;
 use super::fewer_rights::with_fewer_rights;
 use super::gpu::{GpuSampler, GpuUsage, NVIDIA_SMI};
-use super::host::cores;
+use super::host::{cores, memory_total};
 use super::host_load::HostLoad;
 use super::launched::LaunchedTree;
 use super::memory::{HostMemory, LevelSource, MemoryGuard, Pressure, TreeMemory};
@@ -106,11 +106,7 @@ impl<'a> WatchedRun<'a> {
 
         let mut reader = KernelFileReader::default();
         let memory_controller = Controller::of_this_process("memory");
-        let limit = memory_controller
-            .as_ref()
-            .and_then(Controller::memory_limit);
-        let memory_total = HostMemory::now(&mut reader)
-            .map(|host| Bytes(limit.map_or(host.total, |limit| limit.min(host.total))));
+        let memory_total = memory_total(&mut reader, memory_controller.as_ref());
         let cores = cores();
         let cgroup = memory_controller
             .as_ref()
@@ -382,14 +378,14 @@ impl<'a> WatchedRun<'a> {
 
     fn judge(&mut self, level: Bytes) -> Pressure {
         let pressure = self.guard.judge(level, HostMemory::now(&mut self.reader));
-        match pressure {
-            Pressure::TooMuch(Ending::OutOfMemory) => self.notes.push(format!(
-                "the command was ended at {level} because the host had less than 2% of its memory left"
-            )),
-            Pressure::TooMuch(Ending::Stopped { .. }) => self.notes.push(format!(
-                "the command was ended at {level} because the host had less than 2% of its memory left, most of it used by other processes"
-            )),
-            Pressure::TooMuch(_) | Pressure::None | Pressure::Rising => {}
+        if let Pressure::TooMuch(ending) = pressure {
+            let whose = match ending {
+                Ending::OutOfMemory => "",
+                _ => ", most of it used by other processes",
+            };
+            self.notes.push(format!(
+                "the command was ended at {level} because the host had less than 2% of its memory left{whose}"
+            ));
         }
         pressure
     }

@@ -92,6 +92,7 @@ pub(super) enum Look {
 }
 
 /// Finds the processes below the probe.
+#[derive(Default)]
 pub(super) struct ProcessTree {
     root: i32,
     reader: KernelFileReader,
@@ -124,11 +125,7 @@ impl ProcessTree {
     pub(super) fn below(root: i32) -> Self {
         Self {
             root,
-            reader: KernelFileReader::default(),
-            foreign: HashSet::new(),
-            excluded: HashSet::new(),
-            main: None,
-            quick_passes: 0,
+            ..Self::default()
         }
     }
 
