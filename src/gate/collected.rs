@@ -201,7 +201,7 @@ async fn measure(
     let of = RunningConfiguration {
         of: input.of,
         place,
-        account: input.money.account,
+        account: input.account,
         is_wanted: &Cell::new(true),
     };
     let is_over = |(_, there): &&(CanaryRun, _)| matches!(there, CanaryState::Over { .. });

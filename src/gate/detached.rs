@@ -102,7 +102,7 @@ impl DetachedJob {
         let offer_of = |instance: &InstanceConfiguration| project.offer(instance);
         let chosen = plan::detached_runs(job, input.dataset, plan, &offer_of);
         self.notes.extend(counts_left_out(job, &chosen));
-        let account = input.money.account;
+        let account = input.account;
         let slice = |place: usize| account.slice(account.left().map(|_| plan.slices[place]));
         let own = slice(0);
         let limit = plan.is_adaptive();

@@ -22,13 +22,14 @@ use crate::gate::detached;
 use crate::gate::ended_pools;
 use crate::gate::job_keys::JobKeys;
 use crate::gate::lab::{self, JobMeasurements, LabInput};
-use crate::gate::request::{JobMoney, Purpose, RunRequest};
+use crate::gate::pull_request_limit::PullRequestLimit;
+use crate::gate::request::{Purpose, RunRequest};
 use crate::gate::run_history::check_of;
 use crate::gate::run_history::{RecordedForecast, RunHistory};
 use crate::gate::runner::{Records, Runner, RunningJob};
 use crate::instance::InstanceConfiguration;
 use crate::metric::Metric;
-use crate::plan::{self, KeptMachines, KnownBefore, Plan, PlanError};
+use crate::plan::{self, Account, KeptMachines, KnownBefore, Plan, PlanError};
 use crate::report::{InstanceForecast, JobReport};
 use crate::spec::{BudgetLine, Job};
 use crate::verdict::Verdict;
@@ -59,7 +60,8 @@ pub(crate) async fn gate<'a>(
     affected: &'a AffectedJob<'a>,
     request: &RunRequest<'_>,
     history: &'a RunHistory,
-    money: JobMoney<'_>,
+    account: &Account,
+    pull_request: &PullRequestLimit,
     runner: &'a Runner<'a>,
 ) -> Result<GatedJob, AppError> {
     let (project, backend) = (runner.project, &*runner.backend);
@@ -78,7 +80,7 @@ pub(crate) async fn gate<'a>(
         false => Vec::new(),
     };
     let known = KnownBefore {
-        left_of_run: money.account.left(),
+        left_of_run: account.left(),
         earlier: &earlier,
     };
     let mut plan = match plan::plan_within(job, &dataset, &offer_of, alternatives, known) {
@@ -113,7 +115,8 @@ pub(crate) async fn gate<'a>(
         },
         dataset: &dataset,
         purpose: request.purpose,
-        money,
+        account,
+        pull_request,
     };
     let mut measured = match request.part {
         RunPart::Whole => lab::measure(design, &mut plan, runner).await?,
@@ -137,7 +140,7 @@ pub(crate) async fn gate<'a>(
     };
     let mut ended = std::mem::take(&mut measured.ended_pools);
     let last = ready.end_pools(None, &runner.cancellation).await;
-    ended_pools::bill(&last, money.account, &kept, project);
+    ended_pools::bill(&last, account, &kept, project);
     ended.extend(last);
     let measurements = &mut measured.measurements;
     let left = ended_pools::settle(&ended, measurements, &kept, runner);

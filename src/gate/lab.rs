@@ -23,11 +23,12 @@ use crate::canary::Dataset;
 use crate::console::AppError;
 use crate::forecast::scale_out::DataLayout;
 use crate::gate::ended_pools;
-use crate::gate::request::{JobMoney, Purpose};
+use crate::gate::pull_request_limit::PullRequestLimit;
+use crate::gate::request::Purpose;
 use crate::gate::runner::{self, Ran, Runner, RunningConfiguration, RunningJob};
 use crate::instance::InstanceConfiguration;
 use crate::measurement::Measurement;
-use crate::plan::{self, NotMeasured, Plan, StopReason};
+use crate::plan::{self, Account, NotMeasured, Plan, StopReason};
 use crate::verdict::Reason;
 
 /// A job that is ready to run.
@@ -35,7 +36,8 @@ pub(crate) struct LabInput<'a> {
     pub(crate) of: RunningJob<'a>,
     pub(crate) dataset: &'a Dataset,
     pub(crate) purpose: Purpose,
-    pub(crate) money: JobMoney<'a>,
+    pub(crate) account: &'a Account,
+    pub(crate) pull_request: &'a PullRequestLimit,
 }
 
 /// The results of a job's canaries.
@@ -204,7 +206,7 @@ impl<'a> Lab<'a> {
             && !one.follows
             && self.states[0].is_proved
             // What the pull request has left may not pay for both, and `instance` is judged.
-            && self.input.money.account.is_covered()
+            && self.input.account.is_covered()
             && self.has_room_beside_those_before(place);
         (is_next || may_run_beside).then(|| self.design(place).has_base())
     }

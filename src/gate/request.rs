@@ -5,8 +5,7 @@ use std::path::Path;
 use crate::backend::{Reuse, RunPart};
 use crate::change::Change;
 use crate::exit::Strictness;
-use crate::gate::pull_request_limit::PullRequestLimit;
-use crate::plan::{Account, Alternatives};
+use crate::plan::Alternatives;
 use crate::units::Usd;
 use crate::workspace::base_commit::BaseCommit;
 use crate::workspace::run_origin::RunOrigin;
@@ -76,11 +75,4 @@ pub(crate) enum Purpose {
     /// Whether the training takes more than before. Drift checks are compared with each other, so each needs a narrow interval
     /// of the time, whatever the budget needs.
     Drift,
-}
-
-/// What the canaries of a job may spend.
-#[derive(Clone, Copy)]
-pub(crate) struct JobMoney<'a> {
-    pub(crate) account: &'a Account,
-    pub(crate) pull_request: &'a PullRequestLimit,
 }

@@ -16,7 +16,7 @@ use crate::gate::job_gate::{self, GatedJob};
 use crate::gate::measurements_file::MeasurementsFile;
 use crate::gate::outcome::{GateFailure, GateOutcome};
 use crate::gate::pull_request_limit::PullRequestLimit;
-use crate::gate::request::{JobMoney, RunRequest};
+use crate::gate::request::RunRequest;
 use crate::gate::run_history::RunHistory;
 use crate::gate::runner::Runner;
 use crate::gate::turns::{JobCompany, Turn, Turns};
@@ -203,12 +203,17 @@ async fn gate_all<'a>(
     turns: &mut Turns,
 ) -> GateOutcome {
     let check = |place: usize, turn: Turn| async move {
-        let money = JobMoney {
-            account: &turn.account,
+        let (affected, account) = (&all[place], &turn.account);
+        let gated = job_gate::gate(
+            place,
+            affected,
+            request,
+            history,
+            account,
             pull_request,
-        };
-        let gated = job_gate::gate(place, &all[place], request, history, money, runner).await;
-        (place, gated, turn)
+            runner,
+        );
+        (place, gated.await, turn)
     };
     let mut under_way = FuturesUnordered::new();
     let mut ended = BTreeMap::new();

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::cases;
 use crate::project::Project;
 
 /// Takes its time in proportion to its epochs.
@@ -170,30 +171,15 @@ fn more_epochs_are_more_work_in_the_comparison() {
 
 #[test]
 fn what_makes_no_sense_is_said_at_its_line() {
-    let one_level = project(WHOLE, FIXED);
-    let spec = one_level.read("canary-gate.yml");
-    one_level.write("canary-gate.yml", &spec.replace("[2, 4, 8]", "[40]"));
-    let said = one_level.run(&["validate"]).ended_with(2).words();
-    let message = "no channel is sampled, and one level does not show what the rest takes";
-    assert!(said.contains(message), "{said}");
-    let said = project(WHOLE, "fractions: [1%, 2%], ")
-        .run(&["validate"])
-        .ended_with(0)
-        .words();
-    let message = "the levels of `work.canary` are the sizes of canaries";
-    assert!(said.contains(message), "{said}");
-    let without = project(WHOLE, FIXED);
-    let spec = without.read("canary-gate.yml");
-    let line = spec.lines().find(|line| line.contains("work:")).unwrap();
-    without.write(
-        "canary-gate.yml",
-        &spec.replace(&format!("{line}\n"), "").replace(FIXED, ""),
-    );
-    let said = without.run(&["validate"]).ended_with(2).words();
-    for message in [
-        "no channel is sampled, so a canary would be a full run",
-        "or write `work`",
-    ] {
-        assert!(said.contains(message), "{said}");
+    for case in cases::read(include_str!("cases/work_alone.txt")) {
+        let project = project(WHOLE, FIXED);
+        let spec = case.edited(&project.read("canary-gate.yml"));
+        project.write("canary-gate.yml", &spec);
+        let said = project.run(&["validate"]);
+        let words = said.words();
+        for text in case.all("reads") {
+            assert!(words.contains(text), "{}: {words}", case.name);
+        }
+        case.holds_for(said);
     }
 }

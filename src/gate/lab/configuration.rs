@@ -38,7 +38,7 @@ impl Configuration {
     /// `instance` first, then the alternatives.
     pub(super) fn all(input: &LabInput<'_>, plan: &Plan, project: &Project) -> Vec<Self> {
         let job = input.of.job;
-        let is_limited = input.money.account.left().is_some();
+        let is_limited = input.account.left().is_some();
         let mut slices = plan.slices.iter().copied().filter(|_| is_limited);
         let mut all = Vec::with_capacity(1 + plan.alternatives.len());
         let mut add = |instance: &InstanceConfiguration,
@@ -53,7 +53,7 @@ impl Configuration {
                 counts: counts.to_vec(),
                 follows,
                 runs,
-                account: input.money.account.slice(slices.next()),
+                account: input.account.slice(slices.next()),
                 is_wanted: Cell::new(true),
             });
         };

@@ -15,7 +15,7 @@ impl ConfigurationDesign<'_> {
         let account = &self.one.account;
         let limit = account.limit();
         let whole = self.input.of.job.canary.spend_limit;
-        let amount = match (limit, self.input.money.account.left(), account.most()) {
+        let amount = match (limit, self.input.account.left(), account.most()) {
             (Limit::Run, Some(left), _) => format!("{left} left for the whole run"),
             (Limit::Run, None, _) => "for the whole run".to_owned(),
             (_, _, Some(part)) if part < whole => {
@@ -85,6 +85,6 @@ impl ConfigurationDesign<'_> {
     /// Why the pull request's limit refused a canary of this configuration, and what to do; `None` where it refused none.
     fn refusal(&self) -> Option<Reason> {
         let is_refused = self.one.account.limit() == Limit::PullRequest;
-        (self.input.money.pull_request.refusal()).filter(|_| is_refused)
+        (self.input.pull_request.refusal()).filter(|_| is_refused)
     }
 }
