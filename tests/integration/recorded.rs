@@ -76,5 +76,5 @@ pub(crate) fn ends(row: &Value, metric: &str) -> [f64; 3] {
 }
 
 pub(crate) fn point(row: &Value, metric: &str) -> f64 {
-    ends(row, metric)[1]
+    row["estimates"][metric]["point"].as_f64().unwrap()
 }
