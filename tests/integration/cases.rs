@@ -49,11 +49,16 @@ impl Case {
         })
     }
 
-    /// Fails unless the command ended with `exit`, and standard output has each `says`, standard error each `complains`.
+    /// Fails unless the command ended with `exit`, and standard output has each `says`, standard error each `complains`, and
+    /// each `reads` over the ends of its lines.
     #[track_caller]
     pub(crate) fn holds_for(&self, finished: Finished) {
         let code = self.one("exit").parse().expect("exit: CODE");
         let ended = finished.ended_with(code);
+        let words = ended.words();
+        for text in self.all("reads") {
+            assert!(words.contains(text), "{}: {words}", self.name);
+        }
         let ended = self.all("says").fold(ended, Finished::reported);
         self.all("complains").fold(ended, Finished::complained);
     }

@@ -175,11 +175,6 @@ fn what_makes_no_sense_is_said_at_its_line() {
         let project = project(WHOLE, FIXED);
         let spec = case.edited(&project.read("canary-gate.yml"));
         project.write("canary-gate.yml", &spec);
-        let said = project.run(&["validate"]);
-        let words = said.words();
-        for text in case.all("reads") {
-            assert!(words.contains(text), "{}: {words}", case.name);
-        }
-        case.holds_for(said);
+        case.holds_for(project.run(&["validate"]));
     }
 }
