@@ -8,6 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::grammar;
 use crate::report::format::ReportFormat;
+use crate::spec::OnInconclusive;
 use crate::units::{Seconds, Usd};
 
 /// Forecast what a full training run will take from small canary runs, and fail CI on a projected overrun.
@@ -223,6 +224,15 @@ pub struct OutputArguments {
 pub enum Inconclusive {
     Fail,
     Pass,
+}
+
+impl From<Inconclusive> for OnInconclusive {
+    fn from(written: Inconclusive) -> Self {
+        match written {
+            Inconclusive::Fail => Self::Fail,
+            Inconclusive::Pass => Self::Pass,
+        }
+    }
 }
 
 #[derive(Debug, Args)]

@@ -1,6 +1,6 @@
 //! How strict the exit code is.
 
-use crate::cli::{Inconclusive, VerdictArguments};
+use crate::cli::VerdictArguments;
 use crate::exit::Strictness;
 use crate::spec::{OnInconclusive, Spec};
 
@@ -8,10 +8,8 @@ use crate::spec::{OnInconclusive, Spec};
 pub(crate) fn strictness(arguments: &VerdictArguments, spec: &Spec) -> Strictness {
     Strictness {
         strict: arguments.strict || spec.strict,
-        on_inconclusive: match arguments.on_inconclusive {
-            Some(Inconclusive::Fail) => OnInconclusive::Fail,
-            Some(Inconclusive::Pass) => OnInconclusive::Pass,
-            None => spec.on_inconclusive,
-        },
+        on_inconclusive: arguments
+            .on_inconclusive
+            .map_or(spec.on_inconclusive, OnInconclusive::from),
     }
 }

@@ -7,7 +7,7 @@ use crate::console::terminal::{self, wrapped};
 use crate::console::text::{indented, printable};
 use crate::exit;
 use crate::git::GitError;
-use crate::github::error::GithubError;
+use crate::github::error::{GithubError, GithubErrorKind};
 use crate::history::HistoryError;
 use crate::plan::PlanError;
 use crate::probe::ProbeError;
@@ -238,11 +238,8 @@ impl From<BackendError> for AppError {
 impl From<GithubError> for AppError {
     /// A transient failure of GitHub leaves the outcome unknown; a person must fix all others.
     fn from(error: GithubError) -> Self {
-        let code = match error {
-            GithubError::NotReachable { .. }
-            | GithubError::RateLimited { .. }
-            | GithubError::ServerTrouble { .. }
-            | GithubError::Unsure { .. } => exit::UNKNOWN,
+        let code = match error.kind {
+            GithubErrorKind::Passing | GithubErrorKind::Unsure => exit::UNKNOWN,
             _ => exit::TOOL_FAILED,
         };
         Self::message(error.to_string(), code)
@@ -318,14 +315,10 @@ impl From<PlanError> for AppError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::github::error::Permission;
 
     #[test]
     fn lines_to_paste_stay_lines() {
-        let error = AppError::from(GithubError::NotFound {
-            request: "GET git/trees/3f9c2e1d".to_owned(),
-            needed: Permission("contents: read"),
-        });
+        let error = AppError::failed("GitHub has nothing at GET git/trees/3f9c2e1d (404)");
         let text = error
             .help("look here:\n\n    a\n      b\n::error::c")
             .render(false);

@@ -7,12 +7,13 @@ use jiff::Timestamp;
 use serde::Deserialize;
 
 use super::client::{Github, ListExtent};
-use super::error::GithubError;
-use super::identity::GithubAccount;
+use super::error::{GithubError, GithubErrorKind};
+use super::identity::Author;
 use super::last_verdict::verdict_in;
 use super::marker::MarkerKind;
 use super::posts::{PostPlace, own};
 use super::shown_overrun::ShownOverrun;
+use crate::report::Acceptance;
 
 /// The label's name. GitHub takes names of another case for the same label.
 pub const ACCEPT_LABEL: &str = "canary-gate: accept";
@@ -20,31 +21,15 @@ pub const ACCEPT_LABEL: &str = "canary-gate: accept";
 /// Pages of events that are read, 100 on each.
 const PAGES: usize = 50;
 
-/// The overrun that is to be accepted.
-#[derive(Debug, Clone, Copy)]
-pub struct AskedOverrun<'a> {
-    pub pull_request: u64,
-    /// What the check's comment is known by.
-    pub subject: &'a str,
-    pub overrun: &'a ShownOverrun,
-}
-
 /// What the label says of a head.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LabelAnswer {
     /// The pull request does not have it.
     Absent,
     /// By whom, and what they had seen.
-    Accepted(AcceptedBy, ShownOverrun),
+    Accepted(Acceptance, ShownOverrun),
     /// It does not count; why is a clause.
     Refused(String),
-}
-
-/// Who accepted, and when.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AcceptedBy {
-    pub login: String,
-    pub at: Timestamp,
 }
 
 #[derive(Deserialize)]
@@ -58,7 +43,7 @@ struct IssueEvent {
     id: u64,
     event: String,
     /// Null for an account that is gone.
-    actor: Option<GithubAccount>,
+    actor: Option<Author>,
     created_at: Timestamp,
     label: Option<NamedLabel>,
     performed_via_github_app: Option<serde_json::Value>,
@@ -67,49 +52,50 @@ struct IssueEvent {
 #[derive(Deserialize)]
 struct CollaboratorPermission {
     permission: String,
-    user: Option<GithubAccount>,
+    user: Option<Author>,
 }
 
 impl Github {
-    /// Whether the overrun of a head is accepted. The token needs `pull-requests: read`.
+    /// Whether an overrun of a pull request's head is accepted; `subject` is what the check's comment is known by. The token needs
+    /// `pull-requests: read`.
     pub async fn accept_label(
         &self,
-        asked: AskedOverrun<'_>,
+        pull_request: u64,
+        subject: &str,
+        overrun: &ShownOverrun,
         now: Timestamp,
     ) -> Result<LabelAnswer, GithubError> {
         let refused = |why: &str| Ok(LabelAnswer::Refused(why.to_owned()));
-        if !self.has_label(asked.pull_request).await? {
+        if !self.has_label(pull_request).await? {
             return Ok(LabelAnswer::Absent);
         }
-        let Some(put_on) = self.last_label_event(asked.pull_request).await? else {
+        let Some(put_on) = self.last_label_event(pull_request).await? else {
             return refused("the pull request has more events than are read");
         };
-        let by = match put_on_by(&put_on) {
+        let (login, id) = match put_on_by(&put_on) {
             Ok(by) => by,
             Err(why) => return refused(why),
         };
-        if !self.may_write(&by).await? {
-            return Ok(LabelAnswer::Refused(format!(
-                "{} put it on and may not write to this repository",
-                by.login
-            )));
+        if !self.may_write(&login, id).await? {
+            let why = format!("{login} put it on and may not write to this repository");
+            return refused(&why);
         }
         let shown = self
-            .shown_overrun(asked, now)
+            .shown_overrun(pull_request, subject, now)
             .await?
-            .filter(|shown| shown.head == asked.overrun.head && shown.finished < put_on.created_at);
+            .filter(|shown| shown.head == overrun.head && shown.finished < put_on.created_at);
         let Some(shown) = shown else {
             return refused(
                 "the gate's comment shows no check of this commit that had finished over its budget when it was put on",
             );
         };
-        Ok(match asked.overrun.beyond(&shown) {
+        Ok(match overrun.beyond(&shown) {
             Some(line) => LabelAnswer::Refused(format!(
                 "what `{line}` may come to is more than the finished check showed when it was put on"
             )),
             None => {
-                let (login, at) = (by.login, put_on.created_at);
-                LabelAnswer::Accepted(AcceptedBy { login, at }, shown)
+                let (by, at) = (login, put_on.created_at);
+                LabelAnswer::Accepted(Acceptance { by, at }, shown)
             }
         })
     }
@@ -117,18 +103,14 @@ impl Github {
     /// What the newest check that has finished showed, if it was an overrun.
     async fn shown_overrun(
         &self,
-        asked: AskedOverrun<'_>,
+        pull_request: u64,
+        subject: &str,
         now: Timestamp,
     ) -> Result<Option<ShownOverrun>, GithubError> {
         let identity = self.identity(&mut Vec::new()).await;
-        let place = PostPlace::PullRequest(asked.pull_request);
+        let place = PostPlace::PullRequest(pull_request);
         let comments = self.posts(place).await?;
-        let mut own = own(
-            &comments,
-            &identity,
-            (MarkerKind::Report, asked.subject),
-            now,
-        );
+        let mut own = own(&comments, &identity, (MarkerKind::Report, subject), now);
         own.sort_by_key(|(_, marker)| std::cmp::Reverse((marker.order, marker.state)));
         // A check at work has no verdict but the last one, which it may keep below.
         let verdict = own
@@ -163,46 +145,34 @@ impl Github {
         Ok(last.filter(|_| extent == ListExtent::Whole))
     }
 
-    async fn may_write(&self, person: &Person) -> Result<bool, GithubError> {
-        let path = format!("collaborators/{}/permission", person.login);
+    async fn may_write(&self, login: &str, id: u64) -> Result<bool, GithubError> {
+        let path = format!("collaborators/{login}/permission");
         let known: CollaboratorPermission = match self.get_json(&path).await {
             Ok(known) => known,
-            Err(GithubError::NotFound { .. }) => return Ok(false),
+            Err(error) if error.kind == GithubErrorKind::NotFound => return Ok(false),
             Err(error) => return Err(error),
         };
         // A name that was given up and taken by another is another person.
-        let is_same = known.user.and_then(|user| user.id) == Some(person.id);
+        let is_same = known.user.and_then(|user| user.id) == Some(id);
         Ok(is_same && matches!(known.permission.as_str(), "admin" | "write"))
     }
-}
-
-/// A person as the events name them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Person {
-    login: String,
-    id: u64,
 }
 
 fn is_ours(label: &NamedLabel) -> bool {
     label.name.eq_ignore_ascii_case(ACCEPT_LABEL)
 }
 
-/// Who put the label on, if it was a person.
-fn put_on_by(event: &IssueEvent) -> Result<Person, &'static str> {
+/// The login and the id of who put the label on, if it was a person.
+fn put_on_by(event: &IssueEvent) -> Result<(String, u64), &'static str> {
     if event.event != "labeled" {
         return Err("its last event is that it was taken off");
     }
     let is_by_app = (event.performed_via_github_app.as_ref()).is_some_and(|app| !app.is_null());
     let actor = event.actor.as_ref().filter(|actor| actor.is_person());
-    match actor.filter(|_| !is_by_app) {
-        Some(actor) => match (&actor.login, actor.id) {
-            (login, Some(id)) if is_login(login) => Ok(Person {
-                login: login.clone(),
-                id,
-            }),
-            _ => Err("GitHub does not say who put it on"),
-        },
-        None => Err("no person put it on"),
+    let actor = actor.filter(|_| !is_by_app).ok_or("no person put it on")?;
+    match actor.id {
+        Some(id) if is_login(&actor.login) => Ok((actor.login.clone(), id)),
+        _ => Err("GitHub does not say who put it on"),
     }
 }
 
@@ -225,7 +195,7 @@ mod tests {
         for (name, value) in json.as_object().unwrap() {
             event[name] = value.clone();
         }
-        put_on_by(&serde_json::from_value(event).unwrap()).map(|person| person.login)
+        put_on_by(&serde_json::from_value(event).unwrap()).map(|(login, _)| login)
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! The size of an answer, the number of pages and the waits are bounded. Redirects are not followed, so that the token is sent
 //! nowhere else. A request that reads, changes or deletes is repeated after a server error; one that creates is not, since it
-//! may have been carried out ([`GithubError::Unsure`]).
+//! may have been carried out ([`GithubErrorKind::Unsure`]).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,7 +20,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::address::{is_repository, split};
-use super::error::{GithubError, Permission};
+use super::error::{GithubError, GithubErrorKind};
 use super::line::{causes, line, message};
 use super::retry::{Refusal, TRIES, backoff};
 use super::token::Token;
@@ -121,27 +121,19 @@ pub(super) enum FailedTry {
 impl Github {
     /// A client; sends nothing, and needs a runtime.
     pub fn new(settings: Settings<'_>) -> Result<Self, GithubError> {
-        let wrong = |what, expected| GithubError::Settings { what, expected };
-        let (origin, path) = split(settings.api_url).ok_or_else(|| {
-            wrong(
-                "GITHUB_API_URL",
-                "an address such as https://api.github.com",
-            )
-        })?;
+        let wrong = GithubError::settings;
+        let example = "an address such as https://api.github.com";
+        let (origin, path) =
+            split(settings.api_url).ok_or_else(|| wrong("GITHUB_API_URL", example))?;
         if !is_repository(settings.repository) {
-            return Err(wrong(
-                "GITHUB_REPOSITORY",
-                "an owner and a name such as example/models",
-            ));
+            let example = "an owner and a name such as example/models";
+            return Err(wrong("GITHUB_REPOSITORY", example));
         }
         if !settings.token.is_sendable() {
             return Err(wrong("the input github-token", "a token of GitHub"));
         }
-        let transport = Transport::new(settings.token, settings.pace);
-        let transport = transport.map_err(|reason| GithubError::NotReachable {
-            request: settings.api_url.to_owned(),
-            reason,
-        })?;
+        let transport = Transport::new(settings.token, settings.pace)
+            .map_err(|reason| GithubError::not_reachable(settings.api_url, &reason))?;
         let graphql = split(settings.graphql_url).filter(|(other, _)| *other == origin);
         Ok(Self {
             transport,
@@ -192,7 +184,7 @@ impl Github {
         Ok(ListExtent::Cut)
     }
 
-    /// Creates something. After [`GithubError::Unsure`] it may exist all the same.
+    /// Creates something. After [`GithubErrorKind::Unsure`] it may exist all the same.
     pub async fn post_json<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -202,16 +194,11 @@ impl Github {
         let answer = self.send(&call).await;
         // The request was carried out, even if its answer is unreadable.
         answer
-            .and_then(|answer| read(&call, &answer.body))
-            .map_err(|error| match error {
-                GithubError::Malformed { .. } | GithubError::TooLarge { .. } => {
-                    GithubError::Unsure {
-                        request: call.name(),
-                        reason: error.to_string(),
-                    }
-                }
-                error => error,
+            .map_err(|error| match error.kind {
+                GithubErrorKind::Unreadable => call.unsure(&error),
+                _ => error,
             })
+            .and_then(|answer| read(&call, &answer.body).map_err(|error| call.unsure(&error)))
     }
 
     /// Changes something.
@@ -225,8 +212,8 @@ impl Github {
         read(&call, &answer.body)
     }
 
-    /// Deletes something. [`GithubError::NotFound`] means that it does not exist, also if an earlier attempt of this call deleted
-    /// it.
+    /// Deletes something. [`GithubErrorKind::NotFound`] means that it does not exist, also if an earlier attempt of this call
+    /// deleted it.
     pub async fn delete(&self, path: &str) -> Result<(), GithubError> {
         let call = self.call(Method::DELETE, path, None);
         self.send(&call).await.map(|_| ())
@@ -239,11 +226,8 @@ impl Github {
         variables: &Value,
     ) -> Result<T, GithubError> {
         let Some(url) = &self.graphql_url else {
-            let (what, expected) = (
-                "GITHUB_GRAPHQL_URL",
-                "an address on the host of GITHUB_API_URL",
-            );
-            return Err(GithubError::Settings { what, expected });
+            let expected = "an address on the host of GITHUB_API_URL";
+            return Err(GithubError::settings("GITHUB_GRAPHQL_URL", expected));
         };
         let body = json!({"query": query, "variables": variables});
         let call = ApiCall {
@@ -254,10 +238,10 @@ impl Github {
         let answer: GraphqlAnswer<T> = read(&call, &answer.body)?;
         match (answer.data, answer.errors.first()) {
             (Some(data), None) => Ok(data),
-            (_, Some(error)) => Err(GithubError::Unprocessable {
-                request: call.name(),
-                message: line(&error.message),
-            }),
+            (_, Some(error)) => {
+                let message = line(&error.message);
+                Err(GithubError::unprocessable(&call.name(), &message))
+            }
             (None, None) => Err(call.malformed("it has neither data nor errors")),
         }
     }
@@ -363,11 +347,8 @@ impl Transport {
             // The status of an error is enough.
             Err(_) if !is_success => Vec::new(),
             Err(error) if error.is::<LengthLimitError>() => {
-                return Err(FailedTry::Final(GithubError::TooLarge {
-                    request: call.name(),
-                    limit,
-                    unit: "bytes",
-                }));
+                let error = GithubError::too_large(&call.name(), limit, "bytes");
+                return Err(FailedTry::Final(error));
             }
             Err(error) => return Err(broken(&*error)),
         };
@@ -393,28 +374,27 @@ impl ApiCall<'_> {
     }
 
     fn malformed(&self, reason: &str) -> GithubError {
-        GithubError::Malformed {
-            request: self.name(),
-            reason: line(reason),
-        }
+        GithubError::malformed(&self.name(), reason)
+    }
+
+    fn unsure(&self, reason: &impl fmt::Display) -> GithubError {
+        GithubError::unsure(&self.name(), &reason.to_string())
     }
 
     fn error(&self, failure: FailedTry, tries: u32) -> GithubError {
-        let request = self.name();
-        let refusal = match failure {
-            FailedTry::Final(error) => return error,
+        match failure {
+            FailedTry::Final(error) => error,
             FailedTry::Broken(reason) if self.is_repeatable() => {
-                return GithubError::NotReachable { request, reason };
+                GithubError::not_reachable(&self.name(), &reason)
             }
-            FailedTry::Broken(reason) => return GithubError::Unsure { request, reason },
-            FailedTry::Refused(refusal) => refusal,
-        };
-        if refusal.is_server_trouble() && !self.is_repeatable() {
-            let reason = format!("the answer was {}", refusal.status);
-            return GithubError::Unsure { request, reason };
+            FailedTry::Broken(reason) => self.unsure(&reason),
+            FailedTry::Refused(refusal) if refusal.is_server_trouble() && !self.is_repeatable() => {
+                self.unsure(&format!("the answer was {}", refusal.status))
+            }
+            FailedTry::Refused(refusal) => {
+                GithubError::refused(self.method.as_str(), self.path, &refusal, tries)
+            }
         }
-        let needed = Permission::needed(self.method.as_str(), self.path);
-        GithubError::refused(request, refusal, needed, tries)
     }
 }
 

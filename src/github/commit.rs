@@ -1,34 +1,165 @@
-//! A commit, from the API.
+//! The commits of the repository: what they merge, their files, and what differs between two of them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde::Deserialize;
 
 use super::address::is_object_id;
 use super::client::Github;
-use super::error::GithubError;
+use super::error::{GithubError, GithubErrorKind};
+use crate::change::Change;
+use crate::code::{PathKind, Tree, TreeFile, blob_id};
 
-/// A commit. The first parent of a merge, such as the one that GitHub checks out for a pull request, is the base's tip.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Commit {
-    pub sha: String,
-    pub parents: Vec<String>,
-    /// The id of its root tree.
-    pub tree: String,
-}
+/// The most files and folders of one tree that are read.
+const MOST_ENTRIES: usize = 500_000;
+/// The most requests for one tree: a tree that GitHub cuts is read folder by folder. A workflow's token has 1,000 an hour for
+/// the whole repository.
+const MOST_REQUESTS: usize = 200;
 
 impl Github {
-    /// A commit by its id.
-    pub async fn commit(&self, sha: &str) -> Result<Commit, GithubError> {
-        let sha = object_id(sha)?;
-        let commit: CommitResponse = self.get_json(&format!("git/commits/{sha}")).await?;
-        Ok(Commit {
-            sha: object_id(&commit.sha)?.to_owned(),
-            parents: commit
-                .parents
-                .into_iter()
-                .map(|parent| parent.sha)
-                .collect(),
-            tree: commit.tree.sha,
-        })
+    /// The parents of a commit. The first one of a merge, such as the one that GitHub checks out for a pull request, is the base's
+    /// tip.
+    pub async fn parents(&self, sha: &str) -> Result<Vec<String>, GithubError> {
+        let path = format!("git/commits/{}", object_id(sha)?);
+        let commit: CommitResponse = self.get_json(&path).await?;
+        Ok(commit.parents.into_iter().map(|one| one.sha).collect())
+    }
+
+    /// Whether a commit is a head itself, or a merge of it.
+    pub async fn is_of_head(&self, commit: &str, head: &str) -> Result<bool, GithubError> {
+        Ok(commit == head || self.parents(commit).await?.iter().any(|one| one == head))
+    }
+
+    /// The best common ancestor of both.
+    pub async fn merge_base(&self, base: &str, head: &str) -> Result<String, GithubError> {
+        let (base, head) = (object_id(base)?, object_id(head)?);
+        let path = format!("compare/{base}...{head}?per_page=1&page=1");
+        let compared: CommitComparison = self.get_json(&path).await?;
+        Ok(compared.merge_base_commit.sha)
+    }
+
+    /// What differs between the files of two commits: everything where one is gone or too large to be listed. `here` is the
+    /// checkout, which mostly has the same links: GitHub lists no link's text.
+    pub async fn change(
+        &self,
+        (before, after): (&str, &str),
+        between: String,
+        here: &Tree,
+    ) -> Result<Change, GithubError> {
+        let trees =
+            async { Ok::<_, GithubError>((self.tree(before).await?, self.tree(after).await?)) };
+        let why = match trees.await {
+            Ok((before, after)) => {
+                let after = after.knowing_links_of(here);
+                let paths = before.knowing_links_of(here).differing(&after);
+                return Ok(Change::Paths { paths, between });
+            }
+            Err(error) => match error.kind {
+                GithubErrorKind::NotFound => "one was removed".to_owned(),
+                GithubErrorKind::Unreadable => error.to_string(),
+                _ => return Err(error),
+            },
+        };
+        let why = format!("GitHub cannot compare {before} with {after}: {why}");
+        Ok(Change::Everything { why })
+    }
+
+    /// The content of a file at a commit; the path is from the root. `None` if there is no file there, or a folder or a submodule.
+    /// A symbolic link is an error, since links are not followed, and so is a file of more than `limit` bytes.
+    pub async fn file_at(
+        &self,
+        path: &str,
+        sha: &str,
+        limit: usize,
+    ) -> Result<Option<Vec<u8>>, GithubError> {
+        let tree = self.tree(sha).await?;
+        match tree.get(Path::new(path)) {
+            Some(file) if file.kind.is_file() => self.blob(&file.blob, limit).await.map(Some),
+            Some(file) if file.kind == PathKind::Link => Err(GithubError::link(path)),
+            _ => Ok(None),
+        }
+    }
+
+    /// A blob by its id, verified against it.
+    async fn blob(&self, id: &str, limit: usize) -> Result<Vec<u8>, GithubError> {
+        let path = format!("git/blobs/{}", object_id(id)?);
+        let content = self.get_raw(&path, limit).await?;
+        // Only SHA-1 is verified; a repository with SHA-256 has ids of 64 digits.
+        if id.len() == 40 && blob_id(id, &content) != id {
+            let request = format!("GET {path}");
+            return Err(GithubError::malformed(
+                &request,
+                "it is not the content with that id",
+            ));
+        }
+        Ok(content)
+    }
+
+    /// All files of a commit. Each is read once.
+    pub async fn tree(&self, sha: &str) -> Result<Tree, GithubError> {
+        let known = self
+            .trees
+            .lock()
+            .ok()
+            .and_then(|trees| trees.get(sha).cloned());
+        if let Some(tree) = known {
+            return Ok(tree);
+        }
+        let tree = self.read_tree(sha).await?;
+        if let Ok(mut trees) = self.trees.lock() {
+            trees.insert(sha.to_owned(), tree.clone());
+        }
+        Ok(tree)
+    }
+
+    async fn read_tree(&self, sha: &str) -> Result<Tree, GithubError> {
+        let too_large = |limit, unit| {
+            let request = format!("GET git/trees/{sha}");
+            Err(GithubError::too_large(&request, limit, unit))
+        };
+        let mut found = Vec::new();
+        let (mut entries, mut requests) = (0, 0);
+        // Folders to be read, with the path to them.
+        let mut folders = vec![(object_id(sha)?.to_owned(), String::new())];
+        while let Some((folder, above)) = folders.pop() {
+            if requests >= MOST_REQUESTS {
+                return too_large(MOST_REQUESTS, "requests");
+            }
+            requests += 1;
+            let mut listed = self.listing(&folder, "?recursive=1").await?;
+            let is_cut = listed.truncated;
+            if is_cut {
+                requests += 1;
+                listed = self.listing(&folder, "").await?;
+                if listed.truncated {
+                    return too_large(listed.tree.len(), "entries in one folder");
+                }
+            }
+            entries += listed.tree.len();
+            if entries > MOST_ENTRIES {
+                return too_large(MOST_ENTRIES, "entries");
+            }
+            for entry in listed.tree {
+                let path = format!("{above}{}", entry.path);
+                match PathKind::of_mode(&entry.mode) {
+                    Some(kind) => found.push(TreeFile {
+                        path: path.into(),
+                        blob: entry.sha,
+                        kind,
+                    }),
+                    None if is_cut => {
+                        folders.push((object_id(&entry.sha)?.to_owned(), format!("{path}/")));
+                    }
+                    None => {}
+                }
+            }
+        }
+        Ok(Tree::new(found, BTreeMap::new()))
+    }
+
+    async fn listing(&self, sha: &str, query: &str) -> Result<TreeResponse, GithubError> {
+        self.get_json(&format!("git/trees/{sha}{query}")).await
     }
 }
 
@@ -39,23 +170,38 @@ pub(super) fn is_no_commit(id: &str) -> bool {
 
 /// Checks that a text is an object's id before it becomes part of a path.
 pub(super) fn object_id(text: &str) -> Result<&str, GithubError> {
+    let expected = "the whole id of a Git object, 40 or 64 hexadecimal digits";
     match is_object_id(text) {
         true => Ok(text),
-        false => Err(GithubError::Settings {
-            what: "the commit",
-            expected: "the whole id of a Git object, 40 or 64 hexadecimal digits",
-        }),
+        false => Err(GithubError::settings("the commit", expected)),
     }
 }
 
 #[derive(Deserialize)]
 struct CommitResponse {
-    sha: String,
     parents: Vec<Named>,
-    tree: Named,
 }
 
 #[derive(Deserialize)]
-pub(super) struct Named {
-    pub(super) sha: String,
+struct CommitComparison {
+    merge_base_commit: Named,
+}
+
+#[derive(Deserialize)]
+struct Named {
+    sha: String,
+}
+
+#[derive(Deserialize)]
+struct TreeResponse {
+    tree: Vec<TreeItem>,
+    truncated: bool,
+}
+
+/// An entry of a folder; a mode that is none of a file's is a folder's.
+#[derive(Deserialize)]
+struct TreeItem {
+    path: String,
+    mode: String,
+    sha: String,
 }

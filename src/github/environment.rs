@@ -32,12 +32,8 @@ pub struct Environment {
 
 /// A variable that every step has is missing or invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum EnvironmentError {
-    #[error("{0} is not set")]
-    Missing(&'static str),
-    #[error("{0} is not a number")]
-    NotANumber(&'static str),
-}
+#[error("{0} is not {1}")]
+pub struct EnvironmentError(&'static str, &'static str);
 
 impl EnvironmentError {
     pub fn help(&self) -> &'static str {
@@ -53,7 +49,7 @@ impl Environment {
     /// The first required variable that is missing.
     pub fn read(variable: &dyn Fn(&str) -> Option<String>) -> Result<Self, EnvironmentError> {
         let optional = |name| variable(name).filter(|value| !value.is_empty());
-        let required = |name| optional(name).ok_or(EnvironmentError::Missing(name));
+        let required = |name| optional(name).ok_or(EnvironmentError(name, "set"));
         let or = |name, default: &str| optional(name).unwrap_or_else(|| default.to_owned());
         let api_url = required("GITHUB_API_URL")?;
         Ok(Self {
@@ -99,7 +95,7 @@ fn beside(api_url: &str) -> String {
 }
 
 fn number<T: std::str::FromStr>(text: &str, name: &'static str) -> Result<T, EnvironmentError> {
-    text.parse().map_err(|_| EnvironmentError::NotANumber(name))
+    text.parse().map_err(|_| EnvironmentError(name, "a number"))
 }
 
 #[cfg(test)]

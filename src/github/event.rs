@@ -6,7 +6,7 @@
 use serde::Deserialize;
 
 use super::commit::is_no_commit;
-use super::pull_request::{PullRequest, PullRequestResponse};
+use super::pull_request::PullRequest;
 
 /// In bytes; GitHub limits events to 25 MB.
 pub const LARGEST_EVENT: u64 = 32 << 20;
@@ -56,7 +56,7 @@ pub enum EventError {
 struct RawEvent {
     r#ref: Option<String>,
     deleted: Option<bool>,
-    pull_request: Option<PullRequestResponse>,
+    pull_request: Option<PullRequest>,
     before: Option<String>,
     after: Option<String>,
     merge_group: Option<RawMergeGroup>,
@@ -97,7 +97,7 @@ impl GithubEvent {
         match name {
             "pull_request" | "pull_request_review" | "pull_request_review_comment" => {
                 let pull_request = raw()?.pull_request.ok_or_else(|| lacks("pull_request"))?;
-                Ok(Self::PullRequest(Box::new(pull_request.into())))
+                Ok(Self::PullRequest(Box::new(pull_request)))
             }
             "push" => {
                 let raw = raw()?;

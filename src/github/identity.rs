@@ -8,13 +8,21 @@ use super::client::Github;
 /// The writer behind a workflow's own token.
 const ACTIONS: &str = "github-actions[bot]";
 
-/// Who wrote a comment, as the REST API says.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// An account as the REST API gives it.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Author {
     pub login: String,
     /// Stays when the login changes, and no other account gets it; absent if the answer lacks it.
     pub id: Option<u64>,
-    pub is_bot: bool,
+    #[serde(rename = "type")]
+    pub kind: String,
+}
+
+impl Author {
+    /// Neither a bot nor an organization.
+    pub(super) fn is_person(&self) -> bool {
+        self.kind == "User"
+    }
 }
 
 /// Whose comments and issues are ours.
@@ -26,32 +34,6 @@ pub struct Identity {
     pub id: Option<u64>,
 }
 
-/// An account as GitHub gives it.
-#[derive(Deserialize)]
-pub(super) struct GithubAccount {
-    pub(super) login: String,
-    pub(super) id: Option<u64>,
-    #[serde(rename = "type")]
-    kind: String,
-}
-
-impl GithubAccount {
-    /// Neither a bot nor an organization.
-    pub(super) fn is_person(&self) -> bool {
-        self.kind == "User"
-    }
-}
-
-impl From<GithubAccount> for Author {
-    fn from(user: GithubAccount) -> Self {
-        Self {
-            is_bot: user.kind == "Bot",
-            id: user.id,
-            login: user.login,
-        }
-    }
-}
-
 impl Identity {
     /// By their ids where both are known, else by their logins, exact to the letter. A person cannot be called `…[bot]`:
     /// their names hold no bracket.
@@ -60,7 +42,8 @@ impl Identity {
             Some((ours, theirs)) => ours == theirs,
             None => {
                 author.login == self.login
-                    || author.is_bot && author.login.strip_suffix("[bot]") == Some(&self.login)
+                    || author.kind == "Bot"
+                        && author.login.strip_suffix("[bot]") == Some(&self.login)
             }
         }
     }
@@ -114,31 +97,21 @@ mod tests {
 
     #[test]
     fn an_account_is_known_by_its_id_and_else_by_its_name() {
-        for (ours, theirs, is_bot, is_ours) in [
-            (("our-app", None), ("our-app[bot]", None), true, true),
-            (("our-app", None), ("our-app[bot]", None), false, false),
-            (
-                ("our-app", Some(41)),
-                ("renamed[bot]", Some(41)),
-                true,
-                true,
-            ),
-            (
-                ("our-app", Some(41)),
-                ("our-app[bot]", Some(42)),
-                true,
-                false,
-            ),
-            (("our-app", Some(41)), ("our-app[bot]", None), true, true),
+        for (id, login, their_id, kind, is_ours) in [
+            (None, "our-app[bot]", None, "Bot", true),
+            (None, "our-app[bot]", None, "User", false),
+            (Some(41), "renamed[bot]", Some(41), "Bot", true),
+            (Some(41), "our-app[bot]", Some(42), "Bot", false),
+            (Some(41), "our-app[bot]", None, "Bot", true),
         ] {
             let us = Identity {
-                login: ours.0.to_owned(),
-                id: ours.1,
+                login: "our-app".to_owned(),
+                id,
             };
             let author = Author {
-                login: theirs.0.to_owned(),
-                id: theirs.1,
-                is_bot,
+                login: login.to_owned(),
+                id: their_id,
+                kind: kind.to_owned(),
             };
             assert_eq!(us.is(&author), is_ours, "{us:?} {author:?}");
         }

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::report::escape::for_terminal;
+
 /// An error with its causes, outermost first, without causes that its text already contains.
 pub(super) fn causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
@@ -16,19 +18,10 @@ pub(super) fn causes(error: &dyn std::error::Error) -> String {
     line(&text)
 }
 
-/// A text from outside as one line of bounded length.
+/// A text from outside as one line of bounded length, which is no command to the runner.
 pub(super) fn line(text: &str) -> String {
     const LONGEST: usize = 300;
-    let mut line: String = text
-        .chars()
-        .map(|letter| if letter.is_control() { ' ' } else { letter })
-        .take(LONGEST + 1)
-        .collect();
-    if line.chars().count() > LONGEST {
-        line.pop();
-        line.push('…');
-    }
-    line
+    for_terminal(text, LONGEST)
 }
 
 /// The message of GitHub's error, with the first detailed message below it.
@@ -46,16 +39,6 @@ pub(super) fn message(body: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_text_from_outside_is_one_line_and_not_long() {
-        assert_eq!(line("one\r\ntwo\u{1b}[31m"), "one  two [31m");
-        assert_eq!(line(&"ä".repeat(300)), "ä".repeat(300));
-        assert_eq!(
-            line(&"ä".repeat(1_000_000)),
-            format!("{}…", "ä".repeat(300))
-        );
-    }
 
     #[test]
     fn an_error_says_its_message_and_the_first_finer_one() {

@@ -3,9 +3,11 @@
 //! We find a comment or an issue again by its marker, and only among our own: anybody who may write may write our marker too. The
 //! marker also keeps a slow older run from overwriting the result of a newer one.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 
 use jiff::{SignedDuration, Timestamp};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use serde::{Deserialize, Serialize};
 
 #[cfg(test)]
 mod tests;
@@ -51,7 +53,7 @@ pub enum MarkerState {
 }
 
 /// Which of two texts is newer: by the time of the event, then by the run's number, then by its attempt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Order {
     /// When the event happened that started the run.
     pub time: Timestamp,
@@ -147,33 +149,17 @@ impl Marker {
 
 /// Percent-encoded, so that no path ends the HTML comment or its field.
 pub(super) fn encoded(path: &str) -> String {
-    let mut shown = String::with_capacity(path.len());
-    for byte in path.bytes() {
-        let is_plain = match byte {
-            // An HTML comment may not contain two of them.
-            b'-' => !shown.ends_with('-'),
-            _ => byte.is_ascii_alphanumeric() || b"._/".contains(&byte),
-        };
-        if is_plain {
-            shown.push(char::from(byte));
-        } else {
-            write!(shown, "%{byte:02X}").expect("writing to a string cannot fail");
-        }
-    }
-    shown
+    const CODED: &AsciiSet = &NON_ALPHANUMERIC
+        .remove(b'-')
+        .remove(b'.')
+        .remove(b'_')
+        .remove(b'/');
+    // An HTML comment may not contain two hyphens.
+    utf8_percent_encode(path, CODED)
+        .to_string()
+        .replace("--", "-%2D")
 }
 
 pub(super) fn decoded(field: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(field.len());
-    let mut rest = field.bytes();
-    while let Some(byte) = rest.next() {
-        if byte == b'%' {
-            let mut digit = || char::from(rest.next()?).to_digit(16);
-            let value = digit()? * 16 + digit()?;
-            bytes.push(u8::try_from(value).expect("two hexadecimal digits make a byte"));
-        } else {
-            bytes.push(byte);
-        }
-    }
-    String::from_utf8(bytes).ok()
+    Some(percent_decode_str(field).decode_utf8().ok()?.into_owned())
 }

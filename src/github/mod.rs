@@ -1,22 +1,19 @@
 //! GitHub: what started the gate, what changed, and the report's destination: a comment, or the tracking issue of a drift. The
 //! only room that uses its API.
 //!
-//! Reading GitHub's data is pure ([`event`], [`inputs`], [`marker`]); [`client`] sends requests, and everything that it returns
+//! Reading GitHub's data is pure ([`event`], [`marker`]); [`client`] sends requests, and everything that it returns
 //! may be a pull request's own text.
 
 pub mod accept_label;
 mod address;
-pub mod changes;
 pub mod client;
 pub mod commands;
 pub mod commit;
-pub mod contents;
 pub mod environment;
 pub mod error;
 pub mod event;
 pub mod id_token;
 pub mod identity;
-pub mod inputs;
 pub mod last_verdict;
 mod line;
 pub mod marker;
@@ -32,4 +29,3 @@ mod retry;
 pub mod shown_overrun;
 pub mod status;
 pub mod token;
-pub mod tree;

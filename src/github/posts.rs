@@ -4,12 +4,12 @@
 //! counts only in what we wrote, and a marker from the future does not count: it would silence every run until then.
 
 use jiff::Timestamp;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::client::{Github, ListExtent};
-use super::error::GithubError;
-use super::identity::{Author, GithubAccount, Identity};
+use super::error::{GithubError, GithubErrorKind};
+use super::identity::{Author, Identity};
 use super::marker::{CLOCKS_DIFFER, Marker, MarkerKind, MarkerState};
 
 /// The most pages of a list that are read, 100 on each.
@@ -22,7 +22,7 @@ const HIDDEN: &str =
 const HIDE: &str = "mutation($id: ID!) { minimizeComment(input: {subjectId: $id, classifier: OUTDATED}) { minimizedComment { isMinimized } } }";
 
 /// Where a post stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PostPlace {
     /// A comment on the pull request of this number.
     PullRequest(u64),
@@ -36,8 +36,6 @@ pub enum PostPlace {
 pub struct Post {
     /// A comment's id or an issue's number. Grows with time: of two, the smaller was there first.
     pub number: u64,
-    /// Unique among all repositories.
-    pub id: u64,
     /// GraphQL's id; empty if the answer lacks it.
     pub node_id: String,
     /// `None` for an account that is gone.
@@ -59,7 +57,7 @@ struct PostResponse {
     #[serde(default)]
     node_id: String,
     /// Null for an account that is gone.
-    user: Option<GithubAccount>,
+    user: Option<Author>,
     title: Option<String>,
     body: Option<String>,
     html_url: String,
@@ -71,9 +69,8 @@ impl From<PostResponse> for Post {
         let body = answered.body.unwrap_or_default();
         Self {
             number: answered.number.unwrap_or(answered.id),
-            id: answered.id,
             node_id: answered.node_id,
-            author: answered.user.map(Author::from),
+            author: answered.user,
             title: answered.title,
             body: match Marker::of(&body) {
                 Some(_) => body,
@@ -164,11 +161,14 @@ impl Github {
         match self.pages(path, PAGES, |post| posts.push(post)).await? {
             ListExtent::Whole => Ok(posts),
             // Ours may be on a page that was not read; a new one each time would be worse than none.
-            ListExtent::Cut => Err(GithubError::TooLarge {
-                request: format!("GET {path}"),
-                limit: PAGES * 100,
-                unit: "comments or issues",
-            }),
+            ListExtent::Cut => {
+                let request = format!("GET {path}");
+                Err(GithubError::too_large(
+                    &request,
+                    PAGES * 100,
+                    "comments or issues",
+                ))
+            }
         }
     }
 
@@ -183,22 +183,20 @@ impl Github {
         self.post_json(path, &written(title, body)).await
     }
 
+    /// Writes over a post; with a reason it is closed, which only an issue can be.
     pub(super) async fn write_over(
         &self,
         place: PostPlace,
         post: &Post,
-        title: Option<&str>,
-        body: &str,
+        (title, body): (Option<&str>, &str),
+        closed_as: Option<&str>,
     ) -> Result<Post, GithubError> {
-        let path = place.path_of(post);
-        self.patch_json(&path, &written(title, body)).await
-    }
-
-    /// Closes an issue with a last word.
-    pub(super) async fn close(&self, issue: &Post, body: &str) -> Result<Post, GithubError> {
-        let change = json!({"body": body, "state": "closed", "state_reason": "completed"});
-        let path = PostPlace::Issues.path_of(issue);
-        self.patch_json(&path, &change).await
+        let mut change = written(title, body);
+        if let Some(reason) = closed_as {
+            change["state"] = json!("closed");
+            change["state_reason"] = json!(reason);
+        }
+        self.patch_json(&place.path_of(post), &change).await
     }
 
     /// Deletes a duplicate of a comment; closes one of an issue. It may be gone already.
@@ -208,39 +206,23 @@ impl Github {
         duplicate: &Post,
         kept: &Post,
     ) -> Result<(), GithubError> {
-        let path = place.path_of(duplicate);
         let result = match place {
-            PostPlace::PullRequest(_) => self.delete(&path).await,
-            PostPlace::Issues => self.close_duplicate(&path, duplicate, kept).await,
+            PostPlace::PullRequest(_) => self.delete(&place.path_of(duplicate)).await,
+            PostPlace::Issues => {
+                let why = format!(
+                    "A duplicate of #{}: two runs opened one at the same time.",
+                    kept.number
+                );
+                let marker = Marker::of(&duplicate.body);
+                let body = marker.map_or(why.clone(), |marker| marker.above(&why));
+                let closed_as = Some("not_planned");
+                let closed = self.write_over(place, duplicate, (None, &body), closed_as);
+                closed.await.map(drop)
+            }
         };
         match result {
-            Err(GithubError::NotFound { .. } | GithubError::Gone { .. }) => Ok(()),
+            Err(error) if error.kind == GithubErrorKind::NotFound => Ok(()),
             result => result,
-        }
-    }
-
-    async fn close_duplicate(
-        &self,
-        path: &str,
-        duplicate: &Post,
-        kept: &Post,
-    ) -> Result<(), GithubError> {
-        let why = format!(
-            "A duplicate of #{}: two runs opened one at the same time.",
-            kept.number
-        );
-        let body = Marker::of(&duplicate.body).map_or(why.clone(), |marker| marker.above(&why));
-        let closed = json!({
-            "body": body, "state": "closed", "state_reason": "duplicate", "duplicate_issue_id": kept.id,
-        });
-        match self.patch_json::<Post>(path, &closed).await {
-            // A GitHub Enterprise Server may be too old for that reason.
-            Err(GithubError::Unprocessable { .. }) => {
-                let closed =
-                    json!({"body": body, "state": "closed", "state_reason": "not_planned"});
-                self.patch_json::<Post>(path, &closed).await.map(|_| ())
-            }
-            result => result.map(|_| ()),
         }
     }
 

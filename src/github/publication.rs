@@ -11,7 +11,7 @@
 use jiff::Timestamp;
 
 use super::client::Github;
-use super::error::GithubError;
+use super::error::{GithubError, GithubErrorKind};
 use super::identity::Identity;
 use super::last_verdict::{LastVerdict, verdict_in, with_verdict};
 use super::marker::{CLOCKS_DIFFER, Marker, Order};
@@ -345,13 +345,9 @@ impl Publication<'_> {
                 body,
                 becomes,
             } => {
-                let result = match becomes {
-                    PublicationOutcome::Closed => github.close(over, &body).await,
-                    _ => {
-                        let title = title.as_deref();
-                        github.write_over(self.place, over, title, &body).await
-                    }
-                };
+                let text = (title.as_deref(), &*body);
+                let closed_as = (becomes == PublicationOutcome::Closed).then_some("completed");
+                let result = github.write_over(self.place, over, text, closed_as).await;
                 match result {
                     Ok(written) => {
                         let ended = (becomes, Some(written.url.clone()));
@@ -363,7 +359,7 @@ impl Publication<'_> {
                             return Ok(Some(ended));
                         }
                     }
-                    Err(error @ (GithubError::NotFound { .. } | GithubError::Gone { .. })) => {
+                    Err(error) if error.kind == GithubErrorKind::NotFound => {
                         state.gone.push(over.number);
                         state.trouble = Some(error);
                     }
@@ -415,7 +411,7 @@ impl Publication<'_> {
                 Ok(())
             }
             // The next round finds it, or sends it again.
-            Err(error @ GithubError::Unsure { .. }) => {
+            Err(error) if error.kind == GithubErrorKind::Unsure => {
                 state.trouble = Some(error);
                 Ok(())
             }
@@ -493,7 +489,7 @@ impl Github {
         let what = publication.what();
         let (outcome, url) = match (ended, state.written) {
             (Some(ended), _) => ended,
-            (None, None) => return Err(state.trouble.unwrap_or(GithubError::Unsettled { what })),
+            (None, None) => return Err(state.trouble.unwrap_or(GithubError::unsettled(what))),
             (None, Some(written)) => {
                 state.notes.push(match state.trouble {
                     Some(error) => {

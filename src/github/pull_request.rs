@@ -1,13 +1,13 @@
 //! A pull request as the API returns it.
 
 use jiff::Timestamp;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use super::client::Github;
 use super::error::GithubError;
 
 /// A pull request at the moment that it was asked for. Names of branches are its author's own text.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct PullRequest {
     pub number: u64,
     pub base: BranchTip,
@@ -16,12 +16,14 @@ pub struct PullRequest {
 }
 
 /// One side of a pull request.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct BranchTip {
     /// The tip of the branch.
     pub sha: String,
+    #[serde(rename = "ref")]
     pub branch: String,
     /// Such as `example/models`; none when the fork was deleted.
+    #[serde(rename = "repo", default, deserialize_with = "full_name")]
     pub repository: Option<String>,
 }
 
@@ -36,50 +38,16 @@ impl PullRequest {
 impl Github {
     /// A pull request by its number.
     pub async fn pull_request(&self, number: u64) -> Result<PullRequest, GithubError> {
-        let response: PullRequestResponse = self.get_json(&format!("pulls/{number}")).await?;
-        Ok(response.into())
+        self.get_json(&format!("pulls/{number}")).await
     }
 }
 
-/// A pull request as answers and events hold it.
-#[derive(Deserialize)]
-pub(super) struct PullRequestResponse {
-    number: u64,
-    updated_at: Timestamp,
-    base: BranchTipResponse,
-    head: BranchTipResponse,
-}
-
-#[derive(Deserialize)]
-struct BranchTipResponse {
-    sha: String,
-    #[serde(rename = "ref")]
-    branch: String,
-    repo: Option<ToldRepository>,
-}
-
-#[derive(Deserialize)]
-struct ToldRepository {
-    full_name: String,
-}
-
-impl From<PullRequestResponse> for PullRequest {
-    fn from(response: PullRequestResponse) -> Self {
-        Self {
-            number: response.number,
-            base: response.base.into(),
-            head: response.head.into(),
-            updated_at: response.updated_at,
-        }
+/// The name of a repository, which is null for a fork that was deleted.
+fn full_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    #[derive(Deserialize)]
+    struct Repository {
+        full_name: String,
     }
-}
-
-impl From<BranchTipResponse> for BranchTip {
-    fn from(response: BranchTipResponse) -> Self {
-        Self {
-            sha: response.sha,
-            branch: response.branch,
-            repository: response.repo.map(|repository| repository.full_name),
-        }
-    }
+    let found = Option::<Repository>::deserialize(deserializer)?;
+    Ok(found.map(|repository| repository.full_name))
 }

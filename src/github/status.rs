@@ -1,6 +1,6 @@
 //! The status of a commit: what a ruleset can require of a head that no check of its own run reports on.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::client::Github;
@@ -11,7 +11,9 @@ use super::error::GithubError;
 /// <https://docs.github.com/en/rest/commits/statuses#create-a-commit-status>
 const LONGEST_DESCRIPTION: usize = 140;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// As GitHub writes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum StatusState {
     Pending,
     Success,
@@ -21,21 +23,10 @@ pub enum StatusState {
     Error,
 }
 
-impl StatusState {
-    /// As GitHub writes it.
-    fn name(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Success => "success",
-            Self::Failure => "failure",
-            Self::Error => "error",
-        }
-    }
-}
-
 /// A status to set on a commit.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize)]
 pub struct NewStatus<'a> {
+    #[serde(skip)]
     pub sha: &'a str,
     /// The name that a ruleset requires it by.
     pub context: &'a str,
@@ -52,17 +43,9 @@ struct StatusSet {}
 impl Github {
     /// Sets a commit's status; of one context the last counts.
     pub async fn set_status(&self, status: &NewStatus<'_>) -> Result<(), GithubError> {
-        let description: String = status
-            .description
-            .chars()
-            .take(LONGEST_DESCRIPTION)
-            .collect();
-        let body = json!({
-            "state": status.state.name(),
-            "context": status.context,
-            "description": description,
-            "target_url": status.target_url,
-        });
+        let mut body = json!(status);
+        let description = status.description.chars().take(LONGEST_DESCRIPTION);
+        body["description"] = description.collect::<String>().into();
         let path = format!("statuses/{}", object_id(status.sha)?);
         let _: StatusSet = self.post_json(&path, &body).await?;
         Ok(())

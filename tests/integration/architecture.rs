@@ -45,7 +45,7 @@ const ASKS_WHO_WROTE: [(&str, &str); 3] = [
 ];
 
 /// A crate, or the beginning of the names of several, and the only places that may name it.
-const HOMES: [(&str, &[&str]); 23] = [
+const HOMES: [(&str, &[&str]); 24] = [
     ("aws_config", &["aws/"]),
     ("aws_sdk_", &["aws/", "backend/sagemaker/", "history/s3.rs"]),
     (
@@ -59,6 +59,7 @@ const HOMES: [(&str, &[&str]); 23] = [
         &[
             "cli.rs",
             "main.rs",
+            "commands/action/inputs.rs",
             "commands/demo.rs",
             "commands/reference.rs",
         ],
@@ -82,7 +83,16 @@ const HOMES: [(&str, &[&str]); 23] = [
     ("sha1", &["code/tree.rs"]),
     ("indicatif", &["console/progress.rs"]),
     ("miette", &["spec/errors.rs", "spec/excerpt.rs"]),
-    ("regex", &["spec/metric.rs", "secret/", "commands/init/"]),
+    ("percent_encoding", &["github/marker.rs"]),
+    (
+        "regex",
+        &[
+            "spec/metric.rs",
+            "secret/",
+            "commands/action/inputs.rs",
+            "commands/init/",
+        ],
+    ),
     (
         "schemars",
         &[

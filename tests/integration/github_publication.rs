@@ -4,7 +4,7 @@
 use canary_gate::github::client::{Github, Settings};
 use canary_gate::github::error::GithubError;
 use canary_gate::github::last_verdict::LastVerdict;
-use canary_gate::github::marker::{LONGEST_TEXT, Marker, MarkerKind, MarkerState, Order};
+use canary_gate::github::marker::{Marker, MarkerKind, MarkerState, Order};
 use canary_gate::github::posts::PostPlace;
 use canary_gate::github::publication::{
     Intent, OlderComments, Publication, PublicationOutcome, Published,
@@ -46,13 +46,6 @@ impl Stage {
                 attempt: 1,
             },
             state: MarkerState::Final,
-        }
-    }
-
-    fn stub(&self, run: u64) -> Marker {
-        Marker {
-            state: MarkerState::Running,
-            ..self.marker(run)
         }
     }
 
@@ -139,7 +132,7 @@ impl Stage {
         let requests = self.github.requests().into_iter();
         let writes = requests.filter(|said| said.method != "GET" && said.path != "/graphql");
         let words = writes.map(|said| match said.body["state_reason"].as_str() {
-            Some("duplicate") => "DELETE".to_owned(),
+            Some("not_planned") => "DELETE".to_owned(),
             _ => said.method,
         });
         words.collect::<Vec<_>>().join(" ")
@@ -160,13 +153,6 @@ impl Stage {
         }
     }
 
-    /// The lists after the first few do not show what is there.
-    fn hide(&self, after: u64, times: u64) {
-        let empty = Fault::Text("[]".to_owned());
-        let hidden = self.github.fail("GET", self.list());
-        hidden.after(after).times(times).with(empty);
-    }
-
     /// A list as GitHub gives it, with one of ours and one of an account that is gone.
     fn list_with(&self, number: u64, body: &str) -> Fault {
         let actions = json!({"login": "github-actions[bot]", "id": 41_898_282, "type": "Bot"});
@@ -179,221 +165,116 @@ impl Stage {
     }
 }
 
-/// Each row: the earlier runs that left something, what the lists hide, what fails, the run, and then its outcome, its writing
-/// requests, its notes, and the run whose text stands there in the end.
+/// Each row: the earlier runs that left something, what happens, the run, and then its outcome, its writing requests, its notes, and
+/// the run whose text stands there in the end.
+const ROUNDS: &str = "
+- | nothing | 1 | Created | POST | 0 | 1
+1 | nothing | 2 | Updated | PATCH | 0 | 2
+2 | nothing | 1 | Superseded | | 1 | 2
+two were created at once
+1 | hidden once | 2 | Updated | POST PATCH DELETE | 0 | 2
+2 | hidden once | 1 | Superseded | POST DELETE | 1 | 2
+2 1 | nothing | 3 | Updated | PATCH DELETE | 0 | 3
+1 2 | nothing | 1 | Superseded | PATCH DELETE | 1 | 2
+the answer of a creation is lost: it was carried out, or it was not
+- | POST carried out, then 502 | 1 | Created | POST | 0 | 1
+- | POST carried out, then dropped | 1 | Created | POST | 0 | 1
+- | POST 502 twice | 1 | Created | POST POST POST | 0 | 1
+- | POST dropped twice | 1 | Created | POST POST POST | 0 | 1
+- | POST dropped thrice, then carried out | 1 | Created | POST POST POST POST | 0 | 1
+- | POST limited twice | 1 | Created | POST POST POST | 0 | 1
+the answer of a change is lost, and it is sent again
+1 | PATCH carried out, then 502 | 2 | Updated | PATCH PATCH | 0 | 2
+what was written is not listed for a while, and not at all
+- | hidden after the first for two | 1 | Created | POST | 0 | 1
+- | hidden after the first for ever | 1 | Created | POST | 1 | 1
+it cannot be looked at again
+- | listed once | 1 | Created | POST | 1 | 1
+1 | listed once | 2 | Updated | PATCH | 1 | 2
+it was deleted in between
+- | listed though deleted | 2 | Created | PATCH POST | 0 | 2
+an older run wrote over it at the same moment
+1 | written over | 3 | Updated | PATCH PATCH | 0 | 3
+our duplicate is not listed yet
+1 | duplicate unlisted | 2 | Updated | POST DELETE PATCH | 0 | 2
+somebody else removed the duplicate
+2 1 | duplicate gone | 3 | Updated | PATCH DELETE | 0 | 3
+";
+
+/// Lets something happen while a run publishes.
+fn happens(what: &str, stage: &Stage) {
+    let post = |times, fault: Fault| {
+        let rule = stage.github.fail("POST", stage.new_one());
+        rule.times(times).with(fault);
+    };
+    let lists = |after, times, fault: Fault| {
+        let rule = stage.github.fail("GET", stage.list());
+        rule.after(after).times(times).with(fault);
+    };
+    let shown =
+        |run: u64, text: &str| stage.list_with(stage.shown()[0].0, &stage.marker(run).above(text));
+    let empty = || Fault::Text("[]".to_owned());
+    match what {
+        "nothing" => {}
+        "hidden once" => lists(0, 1, empty()),
+        "hidden after the first for two" => lists(1, 2, empty()),
+        "hidden after the first for ever" => lists(1, u64::MAX, empty()),
+        "listed once" => lists(1, u64::MAX, Fault::Status(403)),
+        "listed though deleted" => {
+            let gone = stage.marker(1).above("deleted since");
+            lists(0, 1, stage.list_with(70, &gone));
+        }
+        "written over" => lists(1, 1, shown(2, "late")),
+        "duplicate unlisted" => {
+            lists(0, 1, empty());
+            lists(0, 1, shown(2, "said by 2"));
+        }
+        "duplicate gone" => {
+            let method = match stage.kind {
+                MarkerKind::Report => "DELETE",
+                MarkerKind::Drift => "PATCH",
+            };
+            let path = format!("/{}", stage.shown()[1].0);
+            stage.github.fail(method, &path).with(Fault::Status(404));
+        }
+        "POST carried out, then 502" => post(1, Fault::CarriedOutThen502),
+        "POST carried out, then dropped" => post(1, Fault::CarriedOutThenDropped),
+        "POST 502 twice" => post(2, Fault::Status(502)),
+        "POST dropped twice" => post(2, Fault::Dropped),
+        "POST dropped thrice, then carried out" => {
+            post(3, Fault::Dropped);
+            post(1, Fault::CarriedOutThenDropped);
+        }
+        "POST limited twice" => post(2, Fault::SecondaryLimit(None)),
+        "PATCH carried out, then 502" => {
+            let rule = stage.github.fail("PATCH", "").times(1);
+            rule.with(Fault::CarriedOutThen502);
+        }
+        what => panic!("{what}"),
+    }
+}
+
 #[test]
 fn one_is_there_in_the_end_whatever_github_answers() {
-    type Setting<'a> = &'a dyn Fn(&Stage);
-    let nothing: Setting = &|_| {};
-    let hidden_once: Setting = &|stage| stage.hide(0, 1);
-    let listed_once: Setting = &|stage| {
-        let rule = stage.github.fail("GET", stage.list());
-        rule.after(1).with(Fault::Status(403));
-    };
-    let post_once = |fault: Fault| {
-        move |stage: &Stage| {
-            let rule = stage.github.fail("POST", stage.new_one());
-            rule.times(1).with(fault.clone());
-        }
-    };
-    let post_twice = |fault: Fault| {
-        move |stage: &Stage| {
-            let rule = stage.github.fail("POST", stage.new_one());
-            rule.times(2).with(fault.clone());
-        }
-    };
-    type Row<'a> = (
-        &'a [u64],
-        Setting<'a>,
-        u64,
-        PublicationOutcome,
-        &'a str,
-        usize,
-        u64,
-    );
-    let rows: [Row; 22] = [
-        (&[], nothing, 1, Created, "POST", 0, 1),
-        (&[1], nothing, 2, Updated, "PATCH", 0, 2),
-        (&[2], nothing, 1, Superseded, "", 1, 2),
-        // Two were created at once.
-        (&[1], hidden_once, 2, Updated, "POST PATCH DELETE", 0, 2),
-        (&[2], hidden_once, 1, Superseded, "POST DELETE", 1, 2),
-        (&[2, 1], nothing, 3, Updated, "PATCH DELETE", 0, 3),
-        (&[1, 2], nothing, 1, Superseded, "PATCH DELETE", 1, 2),
-        // The answer of a creation is lost: it was carried out, or it was not.
-        (
-            &[],
-            &post_once(Fault::CarriedOutThen502),
-            1,
-            Created,
-            "POST",
-            0,
-            1,
-        ),
-        (
-            &[],
-            &post_once(Fault::CarriedOutThenDropped),
-            1,
-            Created,
-            "POST",
-            0,
-            1,
-        ),
-        (
-            &[],
-            &post_twice(Fault::Status(502)),
-            1,
-            Created,
-            "POST POST POST",
-            0,
-            1,
-        ),
-        (
-            &[],
-            &post_twice(Fault::Dropped),
-            1,
-            Created,
-            "POST POST POST",
-            0,
-            1,
-        ),
-        (
-            &[],
-            &|stage| {
-                post_twice(Fault::Dropped)(stage);
-                post_once(Fault::Dropped)(stage);
-                post_once(Fault::CarriedOutThenDropped)(stage);
-            },
-            1,
-            Created,
-            "POST POST POST POST",
-            0,
-            1,
-        ),
-        (
-            &[],
-            &post_twice(Fault::SecondaryLimit(None)),
-            1,
-            Created,
-            "POST POST POST",
-            0,
-            1,
-        ),
-        // The answer of a change is lost, and it is sent again.
-        (
-            &[1],
-            &|stage| {
-                stage
-                    .github
-                    .fail("PATCH", "")
-                    .times(1)
-                    .with(Fault::CarriedOutThen502);
-            },
-            2,
-            Updated,
-            "PATCH PATCH",
-            0,
-            2,
-        ),
-        // What was written is not listed for a while, and not at all.
-        (&[], &|stage| stage.hide(1, 2), 1, Created, "POST", 0, 1),
-        (
-            &[],
-            &|stage| stage.hide(1, u64::MAX),
-            1,
-            Created,
-            "POST",
-            1,
-            1,
-        ),
-        // It cannot be looked at again.
-        (&[], listed_once, 1, Created, "POST", 1, 1),
-        (&[1], listed_once, 2, Updated, "PATCH", 1, 2),
-        // It was deleted in between.
-        (
-            &[],
-            &|stage| {
-                let gone = stage.list_with(70, &stage.marker(1).above("deleted since"));
-                stage.github.fail("GET", stage.list()).times(1).with(gone);
-            },
-            2,
-            Created,
-            "PATCH POST",
-            0,
-            2,
-        ),
-        // An older run wrote over it at the same moment.
-        (
-            &[1],
-            &|stage| {
-                let late = stage.list_with(stage.shown()[0].0, &stage.marker(2).above("late"));
-                stage
-                    .github
-                    .fail("GET", stage.list())
-                    .after(1)
-                    .times(1)
-                    .with(late);
-            },
-            3,
-            Updated,
-            "PATCH PATCH",
-            0,
-            3,
-        ),
-        // Our duplicate is not listed yet.
-        (
-            &[1],
-            &|stage| {
-                stage.hide(0, 1);
-                let shown =
-                    stage.list_with(stage.shown()[0].0, &stage.marker(2).above("said by 2"));
-                stage.github.fail("GET", stage.list()).times(1).with(shown);
-            },
-            2,
-            Updated,
-            "POST DELETE PATCH",
-            0,
-            2,
-        ),
-        // Somebody else removed the duplicate.
-        (
-            &[2, 1],
-            &|stage| {
-                let (method, number) = match stage.kind {
-                    MarkerKind::Report => ("DELETE", stage.shown()[1].0),
-                    MarkerKind::Drift => ("PATCH", stage.shown()[1].0),
-                };
-                let rule = stage.github.fail(method, &format!("/{number}"));
-                rule.with(Fault::Status(404));
-            },
-            3,
-            Updated,
-            "PATCH DELETE",
-            0,
-            3,
-        ),
-    ];
-    for (number, (earlier, setting, run, outcome, writes, notes, shown)) in
-        rows.into_iter().enumerate()
-    {
+    for row in ROUNDS.lines().filter(|line| line.contains('|')) {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        let [earlier, what, run, outcome, writes, notes, shown] = cells[..] else {
+            panic!("{row}")
+        };
         for kind in KINDS {
-            let case = format!("row {number}, {kind:?}");
+            let case = format!("{row}, {kind:?}");
             let stage = Stage::new(kind);
-            for run in earlier {
-                stage.earlier(*run);
+            for run in earlier.split(' ').filter_map(|run| run.parse().ok()) {
+                stage.earlier(run);
             }
-            setting(&stage);
-            let published = stage.publish(run);
-            assert_eq!(published.outcome, outcome, "{case}");
+            happens(what, &stage);
+            let published = stage.publish(run.parse().unwrap());
+            assert_eq!(format!("{:?}", published.outcome), outcome, "{case}");
             assert_eq!(stage.writes(), writes, "{case}");
-            assert_eq!(published.notes.len(), notes, "{case}: {published:?}");
+            assert_eq!(published.notes.len().to_string(), notes, "{case}");
             let (id, body) = &stage.shown()[0];
-            let first = body.lines().next();
-            assert_eq!(
-                first,
-                Some(stage.marker(shown).to_string().as_str()),
-                "{case}"
-            );
+            let marker = stage.marker(shown.parse().unwrap()).to_string();
+            assert_eq!(body.lines().next(), Some(&*marker), "{case}");
             let url = published.url.unwrap();
             assert!(url.ends_with(&id.to_string()), "{case}: {url}");
         }
@@ -407,6 +288,9 @@ fn trouble_that_lasts_and_what_a_person_must_correct_is_an_error() {
             MarkerKind::Report => "pull-requests: write",
             MarkerKind::Drift => "issues: write",
         };
+        let forbidden = || Fault::Forbidden("x=write");
+        let odd = Fault::Unprocessable("Body is odd");
+        let disabled = "Issues are disabled for this repo";
         for (method, fault, calls, said) in [
             (
                 "POST",
@@ -414,21 +298,11 @@ fn trouble_that_lasts_and_what_a_person_must_correct_is_an_error() {
                 4,
                 "may or may not have carried out",
             ),
-            ("POST", Fault::Forbidden("x=write"), 1, permission),
-            ("PATCH", Fault::Forbidden("x=write"), 1, permission),
-            (
-                "POST",
-                Fault::Unprocessable("Body is odd"),
-                1,
-                "Body is odd",
-            ),
+            ("POST", forbidden(), 1, permission),
+            ("PATCH", forbidden(), 1, permission),
+            ("POST", odd, 1, "Body is odd"),
             ("GET", Fault::Status(404), 1, "404"),
-            (
-                "POST",
-                Fault::Status(410),
-                1,
-                "Issues are disabled for this repo",
-            ),
+            ("POST", Fault::Status(410), 1, disabled),
         ] {
             let stage = Stage::new(kind);
             if method == "PATCH" {
@@ -493,24 +367,6 @@ fn a_duplicate_that_stays_is_reported_and_removed_the_next_time() {
     }
 }
 
-#[test]
-fn two_specs_do_not_fight() {
-    for kind in KINDS {
-        let stage = Stage::new(kind);
-        for (run, outcome) in [(1, Created), (2, Updated)] {
-            for spec in ["non-prod", "prod", "a/prod", "prod order=x -->"] {
-                let marker = Marker {
-                    spec: spec.to_owned(),
-                    ..stage.marker(run)
-                };
-                let published = stage.try_as(&marker, Intent::Show, &format!("{spec}, {run}"));
-                assert_eq!(published.unwrap().outcome, outcome, "{spec}");
-            }
-        }
-        assert_eq!(stage.shown().len(), 4);
-    }
-}
-
 /// A token of one's own, and GitHub does not say whose.
 #[test]
 fn who_does_not_know_its_name_keeps_one_all_the_same() {
@@ -530,53 +386,6 @@ fn who_does_not_know_its_name_keeps_one_all_the_same() {
         };
         assert_eq!(*body, stage.marker(3).above("said by 3"));
     }
-}
-
-#[test]
-fn an_account_is_known_by_its_id_when_its_name_has_changed_and_an_app_without_its_suffix() {
-    let stage = Stage::new(MarkerKind::Report);
-    let before = User::person("octocat");
-    let after = User {
-        login: "hexacat".to_owned(),
-        ..before.clone()
-    };
-    let another = User {
-        id: 1,
-        ..after.clone()
-    };
-    stage.github.sign_in_as(&after);
-    stage.written(&before, &stage.marker(1).above("earlier"));
-    stage.written(&another, &stage.marker(1).above("of another"));
-    assert_eq!(stage.publish(2).outcome, Updated);
-    stage.github.sign_in_as(&User::bot("our-app[bot]"));
-    assert_eq!(stage.publish(3).outcome, Created);
-    let viewer = json!({"data": {"viewer": {"login": "our-app"}}}).to_string();
-    stage
-        .github
-        .fail("POST", "/graphql")
-        .with(Fault::Text(viewer));
-    assert_eq!(stage.publish(4).outcome, Updated);
-    assert_eq!(stage.shown().len(), 3);
-}
-
-#[test]
-fn a_stub_is_ended_by_the_post_step_of_its_run_only() {
-    let stage = Stage::new(MarkerKind::Report);
-    let stub = stage.written(&User::actions(), &stage.stub(2).above("at work"));
-    stage.written(&User::person("mallory"), &stage.stub(1).above("edit me"));
-    let end = |run| {
-        let ended = stage.try_as(&stage.marker(run), Intent::EndStub, "cancelled");
-        ended.unwrap()
-    };
-    for other in [1, 3] {
-        assert_eq!(end(other).outcome, Nothing);
-    }
-    assert_eq!(stage.writes(), "");
-    let ended = end(2);
-    assert_eq!((ended.outcome, ended.notes.len()), (Updated, 0));
-    assert_eq!(stage.shown()[0], (stub, stage.marker(2).above("cancelled")));
-    assert_eq!(end(2).outcome, Nothing);
-    assert_eq!(stage.writes(), "PATCH");
 }
 
 #[test]
@@ -604,29 +413,18 @@ fn an_issue_is_closed_when_the_drift_is_over_and_a_new_drift_is_a_new_issue() {
 }
 
 #[test]
-fn what_was_doubled_is_closed_whole_on_an_old_server_too() {
-    for (is_old, reason) in [(false, "duplicate"), (true, "not_planned")] {
-        let stage = Stage::new(MarkerKind::Drift);
-        stage.earlier(1);
-        let younger = stage.earlier(2);
-        if is_old {
-            let unknown = Fault::Unprocessable("state_reason is not included in the list");
-            let rule = stage.github.fail("PATCH", &format!("/issues/{younger}"));
-            rule.times(1).with(unknown);
-        }
-        // For a while it is listed as open.
-        let listed = stage.list_with(8, &stage.marker(1).above("earlier"));
-        stage
-            .github
-            .fail("GET", stage.list())
-            .after(2)
-            .times(1)
-            .with(listed);
-        assert_eq!(stage.close(3).outcome, Closed);
-        let issues = stage.github.issues().into_iter();
-        let reasons: Vec<_> = issues.map(|issue| issue.closed_as.unwrap()).collect();
-        assert_eq!(reasons, ["completed", reason]);
-    }
+fn what_was_doubled_is_closed_whole() {
+    let stage = Stage::new(MarkerKind::Drift);
+    stage.earlier(1);
+    stage.earlier(2);
+    // For a while it is listed as open.
+    let listed = stage.list_with(8, &stage.marker(1).above("earlier"));
+    let open = stage.github.fail("GET", stage.list()).after(2).times(1);
+    open.with(listed);
+    assert_eq!(stage.close(3).outcome, Closed);
+    let issues = stage.github.issues().into_iter();
+    let reasons: Vec<_> = issues.map(|issue| issue.closed_as.unwrap()).collect();
+    assert_eq!(reasons, ["completed", "not_planned"]);
 }
 
 #[test]
@@ -655,18 +453,4 @@ fn what_github_shows_in_another_way_is_not_written_again_and_again() {
         .with(Fault::Text(shown.to_string()));
     assert_eq!(stage.publish(2).outcome, Updated);
     assert_eq!(stage.writes(), "PATCH");
-}
-
-#[test]
-fn a_text_that_is_too_long_is_cut() {
-    for kind in KINDS {
-        let stage = Stage::new(kind);
-        let long = "a line\n".repeat(20_000);
-        for (run, outcome) in [(1, Created), (1, Unchanged)] {
-            let published = stage.try_as(&stage.marker(run), Intent::Show, &long);
-            assert_eq!(published.unwrap().outcome, outcome);
-        }
-        let (_, body) = &stage.shown()[0];
-        assert!(body.len() <= LONGEST_TEXT && body.ends_with("step summary of the run.*"));
-    }
 }

@@ -6,13 +6,13 @@
 use crate::commands::run::Checked;
 use crate::console::{AppError, printable, say};
 use crate::exit::{self, Strictness};
-use crate::github::accept_label::{ACCEPT_LABEL, AskedOverrun, LabelAnswer};
+use crate::github::accept_label::{ACCEPT_LABEL, LabelAnswer};
 use crate::github::client::Github;
 use crate::github::environment::Environment;
 use crate::github::pull_request::PullRequest;
 use crate::github::shown_overrun::ShownOverrun;
 use crate::measurement::Outcome;
-use crate::report::{self, Acceptance, JobReport, Policy};
+use crate::report::{self, JobReport, Policy};
 use crate::verdict::Verdict;
 
 /// The pull request whose own event started this check.
@@ -50,37 +50,33 @@ impl LabelRequest {
         {
             return None;
         }
-        let asked = AskedOverrun {
-            pull_request: self.pull_request.number,
-            subject: &self.subject,
-            overrun: &overrun,
-        };
         let newest = now.max(self.pull_request.updated_at);
-        let answer = self.github.accept_label(asked, newest).await;
-        let is_head = self.is_checked_out(checked).await;
-        let is_head = is_head.map_err(|error| error.in_a_line());
+        let number = self.pull_request.number;
+        let answer = (self.github)
+            .accept_label(number, &self.subject, &overrun, newest)
+            .await;
+        let is_head = match &report.commit {
+            None => Ok(false),
+            Some(commit) => self.github.is_of_head(commit, &head.sha).await,
+        };
         let answer = match (answer, &is_head) {
             (Ok(LabelAnswer::Accepted(..)), Ok(false)) => Ok(LabelAnswer::Refused(
                 "what is checked out is not the head of the pull request".to_owned(),
             )),
             (Ok(LabelAnswer::Accepted(..)), Err(error)) => Err(error.clone()),
-            (answer, _) => answer.map_err(|error| AppError::from(error).in_a_line()),
+            (answer, _) => answer,
         };
         // What was accepted stays so for the next check of this head, which may find less.
         let mut remembered = matches!(is_head, Ok(true)).then_some(overrun);
         let note = match answer {
             Ok(LabelAnswer::Absent) => return remembered,
-            Ok(LabelAnswer::Accepted(by, shown)) => {
+            Ok(LabelAnswer::Accepted(acceptance, shown)) => {
                 remembered = Some(shown);
                 let accepted = format!(
                     "The label `{ACCEPT_LABEL}` by {}, of {}, accepts the overrun; a new push needs it again.",
-                    by.login,
-                    report::words::minute(by.at)
+                    acceptance.by,
+                    report::words::minute(acceptance.at)
                 );
-                let acceptance = Acceptance {
-                    by: by.login,
-                    at: by.at,
-                };
                 report::accept_overruns(&mut checked.report, &acceptance, self.strictness);
                 let jobs = &checked.report.jobs;
                 let is_accepted = jobs.iter().any(|job| job.policy.accepted.is_some());
@@ -91,7 +87,10 @@ impl LabelRequest {
             Ok(LabelAnswer::Refused(why)) => format!(
                 "The label `{ACCEPT_LABEL}` does not count: {why}. Take it off, put it on again, and run the check again."
             ),
-            Err(error) => format!("The label `{ACCEPT_LABEL}` does not count: {error}."),
+            Err(error) => format!(
+                "The label `{ACCEPT_LABEL}` does not count: {}.",
+                AppError::from(error).in_a_line()
+            ),
         };
         say(&format!("note: {}", printable(&note)));
         let policy = checked
@@ -100,16 +99,6 @@ impl LabelRequest {
             .get_or_insert_with(|| Policy::of("", None));
         policy.notes.insert(0, note);
         remembered
-    }
-
-    /// Whether the measured commit is the head, or GitHub's merge of it.
-    async fn is_checked_out(&self, checked: &Checked) -> Result<bool, AppError> {
-        let head = &self.pull_request.head.sha;
-        Ok(match &checked.report.commit {
-            None => false,
-            Some(commit) if commit == head => true,
-            Some(commit) => self.github.commit(commit).await?.parents.contains(head),
-        })
     }
 }
 

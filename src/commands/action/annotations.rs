@@ -1,10 +1,10 @@
-//! Annotations: each breached budget line at its place in the spec, and each failure.
+//! Annotations: each job without a good verdict at the place in the spec that decided it, and each failure.
 
 use crate::console::AppError;
 use crate::github::commands::{self, AnnotationLevel};
 use crate::report::{JobReport, Report, words};
-use crate::spec::{self, SpecErrors};
-use crate::verdict::{BudgetRow, LineVerdict, Verdict};
+use crate::spec::{FilePosition, SpecErrors};
+use crate::verdict::{BudgetRow, Verdict};
 use crate::workspace::project::Project;
 
 /// GitHub shows at most ten annotations of a level for a step.
@@ -34,7 +34,7 @@ pub(super) fn of(
     });
     let mut jobs: Vec<&JobReport> = report.jobs.iter().collect();
     jobs.sort_by_key(|job| job.verdict);
-    let jobs = jobs.into_iter().flat_map(|job| of_job(job, project));
+    let jobs = jobs.into_iter().filter_map(|job| of_job(job, project));
     failures.chain(jobs).take(MOST).collect()
 }
 
@@ -42,13 +42,9 @@ pub(super) fn of(
 fn of_spec(errors: &SpecErrors) -> Vec<String> {
     let problems = errors.problems().iter().take(MOST);
     let annotated = problems.map(|problem| {
-        let place = problem.place.and_then(|place| {
-            Some(commands::AnnotationPlace {
-                file: errors.name(),
-                line: place.line.try_into().ok()?,
-                column: place.column.try_into().ok(),
-            })
-        });
+        let place = problem
+            .place
+            .and_then(|place| spot_at(errors.name(), place));
         let help = problem.help.as_ref();
         let help = help.map_or(String::new(), |help| format!(" ({help})"));
         let message = format!("{problem}{help}");
@@ -57,42 +53,20 @@ fn of_spec(errors: &SpecErrors) -> Vec<String> {
     annotated.collect()
 }
 
-fn of_job(job: &JobReport, project: Option<&Project>) -> Vec<String> {
+fn of_job(job: &JobReport, project: Option<&Project>) -> Option<String> {
     let level = match job.verdict {
         Verdict::Exceeded if job.policy.accepted.is_some() => AnnotationLevel::Warning,
         Verdict::Exceeded | Verdict::Failed | Verdict::Unknown => AnnotationLevel::Error,
         Verdict::AtRisk => AnnotationLevel::Warning,
-        Verdict::Within | Verdict::NotJudged => return Vec::new(),
+        Verdict::Within | Verdict::NotJudged => return None,
     };
-    let lines: &[BudgetRow] = job
-        .forecasts
-        .first()
-        .map_or(&[], |forecast| &forecast.budget);
     let accepted = job.policy.accepted.as_ref();
     let accepted = accepted.map_or(String::new(), |by| format!(", accepted by {}", by.by));
     let title = format!("{} {}{accepted}", job.name, words::phrase(job.verdict));
-    let deciding = lines.iter().find(|line| line.decides);
+    let budget = job.forecasts.first().map(|forecast| &forecast.budget);
+    let deciding = budget.and_then(|lines| lines.iter().find(|line| line.decides));
     let spot = spot(job, deciding, project);
-    let mut annotations = vec![commands::annotation(level, spot, &title, &job.reason)];
-    let others = lines
-        .iter()
-        .filter(|line| !line.decides && line.counts_as() == spec::Level::Fail);
-    for line in others {
-        let (level, what) = match line.verdict {
-            LineVerdict::Exceeded => (level, "exceeded"),
-            LineVerdict::AtRisk => (AnnotationLevel::Warning, "at risk"),
-            LineVerdict::Unknown => (AnnotationLevel::Error, "unknown"),
-            LineVerdict::Within | LineVerdict::NotApplicable => continue,
-        };
-        let chance = line.chance_of_breach.map_or(String::new(), |chance| {
-            format!(", a breach is {:.0}% likely", chance * 100.0)
-        });
-        let message = format!("{} is {what}{chance}", line.line.words());
-        let title = format!("{}: {} {what}", job.name, line.line.words());
-        let spot = self::spot(job, Some(line), project);
-        annotations.push(commands::annotation(level, spot, &title, &message));
-    }
-    annotations
+    Some(commands::annotation(level, spot, &title, &job.reason))
 }
 
 /// The place in the spec: the budget line, else the job's instance, else the job.
@@ -112,8 +86,12 @@ fn spot<'a>(
         .iter()
         .flatten()
         .find_map(|field| project.spec.place(field))?;
+    spot_at(&project.place.file, place)
+}
+
+fn spot_at(file: &str, place: FilePosition) -> Option<commands::AnnotationPlace<'_>> {
     Some(commands::AnnotationPlace {
-        file: &project.place.file,
+        file,
         line: place.line.try_into().ok()?,
         column: place.column.try_into().ok(),
     })

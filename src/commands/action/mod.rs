@@ -5,22 +5,24 @@
 
 mod acceptance;
 mod annotations;
+mod inputs;
 mod parts;
+mod post;
 mod post_step;
 mod publisher;
 mod step_files;
-mod tracking;
 mod trigger;
 mod workspace_owner;
 
-use std::path::{Path, PathBuf};
+use std::ops::ControlFlow;
+use std::path::Path;
 
 use crate::assess::whole_report;
 use crate::backend::Reuse;
 use crate::backend::RunPart;
 use crate::backend::sagemaker::Sweep;
 use crate::change::{AffectedJob, Change};
-use crate::cli::SpecArguments;
+use crate::cli::{Inconclusive, SpecArguments};
 use crate::commands::drift;
 use crate::commands::run::{Checked, RunRequest};
 use crate::commands::sweep::{self, Sweeping};
@@ -33,7 +35,6 @@ use crate::gate::run_report;
 use crate::github::client::{Github, Settings};
 use crate::github::environment::Environment;
 use crate::github::event::GithubEvent;
-use crate::github::inputs::{ActionCommand, InputError, Inputs, IssuePolicy, OnFork};
 use crate::history::record::Command;
 use crate::spec::OnInconclusive;
 use crate::verdict::Verdict;
@@ -43,15 +44,18 @@ use crate::workspace::project::Project;
 use crate::workspace::run_origin::RunOrigin;
 use crate::workspace::written_spec;
 use acceptance::LabelRequest;
+use inputs::{ActionCommand, Inputs, IssuePolicy};
 use post_step::Stage;
 use publisher::Publisher;
 use trigger::Trigger;
+
+type Variable<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 pub(super) async fn action(loudness: Loudness) -> Result<u8, AppError> {
     // A value that is not text is an error, not an empty value.
     let variable = |name: &str| Some(std::env::var_os(name)?.to_string_lossy().into_owned());
     let stage = Stage::of(std::env::args_os().next().as_deref(), &variable);
-    if let Stage::Post(None) = stage {
+    if stage == Stage::Post(None) {
         return Ok(0);
     }
     let environment = Environment::read(&variable).map_err(|error| {
@@ -60,65 +64,46 @@ pub(super) async fn action(loudness: Loudness) -> Result<u8, AppError> {
             .caused_by(error)
     })?;
     workspace_owner::become_owner(Path::new("."));
-    if let Stage::Post(Some(main)) = stage {
-        return Ok(post_step::run(&environment, &main, &variable).await);
+    let (inputs, wrong) = Inputs::read(&variable);
+    if let Stage::Post(Some(left)) = stage {
+        post_step::run(&environment, &left, &inputs).await;
+        return Ok(0);
     }
     // First of all: the first process of a container ignores a signal that it does not listen for.
     let interruption = signals::watch()?;
     let mut publisher = Publisher::open(environment);
-    let mut asked = None;
     let checked = check(
         &mut publisher,
-        &mut asked,
+        (&inputs, &wrong),
         &variable,
         interruption,
         loudness,
-    );
-    let mut checked = checked.await;
-    if let (Some(asked), Ok(checked)) = (&asked, &mut checked) {
-        publisher.shown = asked.apply(&publisher.environment, checked).await;
-    }
+    )
+    .await;
     Ok(publisher.publish(checked).await)
-}
-
-/// The result of the preparation.
-enum Prepared {
-    /// What `run` would be asked for, and the project at hand.
-    Ready(Box<(Project, RunRequest<'static>, Github)>),
-    /// There is nothing to run.
-    Done(Box<Checked>),
 }
 
 /// The story up to the report. `publisher` learns where to report as soon as that is known.
 async fn check(
     publisher: &mut Publisher,
-    asked: &mut Option<LabelRequest>,
-    variable: &dyn Fn(&str) -> Option<String>,
+    (inputs, wrong): (&Inputs, &[String]),
+    variable: Variable<'_>,
     mut interruption: Interruption,
     loudness: Loudness,
 ) -> Result<Checked, GateFailure> {
-    let (inputs, wrong) = Inputs::read(variable);
-    let prepared = prepare(publisher, asked, &inputs, &wrong, variable);
+    let prepared = prepare(publisher, inputs, wrong, variable);
     let (project, request, github) = match interruption.unless_interrupted(prepared).await?? {
-        Prepared::Ready(ready) => *ready,
-        Prepared::Done(checked) => return Ok(*checked),
-    };
-    let is_of_parts = is_of_parts(&inputs);
-    let is_drift = inputs.command == ActionCommand::Drift && !is_of_parts;
-    if is_drift {
-        drift::refuse_another_place(&request.origin)?;
-    }
-    let request = RunRequest {
-        jobs: &inputs.jobs,
-        ..request
+        ControlFlow::Continue(ready) => ready,
+        ControlFlow::Break(checked) => return Ok(checked),
     };
     let is_detached = request.part == RunPart::Detach;
+    let is_tracked = inputs.command == ActionCommand::Drift && inputs.issue == IssuePolicy::Update;
+    let issue = is_tracked.then(|| publisher.issue(&github, inputs));
     let mut is_accepted = false;
-    let issue = (is_drift && inputs.issue == IssuePolicy::Update).then(|| publisher.issue(&inputs));
     let before = async |request: &RunRequest<'_>,
                         project: &Project,
                         affected: &[AffectedJob<'_>]| {
-        if is_of_parts {
+        if inputs.command == ActionCommand::Report {
             let report = parts::report(request, project, affected, &inputs.report_from);
             return report.await.map(Some);
         }
@@ -139,28 +124,20 @@ async fn check(
     let mut checked = checked.await?;
     let is_undecidable = |project: &Project| project.policy.undecidable.is_some();
     publisher.is_pending = is_detached && !checked.project.as_ref().is_some_and(is_undecidable);
-    match &issue {
-        Some(marker) if is_accepted => tracking::close(&github, marker, &mut checked).await,
-        Some(marker) if !inputs.accept => tracking::track(&github, marker, &mut checked).await,
-        _ => {}
+    if let Some(issue) = issue.filter(|_| is_accepted || !inputs.accept) {
+        issue.track(&mut checked, is_accepted).await;
     }
     Ok(checked)
 }
 
-/// Whether the report is made of parts that other jobs wrote.
-fn is_of_parts(inputs: &Inputs) -> bool {
-    !inputs.report_from.is_empty() || inputs.command == ActionCommand::Report
-}
-
-/// Reads event, files, change and policy: everything that comes from GitHub.
-async fn prepare(
+/// Reads event, files, change and policy, everything that comes from GitHub: the project at hand and what `run` would be asked for,
+/// or the result where there is nothing to run.
+async fn prepare<'a>(
     publisher: &mut Publisher,
-    asked: &mut Option<LabelRequest>,
-    inputs: &Inputs,
-    wrong: &[InputError],
-    variable: &dyn Fn(&str) -> Option<String>,
-) -> Result<Prepared, AppError> {
-    let done = |checked| Ok(Prepared::Done(Box::new(checked)));
+    inputs: &'a Inputs,
+    wrong: &[String],
+    variable: Variable<'_>,
+) -> Result<ControlFlow<Checked, (Project, RunRequest<'a>, Github)>, AppError> {
     publisher.on_inconclusive = inputs.on_inconclusive;
     let event = trigger::read_event(&publisher.environment)?;
     if let (GithubEvent::NothingToMeasure { why }, None) = (&event, inputs.pull_request)
@@ -170,11 +147,12 @@ async fn prepare(
         )
         && wrong.is_empty()
     {
-        return done(nothing_run(format!("Nothing was measured: {why}.")));
+        let why = format!("Nothing was measured: {why}.");
+        return Ok(ControlFlow::Break(nothing_run(vec![why])));
     }
     let known = async {
         let github = client(&publisher.environment, inputs)?;
-        let trigger = Trigger::of(&github, event, inputs).await?;
+        let trigger = Trigger::of(&github, event, inputs.pull_request).await?;
         Ok::<_, AppError>((github, trigger))
     };
     let known = known.await;
@@ -182,20 +160,34 @@ async fn prepare(
     if let Ok((github, trigger)) = &known {
         publisher.comment_on(github, trigger, inputs);
     }
-    refuse_wrong(wrong)?;
+    if !wrong.is_empty() {
+        return Err(AppError::usage(wrong.join("; "))
+            .help("correct it under `with` of the step; the inputs are described in docs/action.md")
+            .during("reading the inputs"));
+    }
     let (github, trigger) = known?;
-    if inputs.command == ActionCommand::Sweep {
-        return done(sweep_all(&trigger, inputs).await?);
-    }
-    refuse_drift_of_a_change(&trigger, inputs)?;
-    if trigger.is_from_fork(&publisher.environment.repository) {
-        return done(from_fork(&trigger, inputs));
-    }
     let spec = SpecArguments {
-        spec: inputs.spec.as_ref().map(PathBuf::from),
+        spec: inputs.spec.clone(),
     };
+    match inputs.command {
+        ActionCommand::Sweep => {
+            trigger.refuse_pull_request(
+                "a sweep uses the checked-out spec, which a pull request must not choose",
+                "run it on a schedule, as examples/workflows/sweep.yml does",
+            )?;
+            return Ok(ControlFlow::Break(sweep_all(&spec, inputs).await?));
+        }
+        ActionCommand::Drift => trigger.refuse_pull_request(
+            "drift is checked on a branch, not on a pull request",
+            "run it on a schedule, as examples/workflows/drift.yml does; `command: run` reports what a pull request changes",
+        )?,
+        _ => {}
+    }
+    if trigger.is_from_fork(&publisher.environment.repository) {
+        return Ok(ControlFlow::Break(from_fork(&trigger, inputs)));
+    }
     if !written_spec::is_there(&spec) {
-        let error = trigger.missing_spec(&github, &spec).await?;
+        let error = trigger.missing_spec(&github, &spec).await;
         return Err(error.during("reading the spec"));
     }
     let tree_of = async |commit: &str| Ok(github.tree(commit).await?);
@@ -203,48 +195,67 @@ async fn prepare(
     let mut project = loaded.map_err(|error| error.during("reading the spec"))?;
     project.region_flag.clone_from(&inputs.aws_region);
     project.role_to_assume.clone_from(&inputs.role_to_assume);
-    publisher.about(&project);
+    let commit = project.checkout.as_ref().and_then(Checkout::commit);
+    publisher.commit.clone_from(&commit);
     trigger.refuse_another_commit(&github, &project).await?;
     publisher.set_status_on(&github, &trigger, inputs);
-    let base = trigger.base(&github, &project, &spec).await?;
-    if let Some(path) = &inputs.template {
-        publisher.template = trigger.template(&github, path).await?;
-    }
-    let left_from = trigger.left_from(&github, &project).await?;
-    let is_drift = inputs.command == ActionCommand::Drift;
-    let change = match is_drift {
-        true => None,
-        false => {
-            let change = trigger.change(&github, &project, left_from.as_ref());
-            Some(change.await?)
-        }
+    let base = trigger.base(&github, &project).await?;
+    let policy = match &base {
+        Some(base) => Some(base.policy(&github, &project, &spec).await?),
+        None => None,
     };
-    let base_commit = Trigger::base_commit(&github, &project, &spec, left_from).await?;
-    base_policy::apply(&mut project, base, inputs.max_spend)?;
-    let strictness = strictness(inputs, &project);
+    if let Some(path) = &inputs.template {
+        let template = Trigger::template(&github, base.as_ref(), path).await;
+        publisher.template = template.map_err(|error| error.during("reading the template"))?;
+    }
+    let change = match inputs.command {
+        ActionCommand::Drift => None,
+        _ => Some(trigger.change(&github, &project, base.as_ref()).await?),
+    };
+    let base = match base {
+        Some(base) => Some(base.commit(&github, &project, &spec).await?),
+        None => None,
+    };
+    base_policy::apply(&mut project, policy, inputs.max_spend)?;
+    let strictness = Strictness {
+        strict: inputs.strict.unwrap_or(project.spec.strict),
+        on_inconclusive: inputs
+            .on_inconclusive
+            .unwrap_or(project.spec.on_inconclusive),
+    };
     publisher.on_inconclusive = Some(strictness.on_inconclusive);
-    *asked = trigger.of_itself().map(|pull_request| LabelRequest {
+    publisher.label = trigger.of_itself().map(|pull_request| LabelRequest {
         github: github.clone(),
         pull_request: pull_request.clone(),
         strictness,
         subject: publisher.subject(inputs),
     });
-    let origin = origin(&trigger, &project, inputs, variable);
+    let origin = |command| {
+        let origin = RunOrigin::in_actions(variable, commit.as_deref(), command);
+        match trigger.pull_request() {
+            Some(one) => origin.of_pull_request(one.number, &one.head.branch),
+            None => origin,
+        }
+    };
     let mut notes = Vec::new();
     let request = match change {
-        None => RunRequest::drift(origin, strictness),
+        None => {
+            let origin = origin(Command::Drift);
+            drift::refuse_another_place(&origin)?;
+            RunRequest::drift(origin, strictness)
+        }
         Some(change) => {
             if let Change::Everything { why } = &change {
                 notes.push(format!("every job counts as changed: {why}"));
             }
-            RunRequest::new(change, origin, strictness)
+            RunRequest::new(change, origin(Command::Run), strictness)
         }
     };
-    let base = base_commit.and_then(|found| found.map_err(|why| notes.push(why)).ok());
     let request = RunRequest {
+        jobs: &inputs.jobs,
         part: match inputs.command {
-            ActionCommand::Detach if !is_of_parts(inputs) => RunPart::Detach,
-            ActionCommand::Collect if !is_of_parts(inputs) => RunPart::Collect,
+            ActionCommand::Detach => RunPart::Detach,
+            ActionCommand::Collect => RunPart::Collect,
             _ => RunPart::Whole,
         },
         reuse: match inputs.fresh {
@@ -253,11 +264,11 @@ async fn prepare(
         },
         max_spend: inputs.max_spend,
         max_spend_per_pull_request: inputs.max_spend_per_pull_request,
-        base,
+        base: base.and_then(|found| found.map_err(|why| notes.push(why)).ok()),
         notes,
         ..request
     };
-    Ok(Prepared::Ready(Box::new((project, request, github))))
+    Ok(ControlFlow::Continue((project, request, github)))
 }
 
 /// The client of the repository's API.
@@ -267,68 +278,13 @@ fn client(environment: &Environment, inputs: &Inputs) -> Result<Github, AppError
             .help("leave it out: its default is the workflow's own token, `${{ github.token }}`")
             .during("reading the inputs"));
     };
-    let settings = Settings {
+    Ok(Github::new(Settings {
         api_url: &environment.api_url,
         graphql_url: &environment.graphql_url,
         repository: &environment.repository,
         token,
         pace: backend::pace()?,
-    };
-    Ok(Github::new(settings)?)
-}
-
-/// The origin of the run; of a pull request's check whatever event started it.
-fn origin(
-    trigger: &Trigger,
-    project: &Project,
-    inputs: &Inputs,
-    variable: &dyn Fn(&str) -> Option<String>,
-) -> RunOrigin {
-    let command = match inputs.command {
-        ActionCommand::Drift => Command::Drift,
-        _ => Command::Run,
-    };
-    let commit = project.checkout.as_ref().and_then(Checkout::commit);
-    let origin = RunOrigin::in_actions(variable, commit.as_deref(), command);
-    match trigger.pull_request() {
-        Some(pull_request) => {
-            origin.of_pull_request(pull_request.number, &pull_request.head.branch)
-        }
-        None => origin,
-    }
-}
-
-/// Refuses a drift check of a pull request: the gate reports what a change costs.
-fn refuse_drift_of_a_change(trigger: &Trigger, inputs: &Inputs) -> Result<(), AppError> {
-    let is_drift = inputs.command == ActionCommand::Drift;
-    if is_drift && trigger.pull_request().is_some() {
-        return Err(AppError::usage(
-            "drift is checked on a branch, not on a pull request",
-        )
-        .help("run it on a schedule, as examples/workflows/drift.yml does; `command: run` reports what a pull request changes")
-        .during("reading the event"));
-    }
-    Ok(())
-}
-
-fn refuse_wrong(errors: &[InputError]) -> Result<(), AppError> {
-    if errors.is_empty() {
-        return Ok(());
-    }
-    let all: Vec<String> = errors.iter().map(ToString::to_string).collect();
-    Err(AppError::usage(all.join("; "))
-        .help("correct it under `with` of the step; the inputs are described in docs/action.md")
-        .during("reading the inputs"))
-}
-
-/// By the input, else by the spec.
-fn strictness(inputs: &Inputs, project: &Project) -> Strictness {
-    Strictness {
-        strict: inputs.strict.unwrap_or(project.spec.strict),
-        on_inconclusive: inputs
-            .on_inconclusive
-            .unwrap_or(project.spec.on_inconclusive),
-    }
+    })?)
 }
 
 /// Refuses local canaries: the image has nothing to run training code with.
@@ -343,51 +299,38 @@ fn refuse_local(project: &Project, affected: &[AffectedJob<'_>]) -> Result<(), A
 
 /// The result for a fork's pull request: nothing is run and nothing is spent.
 fn from_fork(trigger: &Trigger, inputs: &Inputs) -> Checked {
-    if inputs.on_fork == OnFork::Pass {
-        return nothing_run(trigger.how_to_run_a_fork());
+    let mut checked = nothing_run(vec![trigger.how_to_run_a_fork()]);
+    if inputs.on_fork == Inconclusive::Fail {
+        let refused = AppError::failed(
+            "this pull request comes from a fork, whose code is not run by itself, and `on-fork: fail` asks for a failure",
+        )
+        .during("choosing whose code is run");
+        checked.report.failures = vec![refused.failure(None)];
+        checked.report.verdict = Verdict::Unknown;
+        checked.report.exit_code = exit::UNKNOWN;
     }
-    let mut checked = nothing_run(trigger.how_to_run_a_fork());
-    let refused = AppError::failed(
-        "this pull request comes from a fork, whose code is not run by itself, and `on-fork: fail` asks for a failure",
-    )
-    .during("choosing whose code is run");
-    checked.report.failures = vec![refused.failure(None)];
-    checked.report.verdict = Verdict::Unknown;
-    checked.report.exit_code = exit::UNKNOWN;
     checked
 }
 
 /// A result in which no job was looked at, and why.
-fn nothing_run(why: String) -> Checked {
+fn nothing_run(why: Vec<String>) -> Checked {
     let strictness = Strictness {
         strict: false,
         on_inconclusive: OnInconclusive::Fail,
     };
-    let report = whole_report::report(Vec::new(), vec![why], strictness, jiff::Timestamp::now());
-    Checked::of_nothing(report)
+    let now = jiff::Timestamp::now();
+    Checked::of_nothing(whole_report::report(Vec::new(), why, strictness, now))
 }
 
 /// `command: sweep`: stops what dead runs left, by the checked-out spec.
-async fn sweep_all(trigger: &Trigger, inputs: &Inputs) -> Result<Checked, AppError> {
-    if trigger.pull_request().is_some() {
-        return Err(AppError::usage(
-            "a sweep uses the checked-out spec, which a pull request must not choose",
-        )
-        .help("run it on a schedule, as examples/workflows/sweep.yml does")
-        .during("reading the event"));
-    }
-    let arguments = SpecArguments {
-        spec: inputs.spec.as_ref().map(PathBuf::from),
-    };
-    let mut project = Project::load(&arguments)?;
+async fn sweep_all(spec: &SpecArguments, inputs: &Inputs) -> Result<Checked, AppError> {
+    let mut project = Project::load(spec)?;
     project.region_flag.clone_from(&inputs.aws_region);
     project.role_to_assume.clone_from(&inputs.role_to_assume);
     let now = Sweep::Expired(jiff::Timestamp::now());
     let code = sweep::of(&project, &now, Sweeping::ForReal).await?;
-    let strictness = strictness(inputs, &project);
-    let note = "Stopped and removed what dead runs of the gate left; the log lists it.".to_owned();
-    let mut report =
-        whole_report::report(Vec::new(), vec![note], strictness, jiff::Timestamp::now());
-    report.exit_code = code;
-    Ok(Checked::of_nothing(report))
+    let note = "Stopped and removed what dead runs of the gate left; the log lists it.";
+    let mut checked = nothing_run(vec![note.to_owned()]);
+    checked.report.exit_code = code;
+    Ok(checked)
 }

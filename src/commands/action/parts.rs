@@ -23,7 +23,6 @@ use crate::measurement::Measurement;
 use crate::report::{self, InstanceForecast, JobReport, Report};
 use crate::spec::Job;
 use crate::verdict::{Reason, Verdict};
-use crate::workspace::base_commit::BaseCommit;
 use crate::workspace::checkout::Checkout;
 use crate::workspace::project::Project;
 use crate::workspace::stored_report as stored;
@@ -32,22 +31,6 @@ use crate::workspace::stored_report as stored;
 const MOST_PARTS: usize = 1000;
 /// Entries of folders that a search looks at.
 const MOST_ENTRIES: usize = 100_000;
-
-/// The result that a job is compared with. The data are not listed here, so a change of data is not noticed.
-async fn base_of(
-    job: &Job,
-    project: &Project,
-    history: &RunHistory,
-    commit: Option<&BaseCommit>,
-) -> Result<Option<BaseResult>, AppError> {
-    let keys = JobKeys::of_code(project.code_key(job)?);
-    let base = async {
-        history.look_up(&job.name).await?;
-        history.base(job, &keys, commit).await
-    };
-    base.await
-        .map_err(|error: AppError| error.during("looking for what to compare with"))
-}
 
 /// One report of all parts: every affected job is in it, judged by the project's budget.
 pub(super) async fn report(
@@ -104,7 +87,14 @@ pub(super) async fn report(
                 ));
             }
             (Some(part), _) => {
-                let base = base_of(job, project, &history, request.base.as_ref()).await?;
+                // The data are not listed here, so a change of data is not noticed.
+                let keys = JobKeys::of_code(project.code_key(job)?);
+                let base = async {
+                    history.look_up(&job.name).await?;
+                    history.base(job, &keys, request.base.as_ref()).await
+                };
+                let during = "looking for what to compare with";
+                let base = base.await.map_err(|error: AppError| error.during(during))?;
                 jobs.push(judged_again(project, job, by, part, base.as_ref()));
             }
             // A leg that failed before it wrote its part must not turn the check green.
@@ -207,49 +197,42 @@ fn refuse_tracked(project: &Project, file: &Path) -> Result<(), AppError> {
 
 /// The files that the patterns match, sorted. Each pattern must match one.
 fn find(patterns: &[String]) -> Result<Vec<PathBuf>, AppError> {
+    let refused = |what: String, help: &str| {
+        Err(AppError::usage(what).help(help).during("reading the parts"))
+    };
     if patterns.is_empty() {
-        return Err(AppError::usage("`command: report` has no parts to report")
-            .help("name them by `report-from: parts/*.json`")
-            .during("reading the inputs"));
+        let what = "`command: report` has no parts to report".to_owned();
+        return refused(what, "name them by `report-from: parts/*.json`");
     }
     let mut found = Vec::new();
     for pattern in patterns {
         let pattern = pattern.trim_start_matches("./");
         if pattern.starts_with('/') {
-            return Err(AppError::usage(format!(
-                "`report-from`: `{pattern}` is not relative to the workspace"
-            ))
-            .help("download the parts into the workspace, and name them from there: parts/*.json")
-            .during("reading the parts"));
+            return refused(
+                format!("`report-from`: `{pattern}` is not relative to the workspace"),
+                "download the parts into the workspace, and name them from there: parts/*.json",
+            );
         }
         let globs = PathGlobs::new(&[pattern.to_owned()], "");
-        let mut matched = Vec::new();
-        let mut entries = 0;
-        let start = start_of(pattern);
-        if is_reached_without_links(&start) {
-            walk(&start, &mut entries, &mut |path| {
-                if globs.matches(path) {
-                    matched.push(path.to_owned());
-                }
-            });
-        }
+        let mut matched = files_below(start_of(pattern));
+        matched.retain(|path| globs.matches(path));
         if matched.is_empty() {
-            return Err(AppError::usage(format!("`report-from`: no file matches `{pattern}`"))
-                .help("download the parts into the workspace before this step; patterns are relative to it")
-                .during("reading the parts"));
+            return refused(
+                format!("`report-from`: no file matches `{pattern}`"),
+                "download the parts into the workspace before this step; patterns are relative to it",
+            );
         }
         found.extend(matched);
     }
     found.sort();
     found.dedup();
-    if found.len() > MOST_PARTS {
-        return Err(AppError::usage(format!(
-            "`report-from` matches {} files; it can be {MOST_PARTS} at most",
-            found.len()
-        ))
-        .during("reading the parts"));
+    match found.len() {
+        count if count > MOST_PARTS => refused(
+            format!("`report-from` matches {count} files; it can be {MOST_PARTS} at most"),
+            "a matrix has at most 256 legs; name the files of these parts alone",
+        ),
+        _ => Ok(found),
     }
-    Ok(found)
 }
 
 /// The deepest folder that all matches of a pattern lie in.
@@ -261,31 +244,29 @@ fn start_of(pattern: &str) -> PathBuf {
     PathBuf::from(folder)
 }
 
-/// False if a link leads to the folder: a pull request can commit one.
-fn is_reached_without_links(folder: &Path) -> bool {
-    folder
-        .ancestors()
-        .all(|ancestor| !ancestor.is_symlink() && !ancestor.ends_with(".."))
-}
-
-/// Calls `visit` with every plain file at or below `folder`; follows no link.
-fn walk(folder: &Path, entries: &mut usize, visit: &mut dyn FnMut(&Path)) {
-    let here = if folder.as_os_str().is_empty() {
-        Path::new(".")
-    } else {
-        folder
+/// Every plain file at or below a folder. No link is followed: a pull request can commit one.
+fn files_below(start: PathBuf) -> Vec<PathBuf> {
+    let is_link = |folder: &Path| folder.is_symlink() || folder.ends_with("..");
+    let (mut found, mut entries) = (Vec::new(), 0);
+    let mut folders = match start.ancestors().any(is_link) {
+        true => Vec::new(),
+        false => vec![start],
     };
-    // A folder that cannot be listed has no parts; the caller reports that nothing matches.
-    for entry in std::fs::read_dir(here).into_iter().flatten().flatten() {
-        *entries += 1;
-        if *entries > MOST_ENTRIES {
-            return;
-        }
-        let path = folder.join(entry.file_name());
-        match entry.file_type() {
-            Ok(kind) if kind.is_dir() => walk(&path, entries, visit),
-            Ok(kind) if kind.is_file() => visit(&path),
-            _ => {}
+    while let Some(folder) = folders.pop() {
+        // A folder that cannot be listed has no parts; the caller reports that nothing matches.
+        let listed = std::fs::read_dir(Path::new(".").join(&folder));
+        for entry in listed.into_iter().flatten().flatten() {
+            entries += 1;
+            if entries > MOST_ENTRIES {
+                return found;
+            }
+            let path = folder.join(entry.file_name());
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => folders.push(path),
+                Ok(kind) if kind.is_file() => found.push(path),
+                _ => {}
+            }
         }
     }
+    found
 }

@@ -7,44 +7,62 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
+use super::inputs::{ActionCommand, Inputs};
+use super::post::OwnText;
 use crate::backend::sagemaker::{Sweep, SweptDetached};
 use crate::cli::SpecArguments;
-use crate::commands::sweep::Sweeping;
-use crate::console::{AppError, files, printable, say};
+use crate::commands::sweep::{self, Sweeping};
+use crate::console::{AppError, files, say};
 use crate::github::commands::StopCommands;
 use crate::github::environment::Environment;
-use crate::github::inputs::{ActionCommand, Inputs};
 use crate::github::last_verdict::LastVerdict;
-use crate::github::marker::{Marker, MarkerKind, MarkerState, Order};
+use crate::github::marker::Order;
 use crate::github::posts::PostPlace;
-use crate::github::publication::{Intent, OlderComments, Publication};
+use crate::github::publication::{Intent, OlderComments};
 use crate::report::{self, Ended, Leftovers};
 use crate::workspace::project::Project;
 
 /// The entry point of action.yml's post step; a link to the program.
 const ENTRY_POINT: &str = "canary-gate-post";
 
-/// What the main step saved before its first canary and at its end.
-pub(super) struct MainStep {
-    run_id: String,
+/// Names in GITHUB_STATE: the step has begun at all, what it saved before its first canary, that nothing of it runs any more, and
+/// that its comment is finished.
+pub(super) const OPENED: &str = "opened";
+pub(super) const BEGUN: &str = "begun";
+pub(super) const SWEPT: &str = "swept";
+pub(super) const POSTED: &str = "posted";
+
+/// What the main step saves before its first canary: whose jobs to stop, where they wrote, which comment to finish.
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct BegunStep {
+    pub(super) run_id: String,
     /// The jobs that it checks; empty for all.
-    jobs: Vec<String>,
+    pub(super) jobs: Vec<String>,
     /// Relative to the workspace.
-    spec: Option<String>,
-    region: Option<String>,
+    pub(super) spec: PathBuf,
+    pub(super) region: Option<String>,
     /// The output of each job's canaries, by job name; policy may have changed it.
-    outputs: BTreeMap<String, String>,
-    /// Its unfinished comment: the pull request, the subject and the order; `None` if it was finished.
-    unfinished: Option<(u64, String, Order)>,
-    /// Whether nothing of it runs any more.
-    is_swept: bool,
+    pub(super) outputs: BTreeMap<String, String>,
+    /// Its comment, if it writes one, and what that is known by.
+    pub(super) comment: Option<(PostPlace, String, Order)>,
 }
 
 /// Which of the two steps this is.
+#[derive(Debug, PartialEq)]
 pub(super) enum Stage {
     Main,
-    /// `None` if the main step ended before its first canary: it left nothing.
-    Post(Option<Box<MainStep>>),
+    /// What is left to be cleaned up; `None` if the main step ended before its first canary: it left nothing.
+    Post(Option<Box<LeftStep>>),
+}
+
+/// What a main step left to be cleaned up.
+#[derive(Debug, PartialEq)]
+pub(super) struct LeftStep {
+    begun: BegunStep,
+    is_swept: bool,
+    is_posted: bool,
 }
 
 impl Stage {
@@ -54,186 +72,153 @@ impl Stage {
             let value = variable(&format!("STATE_{name}"));
             value.filter(|value| !value.is_empty())
         };
-        let is_named = program
-            .map(Path::new)
-            .and_then(Path::file_name)
-            .is_some_and(|name| name == ENTRY_POINT);
-        let Some(run_id) = state("run_id") else {
-            return match is_named || state("opened").is_some() {
-                true => Self::Post(None),
-                false => Self::Main,
-            };
-        };
-        let number = state("pull_request").and_then(|number| number.parse().ok());
-        let order = state("order").and_then(|order| Order::parse(&order));
-        let jobs = state("jobs").unwrap_or_default();
-        let jobs = jobs.split(',').filter(|job| !job.is_empty());
-        let outputs = state("outputs").and_then(|text| serde_json::from_str(&text).ok());
-        Self::Post(Some(Box::new(MainStep {
-            run_id,
-            jobs: jobs.map(str::to_owned).collect(),
-            spec: state("spec"),
-            region: state("region"),
-            outputs: outputs.unwrap_or_default(),
-            unfinished: match (number, state("subject"), order, state("posted")) {
-                (Some(number), Some(subject), Some(order), None) => Some((number, subject, order)),
-                _ => None,
-            },
-            is_swept: state("swept").is_some(),
-        })))
+        let name = program.map(Path::new).and_then(Path::file_name);
+        let is_named = name.is_some_and(|name| name == ENTRY_POINT);
+        match state(BEGUN).and_then(|begun| serde_json::from_str(&begun).ok()) {
+            Some(begun) => Self::Post(Some(Box::new(LeftStep {
+                begun,
+                is_swept: state(SWEPT).is_some(),
+                is_posted: state(POSTED).is_some(),
+            }))),
+            None if is_named || state(OPENED).is_some() => Self::Post(None),
+            None => Self::Main,
+        }
     }
 }
 
 /// Cleans up after the main step. A post step never fails the job.
-pub(super) async fn run(
-    environment: &Environment,
-    main: &MainStep,
-    variable: &dyn Fn(&str) -> Option<String>,
-) -> u8 {
+pub(super) async fn run(environment: &Environment, left: &LeftStep, inputs: &Inputs) {
     // Names of jobs and texts of AWS and GitHub must not be commands to the runner.
     let stop = StopCommands::new(files::random());
     say(&stop.begin());
-    let leftovers = if main.is_swept {
-        Leftovers::Nothing
-    } else {
-        say("the step was killed; stopping what it left");
-        let (inputs, _) = Inputs::read(variable);
-        sweep(main, &inputs).await.unwrap_or_else(|error| {
-            say(error.render(false).trim_end());
-            Leftovers::Unknown
-        })
+    let leftovers = match left.is_swept {
+        true => Leftovers::Nothing,
+        false => {
+            say("the step was killed; stopping what it left");
+            let swept = sweep(&left.begun, inputs).await;
+            swept.unwrap_or_else(|error| {
+                say(error.render(false).trim_end());
+                Leftovers::Unknown
+            })
+        }
     };
-    if let Err(error) = finish_comment(environment, main, leftovers, variable).await {
+    if !left.is_posted
+        && let Err(error) = finish_comment(environment, &left.begun, leftovers, inputs).await
+    {
         say(error.render(false).trim_end());
     }
     say(&stop.end());
-    0
 }
 
 /// Stops the training jobs of this step; those of other steps of the workflow run continue.
-async fn sweep(main: &MainStep, inputs: &Inputs) -> Result<Leftovers, AppError> {
+async fn sweep(begun: &BegunStep, inputs: &Inputs) -> Result<Leftovers, AppError> {
     let mut project = Project::load(&SpecArguments {
-        spec: main.spec.as_ref().map(PathBuf::from),
+        spec: Some(begun.spec.clone()),
     })?;
     if !project.traits().outlives_the_gate {
         return Ok(Leftovers::Nothing);
     }
-    project.region_flag.clone_from(&main.region);
+    project.region_flag.clone_from(&begun.region);
     project.role_to_assume.clone_from(&inputs.role_to_assume);
     for job in &mut project.spec.jobs {
-        if let Some(output) = main.outputs.get(&job.name) {
+        if let Some(output) = begun.outputs.get(&job.name) {
             job.training.sagemaker.output = Some(output.clone());
         }
     }
     let sweep = Sweep::Run {
-        id: &main.run_id,
-        jobs: &main.jobs,
+        id: &begun.run_id,
+        jobs: &begun.jobs,
         // A step that was to detach and was killed has detached nothing: nobody knows of its canaries.
         detached: match inputs.command {
             ActionCommand::Detach => SweptDetached::Too,
             _ => SweptDetached::Not,
         },
     };
-    let code = crate::commands::sweep::of(&project, &sweep, Sweeping::ForReal).await?;
-    Ok(match code {
-        0 => Leftovers::Nothing,
-        _ => Leftovers::Unknown,
-    })
+    Ok(
+        match sweep::of(&project, &sweep, Sweeping::ForReal).await? {
+            0 => Leftovers::Nothing,
+            _ => Leftovers::Unknown,
+        },
+    )
 }
 
 async fn finish_comment(
     environment: &Environment,
-    main: &MainStep,
+    begun: &BegunStep,
     leftovers: Leftovers,
-    variable: &dyn Fn(&str) -> Option<String>,
+    inputs: &Inputs,
 ) -> Result<(), AppError> {
-    let Some((pull_request, subject, order)) = &main.unfinished else {
+    let Some((place, subject, order)) = &begun.comment else {
         return Ok(());
     };
-    let (inputs, _) = Inputs::read(variable);
-    let github = super::client(environment, &inputs)?;
+    let comment = OwnText {
+        github: super::client(environment, inputs)?,
+        place: *place,
+        subject: subject.clone(),
+        order: *order,
+        older: OlderComments::WriteOver,
+    };
     let body = report::ended(&Ended {
         how: "ended before its time".to_owned(),
         leftovers,
         run_url: Some(environment.run_url()),
         ..Ended::default()
     });
-    let publication = Publication {
-        place: PostPlace::PullRequest(*pull_request),
-        marker: &Marker {
-            kind: MarkerKind::Report,
-            spec: subject.clone(),
-            order: *order,
-            state: MarkerState::Final,
-        },
-        title: None,
-        body: &body,
-        intent: Intent::EndStub,
-        older: OlderComments::WriteOver,
-        last_verdict: LastVerdict::GivenBack,
-    };
-    let finished = github
-        .publish(&publication, order.time)
-        .await
-        .map_err(|error| AppError::from(error).during("finishing the comment"))?;
-    for note in &finished.notes {
-        say(&format!("note: {}", printable(note)));
-    }
-    Ok(())
+    let finished = comment.publish((None, &body), Intent::EndStub, LastVerdict::GivenBack);
+    let finished = finished.await.map(drop);
+    finished.map_err(|error| AppError::from(error).during("finishing the comment"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn stage(program: &str, state: &[(&str, &str)]) -> Stage {
-        Stage::of(Some(OsStr::new(program)), &|name| {
-            let known = state
-                .iter()
-                .find(|(known, _)| format!("STATE_{known}") == name);
-            known.map(|(_, value)| (*value).to_owned())
-        })
-    }
-
+    /// Whether nothing of it runs any more, and whether its last word reached the comment, are said one by one.
     #[test]
-    fn without_state_it_is_the_step_itself() {
-        assert!(matches!(stage("/canary-gate", &[]), Stage::Main));
-    }
-
-    #[test]
-    fn a_step_that_was_never_started_is_not_made_up_for() {
-        assert!(matches!(stage("/canary-gate-post", &[]), Stage::Post(None)));
-    }
-
-    #[test]
-    fn a_step_that_launched_nothing_left_nothing() {
-        let stage = stage("/canary-gate", &[("opened", "true")]);
-        assert!(matches!(stage, Stage::Post(None)));
-    }
-
-    #[test]
-    fn what_the_step_did_itself_is_not_done_again() {
-        let begun = [
-            ("run_id", "4821"),
-            ("jobs", "churn,digits"),
-            ("outputs", r#"{"churn": "s3://canaries/"}"#),
-            ("pull_request", "7"),
-            ("order", "2026-11-21T09:14:07Z/4821/1"),
-            ("subject", "canary-gate.yml"),
-        ];
-        let main = |more: &[(&str, &str)]| match stage("/canary-gate", &[&begun, more].concat()) {
-            Stage::Post(Some(main)) => main,
-            _ => panic!("it began"),
+    fn which_step_it_is_follows_from_its_name_and_what_the_step_itself_wrote() {
+        let begun = || BegunStep {
+            run_id: "4821".to_owned(),
+            jobs: vec!["churn".to_owned()],
+            spec: "canary-gate.yml".into(),
+            region: None,
+            outputs: [("churn".to_owned(), "s3://canaries/".to_owned())].into(),
+            comment: Some((
+                PostPlace::PullRequest(7),
+                "canary-gate.yml".to_owned(),
+                Order::parse("2026-11-21T09:14:07Z/4821/1").unwrap(),
+            )),
         };
-        let killed = main(&[]);
-        assert_eq!((killed.run_id.as_str(), killed.jobs.len()), ("4821", 2));
-        assert_eq!(killed.outputs["churn"], "s3://canaries/");
-        assert!(!killed.is_swept && killed.unfinished.is_some());
-        // Its last word did not reach the comment.
-        let silent = main(&[("swept", "true")]);
-        assert!(silent.is_swept && silent.unfinished.is_some());
-        // It had no time to see that everything stopped.
-        let hasty = main(&[("posted", "true")]);
-        assert!(!hasty.is_swept && hasty.unfinished.is_none());
+        let json = serde_json::to_string(&begun()).unwrap();
+        let left = |is_swept, is_posted| {
+            let begun = begun();
+            Stage::Post(Some(Box::new(LeftStep {
+                begun,
+                is_swept,
+                is_posted,
+            })))
+        };
+        for (program, state, stage) in [
+            ("/canary-gate", &[][..], Stage::Main),
+            ("/canary-gate-post", &[], Stage::Post(None)),
+            ("/canary-gate", &[(OPENED, "true")], Stage::Post(None)),
+            ("/canary-gate", &[(BEGUN, &*json)], left(false, false)),
+            (
+                "/canary-gate",
+                &[(BEGUN, &*json), (SWEPT, "true")],
+                left(true, false),
+            ),
+            (
+                "/canary-gate",
+                &[(BEGUN, &*json), (POSTED, "true")],
+                left(false, true),
+            ),
+        ] {
+            let found = Stage::of(Some(OsStr::new(program)), &|name| {
+                let mut known = state.iter();
+                let found = known.find(|(known, _)| format!("STATE_{known}") == name);
+                found.map(|(_, value)| (*value).to_owned())
+            });
+            assert_eq!(found, stage, "{program} {state:?}");
+        }
     }
 }

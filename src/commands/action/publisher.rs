@@ -1,6 +1,5 @@
 //! Where the action publishes what it found: the comment, the step summary, outputs, annotations, the log. Post first, then fail.
 
-use crate::assess::whole_report;
 use crate::change::AffectedJob;
 use crate::commands::run::{Checked, RunRequest};
 use crate::console::{AppError, files, printable, say};
@@ -9,14 +8,11 @@ use crate::gate::GateFailure;
 use crate::github::client::Github;
 use crate::github::commands::{self, AnnotationLevel, StopCommands};
 use crate::github::environment::Environment;
-use crate::github::error::GithubError;
-use crate::github::inputs::{CommentPolicy, Inputs};
+use crate::github::error::GithubErrorKind;
 use crate::github::last_verdict::LastVerdict;
-use crate::github::marker::{LONGEST_TEXT, Marker, MarkerKind, MarkerState, Order};
+use crate::github::marker::{LONGEST_TEXT, MarkerState};
 use crate::github::posts::PostPlace;
-use crate::github::publication::{
-    Intent, OlderComments, Publication, PublicationOutcome, Published,
-};
+use crate::github::publication::{Intent, OlderComments, PublicationOutcome};
 use crate::github::shown_overrun::ShownOverrun;
 use crate::github::status::{NewStatus, StatusState};
 use crate::report::template::Template;
@@ -29,11 +25,13 @@ use crate::verdict::Verdict;
 use crate::workspace::project::Project;
 use crate::workspace::written_spec;
 
+use super::acceptance::LabelRequest;
+use super::inputs::{CommentPolicy, Inputs};
+use super::post::OwnText;
+use super::post_step::{self, BegunStep};
 use super::trigger::Trigger;
 use super::{annotations, step_files};
 
-/// Of a summary that GitHub refuses to show whole.
-const SHORT_SUMMARY: usize = 8_000;
 /// What it remembers of an overrun; no label accepts one that takes more.
 const LONGEST_REMEMBERED: usize = 16_000;
 /// GitHub's limit of a step summary, with room for what is said about the comment.
@@ -48,72 +46,25 @@ pub(super) struct Publisher {
     pub(super) on_inconclusive: Option<OnInconclusive>,
     /// Whether canaries go on when the step has ended well, so that its verdict is still to come.
     pub(super) is_pending: bool,
-    /// What the comment remembers of an overrun, for a label that accepts it.
-    pub(super) shown: Option<ShownOverrun>,
+    /// What a label is asked about, once that is known.
+    pub(super) label: Option<LabelRequest>,
+    /// The layout of the page; `None`: ours.
+    pub(super) template: Option<Template>,
+    /// The commit that is checked, for the foot of the comment.
+    pub(super) commit: Option<String>,
     /// The spec's path from the workspace.
     spec: String,
-    commenting: Option<Commenting>,
-    /// The status of the head that was read, if one is wanted.
-    status: Option<HeadStatus>,
+    comment: Option<OwnText>,
+    /// Whether the run is of a fork's own event, whose token can only read.
+    only_reads: bool,
+    /// The status of the head that was read, if one is wanted: its commit and its name.
+    status: Option<(Github, String, String)>,
     /// Why the comment or the status could not be written, for an annotation: a title and a sentence.
     unposted: Vec<(&'static str, String)>,
     /// What is printed between its two lines cannot be a workflow command.
     stop: StopCommands,
-    /// The layout of the page; `None`: ours.
-    pub(super) template: Option<Template>,
     /// The policy, for the foot of the comment.
     policy: Option<report::Policy>,
-    commit: Option<String>,
-}
-
-/// The comment on a pull request.
-struct Commenting {
-    github: Github,
-    pull_request: u64,
-    /// What the comment is known by: the spec, and the jobs where the step looks at some only.
-    subject: String,
-    order: Order,
-    /// Whether the run is of a fork's own event, whose token can only read.
-    only_reads: bool,
-    older: OlderComments,
-}
-
-/// The status of a pull request's head.
-struct HeadStatus {
-    github: Github,
-    sha: String,
-    context: String,
-}
-
-impl Commenting {
-    fn marker(&self, state: MarkerState) -> Marker {
-        Marker {
-            kind: MarkerKind::Report,
-            spec: self.subject.clone(),
-            order: self.order,
-            state,
-        }
-    }
-
-    async fn post(
-        &self,
-        state: MarkerState,
-        body: &str,
-        intent: Intent,
-        last_verdict: LastVerdict,
-    ) -> Result<Published, GithubError> {
-        let publication = Publication {
-            place: PostPlace::PullRequest(self.pull_request),
-            marker: &self.marker(state),
-            title: None,
-            body,
-            intent,
-            older: self.older,
-            last_verdict,
-        };
-        let now = jiff::Timestamp::now();
-        self.github.publish(&publication, now).await
-    }
 }
 
 impl Publisher {
@@ -121,74 +72,66 @@ impl Publisher {
     pub(super) fn open(environment: Environment) -> Self {
         let stop = StopCommands::new(files::random());
         say(&stop.begin());
-        let publisher = Self {
+        step_files::write_state(&environment, post_step::OPENED, "true".to_owned());
+        Self {
             environment,
             on_inconclusive: None,
             is_pending: false,
-            shown: None,
+            label: None,
+            template: None,
+            commit: None,
             spec: written_spec::named_or_found(None),
-            commenting: None,
+            comment: None,
+            only_reads: false,
             status: None,
             unposted: Vec::new(),
             stop,
-            template: None,
             policy: None,
-            commit: None,
-        };
-        step_files::write_state(&publisher.environment, &[("opened", "true")]);
-        publisher
+        }
     }
 
     /// The comment goes to the pull request, if there is one and it is wanted.
     pub(super) fn comment_on(&mut self, github: &Github, trigger: &Trigger, inputs: &Inputs) {
-        self.spec = written_spec::named_or_found(inputs.spec.as_deref());
-        let Some(pull_request) = trigger.pull_request() else {
-            return;
+        let named = inputs.spec.as_ref().map(|spec| spec.to_string_lossy());
+        self.spec = written_spec::named_or_found(named.as_deref());
+        self.only_reads = trigger.is_from_fork(&self.environment.repository);
+        let older = match inputs.comment {
+            CommentPolicy::New => OlderComments::Hide,
+            CommentPolicy::Update => OlderComments::WriteOver,
+            CommentPolicy::Off => return,
         };
-        if inputs.comment == CommentPolicy::Off {
-            return;
-        }
-        let time = trigger.time().unwrap_or_else(jiff::Timestamp::now);
-        self.commenting = Some(Commenting {
+        let time = trigger.of_itself().map(|one| one.updated_at);
+        self.comment = trigger.pull_request().map(|pull_request| OwnText {
             github: github.clone(),
-            pull_request: pull_request.number,
+            place: PostPlace::PullRequest(pull_request.number),
             subject: self.subject(inputs),
-            order: self.environment.order(time),
-            only_reads: trigger.is_from_fork(&self.environment.repository),
-            older: match inputs.comment {
-                CommentPolicy::New => OlderComments::Hide,
-                CommentPolicy::Update | CommentPolicy::Off => OlderComments::WriteOver,
-            },
+            order: self
+                .environment
+                .order(time.unwrap_or_else(jiff::Timestamp::now)),
+            older,
         });
     }
 
     /// The head of the pull request was read: its status is set from here on, if one is wanted.
     pub(super) fn set_status_on(&mut self, github: &Github, trigger: &Trigger, inputs: &Inputs) {
-        let pull_request = trigger.pull_request();
-        self.status =
-            pull_request
-                .zip(inputs.commit_status.as_ref())
-                .map(|(pull_request, context)| HeadStatus {
-                    github: github.clone(),
-                    sha: pull_request.head.sha.clone(),
-                    context: context.clone(),
-                });
+        let wanted = trigger.pull_request().zip(inputs.commit_status.clone());
+        self.status = wanted
+            .map(|(pull_request, name)| (github.clone(), pull_request.head.sha.clone(), name));
     }
 
     /// Sets the status of the head, if one is wanted. That it cannot be set decides nothing.
     async fn set_status(&mut self, state: StatusState, description: &str) {
-        let Some(head) = &self.status else {
+        let Some((github, sha, context)) = &self.status else {
             return;
         };
-        let url = self.environment.run_url();
         let status = NewStatus {
-            sha: &head.sha,
-            context: &head.context,
+            sha,
+            context,
             state,
             description,
-            target_url: &url,
+            target_url: &self.environment.run_url(),
         };
-        if let Err(error) = head.github.set_status(&status).await {
+        if let Err(error) = github.set_status(&status).await {
             let why = AppError::from(error).during("setting the commit's status");
             say(&format!("warning: {}", why.render(false).trim_end()));
             self.unposted
@@ -204,22 +147,15 @@ impl Publisher {
         }
     }
 
-    /// The marker of the tracking issue.
-    pub(super) fn issue(&self, inputs: &Inputs) -> Marker {
-        Marker {
-            kind: MarkerKind::Drift,
-            spec: self.subject(inputs),
+    /// The tracking issue.
+    pub(super) fn issue(&self, github: &Github, inputs: &Inputs) -> OwnText {
+        OwnText {
+            github: github.clone(),
+            place: PostPlace::Issues,
+            subject: self.subject(inputs),
             order: self.environment.order(jiff::Timestamp::now()),
-            state: MarkerState::Final,
+            older: OlderComments::WriteOver,
         }
-    }
-
-    /// What the foot of a comment says, also where the gate fails later.
-    pub(super) fn about(&mut self, project: &Project) {
-        self.commit = project
-            .checkout
-            .as_ref()
-            .and_then(|checkout| checkout.commit());
     }
 
     /// Says that canaries are about to run, and notes what the post step needs should this one be killed.
@@ -236,7 +172,7 @@ impl Publisher {
         self.leave_for_the_post_step(project, affected);
         self.set_status(StatusState::Pending, "canaries are running")
             .await;
-        let Some(commenting) = &self.commenting else {
+        let Some(comment) = &self.comment else {
             return;
         };
         let body = report::in_progress(&InProgress {
@@ -252,15 +188,8 @@ impl Publisher {
             run_url: Some(self.environment.run_url()),
             policy: self.policy.clone(),
         });
-        let posted = commenting
-            .post(
-                MarkerState::Running,
-                &body,
-                Intent::Show,
-                LastVerdict::Folded,
-            )
-            .await;
-        if let Err(error) = posted {
+        let posted = comment.publish((None, &body), Intent::Show, LastVerdict::Folded);
+        if let Err(error) = posted.await {
             say(&format!(
                 "warning: the comment could not be posted yet: {}",
                 printable(&error.to_string())
@@ -268,87 +197,34 @@ impl Publisher {
         }
     }
 
-    /// What the post step needs should this one be killed: whose jobs to stop, where they wrote, which comment to finish.
+    /// What the post step needs should this one be killed.
     fn leave_for_the_post_step(&self, project: &Project, affected: &[AffectedJob<'_>]) {
-        let jobs: Vec<&str> = affected.iter().map(|one| one.job.name.as_str()).collect();
+        let jobs = affected.iter().map(|one| one.job.name.clone());
         let outputs = affected.iter().filter_map(|one| {
-            let output = one.job.training.sagemaker.output.as_deref()?;
-            Some((one.job.name.clone(), output.into()))
+            let output = one.job.training.sagemaker.output.clone()?;
+            Some((one.job.name.clone(), output))
         });
-        let outputs: serde_json::Map<String, serde_json::Value> = outputs.collect();
-        let mut state = vec![
-            ("run_id", self.environment.run_id.to_string()),
-            ("jobs", jobs.join(",")),
-            ("spec", self.spec.clone()),
-            ("outputs", serde_json::Value::Object(outputs).to_string()),
-        ];
-        state.extend(project.region().map(|region| ("region", region)));
-        if let Some(commenting) = &self.commenting {
-            state.push(("subject", commenting.subject.clone()));
-            state.push(("order", commenting.order.to_string()));
-            state.push(("pull_request", commenting.pull_request.to_string()));
-        }
-        let state: Vec<(&str, &str)> = state
-            .iter()
-            .map(|(name, value)| (*name, value.as_str()))
-            .collect();
-        step_files::write_state(&self.environment, &state);
+        let comment = self.comment.as_ref();
+        let comment = comment.map(|one| (one.place, one.subject.clone(), one.order));
+        let begun = BegunStep {
+            run_id: self.environment.run_id.to_string(),
+            jobs: jobs.collect(),
+            spec: self.spec.clone().into(),
+            region: project.region(),
+            outputs: outputs.collect(),
+            comment,
+        };
+        let begun = serde_json::to_string(&begun).unwrap_or_default();
+        step_files::write_state(&self.environment, post_step::BEGUN, begun);
     }
 
     /// Publishes what was found in every place, and returns the exit code. The summary comes first, since posting may take
     /// long; the comment is posted before the check fails.
-    pub(super) async fn publish(mut self, checked: Result<Checked, GateFailure>) -> u8 {
-        let publication = self.texts(checked);
-        step_files::write_summary(&self.environment, &publication.summary, &publication.short);
-        let url = self.post(&publication).await;
-        let report = &publication.checked.report;
-        let state = match publication.code {
-            0 if self.is_pending => StatusState::Pending,
-            0 => StatusState::Success,
-            exit::EXCEEDED | exit::AT_RISK | exit::DRIFT | exit::FAILED => StatusState::Failure,
-            _ => StatusState::Error,
+    pub(super) async fn publish(mut self, mut checked: Result<Checked, GateFailure>) -> u8 {
+        let shown = match (&self.label, &mut checked) {
+            (Some(label), Ok(checked)) => label.apply(&self.environment, checked).await,
+            _ => None,
         };
-        self.set_status(state, &report::status_line(report)).await;
-        let kept = step_files::keep_report(report, publication.checked.project.as_ref());
-        let outputs = step_files::StepOutputs {
-            report,
-            spent: publication.spent,
-            code: publication.code,
-            kept: kept.as_ref(),
-            comment_url: url.as_deref(),
-        };
-        step_files::write_outputs(&self.environment, &outputs);
-        say(log(report).trim_end());
-        // The report lists a spec's problems; the log shows them in their lines.
-        if let Some(error) = &publication.checked.error
-            && error.spec_errors().is_some()
-        {
-            say(error.render(false).trim_end());
-        }
-        if publication.checked.left == Leftovers::Nothing {
-            step_files::write_state(&self.environment, &[("swept", "true")]);
-        }
-        say(&self.stop.end());
-        for annotation in annotations::of(
-            report,
-            publication.checked.project.as_ref(),
-            publication.checked.error.as_ref(),
-        ) {
-            say(&annotation);
-        }
-        for (title, why) in &self.unposted {
-            say(&commands::annotation(
-                AnnotationLevel::Warning,
-                None,
-                title,
-                why,
-            ));
-        }
-        publication.code
-    }
-
-    /// The texts of what was found.
-    fn texts(&self, checked: Result<Checked, GateFailure>) -> PublishedTexts {
         let spent = checked.as_ref().err().and_then(|broken| broken.spent);
         let mut checked = checked.unwrap_or_else(|broken| self.broken(broken));
         let report = &mut checked.report;
@@ -356,10 +232,51 @@ impl Publisher {
         if report.commit.is_none() {
             report.commit.clone_from(&self.commit);
         }
-        let short = report::render_within(report, SHORT_SUMMARY);
+        let texts = self.texts(&checked, spent, shown);
+        step_files::write_summary(&self.environment, &texts.summary);
+        let url = self.post(&checked, &texts).await;
+        let (report, project) = (&checked.report, checked.project.as_ref());
+        let state = match texts.code {
+            0 if self.is_pending => StatusState::Pending,
+            0 => StatusState::Success,
+            exit::EXCEEDED | exit::AT_RISK | exit::DRIFT | exit::FAILED => StatusState::Failure,
+            _ => StatusState::Error,
+        };
+        self.set_status(state, &report::status_line(report)).await;
+        let kept = step_files::keep_report(report, project)
+            .map_err(|error| say(error.render(false).trim_end()));
+        let found = (report, texts.code, spent);
+        step_files::write_outputs(&self.environment, found, kept.ok(), url);
+        say(log(report).trim_end());
+        // The report lists a spec's problems; the log shows them in their lines.
         let error = checked.error.as_ref();
-        let interrupted = error.filter(|error| is_interruption(error.code()));
-        if let Some(error) = interrupted {
+        if let Some(error) = error.filter(|error| error.spec_errors().is_some()) {
+            say(error.render(false).trim_end());
+        }
+        if checked.left == Leftovers::Nothing {
+            step_files::write_state(&self.environment, post_step::SWEPT, "true".to_owned());
+        }
+        say(&self.stop.end());
+        for annotation in annotations::of(report, project, error) {
+            say(&annotation);
+        }
+        for (title, why) in &self.unposted {
+            let level = AnnotationLevel::Warning;
+            say(&commands::annotation(level, None, title, why));
+        }
+        texts.code
+    }
+
+    /// The texts of what was found; the comment begins with what it is to remember of an overrun.
+    fn texts(
+        &self,
+        checked: &Checked,
+        spent: Option<Usd>,
+        shown: Option<ShownOverrun>,
+    ) -> PublishedTexts {
+        let report = &checked.report;
+        let error = checked.error.as_ref();
+        if let Some(error) = error.filter(|error| is_interruption(error.code())) {
             let ended = report::ended(&Ended {
                 how: "cancelled".to_owned(),
                 spent_usd: spent,
@@ -373,30 +290,25 @@ impl Publisher {
                 comment: ended.clone(),
                 last_verdict: LastVerdict::GivenBack,
                 summary: ended,
-                short,
-                spent,
-                checked,
             };
         }
-        let marker = self.commenting.as_ref().map_or(0, |commenting| {
-            commenting.marker(MarkerState::Final).to_string().len() + 1
+        let comment = self.comment.as_ref();
+        let marker = comment.map_or(0, |comment| {
+            comment.marker(MarkerState::Final).to_string().len() + 1
         });
-        let shown = self.shown.as_ref().map(|shown| format!("{shown}\n"));
+        let shown = shown.map(|shown| format!("{shown}\n"));
         let shown = shown.filter(|line| line.len() < LONGEST_REMEMBERED);
         let shown = shown.unwrap_or_default();
-        let room = LONGEST_TEXT.saturating_sub(marker + shown.len());
         let page = |limit| match &self.template {
             Some(template) => markdown::render_by(template, report),
             None => report::render_within(report, limit),
         };
+        let room = LONGEST_TEXT.saturating_sub(marker + shown.len());
         PublishedTexts {
             code: report.exit_code,
             comment: format!("{shown}{}", page(room)),
             last_verdict: LastVerdict::Replaced,
             summary: page(LONGEST_SUMMARY),
-            short,
-            spent,
-            checked,
         }
     }
 
@@ -407,90 +319,72 @@ impl Publisher {
             strict: false,
             on_inconclusive: self.on_inconclusive.unwrap_or(OnInconclusive::Fail),
         };
-        let mut report =
-            whole_report::report(Vec::new(), Vec::new(), strictness, jiff::Timestamp::now());
-        report.failures = vec![error.failure(None)];
-        report.notes.extend(spent.map(|spent| {
+        let why = spent.map(|spent| {
             let spent = spent.exact();
             format!("Canaries have cost {spent} until then.")
-        }));
+        });
+        let mut checked = super::nothing_run(why.into_iter().collect());
+        let report = &mut checked.report;
+        report.failures = vec![error.failure(None)];
         report.verdict = Verdict::Unknown;
         report.exit_code = exit::code_of_run([], [error.code()], strictness);
         report.policy.clone_from(&self.policy);
         Checked {
             error: Some(error),
             left,
-            ..Checked::of_nothing(report)
+            ..checked
         }
     }
 
     /// Posts the comment if there is a pull request to post to, and notes for a later step that it is posted, and where. That it
     /// cannot be posted decides nothing: the report stands in the summary, and so does why.
-    async fn post(&mut self, publication: &PublishedTexts) -> Option<String> {
-        let commenting = self.commenting.as_ref()?;
-        let checked = &publication.checked;
+    async fn post(&mut self, checked: &Checked, texts: &PublishedTexts) -> Option<String> {
+        let comment = self.comment.as_ref()?;
         // No job is affected, and the policy is the base's.
-        let is_nothing = publication.code == 0
+        let is_nothing = texts.code == 0
             && checked.affected == 0
             && (checked.project.as_ref()).is_some_and(|project| project.policy.is_as_on_the_base());
-        let posted = commenting
-            .post(
-                MarkerState::Final,
-                &publication.comment,
-                match is_nothing {
-                    true => Intent::Refresh,
-                    false => Intent::Show,
-                },
-                publication.last_verdict,
-            )
-            .await;
-        match posted {
+        let intent = match is_nothing {
+            true => Intent::Refresh,
+            false => Intent::Show,
+        };
+        let posted = comment.publish((None, &texts.comment), intent, texts.last_verdict);
+        let failure = match posted.await {
             Ok(posted) => {
                 if posted.outcome == PublicationOutcome::Nothing {
                     say(
                         "no comment is written: no job is affected, and there is none to bring up to date",
                     );
                 }
-                step_files::write_state(&self.environment, &[("posted", "true")]);
-                for note in &posted.notes {
-                    say(&format!("note: {}", printable(note)));
-                }
-                posted.url
+                step_files::write_state(&self.environment, post_step::POSTED, "true".to_owned());
+                return posted.url;
             }
-            Err(GithubError::Forbidden { .. }) if commenting.only_reads => {
+            Err(error) if error.kind == GithubErrorKind::Forbidden && self.only_reads => {
                 let why = "the token of a pull request from a fork can only read, so this report is no comment";
-                let failure = AppError::failed(why)
-                    .during("posting the comment")
-                    .failure(None);
-                let unposted = report::unposted(&failure);
-                step_files::write_summary(&self.environment, &unposted, &unposted);
                 say(&format!("note: {why}"));
-                None
+                AppError::failed(why)
             }
             Err(error) => {
                 let error = AppError::from(error).during("posting the comment");
-                let unposted = report::unposted(&error.failure(None));
-                step_files::write_summary(&self.environment, &unposted, &unposted);
                 let why = error.in_a_line();
                 say(&format!("warning: the comment could not be posted: {why}"));
                 self.unposted.push(("the comment could not be posted", why));
-                None
+                error
             }
-        }
+        };
+        let unposted = report::unposted(&failure.during("posting the comment").failure(None));
+        step_files::write_summary(&self.environment, &unposted);
+        None
     }
 }
 
 /// What the action publishes, and how the step ends.
 struct PublishedTexts {
-    checked: Checked,
     code: u8,
-    /// What canaries cost of which the report does not know.
-    spent: Option<Usd>,
     comment: String,
     /// What becomes of the verdict that the comment had.
     last_verdict: LastVerdict,
     summary: String,
-    short: String,
 }
 
 fn is_interruption(code: u8) -> bool {

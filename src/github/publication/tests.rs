@@ -31,12 +31,16 @@ fn marker_of(text: &str) -> Marker {
     }
 }
 
-fn us() -> Author {
+fn account(login: &str, id: Option<u64>, kind: &str) -> Author {
     Author {
-        login: "github-actions[bot]".to_owned(),
-        id: Some(41_898_282),
-        is_bot: true,
+        login: login.to_owned(),
+        id,
+        kind: kind.to_owned(),
     }
+}
+
+fn us() -> Author {
+    account("github-actions[bot]", Some(41_898_282), "Bot")
 }
 
 /// `mallory:2` is a stranger's.
@@ -45,14 +49,7 @@ fn post(number: u64, text: &str, is_issue: bool) -> Post {
         Some((stranger, text)) => (Some(stranger), text),
         None => (None, text),
     };
-    let author = match stranger {
-        Some(login) => Author {
-            login: login.to_owned(),
-            id: None,
-            is_bot: false,
-        },
-        None => us(),
-    };
+    let author = stranger.map_or_else(us, |login| account(login, None, "User"));
     let mut marker = marker_of(text);
     if is_issue {
         marker.kind = MarkerKind::Drift;

@@ -1,31 +1,16 @@
 //! The Action in two jobs of one workflow run: the first starts canaries, the second measures them.
 
-use std::process::{Child, Stdio};
-
-use super::sagemaker::on_sagemaker;
+use super::sagemaker::{ended, on_sagemaker, started};
 use super::workflow::{Step, Workflow};
 use crate::aws::{FakeAws, Polls};
-use crate::project::Finished;
 use crate::sagemaker::clean_up::wait_for;
 
 fn command(workflow: Workflow, command: &str) -> Workflow {
     workflow.input("command", command)
 }
 
-fn spawned(workflow: &Workflow, aws: &FakeAws, pace: &str) -> Child {
-    let mut command = workflow.command();
-    aws.reach(&mut command);
-    command
-        .env("CANARY_GATE_PACE", pace)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap()
-}
-
 fn step(workflow: &Workflow, aws: &FakeAws) -> Step {
-    let output = spawned(workflow, aws, "0").wait_with_output().unwrap();
-    workflow.step(Finished::new(&output, workflow.project.root()))
+    ended(workflow, started(workflow, |command| aws.reach(command)))
 }
 
 #[test]
@@ -70,11 +55,13 @@ fn a_step_that_was_killed_while_it_detached_has_detached_nothing() {
     let (workflow, aws) = on_sagemaker();
     aws.polls(Polls::Nothing);
     let workflow = command(workflow, "detach");
-    let mut child = spawned(&workflow, &aws, "1");
+    let mut child = started(&workflow, |command| {
+        aws.reach(command);
+        command.env("CANARY_GATE_PACE", "1");
+    });
     wait_for(|| !aws.in_progress().is_empty());
     child.kill().unwrap();
-    let output = child.wait_with_output().unwrap();
-    let step = workflow.step(Finished::new(&output, workflow.project.root()));
+    let step = ended(&workflow, child);
     workflow
         .post_step_with(&step, |command| aws.reach(command))
         .ended_with(0);

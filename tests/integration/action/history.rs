@@ -23,45 +23,21 @@ fn slower() -> (Workflow, Files) {
     (Workflow::between(&base, &head), base)
 }
 
-fn folders(workflow: &Workflow) -> Vec<String> {
-    let mut names: Vec<String> = fs::read_dir(workflow.project.path(".canary-gate"))
-        .unwrap()
-        .map(|entry| entry.unwrap())
-        .filter(|entry| entry.path().is_dir())
-        .map(|entry| entry.file_name().into_string().unwrap())
-        .collect();
-    names.sort();
-    names
-}
-
 #[test]
 fn a_pull_request_is_compared_with_what_a_push_measured_of_its_base() {
     let (mut workflow, base) = slower();
-    workflow.on_main("push", &base, &[]).ended_with(0);
-    assert_eq!(folders(&workflow), ["main"]);
-    workflow.run().ended_with(10);
-    let comment = workflow.comment();
-    assert!(comment.contains(r"**\+45%**"), "{comment}");
-    assert!(
-        comment.contains("**Why it changed.** A full run takes 4"),
-        "{comment}"
-    );
-    assert_eq!(folders(&workflow), ["main", "pr"]);
-    let own = workflow
-        .project
-        .path(&format!(".canary-gate/pr/{NUMBER}/sums"));
-    assert_eq!(fs::read_dir(own).unwrap().count(), 1);
-}
-
-#[test]
-fn without_a_base_that_was_measured_the_comment_says_so() {
-    let (workflow, _) = slower();
     workflow.run().ended_with(0);
-    let comment = workflow.comment();
-    assert!(
-        comment.contains("There is no base yet to compare with"),
-        "{comment}"
-    );
+    workflow.comments(&["There is no base yet to compare with"]);
+    workflow.on_main("push", &base, &[]).ended_with(0);
+    workflow.run().ended_with(10);
+    workflow.comments(&[r"**\+45%**", "**Why it changed.** A full run takes 4"]);
+    for (folder, records) in [
+        ("main/sums".to_owned(), 1),
+        (format!("pr/{NUMBER}/sums"), 2),
+    ] {
+        let folder = workflow.project.path(&format!(".canary-gate/{folder}"));
+        assert_eq!(fs::read_dir(folder).unwrap().count(), records);
+    }
 }
 
 #[test]
@@ -73,11 +49,7 @@ fn what_a_pull_request_wrote_is_no_base() {
     workflow.run().ended_with(0);
     workflow.push(&files(BUDGET, "fit(slowly)", 1500.0));
     workflow.run().ended_with(0);
-    assert!(
-        workflow
-            .comment()
-            .contains("There is no base yet to compare with")
-    );
+    workflow.comments(&["There is no base yet to compare with"]);
     let folder = workflow
         .project
         .path(&format!(".canary-gate/pr/{NUMBER}/sums"));
@@ -100,7 +72,7 @@ fn a_history_that_the_repository_brings_along_is_refused() {
 }
 
 #[test]
-fn a_drift_opens_an_issue_that_is_closed_when_it_is_over() {
+fn a_drift_opens_an_issue_that_is_closed_when_it_is_over_or_accepted() {
     let (mut workflow, base) = slower();
     let slow = files(BUDGET, "fit()", 1600.0);
     let drift = [("command", "drift")];
@@ -108,33 +80,22 @@ fn a_drift_opens_an_issue_that_is_closed_when_it_is_over() {
     assert_eq!(workflow.github.issues().len(), 0);
     workflow.on_main("schedule", &slow, &drift).ended_with(12);
     let issues = workflow.github.issues();
-    assert_eq!(issues.len(), 1, "{issues:#?}");
     assert!(issues[0].title.contains("sums drifted"), "{issues:#?}");
     workflow.on_main("schedule", &slow, &drift).ended_with(12);
     workflow.on_main("schedule", &base, &drift);
     workflow.on_main("schedule", &base, &drift).ended_with(0);
-    let issues = workflow.github.issues();
-    assert_eq!(issues.len(), 1, "{issues:#?}");
-    assert_eq!(issues[0].closed_as.as_deref(), Some("completed"));
-}
-
-#[test]
-fn a_drift_that_is_accepted_is_the_baseline_and_its_issue_is_closed() {
+    let closed = |workflow: &Workflow| {
+        let issues = workflow.github.issues().into_iter();
+        issues.map(|issue| issue.closed_as).collect::<Vec<_>>()
+    };
+    assert_eq!(closed(&workflow), [Some("completed".to_owned())]);
     let (mut workflow, base) = slower();
-    let slow = files(BUDGET, "fit()", 1600.0);
-    let drift = [("command", "drift")];
     workflow.on_main("schedule", &base, &drift).ended_with(0);
     workflow.on_main("schedule", &slow, &drift).ended_with(12);
     let accept = [("command", "drift"), ("accept", "true")];
-    let step = workflow
-        .on_main("workflow_dispatch", &slow, &accept)
-        .ended_with(0);
-    assert!(
-        step.summary.contains("is the baseline from now on"),
-        "{}",
-        step.summary
-    );
-    assert!(workflow.github.issues()[0].closed_as.is_some());
+    let step = workflow.on_main("workflow_dispatch", &slow, &accept);
+    step.ended_with(0).says(&["is the baseline from now on"]);
+    assert_eq!(closed(&workflow), [Some("completed".to_owned())]);
     workflow.on_main("schedule", &slow, &drift).ended_with(0);
 }
 
@@ -166,7 +127,7 @@ fn an_issue_that_may_not_be_written_is_reported_and_hides_no_drift() {
         .fail("POST", "/issues")
         .with(crate::github::Fault::Forbidden("issues=write"));
     let step = workflow.on_main("schedule", &slow, &drift).ended_with(12);
-    assert!(step.summary.contains("issues: write"), "{}", step.summary);
+    step.says(&["issues: write"]);
 }
 
 #[test]

@@ -3,148 +3,116 @@
 use serde_json::json;
 
 use super::workflow::{ENOUGH, NUMBER, TOO_LITTLE, Workflow, files, spec};
+use crate::github::{Fault, User};
+
+/// The bodies of all comments that were written, one after the other.
+fn written(workflow: &Workflow) -> Vec<String> {
+    let requests = workflow.github.requests().into_iter();
+    let writes = requests.filter(|said| said.method == "POST" || said.method == "PATCH");
+    let bodies = writes.filter_map(|said| said.body["body"].as_str().map(str::to_owned));
+    bodies.collect()
+}
 
 #[test]
-fn over_budget_is_posted_first_and_fails_then() {
+fn over_budget_is_posted_first_and_fails_then_and_a_later_step_reads_it() {
     let workflow = Workflow::pull_request(&spec(TOO_LITTLE), &spec(TOO_LITTLE));
     let step = workflow.run().ended_with(10);
     let comment = workflow.comment();
-    let mut lines = comment.lines();
+    let [marker, shown, text] = comment.splitn(3, '\n').collect::<Vec<_>>()[..] else {
+        panic!("{comment}")
+    };
     assert_eq!(
-        lines.next().unwrap(),
+        marker,
         "<!-- canary-gate v1 spec=canary-gate.yml order=2026-11-21T09:14:07Z/4821/1 -->"
     );
-    for expected in [
-        "<!-- canary-gate shown ",
-        "### ❌ `xgb_reg` over budget: time is ",
-    ] {
-        assert!(lines.next().unwrap().starts_with(expected), "{comment}");
-    }
-    assert!(comment.contains("policy from main"), "{comment}");
-    assert!(comment.contains("/actions/runs/4821"), "{comment}");
+    assert!(shown.starts_with("<!-- canary-gate shown "), "{comment}");
+    assert!(
+        text.starts_with("### ❌ `xgb_reg` over budget: time is "),
+        "{comment}"
+    );
+    workflow.comments(&["policy from main", "/actions/runs/4821"]);
     // The summary is the same text without the markers.
-    let text = comment.splitn(3, '\n').last().unwrap();
     assert_eq!(step.summary.trim(), text.trim());
-}
 
-#[test]
-fn the_comment_says_that_canaries_run_before_one_does() {
-    let workflow = Workflow::pull_request(&spec(ENOUGH), &spec(ENOUGH));
-    workflow.run().ended_with(0);
-    let written: Vec<String> = workflow
-        .github
-        .requests()
-        .iter()
-        .filter(|said| said.method == "POST" || said.method == "PATCH")
-        .filter_map(|said| said.body["body"].as_str().map(str::to_owned))
-        .collect();
-    let [stub, final_comment] = &written[..] else {
-        panic!("{written:#?}")
-    };
+    let number = |name: &str| step.output(name).parse::<f64>().unwrap();
+    assert_eq!(
+        (step.output("verdict"), step.output("exit-code")),
+        ("exceeded", "10")
+    );
+    assert!(number("cost-lower") < number("cost-point"));
+    assert!(number("cost-point") < number("cost-upper"));
+    assert!(number("canary-cost") > 0.0);
+    let address = format!("#issuecomment-{}", workflow.github.comments(NUMBER)[0].id);
+    assert!(step.output("comment-url").ends_with(&address));
     assert!(
-        stub.lines().next().unwrap().ends_with(" state=running -->"),
-        "{stub}"
+        workflow
+            .project
+            .read(step.output("report"))
+            .contains("\"exceeded\"")
     );
     assert!(
-        stub.contains("at most 5.00 USD together"),
-        "what it may cost: {stub}"
+        workflow
+            .project
+            .read(step.output("report-html"))
+            .contains("over budget")
     );
-    assert!(final_comment.contains("within budget"), "{final_comment}");
+    assert_eq!(
+        (&*step.state["swept"], &*step.state["posted"]),
+        ("true", "true")
+    );
+
+    // The breach at its line of the spec, after a log that is no place for commands.
+    let log = &step.finished.stderr;
+    let place = "::error file=canary-gate.yml,line=11,";
+    let quiet = log.find("::stop-commands::").unwrap();
+    assert!(quiet < log.find(place).unwrap(), "{log}");
+    assert!(log.contains("title=xgb_reg over budget"), "{log}");
 }
 
+/// The same comment: at work, over budget, at work with the verdict below, within budget; and an older run ends late.
 #[test]
 fn red_turns_green_in_the_same_comment() {
     let mut workflow = Workflow::pull_request(&spec(TOO_LITTLE), &spec(TOO_LITTLE));
     workflow.run().ended_with(10);
     let red = workflow.github.comments(NUMBER);
+    let commit = workflow.merge()[..7].to_owned();
     // The base's budget grew meanwhile, and the branch was brought up to date.
     workflow.rebase(&spec(ENOUGH));
     workflow.later();
     workflow.run().ended_with(0);
     let green = workflow.github.comments(NUMBER);
-    assert_eq!(green.len(), 1);
-    assert_eq!(green[0].id, red[0].id);
-    assert!(
-        green[0].body.contains("### ✅ `xgb_reg` within budget"),
-        "{}",
-        green[0].body
-    );
-}
-
-#[test]
-fn an_older_run_that_ends_late_changes_nothing() {
-    let mut workflow = Workflow::pull_request(&spec(ENOUGH), &spec(ENOUGH));
-    workflow.later();
-    workflow.run().ended_with(0);
-    let newer = workflow.comment();
+    assert_eq!((green.len(), green[0].id), (1, red[0].id));
+    let fold = format!("<details><summary>The last verdict, of {commit}</summary>");
+    let written = written(&workflow);
+    for (body, said) in written.iter().zip([
+        &["state=running -->\n", "at most 5.00 USD together"][..],
+        &["### ❌ `xgb_reg` over budget"],
+        &[
+            "### ⏳ measuring `xgb_reg`",
+            &fold,
+            "### ❌ `xgb_reg` over budget",
+        ],
+        &["### ✅ `xgb_reg` within budget"],
+    ]) {
+        assert!(said.iter().all(|said| body.contains(said)), "{body}");
+    }
+    assert_eq!(written.len(), 4);
+    assert!(!workflow.comment().contains("The last verdict"));
     workflow.earlier();
     workflow.run().ended_with(0);
-    assert_eq!(workflow.comment(), newer);
+    assert_eq!(workflow.comment(), green[0].body);
 }
 
 #[test]
-fn a_later_step_reads_what_was_found() {
-    let workflow = Workflow::pull_request(&spec(TOO_LITTLE), &spec(TOO_LITTLE));
-    let step = workflow.run().ended_with(10);
-    assert_eq!(step.output("verdict"), "exceeded");
-    assert_eq!(step.output("exit-code"), "10");
-    let number = |name: &str| step.output(name).parse::<f64>().unwrap();
-    assert!(number("cost-lower") < number("cost-point"));
-    assert!(number("cost-point") < number("cost-upper"));
-    assert!(number("canary-cost") > 0.0);
-    let comment = workflow.github.comments(NUMBER)[0].id;
-    assert!(
-        step.output("comment-url")
-            .ends_with(&format!("#issuecomment-{comment}"))
-    );
-    let page = workflow.project.read(step.output("report-html"));
-    assert!(page.starts_with("<!doctype html>") && page.contains("over budget"));
-    let report = workflow.project.read(step.output("report"));
-    let report: serde_json::Value = serde_json::from_str(&report).unwrap();
-    assert_eq!(report["verdict"], "exceeded");
-    assert_eq!(report["commit"], workflow.merge());
-    assert_eq!(report["policy"]["sha"], workflow.base());
-    assert_eq!(step.state["run_id"], "4821");
-    assert_eq!(step.state["swept"], "true");
-    assert_eq!(step.state["posted"], "true");
-}
-
-#[test]
-fn a_breach_is_annotated_at_its_line_of_the_spec() {
-    let workflow = Workflow::pull_request(&spec(TOO_LITTLE), &spec(TOO_LITTLE));
-    let step = workflow.run().ended_with(10);
-    let line = step
-        .finished
-        .stderr
-        .lines()
-        .find(|line| line.starts_with("::error "))
-        .unwrap();
-    assert!(
-        line.starts_with("::error file=canary-gate.yml,line=11,"),
-        "{line}"
-    );
-    assert!(line.contains("title=xgb_reg over budget"), "{line}");
-    // The log before it is no place for commands.
-    let quiet = step.finished.stderr.find("::stop-commands::").unwrap();
-    assert!(quiet < step.finished.stderr.find("::error ").unwrap());
-}
-
-#[test]
-fn without_a_pull_request_the_summary_has_the_result() {
+fn without_a_pull_request_or_a_wish_for_a_comment_the_summary_has_the_result() {
     let workflow = Workflow::pull_request(&spec(ENOUGH), &spec(ENOUGH));
     let push = json!({"before": workflow.base(), "after": workflow.head()});
     let workflow = workflow.event("push", push);
-    let step = workflow.run().ended_with(0);
-    assert!(step.summary.contains("within budget"), "{}", step.summary);
+    workflow.run().ended_with(0).says(&["within budget"]);
     assert_eq!(workflow.github.comments(NUMBER), []);
-}
-
-#[test]
-fn the_comment_can_be_left_out() {
-    let workflow =
-        Workflow::pull_request(&spec(TOO_LITTLE), &spec(TOO_LITTLE)).input("comment", "off");
-    let step = workflow.run().ended_with(10);
-    assert!(step.summary.contains("over budget"), "{}", step.summary);
+    let workflow = Workflow::pull_request(&spec(TOO_LITTLE), &spec(TOO_LITTLE));
+    let workflow = workflow.input("comment", "off");
+    workflow.run().ended_with(10).says(&["over budget"]);
     assert_eq!(workflow.github.comments(NUMBER), []);
 }
 
@@ -154,9 +122,8 @@ fn what_is_checked_out_is_judged_whatever_was_pushed_since() {
     let workflow = Workflow::pull_request(&spec(TOO_LITTLE), &spec(TOO_LITTLE));
     let old = files(&spec(TOO_LITTLE), "print(1)\n").with("README.md", "more");
     let taken_back = workflow.github.commit(&[workflow.head()], &old);
-    workflow
-        .github
-        .open_pull_request(NUMBER, workflow.base(), &taken_back);
+    let base = workflow.base();
+    workflow.github.open_pull_request(NUMBER, base, &taken_back);
     workflow.run().ended_with(10);
 }
 
@@ -165,26 +132,10 @@ fn what_is_checked_out_is_judged_whatever_was_pushed_since() {
 fn a_head_that_is_checked_out_is_compared_with_where_it_left_the_base() {
     let shared = files(&spec(TOO_LITTLE), "print(1)\n");
     let workflow = Workflow::between(&shared, &shared.clone().with("README.md", "more"));
-    workflow
-        .project
-        .write(".git/HEAD", &format!("{}\n", workflow.head()));
+    let head = format!("{}\n", workflow.head());
+    workflow.project.write(".git/HEAD", &head);
     let step = workflow.run().ended_with(0);
-    assert!(
-        step.summary
-            .contains("1 file changed from main to pull request 7"),
-        "{}",
-        step.summary
-    );
-}
-
-#[test]
-fn a_submodule_concerns_the_job_that_names_its_folder() {
-    let spec = spec(TOO_LITTLE).replace("[train.py]", "[vendor/library/**]");
-    let at = |commit: &str| files(&spec, "1").with_submodule("vendor/library", &commit.repeat(40));
-    let workflow = Workflow::between(&at("c"), &at("d"));
-    // As actions/checkout leaves it without `submodules: true`.
-    std::fs::create_dir_all(workflow.project.path("vendor/library")).unwrap();
-    workflow.run().ended_with(10);
+    step.says(&["1 file changed from main to pull request 7"]);
 }
 
 /// Nobody waits for a comment about a job that is not concerned.
@@ -195,25 +146,17 @@ fn a_change_that_concerns_no_job_writes_no_comment_and_brings_one_up_to_date() {
     let mut workflow = Workflow::between(&base, &base.clone().with("README.md", "more"));
     let step = workflow.run().ended_with(0);
     assert_eq!(step.output("verdict"), "not_judged");
+    step.says(&["no job is affected"]);
     assert_eq!(workflow.github.comments(NUMBER), []);
-    assert!(
-        step.summary.contains("no job is affected"),
-        "{}",
-        step.summary
-    );
     workflow.push(&red);
     workflow.later();
     workflow.run().ended_with(10);
-    assert!(workflow.comment().contains("over budget"));
+    workflow.comments(&["over budget"]);
     // Taken back.
     workflow.push(&base.clone().with("README.md", "less"));
     workflow.later();
     workflow.run().ended_with(0);
-    assert!(
-        workflow.comment().contains("no job is affected"),
-        "{}",
-        workflow.comment()
-    );
+    workflow.comments(&["no job is affected"]);
 }
 
 /// The one job is removed: nothing is checked, and that is no reason to be silent.
@@ -227,77 +170,42 @@ fn a_job_that_is_removed_is_said_in_a_comment() {
     let head = files(&spec(ENOUGH), "print(1)\n").with("other/other.py", "1");
     let workflow = Workflow::between(&base, &head);
     workflow.run();
-    let comment = workflow.comment();
-    assert!(
-        comment.contains("### ⚠️ nothing is checked of `other`, a job that is removed"),
-        "{comment}"
-    );
+    workflow.comments(&["### ⚠️ nothing is checked of `other`, a job that is removed"]);
 }
 
 #[test]
 fn a_new_comment_hides_the_older_ones_as_outdated() {
     let mut workflow =
         Workflow::pull_request(&spec(TOO_LITTLE), &spec(TOO_LITTLE)).input("comment", "new");
+    let hidden = |workflow: &Workflow| {
+        let comments = workflow.github.comments(NUMBER).into_iter();
+        comments.map(|one| one.is_minimized).collect::<Vec<_>>()
+    };
     workflow.run().ended_with(10);
     workflow.later();
     workflow.run().ended_with(10);
+    assert_eq!(hidden(&workflow), [true, false]);
     let comments = workflow.github.comments(NUMBER);
-    let hidden: Vec<bool> = comments.iter().map(|one| one.is_minimized).collect();
-    assert_eq!(hidden, [true, false]);
     assert!(comments[1].body.contains("/runs/4822"), "{comments:#?}");
     // The older run ends once more, late: it writes nothing.
     workflow.earlier();
     workflow.run().ended_with(10);
     assert_eq!(workflow.github.comments(NUMBER).len(), 2);
     // A stranger with our marker stays as he is.
-    let marker = comments[0].body.clone();
-    let stranger = crate::github::User::person("mallory");
-    workflow.github.comment(NUMBER, &stranger, &marker);
-    workflow.later();
-    workflow.later();
-    workflow.run().ended_with(10);
-    let comments = workflow.github.comments(NUMBER);
-    let hidden: Vec<bool> = comments.iter().map(|one| one.is_minimized).collect();
-    assert_eq!(hidden, [true, true, false, false]);
-}
-
-#[test]
-fn a_comment_that_cannot_be_hidden_is_a_note() {
-    let mut workflow =
-        Workflow::pull_request(&spec(TOO_LITTLE), &spec(TOO_LITTLE)).input("comment", "new");
-    workflow.run().ended_with(10);
-    workflow.later();
-    // Two are for whose token it is.
+    let stranger = User::person("mallory");
     workflow
         .github
-        .fail("POST", "/graphql")
-        .after(4)
-        .with(crate::github::Fault::Forbidden("pull_requests=write"));
-    let step = workflow.run().ended_with(10);
-    assert_eq!(workflow.github.comments(NUMBER).len(), 2);
-    step.finished.complained("could not be hidden");
-}
-
-#[test]
-fn the_last_verdict_stays_while_the_next_run_measures() {
-    let mut workflow = Workflow::pull_request(&spec(TOO_LITTLE), &spec(TOO_LITTLE));
-    workflow.run().ended_with(10);
-    let commit = workflow.merge()[..7].to_owned();
-    workflow.push(&files(&spec(TOO_LITTLE), "print(3)\n"));
+        .comment(NUMBER, &stranger, &comments[0].body);
+    workflow.later();
     workflow.later();
     workflow.run().ended_with(10);
-    let written: Vec<String> = workflow
-        .github
-        .requests()
-        .iter()
-        .filter(|said| said.method == "PATCH")
-        .filter_map(|said| said.body["body"].as_str().map(str::to_owned))
-        .collect();
-    let stub = &written[written.len() - 2];
-    assert!(stub.contains("### ⏳ measuring `xgb_reg`"), "{stub}");
-    let fold = format!("<details><summary>The last verdict, of {commit}</summary>");
-    assert!(stub.contains(&fold), "{stub}");
-    assert!(stub.contains("### ❌ `xgb_reg` over budget"), "{stub}");
-    let comment = workflow.comment();
-    assert!(!comment.contains("The last verdict"), "{comment}");
+    assert_eq!(hidden(&workflow), [true, true, false, false]);
+    // It cannot be hidden; the first request is for whose token it is.
+    workflow.later();
+    let forbidden = Fault::Forbidden("pull_requests=write");
+    let asked = workflow.github.fail("POST", "/graphql").after(1);
+    asked.with(forbidden);
+    let step = workflow.run().ended_with(10);
+    assert_eq!(hidden(&workflow), [true, true, false, false, false]);
+    step.finished.complained("could not be hidden");
 }

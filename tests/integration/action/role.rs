@@ -8,7 +8,7 @@ use axum::Router;
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, StatusCode};
 
-use super::sagemaker::on_sagemaker;
+use super::sagemaker::{ended, on_sagemaker, started};
 use super::workflow::{Step, Workflow};
 use crate::aws::{FakeAws, Fault, Job, Operation, Polls, Timeline};
 use crate::fake::Server;
@@ -232,22 +232,20 @@ fn a_token_service_that_refuses_or_has_trouble_is_named() {
 
 #[test]
 fn what_sts_refuses_is_said_with_what_to_do() {
+    let refused = "Not authorized to perform sts:AssumeRoleWithWebIdentity";
+    let provider = "Add the identity provider https://token.actions.githubusercontent.com";
+    let expired = "Token expired: current date/time must be before the expiration date/time";
     for (error, message, code, said) in [
-        (
-            "AccessDenied",
-            "Not authorized to perform sts:AssumeRoleWithWebIdentity",
-            1,
-            "its trust policy",
-        ),
+        ("AccessDenied", refused, 1, "its trust policy"),
         (
             "InvalidIdentityToken",
             "Incorrect token audience",
             1,
-            "Add the identity provider https://token.actions.githubusercontent.com",
+            provider,
         ),
         (
             "ExpiredTokenException",
-            "Token expired: current date/time must be before the expiration date/time",
+            expired,
             14,
             "correct the runner's clock",
         ),
@@ -277,29 +275,13 @@ fn a_token_that_ended_on_its_way_is_asked_for_again() {
 }
 
 #[test]
-fn what_is_no_role_is_a_wrong_input() {
-    let (workflow, _) = on_sagemaker();
-    let step = workflow.input("role-to-assume", "canary-gate").run();
-    step.ended_with(2)
-        .finished
-        .complained("input `role-to-assume` is `canary-gate`");
-}
-
-#[test]
 fn the_post_step_assumes_the_role_too() {
     let assuming = Assuming::new();
     assuming.aws.polls(Polls::Nothing);
-    let mut command = assuming.workflow.command();
-    assuming.reach(&mut command);
-    let mut child = command.env("CANARY_GATE_PACE", "0.001").spawn().unwrap();
+    let mut child = started(&assuming.workflow, |command| assuming.reach(command));
     wait_for(|| !assuming.aws.in_progress().is_empty());
     child.kill().unwrap();
-    child.wait().unwrap();
-    let nothing = Finished::new(
-        &Command::new("true").output().unwrap(),
-        assuming.workflow.project.root(),
-    );
-    let step = assuming.workflow.step(nothing);
+    let step = ended(&assuming.workflow, child);
     let post = assuming
         .workflow
         .post_step_with(&step, |command| assuming.reach(command));

@@ -189,7 +189,7 @@ impl Workflow {
                 "number": NUMBER,
                 "state": "open",
                 "updated_at": self.updated_at,
-                "changed_files": pull.changed_files.unwrap_or(2),
+                "changed_files": 2,
                 "merge_commit_sha": self.merge,
                 "base": {"ref": "main", "sha": self.base, "repo": {"full_name": REPOSITORY}},
                 "head": {"ref": "feature", "sha": self.head, "repo": repository(&pull.head_repository)},
@@ -315,6 +315,12 @@ impl Workflow {
         }
     }
 
+    /// The one comment that is there says all of this.
+    #[track_caller]
+    pub(crate) fn comments(&self, said: &[&str]) {
+        says_all(&self.comment(), said);
+    }
+
     /// The one comment that is there.
     #[track_caller]
     pub(crate) fn comment(&self) -> String {
@@ -331,11 +337,31 @@ impl Step {
         self
     }
 
+    /// The summary says all of this.
+    #[track_caller]
+    pub(crate) fn says(&self, said: &[&str]) {
+        says_all(&self.summary, said);
+    }
+
+    /// The log says this, over the ends of lines.
+    #[track_caller]
+    pub(crate) fn logs(self, said: &str) -> Self {
+        says_all(&self.finished.words(), &[said]);
+        self
+    }
+
     #[track_caller]
     pub(crate) fn output(&self, name: &str) -> &str {
         self.outputs
             .get(name)
             .unwrap_or_else(|| panic!("no {name} in {:?}", self.outputs))
+    }
+}
+
+#[track_caller]
+pub(crate) fn says_all(text: &str, said: &[&str]) {
+    for said in said {
+        assert!(text.contains(said), "no `{said}` in:\n{text}");
     }
 }
 

@@ -118,11 +118,6 @@ impl FakeGithub {
         self.state().commits.remove(commit);
     }
 
-    /// The SHA-1 of the folder (`""`: the root) of a commit.
-    pub(crate) fn tree_of(&self, commit: &str, folder: &str) -> Option<String> {
-        self.state().tree_at(commit, folder)
-    }
-
     /// A recursive listing of a tree has at most so many entries, and says that it was cut.
     pub(crate) fn cut_trees_at(&self, entries: usize) {
         self.state().tree_limit = entries;
@@ -189,13 +184,6 @@ impl FakeGithub {
         all.filter(|comment| comment.number == number)
             .cloned()
             .collect()
-    }
-
-    /// Changes a comment as somebody else could.
-    pub(crate) fn edit_comment(&self, id: u64, body: &str) {
-        let mut state = self.state();
-        let comment = state.comments.iter_mut().find(|comment| comment.id == id);
-        comment.expect("it was written").body = body.to_owned();
     }
 
     /// Deletes a comment as somebody else could.

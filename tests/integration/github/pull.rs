@@ -18,8 +18,6 @@ pub(crate) struct Pull {
     pub(crate) head_repository: Option<String>,
     pub(crate) merge_commit: Option<String>,
     pub(crate) updated_at: String,
-    /// How many files it says that it changes, where that is not what it changes.
-    pub(crate) changed_files: Option<u64>,
 }
 
 impl Pull {
@@ -35,7 +33,6 @@ impl Pull {
             head_repository: Some(REPOSITORY.to_owned()),
             merge_commit: None,
             updated_at: "2026-09-01T09:00:00Z".to_owned(),
-            changed_files: None,
         }
     }
 }

@@ -7,14 +7,12 @@ use serde_json::{Value, json};
 
 use super::REPOSITORY;
 use super::answers::{
-    Answer, comparison, failure, file_of_a_listing, git_commit, issue_comment, node_id,
-    pull_request, tree,
+    Answer, comparison, failure, git_commit, issue_comment, node_id, pull_request, tree,
 };
 use super::files::{Kind, Node};
-use super::state::{CommitStatus, Difference, Said, State, differences};
+use super::state::{CommitStatus, Said, State};
 
-/// GitHub's own limits: files of a comparison, letters of a comment.
-const FILES_OF_A_COMPARISON: usize = 300;
+/// GitHub's own limit.
 const LETTERS_OF_A_COMMENT: usize = 65_536;
 
 /// The kind of an answer that is a file's own bytes.
@@ -67,7 +65,7 @@ pub(super) fn answer(state: &mut State, web: &str, api: &str, said: &Said) -> An
         ("POST", ["issues"]) => issues::create(state, &place, said),
         ("PATCH", ["issues", number]) => issues::update(state, &place, number, said),
         ("GET", ["pulls", number]) => get_pull(state, &place, number),
-        ("GET", ["compare", range]) => compare(state, &place, range, query),
+        ("GET", ["compare", range]) => compare(state, &place, range),
         ("GET", ["git", "trees", id]) => get_tree(state, &place, id, query),
         ("GET", ["git", "commits", id]) => match state.commits.get(*id) {
             Some(commit) => Answer::json(200, &git_commit(&place, commit)),
@@ -298,27 +296,18 @@ fn pull_number(state: &State, number: &str) -> Option<u64> {
 
 // Pull requests and what they change.
 
-fn changed(state: &State, base: &str, head: &str) -> Option<Vec<Difference>> {
-    let before = state.merge_base(base, head)?;
-    Some(differences(&before.files, &state.commits[head].files))
-}
-
 fn get_pull(state: &State, place: &Place, number: &str) -> Answer {
     let Some(pull) = pull_number(state, number).map(|number| &state.pulls[&number]) else {
         return not_found();
     };
-    let files = changed(state, &pull.base, &pull.head).unwrap_or_default();
     let comments = state
         .comments
         .iter()
         .filter(|comment| comment.number == pull.number);
-    Answer::json(
-        200,
-        &pull_request(place, pull, files.len(), comments.count()),
-    )
+    Answer::json(200, &pull_request(place, pull, comments.count()))
 }
 
-fn compare(state: &State, place: &Place, range: &str, query: &str) -> Answer {
+fn compare(state: &State, place: &Place, range: &str) -> Answer {
     let commits = range
         .split_once("...")
         .and_then(|(base, head)| Some((state.commit_at(base)?, state.commit_at(head)?)));
@@ -329,13 +318,6 @@ fn compare(state: &State, place: &Place, range: &str, query: &str) -> Answer {
         let message = format!("No common ancestor between {} and {}.", base.id, head.id);
         return failure(404, &message);
     };
-    let first_page = asked(query, "page").is_none_or(|page| page == "1");
-    let files: Vec<Value> = changed(state, &base.id, &head.id)
-        .unwrap_or_default()
-        .iter()
-        .take(if first_page { FILES_OF_A_COMPARISON } else { 0 })
-        .map(|file| file_of_a_listing(place, &head.id, file))
-        .collect();
     let of_base = state.ancestors(&base.id);
     let of_head = state.ancestors(&head.id);
     let ahead: Vec<&str> = of_head
@@ -350,7 +332,7 @@ fn compare(state: &State, place: &Place, range: &str, query: &str) -> Answer {
         .collect::<Vec<_>>();
     Answer::json(
         200,
-        &comparison(place, base, head, merge_base, &commits, behind, &files),
+        &comparison(place, [base, head, merge_base], &commits, behind),
     )
 }
 

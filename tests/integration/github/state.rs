@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard};
 use serde_json::Value;
 
 use super::fault::{Fault, Rule};
-use super::files::{File, Files, Kind, Node, grow, object_id};
+use super::files::{Files, Node, grow, object_id};
 use super::pull::Pull;
 use crate::fake::Record;
 
@@ -182,19 +182,6 @@ impl State {
         self.commits.get(id)
     }
 
-    /// The id of a folder's tree.
-    pub(super) fn tree_at(&self, commit: &str, folder: &str) -> Option<String> {
-        let mut tree = self.commit_at(commit)?.tree.clone();
-        for name in folder.split('/').filter(|name| !name.is_empty()) {
-            let nodes = &self.trees[&tree];
-            let below = nodes
-                .iter()
-                .find(|node| node.name == name && node.kind == Kind::Folder)?;
-            tree = below.id.clone();
-        }
-        Some(tree)
-    }
-
     pub(super) fn comment(&mut self, number: u64, user: User, body: &str) -> u64 {
         let id = self.next_comment;
         self.next_comment += 7;
@@ -265,49 +252,6 @@ impl State {
         }
         found
     }
-}
-
-/// One file of a comparison, in GitHub's words.
-#[derive(Debug, Clone)]
-pub(super) struct Difference {
-    pub(super) path: String,
-    pub(super) previous: Option<String>,
-    pub(super) status: &'static str,
-    pub(super) id: String,
-}
-
-/// What changes between two commits, by path; a file that moved with its content is renamed.
-pub(super) fn differences(before: &Files, after: &Files) -> Vec<Difference> {
-    let mut gone: Vec<(&String, &File)> = before
-        .0
-        .iter()
-        .filter(|(path, _)| !after.0.contains_key(*path))
-        .collect();
-    let mut found = Vec::new();
-    for (path, file) in &after.0 {
-        let (previous, status) = match before.0.get(path) {
-            Some(old) if old == file => continue,
-            Some(_) => (None, "modified"),
-            None => match gone.iter().position(|(_, old)| *old == file) {
-                Some(place) => (Some(gone.remove(place).0.clone()), "renamed"),
-                None => (None, "added"),
-            },
-        };
-        found.push(Difference {
-            path: path.clone(),
-            previous,
-            status,
-            id: file.id(),
-        });
-    }
-    found.extend(gone.into_iter().map(|(path, file)| Difference {
-        path: path.clone(),
-        previous: None,
-        status: "removed",
-        id: file.id(),
-    }));
-    found.sort_by(|one, other| one.path.cmp(&other.path));
-    found
 }
 
 /// The fake's state, and what does not change.

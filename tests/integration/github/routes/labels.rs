@@ -47,7 +47,6 @@ pub(super) fn events(state: &State, place: &Place, number: &str, said: &Said) ->
 }
 
 fn labeled(place: &Place, id: u64, event: &LabelEvent) -> Value {
-    let bot = Some(&event.by).filter(|by| by.is_bot);
     json!({
         "id": id,
         "node_id": node_id("LE", id),
@@ -58,7 +57,7 @@ fn labeled(place: &Place, id: u64, event: &LabelEvent) -> Value {
         "commit_url": null,
         "created_at": event.at,
         "label": {"name": event.name, "color": COLOUR},
-        "performed_via_github_app": bot.map(|bot| app(place, bot)),
+        "performed_via_github_app": app(place, &event.by),
     })
 }
 

@@ -2,44 +2,31 @@
 //!
 //! The runner sets a variable for each: `INPUT_` and the name in capitals, with hyphens. An input that is not written is empty.
 
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+use regex::Regex;
+
+use crate::cli::Inconclusive;
+use crate::github::token::Token;
 use crate::grammar;
 use crate::spec::OnInconclusive;
 use crate::units::Usd;
 
-use super::token::Token;
-
 /// What the action does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ActionCommand {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum ActionCommand {
     Run,
     Detach,
     Collect,
-    Sweep,
-    Report,
     Drift,
-}
-
-impl ActionCommand {
-    const NAMES: [(&'static str, Self); 6] = [
-        ("run", Self::Run),
-        ("detach", Self::Detach),
-        ("collect", Self::Collect),
-        ("drift", Self::Drift),
-        ("report", Self::Report),
-        ("sweep", Self::Sweep),
-    ];
-}
-
-/// Whether a drift's tracking issue is kept up to date.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum IssuePolicy {
-    Update,
-    Off,
+    Report,
+    Sweep,
 }
 
 /// How the pull request is commented on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CommentPolicy {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum CommentPolicy {
     /// One comment is kept up to date.
     Update,
     /// Each run writes a comment of its own and hides the older ones.
@@ -47,70 +34,60 @@ pub enum CommentPolicy {
     Off,
 }
 
-/// The result for a pull request from a fork, none of whose code is run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OnFork {
-    Pass,
-    Fail,
+/// Whether a drift's tracking issue is kept up to date.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum IssuePolicy {
+    Update,
+    Off,
 }
 
 /// All inputs, read and checked.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Inputs {
-    pub command: ActionCommand,
+pub(super) struct Inputs {
+    pub(super) command: ActionCommand,
     /// The spec's path from the workspace; `None`: the default places.
-    pub spec: Option<String>,
+    pub(super) spec: Option<PathBuf>,
     /// Only these jobs; empty: all affected ones.
-    pub jobs: Vec<String>,
-    pub token: Option<Token>,
-    pub aws_region: Option<String>,
+    pub(super) jobs: Vec<String>,
+    pub(super) token: Option<Token>,
+    pub(super) aws_region: Option<String>,
     /// The ARN of the role that the program assumes itself; `None`: credentials are there already.
-    pub role_to_assume: Option<String>,
-    pub comment: CommentPolicy,
-    pub issue: IssuePolicy,
+    pub(super) role_to_assume: Option<String>,
+    pub(super) comment: CommentPolicy,
+    pub(super) issue: IssuePolicy,
     /// `None`: as in the spec.
-    pub strict: Option<bool>,
-    pub on_inconclusive: Option<OnInconclusive>,
-    pub on_fork: OnFork,
+    pub(super) strict: Option<bool>,
+    pub(super) on_inconclusive: Option<OnInconclusive>,
+    /// What becomes of a check of a pull request from a fork, none of whose code is run.
+    pub(super) on_fork: Inconclusive,
     /// The most that canaries may cost together; `None`: the jobs' own limits.
-    pub max_spend: Option<Usd>,
+    pub(super) max_spend: Option<Usd>,
     /// The most that all checks of a pull request may cost together; `None`: no such limit.
-    pub max_spend_per_pull_request: Option<Usd>,
-    /// Patterns of files with parts of a report, relative to the workspace; empty: the gate runs here.
-    pub report_from: Vec<String>,
+    pub(super) max_spend_per_pull_request: Option<Usd>,
+    /// Patterns of files with parts of a report, relative to the workspace; only with [`ActionCommand::Report`].
+    pub(super) report_from: Vec<String>,
     /// The pull request, if the event does not name one.
-    pub pull_request: Option<u64>,
+    pub(super) pull_request: Option<u64>,
     /// The name of the status to set on the pull request's head; `None`: none is set.
-    pub commit_status: Option<String>,
-    pub fresh: bool,
+    pub(super) commit_status: Option<String>,
+    pub(super) fresh: bool,
     /// The path of the template of the page from the workspace; `None`: ours.
-    pub template: Option<String>,
+    pub(super) template: Option<String>,
     /// Only with [`ActionCommand::Drift`]: accept the last check as the baseline.
-    pub accept: bool,
-}
-
-/// An invalid input.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("input `{name}` is `{found}`; it can be {expected}")]
-pub struct InputError {
-    pub name: &'static str,
-    pub found: String,
-    pub expected: String,
+    pub(super) accept: bool,
 }
 
 impl Inputs {
     /// Reads the inputs through `variable`, and returns every invalid one, so that all can be corrected at once. An invalid input
     /// has its default value, to be used only for reporting it.
-    pub fn read(variable: &dyn Fn(&str) -> Option<String>) -> (Self, Vec<InputError>) {
+    pub(super) fn read(variable: &dyn Fn(&str) -> Option<String>) -> (Self, Vec<String>) {
         let mut reader = InputReader {
             variable,
             errors: Vec::new(),
         };
-        let inputs = Self {
-            command: reader
-                .choice("command", &ActionCommand::NAMES)
-                .unwrap_or(ActionCommand::Run),
-            spec: reader.text("spec"),
+        let mut inputs = Self {
+            command: reader.choice("command").unwrap_or(ActionCommand::Run),
+            spec: reader.text("spec").map(PathBuf::from),
             jobs: reader.list("jobs", &[',', '\n']),
             token: reader.text("github-token").map(|text| Token::new(&text)),
             aws_region: reader.text("aws-region"),
@@ -119,33 +96,13 @@ impl Inputs {
                 "the ARN of a role such as `arn:aws:iam::123456789012:role/canary-gate`",
                 |text| is_role(text).then(|| text.to_owned()),
             ),
-            comment: reader
-                .choice(
-                    "comment",
-                    &[
-                        ("update", CommentPolicy::Update),
-                        ("new", CommentPolicy::New),
-                        ("off", CommentPolicy::Off),
-                    ],
-                )
-                .unwrap_or(CommentPolicy::Update),
-            issue: reader
-                .choice(
-                    "issue",
-                    &[("update", IssuePolicy::Update), ("off", IssuePolicy::Off)],
-                )
-                .unwrap_or(IssuePolicy::Update),
+            comment: reader.choice("comment").unwrap_or(CommentPolicy::Update),
+            issue: reader.choice("issue").unwrap_or(IssuePolicy::Update),
             strict: reader.truth("strict"),
-            on_inconclusive: reader.choice(
-                "on-inconclusive",
-                &[
-                    ("fail", OnInconclusive::Fail),
-                    ("pass", OnInconclusive::Pass),
-                ],
-            ),
-            on_fork: reader
-                .choice("on-fork", &[("pass", OnFork::Pass), ("fail", OnFork::Fail)])
-                .unwrap_or(OnFork::Pass),
+            on_inconclusive: reader
+                .choice::<Inconclusive>("on-inconclusive")
+                .map(OnInconclusive::from),
+            on_fork: reader.choice("on-fork").unwrap_or(Inconclusive::Pass),
             max_spend: reader.parsed("max-spend", "an amount such as `5 USD`", |text| {
                 text.parse().ok()
             }),
@@ -156,9 +113,7 @@ impl Inputs {
             ),
             report_from: reader.list("report-from", &['\n']),
             pull_request: reader.parsed("pull-request", "the number of a pull request", |text| {
-                let digits = text.strip_prefix('#').unwrap_or(text);
-                let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
-                let number = is_number.then(|| digits.parse().ok()).flatten();
+                let number = text.strip_prefix('#').unwrap_or(text).parse().ok();
                 number.filter(|number| *number > 0)
             }),
             commit_status: reader.parsed(
@@ -173,12 +128,11 @@ impl Inputs {
             template: reader.text("template"),
             accept: reader.truth("accept").unwrap_or(false),
         };
+        if !inputs.report_from.is_empty() {
+            inputs.command = ActionCommand::Report;
+        }
         if inputs.accept && inputs.command != ActionCommand::Drift {
-            reader.errors.push(InputError {
-                name: "accept",
-                found: "true".to_owned(),
-                expected: "`true` only with `command: drift`".to_owned(),
-            });
+            reader.refuse("accept", "true", "`true` only with `command: drift`");
         }
         (inputs, reader.errors)
     }
@@ -186,29 +140,13 @@ impl Inputs {
 
 /// Whether a text is the ARN of an IAM role.
 fn is_role(text: &str) -> bool {
-    let Some((partition, rest)) = text
-        .strip_prefix("arn:")
-        .and_then(|rest| rest.split_once(":iam::"))
-    else {
-        return false;
-    };
-    let Some((account, name)) = rest.split_once(":role/") else {
-        return false;
-    };
-    let is_of = |text: &str, others: &[u8]| {
-        let mut bytes = text.bytes();
-        !text.is_empty() && bytes.all(|byte| byte.is_ascii_alphanumeric() || others.contains(&byte))
-    };
-    is_of(partition, b"-")
-        && account.len() == 12
-        && account.bytes().all(|byte| byte.is_ascii_digit())
-        && name.len() <= 576
-        && is_of(name, b"+=,.@_/-")
+    let role = r"^arn:[A-Za-z0-9-]+:iam::[0-9]{12}:role/[A-Za-z0-9+=,.@_/-]{1,576}$";
+    Regex::new(role).is_ok_and(|role| role.is_match(text))
 }
 
 struct InputReader<'a> {
     variable: &'a dyn Fn(&str) -> Option<String>,
-    errors: Vec<InputError>,
+    errors: Vec<String>,
 }
 
 impl InputReader<'_> {
@@ -229,37 +167,38 @@ impl InputReader<'_> {
 
     fn parsed<T>(
         &mut self,
-        name: &'static str,
+        name: &str,
         expected: &str,
         parse: impl Fn(&str) -> Option<T>,
     ) -> Option<T> {
         let found = self.text(name)?;
         let value = parse(&found);
         if value.is_none() {
-            self.errors.push(InputError {
-                name,
-                found,
-                expected: expected.to_owned(),
-            });
+            self.refuse(name, &found, expected);
         }
         value
     }
 
+    fn refuse(&mut self, name: &str, found: &str, expected: &str) {
+        let wrong = format!("input `{name}` is `{found}`; it can be {expected}");
+        self.errors.push(wrong);
+    }
+
     /// One of some names, in either case.
-    fn choice<T: Copy>(&mut self, name: &'static str, choices: &[(&'static str, T)]) -> Option<T> {
-        let names: Vec<String> = choices
-            .iter()
-            .map(|(choice, _)| format!("`{choice}`"))
+    fn choice<T: ValueEnum>(&mut self, name: &str) -> Option<T> {
+        let values = T::value_variants().iter().filter_map(T::to_possible_value);
+        let names: Vec<String> = values
+            .map(|value| format!("`{}`", value.get_name()))
             .collect();
         self.parsed(name, &grammar::choice(&names), |text| {
-            let mut choices = choices.iter();
-            let found = choices.find(|(choice, _)| choice.eq_ignore_ascii_case(text));
-            found.map(|(_, value)| *value)
+            T::from_str(text, true).ok()
         })
     }
 
-    fn truth(&mut self, name: &'static str) -> Option<bool> {
-        self.choice(name, &[("true", true), ("false", false)])
+    fn truth(&mut self, name: &str) -> Option<bool> {
+        self.parsed(name, "`true` or `false`", |text| {
+            text.to_ascii_lowercase().parse().ok()
+        })
     }
 }
 
@@ -267,7 +206,7 @@ impl InputReader<'_> {
 mod tests {
     use super::*;
 
-    fn read(written: &[(&str, &str)]) -> (Inputs, Vec<InputError>) {
+    fn read(written: &[(&str, &str)]) -> (Inputs, Vec<String>) {
         Inputs::read(&|name| {
             let value = written.iter().find(|(known, _)| *known == name);
             value.map(|(_, value)| (*value).to_owned())
@@ -275,35 +214,54 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_written_has_its_default() {
+    fn what_is_not_written_has_its_default_and_lists_are_written_as_people_do() {
         // The runner sets every input that `action.yml` knows.
         let (inputs, errors) = read(&[("INPUT_COMMAND", ""), ("INPUT_STRICT", " ")]);
-        assert_eq!(errors, []);
-        assert_eq!(inputs.command, ActionCommand::Run);
-        assert_eq!(inputs.comment, CommentPolicy::Update);
-        assert_eq!(inputs.issue, IssuePolicy::Update);
-        assert_eq!(inputs.on_fork, OnFork::Pass);
-        assert_eq!(inputs.max_spend, None);
-        assert_eq!((inputs.strict, inputs.fresh), (None, false));
-        assert!(!inputs.accept);
-        assert_eq!(inputs.spec, None);
-    }
-
-    #[test]
-    fn lists_are_written_as_people_write_them() {
+        let default = Inputs {
+            command: ActionCommand::Run,
+            spec: None,
+            jobs: Vec::new(),
+            token: None,
+            aws_region: None,
+            role_to_assume: None,
+            comment: CommentPolicy::Update,
+            issue: IssuePolicy::Update,
+            strict: None,
+            on_inconclusive: None,
+            on_fork: Inconclusive::Pass,
+            max_spend: None,
+            max_spend_per_pull_request: None,
+            report_from: Vec::new(),
+            pull_request: None,
+            commit_status: None,
+            fresh: false,
+            template: None,
+            accept: false,
+        };
+        assert_eq!((&inputs, errors), (&default, Vec::new()));
         let (inputs, errors) = read(&[
+            ("INPUT_COMMAND", "drift"),
             ("INPUT_JOBS", "churn, digits\n"),
+            ("INPUT_ISSUE", "off"),
+            ("INPUT_STRICT", "True"),
             ("INPUT_REPORT-FROM", "parts/*.json\nmore, odd.json\n"),
             ("INPUT_PULL-REQUEST", "#12"),
             ("INPUT_MAX-SPEND", "2.50 USD"),
             ("INPUT_MAX-SPEND-PER-PULL-REQUEST", "20 USD"),
         ]);
-        assert_eq!(errors, []);
-        assert_eq!(inputs.jobs, ["churn", "digits"]);
-        assert_eq!(inputs.report_from, ["parts/*.json", "more, odd.json"]);
-        assert_eq!(inputs.pull_request, Some(12));
-        assert_eq!(inputs.max_spend, Some(Usd(2.5)));
-        assert_eq!(inputs.max_spend_per_pull_request, Some(Usd(20.0)));
+        let written = Inputs {
+            // Whatever else it says.
+            command: ActionCommand::Report,
+            jobs: ["churn", "digits"].map(str::to_owned).into(),
+            issue: IssuePolicy::Off,
+            strict: Some(true),
+            report_from: ["parts/*.json", "more, odd.json"].map(str::to_owned).into(),
+            pull_request: Some(12),
+            max_spend: Some(Usd(2.5)),
+            max_spend_per_pull_request: Some(Usd(20.0)),
+            ..default
+        };
+        assert_eq!((inputs, errors), (written, Vec::new()));
     }
 
     #[test]
@@ -315,37 +273,21 @@ mod tests {
             ("INPUT_MAX-SPEND-PER-PULL-REQUEST", "-20 USD"),
             ("INPUT_PULL-REQUEST", "0"),
             ("INPUT_ISSUE", "close"),
+            ("INPUT_ROLE-TO-ASSUME", "canary-gate"),
+            ("INPUT_ACCEPT", "true"),
         ]);
-        let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
         assert_eq!(
-            texts,
+            errors,
             [
                 "input `command` is `gate`; it can be `run`, `detach`, `collect`, `drift`, `report` or `sweep`",
+                "input `role-to-assume` is `canary-gate`; it can be the ARN of a role such as `arn:aws:iam::123456789012:role/canary-gate`",
                 "input `issue` is `close`; it can be `update` or `off`",
                 "input `strict` is `yes`; it can be `true` or `false`",
                 "input `max-spend` is `5`; it can be an amount such as `5 USD`",
                 "input `max-spend-per-pull-request` is `-20 USD`; it can be an amount above 0 such as `20 USD`",
                 "input `pull-request` is `0`; it can be the number of a pull request",
+                "input `accept` is `true`; it can be `true` only with `command: drift`",
             ]
-        );
-    }
-
-    #[test]
-    fn drift_can_be_checked_without_an_issue() {
-        let (inputs, errors) = read(&[("INPUT_COMMAND", "drift"), ("INPUT_ISSUE", "off")]);
-        assert_eq!(errors, []);
-        assert_eq!(inputs.command, ActionCommand::Drift);
-        assert_eq!(inputs.issue, IssuePolicy::Off);
-    }
-
-    #[test]
-    fn only_a_drift_can_be_accepted() {
-        let (inputs, errors) = read(&[("INPUT_COMMAND", "drift"), ("INPUT_ACCEPT", "true")]);
-        assert_eq!((inputs.accept, errors), (true, Vec::new()));
-        let (_, errors) = read(&[("INPUT_ACCEPT", "true")]);
-        assert_eq!(
-            errors[0].to_string(),
-            "input `accept` is `true`; it can be `true` only with `command: drift`"
         );
     }
 
