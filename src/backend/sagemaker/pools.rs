@@ -128,9 +128,11 @@ impl ReadyJob<'_> {
             Some(_) => self.take_pool(&key, instance, watcher).await,
             None => None,
         };
-        if watcher.is_last {
-            self.closing.borrow_mut().insert(instance.to_string());
-        }
+        let machines = instance.to_string();
+        match watcher.is_last {
+            true => self.closing.borrow_mut().insert(machines),
+            false => self.closing.borrow_mut().remove(&machines),
+        };
         self.expect_pool(&name.to_string(), key, instance, meant);
     }
 
@@ -142,7 +144,7 @@ impl ReadyJob<'_> {
         };
         let is_alike = |(other, pool): &(&String, &OpenPool)| {
             let is_same = pool.job == own.job && pool.key == own.key;
-            is_same && pool.was_kept && *other != name && Some(*other) != own.meant.as_ref()
+            is_same && *other != name && Some(*other) != own.meant.as_ref()
         };
         let alike = pools.iter().filter(is_alike);
         (own.meant.iter().chain(alike.map(|(other, _)| other)))
