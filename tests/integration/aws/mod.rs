@@ -233,11 +233,6 @@ impl FakeAws {
         }
     }
 
-    /// Creates jobs from this moment (epoch seconds) on, a second apart, for answers that are the same every time.
-    pub(crate) fn scripted_clock(&self, start: f64) {
-        self.core.state().clock = Clock::Scripted(start);
-    }
-
     /// Creates all jobs at this moment (epoch seconds), for answers that are the same whichever comes first.
     pub(crate) fn still_clock(&self, at: i64) {
         #[expect(clippy::cast_precision_loss, reason = "seconds of this century")]
@@ -311,11 +306,6 @@ impl FakeAws {
         state.lasting = None;
     }
 
-    /// Closes the connection on the next so many requests, whatever they are.
-    pub(crate) fn unreachable_for(&self, calls: u64) {
-        self.core.state().lasting = Some((Fault::Dropped, calls));
-    }
-
     /// Deletes a job as somebody else could.
     pub(crate) fn delete_job(&self, name: &str) {
         for job in &mut self.core.state().jobs {
@@ -350,7 +340,7 @@ impl FakeAws {
     /// The names of the jobs that still bill and were not asked to stop.
     pub(crate) fn in_progress(&self) -> Vec<String> {
         let jobs = self.jobs().into_iter();
-        jobs.filter(|job| job.status() == "InProgress")
+        jobs.filter(|job| job.status() == "InProgress" && !job.is_deleted)
             .map(|job| job.name)
             .collect()
     }

@@ -39,7 +39,7 @@ struct Trouble {
 
 #[derive(Deserialize)]
 struct Strike {
-    on: String,
+    call: String,
     calls: Option<(u64, u64)>,
     is: Fault,
 }
@@ -94,8 +94,8 @@ impl Trouble {
         if let Some(quota) = self.unchanged_quota {
             aws.unchanged_quota(QUOTA, quota);
         }
-        for Strike { on, calls, is } in self.faults.drain(..) {
-            let fault = aws.fail(Operation::named(&on).unwrap());
+        for Strike { call, calls, is } in self.faults.drain(..) {
+            let fault = aws.fail(Operation::named(&call).unwrap());
             match calls {
                 Some((first, last)) => fault.on_calls(first..=last).with(is),
                 None => fault.with(is),
