@@ -21,12 +21,12 @@ pub(super) use job::{
 };
 pub(super) use launcher::{KeyedLauncher, RawLauncher};
 pub(super) use reader::{
-    Either, Entries, FromNode, List, Map, MapEntry, MapWithSpot, MappingKeys, Need, described,
-    description, has_items, mapping, need,
+    Either, Entries, FromNode, List, Map, MapEntry, MapWithSpot, MappingKeys, Need, Plain,
+    described, description, has_items, mapping, need,
 };
 pub use scalar::Words;
 pub(super) use scalar::{
-    AnyQuantity, AnyText, Choice, Count, Formed, Plain, Quantity, Text, forms, inline_schema,
+    AnyQuantity, AnyText, Choice, Count, Formed, Quantity, Text, forms, inline_schema,
 };
 pub(super) use warm_pool::RawWarmPool;
 

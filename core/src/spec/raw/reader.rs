@@ -6,7 +6,6 @@ use std::ops::Range;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
-use super::scalar::Plain;
 use crate::spec::problems::{At, Findings, Located, either, near_miss, quoted};
 use crate::spec::yaml::{Node, Value, YamlKey};
 
@@ -14,6 +13,13 @@ use crate::spec::yaml::{Node, Value, YamlKey};
 pub(in crate::spec) trait FromNode: Sized {
     /// `None` after a complaint; what can still be read below the node is read, and complained about too.
     fn from_node(node: &Node, at: &At, findings: &mut Findings) -> Option<Self>;
+}
+
+/// What a value means by itself.
+pub(in crate::spec) trait Plain {
+    type Value;
+
+    fn plain(self) -> Self::Value;
 }
 
 /// Reads a node into a value that remembers its place.

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
-use super::reader::{FromNode, wrong_kind};
+use super::reader::{FromNode, Plain, wrong_kind};
 use crate::metric::{Amount, Unit, WrittenForm};
 use crate::spec::problems::{
     At, Findings, Located, TextForm, did_you_mean, either, quoted, write_one_of,
@@ -54,13 +54,6 @@ macro_rules! from_text {
 
 pub(in crate::spec) use from_text;
 pub(in crate::spec) use inline_schema;
-
-/// What a value means by itself.
-pub(in crate::spec) trait Plain {
-    type Value;
-
-    fn plain(self) -> Self::Value;
-}
 
 macro_rules! plain {
     ($($kind:ty => $value:ty;)+) => {$(
