@@ -249,12 +249,16 @@ impl<'a> Comparison<'a> {
         (!rows.is_empty()).then_some(Table { columns, rows })
     }
 
-    /// A column on which a job's verdict rests stays.
+    /// A column on which a job's verdict rests stays, and one on which that of an alternative does goes last.
     fn weight(&self, column: Column) -> Option<usize> {
-        let mut judged = self.rows.iter().filter(|row| row.is_judged);
-        let is_decisive = judged.any(|row| row.breach() == Some(column));
-        let mut weights = LEAST_FIRST.iter();
-        weights.position(|least| *least == column && !is_decisive)
+        let weight = LEAST_FIRST.iter().position(|least| *least == column)?;
+        let rests = |row: &&ComparisonRow<'_>| row.breach() == Some(column);
+        let mut resting = self.rows.iter().filter(rests).map(|row| row.is_judged);
+        match resting.next() {
+            None => Some(weight),
+            Some(first) if first || resting.any(|is_judged| is_judged) => None,
+            Some(_) => Some(weight + LEAST_FIRST.len()),
+        }
     }
 
     fn cells(&self, row: &ComparisonRow<'_>) -> Vec<Cell> {
@@ -340,11 +344,10 @@ impl<'a> ComparisonRow<'a> {
             false => Verdict::NotJudged,
         };
         let (words, detail) = self.standing_words();
-        let words = words.iter().map(|part| Prose::few_words(part));
         Cell {
             mark: Some(Mark::from(verdict)),
-            text: Prose::in_parts(words),
-            detail: detail.as_deref().map(Prose::few_words),
+            text: Prose::few_words(&words),
+            detail: detail.map(|detail| Prose::few_words(&[detail])),
             is_strong: verdict == Verdict::Exceeded,
         }
     }

@@ -42,9 +42,9 @@ enum Cut {
 
 /// Takes out what is needed least: a part, or as many rows of a table as of so many bytes are too many. `None` where nothing more can go.
 fn cut(document: &mut Document, limit: usize, length: usize) -> Option<Cut> {
-    let fewer = |table: &mut Table| {
+    let fewer = |table: &mut Table, least: usize| {
         let rows = table.rows.len();
-        table.keep((rows * limit / length).min(rows - 1))
+        table.keep((rows * limit / length).clamp(least, rows - 1))
     };
     let folds = document.folds.iter().enumerate();
     let least = folds.min_by_key(|(_, fold)| fold.kind);
@@ -70,7 +70,7 @@ fn cut(document: &mut Document, limit: usize, length: usize) -> Option<Cut> {
     if let Some(fold) = document.folds.first_mut()
         && let Some(Block::Table(table)) = fold.blocks.first_mut()
     {
-        let dropped = fewer(table);
+        let dropped = fewer(table, 0);
         if table.rows.is_empty() {
             document.folds.clear();
         }
@@ -79,7 +79,7 @@ fn cut(document: &mut Document, limit: usize, length: usize) -> Option<Cut> {
     if let Some(table) = &mut document.table
         && table.rows.len() > 1
     {
-        return Some(Cut::Rows(fewer(table)));
+        return Some(Cut::Rows(fewer(table, 1)));
     }
     if document.headlines.len() > 1 {
         document.headlines.truncate(document.headlines.len() / 2);

@@ -206,11 +206,13 @@ impl Prose {
     }
 
     /// A few words stay on one line, which a narrow screen would break into as many lines; longer text may break.
-    pub(super) fn few_words(text: &str) -> Self {
-        match text.chars().count() <= FEW_WORDS {
-            true => Self::figure(text),
-            false => Self::literal(text),
-        }
+    pub(super) fn few_words(parts: &[String]) -> Self {
+        let is_short = parts.join(" ").chars().count() <= FEW_WORDS;
+        let parts = parts.iter().map(|part| match is_short {
+            true => Self::figure(part.as_str()),
+            false => Self::literal(part.as_str()),
+        });
+        Self::in_parts(parts)
     }
 
     pub(super) fn commit(id: &str) -> Self {
