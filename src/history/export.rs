@@ -24,10 +24,10 @@ struct Line<'a> {
 }
 
 /// The name of a column, and what a line has in it.
-type CsvColumn = (&'static str, fn(&Line<'_>) -> String);
+type ExportColumn = (&'static str, fn(&Line<'_>) -> String);
 
 /// The columns of the table of forecasts. Times are in seconds; `price_usd_per_hour` is for one machine.
-const COLUMNS: [CsvColumn; 34] = [
+const COLUMNS: [ExportColumn; 34] = [
     ("recorded_at", |line| line.entry.recorded_at.to_string()),
     ("id", |line| line.entry.id.clone()),
     ("scope", |line| line.entry.scope.to_string()),

@@ -83,7 +83,10 @@ const HOMES: [(&str, &[&str]); 24] = [
     ("sha1", &["code/tree.rs"]),
     ("indicatif", &["console/progress.rs"]),
     ("miette", &["spec/errors.rs", "spec/excerpt.rs"]),
-    ("percent_encoding", &["github/marker.rs"]),
+    (
+        "percent_encoding",
+        &["aws/s3_uri.rs", "github/marker.rs", "history/scope.rs"],
+    ),
     (
         "regex",
         &[

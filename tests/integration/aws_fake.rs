@@ -145,6 +145,7 @@ fn with_data() -> FakeAws {
 #[tokio::test]
 async fn a_job_goes_through_its_statuses_poll_by_poll() {
     let aws = with_data();
+    aws.scripted_clock(1_790_000_000.0);
     aws.train(|job| Timeline::completed().training(job.megabytes() * 100_000.0));
     let client = sagemaker(&aws).await;
     let request = create(&client, "first", "s3://data/small.manifest");
@@ -172,6 +173,7 @@ async fn a_job_goes_through_its_statuses_poll_by_poll() {
     );
     assert_eq!(end.training_time_in_seconds(), Some(25 + 200 + 5));
     assert_eq!(end.billable_time_in_seconds(), Some(25 + 200 + 5));
+    assert_eq!(end.creation_time().unwrap().secs(), 1_790_000_001);
     assert_eq!(aws.calls(Operation::DescribeTrainingJob), 5);
 
     let listed = client.list_tags().resource_arn(arn).send().await.unwrap();
@@ -194,7 +196,7 @@ type End = (&'static str, fn() -> Timeline, &'static str, &'static str);
 #[tokio::test]
 async fn jobs_end_as_scripted() {
     let aws = with_data();
-    let ends: [End; 7] = [
+    let ends: [End; 8] = [
         (
             "memory",
             Timeline::out_of_memory,
@@ -232,6 +234,12 @@ async fn jobs_end_as_scripted() {
             "",
         ),
         (
+            "spot",
+            || Timeline::completed().interrupted_after(10.0).billable(70.0),
+            "Completed",
+            "",
+        ),
+        (
             "odd",
             || {
                 Timeline::completed()
@@ -258,6 +266,12 @@ async fn jobs_end_as_scripted() {
             "{name}: {end:?}"
         );
     }
+    let spot = wait(&client, "spot").await;
+    assert_eq!(spot.billable_time_in_seconds(), Some(70));
+    assert_eq!(
+        statuses(&spot)[3..6],
+        ["Interrupted", "Starting", "Downloading"]
+    );
     assert_eq!(
         wait(&client, "long").await.training_time_in_seconds(),
         Some(25 + 3600 + 30 + 5)
@@ -419,6 +433,10 @@ async fn calls_fail_as_scripted() {
     // The job whose answer was lost is there.
     assert_eq!(aws.in_progress(), ["job-1", "job-7"]);
 
+    let patient = aws_sdk_sagemaker::Client::new(&sdk(&aws, 4).await);
+    aws.unreachable_for(3);
+    let listed = patient.list_training_jobs().send().await.unwrap();
+    assert_eq!(listed.training_job_summaries().len(), 2);
     aws.delete_job("job-1");
     aws.train(|_| Timeline::completed().deleted_after_polls(1));
     let describe = client.describe_training_job();
@@ -467,6 +485,7 @@ async fn metric(aws: &FakeAws, job: &str, name: &str) -> Vec<f64> {
 #[tokio::test]
 async fn metrics_come_in_cbor() {
     let aws = with_data();
+    aws.scripted_clock(1_790_000_000.0);
     aws.train(|_| Timeline::completed().training(120.0));
     let client = sagemaker(&aws).await;
     create(&client, "one", "s3://data/train/")

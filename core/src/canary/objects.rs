@@ -10,14 +10,14 @@ use crate::units::Bytes;
 /// Objects sorted by key: a whole listing, or a selection of it. Immutable and cheap to clone.
 #[derive(Clone)]
 pub struct Objects {
-    listing: Arc<Listing>,
+    listing: Arc<StoredObjects>,
     /// Positions in the listing, ascending; absent: all of it.
     selected: Option<Arc<[usize]>>,
     bytes: Bytes,
 }
 
 #[derive(Debug)]
-struct Listing {
+struct StoredObjects {
     objects: Vec<DataObject>,
     bytes: Bytes,
     digest: Option<[u8; 32]>,
@@ -28,7 +28,7 @@ impl Objects {
     pub fn listed(objects: Vec<DataObject>, digest: Option<[u8; 32]>) -> Self {
         let bytes = objects.iter().map(|object| object.bytes).sum();
         Self {
-            listing: Arc::new(Listing {
+            listing: Arc::new(StoredObjects {
                 objects,
                 bytes,
                 digest,

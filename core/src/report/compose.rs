@@ -182,9 +182,10 @@ fn headlines(report: &Report, jobs: &[&JobReport]) -> Vec<Headline> {
         return removed.chain([Headline { mark, text }]).collect();
     }
     let is_many = many_jobs::is_many(jobs);
+    let sorted = comparison::worst_first(jobs);
+    let counts = is_many.then(|| many_jobs::counts(&sorted));
     let (failing, others): (Vec<_>, Vec<_>) =
-        (comparison::worst_first(jobs).into_iter()).partition(|job| many_jobs::is_failing(job));
-    let counts = is_many.then(|| many_jobs::counts(jobs));
+        (sorted.into_iter()).partition(|job| many_jobs::is_failing(job));
     let most = if is_many {
         many_jobs::HEADLINES_SHOWN
     } else {

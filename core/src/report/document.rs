@@ -209,7 +209,7 @@ impl Table {
         let cells = |row: &TableRow| {
             let cells = row.cells.iter();
             cells
-                .map(|cell| super::terminal::inline(&cell.text))
+                .map(|cell| (cell.text).flattened(|text| text.for_terminal(usize::MAX)))
                 .collect()
         };
         self.rows.iter().map(cells).collect()

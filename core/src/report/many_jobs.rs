@@ -1,11 +1,11 @@
 //! A page of many jobs: one headline with counts, headlines of what fails, and the rest folded, so that a reader sees on one
 //! screen what there is to do.
 
+use super::JobReport;
 use super::document::Headline;
 use super::mark::Mark;
 use super::text::Prose;
 use super::words;
-use super::{JobReport, comparison};
 use crate::verdict::Verdict;
 
 /// From so many jobs on.
@@ -27,10 +27,10 @@ pub(super) fn is_failing(job: &JobReport) -> bool {
     ) || job.has_drifted()
 }
 
-/// `7 of 20 over budget, 1 could not be decided`; what is fine is counted only where all is.
+/// Of jobs, the worst first: `7 of 20 over budget, 1 could not be decided`; what is fine is counted only where all is.
 pub(super) fn counts(jobs: &[&JobReport]) -> Headline {
     let mut groups: Vec<(Mark, &'static str, usize)> = Vec::new();
-    for job in comparison::worst_first(jobs) {
+    for job in jobs {
         let (mark, what) = finding(job);
         match groups.iter_mut().find(|(_, known, _)| *known == what) {
             Some((_, _, count)) => *count += 1,

@@ -233,6 +233,11 @@ impl FakeAws {
         }
     }
 
+    /// Creates jobs from this moment (epoch seconds) on, a second apart, for answers that are the same every time.
+    pub(crate) fn scripted_clock(&self, start: f64) {
+        self.core.state().clock = Clock::Scripted(start);
+    }
+
     /// Creates all jobs at this moment (epoch seconds), for answers that are the same whichever comes first.
     pub(crate) fn still_clock(&self, at: i64) {
         #[expect(clippy::cast_precision_loss, reason = "seconds of this century")]
@@ -304,6 +309,11 @@ impl FakeAws {
         let mut state = self.core.state();
         state.faults.clear();
         state.lasting = None;
+    }
+
+    /// Closes the connection on the next so many requests, whatever they are.
+    pub(crate) fn unreachable_for(&self, calls: u64) {
+        self.core.state().lasting = Some((Fault::Dropped, calls));
     }
 
     /// Deletes a job as somebody else could.

@@ -150,6 +150,21 @@ impl Timeline {
         self.span("Uploading", seconds)
     }
 
+    /// The instance is taken away after some seconds of training, and the job starts again with all of its training.
+    pub(crate) fn interrupted_after(mut self, seconds: f64) -> Self {
+        let mut again: Vec<_> = self.spans.clone();
+        let training = self.spans.iter().position(|span| span.status == "Training");
+        let training = training.expect("a job that trains can be interrupted");
+        self.spans.truncate(training + 1);
+        self.spans[training].seconds = seconds;
+        self.spans.push(Span {
+            status: "Interrupted".to_owned(),
+            seconds: 1.0,
+        });
+        self.spans.append(&mut again);
+        self
+    }
+
     /// What is billed, where it is not the time on instances (spot).
     pub(crate) fn billable(mut self, seconds: f64) -> Self {
         self.billable_seconds = Some(seconds);
