@@ -357,6 +357,18 @@ pub fn plan_within(
             one.runs = Err(NotMeasured::TooExpensive(worst));
         }
     }
+    for channel in dataset.sampled() {
+        let files = channel.rows.iter().flat_map(|rows| rows.files());
+        let sorted = files.filter(|file| !file.sorted_by.is_empty());
+        notes.extend(sorted.map(|file| {
+            format!(
+                "Channel {}, {}: its row groups are sorted by `{}`, so a draw of few of them is a draw of few values.",
+                channel.name,
+                file.key,
+                file.sorted_by.join("`, `")
+            )
+        }));
+    }
     let hosts = u64::from(DataLayout::of(job, None).hosts_of_shards(&base));
     let is_sharded = job.training.channels.iter().any(|channel| {
         channel.sample.is_drawn() && channel.distribution == Distribution::ShardedByS3Key
