@@ -34,24 +34,24 @@ pub fn has_coloured_logs(cli: &Cli) -> bool {
 pub fn execute(cli: &Cli) -> u8 {
     let loudness = Loudness::of(&cli.verbosity);
     let result = match &cli.command {
-        CliCommand::Demo(arguments) => in_runtime(demo::demo(arguments, loudness)),
-        CliCommand::Init(arguments) => in_runtime(init::init(arguments)),
-        CliCommand::Check(arguments) => in_runtime(check::check(arguments, loudness)),
-        CliCommand::Validate(arguments) => in_runtime(validate::validate(arguments)),
-        CliCommand::Plan(arguments) => in_runtime(plan::plan(arguments)),
-        CliCommand::Run(arguments) => in_runtime(run::run(arguments, loudness)),
+        CliCommand::Demo(arguments) => in_runtime(|| demo::demo(arguments, loudness)),
+        CliCommand::Init(arguments) => in_runtime(|| init::init(arguments)),
+        CliCommand::Check(arguments) => in_runtime(|| check::check(arguments, loudness)),
+        CliCommand::Validate(arguments) => in_runtime(|| validate::validate(arguments)),
+        CliCommand::Plan(arguments) => in_runtime(|| plan::plan(arguments)),
+        CliCommand::Run(arguments) => in_runtime(|| run::run(arguments, loudness)),
         CliCommand::Forecast(arguments) => forecast::forecast(arguments, loudness),
         CliCommand::Report(arguments) => report::report(arguments, loudness),
-        CliCommand::Drift(arguments) => in_runtime(drift::drift(arguments, loudness)),
-        CliCommand::History(command) => in_runtime(history::history(command, loudness)),
-        CliCommand::Actuals(arguments) => in_runtime(actuals::actuals(arguments, loudness)),
-        CliCommand::Sweep(arguments) => in_runtime(sweep::sweep(arguments)),
+        CliCommand::Drift(arguments) => in_runtime(|| drift::drift(arguments, loudness)),
+        CliCommand::History(command) => in_runtime(|| history::history(command, loudness)),
+        CliCommand::Actuals(arguments) => in_runtime(|| actuals::actuals(arguments, loudness)),
+        CliCommand::Sweep(arguments) => in_runtime(|| sweep::sweep(arguments)),
         CliCommand::Schema(arguments) => reference::schema(arguments),
         CliCommand::IamPolicy(arguments) => iam_policy::iam_policy(arguments),
         CliCommand::Completions(arguments) => reference::completions(arguments),
         CliCommand::Man(arguments) => reference::man(arguments),
         CliCommand::Probe(arguments) => probe::probe(arguments),
-        CliCommand::Action => in_runtime(action::action(loudness)),
+        CliCommand::Action => in_runtime(|| action::action(loudness)),
     };
     match result {
         Ok(code) => code,
@@ -66,10 +66,16 @@ pub fn execute(cli: &Cli) -> u8 {
 }
 
 /// One thread is enough: child processes do the work, and a probe is tied to the thread that started it.
-fn in_runtime(command: impl Future<Output = Result<u8, AppError>>) -> Result<u8, AppError> {
+///
+/// A command is called here and not before: the futures of all commands are too large for the frame of [`execute`] on the first
+/// thread, where the probe runs and whose stack `ulimit -s` may have made small.
+fn in_runtime<F>(command: impl FnOnce() -> F) -> Result<u8, AppError>
+where
+    F: Future<Output = Result<u8, AppError>>,
+{
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|source| AppError::failed("could not start the runtime").caused_by(source))?
-        .block_on(command)
+        .block_on(command())
 }
