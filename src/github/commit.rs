@@ -198,7 +198,7 @@ struct TreeResponse {
     truncated: bool,
 }
 
-/// An entry of a folder; a mode that is none of a file's is a folder's.
+/// An entry of a folder: a file, a link or a submodule by its mode, else a folder.
 #[derive(Deserialize)]
 struct TreeItem {
     path: String,

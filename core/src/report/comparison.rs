@@ -12,9 +12,9 @@ use super::{InstanceForecast, JobReport};
 use crate::forecast::Estimate;
 use crate::instance::{InstanceGroup, Price, PriceKind};
 use crate::metric::{LineKind, MemoryOf, Metric, MetricName};
-use crate::spec::{Bound, Level};
+use crate::spec::Bound;
 use crate::units::Bytes;
-use crate::verdict::{self, BudgetRow, LineVerdict, Verdict};
+use crate::verdict::{BudgetRow, LineVerdict, Verdict};
 
 /// A column of numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -505,7 +505,7 @@ pub(super) fn unshown_figures(forecast: &InstanceForecast, shown: &[Column]) -> 
 }
 
 /// Where nothing else is wrong, the breach that was there before is what there is to see.
-fn shown_excuse(forecast: &InstanceForecast) -> Option<&BudgetRow> {
+pub(super) fn shown_excuse(forecast: &InstanceForecast) -> Option<&BudgetRow> {
     let is_fine = matches!(forecast.verdict, Verdict::Within | Verdict::NotJudged);
     let mut rows = forecast.budget.iter();
     rows.find(|row| is_fine && row.excuse().is_some())
@@ -540,7 +540,7 @@ fn is_lower_bound(metric: Metric, forecast: &InstanceForecast) -> bool {
 }
 
 /// How likely the limit is passed: `24% likely over`, or why that is not known of a line at risk.
-fn chance_of(row: &BudgetRow, forecast: &InstanceForecast) -> Option<String> {
+pub(super) fn chance_of(row: &BudgetRow, forecast: &InstanceForecast) -> Option<String> {
     let doubt = (row.verdict == LineVerdict::AtRisk).then(|| {
         let metric = row.line.metric();
         match metric.is_some_and(|metric| is_lower_bound(metric, forecast)) {
@@ -573,12 +573,12 @@ fn use_of(row: &BudgetRow, forecast: &InstanceForecast) -> Vec<String> {
 }
 
 /// The line that a row's verdict rests on, as the verdict chose it.
-fn decisive_line(forecast: &InstanceForecast) -> Option<&BudgetRow> {
+pub(super) fn decisive_line(forecast: &InstanceForecast) -> Option<&BudgetRow> {
     forecast.budget.iter().find(|row| row.decides)
 }
 
 /// The point that a line's limit is held against, in the unit of the limit; of memory without one the most that a canary used.
-fn value_of(line: LineKind, forecast: &InstanceForecast) -> Option<f64> {
+pub(super) fn value_of(line: LineKind, forecast: &InstanceForecast) -> Option<f64> {
     if let LineKind::Absolute(metric) = line
         && let Some(highest) = highest_canary(metric, forecast)
     {
@@ -652,96 +652,6 @@ fn versus_base(forecast: &InstanceForecast) -> Option<Figure> {
 fn efficiency(forecast: &InstanceForecast) -> Option<Figure> {
     let (share, unit) = (scaled(forecast.efficiency?, 100.0), Quantity::Percent);
     Some(Figure::of(unit.figure(share.point), unit.interval(&share)))
-}
-
-/// One sentence for each line of a job's judged configuration that is over, at risk or unknown and that its table row
-/// does not already show.
-pub(super) fn further_lines(job: &JobReport) -> Vec<String> {
-    let Some(forecast) = job.forecasts.first() else {
-        return Vec::new();
-    };
-    let shown = shown_excuse(forecast).or_else(|| decisive_line(forecast));
-    forecast
-        .budget
-        .iter()
-        .filter(|row| !shown.is_some_and(|shown| std::ptr::eq(shown, *row)))
-        .filter(|row| {
-            !matches!(
-                row.verdict,
-                LineVerdict::Within | LineVerdict::NotApplicable
-            )
-        })
-        .map(|row| {
-            let name = row.line.words();
-            let limit = words::limit(row.line, row.bound, row.limit);
-            let found = match (value_of(row.line, forecast), chance_of(row, forecast)) {
-                (Some(value), Some(chance)) => {
-                    let figure = words::line_figure(row.line, value, row.limit);
-                    format!("{name} is {figure}, wanted {limit} ({chance})")
-                }
-                _ => format!("{name} is unknown, wanted {limit}"),
-            };
-            match (row.level, row.excuse()) {
-                (Level::Fail, None) => found,
-                (Level::Fail, Some(breach)) => format!(
-                    "{found}; {}, so it counts as a warning",
-                    verdict::words::existing_breach(row.line, row.bound, breach)
-                ),
-                (Level::Warn, _) => format!("{found}; level warn, so it does not count"),
-            }
-        })
-        .collect()
-}
-
-/// The budgets, line by line; of each job what fails the check first.
-pub(super) fn budget(jobs: &[&JobReport]) -> Option<Table> {
-    let rows = jobs.iter().flat_map(|job| {
-        let name = if jobs.len() > 1 {
-            job.name.clone()
-        } else {
-            String::new()
-        };
-        let lines = budget_rows(job).into_iter();
-        lines.map(move |line| [&[name.clone()][..], &line].concat())
-    });
-    let columns = [
-        ("Job", Align::Left),
-        ("Line", Align::Left),
-        ("Limit", Align::Right),
-        ("Forecast", Align::Right),
-        ("Chance", Align::Right),
-        ("Outcome", Align::Left),
-    ];
-    Table::of_texts(&columns, rows)
-}
-
-/// Line, limit, forecast, chance, outcome.
-fn budget_rows(job: &JobReport) -> Vec<[String; 5]> {
-    let Some(forecast) = job.forecasts.first() else {
-        return Vec::new();
-    };
-    let mut rows: Vec<&BudgetRow> = forecast.budget.iter().collect();
-    rows.sort_by_key(|row| (row.counts_as() == Level::Warn, row.verdict));
-    rows.into_iter()
-        .map(|row| {
-            let or_unknown = |text: Option<String>| text.unwrap_or(words::UNKNOWN.to_owned());
-            let level = match (row.level, row.counts_as()) {
-                (Level::Fail, Level::Fail) => "",
-                (Level::Fail, Level::Warn) => " (warns today)",
-                (Level::Warn, _) => " (warn only)",
-            };
-            [
-                format!("{}{level}", row.line.words()),
-                words::limit(row.line, row.bound, row.limit),
-                or_unknown(
-                    value_of(row.line, forecast)
-                        .map(|value| words::line_figure(row.line, value, row.limit)),
-                ),
-                or_unknown(chance_of(row, forecast)),
-                words::line_outcome(row.verdict).to_owned(),
-            ]
-        })
-        .collect()
 }
 
 #[cfg(test)]

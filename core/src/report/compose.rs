@@ -10,8 +10,8 @@ use super::mark::Mark;
 use super::text::Prose;
 use super::{JobReport, Report};
 use super::{
-    background, canaries, change, drift, drift_chart, failures, hosts, law_chart, many_jobs,
-    policy_lines, recommendation, versus_twin, what_to_do, words,
+    background, budget_lines, canaries, change, drift, drift_chart, failures, hosts, law_chart,
+    many_jobs, policy_lines, recommendation, versus_twin, what_to_do, words,
 };
 use crate::grammar;
 use crate::verdict::Verdict;
@@ -80,7 +80,7 @@ fn of_comparison(report: &Report, comparison: &Comparison<'_>) -> Document {
             FoldKind::Budget,
             "The budget, line by line",
             String::new(),
-            comparison::budget(&jobs),
+            budget_lines::table(&jobs),
         ),
         caution_fold(&jobs, [further, folded].concat()),
     ];
@@ -328,7 +328,7 @@ fn job_remarks(job: &JobReport) -> Vec<(Label, Prose)> {
     } else if let Some(said) = change::said(job) {
         remarks.push((label(said.explains), said.text));
     }
-    let further = comparison::further_lines(job).into_iter();
+    let further = budget_lines::further_lines(job).into_iter();
     remarks.extend(further.map(|line| (Label::FurtherBudgetLine, Prose::literal(line))));
     remarks.extend(recommendation::sentence(job).map(|sentence| (Label::Fitting, sentence)));
     remarks.extend(what_to_do::text(job).map(|text| (Label::Remedy, text)));

@@ -10,6 +10,7 @@
 mod acceptance;
 pub mod actual;
 mod background;
+mod budget_lines;
 mod canaries;
 mod causes;
 mod change;

@@ -13,7 +13,7 @@ use axum::http::{Method, Response, StatusCode};
 use crate::aws::s3_uri::{decoded, encoded};
 
 /// Requests whose `METHOD /bucket/key?query` holds `part`.
-pub(super) struct Refusal {
+pub(super) struct S3Refusal {
     pub(super) part: &'static str,
     pub(super) status: u16,
     pub(super) code: &'static str,
@@ -22,7 +22,7 @@ pub(super) struct Refusal {
     pub(super) more: &'static str,
 }
 
-impl Refusal {
+impl S3Refusal {
     pub(super) fn new(part: &'static str, status: u16, code: &'static str) -> Self {
         Self {
             part,
@@ -40,7 +40,7 @@ pub(super) struct Buckets {
     pub(super) objects: BTreeMap<String, u64>,
     /// `METHOD /bucket/key?query`, and headers of interest.
     pub(super) requests: Vec<String>,
-    pub(super) refusals: Vec<Refusal>,
+    pub(super) refusals: Vec<S3Refusal>,
     /// Keys that a DeleteObjects keeps.
     pub(super) kept: Vec<String>,
     /// Keys on a page.

@@ -32,9 +32,9 @@ jobs:
 ";
 
 /// A checkout with a spec, a script, a note and ten files of data.
-struct Checkout(tempfile::TempDir);
+struct TestCheckout(tempfile::TempDir);
 
-impl Checkout {
+impl TestCheckout {
     fn new() -> Self {
         let checkout = Self::without_git();
         checkout.git(&["init", "--quiet", "--initial-branch=main"]);
@@ -140,7 +140,7 @@ impl Checkout {
 
 #[test]
 fn what_does_not_count_leaves_every_key_as_it_is() {
-    let checkout = Checkout::new();
+    let checkout = TestCheckout::new();
     let keys = checkout.keys();
     assert!(keys.0.code.is_some() && keys.0.data.is_some());
     checkout.write("docs/notes.md", "Sums of numbers.\n");
@@ -158,7 +158,7 @@ fn what_does_not_count_leaves_every_key_as_it_is() {
 
 #[test]
 fn each_canary_has_a_key_of_its_own() {
-    let (_, mut canaries) = Checkout::new().keys();
+    let (_, mut canaries) = TestCheckout::new().keys();
     let count = canaries.len();
     canaries.sort();
     canaries.dedup();
@@ -167,7 +167,7 @@ fn each_canary_has_a_key_of_its_own() {
 
 #[test]
 fn the_base_commit_is_known_by_what_a_push_of_it_is_known_by() {
-    let checkout = Checkout::new();
+    let checkout = TestCheckout::new();
     let (pushed, _) = checkout.keys();
     checkout.git(&["checkout", "--quiet", "-b", "change"]);
     checkout.write("train.sh", "exit 1\n");
@@ -187,7 +187,7 @@ fn the_base_commit_is_known_by_what_a_push_of_it_is_known_by() {
 
 #[test]
 fn a_merged_change_is_known_by_the_key_it_had_as_a_change() {
-    let checkout = Checkout::new();
+    let checkout = TestCheckout::new();
     checkout.git(&["checkout", "--quiet", "-b", "change"]);
     checkout.write("train.sh", "exit 1\n");
     checkout.write("canary-gate.yml", &SPEC.replace("time: 1h", "time: 2h"));

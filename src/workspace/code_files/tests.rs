@@ -86,11 +86,11 @@ fn flip() -> impl Strategy<Value = Flip> {
     ]
 }
 
-struct Checked {
+struct CheckedTree {
     folder: tempfile::TempDir,
 }
 
-impl Checked {
+impl CheckedTree {
     fn new(paths: &str, source: &str, files: &[bool], links: &[usize]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let checked = Self { folder };
@@ -251,7 +251,7 @@ proptest! {
         flips in prop::collection::vec(flip(), 1..3),
         is_committed: bool,
     ) {
-        let checked = Checked::new(paths, source, &files, &links);
+        let checked = CheckedTree::new(paths, source, &files, &links);
         let before = checked.project();
         let (job, key) = (&before.spec.jobs[0], before.code_key(&before.spec.jobs[0]).unwrap());
         prop_assert_eq!(key_at(&before, "HEAD"), key);

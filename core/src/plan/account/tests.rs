@@ -6,7 +6,7 @@ use crate::units::UsdPerHour;
 
 /// What happens to an account, in cents.
 #[derive(Debug, Clone, Copy)]
-enum Event {
+enum AccountStep {
     /// A run is launched that may cost so much; whether it fits.
     Launch(u32, bool),
     /// The oldest run that is under way has ended: billed so much, or without a price.
@@ -26,12 +26,12 @@ fn limited(limit: f64) -> Account {
 }
 
 /// The account after `events`, with a limit of a dollar.
-fn after(events: &[Event]) -> Account {
+fn after(events: &[AccountStep]) -> Account {
     let account = limited(1.0);
     let mut under_way = std::collections::VecDeque::new();
     for event in events {
         match *event {
-            Event::Launch(worst, fits) => {
+            AccountStep::Launch(worst, fits) => {
                 let before = account.0.sums.get();
                 let reservation = account.reserve(cents(worst));
                 assert_eq!(reservation.is_some(), fits, "{event:?} of {events:?}");
@@ -39,12 +39,12 @@ fn after(events: &[Event]) -> Account {
                 assert_eq!(is_same, !fits || worst == 0, "{event:?} of {events:?}");
                 under_way.extend(reservation);
             }
-            Event::End(billed) => {
+            AccountStep::End(billed) => {
                 let reservation = under_way.pop_front().expect("a run is under way");
                 reservation.settle(billed.map(cents));
             }
-            Event::Lose => drop(under_way.pop_front()),
-            Event::Reuse(saved) => account.reuse(saved.map(cents)),
+            AccountStep::Lose => drop(under_way.pop_front()),
+            AccountStep::Reuse(saved) => account.reuse(saved.map(cents)),
         }
     }
     account
@@ -52,10 +52,10 @@ fn after(events: &[Event]) -> Account {
 
 #[test]
 fn what_was_billed_takes_the_place_of_what_was_reserved() {
-    use Event::{End, Launch, Lose, Reuse};
+    use AccountStep::{End, Launch, Lose, Reuse};
 
     // Events; billed, saved and committed, in cents.
-    type Example<'a> = (&'a [Event], Option<u32>, Option<u32>, u32);
+    type Example<'a> = (&'a [AccountStep], Option<u32>, Option<u32>, u32);
     let table: [Example; 11] = [
         (&[], None, None, 0),
         (&[Launch(100, true)], None, None, 100),

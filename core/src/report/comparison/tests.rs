@@ -2,6 +2,7 @@ use super::super::{samples, terminal};
 use super::*;
 use crate::metric::Metric;
 use crate::report::Report;
+use crate::report::budget_lines::further_lines;
 
 fn jobs(report: &Report) -> Vec<&JobReport> {
     report.jobs.iter().collect()

@@ -549,7 +549,7 @@ impl<W: Words> FromNode for Choice<W> {
     }
 }
 
-/// Complains that a node is none of a few words.
+/// Complains of a node that is not one of `words`.
 fn not_among<T>(words: &[&str], node: &Node, at: &At, findings: &mut Findings) -> Option<T> {
     match &node.value {
         Value::Text(text) => {

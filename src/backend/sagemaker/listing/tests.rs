@@ -4,7 +4,7 @@ use aws_sdk_s3::operation::list_objects_v2::ListObjectsV2Output;
 use aws_sdk_s3::types::Object;
 
 use super::*;
-use crate::backend::sagemaker::fake_s3::{FakeS3, Refusal};
+use crate::backend::sagemaker::fake_s3::{FakeS3, S3Refusal};
 use crate::spec::{ChannelSample, Compression, Distribution, RecordWrapper};
 
 const FIELD: &str = "jobs.churn.training.channels.train";
@@ -86,8 +86,8 @@ async fn many_pages_are_asked_for_side_by_side_and_found_in_order() {
     for refusal in [
         None,
         // A policy may allow the channel's own prefix only.
-        Some(Refusal::new("delimiter=", 403, "AccessDenied")),
-        Some(Refusal::new("delimiter=", 503, "SlowDown")),
+        Some(S3Refusal::new("delimiter=", 403, "AccessDenied")),
+        Some(S3Refusal::new("delimiter=", 503, "SlowDown")),
     ] {
         let s3 = FakeS3::with(&objects).await;
         s3.buckets().refusals.extend(refusal);
@@ -184,13 +184,13 @@ async fn what_s3_refuses_is_reported_with_what_to_do() {
     };
     let field = "jobs.churn.training.channels.train.uri";
     assert_eq!(
-        refused(Refusal::new("GET", 404, "NoSuchBucket")).await,
+        refused(S3Refusal::new("GET", 404, "NoSuchBucket")).await,
         format!(
             "{field}: there is no bucket `b` | correct the name, or use credentials of the account that has it"
         )
     );
     assert_eq!(
-        refused(Refusal::new("GET", 403, "AccessDenied")).await,
+        refused(S3Refusal::new("GET", 403, "AccessDenied")).await,
         format!(
             "{field}: could not list s3://b/train/: access denied | allow s3:ListBucket on arn:aws:s3:::b with the prefix `train/` to the credentials of this run; the bucket policy and the encryption key must allow it too"
         )
@@ -198,19 +198,19 @@ async fn what_s3_refuses_is_reported_with_what_to_do() {
     let elsewhere = format!(
         "{field}: the bucket `b` is in eu-west-1, and this run is in us-east-1 | use a bucket in us-east-1, or write `region: eu-west-1`: SageMaker reads and writes only in its own region"
     );
-    let in_header = Refusal {
+    let in_header = S3Refusal {
         headers: &[("x-amz-bucket-region", "eu-west-1")],
-        ..Refusal::new("GET", 301, "PermanentRedirect")
+        ..S3Refusal::new("GET", 301, "PermanentRedirect")
     };
     assert_eq!(refused(in_header).await, elsewhere);
-    let in_text = Refusal {
+    let in_text = S3Refusal {
         more: "<Region>eu-west-1</Region>",
-        ..Refusal::new("GET", 400, "AuthorizationHeaderMalformed")
+        ..S3Refusal::new("GET", 400, "AuthorizationHeaderMalformed")
     };
     assert_eq!(refused(in_text).await, elsewhere);
-    let hostile = Refusal {
+    let hostile = S3Refusal {
         more: "<Region>`rm`</Region>",
-        ..Refusal::new("GET", 400, "AuthorizationHeaderMalformed")
+        ..S3Refusal::new("GET", 400, "AuthorizationHeaderMalformed")
     };
     assert!(
         refused(hostile)
@@ -218,13 +218,13 @@ async fn what_s3_refuses_is_reported_with_what_to_do() {
             .contains("is in another region, and this run is in us-east-1")
     );
     assert_eq!(
-        refused(Refusal::new("GET", 503, "SlowDown")).await,
+        refused(S3Refusal::new("GET", 503, "SlowDown")).await,
         format!(
             "{field}: could not list s3://b/train/: AWS throttled every attempt of s3:ListBucket on arn:aws:s3:::b with the prefix `train/` (SlowDown: no) | start the check again later; it reuses the canaries that completed"
         )
     );
     assert_eq!(
-        refused(Refusal::new("GET", 403, "RequestTimeTooSkewed")).await,
+        refused(S3Refusal::new("GET", 403, "RequestTimeTooSkewed")).await,
         format!(
             "{field}: could not list s3://b/train/: AWS rejected the time of this machine's clock (RequestTimeTooSkewed: no) | correct the clock: requests are signed with the time"
         )

@@ -1,5 +1,5 @@
 use super::*;
-use crate::backend::sagemaker::fake_s3::{FakeS3, Refusal};
+use crate::backend::sagemaker::fake_s3::{FakeS3, S3Refusal};
 use crate::canary::DataObject;
 
 fn uri(text: &str) -> S3Uri {
@@ -77,7 +77,7 @@ async fn what_was_copied_before_an_error_is_removed() {
     let s3 = FakeS3::with(&DATA).await;
     s3.buckets()
         .refusals
-        .push(Refusal::new("train/z?", 403, "AccessDenied"));
+        .push(S3Refusal::new("train/z?", 403, "AccessDenied"));
     let error = place(&s3, &sample(&[("2026/part 1+2%.csv", 3), ("z", 1)]))
         .await
         .unwrap_err();
@@ -172,12 +172,12 @@ async fn what_is_named_by_its_hash_is_uploaded_once() {
     // A HEAD that is forbidden says nothing of the object.
     s3.buckets()
         .refusals
-        .push(Refusal::new("HEAD", 403, "AccessDenied"));
+        .push(S3Refusal::new("HEAD", 403, "AccessDenied"));
     put(Existing::Keep, None).await.unwrap();
     assert_eq!(sent(), 3);
     s3.buckets()
         .refusals
-        .push(Refusal::new("PUT", 403, "AccessDenied"));
+        .push(S3Refusal::new("PUT", 403, "AccessDenied"));
     let error = put(Existing::Keep, Some("alias/ours")).await.unwrap_err();
     assert_eq!(
         error.what,
