@@ -251,11 +251,7 @@ fn history_folder(project: &Project) -> Option<PathBuf> {
     if written.starts_with("s3:") {
         return None;
     }
-    let joined = match written.strip_prefix('/') {
-        Some(rooted) => project.root.join(rooted),
-        None => project.folder.join(written),
-    };
-    let plain: PathBuf = joined.components().collect();
+    let plain: PathBuf = project.place_of(written).components().collect();
     files::resolve_as_far_as_there(&plain).ok()
 }
 

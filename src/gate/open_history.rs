@@ -32,11 +32,7 @@ pub(crate) async fn open(project: &Project, scope: Scope) -> Result<History, App
 /// A folder of the checkout, which need not exist: relative to the checkout root with no link resolved, and with links resolved in
 /// the part that exists.
 fn folder(project: &Project, written: &str) -> Result<(PathBuf, PathBuf), AppError> {
-    let joined = match written.strip_prefix('/') {
-        Some(rooted) => project.root.join(rooted),
-        None => project.folder.join(written),
-    };
-    let joined: PathBuf = joined.components().collect();
+    let joined: PathBuf = project.place_of(written).components().collect();
     let real = files::resolve_as_far_as_there(&joined).map_err(|source| {
         AppError::failed(format!("history: `{written}` cannot be read"))
             .help("make it readable for the user that runs the gate")

@@ -311,12 +311,17 @@ impl Project {
             .or_else(environment_region)
     }
 
-    /// The file of the spec's recording, all links resolved; inside the checkout.
-    pub(crate) fn recording_file(&self, written: &str) -> Result<PathBuf, AppError> {
-        let joined = match written.strip_prefix('/') {
+    /// Where a path of the spec leads: from the checkout's root with a leading `/`, else from the spec's folder.
+    pub(crate) fn place_of(&self, written: &str) -> PathBuf {
+        match written.strip_prefix('/') {
             Some(rooted) => self.root.join(rooted),
             None => self.folder.join(written),
-        };
+        }
+    }
+
+    /// The file of the spec's recording, all links resolved; inside the checkout.
+    pub(crate) fn recording_file(&self, written: &str) -> Result<PathBuf, AppError> {
+        let joined = self.place_of(written);
         let real = joined.canonicalize().map_err(|source| {
             AppError::failed(format!("recording: `{written}` cannot be read: {}", joined.display()))
                 .help("put the file there, or correct the path; it is relative to the spec's folder, a leading `/` is the checkout root")

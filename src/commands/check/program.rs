@@ -60,10 +60,7 @@ pub(super) fn script(project: &Project, job: &Job) -> Result<Option<CheckedThing
 fn source_folder(project: &Project, job: &Job) -> PathBuf {
     match job.training.source_dir.as_deref() {
         None => project.folder.clone(),
-        Some(written) => match written.strip_prefix('/') {
-            Some(rooted) => project.root.join(rooted),
-            None => project.folder.join(written),
-        },
+        Some(written) => project.place_of(written),
     }
 }
 
