@@ -15,6 +15,7 @@
 #[expect(dead_code, reason = "the bench asks less of it than the tests do")]
 #[path = "../tests/integration/aws/mod.rs"]
 mod aws;
+#[expect(dead_code, reason = "the bench asks less of it than the tests do")]
 #[path = "../tests/integration/fake.rs"]
 mod fake;
 #[path = "wall_clock/lanes.rs"]
@@ -131,7 +132,10 @@ fn account(scale: f64) -> FakeAws {
         aws.quota(&format!("{kind} for training job usage"), 1000.0);
         aws.quota(&format!("{kind} for training warm pool usage"), 1000.0);
     }
-    aws.train(|job| Timeline::completed().training(10.0 + 600.0 * job.megabytes()));
+    aws.train(|job| {
+        let bytes = u32::try_from(job.bytes()).expect("a few megabytes");
+        Timeline::completed().training(10.0 + 600.0 * f64::from(bytes) / 1e6)
+    });
     aws.polls(Polls::Clock { scale });
     aws
 }

@@ -48,7 +48,7 @@ const WAIT: f64 = 11.0 * 15.0 / 60.0;
 impl Mode {
     fn timeline(&self, _: &Job) -> Timeline {
         Timeline::completed()
-            .starting(self.starting)
+            .span("Starting", self.starting)
             .downloading(self.downloading)
             .training(113.0)
             .uploading(0.0)

@@ -9,7 +9,6 @@ use jiff::Timestamp;
 use tempfile::TempDir;
 
 use crate::aws::{FakeAws, Fault, Operation};
-use crate::aws_fake::s3_of_attempts;
 
 const BUCKET: &str = "records";
 const URI: &str = "s3://records/team a/gate";
@@ -58,7 +57,7 @@ fn bucket() -> FakeAws {
 
 /// A history whose client tries everything up to three times.
 async fn history(aws: &FakeAws, scope: Scope) -> History {
-    History::in_bucket(&s3_of_attempts(aws, 3).await, URI, scope, 0.0).unwrap()
+    History::in_bucket(&aws.s3_client(3), URI, scope, 0.0).unwrap()
 }
 
 /// Where a history lies.
@@ -477,7 +476,7 @@ async fn a_bucket_that_is_elsewhere_or_nowhere_says_so() {
         error.help,
         "use a bucket in us-east-1, or write `region: eu-west-1`: SageMaker reads and writes only in its own region"
     );
-    let nowhere = History::in_bucket(&s3_of_attempts(&aws, 1).await, "s3://", Scope::Main, 0.0);
+    let nowhere = History::in_bucket(&aws.s3_client(1), "s3://", Scope::Main, 0.0);
     assert_eq!(
         nowhere.unwrap_err().what,
         "history: `s3://` is not an S3 URI"

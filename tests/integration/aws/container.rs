@@ -148,71 +148,33 @@ fn input_data_config(job: &Job) -> Value {
     json!(channels)
 }
 
-/// What the platform and the toolkit set, and the job's own Environment.
+/// What scripts of tests read of what the platform and the toolkit set, and the job's own Environment.
 pub(super) fn variables(job: &Job, root: &Path) -> BTreeMap<String, String> {
-    let own = job.group_of(HOST).expect("the first host");
     let path = |below: &str| root.join(below).to_string_lossy().into_owned();
-    let hyperparameters = script_hyperparameters(job);
     let program = job.hyperparameter("sagemaker_program").unwrap_or_default();
     let program = plain(&decoded(program));
-    let submitted = job
-        .hyperparameter("sagemaker_submit_directory")
-        .unwrap_or_default();
     let module = Path::new(&program).file_stem().unwrap_or_default();
-    let channels: Vec<_> = job.channels.iter().map(|channel| &channel.name).collect();
-    let arguments: Vec<_> = hyperparameters
-        .iter()
-        .flat_map(|(name, value)| [format!("--{name}"), plain(value)])
-        .collect();
     let fixed = [
         ("HOME", path("")),
-        ("LANG", "C.UTF-8".to_owned()),
         ("SAGEMAKER_BASE_DIR", path("")),
         ("TRAINING_JOB_NAME", job.name.clone()),
-        ("TRAINING_JOB_ARN", job.arn()),
         ("AWS_REGION", REGION.to_owned()),
         ("SM_MODEL_DIR", path("model")),
-        ("SM_OUTPUT_DIR", path("output")),
         ("SM_OUTPUT_DATA_DIR", path("output/data")),
-        ("SM_OUTPUT_INTERMEDIATE_DIR", path("output/intermediate")),
-        ("SM_INPUT_DIR", path("input")),
-        ("SM_INPUT_CONFIG_DIR", path("input/config")),
-        ("SM_CHANNELS", json!(channels).to_string()),
-        ("SM_HPS", json!(hyperparameters).to_string()),
-        ("SM_USER_ARGS", json!(arguments).to_string()),
         ("SM_HOSTS", json!(job.hosts()).to_string()),
         ("SM_CURRENT_HOST", HOST.to_owned()),
-        ("SM_CURRENT_INSTANCE_TYPE", own.instance_type),
-        ("SM_CURRENT_INSTANCE_GROUP", own.name),
-        ("SM_NUM_CPUS", "2".to_owned()),
-        ("SM_NUM_GPUS", "0".to_owned()),
-        ("SM_NUM_NEURONS", "0".to_owned()),
-        ("SM_NETWORK_INTERFACE_NAME", "eth0".to_owned()),
-        (
-            "SM_RESOURCE_CONFIG",
-            groups::resource_config(job, HOST).to_string(),
-        ),
-        ("SM_INPUT_DATA_CONFIG", input_data_config(job).to_string()),
         ("SM_MODULE_NAME", module.to_string_lossy().into_owned()),
-        ("SM_MODULE_DIR", plain(&decoded(submitted))),
         ("SM_USER_ENTRY_POINT", program.clone()),
-        ("SM_LOG_LEVEL", "20".to_owned()),
     ];
-    let mut variables: BTreeMap<String, String> = fixed
-        .into_iter()
-        .map(|(name, value)| (name.to_owned(), value))
-        .collect();
-    for channel in channels {
-        let name = format!("SM_CHANNEL_{}", channel.to_uppercase());
-        variables.insert(name, path(&format!("input/data/{channel}")));
-    }
-    for (name, value) in &hyperparameters {
-        variables.insert(format!("SM_HP_{}", name.to_uppercase()), plain(value));
-    }
+    let fixed = fixed.map(|(name, value)| (name.to_owned(), value));
+    let channels = job.channels.iter().map(|channel| {
+        let name = format!("SM_CHANNEL_{}", channel.name.to_uppercase());
+        (name, path(&format!("input/data/{}", channel.name)))
+    });
     let own = job.input["Environment"].as_object().into_iter().flatten();
-    for (name, value) in own {
+    let own = own.map(|(name, value)| {
         let value = value.as_str().unwrap_or_default();
-        variables.insert(name.clone(), value.to_owned());
-    }
-    variables
+        (name.clone(), value.to_owned())
+    });
+    fixed.into_iter().chain(channels).chain(own).collect()
 }

@@ -14,11 +14,6 @@ impl Exchanges {
         Self(Record::start("aws-exchanges"))
     }
 
-    /// Writes nothing down.
-    pub(super) fn unjudged() -> Self {
-        Self(Record::nothing())
-    }
-
     /// Writes a request down, keys as on the wire.
     pub(super) fn input(&self, operation: Operation, input: &Value) {
         self.write(operation, "input", input);

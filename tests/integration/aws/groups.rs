@@ -112,25 +112,18 @@ pub(super) fn resource_config(job: &Job, host: &str) -> Value {
 pub(super) fn check(input: &Value) -> Result<(), Refusal> {
     let resources = &input["ResourceConfig"];
     let named_by_channels = channels(input)?;
-    let Some(groups) = resources["InstanceGroups"].as_array() else {
+    if !resources["InstanceGroups"].is_array() {
         return match named_by_channels.first() {
             None => Ok(()),
             Some(name) => Err(Refusal::validation(format!(
                 "InstanceGroupNames [{name}] cannot be specified without InstanceGroups"
             ))),
         };
-    };
+    }
     if !resources["InstanceType"].is_null() || !resources["InstanceCount"].is_null() {
         return Err(Refusal::validation(
             "InstanceType or InstanceCount cannot be specified with InstanceGroups",
         ));
-    }
-    if groups.len() > 5 {
-        return Err(Refusal::validation(format!(
-            "1 validation error detected: Value '{}' at 'resourceConfig.instanceGroups' failed to satisfy constraint: \
-             Member must have length less than or equal to 5",
-            resources["InstanceGroups"]
-        )));
     }
     let names: Vec<String> = of(resources).into_iter().map(|group| group.name).collect();
     let distinct: BTreeSet<&String> = names.iter().collect();

@@ -81,16 +81,6 @@ impl Job {
         self.channels.iter().map(Channel::bytes).sum()
     }
 
-    /// The same in millions of bytes, for times that grow with the data.
-    pub(crate) fn megabytes(&self) -> f64 {
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "the data of a test is far below 2^53 bytes"
-        )]
-        let bytes = self.bytes() as f64;
-        bytes / 1e6
-    }
-
     /// The keys of the objects that a channel holds.
     pub(crate) fn channel_keys(&self, name: &str) -> Vec<String> {
         let channel = self.channels.iter().find(|channel| channel.name == name);

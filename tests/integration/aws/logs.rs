@@ -1,6 +1,5 @@
 //! CloudWatch Logs: the streams of training jobs.
 
-use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -18,7 +17,6 @@ type Lines = dyn Fn(&Job, &str) -> Vec<String> + Send + Sync;
 #[derive(Clone)]
 pub(crate) struct Logs {
     lines: Arc<Lines>,
-    hidden_calls: u64,
     begins_empty: bool,
 }
 
@@ -28,7 +26,6 @@ impl Logs {
     pub(crate) fn of(lines: impl Fn(&Job, &str) -> Vec<String> + Send + Sync + 'static) -> Self {
         Self {
             lines: Arc::new(lines),
-            hidden_calls: 0,
             begins_empty: false,
         }
     }
@@ -41,12 +38,6 @@ impl Logs {
             let line = is_played.then(|| probe::line(job, host, percent(job)));
             Vec::from_iter(line.flatten())
         })
-    }
-
-    /// No stream is there yet for so many calls of any operation on logs.
-    pub(crate) fn after_calls(mut self, calls: u64) -> Self {
-        self.hidden_calls = calls;
-        self
     }
 
     /// The first page of a stream's events is empty, as GetLogEvents may return it.
@@ -86,23 +77,16 @@ pub(super) fn answer(
     operation: Operation,
     input: &Value,
 ) -> Result<Value, Refusal> {
-    let is_hidden = state.logs.hidden_calls > 0;
-    state.logs.hidden_calls = state.logs.hidden_calls.saturating_sub(1);
     if input["logGroupName"] != GROUP || state.jobs.is_empty() {
         return Err(Refusal::new(
             "ResourceNotFoundException",
             "The specified log group does not exist.",
         ));
     }
-    let streams = if is_hidden {
-        Vec::new()
-    } else {
-        streams(state)
-    };
+    let streams = streams(state);
     match operation {
         Operation::DescribeLogStreams => describe(state, &streams, input),
-        Operation::GetLogEvents => events(state, &streams, input),
-        _ => filter(state, &streams, input),
+        _ => events(state, &streams, input),
     }
 }
 
@@ -189,10 +173,6 @@ fn describe(state: &State, streams: &[Stream], input: &Value) -> Result<Value, R
     Ok(answer)
 }
 
-fn times(input: &Value) -> RangeInclusive<i64> {
-    input["startTime"].as_i64().unwrap_or(i64::MIN)..=input["endTime"].as_i64().unwrap_or(i64::MAX)
-}
-
 /// The events of one stream. As on AWS tokens never end: the last page returns the token that it was asked with.
 fn events(state: &State, streams: &[Stream], input: &Value) -> Result<Value, Refusal> {
     let stream = streams.iter().find(|s| input["logStreamName"] == s.name);
@@ -200,11 +180,9 @@ fn events(state: &State, streams: &[Stream], input: &Value) -> Result<Value, Ref
         "ResourceNotFoundException",
         "The specified log stream does not exist.",
     ))?;
-    let times = times(input);
     let found: Vec<_> = stream
         .events
         .iter()
-        .filter(|event| times.contains(&event.time))
         .map(|event| {
             json!({"timestamp": event.time, "message": event.message, "ingestionTime": event.time})
         })
@@ -244,57 +222,4 @@ fn events(state: &State, streams: &[Stream], input: &Value) -> Result<Value, Ref
         "nextForwardToken": format!("f/{end}"),
         "nextBackwardToken": format!("b/{start}"),
     }))
-}
-
-/// Events of several streams; a pattern is words that all have to be there, or one phrase in quotation marks.
-fn filter(state: &State, streams: &[Stream], input: &Value) -> Result<Value, Refusal> {
-    let prefix = input["logStreamNamePrefix"].as_str().unwrap_or_default();
-    let names = input["logStreamNames"].as_array();
-    let pattern = input["filterPattern"].as_str().unwrap_or_default();
-    if pattern.starts_with(['{', '[', '?', '%']) {
-        return Err(Refusal::new(
-            "InvalidParameterException",
-            "Invalid filter pattern: the fake knows words and phrases only",
-        ));
-    }
-    let quoted = pattern
-        .strip_prefix('"')
-        .and_then(|rest| rest.strip_suffix('"'));
-    let wanted: Vec<&str> = match quoted {
-        Some(phrase) => vec![phrase],
-        None => pattern.split_whitespace().collect(),
-    };
-    let times = times(input);
-    let found: Vec<_> = streams
-        .iter()
-        .filter(|stream| stream.name.starts_with(prefix))
-        .filter(|stream| names.is_none_or(|names| names.iter().any(|name| *name == stream.name)))
-        .flat_map(|stream| {
-            let events = stream.events.iter().zip(0_u64..);
-            events.map(move |(event, index)| (stream, event, index))
-        })
-        .filter(|(_, event, _)| times.contains(&event.time))
-        .filter(|(_, event, _)| wanted.iter().all(|part| event.message.contains(part)))
-        .map(|(stream, event, index)| {
-            json!({
-                "logStreamName": stream.name,
-                "timestamp": event.time,
-                "message": event.message,
-                "ingestionTime": event.time,
-                "eventId": format!("{}{index}", event.time),
-            })
-        })
-        .collect();
-    let limit = input["limit"].as_u64().unwrap_or(10_000);
-    let (range, next) = page(
-        input["nextToken"].as_str(),
-        limit,
-        state.page_size,
-        found.len(),
-    )?;
-    let mut answer = json!({"events": found[range], "searchedLogStreams": []});
-    if let Some(next) = next {
-        answer["nextToken"] = json!(next);
-    }
-    Ok(answer)
 }

@@ -40,6 +40,8 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use aws_sdk_s3::config::retry::RetryConfig;
+use aws_sdk_s3::config::{BehaviorVersion, Credentials, Region};
 use axum::body::Bytes;
 use tempfile::TempDir;
 
@@ -72,16 +74,6 @@ pub(crate) struct FakeAws {
 
 impl FakeAws {
     pub(crate) fn start() -> Self {
-        Self::with(Exchanges::start())
-    }
-
-    /// A fake for requests or answers that are wrong on purpose, such as a status that AWS does not have yet: AWS's model
-    /// does not judge them.
-    pub(crate) fn unjudged() -> Self {
-        Self::with(Exchanges::unjudged())
-    }
-
-    fn with(exchanges: Exchanges) -> Self {
         let store = Arc::new(Store::default());
         let core = Arc::new(Core {
             state: Mutex::new(State {
@@ -111,7 +103,7 @@ impl FakeAws {
             }),
             s3_service: store.service(),
             s3: store,
-            exchanges,
+            exchanges: Exchanges::start(),
             folder: TempDir::with_prefix("canary-gate-fake-aws-").unwrap(),
             started: Mutex::new(Vec::new()),
         });
@@ -149,6 +141,22 @@ impl FakeAws {
         self.reach(command);
         let no_program = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
         command.env("CANARY_GATE_PROBE", no_program);
+    }
+
+    /// A client of S3 that tries so often before it gives up.
+    pub(crate) fn s3_client(&self, attempts: u32) -> aws_sdk_s3::Client {
+        let config = aws_sdk_s3::Config::builder()
+            .behavior_version(BehaviorVersion::latest())
+            .region(Region::new(REGION))
+            .credentials_provider(Credentials::new(ACCESS_KEY, SECRET_KEY, None, None, "test"))
+            .endpoint_url(self.url())
+            .force_path_style(true)
+            .retry_config(
+                RetryConfig::standard()
+                    .with_max_attempts(attempts)
+                    .with_initial_backoff(Duration::from_millis(1)),
+            );
+        aws_sdk_s3::Client::from_conf(config.build())
     }
 
     // S3.
@@ -201,8 +209,16 @@ impl FakeAws {
 
     /// A training job that somebody else started with this request, keys as on the wire, and that has ended.
     pub(crate) fn add_job(&self, input: &serde_json::Value) {
-        sagemaker::create(&self.core, input).unwrap_or_else(|refusal| panic!("{refusal:?}"));
+        self.create(input).unwrap();
         self.finish_jobs();
+    }
+
+    /// Creates a training job by a request, keys as on the wire; the error is what is said against it.
+    pub(crate) fn create(&self, input: &serde_json::Value) -> Result<(), String> {
+        let created = sagemaker::create(&self.core, input);
+        created
+            .map(|_| ())
+            .map_err(|refusal| format!("{}: {}", refusal.code, refusal.message))
     }
 
     /// Lets every job come to the end of its timeline, where that is known.
@@ -231,11 +247,6 @@ impl FakeAws {
         for job in &mut self.core.state().jobs {
             job.created -= seconds;
         }
-    }
-
-    /// Creates jobs from this moment (epoch seconds) on, a second apart, for answers that are the same every time.
-    pub(crate) fn scripted_clock(&self, start: f64) {
-        self.core.state().clock = Clock::Scripted(start);
     }
 
     /// Creates all jobs at this moment (epoch seconds), for answers that are the same whichever comes first.
@@ -309,11 +320,6 @@ impl FakeAws {
         let mut state = self.core.state();
         state.faults.clear();
         state.lasting = None;
-    }
-
-    /// Closes the connection on the next so many requests, whatever they are.
-    pub(crate) fn unreachable_for(&self, calls: u64) {
-        self.core.state().lasting = Some((Fault::Dropped, calls));
     }
 
     /// Deletes a job as somebody else could.

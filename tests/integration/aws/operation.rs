@@ -21,7 +21,7 @@ operations! {
     "sagemaker" => CreateTrainingJob, DescribeTrainingJob, StopTrainingJob, UpdateTrainingJob, ListTrainingJobs,
         ListTags;
     "cloudwatch" => GetMetricData;
-    "logs" => DescribeLogStreams, GetLogEvents, FilterLogEvents;
+    "logs" => DescribeLogStreams, GetLogEvents;
     "pricing" => GetProducts;
     "service-quotas" => ListServiceQuotas, ListAWSDefaultServiceQuotas;
     "sts" => GetCallerIdentity, AssumeRoleWithWebIdentity;

@@ -70,30 +70,6 @@ impl Pool {
     }
 }
 
-/// Refuses what cannot be kept.
-pub(super) fn check(input: &Value) -> Result<(), Refusal> {
-    let resources = &input["ResourceConfig"];
-    let Some(seconds) = resources["KeepAlivePeriodInSeconds"].as_u64() else {
-        return Ok(());
-    };
-    if seconds > 3600 {
-        return Err(Refusal::validation(format!(
-            "KeepAlivePeriodInSeconds {seconds} exceeds the maximum of 3600 seconds"
-        )));
-    }
-    if input["EnableManagedSpotTraining"] == true {
-        return Err(Refusal::validation(
-            "KeepAlivePeriodInSeconds cannot be specified with managed spot training",
-        ));
-    }
-    if resources["InstanceGroups"].is_array() {
-        return Err(Refusal::validation(
-            "KeepAlivePeriodInSeconds cannot be specified with InstanceGroups",
-        ));
-    }
-    Ok(())
-}
-
 /// What two jobs must have in common for the second to run on the machines of the first.
 fn key(input: &Value) -> Value {
     let resources = &input["ResourceConfig"];

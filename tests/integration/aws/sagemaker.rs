@@ -2,12 +2,10 @@
 
 use std::time::Instant;
 
-use regex::Regex;
 use serde_json::{Value, json};
 
 use super::fault::Refusal;
 use super::job::Job;
-use super::logs::Logs;
 use super::operation::Operation;
 use super::script_run::ScriptRun;
 use super::timeline::Timeline;
@@ -39,8 +37,8 @@ pub(super) fn create(core: &Core, input: &Value) -> Result<Value, Refusal> {
                 ),
             ));
         }
-        let begin = { state.clock }.now();
-        let predecessor = pools::predecessor(&state, input, begin);
+        let created = state.clock.now();
+        let predecessor = pools::predecessor(&state, input, created);
         check_quota(&state, input, predecessor)?;
         if let Some((time, next)) = &mut state.between_creates {
             let now = Instant::now();
@@ -49,7 +47,6 @@ pub(super) fn create(core: &Core, input: &Value) -> Result<Value, Refusal> {
             }
             *next = now + *time;
         }
-        let created = state.clock.now();
         let pool = pools::pool_of(&mut state, input, predecessor, created);
         (
             state.jobs.len() + 1,
@@ -110,114 +107,77 @@ pub(super) fn create(core: &Core, input: &Value) -> Result<Value, Refusal> {
 
 /// Refuses a job for whose instances the account has no room beside those that still run.
 fn check_quota(state: &State, input: &Value, predecessor: Option<usize>) -> Result<(), Refusal> {
-    for (instance_type, count) in groups::machines(input) {
-        check_quota_of(state, &instance_type, count, predecessor)?;
+    for (instance_type, delta) in groups::machines(input) {
+        let quota = format!("{instance_type} for training job usage");
+        let Some(limit) = state.quotas.get(&quota) else {
+            continue;
+        };
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a quota of instances is a small whole number"
+        )]
+        let limit = *limit as u64;
+        let running = state.jobs.iter().filter(|job| !job.has_ended());
+        let used: u64 = running.map(|job| job.machines_of(&instance_type)).sum();
+        // Machines that are kept count too.
+        let used = used + pools::kept(state, &instance_type, predecessor);
+        if used + delta > limit {
+            return Err(Refusal::resource_limit(&instance_type, limit, used, delta));
+        }
     }
     Ok(())
 }
 
-fn check_quota_of(
-    state: &State,
-    instance_type: &str,
-    delta: u64,
-    predecessor: Option<usize>,
-) -> Result<(), Refusal> {
-    let quota = format!("{instance_type} for training job usage");
-    let Some(limit) = state.quotas.get(&quota) else {
-        return Ok(());
-    };
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a quota of instances is a small whole number"
-    )]
-    let limit = *limit as u64;
-    let running = state.jobs.iter().filter(|job| !job.has_ended());
-    let used: u64 = running.map(|job| job.machines_of(instance_type)).sum();
-    // Machines that are kept count too.
-    let used = used + pools::kept(state, instance_type, predecessor);
-    if used + delta > limit {
-        return Err(Refusal::resource_limit(instance_type, limit, used, delta));
-    }
-    Ok(())
-}
-
-/// What the service itself refuses; the model's limits are judged elsewhere.
+/// What the service itself refuses; what the model knows (names, lengths, what is required) is judged by it.
 fn check(input: &Value) -> Result<(), Refusal> {
-    let name = input["TrainingJobName"].as_str().unwrap_or_default();
-    let pattern = "^[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}$";
-    let valid_name = Regex::new(pattern).expect("a fixed pattern");
-    if !valid_name.is_match(name) || name.len() > 63 {
-        return Err(Refusal::validation(format!(
-            "1 validation error detected: Value '{name}' at 'trainingJobName' failed to satisfy constraint: Member must \
-             satisfy regular expression pattern: [a-zA-Z0-9](-*[a-zA-Z0-9]){{0,62}}"
-        )));
-    }
     let algorithm = &input["AlgorithmSpecification"];
-    if algorithm["TrainingImage"].is_string() == algorithm["AlgorithmName"].is_string() {
-        return Err(Refusal::validation(
-            "You must specify either an algorithm name or a training image, and not both.",
-        ));
-    }
-    let role = input["RoleArn"].as_str().unwrap_or_default();
-    if !role.starts_with("arn:aws:iam::") || !role.contains(":role/") {
-        return Err(Refusal::validation(format!(
-            "1 validation error detected: Value '{role}' at 'roleArn' failed to satisfy constraint: Member must satisfy \
-             regular expression pattern: ^arn:aws[a-z\\-]*:iam::\\d{{12}}:role/?[a-zA-Z_0-9+=,.@\\-_/]+$"
-        )));
-    }
     let resources = &input["ResourceConfig"];
+    let stopping = &input["StoppingCondition"];
     let has_type =
         resources["InstanceType"].is_string() && resources["InstanceCount"].as_u64() >= Some(1);
     // SageMaker takes the first type with room; here there is always room.
-    let has_groups =
-        resources["InstanceGroups"].is_array() || resources["InstancePreferences"].is_array();
-    groups::check(input)?;
-    if has_type && resources["InstancePreferences"].is_array() {
-        return Err(Refusal::validation(
-            "InstanceType or InstanceCount cannot be specified with InstancePreferences",
-        ));
-    }
-    if !has_type && !has_groups {
-        return Err(Refusal::validation(
-            "InstanceType and InstanceCount are required in ResourceConfig",
-        ));
-    }
-    let kinds: Vec<String> = groups::machines(input).into_keys().collect();
-    let has_disks = ["ml.g4dn.", "ml.g5.", "ml.p4d.", "ml.c5d.", "ml.m5d."];
-    let with_disks = |kind: &&String| has_disks.iter().any(|disks| kind.starts_with(disks));
-    if resources["VolumeKmsKeyId"].is_string()
-        && let Some(family) = kinds.iter().find(with_disks)
-    {
-        return Err(Refusal::validation(format!(
-            "VolumeKmsKeyId cannot be specified for the instance type {family}, which has local storage volumes"
-        )));
-    }
-    let stopping = &input["StoppingCondition"];
-    if stopping["MaxRuntimeInSeconds"].as_u64().unwrap_or(0) < 1 {
-        return Err(Refusal::validation(
-            "StoppingCondition with MaxRuntimeInSeconds is required",
-        ));
-    }
+    let has_preferences = resources["InstancePreferences"].is_array();
+    let has_groups = resources["InstanceGroups"].is_array();
     let is_spot = input["EnableManagedSpotTraining"] == true;
-    if is_spot != stopping["MaxWaitTimeInSeconds"].is_u64() {
-        return Err(Refusal::validation(
+    let is_kept = resources["KeepAlivePeriodInSeconds"].is_u64();
+    let has_disks = ["ml.g4dn.", "ml.g5.", "ml.p4d.", "ml.c5d.", "ml.m5d."];
+    let has_disks = |kind: &String| has_disks.iter().any(|disks| kind.starts_with(disks));
+    let mut kinds = groups::machines(input).into_keys();
+    let refused = [
+        (
+            algorithm["TrainingImage"].is_string() == algorithm["AlgorithmName"].is_string(),
+            "You must specify either an algorithm name or a training image, and not both.",
+        ),
+        (
+            has_type && has_preferences,
+            "InstanceType or InstanceCount cannot be specified with InstancePreferences",
+        ),
+        (
+            !has_type && !has_groups && !has_preferences,
+            "InstanceType and InstanceCount are required in ResourceConfig",
+        ),
+        (
+            resources["VolumeKmsKeyId"].is_string() && kinds.any(|kind| has_disks(&kind)),
+            "VolumeKmsKeyId cannot be specified for an instance type which has local storage volumes",
+        ),
+        (
+            is_spot != stopping["MaxWaitTimeInSeconds"].is_u64(),
             "MaxWaitTimeInSeconds has to be given with managed spot training, and only with it.",
-        ));
+        ),
+        (
+            is_kept && is_spot,
+            "KeepAlivePeriodInSeconds cannot be specified with managed spot training",
+        ),
+        (
+            is_kept && has_groups,
+            "KeepAlivePeriodInSeconds cannot be specified with InstanceGroups",
+        ),
+    ];
+    match refused.into_iter().find(|(is_refused, _)| *is_refused) {
+        Some((_, why)) => Err(Refusal::validation(why)),
+        None => groups::check(input),
     }
-    pools::check(input)?;
-    if input["OutputDataConfig"]["S3OutputPath"].as_str().is_none() {
-        return Err(Refusal::validation("S3OutputPath is required"));
-    }
-    let pairs = input["HyperParameters"]
-        .as_object()
-        .map_or(0, |pairs| pairs.len());
-    if pairs > 100 {
-        return Err(Refusal::validation(
-            "Member must have length less than or equal to 100 at 'hyperParameters'",
-        ));
-    }
-    Ok(())
 }
 
 fn not_found() -> Refusal {
@@ -240,7 +200,6 @@ fn named<'a>(state: &'a mut State, input: &Value) -> Result<&'a mut Job, Refusal
 
 fn describe(state: &mut State, input: &Value) -> Result<Value, Refusal> {
     let polls = state.polls;
-    let logs = state.logs.clone();
     let fate = state.pool_fate.clone();
     let job = named(state, input)?;
     job.polls += 1;
@@ -251,10 +210,6 @@ fn describe(state: &mut State, input: &Value) -> Result<Value, Refusal> {
         return Err(not_found());
     }
     let mut answer = job.describe();
-    let metrics = final_metrics(job, &logs);
-    if job.has_ended() && !metrics.is_empty() {
-        answer["FinalMetricDataList"] = json!(metrics);
-    }
     pools::look(job, fate(job), &mut answer);
     match polls {
         Polls::NextStatus => {
@@ -267,29 +222,6 @@ fn describe(state: &mut State, input: &Value) -> Result<Value, Refusal> {
         Polls::Nothing | Polls::Clock { .. } => {}
     }
     Ok(answer)
-}
-
-/// The last value that each of the job's metric definitions finds in its log.
-fn final_metrics(job: &Job, logs: &Logs) -> Vec<Value> {
-    let lines: Vec<String> = job
-        .hosts()
-        .iter()
-        .flat_map(|host| logs.lines(job, host))
-        .collect();
-    let definitions = job.input["AlgorithmSpecification"]["MetricDefinitions"].as_array();
-    let found = definitions.into_iter().flatten().filter_map(|definition| {
-        let pattern = Regex::new(definition["Regex"].as_str()?).ok()?;
-        let mut values = lines
-            .iter()
-            .filter_map(|line| pattern.captures(line)?.get(1));
-        let value: f32 = values.next_back()?.as_str().parse().ok()?;
-        Some(json!({
-            "MetricName": definition["Name"],
-            "Value": value,
-            "Timestamp": job.training_span()?.1,
-        }))
-    });
-    found.collect()
 }
 
 /// Puts what the Debugger's profiler would write, where the job asks for it.

@@ -8,8 +8,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
@@ -83,14 +81,14 @@ impl ScriptRun {
         let limit = job.max_runtime();
         let output = Output::of(core, job);
         std::thread::spawn(move || {
-            let ended = watched.watch(child, scale, limit, &root, &words.join(" "));
+            let ended = watched.watch(child, scale, limit, &words.join(" "));
             output.upload(&root);
             *watched.ended.lock().unwrap() = Some(ended);
         });
         Ok(Some(run))
     }
 
-    fn watch(&self, mut child: Child, scale: f64, limit: f64, root: &Path, command: &str) -> Ended {
+    fn watch(&self, mut child: Child, scale: f64, limit: f64, command: &str) -> Ended {
         let start = Instant::now();
         let mut stopped_since: Option<Instant> = None;
         let mut ran_too_long = false;
@@ -117,26 +115,13 @@ impl ScriptRun {
             let failure_reason = (!status.success()).then(|| {
                 use std::os::unix::process::ExitStatusExt;
                 let code = status.code().or(status.signal().map(|signal| -signal));
-                self.failure(code.unwrap_or(-1), root, command)
+                let lines = self.lines();
+                let last = lines.last().map_or("", String::as_str);
+                script_failure(code.unwrap_or(-1), last, command)
             });
             Ended::Exited {
                 seconds,
                 failure_reason,
-            }
-        }
-    }
-
-    /// What the script wrote to output/failure, else the toolkit's words.
-    fn failure(&self, code: i32, root: &Path, command: &str) -> String {
-        match fs::read_to_string(root.join("output/failure")) {
-            Ok(text) => {
-                let text: String = text.chars().take(1024).collect();
-                format!("AlgorithmError: {text}, exit code: {code}")
-            }
-            Err(_) => {
-                let lines = self.lines();
-                let last = lines.last().map_or("", String::as_str);
-                script_failure(code, last, command)
             }
         }
     }
@@ -168,47 +153,35 @@ impl ScriptRun {
     }
 }
 
-/// Where a job's model and output go.
+/// Where a job's model and output go. No canary asks to have them packed.
 struct Output {
     store: Arc<Store>,
     /// `<S3OutputPath>/<job>/output`.
     uri: String,
-    is_compressed: bool,
 }
 
 impl Output {
     fn of(core: &Core, job: &Job) -> Self {
-        let config = &job.input["OutputDataConfig"];
-        let path = config["S3OutputPath"].as_str().unwrap_or_default();
+        let path = job.input["OutputDataConfig"]["S3OutputPath"].as_str();
+        let path = path.unwrap_or_default().trim_end_matches('/');
         Self {
             store: core.s3.clone(),
-            uri: format!("{}/{}/output", path.trim_end_matches('/'), job.name),
-            is_compressed: config["CompressionType"] != "NONE",
+            uri: format!("{path}/{}/output", job.name),
         }
     }
 
-    /// Puts the model, and the output where there is some.
+    /// Puts the files of the model, and of the output where there are some.
     fn upload(&self, root: &Path) {
         let Ok((bucket, key)) = inputs::split(&self.uri) else {
             return;
         };
         for (folder, name) in [("model", "model"), ("output/data", "output")] {
             let folder = root.join(folder);
-            let files = files(&folder);
-            if self.is_compressed && (name == "model" || !files.is_empty()) {
-                let encoder = GzEncoder::new(Vec::new(), Compression::fast());
-                let mut archive = tar::Builder::new(encoder);
-                archive.append_dir_all(".", &folder).unwrap();
-                let bytes = archive.into_inner().unwrap().finish().unwrap();
-                let key = format!("{key}/{name}.tar.gz");
-                self.store.put(bucket, &key, bytes.into());
-            } else if !self.is_compressed {
-                for file in files {
-                    let path = file.strip_prefix(&folder).expect("listed below it");
-                    let key = format!("{key}/{name}/{}", path.to_string_lossy());
-                    self.store
-                        .put(bucket, &key, fs::read(&file).unwrap().into());
-                }
+            for file in files(&folder) {
+                let path = file.strip_prefix(&folder).expect("listed below it");
+                let key = format!("{key}/{name}/{}", path.to_string_lossy());
+                self.store
+                    .put(bucket, &key, fs::read(&file).unwrap().into());
             }
         }
     }

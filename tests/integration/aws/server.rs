@@ -142,7 +142,7 @@ fn read(protocol: Protocol, body: &Bytes) -> Option<Value> {
 fn done(core: &Core, protocol: Protocol, operation: Operation, input: &Value) -> Response<Body> {
     let output = match operation.service() {
         "sagemaker" => sagemaker::answer(core, operation, input),
-        "cloudwatch" => cloudwatch::answer(&mut core.state(), input),
+        "cloudwatch" => cloudwatch::answer(&core.state(), input),
         "logs" => logs::answer(&mut core.state(), operation, input),
         "pricing" => prices::answer(&core.state(), input),
         "service-quotas" => quotas::answer(&core.state(), operation, input),

@@ -80,25 +80,19 @@ pub(crate) enum Polls {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Clock {
     Wall,
-    /// Epoch seconds, one more for each job.
-    Scripted(f64),
     /// Always these epoch seconds.
     Still(f64),
 }
 
 impl Clock {
     /// Epoch seconds.
-    pub(super) fn now(&mut self) -> f64 {
+    pub(super) fn now(self) -> f64 {
         match self {
             Self::Wall => {
                 let now = SystemTime::now().duration_since(UNIX_EPOCH);
                 now.unwrap().as_secs_f64().floor()
             }
-            Self::Scripted(seconds) => {
-                *seconds += 1.0;
-                *seconds
-            }
-            Self::Still(seconds) => *seconds,
+            Self::Still(seconds) => seconds,
         }
     }
 }

@@ -7,7 +7,6 @@ use serde_json::{Map, Value, json};
 pub(crate) struct Timeline {
     spans: Vec<Span>,
     end: End,
-    billable_seconds: Option<f64>,
     /// After so many calls of DescribeTrainingJob somebody deletes the job.
     pub(super) deleted_after_polls: Option<u64>,
 }
@@ -46,7 +45,6 @@ impl Timeline {
                 secondary: "Completed".to_owned(),
                 failure_reason: None,
             },
-            billable_seconds: None,
             deleted_after_polls: None,
         }
     }
@@ -125,10 +123,6 @@ impl Timeline {
         self
     }
 
-    pub(crate) fn starting(self, seconds: f64) -> Self {
-        self.span("Starting", seconds)
-    }
-
     /// The first machines come at least so soon.
     pub(super) fn starting_within(mut self, seconds: f64) -> Self {
         let first = self.spans.iter_mut().find(|span| span.status == "Starting");
@@ -148,27 +142,6 @@ impl Timeline {
 
     pub(crate) fn uploading(self, seconds: f64) -> Self {
         self.span("Uploading", seconds)
-    }
-
-    /// The instance is taken away after some seconds of training, and the job starts again with all of its training.
-    pub(crate) fn interrupted_after(mut self, seconds: f64) -> Self {
-        let mut again: Vec<_> = self.spans.clone();
-        let training = self.spans.iter().position(|span| span.status == "Training");
-        let training = training.expect("a job that trains can be interrupted");
-        self.spans.truncate(training + 1);
-        self.spans[training].seconds = seconds;
-        self.spans.push(Span {
-            status: "Interrupted".to_owned(),
-            seconds: 1.0,
-        });
-        self.spans.append(&mut again);
-        self
-    }
-
-    /// What is billed, where it is not the time on instances (spot).
-    pub(crate) fn billable(mut self, seconds: f64) -> Self {
-        self.billable_seconds = Some(seconds);
-        self
     }
 
     /// Somebody deletes the job after it was described so often.
@@ -337,10 +310,9 @@ impl Timeline {
                 "StatusMessage": message(&self.end.secondary),
             }));
             if let Some(start) = on_instances {
-                let billable = self.billable_seconds.unwrap_or(seconds_on_instances);
                 answer["TrainingEndTime"] = json!(created + end);
                 answer["TrainingTimeInSeconds"] = whole_seconds(end - start);
-                answer["BillableTimeInSeconds"] = whole_seconds(billable);
+                answer["BillableTimeInSeconds"] = whole_seconds(seconds_on_instances);
             }
             if let Some(reason) = &self.end.failure_reason {
                 answer["FailureReason"] = json!(reason.chars().take(1024).collect::<String>());
@@ -391,7 +363,6 @@ fn message(status: &str) -> &str {
         "Completed" => "Training job completed",
         "Failed" => "Training job failed",
         "Stopped" => "Training job stopped",
-        "Interrupted" => "Spot instance interrupted",
         "MaxRuntimeExceeded" => "Training job runtime exceeded MaxRuntimeInSeconds provided",
         other => other,
     }
