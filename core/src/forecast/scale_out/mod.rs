@@ -2,7 +2,7 @@
 //!
 //! If the counts of the runs differ the laws are weighed by them ([`ScaleOutLaws`], [`forecast_from`]). If all runs were on
 //! one count a law is assumed ([`assume`]): the part that grows with the data is proportional to the heaviest host's share of it,
-//! and the interval reflects the error of this assumption on published jobs. The heaviest host's share is computed ([`Shards`]).
+//! and the interval reflects the error of this assumption on published jobs. The heaviest host's share is computed ([`DataLayout`]).
 //!
 //! A host's memory does not decrease with the count if every host has all of the data; if the data are in shards, it is that of
 //! one host with the heaviest shard. [`elsewhere()`] combines both for a configuration that was not measured.
@@ -10,7 +10,6 @@
 mod count_law;
 mod elsewhere;
 mod layout;
-mod shards;
 #[cfg(test)]
 mod tests;
 mod weighed;
@@ -19,7 +18,6 @@ use std::slice;
 
 pub use elsewhere::{Elsewhere, Measured, elsewhere, one_count, peak_bytes};
 pub use layout::DataLayout;
-pub use shards::{ChannelObjects, Shards};
 pub use weighed::{FEWEST_COUNTS, ScaleOutLaws};
 
 use super::runs::Runs;
@@ -125,15 +123,6 @@ fn instances(count: u32) -> String {
     }
 }
 
-/// The laws of scale-out of a job on machines of one type, from its completed runs on several counts of them; runs on other types, or
-/// with less work per datum, do not enter.
-fn laws_from(
-    measurements: &[Measurement],
-    instance: &InstanceConfiguration,
-) -> Result<ScaleOutLaws, Unknown> {
-    weighed::of_enough(&runs_of_type(measurements, instance)?)
-}
-
 fn runs_of_type(
     measurements: &[Measurement],
     instance: &InstanceConfiguration,
@@ -161,39 +150,36 @@ fn runs_of_type(
 }
 
 /// The time on a count of instances that was not measured, or not often enough, from completed runs of one job on other counts of the
-/// same type. `wanted` is the load of the hosts.
+/// same type. `wanted` is the load of the hosts. Where one count has a forecast of its own the laws of data say how the time grows to
+/// the full run, and those of scale-out only what the other count makes of it.
 pub fn forecast_from(
     measurements: &[Measurement],
     instance: &InstanceConfiguration,
+    one: Option<&OneCount<'_>>,
     wanted: Load,
 ) -> Result<ScaleOut, Unknown> {
-    let laws = laws_from(measurements, instance)?;
+    let runs = runs_of_type(measurements, instance)?;
+    let laws = weighed::of_enough(&runs)?;
+    let seconds = match one {
+        None => laws.seconds(wanted)?,
+        Some(one) => {
+            let changes = one.changes(&runs, one.load, wanted)?;
+            let times = changes
+                .iter()
+                .filter_map(|change| one.seconds.times(change));
+            one_of(times)?
+        }
+    };
     Ok(ScaleOut {
-        seconds: laws.seconds(wanted)?,
+        seconds,
         counts: laws.counts(),
         wanted,
     })
 }
 
-/// The same where one count has a forecast of its own: then the laws of data say how the time grows to the full run, and those of
-/// scale-out only what the other count makes of it.
-pub fn forecast_by(
-    measurements: &[Measurement],
-    instance: &InstanceConfiguration,
-    one: &OneCount<'_>,
-    wanted: Load,
-) -> Result<ScaleOut, Unknown> {
-    let changes = one.changes(measurements, instance, one.load, wanted)?;
-    let times: Vec<Predictive> = changes
-        .iter()
-        .filter_map(|change| one.seconds.times(change))
-        .collect();
-    let seconds = Predictive::one_of(&times);
-    Ok(ScaleOut {
-        seconds: seconds.ok_or_else(|| Unknown("a time is an amount".to_owned()))?,
-        counts: laws_from(measurements, instance)?.counts(),
-        wanted,
-    })
+fn one_of(amounts: impl Iterator<Item = Predictive>) -> Result<Predictive, Unknown> {
+    Predictive::one_of(&amounts.collect::<Vec<_>>())
+        .ok_or_else(|| Unknown("a time is an amount".to_owned()))
 }
 
 /// t1 / (n tn) of a full run under a load, by the count that has a forecast of its own.
@@ -203,10 +189,10 @@ pub fn efficiency_by(
     one: &OneCount<'_>,
     load: Load,
 ) -> Result<Predictive, Unknown> {
-    let changes = one.changes(measurements, instance, load, Load::even(1, load.share))?;
+    let runs = runs_of_type(measurements, instance)?;
+    let changes = one.changes(&runs, load, Load::even(1, load.share))?;
     let each = 1.0 / f64::from(load.hosts);
-    let efficiencies: Vec<Predictive> = changes.iter().map(|times| times.scaled(each)).collect();
-    Predictive::one_of(&efficiencies).ok_or_else(|| Unknown("a ratio is an amount".to_owned()))
+    one_of(changes.iter().map(|times| times.scaled(each)))
 }
 
 /// A count of machines whose full run has a forecast by canaries of its own.
@@ -228,18 +214,14 @@ impl OneCount<'_> {
     /// what a further count adds goes with the data.
     fn changes(
         &self,
-        measurements: &[Measurement],
-        instance: &InstanceConfiguration,
+        runs: &[ScaleOutRun],
         from: Load,
         to: Load,
     ) -> Result<Vec<Predictive>, Unknown> {
-        let runs = runs_of_type(measurements, instance)?;
-        let shortest = runs
-            .iter()
-            .map(|run| run.seconds)
-            .fold(f64::INFINITY, f64::min);
+        let times = runs.iter().map(|run| run.seconds);
+        let shortest = times.fold(f64::INFINITY, f64::min);
         let fixed = self.fixed.clamp(0.0, MOST_FIXED * shortest);
-        let mut changes = vec![weighed::of_enough(&runs)?.change(from, to)?];
+        let mut changes = vec![weighed::of_enough(runs)?.change(from, to)?];
         if fixed > 0.0 {
             let rest: Vec<ScaleOutRun> = (runs.iter())
                 .map(|run| ScaleOutRun {

@@ -1,13 +1,13 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::forecast::random::Random;
 use crate::forecast::tests::near;
-use crate::forecast::{Basis, Quantity};
+use crate::forecast::{Basis, Doubt, Quantity};
 use crate::instance::Capacity;
 use crate::instance::Offer;
 use crate::measurement::{HostUsage, Outcome, PeakMemory, Usage};
 use crate::metric::Metric;
+use crate::spec::Distribution;
 use crate::units::{Bytes, Fraction, Percent, Seconds};
 
 fn run(hosts: u32, share: f64, seconds: f64) -> ScaleOutRun {
@@ -93,27 +93,6 @@ fn point_and_interval_are_those_of_the_formulas() {
             assert!(near(own, expected, 0.01), "{own} for {expected} at {p}");
         }
     }
-}
-
-#[test]
-fn what_is_forecast_is_said() {
-    let note = |hosts| {
-        let answer = ScaleOut {
-            seconds: Predictive::log_student_t(1.0, 0.1, 5.0),
-            counts: vec![1, 2],
-            wanted: Load::even(hosts, 1.0),
-        };
-        answer.note().unwrap()
-    };
-    assert_eq!(
-        note(4),
-        "scale-out is measured: the time on 4 instances follows from runs on 1 and 2, and beyond the largest count it is a \
-         wide guess"
-    );
-    assert_eq!(
-        note(2),
-        "scale-out is measured: the time on 2 instances follows from runs on 1 and 2"
-    );
 }
 
 /// The laws leave open what two counts cannot tell: whether all hosts work, and how the rest goes on.
@@ -213,50 +192,33 @@ fn too_few_runs_or_counts_are_unknown_with_the_reason() {
     }
 }
 
+/// Of 100 s that are known exactly. The end of the interval is the time that did not change, up and down; where all is fixed there is
+/// still the doubt of another count.
 #[test]
-fn an_assumption_scales_what_grows() {
+fn an_assumption_scales_what_grows_and_allows_that_more_instances_bring_nothing() {
     let one = Predictive::log_student_t(100.0, 0.0, 5.0);
-    let answer = assume(&one, 0.2, Load::even(1, 1.0), Load::even(4, 1.0)).unwrap();
-    assert!(near(answer.seconds.median(), 40.0, 1e-12));
-    assert!(!answer.is_measured());
-    assert_eq!(answer.note(), None);
-
+    let even = |hosts| Load::even(hosts, 1.0);
     let uneven = Load {
         heaviest: 0.4,
-        ..Load::even(4, 1.0)
+        ..even(4)
     };
-    let answer = assume(&one, 0.2, Load::even(1, 1.0), uneven).unwrap();
-    assert!(near(answer.seconds.median(), 52.0, 1e-12));
-    let same = assume(&one, 0.2, Load::even(4, 1.0), Load::even(4, 1.0)).unwrap();
-    assert!(near(same.seconds.median(), one.median(), 1e-9));
-    assert!(reach(&same.seconds) < 1.0 + 1e-9);
-    assert!(assume(&one, 1.2, Load::even(1, 1.0), Load::even(2, 1.0)).is_err());
-    assert!(assume(&one, 0.2, Load::even(0, 1.0), Load::even(2, 1.0)).is_err());
-}
-
-#[test]
-fn an_assumption_allows_that_more_instances_bring_nothing() {
-    let one = Predictive::log_student_t(100.0, 0.0, 5.0);
-    let assumed = |fixed_share, from, to| {
-        assume(
-            &one,
-            fixed_share,
-            Load::even(from, 1.0),
-            Load::even(to, 1.0),
-        )
-        .unwrap()
-        .seconds
-    };
-    // The end of the interval is the time that did not change, up and down.
-    for (fixed_share, from, to) in [(0.0, 1, 4), (0.2, 1, 4), (0.0, 6, 12)] {
-        let time = assumed(fixed_share, from, to);
-        assert!(near(time.quantile(0.95), 100.0, 1e-6), "{fixed_share}");
+    let [up, down] = [0.95, 0.05];
+    for (fixed_share, from, to, median, (p, end)) in [
+        (0.2, even(1), even(4), 40.0, (up, 100.0)),
+        (0.2, even(1), uneven, 52.0, (up, 52.0 * 4f64.powf(0.66))),
+        (0.2, even(4), even(4), 100.0, (up, 100.0)),
+        (0.0, even(1), even(4), 25.0, (up, 100.0)),
+        (0.0, even(6), even(12), 50.0, (up, 100.0)),
+        (0.0, even(4), even(1), 400.0, (down, 100.0)),
+        (1.0, even(1), even(4), 100.0, (up, 100.0 * 4f64.powf(0.66))),
+    ] {
+        let answer = assume(&one, fixed_share, from, to).unwrap();
+        assert!(near(answer.seconds.median(), median, 1e-9), "{answer:?}");
+        assert!(near(answer.seconds.quantile(p), end, 1e-6), "{answer:?}");
+        assert!(!answer.is_measured() && answer.note().is_none());
     }
-    let back = assumed(0.0, 4, 1);
-    assert!(near(back.median(), 400.0, 1e-12));
-    assert!(near(back.quantile(0.05), 100.0, 1e-6));
-    // Where all is fixed there is still the doubt of another count.
-    assert!(near(reach(&assumed(1.0, 1, 4)), 4f64.powf(0.66), 1e-6));
+    assert!(assume(&one, 1.2, even(1), even(2)).is_err());
+    assert!(assume(&one, 0.2, even(0), even(2)).is_err());
 }
 
 fn measurement(instance: &str, share: f64, seconds: f64) -> Measurement {
@@ -297,20 +259,28 @@ fn measurements_on_other_counts_of_the_type_forecast_the_wanted_one() {
     ];
     let wanted = configuration("3x ml.m5.xlarge");
     let load = Load::even(3, 1.0);
-    let answer = forecast_from(&measurements, &wanted, load).unwrap();
+    let answer = forecast_from(&measurements, &wanted, None, load).unwrap();
     assert!(near(answer.seconds.median(), 40.0, 0.1));
-    assert_eq!(answer.counts, [1, 2]);
+    let within = configuration("2x ml.m5.xlarge");
+    let within = forecast_from(&measurements, &within, None, Load::even(2, 1.0)).unwrap();
+    let said = "scale-out is measured: the time on 2 instances follows from runs on 1 and 2";
+    assert_eq!(within.note().unwrap(), said);
+    let said = said.replace("on 2 instances", "on 3 instances")
+        + ", and beyond the largest count it is a wide guess";
+    assert_eq!(answer.note().unwrap(), said);
 
     // Less work per datum is another job.
     let mut less_work = measurement("4x ml.m5.xlarge", 0.2, 1.0);
     (less_work.work, less_work.work_total) = (Some(5.0), Some(50.0));
     measurements.push(less_work);
-    let again = forecast_from(&measurements, &wanted, load).unwrap();
+    let again = forecast_from(&measurements, &wanted, None, load).unwrap();
     assert_eq!(again, answer);
 
     measurements.truncate(2);
     assert_eq!(
-        forecast_from(&measurements, &wanted, load).unwrap_err().0,
+        forecast_from(&measurements, &wanted, None, load)
+            .unwrap_err()
+            .0,
         "2 completed runs on 1 count of instances; a forecast of scale-out needs at least 3 on 2"
     );
 }
@@ -392,22 +362,28 @@ fn median(quantity: &Quantity) -> f64 {
     quantity.as_ref().unwrap().median()
 }
 
+/// A machine's memory is 1 MB and 10 MB for all of the data; local hosts are processes of one machine, which add up.
 #[test]
 fn memory_is_that_of_a_host_with_all_of_the_data_or_with_its_shard() {
-    let runs = with_memory("1x ml.m5.xlarge", 1.0);
-    let replicated = DataLayout::default();
-    let six = elsewhere_from(&runs, "6x ml.m5.xlarge", 20_000_000, &replicated).forecast;
-    assert!(
-        near(median(&six[Metric::MemoryBytes]), 11e6, 0.05),
-        "{six:?}"
-    );
-    assert!(near(median(&six[Metric::Memory]), 55.0, 0.05));
-    let sharded = layout::sharded(&[]);
-    let five = elsewhere_from(&runs, "5x ml.m5.xlarge", 20_000_000, &sharded).forecast;
-    assert!(
-        near(median(&five[Metric::MemoryBytes]), 3e6, 0.05),
-        "{five:?}"
-    );
+    let whole = DataLayout::default();
+    let sharded = sharded();
+    for (on, held, wanted, layout, megabytes) in [
+        ("1x ml.m5.xlarge", 1.0, "6x ml.m5.xlarge", &whole, 11.0),
+        ("1x ml.m5.xlarge", 1.0, "5x ml.m5.xlarge", &sharded, 3.0),
+        ("5x ml.m5.xlarge", 0.2, "5x ml.c5.xlarge", &sharded, 3.0),
+        ("2x local", 2.0, "3x local", &whole, 1.5 * 21.0),
+    ] {
+        let found = elsewhere_from(&with_memory(on, held), wanted, 20_000_000, layout);
+        let bytes = median(&found.forecast[Metric::MemoryBytes]);
+        assert!(near(bytes, megabytes * 1e6, 0.05), "{wanted}: {bytes}");
+        assert!(near(
+            median(&found.forecast[Metric::Memory]),
+            bytes / 2e5,
+            1e-9
+        ));
+        // Another type takes another time.
+        assert_eq!(found.scale_out.is_none(), wanted.contains("c5"));
+    }
     // What a host with all of the data needs does not follow from shards.
     let runs = with_memory("5x ml.m5.xlarge", 0.2);
     let one = elsewhere_from(&runs, "1x ml.m5.xlarge", 20_000_000, &sharded);
@@ -416,19 +392,11 @@ fn memory_is_that_of_a_host_with_all_of_the_data_or_with_its_shard() {
         one.source().unwrap(),
         "time follows from scale-out, assumed"
     );
-    let again = elsewhere_from(&runs, "5x ml.c5.xlarge", 40_000_000, &sharded);
-    assert!(near(median(&again.forecast[Metric::Memory]), 7.5, 0.05));
-    assert!(again.scale_out.is_none(), "another type takes another time");
 }
 
-#[test]
-fn processes_of_one_machine_add_up() {
-    let runs = with_memory("2x local", 2.0);
-    let three = elsewhere_from(&runs, "3x local", 20_000_000, &DataLayout::default()).forecast;
-    assert!(
-        near(median(&three[Metric::MemoryBytes]), 1.5 * 21e6, 0.05),
-        "{three:?}"
-    );
+/// Of objects that were not listed.
+fn sharded() -> DataLayout {
+    layout::tests::layout(&[(Distribution::ShardedByS3Key, None)])
 }
 
 #[test]
@@ -446,57 +414,8 @@ fn what_ran_out_of_memory_runs_out_on_no_more_and_says_nothing_of_more() {
     assert_eq!(larger.source(), None);
     assert_eq!(larger.notes.len(), 1);
     // With a part of the data it may be enough, and how much it needs is not known.
-    let part = elsewhere_from(&runs, "8x ml.m5.xlarge", 20_000_000, &layout::sharded(&[]));
+    let part = elsewhere_from(&runs, "8x ml.m5.xlarge", 20_000_000, &sharded());
     assert!(!part.forecast.memory.ran_out && part.forecast[Metric::MemoryBytes].is_err());
-}
-
-/// The share of new runs on each of some counts that the 90 % interval holds, over laws of the family with 5 % noise.
-fn coverage<const N: usize>(wanted: [u32; N]) -> [f64; N] {
-    let laws = [
-        [20.0, 300.0, 0.0, 0.0],
-        [20.0, 300.0, 8.0, 0.0],
-        [0.0, 300.0, 0.0, 3.0],
-        [50.0, 200.0, 5.0, 2.0],
-    ];
-    let mut noise = Random(1);
-    let mut trials = 0;
-    let mut held = [0; N];
-    for [constant, data, log_hosts, hosts] in laws {
-        for _ in 0..250 {
-            let mut new = |load: Load| {
-                let n = f64::from(load.hosts);
-                let law = constant + data * load.heaviest + log_hosts * n.ln() + hosts * n;
-                law * (0.05 * noise.normal()).exp()
-            };
-            let runs: Vec<ScaleOutRun> = [1, 2, 4, 6]
-                .into_iter()
-                .flat_map(|hosts| [0.5, 1.0].map(|share| Load::even(hosts, share)))
-                .map(|load| ScaleOutRun {
-                    load,
-                    seconds: new(load),
-                })
-                .collect();
-            let weighed = ScaleOutLaws::fit(&runs).unwrap();
-            trials += 1;
-            for (held, hosts) in held.iter_mut().zip(wanted) {
-                let load = Load::even(hosts, 1.0);
-                let time = weighed.seconds(load).unwrap();
-                *held +=
-                    i32::from((time.quantile(0.05)..=time.quantile(0.95)).contains(&new(load)));
-            }
-        }
-    }
-    held.map(|held| f64::from(held) / f64::from(trials))
-}
-
-/// Two standard errors of a share of 0.9 in 1000 are 0.019.
-#[test]
-fn within_the_counts_measured_and_beyond_the_interval_holds_nine_of_ten_new_runs() {
-    let bounds = [(2, 0.995), (3, 0.965), (5, 0.97), (12, 0.97)];
-    let shares = coverage(bounds.map(|(hosts, _)| hosts));
-    for ((hosts, at_most), share) in bounds.into_iter().zip(shares) {
-        assert!((0.88..at_most).contains(&share), "{hosts}: {share}");
-    }
 }
 
 fn any_runs() -> impl Strategy<Value = Vec<ScaleOutRun>> {
@@ -540,15 +459,6 @@ proptest! {
     }
 }
 
-/// What canaries on one machine say of three, beside one on three with a fifth of the data. Each machine has 100 MB.
-fn beside_a_canary_on_three(on_one: &[Measurement], memory: PeakMemory) -> Elsewhere {
-    let mut here = with_memory("3x ml.m5.xlarge", 1.0)[1].clone();
-    here.usage.memory = Some(memory);
-    let all = [on_one, &[here]].concat();
-    let wanted = ("3x ml.m5.xlarge", 100_000_000);
-    elsewhere_beside((on_one, 100_000_000), &all, wanted, &DataLayout::default())
-}
-
 fn megabytes(megabytes: f64) -> PeakMemory {
     PeakMemory {
         bytes: Some(Bytes::from_f64(megabytes * 1e6)),
@@ -566,65 +476,67 @@ fn in_percent(memory: &PeakMemory) -> PeakMemory {
     }
 }
 
+/// By the law 3 MB for a fifth of the data, and 11 MB for all; 6 MB are 3 MB more whatever the data, or twice as much.
 #[test]
 fn a_canary_on_the_wanted_count_with_more_than_the_law_scales_it_and_leaves_it_in_doubt() {
-    let on_one = with_memory("1x ml.m5.xlarge", 1.0);
-    // By the law 3 MB for a fifth of the data, and 11 MB for all.
-    let with = |used: f64| {
-        let answer = beside_a_canary_on_three(&on_one, megabytes(used));
-        let bytes = answer.forecast[Metric::MemoryBytes].clone().unwrap();
-        let ends = [0.05, 0.95].map(|chance| (bytes.quantile(chance) / 1e6).round());
-        (ends, answer.forecast.memory.doubt)
-    };
-    let ([lower, upper], doubt) = with(3.0);
-    assert!(
-        lower <= 11.0 && (11.0..16.0).contains(&upper),
-        "{lower} {upper}"
-    );
-    assert_eq!(doubt, None);
-    // 3 MB more whatever the data, or twice as much.
-    let ([lower, upper], doubt) = with(6.0);
-    assert!(lower <= 14.0 && 22.0 <= upper, "{lower} {upper}");
-    assert_eq!(doubt, Some(crate::forecast::Doubt::MoreOnItsCount));
-}
-
-#[test]
-fn memory_in_percent_alone_is_compared_with_that_of_another_count() {
     let in_bytes = with_memory("1x ml.m5.xlarge", 1.0);
     let mut in_percents = in_bytes.clone();
     for run in &mut in_percents {
         run.usage.memory = run.usage.memory.as_ref().map(in_percent);
     }
-    for on_one in [&in_bytes, &in_percents] {
-        for memory in [megabytes(6.0), in_percent(&megabytes(6.0))] {
-            let answer = beside_a_canary_on_three(on_one, memory);
-            assert_eq!(
-                answer.forecast.memory.doubt,
-                Some(crate::forecast::Doubt::MoreOnItsCount)
-            );
-            let percent = answer.forecast[Metric::Memory].clone().unwrap();
-            assert!(percent.quantile(0.95) > 22.0, "{percent:?}");
-        }
-    }
-}
-
-#[test]
-fn memory_that_was_measured_in_another_way_there_is_not_compared_and_in_doubt() {
-    let on_one = with_memory("1x ml.m5.xlarge", 1.0);
-    let elsewhere = |memory| beside_a_canary_on_three(&on_one, memory);
-    let said = "memory: no canary on 3x ml.m5.xlarge was measured as those on ml.m5.xlarge were, so whether more is used there is not \
-                known; `canary.counts: [3]` runs all canaries there";
     let by_another = PeakMemory {
         source: "CloudWatch".to_owned(),
         ..megabytes(6.0)
     };
-    let not_seen = elsewhere(by_another);
-    assert!(not_seen.notes.contains(&said.to_owned()));
-    assert_eq!(
-        not_seen.forecast.memory.doubt,
-        Some(crate::forecast::Doubt::NotSeenOnItsCount)
-    );
-    let seen = elsewhere(megabytes(3.0));
-    assert!(!seen.notes.contains(&said.to_owned()));
-    assert_eq!(seen.forecast.memory.doubt, None);
+    let more = Some(Doubt::MoreOnItsCount);
+    // Megabytes of 100, so percents too.
+    for (on_one, memory, lower_end, upper_end, doubt) in [
+        (&in_bytes, megabytes(3.0), 0.0..=11.0, 11.0..=16.0, None),
+        (&in_bytes, megabytes(6.0), 0.0..=14.0, 22.0..=99.0, more),
+        (
+            &in_bytes,
+            in_percent(&megabytes(6.0)),
+            0.0..=14.0,
+            22.0..=99.0,
+            more,
+        ),
+        (&in_percents, megabytes(6.0), 0.0..=14.0, 22.0..=99.0, more),
+        (
+            &in_percents,
+            in_percent(&megabytes(6.0)),
+            0.0..=14.0,
+            22.0..=99.0,
+            more,
+        ),
+        (
+            &in_bytes,
+            by_another,
+            0.0..=11.0,
+            11.0..=16.0,
+            Some(Doubt::NotSeenOnItsCount),
+        ),
+    ] {
+        let mut here = with_memory("3x ml.m5.xlarge", 1.0)[1].clone();
+        here.usage.memory = Some(memory);
+        let all = [&on_one[..], &[here]].concat();
+        let wanted = ("3x ml.m5.xlarge", 100_000_000);
+        let found = elsewhere_beside((on_one, 100_000_000), &all, wanted, &DataLayout::default());
+        let percent = found.forecast[Metric::Memory].as_ref().unwrap();
+        let [lower, upper] = [0.05, 0.95].map(|p| percent.quantile(p).round());
+        assert!(
+            lower_end.contains(&lower) && upper_end.contains(&upper),
+            "{lower} {upper}"
+        );
+        assert_eq!(found.forecast.memory.doubt, doubt);
+        let said = match doubt {
+            Some(Doubt::MoreOnItsCount) => {
+                "memory: a canary on 3x ml.m5.xlarge used 2.0 times what those on ml.m5.xlarge give for as much data, and how it grows there is not known; `canary.counts: [3]` runs all canaries there"
+            }
+            Some(_) => {
+                "memory: no canary on 3x ml.m5.xlarge was measured as those on ml.m5.xlarge were, so whether more is used there is not known; `canary.counts: [3]` runs all canaries there"
+            }
+            None => continue,
+        };
+        assert!(found.notes.contains(&said.to_owned()), "{:?}", found.notes);
+    }
 }
