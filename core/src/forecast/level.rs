@@ -2,7 +2,7 @@
 
 use super::Unknown;
 use super::points::Point;
-use super::predictive::Predictive;
+use super::predictive::{Predictive, weighted_quantile};
 use crate::grammar;
 use crate::units::count_as_float;
 
@@ -75,15 +75,7 @@ pub(super) fn positive_median(points: &[Point], subject: &str) -> Result<Predict
     about(points, subject, |logarithms| {
         let all: f64 = logarithms.iter().map(|(_, weight)| weight).sum();
         // The first of which those up to it weigh as much; where they weigh just half, between two.
-        let reaching = |share: f64| {
-            let mut before = 0.0;
-            let mut values = logarithms.iter();
-            let found = values.find(|(_, weight)| {
-                before += weight;
-                before > share * all
-            });
-            found.or(logarithms.last()).map_or(0.0, |(value, _)| *value)
-        };
+        let reaching = |share: f64| weighted_quantile(&mut logarithms.to_vec(), share * all);
         f64::midpoint(reaching(0.5 - 1e-9), reaching(0.5 + 1e-9))
     })
 }

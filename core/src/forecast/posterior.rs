@@ -17,13 +17,13 @@
 mod evidence;
 mod outliers;
 
-pub(super) use evidence::{Evidence, highest_weight, probable, without_cold_parts};
+pub(super) use evidence::{Evidence, Noise, highest_weight, probable, without_cold_parts};
 use outliers::ROBUST_FROM;
 pub(super) use outliers::{MAD_TO_DEVIATION, median, without_outlying_replicates};
 
 use super::Law;
 use super::law::{FamilyWeights, GrowthKind, STEEPER, Shape};
-use super::predictive::{Component, Predictive, Spread};
+use super::predictive::{Component, Predictive, weighted_quantile};
 
 /// The prior of a quantity. `prior` says how its values were chosen.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -166,8 +166,8 @@ pub(super) struct Posterior {
     candidates: Vec<WeighedLaw>,
     /// The laws that are steeper than any of the family; their weights are odds against it.
     steeper: Vec<WeighedLaw>,
-    /// Of the noise, after the runs.
-    degrees_of_freedom: f64,
+    /// After the runs.
+    noise: Noise,
     weight_total: f64,
     largest_share: f64,
     largest_work: f64,
@@ -252,7 +252,7 @@ impl Posterior {
             prior: *prior,
             candidates,
             steeper,
-            degrees_of_freedom: runs.degrees_of_freedom(),
+            noise: runs.noise(),
             weight_total: runs.weight_totals().iter().sum(),
             largest_share,
             largest_work: observations.iter().map(|run| run.work).fold(0.0, f64::max),
@@ -298,7 +298,7 @@ impl Posterior {
             Component {
                 weight: one.weight,
                 center: one.center + relative.ln(),
-                spread: self.noise(one).with_doubt(doubt),
+                spread: (self.noise.of_a_run(one.squares, self.weight_total)).with_doubt(doubt),
             }
         };
         let by_family: Vec<Component> = self.candidates.iter().map(component).collect();
@@ -324,7 +324,8 @@ impl Posterior {
         for bound in bounds {
             let chance_of = |one: &WeighedLaw| {
                 let center = one.center + one.relative(bound.share, bound.work).0.ln();
-                self.noise(one).chance_above(bound.value.ln() - center)
+                let noise = self.noise.of_a_run(one.squares, self.weight_total);
+                noise.chance_above(bound.value.ln() - center)
             };
             let chances: Vec<f64> = self.candidates.iter().map(chance_of).collect();
             let total: f64 = self
@@ -345,35 +346,15 @@ impl Posterior {
         self
     }
 
-    /// Of one new run under one candidate, without doubt in the law.
-    fn noise(&self, candidate: &WeighedLaw) -> Spread {
-        Spread {
-            scale: (self.noise_variance(candidate) * (1.0 + 1.0 / self.weight_total)).sqrt(),
-            degrees_of_freedom: self.degrees_of_freedom,
-        }
-    }
-
-    /// The posterior scale of s^2 under one candidate.
-    fn noise_variance(&self, candidate: &WeighedLaw) -> f64 {
-        let prior = self.prior.noise_degrees_of_freedom * self.prior.noise.powi(2);
-        (prior + candidate.squares) / self.degrees_of_freedom
-    }
-
     /// What a cold start adds at least, as surely as `certainty`, in the unit of the value. `None` where cold and warm runs are not
     /// both there.
     pub(super) fn cold_offset(&self, certainty: f64) -> Option<f64> {
         let offset = |one: &WeighedLaw| one.center.exp() * one.fixed * one.cold_part;
-        let mut offsets: Vec<(f64, f64)> = (self.candidates.iter())
-            .map(|one| (offset(one), one.weight))
-            .collect();
-        offsets.sort_by(|one, other| one.0.total_cmp(&other.0));
+        let candidates = self.candidates.iter();
+        let mut offsets: Vec<(f64, f64)> =
+            candidates.map(|one| (offset(one), one.weight)).collect();
         let is_known = offsets.iter().any(|(offset, _)| *offset > 0.0);
-        let mut below = 0.0;
-        let reached = offsets.iter().find(|(_, weight)| {
-            below += weight;
-            below > 1.0 - certainty
-        });
-        reached.filter(|_| is_known).map(|(offset, _)| *offset)
+        is_known.then(|| weighted_quantile(&mut offsets, 1.0 - certainty))
     }
 
     /// The kind of growth that is most probable, and the most probable law of that kind.

@@ -4,8 +4,7 @@ mod mixture;
 mod spread;
 
 use crate::units::count_as_float;
-pub(super) use mixture::Component;
-pub(super) use mixture::merged;
+pub(super) use mixture::{Component, merged, weighted_quantile};
 use mixture::{MOST_COMPONENTS, below_and_above, false_position, mixture_quantile};
 pub(super) use spread::Spread;
 

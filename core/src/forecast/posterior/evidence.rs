@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::super::law::Shape;
+use super::super::predictive::Spread;
 use super::{NEGLIGIBLE, Observation, Prior, WeighedLaw};
 use crate::units::count_as_float;
 
@@ -29,13 +30,50 @@ pub(in crate::forecast) struct Evidence<'a> {
     groups: Vec<Group>,
     /// Whether there are cold runs and warm ones, and that matters.
     is_mixed: bool,
-    /// Every share, work and start that a run has, once; the last is whether it was warm.
-    places: Vec<(f64, f64, bool)>,
-    /// Prior information on s^2 beside the residuals of these runs: squares, and degrees of freedom after the runs.
-    known_squares: f64,
-    degrees_of_freedom: f64,
+    /// A run of every share, work and start.
+    places: Vec<Observation>,
+    /// After the runs.
+    noise: Noise,
     /// ln f of the share at which the prior of the fixed part holds: 0 for the full run.
     ln_reached: f64,
+}
+
+/// What is known of s^2 beside the residuals of the runs.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::forecast) struct Noise {
+    /// s^2 times its degrees of freedom, without those residuals.
+    pub(in crate::forecast) known_squares: f64,
+    /// With those runs.
+    pub(in crate::forecast) degrees_of_freedom: f64,
+}
+
+impl Noise {
+    /// After so many runs in groups, each of which has a location of its own.
+    pub(in crate::forecast) fn of(prior: &Prior, runs: usize, groups: usize) -> Self {
+        Self {
+            known_squares: prior.noise_degrees_of_freedom * prior.noise.powi(2),
+            degrees_of_freedom: prior.noise_degrees_of_freedom + count_as_float(runs)
+                - count_as_float(groups),
+        }
+    }
+
+    /// The scale of s^2 where residuals have these squares.
+    pub(in crate::forecast) fn variance(&self, squares: f64) -> f64 {
+        (self.known_squares + squares) / self.degrees_of_freedom
+    }
+
+    /// Of a value with this variance.
+    pub(in crate::forecast) fn spread(&self, variance: f64) -> Spread {
+        Spread {
+            scale: variance.sqrt(),
+            degrees_of_freedom: self.degrees_of_freedom,
+        }
+    }
+
+    /// Of one new run about a location that runs of so much weight have shown.
+    pub(in crate::forecast) fn of_a_run(&self, squares: f64, weight_total: f64) -> Spread {
+        self.spread(self.variance(squares) * (1.0 + 1.0 / weight_total))
+    }
 }
 
 /// Runs with one S.
@@ -57,41 +95,28 @@ impl<'a> Evidence<'a> {
     /// At least one group, none of them empty.
     pub(in crate::forecast) fn new(groups: &[&[Observation]], prior: &'a Prior) -> Self {
         debug_assert!(!groups.is_empty() && groups.iter().all(|group| !group.is_empty()));
-        let mut places = Vec::new();
+        let mut places: Vec<Observation> = Vec::new();
         let mut known = HashMap::new();
         let mut place = |run: &Observation| {
             *known
                 .entry((run.share.to_bits(), run.work.to_bits(), run.is_warm))
                 .or_insert_with(|| {
-                    places.push((run.share, run.work, run.is_warm));
+                    places.push(*run);
                     places.len() - 1
                 })
         };
         let groups: Vec<Group> = groups
             .iter()
-            .map(|group| Group {
-                runs: group
-                    .iter()
-                    .map(|run| ObservedRun {
-                        place: place(run),
-                        logarithm: run.value.ln(),
-                        weight: run.weight,
-                    })
-                    .collect(),
-                weight_total: group.iter().map(|run| run.weight).sum(),
-            })
+            .map(|group| Group::of(group.iter().map(|run| (place(run), run.value, run.weight))))
             .collect();
         let runs: usize = groups.iter().map(|group| group.runs.len()).sum();
         Self {
             prior,
-            known_squares: prior.noise_degrees_of_freedom * prior.noise.powi(2),
-            // Those of the prior and one for each run, less the one that ln S takes in each group.
-            degrees_of_freedom: prior.noise_degrees_of_freedom + count_as_float(runs)
-                - count_as_float(groups.len()),
+            noise: Noise::of(prior, runs, groups.len()),
             groups,
             is_mixed: prior.knows_cold_starts()
-                && places.iter().any(|(_, _, is_warm)| *is_warm)
-                && places.iter().any(|(_, _, is_warm)| !is_warm),
+                && places.iter().any(|run| run.is_warm)
+                && places.iter().any(|run| !run.is_warm),
             places,
             ln_reached: 0.0,
         }
@@ -106,47 +131,30 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// Of one group of values with their weights, each at a place of its own and all started alike.
-    pub(in crate::forecast) fn of_values(values: &[(f64, f64)], prior: &'a Prior) -> Self {
-        let runs = values.iter().enumerate().map(|(place, (value, weight))| {
-            let logarithm = value.ln();
-            ObservedRun {
-                place,
-                logarithm,
-                weight: *weight,
-            }
-        });
+    /// Of one group of runs, each at a place of its own and all started alike: their growth is given beside them.
+    pub(in crate::forecast) fn of_values(runs: Vec<Observation>, prior: &'a Prior) -> Self {
+        let values = runs.iter().enumerate();
+        let group = Group::of(values.map(|(place, run)| (place, run.value, run.weight)));
         Self {
             prior,
-            groups: vec![Group {
-                runs: runs.collect(),
-                weight_total: values.iter().map(|(_, weight)| weight).sum(),
-            }],
+            groups: vec![group],
             is_mixed: false,
-            places: vec![(1.0, 1.0, false); values.len()],
-            known_squares: prior.noise_degrees_of_freedom * prior.noise.powi(2),
-            degrees_of_freedom: prior.noise_degrees_of_freedom + count_as_float(values.len()) - 1.0,
+            noise: Noise::of(prior, runs.len(), 1),
+            places: runs,
             ln_reached: 0.0,
         }
     }
 
     /// Adds other runs' information on the noise: the squares of their residuals and their degrees of freedom.
-    pub(in crate::forecast) fn beside(self, squares: f64, degrees_of_freedom: f64) -> Self {
-        Self {
-            known_squares: self.known_squares + squares,
-            degrees_of_freedom: self.degrees_of_freedom + degrees_of_freedom,
-            ..self
-        }
+    pub(in crate::forecast) fn beside(mut self, squares: f64, degrees_of_freedom: f64) -> Self {
+        self.noise.known_squares += squares;
+        self.noise.degrees_of_freedom += degrees_of_freedom;
+        self
     }
 
-    /// Of s^2 after the runs.
-    pub(in crate::forecast) fn degrees_of_freedom(&self) -> f64 {
-        self.degrees_of_freedom
-    }
-
-    /// s^2 times its degrees of freedom, without the residuals of these runs.
-    pub(in crate::forecast) fn known_squares(&self) -> f64 {
-        self.known_squares
+    /// After the runs.
+    pub(in crate::forecast) fn noise(&self) -> Noise {
+        self.noise
     }
 
     /// The weight of the runs of each group.
@@ -156,21 +164,10 @@ impl<'a> Evidence<'a> {
 
     /// A candidate's estimate of ln S in each group.
     pub(in crate::forecast) fn centers(&self, candidate: &WeighedLaw) -> Vec<f64> {
-        let relative: Vec<f64> = self
-            .places
-            .iter()
-            .map(|(share, work, is_warm)| {
-                candidate.ln_relative_of(&Observation {
-                    share: *share,
-                    work: *work,
-                    value: 1.0,
-                    weight: 1.0,
-                    is_warm: *is_warm,
-                })
-            })
-            .collect();
-        self.groups
-            .iter()
+        let places = self.places.iter();
+        let relative: Vec<f64> = places.map(|run| candidate.ln_relative_of(run)).collect();
+        let groups = self.groups.iter();
+        groups
             .map(|group| group.center_and_squares(&relative).0)
             .collect()
     }
@@ -182,7 +179,7 @@ impl<'a> Evidence<'a> {
 
     /// The reduction of the log evidence by residuals with these squares.
     fn penalty(&self, squares: f64) -> f64 {
-        self.degrees_of_freedom / 2.0 * (self.known_squares + squares).ln()
+        self.noise.degrees_of_freedom / 2.0 * (self.noise.known_squares + squares).ln()
     }
 
     /// The values of k with the logarithms of their prior probabilities; only 0 where the work does not differ.
@@ -190,11 +187,8 @@ impl<'a> Evidence<'a> {
     /// Between the masses on none and all, the factor h = 1 - k + k q of the least work q is uniform on a logarithmic scale: even
     /// steps of k itself would leave a large gap before k = 1.
     pub(in crate::forecast) fn work_parts(&self) -> Vec<(f64, f64)> {
-        let least = self
-            .places
-            .iter()
-            .map(|(_, work, _)| *work)
-            .fold(1.0, f64::min);
+        let works = self.places.iter().map(|run| run.work);
+        let least = works.fold(1.0, f64::min);
         if least >= 1.0 {
             return vec![(0.0, 0.0)];
         }
@@ -257,11 +251,9 @@ impl<'a> Evidence<'a> {
         work_part: f64,
         log_prior: f64,
     ) -> Vec<WeighedLaw> {
-        let growth: Vec<f64> = self
-            .places
-            .iter()
-            .map(|(share, work, _)| shape.at(*share) * (1.0 - work_part + work_part * work))
-            .collect();
+        let growth_of =
+            |run: &Observation| shape.at(run.share) * (1.0 - work_part + work_part * run.work);
+        let growth: Vec<f64> = self.places.iter().map(growth_of).collect();
         let law = unweighed(shape, work_part, log_prior);
         // If nothing grows, u does not affect the runs. A constant may still start to grow beyond them: for that drift the mean of
         // u's prior counts.
@@ -361,8 +353,8 @@ impl<'a> Evidence<'a> {
         let relative: Vec<f64> = growth
             .iter()
             .zip(&self.places)
-            .map(|(growth, (_, _, is_warm))| {
-                let without_data = if *is_warm { if_warm } else { fixed };
+            .map(|(growth, run)| {
+                let without_data = if run.is_warm { if_warm } else { fixed };
                 let relative = without_data + (1.0 - fixed) * growth;
                 relative.max(f64::MIN_POSITIVE).ln()
             })
@@ -477,6 +469,20 @@ pub(in crate::forecast) fn without_cold_parts(laws: &[WeighedLaw]) -> Vec<Weighe
 }
 
 impl Group {
+    /// Of runs by their place, value and weight.
+    fn of(runs: impl Iterator<Item = (usize, f64, f64)>) -> Self {
+        let run = |(place, value, weight): (usize, f64, f64)| ObservedRun {
+            place,
+            logarithm: value.ln(),
+            weight,
+        };
+        let runs: Vec<ObservedRun> = runs.map(run).collect();
+        Self {
+            weight_total: runs.iter().map(|run| run.weight).sum(),
+            runs,
+        }
+    }
+
     /// The location of ln S, and the sum of weighted squared residuals; `relative` holds ln(u + (1 - u) f(x) h(q)) of each
     /// place.
     fn center_and_squares(&self, relative: &[f64]) -> (f64, f64) {

@@ -165,3 +165,15 @@ pub(super) fn false_position(
     }
     f64::midpoint(low, high)
 }
+
+/// The least of some values that weigh `mass` together with all below it; sorts the values, of which there is at least one, each with its
+/// weight.
+pub(in crate::forecast) fn weighted_quantile(values: &mut [(f64, f64)], mass: f64) -> f64 {
+    values.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut reached = 0.0;
+    let found = values.iter().find(|(_, weight)| {
+        reached += weight;
+        reached >= mass
+    });
+    found.or(values.last()).map_or(0.0, |(value, _)| *value)
+}

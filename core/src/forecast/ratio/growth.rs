@@ -1,6 +1,7 @@
 //! [`Growth`]: the joint distribution of a full run now and on the base.
 
 use crate::forecast::Estimate;
+use crate::forecast::predictive::weighted_quantile;
 use crate::units::Fraction;
 
 /// One case of the joint distribution.
@@ -78,20 +79,9 @@ impl Growth {
     }
 
     fn estimate(&self, certainty: Fraction, value: impl Fn(&WeightedCase) -> f64) -> Estimate {
-        let mut values: Vec<(f64, f64)> = self
-            .cases
-            .iter()
-            .map(|case| (value(case), case.weight))
-            .collect();
-        values.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let quantile = |p: f64| {
-            let mut reached = 0.0;
-            let found = values.iter().find(|(_, weight)| {
-                reached += weight;
-                reached >= p - 1e-12
-            });
-            found.or(values.last()).map_or(0.0, |(value, _)| *value)
-        };
+        let cases = self.cases.iter();
+        let values: Vec<(f64, f64)> = cases.map(|case| (value(case), case.weight)).collect();
+        let quantile = |p: f64| weighted_quantile(&mut values.clone(), p - 1e-12);
         Estimate::of_quantiles(quantile, certainty)
     }
 }

@@ -3,8 +3,8 @@
 use super::super::Unknown;
 use super::super::law::Shape;
 use super::super::posterior::{
-    Evidence, MAD_TO_DEVIATION, NEGLIGIBLE, Observation, Prior, WeighedLaw, highest_weight, median,
-    probable, without_cold_parts, without_outlying_replicates,
+    Evidence, MAD_TO_DEVIATION, NEGLIGIBLE, Noise, Observation, Prior, WeighedLaw, highest_weight,
+    median, probable, without_cold_parts, without_outlying_replicates,
 };
 use super::super::runs::Runs;
 use super::sides::{Axis, Side};
@@ -113,8 +113,7 @@ struct SharedLaws {
     /// Each with ln S of every record.
     laws: Vec<(WeighedLaw, Vec<f64>)>,
     weights: Vec<f64>,
-    known_squares: f64,
-    degrees_of_freedom: f64,
+    noise: Noise,
 }
 
 impl SharedLaws {
@@ -127,8 +126,7 @@ impl SharedLaws {
                 .map(|one| (one, evidence.centers(&one)))
                 .collect(),
             weights: evidence.weight_totals(),
-            known_squares: evidence.known_squares(),
-            degrees_of_freedom: evidence.degrees_of_freedom(),
+            noise: evidence.noise(),
         }
     }
 
@@ -171,8 +169,7 @@ impl SharedLaws {
     }
 
     fn levels(&self, sides: &[&Side]) -> Vec<FullRunLevel> {
-        let variance =
-            self.mean(|law, _| (self.known_squares + law.squares) / self.degrees_of_freedom);
+        let variance = self.mean(|law, _| self.noise.variance(law.squares));
         let of_one = |(record, side): (usize, &&Side)| {
             let ln_size = |law: &WeighedLaw| law.relative(side.full.share, side.full.work).0.ln();
             FullRunLevel {

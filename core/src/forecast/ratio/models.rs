@@ -13,9 +13,9 @@
 
 use super::super::law::Shape;
 use super::super::posterior::{
-    Evidence, NEGLIGIBLE, Prior, WeighedLaw, highest_weight, without_cold_parts,
+    Evidence, NEGLIGIBLE, Noise, Prior, WeighedLaw, highest_weight, without_cold_parts,
 };
-use super::super::predictive::{Component, Predictive, Spread, merged};
+use super::super::predictive::{Component, Predictive, Spread, merged, weighted_quantile};
 use super::sides::{AxisPoint, Side};
 use crate::units::count_as_float;
 
@@ -74,18 +74,20 @@ pub(super) fn weigh(
         });
         Predictive::mixture_of(lists.filter(|list| !list.is_empty()).collect())
     };
-    let median = |of: fn(&LawEffects) -> f64| {
+    let median = |of: fn(&[LawAtPoint; 3]) -> f64| {
         let causes = ways.iter().flat_map(|(chance, way)| {
-            let one = move |cause: &LawEffects| (of(cause), cause.weight * chance / whole);
-            way.causes.iter().map(one)
+            let one = move |(weight, base): &(f64, _)| (of(base), weight * chance / whole);
+            way.bases.iter().map(one)
         });
-        weighted_median(causes.collect())
+        let mut causes: Vec<(f64, f64)> = causes.collect();
+        let half = causes.iter().map(|(_, weight)| weight).sum::<f64>() / 2.0;
+        weighted_quantile(&mut causes, half)
     };
     WeighedRatio {
         total: scaled(|way| &way.total),
         rate: scaled(|way| &way.rate),
-        data: median(|cause| cause.data),
-        work: median(|cause| cause.work),
+        data: median(|[base, more_data, _]| more_data.logarithm - base.logarithm),
+        work: median(|[_, more_data, new]| new.logarithm - more_data.logarithm),
         #[cfg(test)]
         chances: [0, 1, 2].map(|way: usize| ways[way].0 * ways[way].1.evidence / whole),
     }
@@ -95,15 +97,13 @@ pub(super) fn weigh(
 struct ComparedSides<'a> {
     sides: [&'a Side; 2],
     prior: &'a Prior,
-    /// Of the noise, after all runs of both sides.
-    degrees_of_freedom: f64,
-    /// The squares that represent the prior of the noise.
-    known: f64,
-    /// Those and the least that both sides' residuals may have.
+    /// After all runs of both sides.
+    noise: Noise,
+    /// The least squares that both sides' residuals may have.
     least: f64,
     /// The weight of the runs of each side.
     weights: [f64; 2],
-    /// The laws of both sides together.
+    /// The laws of both sides together, each with its prior probability and the new side's center.
     common: Vec<(f64, WeighedLaw, f64)>,
     /// For each form of law those of each side by itself.
     apart: Vec<[Vec<Own>; 2]>,
@@ -125,15 +125,8 @@ struct Way {
     evidence: f64,
     total: Vec<Component>,
     rate: Vec<Component>,
-    causes: Vec<LawEffects>,
-}
-
-/// The effects of more data and more work under a law of the base.
-#[derive(Debug, Clone, Copy)]
-struct LawEffects {
-    weight: f64,
-    data: f64,
-    work: f64,
+    /// The laws of the base at the points of [`ComparedSides::places`], by weight.
+    bases: Vec<(f64, [LawAtPoint; 3])>,
 }
 
 /// A law at a point: the logarithm of a run's value there, and the share of it that grows.
@@ -149,36 +142,32 @@ impl<'a> ComparedSides<'a> {
     fn new(sides: [&'a Side; 2], squares: [f64; 2], prior: &'a Prior) -> Self {
         let both = Evidence::new(&sides.map(|side| side.observations.as_slice()), prior);
         let parts = both.work_parts();
-        let forms: Vec<(Shape, f64, f64)> = prior
-            .laws
-            .laws()
-            .into_iter()
-            .flat_map(|(shape, weight)| {
-                parts
-                    .iter()
-                    .map(move |(part, part_weight)| (shape, *part, weight.ln() + part_weight))
-            })
-            .collect();
-        let [own_of_base, own_of_new] = [0, 1].map(|side| {
-            let other = 1 - side;
-            let others = sides[other].observations.len();
-            Evidence::new(&[&sides[side].observations], prior)
-                .beside(squares[other], count_as_float(others) - 1.0)
+        let forms = prior.laws.laws().into_iter().flat_map(|(shape, weight)| {
+            let with_part =
+                move |(part, part_weight): &(f64, f64)| (shape, *part, weight.ln() + part_weight);
+            parts.iter().map(with_part)
         });
-        let of_side = |own: &Evidence, (shape, part, form): (Shape, f64, f64)| -> Vec<Own> {
-            without_cold_parts(&own.with_work_part(shape, part, form))
-                .into_iter()
-                .map(|candidate| Own {
-                    mass: own.prior_probability(&candidate),
-                    form: form.exp(),
-                    candidate,
-                })
-                .collect()
+        let forms: Vec<(Shape, f64, f64)> = forms.collect();
+        let owns = [0, 1].map(|side: usize| {
+            let other = 1 - side;
+            let others = count_as_float(sides[other].observations.len());
+            Evidence::new(&[&sides[side].observations], prior).beside(squares[other], others - 1.0)
+        });
+        let laws_of = |evidence: &Evidence, (shape, part, form): &(Shape, f64, f64)| {
+            without_cold_parts(&evidence.with_work_part(*shape, *part, *form))
         };
-        let mut apart: Vec<[Vec<Own>; 2]> = forms
-            .iter()
-            .map(|form| [of_side(&own_of_base, *form), of_side(&own_of_new, *form)])
-            .collect();
+        let apart = forms.iter().map(|form| {
+            owns.each_ref().map(|own| {
+                let laws = laws_of(own, form).into_iter();
+                let law = |candidate: WeighedLaw| Own {
+                    mass: own.prior_probability(&candidate),
+                    form: form.2.exp(),
+                    candidate,
+                };
+                laws.map(law).collect::<Vec<_>>()
+            })
+        });
+        let mut apart: Vec<[Vec<Own>; 2]> = apart.collect();
         for side in [0, 1] {
             let laws = apart.iter().flat_map(|laws| &laws[side]);
             let least = highest_weight(laws.map(|own| &own.candidate)) + NEGLIGIBLE.ln();
@@ -186,40 +175,34 @@ impl<'a> ComparedSides<'a> {
                 laws[side].retain(|own| own.candidate.weight > least);
             }
         }
-        let centers = |candidate: WeighedLaw| {
-            let centers = both.centers(&candidate);
-            (both.prior_probability(&candidate), candidate, centers[1])
-        };
-        let mut common: Vec<WeighedLaw> = forms
-            .iter()
-            .flat_map(|(shape, part, weight)| {
-                without_cold_parts(&both.with_work_part(*shape, *part, *weight))
-            })
-            .collect();
+        let common: Vec<WeighedLaw> = forms.iter().flat_map(|form| laws_of(&both, form)).collect();
         let least = highest_weight(&common) + NEGLIGIBLE.ln();
-        common.retain(|candidate| candidate.weight > least);
-        let prior_squares = prior.noise_degrees_of_freedom * prior.noise.powi(2);
+        let common = common.into_iter().filter(|law| law.weight > least);
+        let with_center = |law: WeighedLaw| {
+            let [_, of_new] = both.centers(&law)[..] else {
+                unreachable!("there are two groups");
+            };
+            (both.prior_probability(&law), law, of_new)
+        };
         let weights = both.weight_totals();
         Self {
             sides,
             prior,
-            degrees_of_freedom: both.degrees_of_freedom(),
-            known: prior_squares,
-            least: prior_squares + squares[0] + squares[1],
+            noise: both.noise(),
+            least: both.noise().known_squares + squares[0] + squares[1],
             weights: [weights[0], weights[1]],
-            common: common.into_iter().map(centers).collect(),
+            common: common.map(with_center).collect(),
             apart,
         }
     }
 
     /// The likelihood of residuals with these squares, relative to the least possible squares.
     fn likelihood(&self, squares: f64) -> f64 {
-        ((self.known + squares) / self.least).powf(-self.degrees_of_freedom / 2.0)
-    }
-
-    /// The scale of s^2.
-    fn noise_variance(&self, squares: f64) -> f64 {
-        (self.known + squares) / self.degrees_of_freedom
+        let Noise {
+            known_squares,
+            degrees_of_freedom,
+        } = self.noise;
+        ((known_squares + squares) / self.least).powf(-degrees_of_freedom / 2.0)
     }
 
     /// The base's full run, the same with the new side's data, and the new side's own.
@@ -257,7 +240,7 @@ impl<'a> ComparedSides<'a> {
             let base = self.base_law_at_points(law);
             let new = self.law_at(law, *center_of_new, self.sides[1].full);
             way.add_pair(self, weight, law.squares, base, new);
-            way.causes.push(LawEffects::of(weight, base));
+            way.bases.push((weight, base));
         }
         way
     }
@@ -285,7 +268,7 @@ impl<'a> ComparedSides<'a> {
                         weight_of_base += weight;
                     }
                 }
-                way.causes.push(LawEffects::of(weight_of_base, base));
+                way.bases.push((weight_of_base, base));
             }
             if of_form.total.is_empty() {
                 continue;
@@ -300,16 +283,15 @@ impl<'a> ComparedSides<'a> {
     /// Each side by itself: given the noise the two are independent, and so the change is the difference of two mixtures.
     fn form(&self) -> Way {
         let [bases, news] = [0, 1].map(|side| self.margin(side));
-        let evidence: f64 = bases.iter().map(|one| one.weight).sum();
-        let mixture = |side: usize, margin: &[Margin], at: &dyn Fn(&WeighedLaw) -> LawAtPoint| {
-            let of_one = |one: &Margin| {
-                let point = at(&one.law);
-                let noise = one.noise_variance / self.weights[side];
+        let evidence: f64 = bases.iter().map(|(law, _)| law.weight).sum();
+        let mixture = |side: usize, margin: &[(WeighedLaw, f64)], at: &dyn Fn(&WeighedLaw) -> _| {
+            let of_one = |(law, variance): &(WeighedLaw, f64)| {
+                let point: LawAtPoint = at(law);
                 let doubt = self.doubt_beyond(point, self.sides[side].reach);
                 Component {
-                    weight: one.weight / evidence,
+                    weight: law.weight / evidence,
                     center: point.logarithm,
-                    spread: self.spread(noise + doubt),
+                    spread: self.noise.spread(variance / self.weights[side] + doubt),
                 }
             };
             merged(margin.iter().map(of_one).collect())
@@ -317,9 +299,8 @@ impl<'a> ComparedSides<'a> {
         let new = mixture(1, &news, &|law| {
             self.law_at(law, law.center, self.sides[1].full)
         });
-        let [base, with_all_of_new] = [0, 2]
-            .map(|place: usize| mixture(0, &bases, &|law| self.base_law_at_points(law)[place]));
-        let difference = |base: &[Component]| {
+        let difference = |place: usize| {
+            let base = mixture(0, &bases, &|law| self.base_law_at_points(law)[place]);
             let pairs = base.iter().flat_map(|base| {
                 new.iter().map(move |new| Component {
                     weight: evidence * base.weight * new.weight,
@@ -329,19 +310,17 @@ impl<'a> ComparedSides<'a> {
             });
             merged(pairs.collect())
         };
+        let points = |(law, _): &(WeighedLaw, f64)| (law.weight, self.base_law_at_points(law));
         Way {
             evidence,
-            total: difference(&base),
-            rate: difference(&with_all_of_new),
-            causes: bases
-                .iter()
-                .map(|one| LawEffects::of(one.weight, self.base_law_at_points(&one.law)))
-                .collect(),
+            total: difference(0),
+            rate: difference(2),
+            bases: bases.iter().map(points).collect(),
         }
     }
 
-    /// The laws of one side, each weighed over all laws of the other.
-    fn margin(&self, side: usize) -> Vec<Margin> {
+    /// The laws of one side, each weighed over all laws of the other, with the mean variance of the noise.
+    fn margin(&self, side: usize) -> Vec<(WeighedLaw, f64)> {
         let [own, other] = [side, 1 - side].map(|side| self.by_squares(side));
         own.iter()
             .flat_map(|(squares, laws)| {
@@ -351,12 +330,14 @@ impl<'a> ComparedSides<'a> {
                     let both = squares + others;
                     let part = mass * self.likelihood(both);
                     weight += part;
-                    variance += part * self.noise_variance(both);
+                    variance += part * self.noise.variance(both);
                 }
-                laws.iter().map(move |own| Margin {
-                    law: own.candidate,
-                    weight: own.mass * weight,
-                    noise_variance: variance / weight,
+                laws.iter().map(move |own| {
+                    let law = WeighedLaw {
+                        weight: own.mass * weight,
+                        ..own.candidate
+                    };
+                    (law, variance / weight)
                 })
             })
             .collect()
@@ -374,7 +355,9 @@ impl<'a> ComparedSides<'a> {
         for own in laws {
             let squares = own.candidate.squares;
             match lists.last_mut() {
-                Some((first, list)) if squares - *first <= SAME_SQUARES * (self.known + *first) => {
+                Some((first, list))
+                    if squares - *first <= SAME_SQUARES * (self.noise.known_squares + *first) =>
+                {
                     list.push(own);
                 }
                 _ => lists.push((squares, vec![own])),
@@ -389,13 +372,6 @@ impl<'a> ComparedSides<'a> {
             *squares = of_all / mass;
         }
         lists
-    }
-
-    fn spread(&self, variance: f64) -> Spread {
-        Spread {
-            scale: variance.sqrt(),
-            degrees_of_freedom: self.degrees_of_freedom,
-        }
     }
 
     /// The variance at a point due to the drift of growth beyond the largest run (`Posterior::predict_at`).
@@ -426,14 +402,6 @@ impl<'a> ComparedSides<'a> {
     }
 }
 
-/// One law of one side, weighed over the other side's.
-#[derive(Debug, Clone, Copy)]
-struct Margin {
-    law: WeighedLaw,
-    weight: f64,
-    noise_variance: f64,
-}
-
 impl Way {
     fn add_pair(
         &mut self,
@@ -445,24 +413,14 @@ impl Way {
     ) {
         self.evidence += weight;
         let locations =
-            pair.noise_variance(squares) * (1.0 / pair.weights[0] + 1.0 / pair.weights[1]);
+            pair.noise.variance(squares) * (1.0 / pair.weights[0] + 1.0 / pair.weights[1]);
         let difference = |base: LawAtPoint| Component {
             weight,
             center: new.logarithm - base.logarithm,
-            spread: pair.spread(locations + pair.doubt_between(base, new)),
+            spread: pair.noise.spread(locations + pair.doubt_between(base, new)),
         };
         self.total.push(difference(base[0]));
         self.rate.push(difference(base[2]));
-    }
-}
-
-impl LawEffects {
-    fn of(weight: f64, [base, more_data, new]: [LawAtPoint; 3]) -> Self {
-        Self {
-            weight,
-            data: more_data.logarithm - base.logarithm,
-            work: new.logarithm - more_data.logarithm,
-        }
     }
 }
 
@@ -486,16 +444,4 @@ fn whole_degrees(spread: Spread) -> Spread {
         degrees_of_freedom: spread.degrees_of_freedom.floor().max(1.0),
         ..spread
     }
-}
-
-/// Of values with weights; at least one.
-fn weighted_median(mut values: Vec<(f64, f64)>) -> f64 {
-    values.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let half = values.iter().map(|(_, weight)| weight).sum::<f64>() / 2.0;
-    let mut reached = 0.0;
-    let middle = values.iter().find(|(_, weight)| {
-        reached += weight;
-        reached >= half
-    });
-    middle.or(values.last()).map_or(0.0, |(value, _)| *value)
 }

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 
 use super::count_law::{CountShape, Undivided, laws};
 use super::{Load, ScaleOutRun};
-use crate::forecast::posterior::{Evidence, Prior, WeighedLaw, probable};
+use crate::forecast::posterior::{Evidence, Noise, Observation, Prior, WeighedLaw, probable};
 use crate::forecast::predictive::{Component, Spread};
 use crate::forecast::prior::TIME;
 use crate::forecast::{FEWEST_RUNS, Predictive, Unknown};
@@ -90,8 +90,8 @@ pub struct ScaleOutLaws {
     unit: f64,
     counts: BTreeSet<u32>,
     largest_share: f64,
-    /// Of the noise, after the runs.
-    degrees_of_freedom: f64,
+    /// After the runs.
+    noise: Noise,
 }
 
 impl ScaleOutLaws {
@@ -112,8 +112,7 @@ impl ScaleOutLaws {
             unit,
             counts,
             largest_share: runs.iter().map(|run| run.load.share).fold(0.0, f64::max),
-            degrees_of_freedom: COUNTS.noise_degrees_of_freedom + count_as_float(points.len())
-                - 1.0,
+            noise: Noise::of(&COUNTS, points.len(), 1),
         })
     }
 
@@ -128,7 +127,7 @@ impl ScaleOutLaws {
             Component {
                 weight: law.weight,
                 center,
-                spread: self.noise(law).with_doubt(doubt),
+                spread: self.spread(law).with_doubt(doubt),
             }
         };
         Ok(Predictive::mixture(self.laws.iter().map(component).collect()).scaled(self.unit))
@@ -141,7 +140,6 @@ impl ScaleOutLaws {
         to.sound()?;
         let component = |law: &WeighedLaw<CountLaw>| {
             let ((before, growing_before), (after, growing_after)) = (law.at(from), law.at(to));
-            let noise = self.noise(law);
             let doubts = [
                 self.count_doubt(from),
                 self.count_doubt(to),
@@ -151,7 +149,7 @@ impl ScaleOutLaws {
             Component {
                 weight: law.weight,
                 center: after - before,
-                spread: doubts.into_iter().fold(noise, Spread::with_doubt),
+                spread: (doubts.into_iter()).fold(self.spread(law), Spread::with_doubt),
             }
         };
         Ok(Predictive::mixture(
@@ -165,13 +163,8 @@ impl ScaleOutLaws {
     }
 
     /// Of one new run under one law.
-    fn noise(&self, law: &WeighedLaw<CountLaw>) -> Spread {
-        let known = COUNTS.noise_degrees_of_freedom * COUNTS.noise.powi(2);
-        let variance = (known + law.squares) / self.degrees_of_freedom;
-        Spread {
-            scale: (variance * (1.0 + 1.0 / law.shape.weight_total)).sqrt(),
-            degrees_of_freedom: self.degrees_of_freedom,
-        }
+    fn spread(&self, law: &WeighedLaw<CountLaw>) -> Spread {
+        self.noise.of_a_run(law.squares, law.shape.weight_total)
     }
 
     fn count_doubt(&self, load: Load) -> f64 {
@@ -227,10 +220,14 @@ fn weighed_from(base: u32, weight: f64, points: &[(Load, f64)]) -> Vec<WeighedLa
     // What a normal density has beside its squares: sqrt(w) of each run, and 1 / sqrt(sum of w) when S is integrated out.
     let scale = weights.iter().map(|weight| weight.ln()).sum::<f64>() - weight_total.ln();
     let evidence = Undivided::ALL.map(|undivided| {
-        let values: Vec<(f64, f64)> = (points.iter().zip(&weights))
-            .map(|((load, value), weight)| (value / undivided.at(*load), *weight))
-            .collect();
-        (undivided, Evidence::of_values(&values, &COUNTS))
+        let values = (points.iter().zip(&weights)).map(|((load, value), weight)| Observation {
+            share: 1.0,
+            work: 1.0,
+            value: value / undivided.at(*load),
+            weight: *weight,
+            is_warm: false,
+        });
+        (undivided, Evidence::of_values(values.collect(), &COUNTS))
     });
     laws()
         .into_iter()
