@@ -1,7 +1,6 @@
 //! The `replay` backend: a recording stands in for the machine. Nothing is run; each recorded run is handed out once.
 
 mod recording;
-mod shortage;
 
 use self::recording::RecordedRuns;
 use std::collections::BTreeMap;
@@ -16,7 +15,7 @@ use crate::canary::{CanaryRun, Dataset, Key, data_key, listing_digest};
 use crate::instance::InstanceConfiguration;
 use crate::measurement::table::MeasurementTable;
 use crate::measurement::{Measurement, Outcome, Phases, Usage};
-use crate::plan::{NotMeasured, Plan, PlannedRuns};
+use crate::plan::{NotMeasured, Plan};
 use crate::spec::{BackendKind, Job};
 use crate::units::{Fraction, Seconds};
 
@@ -37,18 +36,10 @@ impl ReplayBackend {
         }
     }
 
-    fn list(&self, job: &Job) -> Result<Dataset, BackendError> {
-        match self.recording.of_job(job).next() {
-            Some(_) => Ok(self.recording.dataset(job)),
-            None => Err(shortage::no_run(&self.recording, job)),
-        }
-    }
-
     /// The next recorded run of this job, configuration and fraction as it was recorded, but ended at the limit of the run
     /// asked for.
     fn replay(&self, job: &Job, run: &CanaryRun) -> Result<CanaryResult, BackendError> {
-        let recorded = self.recording.take(job, run);
-        let recorded = recorded.ok_or_else(|| shortage::none_left(&self.recording, job, run))?;
+        let recorded = self.recording.take(job, run)?;
         let measurement = Measurement {
             backend: Some(BackendKind::Replay),
             // A recording does not say which script starts a cluster's groups.
@@ -90,27 +81,22 @@ struct ReplayJob<'a> {
 
 impl<'a> Session<'a> for ReplayJob<'a> {
     fn list(&mut self) -> BackendFuture<'_, ListedData> {
-        let listing = self.backend.list(self.job).map(|dataset| ListedData {
+        let (recording, job) = (&self.backend.recording, self.job);
+        let listing = recording.dataset(job).map(|dataset| ListedData {
             dataset,
-            knows_bytes: self.backend.recording.knows_bytes(self.job),
-            notes: self.backend.recording.notes(self.job),
+            knows_bytes: recording.bytes_total(job).is_some(),
+            notes: recording.notes(job),
         });
         Box::pin(async { listing })
     }
 
     fn check_supply(&self, plan: &mut Plan) -> Result<Vec<BackendError>, BackendError> {
-        let check = |instance: &InstanceConfiguration, runs: &PlannedRuns| match runs {
-            PlannedRuns::Fixed(runs) => self.backend.recording.check(self.job, runs),
-            PlannedRuns::Ladder(sizes) => self
-                .backend
-                .recording
-                .check_ladder(self.job, instance, sizes),
-        };
-        check(&self.job.instance, &plan.runs)?;
+        let (recording, job) = (&self.backend.recording, self.job);
+        recording.check(job, &job.instance, &plan.runs)?;
         let mut given_up = Vec::new();
         for alternative in &mut plan.alternatives {
             if let Ok(runs) = &alternative.runs
-                && let Err(error) = check(&alternative.instance, runs)
+                && let Err(error) = recording.check(job, &alternative.instance, runs)
             {
                 given_up.push(error);
                 alternative.runs = Err(NotMeasured::CouldNotRun);
@@ -152,11 +138,8 @@ impl Ready for ReplayJob<'_> {
         fraction: Fraction,
         work: Option<f64>,
     ) -> Option<u32> {
-        Some(
-            self.backend
-                .recording
-                .left(self.job, instance, fraction, work),
-        )
+        let left = (self.backend.recording).left(self.job, instance, fraction, work);
+        u32::try_from(left).ok()
     }
 
     fn room(&self, _: &InstanceConfiguration) -> Room<'_> {

@@ -1,13 +1,16 @@
-//! The recorded runs that stand in for a machine.
+//! The recorded runs that stand in for a machine, and what a person reads where they lack those that are asked for.
 
 use std::cell::Cell;
 
+use super::super::BackendError;
 use crate::canary::{CanaryRun, ChannelData, DataObject, Dataset};
+use crate::forecast::{FEWEST_RUNS, FEWEST_SIZES};
 use crate::instance::InstanceConfiguration;
 use crate::measurement::Measurement;
 use crate::measurement::table::MeasurementTable;
-use crate::spec::{BackendKind, Job};
-use crate::units::{Bytes, Fraction};
+use crate::plan::PlannedRuns;
+use crate::spec::{BackendKind, Channel, Job};
+use crate::units::{Bytes, Fraction, Percent};
 
 /// Objects of data whose number the recording does not say: enough for every whole per cent.
 const ASSUMED_OBJECTS: u64 = 100;
@@ -15,28 +18,19 @@ const ASSUMED_OBJECTS: u64 = 100;
 const MOST_OBJECTS: u64 = 100_000;
 /// Shares that differ by less are the same, written in another way.
 const SAME_SHARE: f64 = 1e-9;
+/// More names do not help.
+const NAMES_SHOWN: usize = 10;
+const RECORD: &str = "record more with `canary-gate run --measurements FILE.jsonl`";
 
 /// Recorded runs, each handed out once.
 #[derive(Debug)]
 pub(super) struct RecordedRuns {
     /// The recording's file, as the spec names it.
-    pub(super) file: String,
-    /// In the order of the recording.
-    pub(super) runs: Vec<RecordedRun>,
+    file: String,
+    /// In the order of the recording, each with whether it was handed out.
+    runs: Vec<(Measurement, Cell<bool>)>,
     /// What was assumed or left out when it was read.
     notes: Vec<String>,
-}
-
-#[derive(Debug)]
-pub(super) struct RecordedRun {
-    pub(super) measurement: Measurement,
-    is_used: Cell<bool>,
-}
-
-/// What the recording says of a job's data; the first run that says it counts.
-struct DataSize {
-    objects: Option<u64>,
-    bytes: Option<Bytes>,
 }
 
 impl RecordedRuns {
@@ -57,10 +51,7 @@ impl RecordedRuns {
                 "{echoes} runs of the recording were themselves replayed and are left out"
             ));
         }
-        let runs = measurements.into_iter().map(|measurement| RecordedRun {
-            measurement,
-            is_used: Cell::new(false),
-        });
+        let runs = measurements.into_iter().map(|run| (run, Cell::default()));
         Self {
             file,
             runs: runs.collect(),
@@ -76,10 +67,9 @@ impl RecordedRuns {
         )];
         notes.extend(self.notes.iter().cloned());
         let mut channels = job.training.channels.iter();
-        if !channels.any(|channel| channel.sample.is_drawn()) {
-            return notes;
-        }
-        match self.data_size(job).objects {
+        let is_sampled = channels.any(|channel| channel.sample.is_drawn());
+        match self.objects_total(job) {
+            _ if !is_sampled => {}
             None => notes.push(format!(
                 "the recording does not say how many objects the data has; {ASSUMED_OBJECTS} of equal size are assumed"
             )),
@@ -91,95 +81,161 @@ impl RecordedRuns {
         notes
     }
 
-    /// Whether the recording says how large the job's data is; if not, the sizes of the listing say nothing.
-    pub(super) fn knows_bytes(&self, job: &Job) -> bool {
-        self.data_size(job).bytes.is_some()
+    /// How many objects the job's data has; the first run that says it counts.
+    fn objects_total(&self, job: &Job) -> Option<u64> {
+        self.of_job(job).find_map(|run| run.objects_total)
+    }
+
+    /// How large the job's data is; if the recording does not say it, the sizes of the listing say nothing.
+    pub(super) fn bytes_total(&self, job: &Job) -> Option<Bytes> {
+        self.of_job(job).find_map(|run| run.bytes_total)
     }
 
     /// The recording names no objects, so there are as many in every sampled channel as it says the data has, of equal size;
     /// where it does not say, 100. Where it does not say how many bytes they hold, each counts as one byte. Of channels that
     /// are whole in every canary nothing is known.
-    pub(super) fn dataset(&self, job: &Job) -> Dataset {
-        let size = self.data_size(job);
-        let objects = size
-            .objects
-            .unwrap_or(ASSUMED_OBJECTS)
-            .clamp(1, MOST_OBJECTS);
-        let channels = &job.training.channels;
-        let sampled = channels
-            .iter()
-            .filter(|channel| channel.sample.is_drawn())
-            .count() as u64;
-        let bytes = size.bytes.unwrap_or(Bytes(objects * sampled));
-        let mut shares = equal_shares(bytes, objects * sampled);
-        Dataset {
-            channels: channels
-                .iter()
-                .map(|channel| {
-                    let is_drawn = channel.sample.is_drawn();
-                    let count = if is_drawn { objects } else { 0 };
-                    let recorded = (0..count).zip(shares.by_ref());
-                    let objects = recorded.map(|(index, bytes)| DataObject {
-                        key: format!("recorded-{index:06}"),
-                        bytes,
-                    });
-                    ChannelData::new(&channel.name, is_drawn, objects.collect())
-                })
-                .collect(),
+    ///
+    /// # Errors
+    ///
+    /// Where the recording knows the job not at all.
+    pub(super) fn dataset(&self, job: &Job) -> Result<Dataset, BackendError> {
+        if self.of_job(job).next().is_none() {
+            let help = match listed(self.runs.iter().map(|(run, _)| run.job.clone())) {
+                none if none.is_empty() => {
+                    "record some: `canary-gate run --measurements FILE.jsonl`".to_owned()
+                }
+                jobs => format!("it holds runs of {jobs}; name the job as the recording does"),
+            };
+            let what = format!(
+                "recording: `{}` holds no run of job `{}`",
+                self.file, job.name
+            );
+            return Err(BackendError::new(what, help));
         }
+        let objects = self.objects_total(job).unwrap_or(ASSUMED_OBJECTS);
+        let objects = objects.clamp(1, MOST_OBJECTS);
+        let channels = job.training.channels.iter();
+        let is_drawn = |channel: &&Channel| channel.sample.is_drawn();
+        let all = objects * channels.clone().filter(is_drawn).count() as u64;
+        let bytes = self.bytes_total(job).unwrap_or(Bytes(all));
+        let mut shares = equal_shares(bytes, all);
+        let recorded = channels.map(|channel| {
+            let count = if is_drawn(&channel) { objects } else { 0 };
+            let recorded = (0..count).zip(shares.by_ref());
+            let objects = recorded.map(|(index, bytes)| DataObject {
+                key: format!("recorded-{index:06}"),
+                bytes,
+            });
+            ChannelData::new(&channel.name, is_drawn(&channel), objects.collect())
+        });
+        Ok(Dataset {
+            channels: recorded.collect(),
+        })
     }
 
     /// The first recorded run of this job, configuration, fraction and work level that was not handed out before.
-    pub(super) fn take(&self, job: &Job, run: &CanaryRun) -> Option<&Measurement> {
+    pub(super) fn take(&self, job: &Job, run: &CanaryRun) -> Result<&Measurement, BackendError> {
         let asked = run.work.as_ref().map(|work| work.level);
-        let recorded = self
-            .unused(job, &run.instance)
-            .filter(|recorded| is_same(recorded.measurement.fraction, run.fraction))
-            .find(|recorded| is_same_work(recorded.measurement.work, asked))?;
-        recorded.is_used.set(true);
-        Some(&recorded.measurement)
+        let mut unused = self.unused(job, &run.instance).filter(|(recorded, _)| {
+            is_same(recorded.fraction, run.fraction) && is_same_work(recorded.work, asked)
+        });
+        let (recorded, is_used) = unused.next().ok_or_else(|| {
+            let (name, share) = (&job.name, share(run.fraction));
+            let lack = format!(
+                "no run left of job `{name}` on {} with {share} of the data",
+                run.instance
+            );
+            self.lacks(&lack, job, &run.instance)
+        })?;
+        is_used.set(true);
+        Ok(recorded)
     }
 
-    /// The recorded runs of a job, in the order of the recording.
-    pub(super) fn of_job<'a>(&'a self, job: &Job) -> impl Iterator<Item = &'a RecordedRun> {
-        self.runs
-            .iter()
-            .filter(|run| run.measurement.job == job.name)
+    fn of_job<'a>(&'a self, job: &Job) -> impl Iterator<Item = &'a Measurement> {
+        let all = self.runs.iter().map(|(run, _)| run);
+        all.filter(|run| run.job == job.name)
     }
 
-    /// Those of them that no canary was given yet, on one configuration.
-    pub(super) fn unused<'a>(
+    /// The runs of a job on one configuration that no canary was given yet, in the order of the recording.
+    fn unused<'a>(
         &'a self,
         job: &Job,
         instance: &InstanceConfiguration,
-    ) -> impl Iterator<Item = &'a RecordedRun> {
-        self.of_job(job)
-            .filter(|run| !run.is_used.get() && run.measurement.is_on(instance))
+    ) -> impl Iterator<Item = &'a (Measurement, Cell<bool>)> {
+        self.runs
+            .iter()
+            .filter(|(run, is_used)| run.job == job.name && run.is_on(instance) && !is_used.get())
     }
 
-    /// Those of one fraction and, where both say one, of one work level.
+    /// How many of them are of one fraction and, where both say one, of one work level.
     pub(super) fn left(
         &self,
         job: &Job,
         instance: &InstanceConfiguration,
         fraction: Fraction,
         work: Option<f64>,
-    ) -> u32 {
-        let left = self
-            .unused(job, instance)
-            .filter(|run| is_same(run.measurement.fraction, fraction))
-            .filter(|run| is_same_work(run.measurement.work, work))
-            .count();
-        u32::try_from(left).unwrap_or(u32::MAX)
+    ) -> usize {
+        self.unused(job, instance)
+            .filter(|(run, _)| is_same(run.fraction, fraction) && is_same_work(run.work, work))
+            .count()
     }
 
-    fn data_size(&self, job: &Job) -> DataSize {
-        DataSize {
-            objects: self
-                .of_job(job)
-                .find_map(|run| run.measurement.objects_total),
-            bytes: self.of_job(job).find_map(|run| run.measurement.bytes_total),
-        }
+    /// Fails unless the recording has all runs of a fixed design left, or enough of a ladder's sizes for a forecast at all.
+    pub(super) fn check(
+        &self,
+        job: &Job,
+        instance: &InstanceConfiguration,
+        runs: &PlannedRuns,
+    ) -> Result<(), BackendError> {
+        let left = |fraction| self.left(job, instance, fraction, None);
+        let whose = format!("of job `{}` on {instance}", job.name);
+        let lack = match runs {
+            PlannedRuns::Fixed(runs) => {
+                let asked = tally(runs.iter().map(|run| run.fraction));
+                let short = asked.into_iter().filter_map(|(fraction, asked)| {
+                    let left = left(fraction);
+                    (left < asked).then(|| format!("{left} of {asked} with {}", share(fraction)))
+                });
+                let short = Vec::from_iter(short).join(", ");
+                (!short.is_empty()).then(|| {
+                    format!("fewer runs {whose} than the design asks for: {short} of the data")
+                })
+            }
+            PlannedRuns::Ladder(sizes) => {
+                let left = sizes.iter().map(|size| left(size.fraction));
+                let left: Vec<usize> = left.filter(|left| *left > 0).collect();
+                let (runs, sizes) = (left.iter().sum::<usize>(), left.len());
+                (sizes < FEWEST_SIZES || runs < FEWEST_RUNS).then(|| format!(
+                    "too few runs {whose} for a forecast: {runs} on {sizes} of the design's fractions, and {FEWEST_RUNS} on {FEWEST_SIZES} are needed"
+                ))
+            }
+        };
+        lack.map_or(Ok(()), |lack| Err(self.lacks(&lack, job, instance)))
+    }
+
+    /// That the recording has, or has not, what is asked for, and what a person can do.
+    fn lacks(&self, what: &str, job: &Job, instance: &InstanceConfiguration) -> BackendError {
+        let left = tally(self.unused(job, instance).map(|(run, _)| run.fraction));
+        let mut of_job = self.of_job(job);
+        let help = if !left.is_empty() {
+            let runs = left.into_iter().map(|(fraction, count)| match count {
+                1 => format!("1 run with {}", share(fraction)),
+                count => format!("{count} runs with {}", share(fraction)),
+            });
+            format!(
+                "left on {instance}: {}; {RECORD}, or change `canary`",
+                listed(runs)
+            )
+        } else if of_job.any(|run| run.is_on(instance)) {
+            format!("every run on {instance} was used once; {RECORD}, or change `canary`")
+        } else {
+            let others = self.of_job(job).map(|run| run.instance.to_string());
+            format!(
+                "its runs are on {}; choose the instance among them, or {RECORD}",
+                listed(others)
+            )
+        };
+        BackendError::new(format!("recording: `{}` has {what}", self.file), help)
     }
 }
 
@@ -191,7 +247,7 @@ fn is_same_work(recorded: Option<f64>, asked: Option<f64>) -> bool {
     }
 }
 
-pub(super) fn is_same(one: Fraction, other: Fraction) -> bool {
+fn is_same(one: Fraction, other: Fraction) -> bool {
     (one.0 - other.0).abs() < SAME_SHARE
 }
 
@@ -199,4 +255,31 @@ pub(super) fn is_same(one: Fraction, other: Fraction) -> bool {
 fn equal_shares(bytes: Bytes, count: u64) -> impl Iterator<Item = Bytes> {
     let (each, rest) = (bytes.0 / count.max(1), bytes.0 % count.max(1));
     (0..count).map(move |index| Bytes(each + u64::from(index < rest)))
+}
+
+/// Each fraction once, with how often it came, from small to large.
+fn tally(fractions: impl Iterator<Item = Fraction>) -> Vec<(Fraction, usize)> {
+    let mut all: Vec<Fraction> = fractions.collect();
+    all.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let same = all.chunk_by(|one, other| is_same(*one, *other));
+    same.map(|same| (same[0], same.len())).collect()
+}
+
+/// A share with enough digits to distinguish it from others.
+fn share(fraction: Fraction) -> String {
+    Percent((fraction.0 * 1e8).round() / 1e6).exact()
+}
+
+/// Each name once.
+fn listed(names: impl Iterator<Item = String>) -> String {
+    let mut known: Vec<String> = Vec::new();
+    for name in names {
+        if !known.contains(&name) {
+            known.push(name);
+        }
+    }
+    match known.len().saturating_sub(NAMES_SHOWN) {
+        0 => known.join(", "),
+        more => format!("{} and {more} more", known[..NAMES_SHOWN].join(", ")),
+    }
 }
