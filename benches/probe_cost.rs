@@ -46,7 +46,6 @@ fn probe() {
         max_runtime: None,
         grace: Seconds(10.0),
         opt_ml: None,
-        host: None,
         read_only: Vec::new(),
         end_with_parent: None,
         scope: UsageScope::Command,

@@ -591,12 +591,6 @@ pub struct ProbeArguments {
     /// A folder that the command sees as /opt/ml, if mount namespaces are allowed.
     #[arg(long, value_name = "DIR")]
     pub opt_ml: Option<PathBuf>,
-    /// The name of the host that the command is to be, if mount namespaces are allowed.
-    #[arg(long, hide = true, value_name = "NAME", requires = "hosts_file")]
-    pub host_name: Option<String>,
-    /// A file that the command sees as /etc/hosts.
-    #[arg(long, hide = true, value_name = "FILE", requires = "host_name")]
-    pub hosts_file: Option<PathBuf>,
     /// A folder that the command may read and not write; repeatable. Without mount namespaces nothing is run.
     #[arg(long, value_name = "DIR")]
     pub read_only: Vec<PathBuf>,

@@ -28,7 +28,9 @@ PIXELS = 64
 DIGITS = 10
 # A pixel counts how many of 16 dots are inked.
 DARKEST = 16
-PORT = 7777
+# With `backend: local` all hosts are at one address, and each canary has a port of its own.
+ADDRESS = os.environ.get("SM_MASTER_ADDR")
+PORT = int(os.environ.get("SM_MASTER_PORT", 7777))
 WEIGHTS = DIGITS * (PIXELS + 1)
 
 
@@ -110,14 +112,14 @@ def gradient_of(weights, rows):
 
 
 class Hosts:
-    """All hosts of the job: the first listens, the others connect to it by its name."""
+    """All hosts of the job: the first listens, the others connect to it."""
 
     def __init__(self, hosts, rank):
         self.rank = rank
         if rank > 0:
-            self.peers = [connect(hosts[0])]
+            self.peers = [connect(ADDRESS or hosts[0])]
         elif len(hosts) > 1:
-            with socket.create_server((hosts[0], PORT)) as server:
+            with socket.create_server((ADDRESS or hosts[0], PORT)) as server:
                 self.peers = [server.accept()[0] for _ in hosts[1:]]
         else:
             self.peers = []

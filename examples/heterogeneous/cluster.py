@@ -2,9 +2,11 @@
 
 import json
 import os
+import socket
 from pathlib import Path
 
-PORT = 6000
+# With `backend: local` each canary has a port of its own.
+PORT = int(os.environ.get("SM_MASTER_PORT", 6000))
 
 
 def resources():
@@ -14,6 +16,14 @@ def resources():
 
 def own_host():
     return resources()["current_host"]
+
+
+def address_of(host):
+    """With `backend: local` all hosts are processes of this machine, and their names have no addresses."""
+    try:
+        return socket.gethostbyname(host)
+    except OSError:
+        return "127.0.0.1"
 
 
 def own_group():

@@ -22,7 +22,7 @@ def main():
     channel = os.environ["SM_CHANNEL_TRAIN"]
     trainers = len(cluster.hosts_of("dnn"))
 
-    with socket.create_server((cluster.own_host(), cluster.PORT)) as server:
+    with socket.create_server((cluster.address_of(cluster.own_host()), cluster.PORT)) as server:
         print(f"serves {trainers} trainers at {cluster.own_host()}:{cluster.PORT}", flush=True)
         threads = []
         for number in range(trainers):

@@ -62,7 +62,7 @@ def connect(host, patience=120):
     deadline = time.monotonic() + patience
     while True:
         try:
-            return socket.create_connection((host, cluster.PORT))
+            return socket.create_connection((cluster.address_of(host), cluster.PORT))
         except OSError:
             if time.monotonic() > deadline:
                 raise

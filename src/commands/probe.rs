@@ -2,19 +2,14 @@
 
 use crate::cli::ProbeArguments;
 use crate::console::AppError;
-use crate::probe::{self, Destination, NamedHost, ProbeOptions, UsageScope};
+use crate::probe::{self, Destination, ProbeOptions, UsageScope};
 
 pub(crate) fn probe(arguments: &ProbeArguments) -> Result<u8, AppError> {
-    let named = arguments
-        .host_name
-        .clone()
-        .zip(arguments.hosts_file.clone());
     let report = probe::run(&ProbeOptions {
         output: output(arguments),
         max_runtime: arguments.max_runtime,
         grace: arguments.grace,
         opt_ml: arguments.opt_ml.clone(),
-        host: named.map(|(name, hosts_file)| NamedHost { name, hosts_file }),
         read_only: arguments.read_only.clone(),
         end_with_parent: arguments.end_with_parent,
         scope: match arguments.launched {

@@ -81,7 +81,6 @@ mod tests {
             max_runtime: None,
             grace: Seconds(1.0),
             opt_ml: None,
-            host: None,
             read_only: Vec::new(),
             end_with_parent: None,
             scope: UsageScope::Command,

@@ -82,22 +82,11 @@ pub struct ProbeOptions {
     pub grace: Seconds,
     /// A directory that the command sees as `/opt/ml`.
     pub opt_ml: Option<PathBuf>,
-    /// The host that the command is to be; absent: this machine.
-    pub host: Option<NamedHost>,
     /// Folders that the command may read and not write.
     pub read_only: Vec<PathBuf>,
     /// The command is stopped when the process with this number, which started the probe, has ended; absent: it continues.
     pub end_with_parent: Option<i32>,
     pub scope: UsageScope,
-}
-
-/// A host of a cluster that one machine plays.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NamedHost {
-    /// `algo-1`
-    pub name: String,
-    /// What stands for `/etc/hosts`.
-    pub hosts_file: PathBuf,
 }
 
 /// Where the JSON line goes.
@@ -139,9 +128,6 @@ pub struct ProbeReport {
     /// Absent if no directory was requested at `/opt/ml`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opt_ml: Option<OptMl>,
-    /// Absent if the command was to be no host of a cluster.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub host_names: Option<HostNames>,
     /// In a training job's container; absent elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub container_host: Option<ContainerHost>,
@@ -198,17 +184,6 @@ pub enum Ending {
 pub enum OptMl {
     Mounted,
     /// The command ran without it.
-    NotAllowed {
-        reason: String,
-    },
-}
-
-/// Whether the names of a cluster's hosts have addresses.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum HostNames {
-    Resolved,
-    /// The command ran without them.
     NotAllowed {
         reason: String,
     },

@@ -115,46 +115,6 @@ fn records_of_groups_with_a_script_are_found_again() {
     );
 }
 
-/// Each host listens at the same port of its own address, and speaks with the next one by its name.
-const RING: &str = "\
-import json, os, socket, threading
-hosts, own = json.loads(os.environ['SM_HOSTS']), os.environ['SM_CURRENT_HOST']
-server = socket.create_server((own, 7000))
-def answer():
-    peer, _ = server.accept()
-    peer.sendall(own.encode())
-    peer.close()
-answering = threading.Thread(target=answer)
-answering.start()
-following = hosts[(hosts.index(own) + 1) % len(hosts)]
-import time
-for attempt in range(600):
-    try:
-        with socket.create_connection((following, 7000)) as peer:
-            assert peer.recv(99).decode() == following
-        break
-    except ConnectionRefusedError:
-        time.sleep(0.05)
-answering.join()
-assert socket.gethostname() == own == os.environ['HOSTNAME'], socket.gethostname()
-";
-
-#[test]
-fn hosts_reach_each_other_by_their_names_at_one_port() {
-    let spec = spec(GROUPS, CHANNELS).replace("[sh, train.sh]", "[python3, ring.py]");
-    let project = Project::empty()
-        .data("data", 100)
-        .data("both", 3)
-        .file("canary-gate.yml", &spec)
-        .file("ring.py", &format!("{}{RING}", Project::READS_IN_PYTHON));
-    let run = project.run(&["run", "--all"]);
-    if run.stdout.contains("have no addresses on this machine") {
-        eprintln!("skipped: user and mount namespaces are not allowed here");
-        return;
-    }
-    run.ended_with(0);
-}
-
 #[test]
 fn a_host_that_fails_is_named_with_its_group() {
     let script = "[ $SM_CURRENT_INSTANCE_GROUP = data ] || exec sleep 4181\n[ $SM_CURRENT_HOST = algo-2 ] || exec sleep 4181\necho 'no rows' >&2\nexit 3\n";

@@ -340,23 +340,6 @@ fn gpus_are_asked_through_nvidia_smi() {
 }
 
 #[test]
-fn a_named_host_has_its_name_and_the_addresses_of_others() {
-    let before = fs::read_to_string("/etc/hosts").unwrap();
-    let project = Project::empty().file("hosts", &format!("127.1.2.3 algo-1\n{before}"));
-    let options = ["--host-name", "algo-2", "--hosts-file", "hosts"];
-    let probed = probe(&project, &options, "cat /etc/hosts > seen; uname -n > name");
-    let report = report(&probed.ended_with(0));
-    assert_eq!(fs::read_to_string("/etc/hosts").unwrap(), before);
-    if report["host_names"]["kind"] == "resolved" {
-        assert_eq!(project.read("seen"), project.read("hosts"));
-        assert_eq!(project.read("name"), "algo-2\n");
-    } else {
-        assert_eq!(project.read("seen"), before);
-        eprintln!("skipped: {}", report["host_names"]);
-    }
-}
-
-#[test]
 fn a_directory_appears_at_opt_ml_and_nowhere_else() {
     let outside = || -> Vec<_> {
         let entries = fs::read_dir("/opt").into_iter().flatten().flatten();

@@ -23,8 +23,6 @@ pub(super) struct Cluster {
 pub(super) struct ClusterHost {
     /// `algo-1`, `algo-2`, ...
     pub(super) name: String,
-    /// The number in its name.
-    pub(super) number: u32,
     pub(super) group: String,
 }
 
@@ -51,11 +49,10 @@ impl Cluster {
                 .map(|group| (group.name.as_str(), group.count))
                 .collect(),
         };
-        let mut hosts: Vec<ClusterHost> = (1..)
+        let mut hosts: Vec<ClusterHost> = (1_u32..)
             .zip(groups_in_turn(&counts))
             .map(|(number, group)| ClusterHost {
                 name: format!("algo-{number}"),
-                number,
                 group: group.to_owned(),
             })
             .collect();
@@ -74,11 +71,6 @@ impl Cluster {
             has_named_groups: matches!(configuration, InstanceConfiguration::Heterogeneous { .. }),
             entry_point: configuration.entry_point().map(str::to_owned),
         }
-    }
-
-    /// algo-1.
-    pub(super) fn first(&self) -> &ClusterHost {
-        self.hosts.first().expect("a cluster has a host")
     }
 
     pub(super) fn names(&self) -> Vec<&str> {

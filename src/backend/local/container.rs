@@ -5,8 +5,7 @@
 //! toolkit (sagemaker-training), whose variables scripts in AWS's framework images rely on.
 
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::{Map, Value, json};
 
@@ -35,16 +34,14 @@ pub(super) struct Container<'a> {
     pub(super) region: &'a str,
     pub(super) cluster: &'a Cluster,
     pub(super) host: &'a ClusterHost,
-    /// The address of the first host.
-    pub(super) master: Ipv4Addr,
-    /// That of the first host on which a launcher starts processes.
-    pub(super) launched_from: Ipv4Addr,
+    /// Where the hosts of a launcher meet: no other program listens there.
+    pub(super) port: u16,
     /// The channels that reach it, with its share of each.
     pub(super) channels: &'a [ChannelShare<'a>],
     /// What stands for `/opt/ml`.
-    pub(super) root: &'a Path,
+    pub(super) root: PathBuf,
     /// The copy of the source that the command runs in.
-    pub(super) code: &'a Path,
+    pub(super) code: PathBuf,
     pub(super) capacity: &'a Capacity,
 }
 
@@ -216,7 +213,7 @@ impl Container<'_> {
                 cluster,
                 host,
                 (command, local.script()),
-                self.launched_from,
+                self.port,
                 self.capacity,
             ),
         }
@@ -259,9 +256,9 @@ impl Container<'_> {
             ("SM_FRAMEWORK_MODULE", String::new()),
             ("SM_SOURCE_DIR", code),
             ("SM_ENTRY_SCRIPT", self.entry_point()),
-            // The SDK says algo-1, which has no address where a mount namespace is not allowed.
-            ("SM_MASTER_ADDR", self.master.to_string()),
-            ("SM_MASTER_PORT", "7777".to_owned()),
+            // The SDK says algo-1, which has no address on this machine.
+            ("SM_MASTER_ADDR", launcher::ADDRESS.to_owned()),
+            ("SM_MASTER_PORT", self.port.to_string()),
             ("SM_TRAINING_ENV", Value::from(environment).to_string()),
             ("SAGEMAKER_BASE_DIR", self.root.to_string_lossy().into()),
             ("TRAINING_JOB_ARN", self.arn()),

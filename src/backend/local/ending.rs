@@ -1,8 +1,11 @@
-//! How a host's process ended, in the words of a measurement. A failure of the training code is another outcome than a failure of the gate.
+//! How the hosts of a run ended, and what is said of it. A failure of the training code is another outcome than a failure of the gate.
 
 use crate::measurement::Outcome;
 use crate::metric::MemoryOf;
-use crate::probe::Ending;
+use crate::probe::{Ending, OptMl, ProbeReport};
+
+use super::cluster::{Cluster, ClusterHost};
+use super::process::HostResult;
 
 /// SageMaker takes this much of `output/failure` for its FailureReason.
 const FAILURE_TEXT: usize = 1024;
@@ -15,30 +18,45 @@ const MEMORY_WORDS: [&str; 4] = [
     "Cannot allocate memory",
 ];
 
-/// What one host left behind.
-#[derive(Debug, Clone)]
-pub(super) struct HostEnding<'a> {
-    pub(super) ending: &'a Ending,
-    /// The content of `output/failure`, if the script wrote it.
-    pub(super) failure_file: Option<&'a str>,
-    /// The last line it printed that is not blank.
-    pub(super) last_line: Option<&'a str>,
-    /// Whether memory was short at all; a program may also fail at a limit that it set itself.
-    pub(super) machine_was_full: bool,
+/// One host, and how it ended.
+#[derive(Debug)]
+pub(super) struct EndedHost<'a> {
+    pub(super) host: &'a ClusterHost,
+    pub(super) result: &'a HostResult,
+    pub(super) outcome: Outcome,
 }
 
-/// The outcome of a host. `output/failure` speaks for the script, else its last line.
-pub(super) fn outcome(host: &HostEnding<'_>) -> Outcome {
-    let said = host
-        .failure_file
+impl EndedHost<'_> {
+    fn report(&self) -> Option<&ProbeReport> {
+        self.result.report.as_ref()
+    }
+
+    /// The worst reason first, then the first to end: of two that failed that one had the reason, and a host without a report had
+    /// not started.
+    fn rank(&self) -> (u8, f64) {
+        let report = self.report();
+        let ended_at = report.map_or(f64::INFINITY, |report| report.wall_seconds.0);
+        (rank(&self.outcome), ended_at)
+    }
+}
+
+/// The outcome of a host. Its `output/failure` speaks for the script, else the last line that it printed. That memory ran out is
+/// believed where the machine was full: a program may also fail at a limit that it set itself.
+pub(super) fn outcome(
+    ending: Ending,
+    failure_file: Option<&str>,
+    last_line: Option<&str>,
+    machine_was_full: bool,
+) -> Outcome {
+    let said = failure_file
         .map(str::trim)
         .filter(|text| !text.is_empty())
-        .or(host.last_line)
+        .or(last_line)
         .map(|text| text.chars().take(FAILURE_TEXT).collect::<String>());
     let ran_out = said
         .as_deref()
         .is_some_and(|text| MEMORY_WORDS.iter().any(|words| text.contains(words)));
-    match host.ending {
+    match ending {
         Ending::Exited { code: 0 } => Outcome::Completed,
         Ending::TimedOut => Outcome::TimedOut,
         Ending::Stopped { .. } => Outcome::Stopped,
@@ -46,14 +64,14 @@ pub(super) fn outcome(host: &HostEnding<'_>) -> Outcome {
             of: MemoryOf::Machine,
             last_line: said,
         },
-        Ending::Exited { .. } | Ending::Signaled { .. } if ran_out && host.machine_was_full => {
+        Ending::Exited { .. } | Ending::Signaled { .. } if ran_out && machine_was_full => {
             Outcome::OutOfMemory {
                 of: MemoryOf::Machine,
                 last_line: said,
             }
         }
         Ending::Exited { code } => Outcome::Failed {
-            exit_code: Some(*code),
+            exit_code: Some(code),
             last_line: said,
         },
         Ending::Signaled { signal } => Outcome::Failed {
@@ -65,7 +83,7 @@ pub(super) fn outcome(host: &HostEnding<'_>) -> Outcome {
 }
 
 /// How bad an outcome is, the worst first: a host that we ended because another failed does not count.
-pub(super) fn rank(outcome: &Outcome) -> u8 {
+fn rank(outcome: &Outcome) -> u8 {
     match outcome {
         Outcome::OutOfMemory { .. } => 0,
         Outcome::Failed { .. } => 1,
@@ -73,6 +91,72 @@ pub(super) fn rank(outcome: &Outcome) -> u8 {
         Outcome::Stopped => 3,
         Outcome::NoCapacity | Outcome::PlatformError => 4,
         Outcome::Completed => 5,
+    }
+}
+
+/// The host whose outcome is that of the run.
+pub(super) fn decisive<'h, 'a>(hosts: &'h [EndedHost<'a>]) -> &'h EndedHost<'a> {
+    let order = |one: &&EndedHost<'_>, other: &&EndedHost<'_>| {
+        let (one, other) = (one.rank(), other.rank());
+        one.0.cmp(&other.0).then(one.1.total_cmp(&other.1))
+    };
+    hosts.iter().min_by(order).expect("a run has a host")
+}
+
+/// The probes' cautions, each once, which of several hosts decided the end, and why `/opt/ml` may be the reason of a failure.
+pub(super) fn notes(
+    cluster: &Cluster,
+    hosts: &[EndedHost<'_>],
+    decisive: &EndedHost<'_>,
+) -> Vec<String> {
+    let mut notes: Vec<String> = Vec::new();
+    let reports = hosts.iter().filter_map(EndedHost::report);
+    for note in reports.flat_map(|report| &report.notes) {
+        if !notes.contains(note) {
+            notes.push(note.clone());
+        }
+    }
+    if hosts.len() > 1 {
+        notes.extend(which_host(cluster, hosts, decisive));
+    }
+    let refused = hosts.iter().find_map(|one| match &one.report()?.opt_ml {
+        Some(OptMl::NotAllowed { reason }) if one.result.tail.mentions("/opt/ml") => Some(reason),
+        _ => None,
+    });
+    if let (Outcome::Failed { .. }, Some(reason)) = (&decisive.outcome, refused) {
+        notes.push(format!(
+            "The script uses /opt/ml, which could not be mounted for it on this machine ({reason}); let it read SM_MODEL_DIR and SM_CHANNEL_*, or allow user namespaces."
+        ));
+    }
+    notes
+}
+
+/// Of several hosts, the one that failed, or those that did not end in time.
+fn which_host(
+    cluster: &Cluster,
+    hosts: &[EndedHost<'_>],
+    decisive: &EndedHost<'_>,
+) -> Option<String> {
+    let name = cluster.words(decisive.host);
+    match &decisive.outcome {
+        Outcome::Failed { .. } => Some(format!("{name} failed; the other hosts were ended.")),
+        Outcome::OutOfMemory { .. } => Some(format!(
+            "{name} ran out of memory; the other hosts were ended."
+        )),
+        Outcome::TimedOut => {
+            let words = |outcome: Outcome| -> String {
+                let such = hosts.iter().filter(|one| one.outcome == outcome);
+                let such: Vec<String> = such.map(|one| cluster.words(one.host)).collect();
+                such.join(", ")
+            };
+            let done = match words(Outcome::Completed) {
+                none if none.is_empty() => "no host had ended".to_owned(),
+                done => format!("{done} had ended"),
+            };
+            let late = words(Outcome::TimedOut);
+            Some(format!("At the time limit {late} still ran; {done}."))
+        }
+        _ => None,
     }
 }
 
@@ -115,12 +199,7 @@ mod tests {
                 failed(139, None),
             ),
         ] {
-            let ended = outcome(&HostEnding {
-                ending: &ending,
-                failure_file,
-                last_line,
-                machine_was_full,
-            });
+            let ended = outcome(ending, failure_file, last_line, machine_was_full);
             assert_eq!(ended, expected);
         }
     }

@@ -1,15 +1,14 @@
 //! The command of a host under a launcher, as AWS's training toolkit starts one: torchrun or mpirun of this machine.
 
 use std::ffi::{OsStr, OsString};
-use std::net::Ipv4Addr;
 
 use super::cluster::{Cluster, ClusterHost};
 use crate::instance::Capacity;
 use crate::probe;
 use crate::spec::{Job, LauncherKind, ScriptLauncher};
 
-/// The toolkit's.
-const PORT: &str = "7777";
+/// Of every host: all are processes of this machine.
+pub(super) const ADDRESS: &str = "127.0.0.1";
 
 /// Whether the launcher starts processes on this host.
 pub(super) fn is_for(launcher: &ScriptLauncher, cluster: &Cluster, host: &ClusterHost) -> bool {
@@ -33,31 +32,24 @@ pub(super) fn missing(job: &Job, environment: &[(OsString, OsString)]) -> Option
     })
 }
 
-/// The hosts that it starts processes on, sorted as their cluster's.
-pub(super) fn hosts<'a>(launcher: &ScriptLauncher, cluster: &'a Cluster) -> Vec<&'a ClusterHost> {
-    let hosts = cluster.hosts.iter();
-    hosts
-        .filter(|host| is_for(launcher, cluster, host))
-        .collect()
-}
-
-/// The words that start `command` on a host, whose script is the word at `script`. The launcher's first host is at `first`.
+/// The words that start `command` on a host, whose script is the word at `script`. The launcher's hosts meet at `port`.
 pub(super) fn command(
     launcher: &ScriptLauncher,
     cluster: &Cluster,
     host: &ClusterHost,
     (mut command, script): (Vec<String>, Option<usize>),
-    first: Ipv4Addr,
+    port: u16,
     capacity: &Capacity,
 ) -> Vec<String> {
     let each = capacity.gpus.max(1);
     let (options, command) = match &launcher.kind {
         LauncherKind::Torchrun => {
-            let hosts = hosts(launcher, cluster);
-            let rank = hosts.iter().position(|one| one.name == host.name);
+            let hosts = cluster.hosts.iter();
+            let hosts = hosts.filter(|host| is_for(launcher, cluster, host));
+            let rank = hosts.clone().position(|one| one.name == host.name);
             let options = format!(
-                "--nnodes {} --nproc_per_node {each} --master_addr {first} --master_port {PORT} --node_rank {}",
-                hosts.len(),
+                "--nnodes {} --nproc_per_node {each} --master_addr {ADDRESS} --master_port {port} --node_rank {}",
+                hosts.count(),
                 rank.unwrap_or(0)
             );
             // It starts Python itself.
@@ -97,21 +89,20 @@ mod tests {
             gpus: 2,
             gpu_memory: None,
         };
-        let hosts = hosts(&launcher, &cluster);
+        let hosts = (cluster.hosts.iter()).filter(|host| is_for(&launcher, &cluster, host));
         let words = ["python3", "-u", "train.py", "--lr", "1"].map(str::to_owned);
-        let of_host = |host: &&ClusterHost| {
-            let first = Ipv4Addr::new(127, 1, 0, 1);
+        let of_host = |host: &ClusterHost| {
             let words = (words.to_vec(), Some(2));
-            command(&launcher, &cluster, host, words, first, &capacity).join(" ")
+            command(&launcher, &cluster, host, words, 7777, &capacity).join(" ")
         };
-        hosts.iter().map(of_host).collect()
+        hosts.map(of_host).collect()
     }
 
     #[test]
     fn torchrun_starts_the_script_on_each_host_of_its_group() {
         let of = |nodes: u32, rank: u32| {
             format!(
-                "torchrun --nnodes {nodes} --nproc_per_node 2 --master_addr 127.1.0.1 --master_port 7777 --node_rank {rank} train.py --lr 1"
+                "torchrun --nnodes {nodes} --nproc_per_node 2 --master_addr 127.0.0.1 --master_port 7777 --node_rank {rank} train.py --lr 1"
             )
         };
         assert_eq!(launched(LauncherKind::Torchrun, "local"), [of(1, 0)]);

@@ -3,25 +3,20 @@
 //! Each host of a run is one process tree under a probe, in a copy of its source, with an environment built from
 //! nothing. A probe that loses its gate ends its tree, so a killed gate leaves nothing running.
 
-mod addresses;
 mod cache;
 mod clock;
 mod cluster;
 mod container;
 mod contents;
-mod failure;
-mod file_digest;
+mod ending;
 mod launcher;
-mod linked_file;
-mod notes;
 mod process;
 mod row_files;
 mod run;
 mod usage;
 mod workspace;
 
-use std::cell::{OnceCell, RefCell};
-use std::collections::HashMap;
+use std::cell::OnceCell;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -31,11 +26,9 @@ use futures_util::future::LocalBoxFuture;
 use self::cache::Cache;
 use self::cluster::ChannelShare;
 use self::container::Container;
-use self::file_digest::FileDigest;
-use self::linked_file::LinkedFile;
-use self::process::Probes;
+use self::process::{HostCommand, Probes};
 use self::row_files::LocalChannel;
-use self::workspace::{Sandbox, Workspace};
+use self::workspace::{LinkedFile, Sandbox, Workspace};
 use super::project_paths::ProjectPaths;
 use super::{
     Backend, BackendError, BackendFuture, BackendKeys, CanaryEnd, CanaryState, ListedData, Planned,
@@ -43,14 +36,18 @@ use super::{
 };
 use crate::canary::{CanaryRun, ChannelListing, Dataset, Key};
 use crate::instance::{Capacity, InstanceConfiguration};
+use crate::measurement::printed_figures::Sought;
 use crate::probe;
 use crate::rows::Copied;
 use crate::secret::SecretMask;
 use crate::spec::{Channel, ChannelSample, Job};
 use crate::units::Seconds;
 
-/// What one host's folders hold.
-struct LaidOut {
+/// One host, ready to start.
+struct LaidOut<'a> {
+    command: HostCommand<'a>,
+    /// Removed on drop.
+    sandbox: Sandbox,
     /// How long the data took, without the drawing of rows.
     took: Seconds,
     linked: Vec<LinkedFile>,
@@ -73,8 +70,6 @@ pub struct LocalBackend {
     /// Made when the first canary is laid out, so that looking writes nothing.
     workspace: OnceCell<Workspace>,
     probes: Probes,
-    /// What the data's files held that are too large to copy, by their real paths.
-    large_files: RefCell<HashMap<PathBuf, FileDigest>>,
 }
 
 impl LocalBackend {
@@ -94,7 +89,6 @@ impl LocalBackend {
             capacity: OnceCell::new(),
             workspace: OnceCell::new(),
             probes: Probes::default(),
-            large_files: RefCell::default(),
         }
     }
 
@@ -138,21 +132,22 @@ impl LocalBackend {
     }
 
     /// Prepares the folders of one host: source, data, config files.
-    fn lay_out(
-        &self,
-        container: &Container<'_>,
-        sandbox: &Sandbox,
-    ) -> Result<LaidOut, BackendError> {
+    fn lay_out<'a>(
+        &'a self,
+        container: Container<'_>,
+        sandbox: Sandbox,
+        run: &CanaryRun,
+        sought: &Sought<'a>,
+    ) -> Result<LaidOut<'a>, BackendError> {
         let source = source::find(&self.paths, container.job)?;
-        workspace::copy_source(&source.files, container.code)?;
-        for folder in container.folders() {
-            workspace::make_folder(&folder)?;
+        workspace::copy_source(&source.files, &container.code)?;
+        let caches = Cache::of_job(&self.paths, container.job)?;
+        let own = [sandbox.path("home"), sandbox.path("tmp")];
+        for folder in container.folders().iter().chain(&own) {
+            workspace::make_folder(folder)?;
         }
-        for folder in ["home", "tmp"] {
-            workspace::make_folder(&sandbox.path(folder))?;
-        }
-        for cache in Cache::of_job(&self.paths, container.job)? {
-            cache.link_into(&sandbox.path("home"))?;
+        for cache in &caches {
+            cache.link_into(&own[0])?;
         }
         for (name, content) in container.config_files() {
             workspace::write_file(&container.config_folder().join(name), &content)?;
@@ -184,6 +179,19 @@ impl LocalBackend {
             took: Seconds(placing.elapsed().as_secs_f64()) - drawing,
             linked,
             rows,
+            command: HostCommand {
+                program: &self.program,
+                command: container.command().into_iter().map(Into::into).collect(),
+                environment: self.host_environment(&container, &sandbox),
+                probe_environment: self.probe_environment(),
+                folder: container.code,
+                opt_ml: container.root,
+                read_only: caches.into_iter().map(|cache| cache.real).collect(),
+                max_runtime: run.max_runtime,
+                sought: sought.clone(),
+                secrets: &self.secrets,
+            },
+            sandbox,
         })
     }
 
@@ -224,17 +232,6 @@ impl LocalBackend {
             set(name.into(), value.into());
         }
         variables
-    }
-
-    /// Fails if a canary wrote to its data. In a thread of its own, for large files may have to be read again.
-    async fn check_linked(&self, files: Vec<LinkedFile>) -> Result<(), BackendError> {
-        let known = |file: &LinkedFile| self.large_files.borrow().get(file.path()).copied();
-        let files: Vec<_> = files.into_iter().map(|file| (known(&file), file)).collect();
-        file_digest::apart(move |is_over| {
-            let mut files = files.iter();
-            files.try_for_each(|(known, file)| file.check(known.as_ref(), is_over))
-        })
-        .await
     }
 }
 

@@ -14,7 +14,7 @@ use tokio::process::Command;
 
 use crate::backend::{BackendError, Cancellation};
 use crate::measurement::printed_figures::{OutputReader, Printed, Sought};
-use crate::probe::{self, GateSocket, NamedHost, ProbeReport};
+use crate::probe::{self, GateSocket, ProbeReport};
 use crate::secret::{CutAt, SecretMask};
 use crate::units::Seconds;
 
@@ -44,11 +44,9 @@ pub(super) struct HostCommand<'a> {
     pub(super) environment: Vec<(OsString, OsString)>,
     /// What the probe and the tools that it starts need of the gate's own environment.
     pub(super) probe_environment: Vec<(OsString, OsString)>,
-    pub(super) folder: &'a Path,
+    pub(super) folder: PathBuf,
     /// What appears as `/opt/ml` where a mount namespace is allowed.
-    pub(super) opt_ml: &'a Path,
-    /// Who it is, and what appears as `/etc/hosts` where a mount namespace is allowed.
-    pub(super) host: NamedHost,
+    pub(super) opt_ml: PathBuf,
     /// What it may read and not write.
     pub(super) read_only: Vec<PathBuf>,
     pub(super) max_runtime: Option<Seconds>,
@@ -296,9 +294,7 @@ fn command(host: &HostCommand<'_>, probes_end: OwnedFd) -> Command {
     let mut command = Command::new(host.program);
     let own = std::process::id().to_string();
     command.args(["probe", "--gate-socket", "--end-with-parent", &own]);
-    command.arg("--opt-ml").arg(host.opt_ml);
-    command.arg("--host-name").arg(&host.host.name);
-    command.arg("--hosts-file").arg(&host.host.hosts_file);
+    command.arg("--opt-ml").arg(&host.opt_ml);
     for folder in &host.read_only {
         command.arg("--read-only").arg(folder);
     }
@@ -308,7 +304,7 @@ fn command(host: &HostCommand<'_>, probes_end: OwnedFd) -> Command {
     command
         .arg("--")
         .args(&host.command)
-        .current_dir(host.folder)
+        .current_dir(&host.folder)
         .env_clear()
         .envs(host.probe_environment.iter().cloned())
         .stdin(probes_end)

@@ -1,27 +1,22 @@
 //! One run: its hosts side by side, and what came of them.
 
-use std::path::PathBuf;
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::Path;
 use std::time::Instant;
 
 use futures_util::future::join_all;
 
-use super::LocalBackend;
-use super::addresses::Addresses;
-use super::cache::Cache;
-use super::cluster::Cluster;
+use super::cluster::{ChannelShare, Cluster, ClusterHost};
 use super::container::Container;
-use super::failure::{self, HostEnding};
-use super::launcher;
-use super::linked_file::LinkedFile;
-use super::notes::{self, EndedHost};
+use super::ending::{self, EndedHost};
 use super::process::{self, HostCommand, HostResult, LogTail, Probes};
-use super::{usage, workspace};
+use super::workspace::{self, LinkedFile};
+use super::{LaidOut, LocalBackend, usage};
 use crate::backend::{BackendError, CanaryResult, Cancellation, rows, sample_opened};
 use crate::canary::{self, CanaryRun};
 use crate::instance::Capacity;
 use crate::measurement::printed_figures::{PrintedFigures, Sought};
 use crate::measurement::{Measurement, Outcome, Phases, Usage};
-use crate::probe::NamedHost;
 use crate::rows::Copied;
 use crate::secret::CutAt;
 use crate::spec::{BackendKind, Job};
@@ -43,37 +38,21 @@ impl LocalBackend {
     ) -> Result<CanaryResult, BackendError> {
         let started = Instant::now();
         let run_name = run_name(run);
-        let caches = Cache::of_job(&self.paths, job)?;
         let cluster = Cluster::of(&run.instance);
         let region = self.region();
-        let addresses = Addresses::take();
-        let hosts_file = addresses.hosts_file(&cluster, &workspace::hosts_of_machine());
         let shares = cluster.shares(job, &run.channels);
         let handed = run.handed(job);
         let (training, share) = (&job.training, handed.as_ref());
         let hyperparameters = canary::hyperparameters(training, share, run.work.as_ref());
         let environment = canary::environment(training, share);
-        let mut commands = Vec::new();
-        let mut sandboxes = Vec::new();
-        let mut placing = Seconds(0.0);
-        let mut linked = Vec::new();
-        let mut drawn = Copied::default();
-        let roots: Vec<(PathBuf, PathBuf)> = (cluster.hosts.iter())
-            .map(|host| {
-                let name = format!("{run_name}-{}", host.name);
-                let sandbox = self.workspace()?.sandbox(&name)?;
-                let folders = (sandbox.path("ml"), sandbox.path("code"));
-                sandboxes.push(sandbox);
-                Ok(folders)
-            })
-            .collect::<Result<_, BackendError>>()?;
         let judged = job.judged_metrics();
-        let launched = training.distribution.as_ref();
-        let launched = launched.and_then(|one| launcher::hosts(one, &cluster).into_iter().next());
-        let launched_from = launched.unwrap_or(cluster.first());
-        for ((host, channels), ((root, code), sandbox)) in
-            (cluster.hosts.iter().zip(&shares)).zip(roots.iter().zip(&sandboxes))
-        {
+        let sought = Sought {
+            step: training.step_metric.as_ref(),
+            levels: &judged,
+        };
+        let port = free_port();
+        let lay_out = |(host, channels): (&ClusterHost, &Vec<ChannelShare<'_>>)| {
+            let sandbox = (self.workspace()?).sandbox(&format!("{run_name}-{}", host.name))?;
             let container = Container {
                 job,
                 hyperparameters: &hyperparameters,
@@ -82,66 +61,42 @@ impl LocalBackend {
                 region: &region,
                 cluster: &cluster,
                 host,
-                master: addresses.of(cluster.first()),
-                launched_from: addresses.of(launched_from),
+                port,
                 channels,
-                root,
-                code,
+                root: sandbox.path("ml"),
+                code: sandbox.path("code"),
                 capacity: self.host(),
             };
-            let laid_out = self.lay_out(&container, sandbox)?;
-            let own_hosts_file = sandbox.path("hosts");
-            workspace::write_file(&own_hosts_file, &hosts_file)?;
-            placing = placing + laid_out.took;
-            linked.extend(laid_out.linked);
-            // The same on every host that gets them.
-            if laid_out.rows != Copied::default() {
-                drawn = laid_out.rows;
-            }
-            commands.push(HostCommand {
-                program: &self.program,
-                command: container.command().into_iter().map(Into::into).collect(),
-                environment: self.host_environment(&container, sandbox),
-                folder: code,
-                opt_ml: root,
-                host: NamedHost {
-                    name: host.name.clone(),
-                    hosts_file: own_hosts_file,
-                },
-                read_only: caches.iter().map(|cache| cache.real.clone()).collect(),
-                probe_environment: self.probe_environment(),
-                sought: Sought {
-                    step: job.training.step_metric.as_ref(),
-                    levels: &judged,
-                },
-                max_runtime: run.max_runtime,
-                secrets: &self.secrets,
-            });
-        }
-        linked.iter_mut().for_each(LinkedFile::watch);
+            self.lay_out(container, sandbox, run, &sought)
+        };
+        let hosts = cluster.hosts.iter().zip(&shares);
+        let hosts: Vec<LaidOut<'_>> = hosts.map(lay_out).collect::<Result<_, _>>()?;
+        let placing = hosts.iter().map(|host| host.took).sum();
         let startup = Seconds(started.elapsed().as_secs_f64()) - placing;
 
+        let commands: Vec<_> = hosts.iter().map(|host| &host.command).collect();
         let results = run_hosts(&cluster, &commands, &self.probes, cancellation).await;
         // Changed data are said however the canary ended.
-        self.check_linked(linked).await?;
+        let mut linked = hosts.iter().flat_map(|host| &host.linked);
+        linked.try_for_each(LinkedFile::check)?;
         let results = results?;
         let ended: Vec<EndedHost<'_>> = (cluster.hosts.iter().zip(&results))
-            .zip(&roots)
-            .map(|((host, result), (root, _))| EndedHost {
+            .zip(&hosts)
+            .map(|((host, result), laid_out)| EndedHost {
                 host,
                 result,
-                outcome: self.host_outcome(result, root),
+                outcome: self.host_outcome(result, &laid_out.sandbox.path("ml")),
             })
             .collect();
-        let decisive = notes::decisive(&ended);
+        let decisive = ending::decisive(&ended);
         let outcome = decisive.outcome.clone();
-        let mut notes = notes::of_run(&cluster, &ended, decisive);
+        let mut notes = ending::notes(&cluster, &ended, decisive);
+        // The same on every host that gets them.
+        let mut drawn = hosts.iter().map(|host| host.rows);
+        let drawn = drawn.rfind(|rows| *rows != Copied::default());
+        let drawn = drawn.unwrap_or_default();
         notes.extend(rows::note_of_left(drawn.left));
         let printed: Vec<_> = results.iter().map(|result| &result.printed).collect();
-        let sought = Sought {
-            step: job.training.step_metric.as_ref(),
-            levels: &judged,
-        };
         let figures = PrintedFigures::of_run(&sought, &printed, outcome == Outcome::Completed);
         notes.extend(figures.notes);
         let (log_tail, log) = match outcome {
@@ -151,14 +106,9 @@ impl LocalBackend {
                 log(&cluster, &results, LogTail::all),
             ),
         };
-        let wall = results
-            .iter()
-            .filter_map(|result| result.report.as_ref())
-            .map(|report| report.wall_seconds)
-            .fold(
-                Seconds(0.0),
-                |longest, wall| if wall > longest { wall } else { longest },
-            );
+        let reports = results.iter().filter_map(|result| result.report.as_ref());
+        let walls = reports.map(|report| report.wall_seconds.0);
+        let wall = Seconds(walls.fold(0.0, f64::max));
         Ok(CanaryResult {
             measurement: Measurement {
                 phases: Phases {
@@ -191,7 +141,7 @@ impl LocalBackend {
     }
 
     /// How a host ended. What the machine has distinguishes one that ran out of memory from a program that set itself a limit.
-    fn host_outcome(&self, result: &HostResult, root: &std::path::Path) -> Outcome {
+    fn host_outcome(&self, result: &HostResult, root: &Path) -> Outcome {
         let Some(report) = &result.report else {
             return Outcome::Stopped;
         };
@@ -203,19 +153,25 @@ impl LocalBackend {
             };
             self.secrets.mask_part(&text, cut)
         });
-        failure::outcome(&HostEnding {
-            ending: &report.ending,
-            failure_file: failure_file.as_deref(),
-            last_line: result.tail.last_line().as_deref(),
-            machine_was_full: memory_was_full(&report.usage, self.host()),
-        })
+        ending::outcome(
+            report.ending,
+            failure_file.as_deref(),
+            result.tail.last_line().as_deref(),
+            memory_was_full(&report.usage, self.host()),
+        )
     }
+}
+
+/// A port that no program listens at; the toolkit's own where there is no network.
+fn free_port() -> u16 {
+    let bound = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|one| one.local_addr());
+    bound.map_or(7777, |address| address.port())
 }
 
 /// Runs all hosts at once. When one fails, the others are ended, as SageMaker ends a job whose host failed.
 async fn run_hosts(
     cluster: &Cluster,
-    commands: &[HostCommand<'_>],
+    commands: &[&HostCommand<'_>],
     probes: &Probes,
     cancellation: &Cancellation,
 ) -> Result<Vec<HostResult>, BackendError> {
@@ -224,12 +180,8 @@ async fn run_hosts(
         let (end_all, together) = (&end_all, &together);
         async move {
             let result = process::run(command, probes, together).await;
-            let failed = !result.as_ref().is_ok_and(|host| {
-                host.report
-                    .as_ref()
-                    .is_some_and(|report| report.exit_code() == 0)
-            });
-            if failed {
+            let report = result.as_ref().ok().and_then(|host| host.report.as_ref());
+            if report.is_none_or(|report| report.exit_code() != 0) {
                 end_all.send_replace(true);
             }
             result

@@ -4,7 +4,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, symlink};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
@@ -17,10 +17,8 @@ use crate::backend::project_paths::ProjectPaths;
 use crate::backend::source::SourceFile;
 use crate::canary::Objects;
 
-use super::linked_file::LinkedFile;
-
 /// Objects up to this size are copied, so that a script may write to them; larger ones are linked.
-pub(super) const COPIED_UP_TO: u64 = 1 << 20;
+const COPIED_UP_TO: u64 = 1 << 20;
 
 /// The folder of one run of the gate. Removed on drop.
 #[derive(Debug)]
@@ -183,11 +181,6 @@ pub(super) fn first_bytes(path: &Path, most: u64) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The machine's own `/etc/hosts`; empty where it has none.
-pub(super) fn hosts_of_machine() -> String {
-    fs::read_to_string("/etc/hosts").unwrap_or_default()
-}
-
 /// Writes a new file.
 pub(super) fn write_file(path: &Path, content: &str) -> Result<(), BackendError> {
     OpenOptions::new()
@@ -244,9 +237,41 @@ pub(super) fn place_objects(
             // Another file system, or a file of somebody else.
             symlink(&source, &target).map_err(|error| cannot_write(&target, error))?;
         }
-        linked.push(LinkedFile::of(source, &metadata));
+        linked.push(LinkedFile {
+            state: state_of(&metadata),
+            path: source,
+        });
     }
     Ok(linked)
+}
+
+/// A large file of the data that a sandbox holds a link to, as it was when it was linked: training code may not write to it. A link
+/// cannot keep it from doing so, but it does not go unnoticed.
+#[derive(Debug)]
+pub(super) struct LinkedFile {
+    path: PathBuf,
+    state: (u64, u32, i64, i64),
+}
+
+/// Size, mode and time of the last change of content. Not of the last change of all, for another canary's link is one.
+fn state_of(file: &fs::Metadata) -> (u64, u32, i64, i64) {
+    (file.len(), file.mode(), file.mtime(), file.mtime_nsec())
+}
+
+impl LinkedFile {
+    /// Fails if the file is not as it was.
+    pub(super) fn check(&self) -> Result<(), BackendError> {
+        match self.path.metadata() {
+            Ok(file) if state_of(&file) == self.state => Ok(()),
+            _ => Err(BackendError::new(
+                format!(
+                    "the data file {} was changed while a canary used it",
+                    self.path.display()
+                ),
+                "let the training code write to SM_MODEL_DIR or SM_OUTPUT_DATA_DIR, never to its channels; then restore the file",
+            )),
+        }
+    }
 }
 
 /// Copies `files` into `to`, each as it was read for the job's key. A link is copied as the file it leads to.

@@ -30,7 +30,7 @@ use super::sandbox::MountNamespace;
 use super::signals::{CaughtSignals, Parent};
 use super::tree::{Look, Process, ProcessTree};
 use super::usage::CpuTime;
-use super::{Destination, Ending, HostNames, OptMl, ProbeOptions, ProbeReport, UsageScope};
+use super::{Destination, Ending, OptMl, ProbeOptions, ProbeReport, UsageScope};
 use crate::units::Bytes;
 
 /// Two samples a second.
@@ -79,7 +79,6 @@ struct WatchedRun<'a> {
     gpu: Option<GpuSampler>,
     oom_kills_before: OomKills,
     opt_ml: Option<OptMl>,
-    host_names: Option<HostNames>,
     container: Option<TrainingContainer>,
     channels: WatchedChannels,
     samples: u64,
@@ -130,10 +129,6 @@ impl<'a> WatchedRun<'a> {
         let opt_ml = (options.opt_ml.as_deref()).map(|folder| match mounts.mount_opt_ml(folder) {
             Ok(()) => OptMl::Mounted,
             Err(reason) => OptMl::NotAllowed { reason },
-        });
-        let host_names = (options.host.as_ref()).map(|host| match mounts.name_host(host) {
-            Ok(()) => HostNames::Resolved,
-            Err(reason) => HostNames::NotAllowed { reason },
         });
         (mounts.make_read_only(&options.read_only))
             .map_err(|reason| ProbeError::NotReadOnly { reason })?;
@@ -201,7 +196,6 @@ impl<'a> WatchedRun<'a> {
             gpu,
             oom_kills_before,
             opt_ml,
-            host_names,
             container,
             channels,
             samples: 0,

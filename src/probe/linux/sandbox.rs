@@ -1,7 +1,7 @@
-//! Mounts a directory at `/opt/ml` and a file at `/etc/hosts` for the probe and its children only.
+//! Mounts a directory at `/opt/ml`, and folders read-only, for the probe and its children only.
 //!
-//! Training scripts for SageMaker expect `/opt/ml`, and reach each other by the names of hosts. The mounts are in a mount
-//! namespace of the probe's own, which needs root, or a user namespace if unprivileged users may create one.
+//! Training scripts for SageMaker expect `/opt/ml`. The mounts are in a mount namespace of the probe's own, which needs root, or a
+//! user namespace if unprivileged users may create one.
 
 use std::fs;
 use std::io;
@@ -14,9 +14,8 @@ use nix::libc;
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::statvfs::{FsFlags, statvfs};
-use nix::unistd::{getegid, geteuid, sethostname};
+use nix::unistd::{getegid, geteuid};
 
-use super::NamedHost;
 use super::error::shown;
 use super::privacy::with_own_files;
 
@@ -46,21 +45,6 @@ impl MountNamespace {
         } else {
             rebuild_opt(&source).map_err(|error| refused("mounting at /opt", error))
         }
-    }
-
-    /// Gives this process and its children the host's name, and the addresses of all names in its file.
-    pub(super) fn name_host(&mut self, host: &NamedHost) -> Result<(), String> {
-        let names = Path::new("/etc/hosts");
-        if !names.is_file() {
-            return Err("this machine has no /etc/hosts; create it".to_owned());
-        }
-        self.enter()?;
-        bind(&host.hosts_file, names).map_err(|error| refused("mounting at /etc/hosts", error))?;
-        // Where the kernel has no such namespace, or does not allow it, HOSTNAME and the file say the name.
-        if unshare(CloneFlags::CLONE_NEWUTS).is_ok() {
-            let _ = sethostname(&host.name);
-        }
-        Ok(())
     }
 
     /// Makes folders read-only, whatever name they are reached by.

@@ -149,5 +149,5 @@ fn reading_ends_when_it_is_not_awaited() {
         path: data.path("data"),
         objects: data.list().channels[0].objects.clone(),
     };
-    assert!(digest("sums", &channel, &AtomicBool::new(true), &mut Vec::new()).is_err());
+    assert!(digest("sums", &channel, &AtomicBool::new(true)).is_err());
 }

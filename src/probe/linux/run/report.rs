@@ -63,7 +63,6 @@ impl WatchedRun<'_> {
             },
             samples: self.samples,
             opt_ml: self.opt_ml,
-            host_names: self.host_names,
             channels_opened: self.channels.opened(),
             container_host: self.container.map(|container| container.host),
             survivors_ended: u32::try_from(survivors.saturating_sub(stuck)).unwrap_or(u32::MAX),

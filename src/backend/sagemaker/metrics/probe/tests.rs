@@ -31,7 +31,6 @@ fn report() -> ProbeReport {
         },
         samples: 180,
         opt_ml: None,
-        host_names: None,
         container_host: None,
         channels_opened: None,
         survivors_ended: 0,
