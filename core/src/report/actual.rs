@@ -10,7 +10,7 @@ use super::text::Prose;
 use super::{InstanceForecast, terminal};
 use crate::forecast::Estimate;
 use crate::instance::Offer;
-use crate::measurement::Measurement;
+use crate::measurement::{Measurement, PeakMemory, Utilization};
 use crate::metric::Metric;
 use crate::spec::Job;
 use crate::units::Bytes;
@@ -55,35 +55,41 @@ impl ForecastAndActual<'_> {
     fn table(&self) -> Table {
         let rows = Metric::ALL.into_iter().filter_map(|metric| {
             let (estimate, actual) = (self.forecast.estimates[metric]?, self.measured(metric)?);
-            let ratio = format!(
-                "{:.2}, {}",
-                actual / estimate.point,
-                side(&estimate, actual)
-            );
+            let side = side(&estimate, actual);
+            let compared = match actual / estimate.point {
+                ratio if ratio.is_finite() => format!("{ratio:.2}, {side}"),
+                _ => side.to_owned(),
+            };
             let figure = |value| Cell::figure(metric.unit().figure(value), None);
             Some(vec![
                 Cell::from(Prose::own(metric.words())),
                 figure(estimate.point),
                 Cell::figure(metric.unit().interval(&estimate).unwrap_or_default(), None),
                 figure(actual),
-                Cell::from(Prose::literal(ratio)),
+                Cell::from(Prose::literal(compared)),
             ])
         });
         let titles = ["", "Forecast", "Interval", "Actual", "Actual / forecast"];
         Table::of(titles.map(|title| (title, Align::Left)), rows)
     }
 
-    /// In the unit of the metric's estimate; `None` of metrics that a full run has no figure of.
+    /// In the unit of the metric's estimate. A peak is shown once, in bytes.
     fn measured(&self, metric: Metric) -> Option<f64> {
         let actual = self.actual;
+        let usage = &actual.usage;
+        let bytes = |peak: &Option<PeakMemory>| Some(Bytes::as_f64(peak.as_ref()?.bytes?));
+        let mean = |load: &Option<Utilization>| Some(load.as_ref()?.mean.0);
         match metric {
             Metric::Time => Some(actual.training_seconds?.0),
             Metric::Cost => Some(actual.cost?.0),
-            Metric::MemoryBytes => Some(Bytes::as_f64(actual.usage.memory.as_ref()?.bytes?)),
-            Metric::CpuUtilization => Some(actual.usage.cpu_percent.as_ref()?.mean.0),
+            Metric::MemoryBytes => bytes(&usage.memory),
+            Metric::GpuMemoryBytes => bytes(&usage.gpu_memory),
+            Metric::CpuUtilization => mean(&usage.cpu_percent),
+            Metric::GpuUtilization => mean(&usage.gpu_percent),
+            Metric::IoWait => mean(&usage.io_wait_percent),
             Metric::StepTime => Some(actual.step_seconds?.0),
             Metric::CostPerStep => Some(self.offer.cost(actual.step_seconds?)?.0),
-            _ => None,
+            Metric::Memory | Metric::GpuMemory => None,
         }
     }
 }
