@@ -166,7 +166,7 @@ pub trait Ready {
         &'r self,
         run: &'r CanaryRun,
         watcher: &'r Watcher<'r>,
-    ) -> LocalBoxFuture<'r, CanaryEnd>;
+    ) -> LocalBoxFuture<'r, CanaryStep<'r>>;
 
     /// What there is of one canary; `report` hears what is found under its name. Reads only.
     fn look<'r>(&'r self, _: &'r CanaryRun, _: CanaryReport<'r>) -> BackendFuture<'r, CanaryState> {
@@ -258,20 +258,28 @@ pub enum CanaryPayer {
     AnotherRun,
 }
 
+/// How far a canary came.
+pub enum CanaryStep<'r> {
+    Ended(CanaryEnd),
+    /// Its machines are free, while what they used is still to be collected: the measurement as far as it is known, with outcome and
+    /// times, and the rest of it. What is held for it others get once that is begun.
+    Free(Box<Measurement>, LocalBoxFuture<'r, CanaryEnd>),
+}
+
 /// What came of a canary that was run.
 #[derive(Debug)]
 pub struct CanaryEnd {
     pub state: Result<CanaryState, BackendError>,
     /// Of a run that was paid and has no result: what is known of its bill, as one that was stopped.
-    pub paid_for_nothing: Option<Measurement>,
+    pub paid_for_nothing: Option<Box<Measurement>>,
 }
 
-impl From<Result<CanaryState, BackendError>> for CanaryEnd {
+impl From<Result<CanaryState, BackendError>> for CanaryStep<'_> {
     fn from(state: Result<CanaryState, BackendError>) -> Self {
-        Self {
+        Self::Ended(CanaryEnd {
             state,
             paid_for_nothing: None,
-        }
+        })
     }
 }
 
@@ -288,9 +296,6 @@ pub struct Watcher<'a> {
     pub has_successor: bool,
     /// Whether no canary of its configuration begins after it.
     pub is_last: bool,
-    /// Hears, at most once, that the machines are free again while what they used is still collected: the measurement as far as it
-    /// is known, with outcome and times.
-    pub freed: &'a dyn Fn(Measurement),
     /// Ends it.
     pub cancellation: &'a Cancellation,
 }
@@ -346,6 +351,8 @@ pub struct BilledJob {
 pub struct BackendEnd {
     /// What it had to stop, as a sentence without a capital.
     pub stopped: Option<String>,
+    /// Whether training jobs are among it, which are billed for a little longer.
+    pub has_stopped_jobs: bool,
     /// Whether it started canaries that outlive the gate, or took such up.
     pub has_run: bool,
     /// Whether it paid for a canary without a result.

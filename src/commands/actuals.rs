@@ -10,10 +10,11 @@ use crate::cli::ActualsArguments;
 use crate::console::{AppError, Loudness, print, signals};
 use crate::exit;
 use crate::gate::backend;
+use crate::gate::batch::{self, Ran};
 use crate::gate::gate_run::GateRun;
 use crate::gate::job_keys::JobKeys;
 use crate::gate::run_history::RunHistory;
-use crate::gate::runner::{self, Ran, Runner};
+use crate::gate::runner::Runner;
 use crate::history::record::Command;
 use crate::instance::Offer;
 use crate::measurement::Measurement;
@@ -112,7 +113,7 @@ impl ForecastJob<'_> {
         let full = plan::full_run(self.job, &self.dataset);
         let (account, kept) = (Account::without_limit(), KeptMachines::default());
         let of = (self.job, &*self.ready);
-        runner::run_one(runner, of, full, &account, &kept).await
+        batch::run_one(runner, of, full, &account, &kept).await
     }
 
     fn beside<'a>(&'a self, actual: &'a Measurement) -> ForecastAndActual<'a> {

@@ -8,9 +8,10 @@ use crate::canary::CanaryRun;
 use crate::console::AppError;
 use crate::console::progress::Earlier;
 use crate::console::signals::unless_cancelled;
+use crate::gate::batch::{self, CanaryFate};
 use crate::gate::detached::{self, canaries};
 use crate::gate::lab::{JobMeasurements, LabInput};
-use crate::gate::runner::{self, CanaryFate, Runner, RunningConfiguration};
+use crate::gate::runner::{Runner, RunningConfiguration};
 use crate::grammar::list;
 use crate::instance::InstanceConfiguration;
 use crate::measurement::Measurement;
@@ -211,7 +212,7 @@ async fn measure(
         to_come: found.canaries.len() - over.len(),
         ..Earlier::default()
     };
-    let fates = runner::run(runner, of, &over, earlier, &|_, _| {}).await;
+    let fates = batch::run(runner, of, &over, earlier, &|_, _| {}).await;
     let mut unread = Vec::new();
     for (run, fate) in over.iter().zip(fates) {
         let failure = match fate {

@@ -8,8 +8,9 @@ use crate::canary::CanaryRun;
 use crate::change::AffectedJob;
 use crate::console::AppError;
 use crate::console::progress::Earlier;
+use crate::gate::batch::{self, CanaryFate};
 use crate::gate::lab::{self, LabInput};
-use crate::gate::runner::{self, CanaryFate, Runner, RunningConfiguration};
+use crate::gate::runner::{Runner, RunningConfiguration};
 use crate::instance::InstanceConfiguration;
 use crate::plan::{self, Account, DetachedRuns, NotMeasured, Plan};
 use crate::report::JobReport;
@@ -165,7 +166,7 @@ impl DetachedJob {
             is_wanted: &Cell::new(true),
         };
         let mut failed = Ok(());
-        let fates = runner::run(runner, of, &runs, Earlier::default(), &|_, _| {}).await;
+        let fates = batch::run(runner, of, &runs, Earlier::default(), &|_, _| {}).await;
         for (run, fate) in runs.into_iter().zip(fates) {
             match fate {
                 CanaryFate::Lost(error) => failed = Err(error),

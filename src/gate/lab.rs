@@ -22,10 +22,11 @@ use crate::backend::EndedPool;
 use crate::canary::Dataset;
 use crate::console::AppError;
 use crate::forecast::scale_out::DataLayout;
+use crate::gate::batch::{self, Ran};
 use crate::gate::ended_pools;
 use crate::gate::pull_request_limit::PullRequestLimit;
 use crate::gate::request::Purpose;
-use crate::gate::runner::{self, Ran, Runner, RunningConfiguration, RunningJob};
+use crate::gate::runner::{Runner, RunningConfiguration, RunningJob};
 use crate::instance::InstanceConfiguration;
 use crate::measurement::Measurement;
 use crate::plan::{self, Account, NotMeasured, Plan, StopReason};
@@ -246,7 +247,7 @@ impl<'a> Lab<'a> {
         self.under_way.push(Box::pin(async move {
             // Nobody hears it once all are free.
             let freed = |index, measurement| drop(freed.send((place, number, index, measurement)));
-            let fates = runner::run(runner, of, &runs, earlier, &freed).await;
+            let fates = batch::run(runner, of, &runs, earlier, &freed).await;
             (place, EndedStep::Batch(number, fates.into()))
         }));
         self.batches += 1;

@@ -2,6 +2,7 @@
 
 pub(crate) mod account;
 pub(crate) mod backend;
+pub(crate) mod batch;
 mod collected;
 pub(crate) mod detached;
 mod ended_pools;

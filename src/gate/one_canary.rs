@@ -7,9 +7,10 @@ use crate::canary::{CanaryRun, Dataset};
 use crate::console::signals::{Interruption, unless_cancelled};
 use crate::console::{AppError, Loudness, printable, say};
 use crate::gate::backend;
+use crate::gate::batch;
 use crate::gate::ended_pools;
 use crate::gate::gate_run::GateRun;
-use crate::gate::runner::{self, Runner};
+use crate::gate::runner::Runner;
 use crate::measurement::Measurement;
 use crate::plan::{self, Account, Alternatives, KeptMachines, Limit, Plan, PlannedRuns};
 use crate::spec::Job;
@@ -96,7 +97,7 @@ async fn measure(
     let spend_limit = Some(job.canary.spend_limit);
     let account = Account::below(Some(&run_account), spend_limit, Limit::Job);
     let kept = KeptMachines::default();
-    let mut ran = runner::run_one(runner, (job, &*ready), run, &account, &kept).await;
+    let mut ran = batch::run_one(runner, (job, &*ready), run, &account, &kept).await;
     let ended = ready.end_pools(None, &runner.cancellation).await;
     ended_pools::bill(&ended, &account, &kept, project);
     // It says itself which pool may still be billed.

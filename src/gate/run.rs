@@ -124,8 +124,7 @@ async fn bills_of(
     if !has_run || request.part != RunPart::Whole {
         return BillingState::Shown;
     }
-    // What was just stopped is billed for a little longer.
-    if runner.cancellation.is_cancelled() || end.stopped.is_some() {
+    if runner.cancellation.is_cancelled() || end.has_stopped_jobs {
         return BillingState::Open;
     }
     let lacks_some = end.has_unmeasured || runner.outputs.borrow().held.lacks_some;

@@ -31,8 +31,8 @@ use self::row_files::LocalChannel;
 use self::workspace::{LinkedFile, Sandbox, Workspace};
 use super::project_paths::ProjectPaths;
 use super::{
-    Backend, BackendError, BackendFuture, BackendKeys, CanaryEnd, CanaryState, ListedData, Planned,
-    Ready, Room, Session, Watcher, files, source,
+    Backend, BackendError, BackendFuture, BackendKeys, CanaryState, CanaryStep, ListedData,
+    Planned, Ready, Room, Session, Watcher, files, source,
 };
 use crate::canary::{CanaryRun, ChannelListing, Dataset, Key};
 use crate::instance::{Capacity, InstanceConfiguration};
@@ -334,7 +334,7 @@ impl Ready for LocalJob<'_> {
         &'r self,
         run: &'r CanaryRun,
         watcher: &'r Watcher<'r>,
-    ) -> LocalBoxFuture<'r, CanaryEnd> {
+    ) -> LocalBoxFuture<'r, CanaryStep<'r>> {
         let Self { backend, job, .. } = *self;
         Box::pin(async move {
             let result = backend.run_canary(job, run, watcher.cancellation).await;

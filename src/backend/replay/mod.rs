@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use futures_util::future::LocalBoxFuture;
 
 use super::{
-    Backend, BackendError, BackendFuture, BackendKeys, CanaryEnd, CanaryResult, CanaryState,
+    Backend, BackendError, BackendFuture, BackendKeys, CanaryResult, CanaryState, CanaryStep,
     JobNotes, ListedData, Planned, Ready, Room, Session, Watcher,
 };
 use crate::canary::{CanaryRun, Dataset, Key, data_key, listing_digest};
@@ -157,7 +157,11 @@ impl Ready for ReplayJob<'_> {
     }
 
     /// It is at its end at once, so there is nothing to cancel.
-    fn run<'r>(&'r self, run: &'r CanaryRun, _: &'r Watcher<'r>) -> LocalBoxFuture<'r, CanaryEnd> {
+    fn run<'r>(
+        &'r self,
+        run: &'r CanaryRun,
+        _: &'r Watcher<'r>,
+    ) -> LocalBoxFuture<'r, CanaryStep<'r>> {
         let result = self.backend.replay(self.job, run);
         let measured = result.map(|result| CanaryState::Measured(Box::new(result)));
         Box::pin(async { measured.into() })

@@ -98,20 +98,20 @@ impl JobSession<'_> {
         let _asking = self.backend.asking.lock().await;
         for kind in kinds {
             let is_settled = {
-                let known = self.backend.known.borrow();
+                let known = self.backend.state.borrow();
                 known.no_prices.is_some() || known.prices.contains_key(kind)
             };
             if is_settled {
                 continue;
             }
             let price = self.read_price(kind).await;
-            let mut known = self.backend.known.borrow_mut();
+            let known = &mut self.backend.state.borrow_mut();
             match price {
                 Ok(price) => drop(known.prices.insert((*kind).clone(), price)),
                 Err(error) => known.no_prices = Some(error.to_string()),
             }
         }
-        let known = self.backend.known.borrow();
+        let known = self.backend.state.borrow();
         if let Some(error) = &known.no_prices {
             self.note(format!(
                 "today's prices could not be read, so the built-in prices are used ({error})"

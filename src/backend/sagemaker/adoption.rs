@@ -13,30 +13,22 @@ use crate::units::Seconds;
 /// A detached job that is over waits for so long to be collected.
 pub(super) const LONGEST_TO_COLLECT: Seconds = Seconds(7.0 * 86_400.0);
 
-/// What to do about a job under the name of a canary's attempt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Adoption {
-    /// It is the canary, over or still running.
-    Take,
-    /// Its result does not count for the canary: go on to the next attempt.
-    Next,
-}
-
-/// Decides by how far the job is, how it ended and how old it is.
+/// Whether a job under the name of a canary's attempt is the canary, over or still running, by how far it is, how it ended and how
+/// old it is; else its result does not count.
 ///
 /// `is_own`: it carries this run's tag; `tags` are those of who looks for it. A failure of the training code is the canary's result as well as a success is: the
 /// same code on the same data would fail again.
-pub(super) fn adopt(
+pub(super) fn stands(
     job: &Job,
     run: &CanaryRun,
     found: &JobDescription,
     is_own: bool,
     tags: &RunTags,
     now: Timestamp,
-) -> Adoption {
+) -> bool {
     let (policy, waits) = (tags.reuse, tags.part == RunPart::Whole);
     if policy == Reuse::Never && !is_own {
-        return Adoption::Next;
+        return false;
     }
     let is_as_long = || {
         found
@@ -46,7 +38,7 @@ pub(super) fn adopt(
     };
     let has_result = match &found.state {
         // A run that waits for it gets another attempt if its limit ends it.
-        JobState::Running { .. } if is_own || waits || is_as_long() => return Adoption::Take,
+        JobState::Running { .. } if is_own || waits || is_as_long() => return true,
         JobState::Completed => true,
         JobState::Failed { reason } => matches!(
             FailureClass::of(reason.as_deref().unwrap_or_default()),
@@ -64,22 +56,17 @@ pub(super) fn adopt(
             .or(found.created_at)
             .is_some_and(|end| age(end, now).0 <= job.canary.reuse.0)
     };
-    if has_result && (policy == Reuse::Never || is_young()) {
-        Adoption::Take
-    } else {
-        Adoption::Next
-    }
+    has_result && (policy == Reuse::Never || is_young())
 }
 
 /// The same of a job that was detached, for the run that collects it: whatever became of it is the canary's result, as if that run
 /// had waited for it.
-pub(super) fn adopt_detached(found: &JobDescription, now: Timestamp) -> Adoption {
+pub(super) fn stands_detached(found: &JobDescription, now: Timestamp) -> bool {
     let is_young = |end| age(end, now).0 <= LONGEST_TO_COLLECT.0;
     match &found.state {
-        JobState::Running { .. } | JobState::Stopping => Adoption::Take,
-        JobState::Deleting => Adoption::Next,
-        _ if found.ended_at.or(found.created_at).is_some_and(is_young) => Adoption::Take,
-        _ => Adoption::Next,
+        JobState::Running { .. } | JobState::Stopping => true,
+        JobState::Deleting => false,
+        _ => found.ended_at.or(found.created_at).is_some_and(is_young),
     }
 }
 

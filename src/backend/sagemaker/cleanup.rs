@@ -162,8 +162,9 @@ impl SagemakerBackend {
                 if self.tags.is_resumed {
                     left.extend(self.listed(LeftoverKind::WarmPool).await?);
                 }
-                let is_known =
-                    |name: &String| kept.contains(name) || self.kept_pools.borrow().contains(name);
+                let is_known = |name: &String| {
+                    kept.contains(name) || self.state.borrow().kept_pools.contains(name)
+                };
                 left.retain(|leftover| sweep.takes(leftover) && !is_known(&leftover.training_job));
                 for leftover in &left {
                     if leftover.kind == LeftoverKind::Running {
@@ -204,7 +205,7 @@ impl SagemakerBackend {
 /// What no process waited for.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct StoppedRest {
-    jobs: usize,
+    pub(super) jobs: usize,
     pools: usize,
 }
 

@@ -1,11 +1,11 @@
 //! Finding the training job that stands for a canary already.
 
-use super::adoption::{self, Adoption};
+use super::adoption;
 use super::asked::AskedJob;
 use super::description::JobDescription;
 use super::name::JobName;
-use super::notes::Notes;
 use super::ready_job::ReadyJob;
+use super::session::Notes;
 use super::tags;
 use crate::aws::call::CallError;
 use crate::backend::{BackendError, CanaryProgress, CanaryReport, RunPart};
@@ -69,21 +69,14 @@ impl Others {
     }
 }
 
-/// What there is of a canary.
-pub(super) enum Known {
-    Job(Found),
-    /// The name of the first attempt that was not made.
-    Free(JobName),
-}
-
 impl ReadyJob<'_> {
-    /// The job that stands for a canary, else the first attempt that is free.
+    /// The job that stands for a canary, else the name of the first attempt that is free.
     pub(super) async fn find(
         &self,
         run: &CanaryRun,
         first: &JobName,
         report: CanaryReport<'_>,
-    ) -> Result<Known, BackendError> {
+    ) -> Result<Result<Found, JobName>, BackendError> {
         let look_for = |error: CallError, name: &JobName| {
             error.to_error(&format!("look for the training job {name}"))
         };
@@ -93,7 +86,7 @@ impl ReadyJob<'_> {
             .await
             .map_err(|error| look_for(error, first))?;
         let Some(description) = there else {
-            return Ok(Known::Free(first.clone()));
+            return Ok(Err(first.clone()));
         };
         let mut others = Others::default();
         // The newest of several is what was detached last.
@@ -101,7 +94,7 @@ impl ReadyJob<'_> {
         if !is_newest_first
             && let Some(found) = self.adopted(run, first, &description, &mut others).await?
         {
-            return Ok(Known::Job(found));
+            return Ok(Ok(found));
         }
         let attempts = self
             .attempts(first)
@@ -117,17 +110,17 @@ impl ReadyJob<'_> {
             if let Some(description) = described
                 && let Some(found) = self.adopted(run, &name, &description, &mut others).await?
             {
-                return Ok(Known::Job(found));
+                return Ok(Ok(found));
             }
         }
         if is_newest_first
             && let Some(found) = self.adopted(run, first, &description, &mut others).await?
         {
-            return Ok(Known::Job(found));
+            return Ok(Ok(found));
         }
         others.warn(&self.notes, report);
         let newest = attempts.first().copied().unwrap_or(0);
-        Ok(Known::Free(first.with_attempt(newest.saturating_add(1))))
+        Ok(Err(first.with_attempt(newest.saturating_add(1))))
     }
 
     /// The job, if it stands for the canary; one that would, but is another job than this run would start, is kept in `others`.
@@ -144,45 +137,42 @@ impl ReadyJob<'_> {
         let is_own = is_collected || self.backend.is_own(&tags);
         let now = jiff::Timestamp::now();
         let seeker = &self.backend.tags;
-        let adoption = match is_collected {
-            true => adoption::adopt_detached(description, now),
-            false => adoption::adopt(self.job, run, description, is_own, seeker, now),
+        let stands = match is_collected {
+            true => adoption::stands_detached(description, now),
+            false => adoption::stands(self.job, run, description, is_own, seeker, now),
         };
-        match adoption {
-            Adoption::Next => Ok(None),
-            Adoption::Take => {
-                let inputs = self.inputs(run, name)?;
-                let ours = self.request(run, name, &inputs)?.build();
-                // The model has required fields; our request has them all.
-                let ours = ours.as_ref().map(AskedJob::of_request).unwrap_or_default();
-                let mut differences = ours.differences(&description.asked);
-                differences.extend(self.backend.is_tagged_otherwise(&tags, run));
-                if !differences.is_empty() {
-                    others.add(name, differences);
-                    return Ok(None);
-                }
-                let state = &mut *self.backend.state.borrow_mut();
-                let has_asked_for_it = state.own.contains(&name.to_string());
-                let is_over = description.state.is_final();
-                let may_stop = match self.backend.tags.part {
-                    // What is left of it is removed; one that runs goes on.
-                    RunPart::Collect => is_own && is_over,
-                    _ => is_own && (self.backend.tags.is_exclusive || has_asked_for_it),
-                };
-                state.has_run |= is_own;
-                if may_stop && !description.state.is_final() {
-                    state.own.insert(name.to_string());
-                }
-                Ok(Some(Found {
-                    name: name.clone(),
-                    is_own,
-                    is_new: false,
-                    may_stop,
-                    is_over,
-                    is_detached: tags::is_detached(&tags),
-                }))
-            }
+        if !stands {
+            return Ok(None);
         }
+        let inputs = self.inputs(run, name)?;
+        let ours = self.request(run, name, &inputs)?.build();
+        // The model has required fields; our request has them all.
+        let ours = ours.as_ref().map(AskedJob::of_request).unwrap_or_default();
+        let mut differences = ours.differences(&description.asked);
+        differences.extend(self.backend.is_tagged_otherwise(&tags, run));
+        if !differences.is_empty() {
+            others.add(name, differences);
+            return Ok(None);
+        }
+        let state = &mut *self.backend.state.borrow_mut();
+        let is_over = description.state.is_final();
+        let may_stop = match seeker.part {
+            // What is left of it is removed; one that runs goes on.
+            RunPart::Collect => is_own && is_over,
+            _ => is_own && (seeker.is_exclusive || state.own.contains(&name.to_string())),
+        };
+        state.has_run |= is_own;
+        if may_stop && !is_over {
+            state.own.insert(name.to_string());
+        }
+        Ok(Some(Found {
+            name: name.clone(),
+            is_own,
+            is_new: false,
+            may_stop,
+            is_over,
+            is_detached: tags::is_detached(&tags),
+        }))
     }
 
     /// Whether a job that was adopted, and is over by now, still stands for the canary.
@@ -192,12 +182,9 @@ impl ReadyJob<'_> {
         found: &Found,
         description: &JobDescription,
     ) -> bool {
-        if self.backend.tags.part == RunPart::Collect {
-            return true;
-        }
-        let now = jiff::Timestamp::now();
-        let seeker = &self.backend.tags;
-        adoption::adopt(self.job, run, description, found.is_own, seeker, now) == Adoption::Take
+        let (seeker, now) = (&self.backend.tags, jiff::Timestamp::now());
+        seeker.part == RunPart::Collect
+            || adoption::stands(self.job, run, description, found.is_own, seeker, now)
     }
 
     /// The numbers of all attempts after the first, the newest first.

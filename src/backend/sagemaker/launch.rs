@@ -4,12 +4,12 @@ use std::time::{Duration, Instant};
 
 use aws_sdk_sagemaker::operation::create_training_job::builders::CreateTrainingJobInputBuilder;
 
-use super::find::{Found, Known};
+use super::find::Found;
 use super::name::JobName;
 use super::pace;
 use super::placing::output;
 use super::quota;
-use super::quota_room::UsedRoom;
+use super::quota_room::{FullQuota, UsedRoom};
 use super::ready_job::ReadyJob;
 use super::request::{self, Input, Launch};
 use super::retries::Retries;
@@ -37,7 +37,7 @@ const CREATE: Call<'_> = Call("sagemaker:CreateTrainingJob");
 
 /// A training job with the room that it takes in its quotas; or why nothing was started: a signal came first, another canary failed,
 /// nothing is to be started at all, or nobody waits for room.
-pub(super) type Launched<'a> = Result<(Found, UsedRoom<'a>), CanaryState>;
+pub(super) type Launched = Result<(Found, UsedRoom), CanaryState>;
 
 /// How CreateTrainingJob went.
 enum Created {
@@ -63,7 +63,7 @@ impl ReadyJob<'_> {
         key: &Key,
         retries: &Retries,
         watcher: &Watcher<'_>,
-    ) -> Result<Launched<'_>, BackendError> {
+    ) -> Result<Launched, BackendError> {
         let run = retries.shortened(run);
         let first = JobName::new(&self.job.name, &key.short(), 0);
         for round in 0..MOST_ROUNDS {
@@ -81,16 +81,17 @@ impl ReadyJob<'_> {
                 }
             };
             let name = match known {
-                Known::Free(_) if self.backend.tags.part == RunPart::Collect => {
+                Err(_) if self.backend.tags.part == RunPart::Collect => {
                     return Ok(Err(CanaryState::HeldBack));
                 }
-                Known::Free(name) => name,
-                Known::Job(found) => {
+                Err(name) => name,
+                Ok(found) => {
                     watcher.report(CanaryProgress::Fact(&format!(
                         "training job {}, already there",
                         found.name
                     )));
-                    return Ok(Ok((found, self.room_of(&run))));
+                    let (room, quotas) = (&self.backend.room, &self.quotas);
+                    return Ok(Ok((found, room.take(&run.instance, quotas))));
                 }
             };
             if self.backend.tags.part == RunPart::Detach
@@ -107,14 +108,13 @@ impl ReadyJob<'_> {
                 () = watcher.cancellation.cancelled() => None,
             };
             let created = match placed {
-                Some(Ok(inputs)) => self.create(&run, &name, &inputs, &room, watcher).await,
+                Some(Ok(inputs)) => self.create(&run, &name, &inputs, watcher).await,
                 Some(Err(error)) => Err(error),
                 None => Ok(Created::HeldBack),
             };
             match created {
                 Ok(Created::Yes) => {
                     watcher.report(CanaryProgress::Fact(&format!("training job {name}")));
-                    room.begin_work();
                     return Ok(Ok((Found::created(name), room)));
                 }
                 // Whose it is shows a look.
@@ -148,14 +148,14 @@ impl ReadyJob<'_> {
         name: &JobName,
         inputs: &[Input<'_>],
     ) -> Result<CreateTrainingJobInputBuilder, BackendError> {
-        let (environment, command) = self.prepared.probe_parts(&run.instance);
+        let (environment, command) = self.placed.probe_parts(&run.instance);
         let request = request::create(&Launch {
             name,
             region: &self.backend.aws().region,
             job: self.job,
             run,
             inputs,
-            script: self.prepared.script_on(&run.instance).as_ref(),
+            script: self.placed.script_on(&run.instance).as_ref(),
             command,
             // One that was sent and did not report will not do better in the next container.
             is_probed: !environment.is_empty() && self.notes.lacks_probe().is_none(),
@@ -170,18 +170,10 @@ impl ReadyJob<'_> {
         })
     }
 
-    /// The room that a training job takes which is there already.
-    fn room_of(&self, run: &CanaryRun) -> UsedRoom<'_> {
-        let room = self.backend.room.take(&run.instance);
-        room.begin_work();
-        room
-    }
-
     /// Why a canary has no room beside those that this run has started.
     fn without_room(&self, run: &CanaryRun) -> Option<BackendError> {
-        let quotas = &self.prepared.quotas;
-        let (kind, used) = self.backend.room.full(&run.instance, quotas)?;
-        let limit = quotas.get(&kind).copied().unwrap_or(used);
+        let full = self.backend.room.full(&run.instance, &self.quotas)?;
+        let FullQuota { kind, limit, used } = full;
         Some(BackendError::transient(
             format!("{used} of {limit} machines of the quota of {kind} are in use by this run"),
             "start it again when those before it have ended, or ask for more in Service Quotas (service Amazon SageMaker)",
@@ -189,33 +181,29 @@ impl ReadyJob<'_> {
     }
 
     /// Waits until canaries of this run have left room in the quotas; `None` if nothing is to be started any more.
-    async fn wait_for_room(&self, run: &CanaryRun, watcher: &Watcher<'_>) -> Option<UsedRoom<'_>> {
-        let quotas = &self.prepared.quotas;
-        let waits = |kind: &InstanceType, used: u32| {
-            let limit = quotas.get(kind).copied().unwrap_or(used);
+    async fn wait_for_room(&self, run: &CanaryRun, watcher: &Watcher<'_>) -> Option<UsedRoom> {
+        let waits = |FullQuota { kind, limit, used }: &FullQuota| {
             watcher.report(CanaryProgress::Phase(&format!(
                 "waiting for room in the quota of {kind}: {used} of {limit} in use by this run"
             )));
         };
-        let room = &self.backend.room;
+        let entering = self.backend.room.enter(&run.instance, &self.quotas, waits);
         tokio::select! {
-            room = room.enter(&run.instance, quotas, || !watcher.holds_back(), waits) => room,
+            room = entering => (!watcher.holds_back()).then_some(room),
             () = watcher.cancellation.cancelled() => None,
         }
     }
 
     /// Stops what an attempt of this canary may have started whose answer was lost, and which no process waits for.
     async fn stop_unwatched(&self, name: &JobName) {
-        let names: Vec<JobName> = self
-            .backend
-            .state
-            .borrow()
-            .own
-            .iter()
-            .filter(|own| !self.watched.borrow().contains(*own))
-            .filter_map(|own| JobName::parse(own))
-            .filter(|own| own.is_same_canary(name))
-            .collect();
+        let names: Vec<JobName> = {
+            let state = self.backend.state.borrow();
+            let own = state.own.iter();
+            own.filter(|own| !state.watched.contains_key(*own))
+                .filter_map(|own| JobName::parse(own))
+                .filter(|own| own.is_same_canary(name))
+                .collect()
+        };
         for name in names {
             self.backend.stop_if_ours(&Found::created(name)).await;
         }
@@ -228,7 +216,6 @@ impl ReadyJob<'_> {
         run: &CanaryRun,
         name: &JobName,
         inputs: &[Input<'_>],
-        room: &UsedRoom<'_>,
         watcher: &Watcher<'_>,
     ) -> Result<Created, BackendError> {
         let mut request = self.request(run, name, inputs)?;
@@ -271,14 +258,12 @@ impl ReadyJob<'_> {
                         .iter()
                         .filter(|kind| named.is_none_or(|named| named == **kind))
                     {
-                        let own = self.pools_before(&name.to_string());
-                        let cancellation = watcher.cancellation;
-                        self.backend.yield_pools(kind, &own, cancellation).await;
+                        self.yield_pools(name, kind, watcher.cancellation).await;
                     }
                     let would_fit =
                         (refused.as_ref()).is_some_and(|refused| refused.limit >= refused.delta);
                     let is_worth_it = would_fit && waits_for_room <= WAITS_FOR_ROOM;
-                    if !room.has_others(named) && !is_worth_it {
+                    if !self.backend.has_others_at_work(&kinds, named) && !is_worth_it {
                         return Err(no_quota(&error, run));
                     }
                     let used = refused.map_or("used up".to_owned(), |refused| {

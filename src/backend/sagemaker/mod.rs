@@ -23,27 +23,19 @@ mod find;
 pub mod from_job;
 pub mod iam_policy;
 mod job_hosts;
-mod known;
-mod last_job;
 mod launch;
 pub mod listing;
 mod logs;
 mod metrics;
 mod name;
 mod named_keys;
-mod notes;
 mod pace;
 mod placing;
 mod pool;
-mod pool_end;
-mod pool_start;
 mod pools;
-mod prepared;
-mod preparing;
 mod price;
 mod quota;
 mod quota_room;
-mod ready;
 mod ready_job;
 mod request;
 mod result;
@@ -66,17 +58,17 @@ use std::path::PathBuf;
 
 use tokio::sync::Mutex;
 
-use self::known::KnownFacts;
 use self::pace::Pace;
-use self::pools::OpenPool;
+use self::pools::Pools;
 use self::quota_room::QuotaRoom;
 use self::session::JobSession;
 use super::project_paths::ProjectPaths;
 use super::{
-    Backend, BackendEnd, BackendError, BackendFuture, BilledJob, Cancellation, EndedPool, Reuse,
-    RunPart, Session,
+    Backend, BackendEnd, BackendError, BackendFuture, BilledJob, Cancellation, Reuse, RunPart,
+    Session,
 };
 use crate::aws::{Aws, AwsError};
+use crate::instance::{InstanceConfiguration, InstanceType, Price};
 use crate::spec::Job;
 
 pub use code::check_source;
@@ -130,19 +122,8 @@ pub struct SagemakerBackend {
     program: PathBuf,
     pace: Pace,
     state: RefCell<RunState>,
-    /// Warm pools that this run is to end, by their last job.
-    pools: RefCell<BTreeMap<String, OpenPool>>,
-    /// Last jobs of pools that are no more, and billed.
-    closed_pools: RefCell<BTreeSet<String>>,
-    /// Pools that are no more whose canary could not be measured, by the job of the spec.
-    unbilled_pools: RefCell<Vec<(String, EndedPool)>>,
-    /// Held while pools are ended for the canaries of others.
-    yielding: Mutex<()>,
-    /// Last jobs of pools that could not be ended.
-    kept_pools: RefCell<Vec<String>>,
     /// When this process began.
     began: jiff::Timestamp,
-    known: RefCell<KnownFacts>,
     /// Held while something is asked that is asked once, so that jobs which begin together do not all ask it.
     asking: Mutex<()>,
     room: QuotaRoom,
@@ -155,6 +136,12 @@ struct RunState {
     aws: Aws,
     /// Training jobs that this run is to stop, and that may still be running.
     own: BTreeSet<String>,
+    /// Training jobs that are waited for at this moment, with their machines.
+    watched: BTreeMap<String, InstanceConfiguration>,
+    /// Warm pools that this process is to end, and those ended that nobody has billed.
+    pools: Pools,
+    /// Last jobs of pools that could not be ended.
+    kept_pools: Vec<String>,
     /// Whether a training job was asked for, or taken up.
     has_run: bool,
     /// Whether one was paid for without a result.
@@ -165,6 +152,14 @@ struct RunState {
     has_access: bool,
     /// Whether SageMaker has refused a request for its profiler.
     refuses_profiler: bool,
+    /// `None` of a type without a price.
+    prices: BTreeMap<InstanceType, Option<Price>>,
+    /// Why the price list cannot be read; it is not asked again.
+    no_prices: Option<String>,
+    /// The account's quotas by name, as far as they were listed.
+    quotas: BTreeMap<String, u32>,
+    /// Whether all of them were, or why they cannot be read.
+    all_quotas: Option<Result<(), String>>,
 }
 
 impl SagemakerBackend {
@@ -178,19 +173,20 @@ impl SagemakerBackend {
             state: RefCell::new(RunState {
                 aws,
                 own: BTreeSet::new(),
+                watched: BTreeMap::new(),
+                pools: Pools::new(),
+                kept_pools: Vec::new(),
                 has_run: false,
                 has_unmeasured: false,
                 counted: BTreeSet::new(),
                 has_access: false,
                 refuses_profiler: false,
+                prices: BTreeMap::new(),
+                no_prices: None,
+                quotas: BTreeMap::new(),
+                all_quotas: None,
             }),
-            pools: RefCell::default(),
-            closed_pools: RefCell::default(),
-            unbilled_pools: RefCell::default(),
-            yielding: Mutex::default(),
-            kept_pools: RefCell::default(),
             began: jiff::Timestamp::now(),
-            known: RefCell::default(),
             asking: Mutex::default(),
             room: QuotaRoom::default(),
         }
@@ -225,9 +221,10 @@ impl Backend for SagemakerBackend {
             let rest = self.stop_what_nobody_wants(kept, cancellation).await?;
             Ok(BackendEnd {
                 stopped: rest.said(),
+                has_stopped_jobs: rest.jobs > 0,
                 has_run: self.state.borrow().has_run,
                 has_unmeasured: self.state.borrow().has_unmeasured,
-                may_keep_machines: !self.kept_pools.borrow().is_empty(),
+                may_keep_machines: !self.state.borrow().kept_pools.is_empty(),
             })
         })
     }

@@ -60,8 +60,8 @@ impl ReadyJob<'_> {
                 }
             })
             .collect();
-        inputs.extend(self.prepared.source_input());
-        inputs.extend(self.prepared.probe_input());
+        inputs.extend(self.placed.source_input());
+        inputs.extend(self.placed.probe_input());
         Ok(inputs)
     }
 

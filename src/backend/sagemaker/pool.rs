@@ -1,12 +1,10 @@
-//! Managed warm pools, what needs no call: which jobs may share machines, what became of a job's machines, and whether its
-//! successor started on them.
+//! Managed warm pools, what needs no call: which jobs may share machines, and what became of a job's machines.
 
 use std::collections::BTreeSet;
 
 use aws_sdk_sagemaker::operation::create_training_job::builders::CreateTrainingJobInputBuilder;
 use aws_sdk_sagemaker::types;
 
-use crate::measurement::Start;
 use crate::units::Seconds;
 
 /// What two jobs must have in common for the second to run on the machines of the first; image, data and hyperparameters may
@@ -92,55 +90,14 @@ impl PoolStatus {
         }
     }
 
+    /// Whether it shows what became of the machines.
+    pub(super) fn is_settled(&self) -> bool {
+        !matches!(self.state, PoolState::InUse | PoolState::Other)
+    }
+
     /// Whether the machines may still be kept, and billed.
     pub(super) fn is_open(&self) -> bool {
         !matches!(self.state, PoolState::Reused { .. } | PoolState::Terminated)
-    }
-}
-
-/// How a job started whose predecessor left machines.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct PooledStart {
-    pub(super) start: Start,
-    /// Why it was cold.
-    pub(super) why: Option<&'static str>,
-}
-
-/// Warm only where the predecessor's own description says that this very job has its machines. `of_this_run` are the canaries
-/// that may have taken them.
-pub(super) fn start_of(
-    job: &str,
-    predecessor: Option<&PoolStatus>,
-    keep_alive: Seconds,
-    of_this_run: &BTreeSet<String>,
-) -> PooledStart {
-    let cold = |why| PooledStart {
-        start: Start::Cold,
-        why: Some(why),
-    };
-    let Some(pool) = predecessor else {
-        return cold(
-            "the canary before it left no warm pool, as where the account's quota of them is used up",
-        );
-    };
-    match &pool.state {
-        PoolState::Reused { by } if by == job => PooledStart {
-            start: Start::Warm,
-            why: None,
-        },
-        PoolState::Reused { by } if of_this_run.contains(by) => {
-            cold("another canary of this run took its warm pool")
-        }
-        PoolState::Reused { .. } => cold("another training job took its warm pool"),
-        // A second may be lost in rounding.
-        PoolState::Terminated if pool.retained.0 + 1.0 >= keep_alive.0 => {
-            cold("its warm pool had expired")
-        }
-        PoolState::Terminated => cold(
-            "AWS ended its warm pool before its time, as it does to patch machines, and after 28 days",
-        ),
-        PoolState::InUse => cold("its warm pool was not ready in time"),
-        PoolState::Available | PoolState::Other => cold("its warm pool did not take it"),
     }
 }
 
@@ -217,39 +174,5 @@ mod tests {
                 .session_chaining_config(chained()))
         };
         assert_ne!(tagged("team"), tagged("run"));
-    }
-
-    #[test]
-    fn a_start_is_warm_only_where_the_predecessor_says_so() {
-        let start = |state: PoolState, retained: f64| {
-            let pool = PoolStatus {
-                state,
-                retained: Seconds(retained),
-            };
-            start_of(
-                "two",
-                Some(&pool),
-                Seconds(300.0),
-                &["four".to_owned()].into(),
-            )
-        };
-        let reused = |by: &str| PoolState::Reused { by: by.to_owned() };
-        assert_eq!(start(reused("two"), 9.0).start, Start::Warm);
-        assert_eq!(start(reused("two"), 9.0).why, None);
-        for (state, retained, why) in [
-            (reused("three"), 9.0, "another training job took"),
-            (reused("four"), 9.0, "another canary of this run took"),
-            (PoolState::Terminated, 300.0, "expired"),
-            (PoolState::Terminated, 20.0, "patch"),
-            (PoolState::InUse, 0.0, "not ready"),
-            (PoolState::Available, 9.0, "did not take it"),
-            (PoolState::Other, 9.0, "did not take it"),
-        ] {
-            let pooled = start(state, retained);
-            assert_eq!(pooled.start, Start::Cold);
-            assert!(pooled.why.unwrap().contains(why), "{pooled:?}");
-        }
-        let without = start_of("two", None, Seconds(300.0), &BTreeSet::new());
-        assert!(without.why.unwrap().contains("quota"), "{without:?}");
     }
 }

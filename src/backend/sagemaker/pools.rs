@@ -1,50 +1,106 @@
-//! The warm pools of a run: taken by the next canary, and free again after it.
+//! The warm pools of a run: taken by the next canary, free again after it, and ended when no canary is left for them.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use aws_sdk_sagemaker::operation::create_training_job::builders::CreateTrainingJobInputBuilder;
+use aws_sdk_sagemaker::types::{
+    ResourceConfigForUpdate, SortBy, SortOrder, TrainingJobSummary, WarmPoolResourceStatus,
+};
+use futures_util::future::join_all;
 
 use super::description::{JobDescription, JobState};
 use super::find::Found;
 use super::name::JobName;
-use super::pool::{self, MatchKey, PoolState, PoolStatus};
+use super::pool::{MatchKey, PoolState, PoolStatus};
 use super::ready_job::ReadyJob;
-use crate::aws::call::CallError;
-use crate::backend::{CanaryProgress, EndedPool, Watcher};
+use super::{SagemakerBackend, pace};
+use crate::aws::call::{Call, CallError, FailureKind};
+use crate::backend::{CanaryProgress, Cancellation, EndedPool, Watcher};
 use crate::canary::CanaryRun;
-use crate::instance::InstanceConfiguration;
-use crate::plan::{StartUpMode, WarmPool};
+use crate::instance::{InstanceConfiguration, InstanceType};
+use crate::measurement::Start;
+use crate::plan::{self, PoolPlan, StartUpMode, WarmPool};
 use crate::spec::WarmPoolPolicy;
 use crate::units::Seconds;
 
 /// Between two looks at a pool: it is there within seconds of its job's end.
-pub(super) const BETWEEN_LOOKS: Duration = Duration::from_secs(5);
+const BETWEEN_LOOKS: Duration = Duration::from_secs(5);
+/// Looks at a pool whose job is over, until it is ended: two minutes.
+const LOOKS_FOR_THE_END: u32 = 24;
+/// The same until its job is over, which is asked to stop: two minutes to end its work, and as long to upload its output.
+const LOOKS_AT_A_JOB: u32 = LOOKS_FOR_THE_END + 48;
+/// Tries of a look or of an end that was throttled or not answered.
+const MOST_TRIES: u32 = 5;
+/// From a signal to the end of the gate.
+const TIME_TO_END: Duration = Duration::from_secs(4);
+/// Pages of jobs whose pool was taken, the newest first, that are looked through for one.
+const MOST_PAGES: usize = 3;
+const A_PAGE: i32 = 100;
 
-/// A pool whose last job this run has started.
+const UPDATE: Call<'_> = Call("sagemaker:UpdateTrainingJob");
+
+const CUT_SHORT: &str =
+    "a signal ended the gate before its machines were free, as while its training job stops";
+const OF_OTHERS: &str =
+    "started warm: AWS gave it a warm pool of another run, which matches, and bills that";
+const LOST: &str = "started cold: the machines kept for it were gone, as where AWS patches them, their time is over, or another training job takes them";
+
+/// Pools of this process, by their last job.
+pub(super) type Pools = BTreeMap<String, OpenPool>;
+
+/// A pool whose last job this process has started.
 #[derive(Debug, Clone)]
 pub(super) struct OpenPool {
     /// The job of the spec.
-    pub(super) job: String,
-    pub(super) instance: InstanceConfiguration,
-    pub(super) key: MatchKey,
-    pub(super) keep_alive: Seconds,
-    /// Its last job is over, and no other was started on it.
-    pub(super) is_free: bool,
-    /// SageMaker has said that the job's machines are kept, or were: the quota has room for some.
-    pub(super) was_kept: bool,
+    job: String,
+    instance: InstanceConfiguration,
+    key: MatchKey,
+    keep_alive: Seconds,
+    stage: PoolStage,
     /// The last job of the pool that is meant for this job.
-    pub(super) meant: Option<String>,
+    meant: Option<String>,
 }
 
-impl OpenPool {
-    pub(super) fn ended(self, name: String, idle: Result<Seconds, String>) -> EndedPool {
-        EndedPool {
-            training_job: name,
-            instance: self.instance,
-            keep_alive: self.keep_alive,
-            idle,
-        }
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum PoolStage {
+    /// The job is not over.
+    Running,
+    /// Kept for the next canary.
+    Free,
+    /// A canary is to start on it.
+    Taken,
+    /// It is no more, and was kept for so long.
+    Ended(Seconds),
+}
+
+/// How a canary started, and the pools that are no more, which are billed with it.
+#[derive(Debug, Default)]
+pub(super) struct StartOnPool {
+    /// Whether the machines were fresh, as far as the pools say it.
+    pub(super) start: Option<Start>,
+    /// Why it did not start as it was to.
+    pub(super) note: Option<&'static str>,
+    ended: Pools,
+}
+
+impl StartOnPool {
+    /// For how long each machine was kept, and billed; `None` where none was.
+    pub(super) fn idle(&self) -> Option<Seconds> {
+        let idle: Seconds = (self.ended.values())
+            .map(|pool| match pool.stage {
+                PoolStage::Ended(idle) => idle,
+                _ => Seconds(0.0),
+            })
+            .sum();
+        (idle.0 > 0.0).then_some(idle)
+    }
+
+    /// The jobs that keep machines no more; one that leaves none is among them.
+    pub(super) fn over_with(&self, name: &JobName, description: &JobDescription) -> Vec<String> {
+        let own = description.pool.is_none().then(|| name.to_string());
+        let own = own.filter(|name| !self.ended.contains_key(name));
+        self.ended.keys().cloned().chain(own).collect()
     }
 }
 
@@ -56,11 +112,28 @@ impl ReadyJob<'_> {
         (!self.poolless.borrow().contains(&instance.to_string())).then_some(pool)
     }
 
+    /// Chooses the pools, once the quotas are known. What cannot be ended is not begun.
+    pub(super) async fn plan_pools(&mut self, plan: &PoolPlan) {
+        self.warm_pools = plan.pools(&|kind| self.machine_quotas(kind));
+        let denied = match self.warm_pools.is_empty() {
+            true => None,
+            false => self.backend.may_not_end_pools().await,
+        };
+        if let Some(error) = denied {
+            self.warm_pools.clear();
+            return self.note(format!(
+                "canaries start cold: a warm pool could not be ended ({}); allow sagemaker:UpdateTrainingJob as `canary-gate iam-policy` prints it, or write `warm_pool: off`",
+                error.message
+            ));
+        }
+        self.note_pools_without_quota(&plan.pools(&plan::no_quotas));
+    }
+
     /// Notes which configurations go without the pools that they would have but for the account's quotas, or with fewer.
-    pub(super) fn note_pools_without_quota(&self, wished: &[WarmPool]) {
+    fn note_pools_without_quota(&self, wished: &[WarmPool]) {
         for wish in wished {
             let instance = &wish.instance;
-            if !self.prepared.has_quota(instance) {
+            if !self.has_quota(instance) {
                 continue;
             }
             let mut pools = self.warm_pools.iter();
@@ -70,12 +143,12 @@ impl ReadyJob<'_> {
                 (None, _) => self.note_no_pool(instance),
                 // A quota of training that is as small has a note of its own.
                 (Some(pool), Some(kind)) if is_asked_for && pool.lanes < wish.lanes => {
-                    let without = self.prepared.at_once(instance, self.job.canary.parallel);
+                    let without = self.at_once(instance, self.job.canary.parallel);
                     if pool.lanes < without {
                         self.note(format!(
                             "canaries on {instance} run {} at a time, not {without}: the quota `{kind} for training warm pool usage` is {}; ask for more in Service Quotas (service Amazon SageMaker), or write `warm_pool: auto`, which keeps machines where that is sooner done",
                             pool.lanes,
-                            self.prepared.machine_quotas(kind).warm_pool.unwrap_or(0),
+                            self.machine_quotas(kind).warm_pool.unwrap_or(0),
                         ));
                     }
                 }
@@ -106,7 +179,11 @@ impl ReadyJob<'_> {
         instance: &InstanceConfiguration,
         error: &CallError,
     ) {
-        self.backend.pools.borrow_mut().remove(&name.to_string());
+        self.backend
+            .state
+            .borrow_mut()
+            .pools
+            .remove(&name.to_string());
         self.note(format!(
             "canaries on {instance} start cold: AWS denied one with a warm pool; if a policy limits sagemaker:KeepAlivePeriod, write `warm_pool: off` ({})",
             error.message
@@ -123,83 +200,35 @@ impl ReadyJob<'_> {
         instance: &InstanceConfiguration,
         watcher: &Watcher<'_>,
     ) {
+        let Some(warm_pool) = self.pool_for(instance) else {
+            return;
+        };
         let key = MatchKey::of(request);
-        let meant = match self.pool_for(instance) {
-            Some(_) => self.take_pool(&key, instance, watcher).await,
-            None => None,
-        };
-        let machines = instance.to_string();
+        let meant = self.take_pool(&key, watcher).await;
         match watcher.is_last {
-            true => self.closing.borrow_mut().insert(machines),
-            false => self.closing.borrow_mut().remove(&machines),
+            true => self.closing.borrow_mut().insert(instance.to_string()),
+            false => self.closing.borrow_mut().remove(&instance.to_string()),
         };
-        self.expect_pool(&name.to_string(), key, instance, meant);
-    }
-
-    /// The last jobs of the pools that a job may run on, since AWS chooses among those that match: the one that is meant first.
-    pub(super) fn pools_before(&self, name: &str) -> Vec<String> {
-        let pools = self.backend.pools.borrow();
-        let Some(own) = pools.get(name) else {
-            return Vec::new();
+        let pool = OpenPool {
+            job: self.job.name.clone(),
+            instance: instance.clone(),
+            key,
+            keep_alive: warm_pool.keep_alive,
+            stage: PoolStage::Running,
+            meant,
         };
-        let is_alike = |(other, pool): &(&String, &OpenPool)| {
-            let is_same = pool.job == own.job && pool.key == own.key;
-            is_same && *other != name && Some(*other) != own.meant.as_ref()
-        };
-        let alike = pools.iter().filter(is_alike);
-        (own.meant.iter().chain(alike.map(|(other, _)| other)))
-            .cloned()
-            .collect()
-    }
-
-    /// Ends the machines that no canary is left for.
-    pub(super) async fn end_surplus_pools(
-        &self,
-        instance: &InstanceConfiguration,
-        watcher: &Watcher<'_>,
-    ) -> Vec<EndedPool> {
-        if !self.closing.borrow().contains(&instance.to_string()) {
-            return Vec::new();
-        }
-        let is_surplus = |_: &str, pool: &OpenPool| {
-            pool.job == self.job.name && pool.instance.is_same_machines(instance)
-        };
-        (self
-            .backend
-            .end_free_pools(is_surplus, watcher.cancellation))
-        .await
-    }
-
-    /// A job was not started, or not by this process: the machines that it was to have are free again.
-    pub(super) fn give_pool_back(&self, name: &JobName) {
-        let name = name.to_string();
-        let mut pools = self.backend.pools.borrow_mut();
-        let Some(pool) = pools.get(&name).cloned() else {
-            return;
-        };
-        // It may be there all the same, and this run's.
-        if self.backend.state.borrow().own.contains(&name) {
-            return;
-        }
-        pools.remove(&name);
-        if let Some(before) = pool.meant.and_then(|before| pools.get_mut(&before)) {
-            before.is_free = true;
-        }
+        let pools = &mut self.backend.state.borrow_mut().pools;
+        pools.insert(name.to_string(), pool);
     }
 
     /// The last job of the pool that is meant for a request, once its machines are there. Waits no longer than a cold start takes.
-    async fn take_pool(
-        &self,
-        key: &MatchKey,
-        instance: &InstanceConfiguration,
-        watcher: &Watcher<'_>,
-    ) -> Option<String> {
-        self.recall_pools(instance, key).await;
+    async fn take_pool(&self, key: &MatchKey, watcher: &Watcher<'_>) -> Option<String> {
         let name = {
-            let mut pools = self.backend.pools.borrow_mut();
+            let pools = &mut self.backend.state.borrow_mut().pools;
+            let is_free = |pool: &OpenPool| pool.stage == PoolStage::Free;
             let (name, free) = (pools.iter_mut())
-                .find(|(_, pool)| pool.is_free && pool.job == self.job.name && pool.key == *key)?;
-            free.is_free = false;
+                .find(|(_, pool)| is_free(pool) && pool.job == self.job.name && pool.key == *key)?;
+            free.stage = PoolStage::Taken;
             name.clone()
         };
         watcher.report(CanaryProgress::Phase(
@@ -207,78 +236,56 @@ impl ReadyJob<'_> {
         ));
         // As long as a cold start takes nine times in ten: waiting for longer gains nothing.
         let cold = StartUpMode::of(self.job).cold();
-        let looks = (cold.0 / BETWEEN_LOOKS.as_secs_f64()).ceil();
-        let mut look = 0.0;
-        while look < looks && !watcher.holds_back() {
-            let described = tokio::select! {
-                described = self.backend.describe(&name) => described,
-                () = watcher.cancellation.cancelled() => break,
+        let mut left = cold.0;
+        while left > 0.0 && !watcher.holds_back() {
+            let look = async {
+                let described = self.backend.describe(&name).await;
+                let pool = described.ok().flatten().and_then(|job| job.pool);
+                let is_there = pool.is_some_and(|pool| pool.is_settled());
+                if !is_there {
+                    self.backend.pace.wait(BETWEEN_LOOKS).await;
+                }
+                is_there
             };
-            let state = described.ok().flatten().and_then(|job| job.pool);
-            match state.map(|pool| pool.state) {
-                Some(PoolState::InUse | PoolState::Other) | None => {}
-                Some(_) => break,
-            }
-            look += 1.0;
             tokio::select! {
-                () = self.backend.pace.wait(BETWEEN_LOOKS) => {}
+                is_there = look => if is_there { break },
                 () = watcher.cancellation.cancelled() => break,
             }
+            left -= BETWEEN_LOOKS.as_secs_f64();
         }
         Some(name)
     }
 
-    fn expect_pool(
-        &self,
-        name: &str,
-        key: MatchKey,
-        instance: &InstanceConfiguration,
-        meant: Option<String>,
-    ) {
-        let Some(warm_pool) = self.pool_for(instance) else {
-            return;
-        };
-        let pool = OpenPool {
-            job: self.job.name.clone(),
-            instance: instance.clone(),
-            key,
-            keep_alive: warm_pool.keep_alive,
-            is_free: false,
-            was_kept: false,
-            meant,
-        };
-        self.entered.borrow_mut().insert(name.to_owned());
-        self.backend
-            .pools
-            .borrow_mut()
-            .insert(name.to_owned(), pool);
+    /// A job was not started, or not by this process: the machines that it was to have are free again.
+    pub(super) fn give_pool_back(&self, name: &JobName) {
+        let name = name.to_string();
+        let state = &mut *self.backend.state.borrow_mut();
+        // It may be there all the same, and this run's.
+        if !state.own.contains(&name)
+            && let Some(pool) = state.pools.remove(&name)
+        {
+            free_again(&mut state.pools, pool.meant.as_ref());
+        }
     }
 
     /// A job is over: the next canary may have its machines, if they are kept. To be called before its room is given up.
     pub(super) fn free_pool(&self, run: &CanaryRun, found: &Found, description: &JobDescription) {
         let name = found.name.to_string();
-        let is_known = self.backend.pools.borrow().contains_key(&name);
-        if !is_known && found.is_own && found.may_stop {
-            self.adopt_pool(run, found, description);
-        }
-        let mut pools = self.backend.pools.borrow_mut();
+        let pools = &mut self.backend.state.borrow_mut().pools;
         let Some(pool) = pools.get_mut(&name) else {
             return;
         };
-        pool.is_free = description.pool.as_ref().is_some_and(PoolStatus::is_open);
-        pool.was_kept = description.pool.is_some();
-        if let Some(lost) = description.pool.as_ref().filter(|pool| !pool.is_open())
-            && let Some(why) = pool::start_of("", Some(lost), pool.keep_alive, &BTreeSet::new()).why
-        {
-            let mut lost_pools = self.lost_pools.borrow_mut();
-            lost_pools.insert(run.instance.to_string(), why);
-        }
-        let key = pool.key.clone();
-        let mut others = pools.iter().filter(|(other, _)| **other != name);
-        let is_alike = |other: &OpenPool| other.job == self.job.name && other.key == key;
+        pool.stage = match &description.pool {
+            Some(status) if status.is_open() => PoolStage::Free,
+            Some(status) => PoolStage::Ended(status.retained),
+            None => PoolStage::Ended(Seconds(0.0)),
+        };
+        let pool = pool.clone();
         // Only jobs that have ended count: a running one has asked for a pool, and may not get it.
-        let has_others = others.any(|(_, other)| is_alike(other) && other.was_kept);
-        drop(pools);
+        let has_others = pools.values().any(|other| {
+            let was_kept = matches!(other.stage, PoolStage::Free | PoolStage::Taken);
+            was_kept && other.job == pool.job && other.key == pool.key
+        });
         // A pool that was asked for and is not there: nothing says why but the quota, which has room for others.
         let is_asked_for = description.keep_alive.is_some();
         let has_none = description.pool.is_none() && description.state == JobState::Completed;
@@ -287,42 +294,273 @@ impl ReadyJob<'_> {
         }
     }
 
-    /// A pool that an earlier start of this run left open.
-    fn adopt_pool(&self, run: &CanaryRun, found: &Found, description: &JobDescription) {
-        let is_open = description.pool.as_ref().is_some_and(PoolStatus::is_open);
-        let request = (self.inputs(run, &found.name).ok())
-            .and_then(|inputs| self.request(run, &found.name, &inputs).ok());
-        if let Some(request) = request.filter(|_| is_open) {
-            let key = MatchKey::of(&request);
-            self.expect_pool(&found.name.to_string(), key, &run.instance, None);
+    /// What a job that is over says of its start, and of the machines that it leaves.
+    pub(super) async fn look_at_pool(
+        &self,
+        found: &Found,
+        description: &JobDescription,
+    ) -> StartOnPool {
+        let name = found.name.to_string();
+        let known = self.backend.state.borrow().pools.get(&name).cloned();
+        let mut pooled = StartOnPool::default();
+        if known.is_none() && !(found.is_own && description.pool.is_some()) {
+            return pooled;
+        }
+        let before = self.backend.pool_taken_by(&name).await;
+        let pools = &mut self.backend.state.borrow_mut().pools;
+        let meant = known.as_ref().and_then(|pool| pool.meant.as_ref());
+        if let Some(before) = before {
+            let (start, note) = match (&before, meant) {
+                (Some((before, _)), _)
+                    if pools.contains_key(before) || self.backend.tags.is_resumed =>
+                {
+                    (Start::Warm, None)
+                }
+                (Some(_), _) => (Start::Warm, Some(OF_OTHERS)),
+                (None, Some(_)) => (Start::Cold, Some(LOST)),
+                (None, None) => (Start::Cold, None),
+            };
+            (pooled.start, pooled.note) = (Some(start), note);
+            let before = before.and_then(|(before, idle)| {
+                let pool = pools.remove(&before)?;
+                let stage = PoolStage::Ended(idle);
+                Some((before, OpenPool { stage, ..pool }))
+            });
+            pooled.ended.extend(before);
+            // AWS chooses among alike pools: the one that was meant is there for others.
+            free_again(pools, meant);
+        }
+        let is_ended = |pool: &OpenPool| matches!(pool.stage, PoolStage::Ended(_));
+        if pools.get(&name).is_some_and(is_ended) {
+            pooled.ended.extend(pools.remove_entry(&name));
+        }
+        pooled
+    }
+
+    /// Ends the machines that no canary is left for.
+    pub(super) async fn end_surplus_pools(
+        &self,
+        instance: &InstanceConfiguration,
+        watcher: &Watcher<'_>,
+    ) {
+        if self.closing.borrow().contains(&instance.to_string()) {
+            let is_surplus = |pool: &OpenPool| {
+                pool.job == self.job.name && pool.instance.is_same_machines(instance)
+            };
+            (self
+                .backend
+                .end_free_pools(is_surplus, watcher.cancellation))
+            .await;
         }
     }
 
-    /// Takes up the pools that an earlier start of this run left for canaries of a configuration. Whether they match, AWS decides.
-    async fn recall_pools(&self, instance: &InstanceConfiguration, key: &MatchKey) {
-        let is_first = self.recalled.borrow_mut().insert(instance.to_string());
-        if !self.backend.tags.is_resumed || !is_first {
-            return;
-        }
-        for earlier in self.backend.earlier_pools(&self.job.name).await {
-            let is_open = earlier.pool.is_some_and(|pool| pool.is_open());
-            let Some((name, on)) = earlier.name.zip(earlier.instance) else {
-                continue;
-            };
-            if !is_open || !on.is_same_machines(instance) {
-                continue;
+    /// Ends free pools on a type of machine that a canary waits for which cannot run on them.
+    pub(super) async fn yield_pools(
+        &self,
+        name: &JobName,
+        kind: &InstanceType,
+        cancellation: &Cancellation,
+    ) {
+        let own = {
+            let pools = &self.backend.state.borrow().pools;
+            pools.get(&name.to_string()).map(|own| own.key.clone())
+        };
+        let is_meant = |pool: &OpenPool| {
+            let is_alike = pool.job == self.job.name && own.as_ref() == Some(&pool.key);
+            pool.instance.machines_by_type().contains_key(kind) && !is_alike
+        };
+        self.backend.end_free_pools(is_meant, cancellation).await;
+    }
+}
+
+/// No canary is to start any more on the pool of a job, if it is still there.
+fn free_again(pools: &mut Pools, name: Option<&String>) {
+    if let Some(pool) = name.and_then(|name| pools.get_mut(name))
+        && pool.stage == PoolStage::Taken
+    {
+        pool.stage = PoolStage::Free;
+    }
+}
+
+impl SagemakerBackend {
+    /// The last job of the pool that a job has got, of whichever run, with the time for which its machines were kept; `None` where
+    /// not all such jobs could be seen.
+    async fn pool_taken_by(&self, name: &str) -> Option<Option<(String, Seconds)>> {
+        let mut pages = self
+            .aws()
+            .sagemaker
+            .list_training_jobs()
+            .warm_pool_status_equals(WarmPoolResourceStatus::Reused)
+            .sort_by(SortBy::CreationTime)
+            .sort_order(SortOrder::Descending)
+            .max_results(A_PAGE)
+            .into_paginator()
+            .send();
+        let taken = |job: &TrainingJobSummary| {
+            let pool = PoolStatus::of(job.warm_pool_status()?);
+            match pool.state {
+                PoolState::Reused { by } if by == name => {
+                    Some((job.training_job_name()?.to_owned(), pool.retained))
+                }
+                _ => None,
             }
-            let pool = OpenPool {
-                job: self.job.name.clone(),
-                instance: on,
-                key: key.clone(),
-                keep_alive: earlier.keep_alive.unwrap_or_default(),
-                is_free: true,
-                was_kept: true,
-                meant: None,
+        };
+        for _ in 0..MOST_PAGES {
+            let Some(page) = pages.next().await else {
+                return Some(None);
             };
-            let mut pools = self.backend.pools.borrow_mut();
-            pools.entry(name).or_insert(pool);
+            let page = page.ok()?;
+            let mut jobs = page.training_job_summaries().iter();
+            if let Some(before) = jobs.find_map(taken) {
+                return Some(Some(before));
+            }
         }
+        None
+    }
+
+    /// Ends free pools, which are billed with their job. What cannot be ended is so later.
+    async fn end_free_pools(
+        &self,
+        is_meant: impl Fn(&OpenPool) -> bool,
+        cancellation: &Cancellation,
+    ) {
+        let mut names = Vec::new();
+        for (name, pool) in &mut self.state.borrow_mut().pools {
+            if pool.stage == PoolStage::Free && is_meant(pool) {
+                pool.stage = PoolStage::Taken;
+                names.push(name.clone());
+            }
+        }
+        let end = |name: String| async move {
+            let ended = self.end_in_time(&name, cancellation).await;
+            if let Some(pool) = self.state.borrow_mut().pools.get_mut(&name) {
+                pool.stage = ended.map_or(PoolStage::Free, PoolStage::Ended);
+            }
+        };
+        join_all(names.into_iter().map(end)).await;
+    }
+
+    /// Ends the pools of a job of the spec, on one configuration or on all.
+    pub(super) async fn end_pools_of(
+        &self,
+        job: &str,
+        on: Option<&InstanceConfiguration>,
+        cancellation: &Cancellation,
+    ) -> Vec<EndedPool> {
+        let is_meant = |pool: &OpenPool| {
+            pool.job == job && on.is_none_or(|on| pool.instance.is_same_machines(on))
+        };
+        let open: Vec<(String, OpenPool)> = (self.state.borrow_mut().pools)
+            .extract_if(.., |_, pool| is_meant(pool))
+            .collect();
+        let end = |(name, pool): (String, OpenPool)| async move {
+            let idle = match pool.stage {
+                PoolStage::Ended(idle) => Ok(idle),
+                _ => self.end_in_time(&name, cancellation).await,
+            };
+            if idle.is_err() {
+                let kept = &mut self.state.borrow_mut().kept_pools;
+                kept.push(name.clone());
+            }
+            EndedPool {
+                training_job: name,
+                instance: pool.instance,
+                keep_alive: pool.keep_alive,
+                idle,
+            }
+        };
+        join_all(open.into_iter().map(end)).await
+    }
+
+    /// Pools that are no more whose canary could not be measured: they are billed with what is ended last.
+    pub(super) fn bill_later(&self, pooled: StartOnPool) {
+        self.state.borrow_mut().pools.extend(pooled.ended);
+    }
+
+    async fn end_in_time(
+        &self,
+        name: &str,
+        cancellation: &Cancellation,
+    ) -> Result<Seconds, String> {
+        let after_a_signal = async {
+            cancellation.cancelled().await;
+            tokio::time::sleep(TIME_TO_END).await;
+        };
+        tokio::select! {
+            idle = self.end_pool(name) => idle,
+            () = after_a_signal => Err(CUT_SHORT.to_owned()),
+        }
+    }
+
+    /// Ends the pool that a job left, and sees that it is gone. Returns for how long its machines were kept.
+    ///
+    /// # Errors
+    ///
+    /// Why it may still be kept.
+    pub(super) async fn end_pool(&self, name: &str) -> Result<Seconds, String> {
+        let (mut failed, mut looks) = (0, 0);
+        let mut why = "its machines are not free yet".to_owned();
+        for look in 0..LOOKS_AT_A_JOB {
+            if look > 0 {
+                self.pace.wait(BETWEEN_LOOKS).await;
+            }
+            let description = match self.describe(name).await {
+                Ok(Some(description)) => description,
+                Ok(None) => return Ok(Seconds(0.0)),
+                Err(error) => {
+                    self.may_go_on(&error, &mut failed).await?;
+                    continue;
+                }
+            };
+            let Some(status) = description.pool else {
+                return Ok(Seconds(0.0));
+            };
+            // A job that is asked to stop takes its time.
+            looks += u32::from(description.state.is_final());
+            match status.state {
+                PoolState::Reused { .. } | PoolState::Terminated => return Ok(status.retained),
+                PoolState::InUse | PoolState::Other => {}
+                PoolState::Available => {
+                    let resources = ResourceConfigForUpdate::builder()
+                        .keep_alive_period_in_seconds(0)
+                        .build();
+                    let updated = self
+                        .aws()
+                        .sagemaker
+                        .update_training_job()
+                        .training_job_name(name)
+                        .resource_config(resources)
+                        .send()
+                        .await;
+                    if let Err(error) = updated {
+                        let error = CallError::of(UPDATE, &error);
+                        // The pool may have ended, or have been taken, since it was looked at: the next look says so.
+                        match error.kind {
+                            FailureKind::Refused | FailureKind::Limit => why = error.to_string(),
+                            _ if error.is_not_there() => why = error.to_string(),
+                            _ => self.may_go_on(&error, &mut failed).await?,
+                        }
+                    }
+                }
+            }
+            if looks >= LOOKS_FOR_THE_END {
+                break;
+            }
+        }
+        Err(why)
+    }
+
+    /// Whether to try again, and waits before it.
+    async fn may_go_on(&self, error: &CallError, failed: &mut u32) -> Result<(), String> {
+        let may_pass = matches!(
+            error.kind,
+            FailureKind::Throttled | FailureKind::Unreachable
+        );
+        *failed += 1;
+        if !may_pass || *failed >= MOST_TRIES {
+            return Err(error.to_string());
+        }
+        self.pace.wait(pace::backoff(*failed)).await;
+        Ok(())
     }
 }

@@ -1,6 +1,18 @@
 //! Quotas: how many machines of a type the account may use for training, and how many canaries fit at a time.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use aws_sdk_servicequotas::types::ServiceQuota;
+
+use super::SagemakerBackend;
+use super::session::JobSession;
+use crate::aws::call::{Call, CallError, FailureKind};
+use crate::backend::BackendError;
+use crate::instance::{InstanceConfiguration, InstanceType};
+use crate::spec::Design;
+
+const QUOTAS: Call<'_> = Call("servicequotas:ListServiceQuotas");
+const SERVICE: &str = "sagemaker";
 
 /// What SageMaker says when a job would go over a quota (`ResourceLimitExceeded`).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,6 +98,137 @@ pub(super) fn limits(quotas: &[ServiceQuota]) -> impl Iterator<Item = (String, u
 /// How many canaries of `count` machines each may run at a time, at most `parallel`; 0 when not one fits.
 pub(super) fn at_once(limit: u32, count: u32, parallel: u32) -> u32 {
     (limit / count.max(1)).min(parallel)
+}
+
+impl SagemakerBackend {
+    /// The limits of the quotas of these types that were listed.
+    pub(super) fn known_quotas<'k>(
+        &self,
+        kinds: impl Iterator<Item = &'k InstanceType>,
+        name: impl Fn(&str) -> String,
+    ) -> BTreeMap<InstanceType, u32> {
+        let known = &self.state.borrow().quotas;
+        kinds
+            .filter_map(|kind| Some((kind.clone(), *known.get(&name(kind.name()))?)))
+            .collect()
+    }
+}
+
+impl JobSession<'_> {
+    /// Lists quotas, as far as they may be read, until these are among them. What was listed for another job is not listed again.
+    async fn list_quotas(&self, names: &[String]) -> Result<(), BackendError> {
+        let backend = self.backend;
+        let _asking = backend.asking.lock().await;
+        let is_known = || {
+            let known = backend.state.borrow();
+            known.all_quotas.is_some() || names.iter().all(|name| known.quotas.contains_key(name))
+        };
+        let learn = |quotas: Option<Vec<ServiceQuota>>| {
+            let known = &mut backend.state.borrow_mut().quotas;
+            for (name, limit) in limits(&quotas.unwrap_or_default()) {
+                known.entry(name).or_insert(limit);
+            }
+        };
+        let is_all = |all| backend.state.borrow_mut().all_quotas = Some(all);
+        let client = backend.aws().quotas;
+        let listing = client.list_service_quotas().service_code(SERVICE);
+        let mut pages = listing.into_paginator().send();
+        while !is_known() {
+            match pages.next().await {
+                None => break,
+                Some(Ok(page)) => learn(page.quotas),
+                Some(Err(error)) => is_all(Err(refused(&CallError::of(QUOTAS, &error))?)),
+            }
+        }
+        // The account's own lack those that nobody has changed.
+        let listing = client.list_aws_default_service_quotas();
+        let mut pages = listing.service_code(SERVICE).into_paginator().send();
+        while !is_known() {
+            match pages.next().await {
+                None => is_all(Ok(())),
+                Some(Ok(page)) => learn(page.quotas),
+                // A role of before may lack the right; the quotas that are known stay.
+                Some(Err(error)) => {
+                    refused(&CallError::of(QUOTAS, &error))?;
+                    is_all(Ok(()));
+                }
+            }
+        }
+        if let Some(Err(error)) = &backend.state.borrow().all_quotas {
+            self.note(format!(
+                "the quotas could not be read, so canaries start without regard to them ({error})"
+            ));
+        }
+        Ok(())
+    }
+
+    /// The account's quotas for the job's instance types; an error where not one canary fits on `instance`.
+    pub(super) async fn quotas(
+        &self,
+        wants_pools: bool,
+    ) -> Result<BTreeMap<InstanceType, u32>, BackendError> {
+        let job = self.job;
+        let configurations: Vec<&InstanceConfiguration> = std::iter::once(&job.instance)
+            .chain(&job.alternatives)
+            .collect();
+        let wanted: BTreeSet<&InstanceType> = configurations
+            .iter()
+            .flat_map(|configuration| configuration.machines_by_type().into_keys())
+            .collect();
+        let wanted = wanted.iter().copied();
+        let mut names: Vec<String> = (wanted.clone())
+            .map(|kind| training_quota(kind.name()))
+            .collect();
+        if wants_pools {
+            names.extend(wanted.clone().map(|kind| pool_quota(kind.name())));
+        }
+        self.list_quotas(&names).await?;
+        let found = self.backend.known_quotas(wanted, training_quota);
+        let needed = job.instance.machines_by_type().into_iter();
+        let limits = needed.filter_map(|(kind, count)| Some((kind, count, *found.get(kind)?)));
+        let limits = limits.map(|(kind, count, limit)| {
+            (
+                at_once(limit, count, job.canary.parallel),
+                kind,
+                count,
+                limit,
+            )
+        });
+        // Of several types the one with least room decides.
+        if let Some((at_once, kind, count, limit)) = limits.min_by_key(|one| one.0) {
+            let name = training_quota(kind.name());
+            if at_once == 0 {
+                return Err(BackendError::transient(
+                    format!(
+                        "no quota for a canary on {}: `{name}` is {limit}, and a canary needs {count}",
+                        job.instance
+                    ),
+                    format!(
+                        "ask for more of `{name}` in Service Quotas (service Amazon SageMaker), or choose another instance"
+                    ),
+                ));
+            }
+            if at_once < job.canary.parallel
+                && !matches!(job.canary.design, Design::Adaptive { .. })
+            {
+                self.note(format!(
+                    "the quota \"{name}\" is {limit}, so canaries run {at_once} at a time, not {}",
+                    job.canary.parallel
+                ));
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// Why quotas cannot be read, where the credentials are good for anything.
+fn refused(error: &CallError) -> Result<String, BackendError> {
+    match error.kind {
+        FailureKind::NoCredentials | FailureKind::Expired | FailureKind::Clock => {
+            Err(error.to_error("read the quotas").into())
+        }
+        _ => Ok(error.to_string()),
+    }
 }
 
 #[cfg(test)]

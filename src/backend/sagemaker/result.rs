@@ -1,12 +1,12 @@
 //! A training job that is over, as the result of a canary.
 
 use super::adoption;
+use super::code::ProbeWay;
 use super::collect::Collected;
 use super::description::{JobDescription, JobState};
 use super::failure::{self, FailureClass};
 use super::find::Found;
-use super::pool_start::StartOnPool;
-use super::prepared::ProbeWay;
+use super::pools::StartOnPool;
 use super::ready_job::ReadyJob;
 use super::retries::Retries;
 use crate::backend::{BackendError, CanaryResult, Watcher, rows};
@@ -24,7 +24,7 @@ impl ReadyJob<'_> {
         &self,
         run: &CanaryRun,
         found: &Found,
-        ended: Option<Box<JobDescription>>,
+        ended: Option<&JobDescription>,
         pooled: &StartOnPool,
         retries: &Retries,
         watcher: &Watcher<'_>,
@@ -37,7 +37,7 @@ impl ReadyJob<'_> {
                 ended_pools: Vec::new(),
             });
         };
-        let mut outcome = outcome(&description, self.job, found)?;
+        let mut outcome = outcome(description, self.job, found)?;
         let collected = match outcome {
             Outcome::Failed { .. } if !description.environment.contains_key(MARK_VARIABLE) => {
                 Collected::default()
@@ -46,7 +46,7 @@ impl ReadyJob<'_> {
             | Outcome::TimedOut
             | Outcome::OutOfMemory { .. }
             | Outcome::Failed { .. } => tokio::select! {
-                collected = self.collect(run, found, &description, watcher) => collected,
+                collected = self.collect(run, found, description, watcher) => collected,
                 () = watcher.cancellation.cancelled() => Collected::default(),
             },
             _ => Collected::default(),
@@ -68,29 +68,19 @@ impl ReadyJob<'_> {
             _ => Default::default(),
         };
         let script_seconds = collected.script_seconds;
-        let mut measurement = measurement(
-            run,
-            found,
-            &description,
-            outcome,
-            collected,
-            retries,
-            jiff::Timestamp::now(),
-        );
-        measurement.start = pooled.start().or(measurement.start);
+        let mut measurement = measurement(run, found, description, outcome, collected, retries);
+        measurement.start = pooled.start.or(measurement.start);
         measurement.idle_seconds = pooled.idle();
-        measurement.notes.extend(pooled.note());
-        measurement.installs_seconds = self.installs(&description, script_seconds);
+        measurement.notes.extend(pooled.note.map(str::to_owned));
+        measurement.installs_seconds = self.installs(description, script_seconds);
         Ok(CanaryResult {
             measurement: self.with_placed_rows(run, found, measurement),
             log_tail,
             log,
-            ended_pools: self.over_with(found, pooled),
+            ended_pools: pooled.over_with(&found.name, description),
         })
     }
-}
 
-impl ReadyJob<'_> {
     /// What is known of a job that is over before its metrics are collected; `None` where it could not run as configured.
     pub(super) fn preliminary(
         &self,
@@ -106,7 +96,6 @@ impl ReadyJob<'_> {
             outcome(description, self.job, found).ok()?,
             Collected::default(),
             retries,
-            jiff::Timestamp::now(),
         );
         Some(self.with_placed_rows(run, found, measurement))
     }
@@ -120,27 +109,12 @@ impl ReadyJob<'_> {
         let ProbeWay::Source {
             has_requirements: true,
             ..
-        } = self.prepared.probe
+        } = self.placed.probe
         else {
             return None;
         };
         let before = description.phases.training?.0 - script_seconds?.0;
         Some(Seconds(before.max(0.0)))
-    }
-
-    /// The jobs that keep machines no more; a canary that leaves none is one of them.
-    fn over_with(&self, found: &Found, pooled: &StartOnPool) -> Vec<String> {
-        let name = found.name.to_string();
-        let mut over: Vec<String> = (pooled.ended.iter())
-            .map(|pool| pool.training_job.clone())
-            .collect();
-        // What could not be ended may still be billed.
-        let is_kept = self.backend.pools.borrow().contains_key(&name)
-            || self.backend.kept_pools.borrow().contains(&name);
-        if !is_kept && !over.contains(&name) {
-            over.push(name);
-        }
-        over
     }
 
     /// Of a job that another process started nobody knows but what was asked for, which is about as much.
@@ -186,8 +160,43 @@ fn outcome(
     })
 }
 
+/// The newest training job of a canary under way.
+pub(super) struct LastJob {
+    pub(super) found: Found,
+    /// Absent while it is not over, and where it was lost.
+    pub(super) ended: Option<Box<JobDescription>>,
+    /// What was billed for the tries before it.
+    pub(super) retries: Retries,
+}
+
+impl LastJob {
+    /// What is known of the bill of one that was paid and gives no result; `None` where another run pays for it, or nothing was
+    /// billed.
+    pub(super) fn without_result(&self, run: &CanaryRun) -> Option<Measurement> {
+        if !self.found.is_own {
+            return None;
+        }
+        let Some(description) = &self.ended else {
+            return Some(without_bill(run, &self.found));
+        };
+        let has_failed = matches!(description.state, JobState::Failed { .. });
+        let has_bill = description.started_at.is_some() || description.billable_seconds.is_some();
+        if has_failed && !has_bill && self.retries.lost.0 <= 0.0 {
+            return None;
+        }
+        Some(measurement(
+            run,
+            &self.found,
+            description,
+            Outcome::Stopped,
+            Collected::default(),
+            &self.retries,
+        ))
+    }
+}
+
 /// Of a job whose end nobody waited for.
-pub(super) fn without_bill(run: &CanaryRun, found: &Found) -> Measurement {
+fn without_bill(run: &CanaryRun, found: &Found) -> Measurement {
     Measurement {
         training_job: Some(found.name.to_string()),
         attempt: found.name.attempt(),
@@ -195,15 +204,15 @@ pub(super) fn without_bill(run: &CanaryRun, found: &Found) -> Measurement {
     }
 }
 
-pub(super) fn measurement(
+fn measurement(
     run: &CanaryRun,
     found: &Found,
     description: &JobDescription,
     outcome: Outcome,
     collected: Collected,
     retries: &Retries,
-    now: jiff::Timestamp,
 ) -> Measurement {
+    let now = jiff::Timestamp::now();
     let mut notes = collected.notes;
     if retries.lost.0 > 0.0 {
         notes.push(format!(

@@ -1,7 +1,5 @@
 //! Watching a training job to its end, through what may happen on the way.
 
-use std::cell::RefCell;
-use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use super::SagemakerBackend;
@@ -12,6 +10,8 @@ use super::pace::Pace;
 use super::ready_job::ReadyJob;
 use crate::aws::call::{Call, CallError, FailureKind};
 use crate::backend::{BackendError, CanaryProgress, Watcher};
+use crate::canary::CanaryRun;
+use crate::instance::{InstanceConfiguration, InstanceType};
 use crate::units::Seconds;
 
 /// Looks in a row that may fail before the gate gives up; each is tried several times. Some minutes in all.
@@ -47,9 +47,14 @@ pub(super) enum WatchEnd {
 
 impl ReadyJob<'_> {
     /// Waits until the job is over; reports each change of its status.
-    pub(super) async fn watch(&self, found: &Found, watcher: &Watcher<'_>) -> WatchEnd {
+    pub(super) async fn watch(
+        &self,
+        run: &CanaryRun,
+        found: &Found,
+        watcher: &Watcher<'_>,
+    ) -> WatchEnd {
         let name = found.name.to_string();
-        let _watched = Watched::begin(&self.watched, &name);
+        let _watched = Watched::begin(self.backend, &name, &run.instance);
         let mut troubles = Troubles::default();
         let mut reported = String::new();
         let mut looks_for_times = 0;
@@ -207,6 +212,18 @@ impl SagemakerBackend {
         lost.into()
     }
 
+    /// Whether training jobs of this run are at work on machines of the type, or of any of these: what waits to be created makes no
+    /// room.
+    pub(super) fn has_others_at_work(
+        &self,
+        kinds: &[&InstanceType],
+        named: Option<&InstanceType>,
+    ) -> bool {
+        let watched = &self.state.borrow().watched;
+        let mut at_work = watched.values().flat_map(InstanceConfiguration::members);
+        at_work.any(|(kind, _)| named.map_or(kinds.contains(&kind), |named| kind == named))
+    }
+
     /// No longer to be stopped: it is over, or gone.
     pub(super) fn forget(&self, name: &str) {
         self.state.borrow_mut().own.remove(name);
@@ -229,25 +246,20 @@ fn has_waited_too_long(description: &JobDescription, now: jiff::Timestamp) -> bo
             .is_some_and(|created| adoption::age(created, now) > LONGEST_WAIT)
 }
 
-/// A job's name among those that are watched, as long as it is.
-struct Watched<'a> {
-    names: &'a RefCell<BTreeSet<String>>,
-    name: String,
-}
+/// A job among those that are watched, as long as it is.
+struct Watched<'a>(&'a SagemakerBackend, String);
 
 impl<'a> Watched<'a> {
-    fn begin(names: &'a RefCell<BTreeSet<String>>, name: &str) -> Self {
-        names.borrow_mut().insert(name.to_owned());
-        Self {
-            names,
-            name: name.to_owned(),
-        }
+    fn begin(backend: &'a SagemakerBackend, name: &str, instance: &InstanceConfiguration) -> Self {
+        let watched = &mut backend.state.borrow_mut().watched;
+        watched.insert(name.to_owned(), instance.clone());
+        Self(backend, name.to_owned())
     }
 }
 
 impl Drop for Watched<'_> {
     fn drop(&mut self) {
-        self.names.borrow_mut().remove(&self.name);
+        self.0.state.borrow_mut().watched.remove(&self.1);
     }
 }
 

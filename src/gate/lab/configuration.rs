@@ -8,7 +8,7 @@ use crate::backend::EndedPool;
 use crate::canary::CanaryRun;
 use crate::console::AppError;
 use crate::console::progress::Earlier;
-use crate::gate::runner::Ran;
+use crate::gate::batch::Ran;
 use crate::instance::{InstanceConfiguration, Offer};
 use crate::measurement::Measurement;
 use crate::plan::{self, Account, NotMeasured, Plan, PlannedRuns, StopReason};

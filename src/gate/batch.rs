@@ -1,0 +1,459 @@
+//! A **batch** of canaries under way: a bounded number at a time, results in plan order, each measurement kept as its run ends,
+//! nothing launched after a failure.
+
+use std::cell::Cell;
+
+use futures_util::future::join_all;
+use tokio::sync::Semaphore;
+
+use crate::assess::first_error::{self, Explained, FailedCanary};
+use crate::backend::{CanaryPayer, CanaryState, CanaryStep, Ready, RunPart, Watcher};
+use crate::canary::CanaryRun;
+use crate::console::progress::{Canaries, CanaryGroup, Earlier};
+use crate::console::signals::unless_cancelled;
+use crate::console::{AppError, indented, printable};
+use crate::gate::measurements_file::Place;
+use crate::gate::runner::{Runner, RunningConfiguration, RunningJob};
+use crate::instance::Offer;
+use crate::measurement::{Measurement, Reused};
+use crate::plan::{self, Account, KeptMachines, Limit, Reservation};
+use crate::spec::Job;
+use crate::units::Usd;
+
+/// Canaries that are collected at a time: of each its log and its metrics are asked for.
+const COLLECTED_AT_ONCE: u32 = 4;
+
+/// What came of a canary.
+pub(crate) enum CanaryFate {
+    /// In this run or an earlier one; with why that could not be written to the file of measurements.
+    Measured(Box<Measurement>, Option<AppError>),
+    /// The history has what it measured, which nobody asks for now.
+    Known,
+    /// It is not waited for, and may cost so much.
+    Left(CanaryState, Option<Usd>),
+    /// This limit refused it.
+    TooExpensive(Limit),
+    /// Why there is no room for it.
+    NoRoom(String),
+    /// It did not come to its turn.
+    NotLaunched,
+    Lost(AppError),
+}
+
+/// What a batch of canaries gave.
+#[derive(Default)]
+pub(crate) struct Ran {
+    /// In plan order.
+    pub(crate) measurements: Vec<Measurement>,
+    /// Why it broke off.
+    pub(crate) failure: Option<AppError>,
+    /// How many were not launched, since earlier ones cost more than expected.
+    pub(crate) too_expensive: usize,
+}
+
+impl From<Vec<CanaryFate>> for Ran {
+    fn from(fates: Vec<CanaryFate>) -> Self {
+        let mut ran = Self::default();
+        for fate in fates {
+            match fate {
+                // A paid canary is reported even if it could not be written.
+                CanaryFate::Measured(measurement, unwritten) => {
+                    ran.measurements.push(*measurement);
+                    ran.failure = ran.failure.or(unwritten);
+                }
+                CanaryFate::Lost(error) => ran.failure = ran.failure.or(Some(error)),
+                CanaryFate::TooExpensive(_) => ran.too_expensive += 1,
+                CanaryFate::Known
+                | CanaryFate::Left(..)
+                | CanaryFate::NoRoom(_)
+                | CanaryFate::NotLaunched => {}
+            }
+        }
+        ran
+    }
+}
+
+/// Hears of each canary of a batch, by its index, that its machines are free: what it gave, as far as that is known.
+pub(crate) type Freed<'a> = &'a dyn Fn(usize, Measurement);
+
+/// Runs the canaries of one configuration as far as this part of the run goes, so many at a time as the backend runs of it; returns
+/// what came of each, in their order. The next one starts when a machine is free, while what the one before used is still collected.
+///
+/// After a run that did not complete nothing more is launched: the same code would fail again, on more data. Nor is one whose
+/// worst case the account refuses. What is collected is paid, and each canary is read by itself.
+pub(crate) async fn run(
+    runner: &Runner<'_>,
+    of: RunningConfiguration<'_>,
+    runs: &[CanaryRun],
+    earlier: Earlier,
+    freed: Freed<'_>,
+) -> Vec<CanaryFate> {
+    let RunningJob { job, ready, .. } = of.of;
+    let at_once = match (runner.part, runs.first()) {
+        (RunPart::Whole, Some(run)) => ready.room(&run.instance).at_once,
+        (RunPart::Collect, _) => COLLECTED_AT_ONCE,
+        // The first ones have the room.
+        (RunPart::Detach, _) | (_, None) => 1,
+    } as usize;
+    let group = CanaryGroup {
+        job: of.of.place,
+        configuration: of.place,
+    };
+    let batch = Batch {
+        runner,
+        of,
+        progress: runner.progress.canaries(job, group, runs, earlier),
+        slots: Semaphore::new(at_once),
+        at_once,
+        canaries: runs.len(),
+        earlier,
+        freed,
+        is_launching: Cell::new(true),
+    };
+    let launches = runs.iter().enumerate();
+    join_all(launches.map(|(index, run)| batch.launch(index, run))).await
+}
+
+/// Runs one canary of a job, or its full run, which is neither reused nor kept.
+pub(crate) async fn run_one(
+    runner: &Runner<'_>,
+    (job, ready): (&Job, &dyn Ready),
+    run: CanaryRun,
+    account: &Account,
+    kept: &KeptMachines,
+) -> Ran {
+    let of = RunningConfiguration {
+        of: RunningJob {
+            job,
+            place: 0,
+            ready,
+            records: None,
+            kept,
+        },
+        place: 0,
+        account,
+        is_wanted: &Cell::new(true),
+    };
+    let runs = [run];
+    let fates = self::run(runner, of, &runs, Earlier::default(), &|_, _| {});
+    fates.await.into()
+}
+
+/// The canaries of one configuration under way.
+struct Batch<'a> {
+    runner: &'a Runner<'a>,
+    of: RunningConfiguration<'a>,
+    progress: Canaries<'a>,
+    /// So many canaries at a time, in their order.
+    slots: Semaphore,
+    at_once: usize,
+    canaries: usize,
+    earlier: Earlier,
+    freed: Freed<'a>,
+    /// False after a failure: nothing more is launched.
+    is_launching: Cell<bool>,
+}
+
+/// What is set aside for a canary under way.
+struct OpenBill {
+    /// The most that it may cost; `None` without a price.
+    worst: Option<Usd>,
+    /// Of it, for machines that are kept after it.
+    longest: Option<Usd>,
+    /// Until it is settled.
+    reserved: Option<Reservation>,
+}
+
+impl OpenBill {
+    /// The fate of a canary that is not waited for. What it costs shows when it is collected: until then it stays set aside.
+    fn left(self, state: CanaryState) -> CanaryFate {
+        let payer = CanaryPayer::ThisRun;
+        let is_paid = matches!(&state, CanaryState::Running { payer: by, .. } if *by == payer);
+        if let Some(reserved) = self.reserved.filter(|_| !is_paid) {
+            reserved.settle(None);
+        }
+        match state {
+            CanaryState::HeldBack => CanaryFate::NotLaunched,
+            CanaryState::NoRoom(error) => CanaryFate::NoRoom(AppError::from(error).in_a_line()),
+            state => CanaryFate::Left(state, self.worst),
+        }
+    }
+}
+
+impl Batch<'_> {
+    /// Reuses or runs one canary.
+    async fn launch(&self, index: usize, run: &CanaryRun) -> CanaryFate {
+        let Ok(slot) = self.slots.acquire().await else {
+            return CanaryFate::NotLaunched;
+        };
+        let (runner, RunningConfiguration { of, account, .. }) = (self.runner, self.of);
+        if !self.may_launch() || runner.cancellation.is_cancelled() {
+            return CanaryFate::NotLaunched;
+        }
+        if let Some(records) = of.records {
+            match records.found(run).await {
+                Ok(None) => {}
+                Ok(Some(_)) if runner.part == RunPart::Detach => return CanaryFate::Known,
+                Ok(Some(measurement)) => return self.reuse(index, run, measurement),
+                Err(error) => return self.lose(error),
+            }
+        }
+        // Until it has ended as a whole: what is read of it disturbs the others too.
+        let _on_this_machine = match &runner.slots {
+            Some(slots) => {
+                let entering = slots.enter(of.place, of.job.canary.parallel);
+                match unless_cancelled(entering, &runner.cancellation).await {
+                    Ok(slot) => Some(slot),
+                    Err(_) => return CanaryFate::NotLaunched,
+                }
+            }
+            None => None,
+        };
+        if !self.may_launch() {
+            return CanaryFate::NotLaunched;
+        }
+        let offer = runner.project.offer(&run.instance);
+        let has_successor = self.has_successor(index);
+        let kept = of.ready.room(&run.instance).pool;
+        let kept = kept.filter(|_| has_successor);
+        let longest = kept.and_then(|pool| offer.cost(pool.keep_alive));
+        let worst = plan::worst_case(std::slice::from_ref(run), &offer);
+        let worst = worst.map(|worst| worst + longest.unwrap_or_default());
+        let Some(reserved) = account.reserve(worst.unwrap_or_default()) else {
+            return CanaryFate::TooExpensive(account.limit());
+        };
+        let mut bill = OpenBill {
+            worst,
+            longest,
+            reserved: Some(reserved),
+        };
+        self.progress.start(index, run);
+        let watcher = Watcher {
+            report: &|progress| self.progress.report(index, run, progress),
+            may_start: &|| self.may_launch(),
+            has_successor,
+            is_last: self.to_come() == 0 && index + 1 == self.canaries,
+            cancellation: &runner.cancellation,
+        };
+        let mut is_shown = false;
+        let end = match of.ready.run(run, &watcher).await {
+            CanaryStep::Ended(end) => end,
+            CanaryStep::Free(known, rest) => {
+                let known = self.as_kept(run, &offer, *known);
+                self.settle(&mut bill, &known);
+                // What went wrong is shown when it is known.
+                is_shown = known.is_completed();
+                match is_shown {
+                    true => self.show_end(index, run, &known),
+                    false => self.give_up(),
+                }
+                (self.freed)(index, known);
+                drop(slot);
+                rest.await
+            }
+        };
+        // Nothing of it is reused, and the limit of a pull request counts it.
+        if let Some((paid, records)) = end.paid_for_nothing.zip(of.records) {
+            let paid = self.as_kept(run, &offer, *paid);
+            let history = records.history;
+            (history.keep_canary(&records.keys, None, &paid, worst)).await;
+        }
+        let result = match end.state {
+            Ok(CanaryState::Measured(result)) => *result,
+            Ok(state) => return bill.left(state),
+            // Its cost is unknown, so it stays reserved.
+            Err(error) => return self.lose(AppError::from(error).without(&runner.secrets)),
+        };
+        if !result.measurement.is_completed() {
+            self.give_up();
+        }
+        let log_tail = runner.secrets.mask_lines(&result.log_tail);
+        let log = runner.secrets.mask_lines(&result.log);
+        let measurement = self.explained(run, result.measurement, &log_tail);
+        let measurement = self.as_kept(run, &offer, measurement);
+        self.settle(&mut bill, &measurement);
+        let ended = result.ended_pools;
+        (of.kept).end(
+            account,
+            ended.iter().map(String::as_str),
+            measurement.idle_usd,
+        );
+        runner.outputs.borrow_mut().held.pools.extend(ended);
+        // Before it is written down with the others: a slow write must not keep another canary from being stopped.
+        if let Some(records) = of.records {
+            records.keep(run, &measurement, worst).await;
+        }
+        if !is_shown {
+            self.show_end(index, run, &measurement);
+        }
+        self.write(index, self.with_log(index, measurement, &log_tail, &log))
+    }
+
+    /// Once: what a canary was billed takes the place of what was set aside. Its machines may be kept for the next one; until then that
+    /// stays so.
+    fn settle(&self, bill: &mut OpenBill, measurement: &Measurement) {
+        let Some(reserved) = bill.reserved.take() else {
+            return;
+        };
+        reserved.settle(measurement.cost);
+        if let Some((name, longest)) = measurement.training_job.as_deref().zip(bill.longest) {
+            self.of.of.kept.keep(self.of.account, name, longest);
+        }
+    }
+
+    /// The measurement, and why it failed, without secrets.
+    fn explained(
+        &self,
+        run: &CanaryRun,
+        measured: Measurement,
+        log_tail: &[String],
+    ) -> Measurement {
+        let measurement = measured.with_words(|words| self.runner.secrets.mask(words));
+        let Explained { outcome, way_out } = first_error::explain(&FailedCanary {
+            job: self.of.of.job,
+            run,
+            outcome: &measurement.outcome,
+            is_unread: measurement.is_unread(),
+            log_tail,
+        });
+        Measurement {
+            outcome,
+            way_out,
+            ..measurement
+        }
+    }
+
+    /// Takes what an earlier run measured.
+    fn reuse(&self, index: usize, run: &CanaryRun, mut measurement: Measurement) -> CanaryFate {
+        if self.runner.gate_run.is_resumed {
+            measurement.idle_seconds = None;
+        }
+        let offer = self.runner.project.offer(&run.instance);
+        let measurement = self.of_run(priced(measurement, &offer));
+        match measurement.reused {
+            Some(reused) => self.of.account.reuse(reused.saved_usd),
+            None => self.of.account.carry(measurement.cost),
+        }
+        (self.freed)(index, measurement.clone());
+        self.show_end(index, run, &measurement);
+        self.write(index, measurement)
+    }
+
+    /// Keeps what a failed canary printed, and shows its last lines.
+    fn with_log(
+        &self,
+        index: usize,
+        mut measurement: Measurement,
+        log_tail: &[String],
+        log: &[String],
+    ) -> Measurement {
+        let (runner, job) = (self.runner, self.of.of.job);
+        let number = self.earlier.runs + index + 1;
+        let logs = &mut runner.outputs.borrow_mut().logs;
+        let kept = logs.keep(&measurement, number, log);
+        // Elsewhere than at a terminal the file may be gone with its machine.
+        if kept.is_none() || !runner.progress.is_live() {
+            for line in log_tail {
+                runner.say_of(job, &format!("| {}", indented(line)));
+            }
+        }
+        if let Some(path) = kept {
+            let path = printable(&path.to_string_lossy());
+            runner.say_of(job, &format!("its log: {path}"));
+            measurement.log = Some(path);
+        }
+        measurement
+    }
+
+    /// Writes a measurement to the file of them.
+    fn write(&self, index: usize, measurement: Measurement) -> CanaryFate {
+        let place = Place {
+            job: self.of.of.place,
+            configuration: self.of.place,
+            number: self.earlier.runs + index,
+        };
+        let file = &mut self.runner.outputs.borrow_mut().file;
+        let written = file.append(place, &measurement);
+        if written.is_err() {
+            self.give_up();
+        }
+        CanaryFate::Measured(Box::new(measurement), written.err())
+    }
+
+    fn lose(&self, error: AppError) -> CanaryFate {
+        self.give_up();
+        CanaryFate::Lost(error)
+    }
+
+    /// Launches nothing more; what is only collected is paid.
+    fn give_up(&self) {
+        self.is_launching.set(self.runner.part == RunPart::Collect);
+    }
+
+    /// Whether another canary may follow on the machines of this one: one of the batch that waits for a machine, else one to come,
+    /// for which the last canaries keep theirs, since they are the largest and end last.
+    fn has_successor(&self, index: usize) -> bool {
+        let waits = self.at_once.max(index + 1) < self.canaries;
+        waits || index + self.to_come().min(self.at_once) >= self.canaries
+    }
+
+    /// Canaries in later batches, as far as they are known: of an open design one.
+    fn to_come(&self) -> usize {
+        match self.earlier.is_open {
+            true => 1,
+            false => self.earlier.to_come,
+        }
+    }
+
+    fn may_launch(&self) -> bool {
+        self.is_launching.get() && self.of.is_wanted.get()
+    }
+
+    fn show_end(&self, index: usize, run: &CanaryRun, measurement: &Measurement) {
+        let spent = self.of.account.whole().billed();
+        self.progress.finish(index, run, measurement, spent);
+    }
+
+    /// The measurement of a canary as one of this run, with what it cost.
+    fn as_kept(&self, run: &CanaryRun, offer: &Offer, measurement: Measurement) -> Measurement {
+        let measurement = measurement.within_limit(run.max_runtime);
+        let records = self.of.of.records;
+        let paid = || records.and_then(|records| records.paid(&measurement));
+        let measurement = Measurement {
+            reused: measurement.reused.or_else(paid),
+            ..measurement
+        };
+        self.of_run(priced(measurement, offer))
+    }
+
+    /// The measurement as one of this run of the gate.
+    fn of_run(&self, measurement: Measurement) -> Measurement {
+        Measurement {
+            run: Some(self.runner.gate_run.id.clone()),
+            ..measurement
+        }
+    }
+}
+
+/// The measurement with what it cost.
+pub(crate) fn priced(measurement: Measurement, offer: &Offer) -> Measurement {
+    // A recorded table may have the training time without the billed time.
+    let billed = measurement
+        .billable_seconds
+        .or(measurement.training_seconds);
+    let cost = billed.and_then(|time| offer.cost(time));
+    // What another run of the gate paid for costs nothing again.
+    let reused = measurement.reused.map(|reused| Reused {
+        saved_usd: cost,
+        ..reused
+    });
+    let idle = measurement.idle_seconds.filter(|_| reused.is_none());
+    Measurement {
+        price: offer.price().cloned(),
+        idle_seconds: idle,
+        idle_usd: idle.and_then(|idle| offer.cost(idle)),
+        cost: cost.filter(|_| reused.is_none()),
+        reused,
+        ..measurement
+    }
+}
