@@ -245,12 +245,17 @@ pub(crate) fn write_asked(
     root: &Path,
     loudness: Loudness,
 ) -> Result<(), AppError> {
-    write_with_mode(path, content, root, AS_THE_UMASK_SAYS)?;
+    write_readable(path, content, root)?;
     own_files::remember(root, path);
     if loudness > Loudness::Quiet && !is_device(path) {
         say(&format!("wrote {}", printable(&path.to_string_lossy())));
     }
     Ok(())
+}
+
+/// Writes a file atomically, which others may read as far as the umask lets them.
+pub(crate) fn write_readable(path: &Path, content: &[u8], root: &Path) -> Result<(), AppError> {
+    write_with_mode(path, content, root, AS_THE_UMASK_SAYS)
 }
 
 /// Writes a file atomically: to a temporary file beside it, then renamed. Only its owner may read it.

@@ -51,9 +51,14 @@ impl FoundData {
         format!("{files} .{}, {}", self.ending, self.bytes)
     }
 
+    /// Whether it is one file, and no folder.
+    pub(super) fn is_file(&self) -> bool {
+        self.files == 1 && self.path.ends_with(&format!(".{}", self.ending))
+    }
+
     /// What of the data it is, by its last name: `train`, `test`, ...
     pub(super) fn name(&self) -> &str {
-        let last = self.path.rsplit('/').next().unwrap_or(&self.path);
+        let last = name_of(&self.path);
         last.split('.').next().unwrap_or(last)
     }
 
@@ -77,16 +82,25 @@ impl FoundData {
     }
 }
 
+/// The last part of a path.
+pub(super) fn name_of(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// The folder that a path lies in; empty at the root.
+pub(super) fn folder_of(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(folder, _)| folder)
+}
+
 /// The ending of a file's name, in small letters.
 fn ending(path: &str) -> Option<String> {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    let (stem, ending) = name.rsplit_once('.')?;
+    let (stem, ending) = name_of(path).rsplit_once('.')?;
     (!stem.is_empty()).then(|| ending.to_lowercase())
 }
 
 /// Whether a file may hold data, by its name.
 fn is_data(path: &str) -> bool {
-    let name = path.rsplit('/').next().unwrap_or(path).to_lowercase();
+    let name = name_of(path).to_lowercase();
     let mut texts = TEXTS_OF_PROJECT.split(' ');
     let is_text_of_project = texts.any(|known| name.starts_with(known));
     let mut folders = path.split('/');
@@ -104,8 +118,8 @@ pub(super) fn data_folders(files: &[SeenFile]) -> Vec<FoundData> {
     // Of each folder with data, the files that lie in it itself.
     let mut folders: BTreeMap<String, Vec<&SeenFile>> = BTreeMap::new();
     for file in files.iter().filter(|file| is_data(&file.path)) {
-        let folder = file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
-        folders.entry(folder.to_owned()).or_default().push(file);
+        let folder = folder_of(&file.path).to_owned();
+        folders.entry(folder).or_default().push(file);
     }
     // Of each folder, how many of its own folders hold data, and whether one of them has the name of a part.
     let mut below: BTreeMap<&str, (usize, bool)> = BTreeMap::new();

@@ -1,5 +1,4 @@
-//! A spec as it is drafted: lines that say where they come from, and what stands in their place if the spec's own checks refuse
-//! them.
+//! A spec as it is drafted: lines that say where they come from, and that are left out if the spec's own checks refuse them.
 
 use crate::instance::tables;
 use crate::secret;
@@ -11,92 +10,62 @@ const MOST_ROUNDS: usize = 300;
 
 /// The lines of a spec.
 #[derive(Debug, Default)]
-pub(super) struct SpecDraft {
-    parts: Vec<DraftPart>,
-}
+pub(super) struct SpecDraft(Vec<DraftLine>);
 
-/// One line.
-#[derive(Debug)]
-enum DraftPart {
-    Line(DraftLine),
-    Remark { depth: usize, text: String },
-    Gap,
-}
-
-/// A line with a key.
 #[derive(Debug)]
 struct DraftLine {
     depth: usize,
+    /// Empty for a gap.
     text: String,
     /// What stands behind it as a comment; may be empty.
     said: String,
-    refused: WhenRefused,
-}
-
-/// What becomes of a line that the spec's checks refuse, with what stands below it.
-#[derive(Debug, PartialEq)]
-pub(super) enum WhenRefused {
-    /// It stays: a spec is nothing without it.
-    Kept,
-    /// A comment says that it was left out.
-    LeftOut,
-    /// This text takes its place, once.
-    Replaced(String),
+    /// Whether a spec is nothing without it.
+    is_needed: bool,
 }
 
 impl SpecDraft {
-    /// A line that no check refuses.
-    pub(super) fn head(&mut self, depth: usize, text: &str) {
-        self.line(depth, text, "", WhenRefused::Kept);
+    /// A line that the spec needs.
+    pub(super) fn needed(&mut self, depth: usize, text: &str, said: &str) {
+        self.push(depth, text.to_owned(), said, true);
     }
 
-    pub(super) fn line(&mut self, depth: usize, text: &str, said: &str, refused: WhenRefused) {
-        self.parts.push(DraftPart::Line(DraftLine {
-            depth,
-            text: text.to_owned(),
-            said: comment(said),
-            refused,
-        }));
+    /// A line that is left out, with what stands below it, if it is refused.
+    pub(super) fn line(&mut self, depth: usize, text: &str, said: &str) {
+        self.push(depth, text.to_owned(), said, false);
     }
 
     pub(super) fn remark(&mut self, depth: usize, text: &str) {
-        self.parts.push(DraftPart::Remark {
-            depth,
-            text: comment(text),
-        });
+        self.push(depth, format!("# {}", comment(text)), "", true);
     }
 
     pub(super) fn gap(&mut self) {
-        self.parts.push(DraftPart::Gap);
+        self.push(0, String::new(), "", true);
     }
 
-    /// The text: a line for each part.
+    fn push(&mut self, depth: usize, text: String, said: &str, is_needed: bool) {
+        self.0.push(DraftLine {
+            depth,
+            text,
+            said: comment(said),
+            is_needed,
+        });
+    }
+
     fn text(&self) -> String {
-        let mut text = String::new();
-        for part in &self.parts {
-            match part {
-                DraftPart::Gap => {}
-                DraftPart::Remark {
-                    depth,
-                    text: remark,
-                } => {
-                    text.push_str(&"  ".repeat(*depth));
-                    text.push_str(&format!("# {remark}"));
-                }
-                DraftPart::Line(line) => {
-                    text.push_str(&"  ".repeat(line.depth));
-                    text.push_str(&line.text);
-                    if !line.said.is_empty() {
-                        text.push_str(&format!("    # {}", line.said));
-                    }
-                }
-            }
-            text.push('\n');
-        }
-        text
+        let line = |line: &DraftLine| {
+            let sign = if line.said.is_empty() { "" } else { "    # " };
+            let text = format!(
+                "{}{}{sign}{}",
+                "  ".repeat(line.depth),
+                line.text,
+                line.said
+            );
+            format!("{}\n", text.trim_end())
+        };
+        self.0.iter().map(line).collect()
     }
 
-    /// The text of a spec that is valid; `None` where what is refused can neither be left out nor replaced.
+    /// The text of a spec that is valid; `None` where what is refused is needed.
     pub(super) fn valid_text(mut self) -> Option<String> {
         let known: Vec<&str> = tables::listed_types().collect();
         for _ in 0..MOST_ROUNDS {
@@ -119,7 +88,7 @@ impl SpecDraft {
             places.dedup_by_key(|(line, _)| *line);
             let mut has_changed = false;
             for (place, why) in places {
-                has_changed |= self.refuse(place, &why);
+                has_changed |= self.leave_out(place, &why);
             }
             if !has_changed {
                 return None;
@@ -128,38 +97,18 @@ impl SpecDraft {
         None
     }
 
-    /// Takes away what stands at a place, with all below it; says whether anything could be.
-    fn refuse(&mut self, place: usize, why: &str) -> bool {
-        let Some(DraftPart::Line(line)) = self.parts.get_mut(place) else {
+    /// Leaves out what stands at a place, with all below it, and says why; whether it could.
+    fn leave_out(&mut self, place: usize, why: &str) -> bool {
+        let Some(line) = self.0.get_mut(place).filter(|line| !line.is_needed) else {
             return false;
         };
         let depth = line.depth;
-        let before = line.text.clone();
-        let refused = std::mem::replace(&mut line.refused, WhenRefused::LeftOut);
-        let replacement = match refused {
-            WhenRefused::Kept => {
-                line.refused = WhenRefused::Kept;
-                return false;
-            }
-            WhenRefused::LeftOut => DraftPart::Remark {
-                depth,
-                text: comment(&format!("left out: {before} ({why})")),
-            },
-            WhenRefused::Replaced(text) => DraftPart::Line(DraftLine {
-                depth,
-                text,
-                said: comment(&format!("guess: in place of {before} ({why})")),
-                refused: WhenRefused::LeftOut,
-            }),
-        };
-        let below = self.parts[place + 1..].iter();
-        let is_below = |part: &&DraftPart| match part {
-            DraftPart::Line(line) => line.depth > depth,
-            DraftPart::Remark { depth: own, .. } => *own > depth,
-            DraftPart::Gap => false,
-        };
-        let end = place + 1 + below.take_while(is_below).count();
-        self.parts.splice(place..end, [replacement]);
+        line.text = format!("# {}", comment(&format!("left out: {} ({why})", line.text)));
+        line.said.clear();
+        line.is_needed = true;
+        let below = self.0[place + 1..].iter();
+        let below = below.take_while(|line| line.depth > depth).count();
+        self.0.drain(place + 1..=place + below);
         true
     }
 }
@@ -178,42 +127,35 @@ pub(super) fn is_open(value: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn draft() -> SpecDraft {
-        let mut draft = SpecDraft::default();
-        draft.head(0, "version: 1");
-        draft.head(0, "backend: local");
-        draft.head(0, "jobs:");
-        draft.head(1, "train:");
-        draft.head(2, "training:");
-        draft.head(3, "command: [python3, train.py]");
-        draft.head(3, "channels:");
-        draft.line(
-            4,
-            "train: {uri: ../secrets}",
-            "",
-            WhenRefused::Replaced("train: {uri: data}".to_owned()),
-        );
-        draft.line(3, "max_runtime: soon", "a.py:3", WhenRefused::LeftOut);
-        draft.line(3, "hyperparameters:", "", WhenRefused::LeftOut);
-        draft.head(2, "instance: local");
-        draft
-    }
-
     #[test]
-    fn what_the_spec_refuses_is_replaced_or_left_out_and_said() {
-        let text = draft().valid_text().unwrap();
-        assert!(
-            text.contains("train: {uri: data}    # guess: in place of train: {uri: ../secrets}"),
-            "{text}"
-        );
-        assert!(text.contains("# left out: max_runtime: soon"), "{text}");
-    }
-
-    #[test]
-    fn a_line_that_a_spec_needs_is_kept_and_then_there_is_none() {
-        let mut draft = draft();
-        draft.head(2, "instance: ml.m5.large");
-        assert_eq!(draft.valid_text(), None);
+    fn what_the_spec_refuses_is_left_out_and_said_unless_it_needs_it() {
+        let drafted = |instance: &str| {
+            let mut draft = SpecDraft::default();
+            for (depth, text) in [
+                (0, "version: 1"),
+                (0, "backend: local"),
+                (0, "jobs:"),
+                (1, "train:"),
+                (2, "training:"),
+                (3, "command: [python3, train.py]"),
+                (3, "channels: {train: {uri: data}}"),
+            ] {
+                draft.needed(depth, text, "");
+            }
+            draft.line(3, "max_runtime: soon", "a.py:3");
+            draft.line(3, "hyperparameters:", "");
+            draft.line(4, "x: {y: 1}", "");
+            draft.needed(2, instance, "");
+            draft.valid_text()
+        };
+        let text = drafted("instance: local").unwrap();
+        for left_out in ["max_runtime: soon", "hyperparameters:"] {
+            assert!(
+                text.contains(&format!("# left out: {left_out} (")),
+                "{text}"
+            );
+        }
+        assert_eq!(drafted("instance: ml.m5.large"), None);
     }
 
     #[test]

@@ -2,13 +2,14 @@
 //! draft marks what it takes from them as a guess.
 
 use std::cmp::Reverse;
+use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::data::{FoundData, SeenFile, data_folders};
+use super::data::{FoundData, SeenFile, data_folders, name_of};
 
-/// So many other candidates are named.
+/// The most other candidates that are named.
 const MOST_NAMED: usize = 5;
 /// A text with a lower score is not a script of training.
 const LOWEST_SCORE: i32 = 5;
@@ -124,20 +125,12 @@ impl Overview {
         found
     }
 
-    /// The other candidates; `chosen` are the paths of what is used.
-    pub(super) fn others(&self, chosen: &[&str]) -> Vec<String> {
+    /// The other candidates, beside what is used.
+    pub(super) fn others(&self, chosen: &str) -> Vec<&str> {
         let scripts = self.scripts.iter().map(|script| script.path.as_str());
         let containers = self.containers.iter().map(|place| path_of(place));
-        let mut others: Vec<String> = (scripts.chain(containers))
-            .filter(|other| !chosen.contains(other))
-            .map(str::to_owned)
-            .collect();
-        let further = others.len().saturating_sub(MOST_NAMED);
-        others.truncate(MOST_NAMED);
-        if further > 0 {
-            others.push(format!("{further} more"));
-        }
-        others
+        let others = scripts.chain(containers).filter(|other| *other != chosen);
+        others.take(MOST_NAMED).collect()
     }
 }
 
@@ -150,16 +143,6 @@ pub(super) fn says_something(path: &str) -> bool {
 
 fn is_requirements(path: &str) -> bool {
     REQUIREMENTS.split(' ').any(|known| known == name_of(path))
-}
-
-/// The last part of a path.
-pub(super) fn name_of(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
-}
-
-/// The folder that a path lies in; empty at the root.
-pub(super) fn folder_of(path: &str) -> &str {
-    path.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
 
 /// The file of a place: without its line.
@@ -280,11 +263,12 @@ impl SourceText {
 
     /// The options whose default is a number.
     fn options(&self) -> Vec<FoundOption> {
+        let mut seen = HashSet::new();
         let options = OPTION.captures_iter(&self.text).filter_map(|call| {
             let arguments = call.get(1)?;
             let name = OPTION_NAME.captures(arguments.as_str())?;
             let default = OPTION_DEFAULT.captures(arguments.as_str())?;
-            Some(FoundOption {
+            seen.insert(name[1].to_owned()).then(|| FoundOption {
                 name: name[1].to_owned(),
                 default: default[1].replace('_', ""),
                 place: self.place_at(arguments.start()),
@@ -295,14 +279,10 @@ impl SourceText {
 
     /// The names behind `SM_CHANNEL_`, each once.
     fn channels(&self) -> Vec<String> {
-        let mut found: Vec<String> = Vec::new();
-        for channel in CHANNEL.captures_iter(&self.text) {
-            let name = channel[1].to_lowercase();
-            if !found.contains(&name) {
-                found.push(name);
-            }
-        }
-        found
+        let mut seen = HashSet::new();
+        let names = CHANNEL.captures_iter(&self.text);
+        let names = names.map(|channel| channel[1].to_lowercase());
+        names.filter(|name| seen.insert(name.clone())).collect()
     }
 }
 

@@ -1,21 +1,16 @@
 //! `init`: a commented spec to start from: of what the checkout holds, or of a training job.
 
-mod cloud;
 mod data;
 mod draft;
+mod drafted;
 mod found;
-mod lines;
-mod local;
 mod looked;
 #[cfg(test)]
 mod tests;
 
-use std::fs::OpenOptions;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use self::draft::SpecDraft;
-use self::found::{Overview, path_of};
+use self::found::Overview;
 use crate::backend::sagemaker::from_job;
 use crate::cli::InitArguments;
 use crate::console::{AppError, files, printable, say};
@@ -31,9 +26,6 @@ const CHANGE_THE_SCRIPT: &str = "Change the script: ";
 pub(crate) async fn init(arguments: &InitArguments) -> Result<u8, AppError> {
     let file = &arguments.file;
     // Checked before any call of AWS.
-    if !arguments.force && file.symlink_metadata().is_ok() {
-        return Err(already_there(file));
-    }
     if !arguments.force {
         refuse_beside_another(file)?;
     }
@@ -46,7 +38,8 @@ pub(crate) async fn init(arguments: &InitArguments) -> Result<u8, AppError> {
                 .help("make the folder, or name a file in another one"),
         );
     }
-    files::check_target(file, &checkout_of(file)?)?;
+    let root = checkout_of(file)?;
+    files::check_target(file, &root)?;
     let (text, from) = match &arguments.from_job {
         None => of_checkout(&folder),
         Some(name) => {
@@ -70,11 +63,8 @@ pub(crate) async fn init(arguments: &InitArguments) -> Result<u8, AppError> {
         "# yaml-language-server: $schema={}\n{text}",
         printable(&schema)
     );
-    write(file, &text, arguments.force)?;
-    let guesses = text
-        .lines()
-        .filter(|line| line.contains("# guess:"))
-        .count();
+    files::write_readable(file, text.as_bytes(), &root)?;
+    let guesses = text.matches("# guess:").count();
     say(&format!(
         "wrote {} from {}",
         file.display(),
@@ -118,33 +108,17 @@ fn of_checkout(folder: &Path) -> (String, String) {
     drafted(&overview)
 }
 
-/// The likeliest of what was found, as a valid spec; the template where there is nothing.
+/// The likeliest of what was found; the template where there is nothing.
 fn drafted(overview: &Overview) -> (String, String) {
-    let launch = overview.launches.first();
-    let container = overview.containers.first();
-    let script = overview.scripts.first();
-    // A script that nothing starts is further from the training job than an image.
-    let is_likeliest = script.is_some() || container.is_none();
-    let tries: [Option<(SpecDraft, &str)>; 3] = [
-        launch
-            .filter(|_| is_likeliest)
-            .map(|place| (cloud::of_launch(overview, place, script), place.as_str())),
-        container.map(|place| (cloud::of_container(overview, place), path_of(place))),
-        script.map(|script| (local::draft(overview, script), script.path.as_str())),
-    ];
-    for (draft, from) in tries.into_iter().flatten() {
-        if let Some(text) = draft.valid_text() {
-            return (text, from.to_owned());
-        }
-    }
-    let template = spec::init_template();
-    let text = format!(
-        "# Nothing that trains was found: no script, no Dockerfile, no Estimator, ModelTrainer or create_training_job.\n# This is the example of the manual; replace all of it.\n{template}"
-    );
-    (
-        text,
-        "the manual's example, since nothing that trains was found".to_owned(),
-    )
+    drafted::likeliest(overview).unwrap_or_else(|| {
+        let template = spec::init_template();
+        (
+            format!(
+                "# Nothing that trains was found: no script, no Dockerfile, no Estimator, ModelTrainer or create_training_job.\n# This is the example of the manual; replace all of it.\n{template}"
+            ),
+            "the manual's example, since nothing that trains was found".to_owned(),
+        )
+    })
 }
 
 /// The checkout that the file is named in, as it is named: below a link lies another one. Without one, the working directory.
@@ -181,26 +155,6 @@ fn write_schema(file: &Path, folder: &Path) -> Result<String, AppError> {
     Ok(format!("{up}{STATE_FOLDER}/{SCHEMA}"))
 }
 
-/// Writes the spec; over another one only if that is asked for, and never through a link.
-fn write(file: &Path, text: &str, is_forced: bool) -> Result<(), AppError> {
-    if is_forced
-        && file
-            .symlink_metadata()
-            .is_ok_and(|metadata| metadata.is_file())
-    {
-        std::fs::remove_file(file).map_err(|source| files::cannot_write(file, source))?;
-    }
-    OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(file)
-        .and_then(|mut opened| opened.write_all(text.as_bytes()))
-        .map_err(|source| match source.kind() {
-            std::io::ErrorKind::AlreadyExists => already_there(file),
-            _ => files::cannot_write(file, source),
-        })
-}
-
 /// Warns if the job has what a spec cannot express.
 fn warn_of_problems(file: &Path, text: &str) {
     let source = SpecSource {
@@ -215,15 +169,16 @@ fn warn_of_problems(file: &Path, text: &str) {
     }
 }
 
-fn already_there(file: &Path) -> AppError {
-    AppError::usage(format!("{} is already there", file.display()))
-        .help("name another file, `canary-gate init FILE`, or write over it with `--force`")
-}
-
-/// Refuses a spec where the search finds another one: the nearer hides the other, with all of its jobs and limits.
+/// Refuses to write over a file, and a spec where the search finds another one: the nearer hides the other, with all of its jobs and
+/// limits.
 fn refuse_beside_another(file: &Path) -> Result<(), AppError> {
     let here = file.display();
     match written_spec::other_than(file) {
+        _ if file.symlink_metadata().is_ok() => {
+            Err(AppError::usage(format!("{here} is already there")).help(
+                "name another file, `canary-gate init FILE`, or write over it with `--force`",
+            ))
+        }
         None => Ok(()),
         Some(OtherSpec::Found(other)) => Err(AppError::usage(format!(
             "{} is already the spec of this checkout",
