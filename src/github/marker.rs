@@ -137,7 +137,7 @@ impl Marker {
     }
 
     /// The bytes left below the marker.
-    pub(super) fn room(&self) -> usize {
+    pub fn room(&self) -> usize {
         LONGEST_TEXT.saturating_sub(self.to_string().len() + 1)
     }
 

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::client::{Github, ListExtent};
 use super::error::{GithubError, GithubErrorKind};
 use super::identity::{Author, Identity};
-use super::marker::{CLOCKS_DIFFER, Marker, MarkerKind, MarkerState};
+use super::marker::{CLOCKS_DIFFER, Marker, MarkerKind};
 
 /// The most pages of a list that are read, 100 on each.
 const PAGES: usize = 100;
@@ -259,9 +259,4 @@ fn written(title: Option<&str>, body: &str) -> Value {
         Some(title) => json!({"title": title, "body": body}),
         None => json!({"body": body}),
     }
-}
-
-/// Whether a post is the stub of the run that a marker is of.
-pub(super) fn is_stub_of(theirs: &Marker, marker: &Marker) -> bool {
-    theirs.order == marker.order && theirs.state == MarkerState::Running
 }

@@ -1,9 +1,8 @@
 //! One text of ours on GitHub, as a comment or as an issue: updated where there is one, never doubled, and never made older.
 //!
-//! Each round lists what is there, decides purely what is missing, and makes at most one writing request, until nothing is
-//! missing. GitHub offers no lock and no conditional write, so nothing relies on what was read a moment ago: texts that two runs
-//! wrote at once become one by a rule that both of them follow, and a request whose answer was lost is looked for before it is
-//! sent again.
+//! Each round lists what is there, decides purely what is missing, and writes at most one text, until nothing is missing. GitHub
+//! offers no lock and no conditional write, so nothing relies on what was read a moment ago: of texts that two runs wrote at once the
+//! newest stays, by a rule that both of them follow, and a request whose answer was lost is looked for before it is sent again.
 //!
 //! One gap stays: of two runs that write within the same second, an older one that has looked can still write last. A workflow's
 //! concurrency group closes it.
@@ -14,34 +13,38 @@ use super::client::Github;
 use super::error::{GithubError, GithubErrorKind};
 use super::identity::Identity;
 use super::last_verdict::{LastVerdict, verdict_in, with_verdict};
-use super::marker::{CLOCKS_DIFFER, Marker, Order};
-use super::posts::{OwnPost, Post, PostPlace, is_stub_of, newest, own};
+use super::marker::{CLOCKS_DIFFER, Marker, MarkerKind, MarkerState, Order};
+use super::posts::{OwnPost, Post, PostPlace, newest, own};
 
 #[cfg(test)]
 mod tests;
 
-/// The most rounds, while other runs write too.
-const ROUNDS: usize = 12;
+/// The most rounds, while other runs write too, or answers are lost.
+const ROUNDS: usize = 6;
 /// The pause before this round is the longest.
 const LONGEST_PAUSE: usize = 3;
-/// The most requests to create a post whose answers are lost.
-const ATTEMPTS: usize = 4;
-/// The most looks for a post that GitHub has taken and does not list.
-const LOOKS: usize = 4;
 /// The most characters of a title that GitHub takes.
 const LONGEST_TITLE: usize = 256;
 
-/// A text and how it is to stand on GitHub.
-#[derive(Debug, Clone, Copy)]
-pub struct Publication<'a> {
+/// Where a text stands, and what it is known by.
+#[derive(Debug)]
+pub struct Publication {
+    pub github: Github,
     pub place: PostPlace,
-    pub marker: &'a Marker,
+    /// The spec, and the jobs where a step looks at some only.
+    pub subject: String,
+    pub order: Order,
+    pub older: OlderComments,
+}
+
+/// A text, and what is to be there of it in the end.
+#[derive(Debug, Clone, Copy)]
+pub struct PostText<'a> {
     /// `None` for a comment.
     pub title: Option<&'a str>,
     /// Without the marker. A longer one than GitHub takes is cut.
     pub body: &'a str,
     pub intent: Intent,
-    pub older: OlderComments,
     pub last_verdict: LastVerdict,
 }
 
@@ -89,210 +92,67 @@ pub enum PublicationOutcome {
     Nothing,
 }
 
-/// An outcome and its address.
-type EndedAs = (PublicationOutcome, Option<String>);
-
-/// What a publication knows besides the list.
-struct PublicationState {
-    /// A guess; known for sure from the first post that we create.
-    identity: Identity,
-    now: Timestamp,
-    /// The post that this run created; another one may stay.
-    created: Option<Post>,
-    /// How often it was not listed.
-    unlisted: usize,
-    /// Requests to create one.
-    sent: usize,
-    /// What was written: from then on no trouble is an error.
-    written: Option<EndedAs>,
-    /// Numbers of posts that do not count any more, though they may be listed.
-    gone: Vec<u64>,
-    /// An error that another round may not meet.
-    trouble: Option<GithubError>,
-    notes: Vec<String>,
-}
-
-impl PublicationState {
-    fn own<'a>(&self, posts: &'a [Post], marker: &Marker) -> Vec<OwnPost<'a>> {
-        let subject = (marker.kind, marker.spec.as_str());
-        let mut own = own(posts, &self.identity, subject, self.now);
-        own.retain(|(post, _)| !self.gone.contains(&post.number));
-        own
-    }
-
-    fn standing(&self) -> Option<&Post> {
-        let created = self.created.as_ref();
-        created.filter(|created| !self.gone.contains(&created.number))
-    }
-
-    /// What this run did to a post that says its text.
-    fn outcome_of(&self, post: &Post) -> PublicationOutcome {
-        let created = self.created.as_ref();
-        match &self.written {
-            _ if created.is_some_and(|created| created.number == post.number) => {
-                PublicationOutcome::Created
-            }
-            Some(_) => PublicationOutcome::Updated,
-            // Sent, and the answer lost.
-            None if self.sent > 0 => PublicationOutcome::Created,
-            None => PublicationOutcome::Unchanged,
+impl Publication {
+    /// The hidden first line.
+    pub fn marker(&self, state: MarkerState) -> Marker {
+        Marker {
+            kind: match self.place {
+                PostPlace::PullRequest(_) => MarkerKind::Report,
+                PostPlace::Issues => MarkerKind::Drift,
+            },
+            spec: self.subject.clone(),
+            order: self.order,
+            state,
         }
     }
-}
 
-/// What a round does.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum PublicationStep<'a> {
-    Create,
-    /// Writes over a post.
-    Write {
-        over: &'a Post,
-        title: Option<String>,
-        body: String,
-        becomes: PublicationOutcome,
-    },
-    Remove {
-        duplicate: Post,
-        kept: &'a Post,
-    },
-    /// What was created is not listed yet.
-    LookAgain,
-    /// Nothing is missing.
-    End {
-        outcome: PublicationOutcome,
-        url: Option<String>,
-        note: Option<String>,
-    },
-}
-
-impl Publication<'_> {
-    /// What to do, given what is listed, and of the issues what was closed lately.
-    fn decide<'a>(
+    /// Makes a text stand on GitHub, once.
+    ///
+    /// A post whose marker is ahead of `now` by more than clocks differ is not ours. The token needs `pull-requests: write` or
+    /// `issues: write`.
+    pub async fn publish(
         &self,
-        state: &PublicationState,
-        listed: &'a [Post],
-        closed: &[Post],
-    ) -> PublicationStep<'a> {
-        let all = state.own(listed, self.marker);
-        let own = self.concerned(&all);
-        let Some(((kept, kept_marker), others)) = own.split_first() else {
-            return self.without_one(state, !all.is_empty(), listed, closed);
+        text: &PostText<'_>,
+        now: Timestamp,
+    ) -> Result<Published, GithubError> {
+        let mut notes = Vec::new();
+        let identity = self.github.identity(&mut notes).await;
+        let mut rounds = Rounds {
+            notes,
+            ..Rounds::new(self, text, identity, now)
         };
-        let is_listed = |post: &&Post| own.iter().any(|(own, _)| own.number == post.number);
-        let unlisted = state.standing().filter(|created| !is_listed(created));
-        let duplicate = others.iter().map(|(post, _)| *post).chain(unlisted).next();
-        let remove = duplicate.map(|duplicate| PublicationStep::Remove {
-            duplicate: duplicate.clone(),
-            kept,
-        });
-        let newer = newest(&own).filter(|(_, theirs)| theirs.age() > self.marker.age());
-        if let Some((theirs, marker)) = newer {
-            // The newest text goes nowhere before it stands in the post that stays.
-            if kept_marker != marker || !kept.says(theirs.title.as_deref(), &theirs.body) {
-                return PublicationStep::Write {
-                    over: kept,
-                    title: theirs.title.clone(),
-                    body: theirs.body.clone(),
-                    becomes: PublicationOutcome::Superseded,
-                };
+        for number in 0..ROUNDS {
+            if number > 0 {
+                // A list may lag behind what was written.
+                self.github.pause(number.min(LONGEST_PAUSE)).await;
             }
-            return remove.unwrap_or_else(|| self.superseded(kept, marker.order));
+            match rounds.next().await {
+                Ok(None) => {}
+                Ok(Some((outcome, url))) => {
+                    return Ok(Published {
+                        outcome,
+                        url,
+                        notes: rounds.notes,
+                    });
+                }
+                Err(error) => {
+                    rounds.trouble = Some(error);
+                    break;
+                }
+            }
         }
-        let (title, body) = (self.title(), self.text_over(Some(kept)));
-        if self.intent == Intent::Close {
-            return remove.unwrap_or(PublicationStep::Write {
-                over: kept,
-                title: None,
-                body,
-                becomes: PublicationOutcome::Closed,
-            });
-        }
-        if !kept.says(title.as_deref(), &body) {
-            return PublicationStep::Write {
-                over: kept,
-                title,
-                body,
-                becomes: PublicationOutcome::Updated,
-            };
-        }
-        remove.unwrap_or_else(|| PublicationStep::End {
-            outcome: state.outcome_of(kept),
-            url: Some(kept.url.clone()),
-            note: None,
-        })
-    }
-
-    /// Those of our own that may be written over, and what a newer run wrote.
-    fn concerned<'a>(&self, all: &[OwnPost<'a>]) -> Vec<OwnPost<'a>> {
-        let newest = newest(all).map_or(self.marker.order, |(_, theirs)| theirs.order);
-        let newest = newest.max(self.marker.order);
-        let is_concerned = |theirs: &Marker| match (self.intent, self.older) {
-            (Intent::EndStub, _) => is_stub_of(theirs, self.marker),
-            // Each run has a comment of its own.
-            (_, OlderComments::Hide) => theirs.order == newest,
-            (_, OlderComments::WriteOver) => true,
-        };
-        let concerned = all.iter().filter(|(_, theirs)| is_concerned(theirs));
-        concerned.cloned().collect()
-    }
-
-    /// None that may be written over is listed.
-    fn without_one<'a>(
-        &self,
-        state: &PublicationState,
-        is_there_an_older: bool,
-        listed: &[Post],
-        closed: &[Post],
-    ) -> PublicationStep<'a> {
-        let end = |outcome, url, note| PublicationStep::End { outcome, url, note };
-        let is_wanted = match self.intent {
-            Intent::Show => true,
-            // A new comment brings the hidden one up to date.
-            Intent::Refresh => is_there_an_older && self.older == OlderComments::Hide,
-            Intent::EndStub | Intent::Close => false,
-        };
-        if !is_wanted {
-            let nothing = (PublicationOutcome::Nothing, None);
-            let (outcome, url) = state.written.clone().unwrap_or(nothing);
-            return end(outcome, url, None);
-        }
-        // What a newer run has closed is not opened again by an older one that ends late.
-        let closed = state.own(closed, self.marker);
-        let newest = newest(&closed).filter(|(_, theirs)| theirs.order >= self.marker.order);
-        if let Some((by, theirs)) = newest {
-            return match theirs.order > self.marker.order {
-                true => self.superseded(by, theirs.order),
-                // This run's own, closed by a person at once.
-                false => end(state.outcome_of(by), Some(by.url.clone()), None),
-            };
-        }
-        // What was created and is not recognized is never created again.
-        let Some(created) = state.standing() else {
-            return PublicationStep::Create;
-        };
-        let is_listed = listed.iter().any(|post| post.number == created.number);
-        if !is_listed && state.unlisted + 1 < LOOKS {
-            return PublicationStep::LookAgain;
-        }
-        let why = match is_listed {
-            true => "its text was changed since",
-            false => "GitHub does not list it yet",
-        };
-        let note = format!("the {} was created, and {why}", self.what());
-        let url = Some(created.url.clone());
-        end(PublicationOutcome::Created, url, Some(note))
-    }
-
-    fn superseded<'a>(&self, by: &Post, order: Order) -> PublicationStep<'a> {
-        let Order { time, run, attempt } = order;
         let what = self.what();
-        PublicationStep::End {
-            outcome: PublicationOutcome::Superseded,
-            url: Some(by.url.clone()),
-            note: Some(format!(
-                "the {what} is of a newer run, so it is left unchanged: run {run}, attempt {attempt}, of {time}"
-            )),
-        }
+        let error = rounds.trouble.unwrap_or(GithubError::unsettled(what));
+        let Some((outcome, url)) = rounds.written else {
+            return Err(error);
+        };
+        let note = format!("the {what} was written, but could not be checked: {error}");
+        rounds.notes.push(note);
+        Ok(Published {
+            outcome,
+            url: Some(url),
+            notes: rounds.notes,
+        })
     }
 
     fn what(&self) -> &'static str {
@@ -301,10 +161,152 @@ impl Publication<'_> {
             PostPlace::Issues => "issue",
         }
     }
+}
+
+/// What a publication knows besides the list.
+struct Rounds<'a> {
+    publication: &'a Publication,
+    text: &'a PostText<'a>,
+    marker: Marker,
+    /// A guess; known for sure from the first post that we create.
+    identity: Identity,
+    now: Timestamp,
+    /// The post that this run created, which a list may not have yet; another one may stay.
+    created: Option<Post>,
+    /// Whether a post was sent, though its answer may be lost.
+    is_sent: bool,
+    /// What was written, and where: from then on no trouble is an error.
+    written: Option<(PublicationOutcome, String)>,
+    /// Numbers of posts that do not count any more, though they may be listed.
+    gone: Vec<u64>,
+    /// An error that another round may not meet.
+    trouble: Option<GithubError>,
+    notes: Vec<String>,
+}
+
+/// What a round does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum PublicationStep<'a> {
+    Create,
+    /// Writes over a post.
+    Write(&'a Post),
+    /// Nothing is missing, and of our own one is enough.
+    End {
+        outcome: PublicationOutcome,
+        kept: &'a Post,
+        duplicates: Vec<&'a Post>,
+    },
+    /// There is none, and none is wanted now.
+    EndWithout,
+}
+
+impl<'a> Rounds<'a> {
+    fn new(
+        publication: &'a Publication,
+        text: &'a PostText<'a>,
+        identity: Identity,
+        now: Timestamp,
+    ) -> Self {
+        let state = match text.last_verdict {
+            LastVerdict::Folded => MarkerState::Running,
+            LastVerdict::Replaced | LastVerdict::GivenBack => MarkerState::Final,
+        };
+        Self {
+            publication,
+            text,
+            marker: publication.marker(state),
+            identity,
+            // A clock that is behind does not make our own a stranger's.
+            now: now.max(publication.order.time),
+            created: None,
+            is_sent: false,
+            written: None,
+            gone: Vec::new(),
+            trouble: None,
+            notes: Vec::new(),
+        }
+    }
+
+    fn own<'b>(&self, posts: &'b [Post]) -> Vec<OwnPost<'b>> {
+        let subject = (self.marker.kind, self.marker.spec.as_str());
+        let mut own = own(posts, &self.identity, subject, self.now);
+        own.retain(|(post, _)| !self.gone.contains(&post.number));
+        own
+    }
+
+    /// What to do, given what is listed, and of the issues what was closed lately.
+    fn decide<'b>(&self, listed: &'b [Post], closed: &'b [Post]) -> PublicationStep<'b> {
+        use PublicationOutcome::{Created, Superseded, Unchanged};
+        let all = self.own(listed);
+        let own = self.concerned(&all);
+        let is_there = match (&self.written, self.is_sent) {
+            (Some((outcome, _)), _) => *outcome,
+            // Sent, and the answer lost.
+            (None, true) => Created,
+            (None, false) => Unchanged,
+        };
+        let Some((kept, theirs)) = newest(&own) else {
+            let is_wanted = match self.text.intent {
+                Intent::Show => true,
+                // A new comment brings the hidden one up to date.
+                Intent::Refresh => !all.is_empty() && self.publication.older == OlderComments::Hide,
+                Intent::EndStub | Intent::Close => false,
+            };
+            // What was created and is not recognized is never created again.
+            if !is_wanted || self.created.is_some() {
+                return PublicationStep::EndWithout;
+            }
+            // What a newer run has closed is not opened again by an older one that ends late, nor this run's own, closed by a person.
+            let closed = self.own(closed);
+            let by = newest(&closed).filter(|(_, theirs)| theirs.order >= self.marker.order);
+            return match by {
+                None => PublicationStep::Create,
+                Some((kept, theirs)) => PublicationStep::End {
+                    outcome: match theirs.order > self.marker.order {
+                        true => Superseded,
+                        false => is_there,
+                    },
+                    kept,
+                    duplicates: Vec::new(),
+                },
+            };
+        };
+        let is_newer = theirs.age() > self.marker.age();
+        let is_said = match (&self.written, self.text.intent) {
+            _ if is_newer => true,
+            (_, Intent::Close) => false,
+            // GitHub may show in another way what was written.
+            (Some(_), _) => theirs.age() == self.marker.age(),
+            (None, _) => kept.says(self.title().as_deref(), &self.body_over(Some(kept))),
+        };
+        if !is_said {
+            return PublicationStep::Write(kept);
+        }
+        let others = own.iter().map(|(post, _)| *post);
+        PublicationStep::End {
+            outcome: if is_newer { Superseded } else { is_there },
+            kept,
+            duplicates: others.filter(|post| post.number != kept.number).collect(),
+        }
+    }
+
+    /// Those of our own that may be written over, and what a newer run wrote.
+    fn concerned<'b>(&self, all: &[OwnPost<'b>]) -> Vec<OwnPost<'b>> {
+        let ours = self.marker.order;
+        let newest = newest(all).map_or(ours, |(_, theirs)| theirs.order.max(ours));
+        let is_concerned = |theirs: &Marker| match (self.text.intent, self.publication.older) {
+            (Intent::EndStub, _) => theirs.order == ours && theirs.state == MarkerState::Running,
+            // Each run has a comment of its own.
+            (_, OlderComments::Hide) => theirs.order == newest,
+            (_, OlderComments::WriteOver) => true,
+        };
+        let concerned = all.iter().filter(|(_, theirs)| is_concerned(theirs));
+        concerned.cloned().collect()
+    }
 
     /// The title as GitHub shows it: one line of bounded length.
     fn title(&self) -> Option<String> {
-        let words: Vec<&str> = self.title?.split_whitespace().collect();
+        let words: Vec<&str> = self.text.title?.split_whitespace().collect();
         let title = words.join(" ");
         if title.chars().count() <= LONGEST_TITLE {
             return Some(title);
@@ -314,22 +316,23 @@ impl Publication<'_> {
     }
 
     /// The marker and the text; over a comment with the verdict that it had.
-    fn text_over(&self, post: Option<&Post>) -> String {
+    fn body_over(&self, post: Option<&Post>) -> String {
+        let (text, room) = (self.text, self.marker.room());
         let verdict = post.and_then(|post| verdict_in(&post.body));
-        let body = verdict
-            .map(|verdict| with_verdict(self.body, verdict, self.last_verdict, self.marker.room()));
-        self.marker.above(body.as_deref().unwrap_or(self.body))
+        let body = verdict.map(|verdict| with_verdict(text.body, verdict, text.last_verdict, room));
+        self.marker.above(body.as_deref().unwrap_or(text.body))
     }
 
-    /// Lists, decides, and makes at most one writing request; the end if nothing was missing.
-    async fn round(
-        &self,
-        github: &Github,
-        state: &mut PublicationState,
-    ) -> Result<Option<EndedAs>, GithubError> {
-        let listed = github.posts(self.place).await?;
-        let may_open = self.place == PostPlace::Issues && self.intent == Intent::Show;
-        let closed = match may_open && state.own(&listed, self.marker).is_empty() {
+    /// Lists, decides, and writes at most one text; how it ended if nothing was missing.
+    async fn next(&mut self) -> Result<Option<(PublicationOutcome, Option<String>)>, GithubError> {
+        let (github, place) = (&self.publication.github, self.publication.place);
+        let is_closing = self.text.intent == Intent::Close;
+        let mut listed = github.posts(place).await?;
+        let is_listed = |post: &Post| listed.iter().any(|other| other.number == post.number);
+        let unlisted = self.created.clone().filter(|created| !is_listed(created));
+        listed.extend(unlisted);
+        let may_open = place == PostPlace::Issues && self.text.intent == Intent::Show;
+        let closed = match may_open && self.own(&listed).is_empty() {
             true => {
                 let time = self.marker.order.time;
                 let since = time.saturating_sub(CLOCKS_DIFFER).unwrap_or(time);
@@ -337,173 +340,105 @@ impl Publication<'_> {
             }
             false => Vec::new(),
         };
-        match self.decide(state, &listed, &closed) {
-            PublicationStep::Create => self.create(github, state).await?,
-            PublicationStep::Write {
-                over,
-                title,
-                body,
-                becomes,
-            } => {
-                let text = (title.as_deref(), &*body);
-                let closed_as = (becomes == PublicationOutcome::Closed).then_some("completed");
-                let result = github.write_over(self.place, over, text, closed_as).await;
-                match result {
-                    Ok(written) => {
-                        let ended = (becomes, Some(written.url.clone()));
-                        state.written = Some(ended.clone());
-                        if becomes == PublicationOutcome::Closed {
-                            state.gone.push(written.number);
-                        } else if !written.says(title.as_deref(), &body) {
-                            // Writing again what GitHub shows in another way would be no different.
-                            return Ok(Some(ended));
-                        }
+        match self.decide(&listed, &closed) {
+            PublicationStep::Create => {
+                self.is_sent = true;
+                let (title, body) = (self.title(), self.body_over(None));
+                match github.create_post(place, title.as_deref(), &body).await {
+                    Ok(post) => {
+                        self.identity = post
+                            .author
+                            .as_ref()
+                            .map_or(self.identity.clone(), Identity::from);
+                        self.written = Some((PublicationOutcome::Created, post.url.clone()));
+                        self.created = Some(post);
                     }
-                    Err(error) if error.kind == GithubErrorKind::NotFound => {
-                        state.gone.push(over.number);
-                        state.trouble = Some(error);
+                    // The next round finds it, or sends it again.
+                    Err(error) if error.kind == GithubErrorKind::Unsure => {
+                        self.trouble = Some(error);
                     }
                     Err(error) => return Err(error),
                 }
             }
-            PublicationStep::Remove { duplicate, kept } => {
-                let removed = github.remove_duplicate(self.place, &duplicate, kept).await;
-                state.gone.push(duplicate.number);
-                if let Err(error) = removed {
-                    let (what, url) = (self.what(), &duplicate.url);
-                    state.notes.push(format!(
-                        "a second {what} of ours could not be removed ({url}): {error}"
-                    ));
+            PublicationStep::Write(over) => {
+                let title = self.title().filter(|_| !is_closing);
+                let body = self.body_over(Some(over));
+                let text = (title.as_deref(), &*body);
+                let closed_as = is_closing.then_some("completed");
+                match github.write_over(place, over, text, closed_as).await {
+                    Ok(written) if is_closing => {
+                        self.gone.push(written.number);
+                        self.written = Some((PublicationOutcome::Closed, written.url));
+                    }
+                    Ok(written) => {
+                        self.written = Some((PublicationOutcome::Updated, written.url));
+                    }
+                    Err(error) if error.kind == GithubErrorKind::NotFound => {
+                        self.gone.push(over.number);
+                        self.trouble = Some(error);
+                    }
+                    Err(error) => return Err(error),
                 }
             }
-            PublicationStep::LookAgain => state.unlisted += 1,
-            PublicationStep::End { outcome, url, note } => {
-                state.notes.extend(note);
-                self.hide_older(github, state, &listed, outcome).await;
-                return Ok(Some((outcome, url)));
+            PublicationStep::End {
+                outcome,
+                kept,
+                duplicates,
+            } => {
+                self.tidy(outcome, kept, &duplicates, &listed).await;
+                return Ok(Some((outcome, Some(kept.url.clone()))));
+            }
+            PublicationStep::EndWithout => {
+                let nothing = (PublicationOutcome::Nothing, None);
+                let written = self.written.take();
+                return Ok(Some(
+                    written.map_or(nothing, |(outcome, url)| (outcome, Some(url))),
+                ));
             }
         }
         Ok(None)
     }
 
-    async fn create(
-        &self,
-        github: &Github,
-        state: &mut PublicationState,
-    ) -> Result<(), GithubError> {
-        if state.sent == ATTEMPTS
-            && let Some(error) = state.trouble.take()
-        {
-            return Err(error);
-        }
-        state.sent += 1;
-        let (title, body) = (self.title(), self.text_over(None));
-        match github
-            .create_post(self.place, title.as_deref(), &body)
-            .await
-        {
-            Ok(post) => {
-                if let Some(author) = &post.author {
-                    state.identity = Identity::from(author);
-                }
-                state.written = Some((PublicationOutcome::Created, Some(post.url.clone())));
-                state.created = Some(post);
-                Ok(())
-            }
-            // The next round finds it, or sends it again.
-            Err(error) if error.kind == GithubErrorKind::Unsure => {
-                state.trouble = Some(error);
-                Ok(())
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    async fn hide_older(
-        &self,
-        github: &Github,
-        state: &mut PublicationState,
-        listed: &[Post],
+    /// Removes duplicates, and hides older comments where each run has its own. What cannot be done is a note.
+    async fn tidy(
+        &mut self,
         outcome: PublicationOutcome,
+        kept: &Post,
+        duplicates: &[&Post],
+        listed: &[Post],
     ) {
-        let is_ours = !matches!(
-            outcome,
-            PublicationOutcome::Superseded | PublicationOutcome::Nothing
-        );
-        if self.older == OlderComments::WriteOver || !is_ours {
-            return;
-        }
-        let own = state.own(listed, self.marker);
-        let older = own.iter();
-        let older = older.filter(|(_, theirs)| theirs.order < self.marker.order);
-        let older: Vec<&Post> = older.map(|(post, _)| *post).collect();
-        if let Err(error) = github.hide(&older).await {
-            let note = format!("an older comment of ours could not be hidden: {error}");
-            state.notes.push(note);
-        }
-    }
-}
-
-impl Github {
-    /// Makes a text stand on GitHub, once.
-    ///
-    /// A post whose marker is ahead of `now` by more than clocks differ is not ours. The token needs `pull-requests: write` or
-    /// `issues: write`.
-    pub async fn publish(
-        &self,
-        publication: &Publication<'_>,
-        now: Timestamp,
-    ) -> Result<Published, GithubError> {
-        let mut notes = Vec::new();
-        let identity = self.identity(&mut notes).await;
-        let mut state = PublicationState {
-            identity,
-            // A clock that is behind does not make our own a stranger's.
-            now: now.max(publication.marker.order.time),
-            created: None,
-            unlisted: 0,
-            sent: 0,
-            written: None,
-            gone: Vec::new(),
-            trouble: None,
-            notes,
-        };
-        let mut ended = None;
-        for number in 0..ROUNDS {
-            if number > 0 {
-                // A list may lag behind what was written.
-                self.pause(number.min(LONGEST_PAUSE)).await;
-            }
-            match publication.round(self, &mut state).await {
-                Ok(None) => {}
-                Ok(end) => {
-                    ended = end;
-                    break;
-                }
-                Err(error) => {
-                    state.trouble = Some(error);
-                    break;
-                }
+        let Publication {
+            github,
+            place,
+            older,
+            ..
+        } = self.publication;
+        let what = self.publication.what();
+        for duplicate in duplicates {
+            if let Err(error) = github.remove_duplicate(*place, duplicate, kept).await {
+                let url = &duplicate.url;
+                self.notes.push(format!(
+                    "a second {what} of ours could not be removed ({url}): {error}"
+                ));
             }
         }
-        let what = publication.what();
-        let (outcome, url) = match (ended, state.written) {
-            (Some(ended), _) => ended,
-            (None, None) => return Err(state.trouble.unwrap_or(GithubError::unsettled(what))),
-            (None, Some(written)) => {
-                state.notes.push(match state.trouble {
-                    Some(error) => {
-                        format!("the {what} was written, but could not be checked: {error}")
-                    }
-                    None => format!("the {what} was written, but other runs keep changing it"),
-                });
-                written
+        if outcome == PublicationOutcome::Superseded {
+            let by = Marker::of(&kept.body).map_or(String::new(), |marker| {
+                let Order { time, run, attempt } = marker.order;
+                format!(": run {run}, attempt {attempt}, of {time}")
+            });
+            self.notes.push(format!(
+                "the {what} is of a newer run, so it is left unchanged{by}"
+            ));
+        } else if *older == OlderComments::Hide {
+            let own = self.own(listed);
+            let older = own.iter();
+            let older = older.filter(|(_, theirs)| theirs.order < self.marker.order);
+            let older: Vec<&Post> = older.map(|(post, _)| *post).collect();
+            if let Err(error) = github.hide(&older).await {
+                let note = format!("an older comment of ours could not be hidden: {error}");
+                self.notes.push(note);
             }
-        };
-        Ok(Published {
-            outcome,
-            url,
-            notes: state.notes,
-        })
+        }
     }
 }

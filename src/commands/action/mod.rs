@@ -125,7 +125,7 @@ async fn check(
     let is_undecidable = |project: &Project| project.policy.undecidable.is_some();
     publisher.is_pending = is_detached && !checked.project.as_ref().is_some_and(is_undecidable);
     if let Some(issue) = issue.filter(|_| is_accepted || !inputs.accept) {
-        issue.track(&mut checked, is_accepted).await;
+        post::track(&issue, &mut checked, is_accepted).await;
     }
     Ok(checked)
 }

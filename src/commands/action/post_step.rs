@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::inputs::{ActionCommand, Inputs};
-use super::post::OwnText;
+use super::post;
 use crate::backend::sagemaker::{Sweep, SweptDetached};
 use crate::cli::SpecArguments;
 use crate::commands::sweep::{self, Sweeping};
@@ -20,7 +20,7 @@ use crate::github::environment::Environment;
 use crate::github::last_verdict::LastVerdict;
 use crate::github::marker::Order;
 use crate::github::posts::PostPlace;
-use crate::github::publication::{Intent, OlderComments};
+use crate::github::publication::{Intent, OlderComments, PostText, Publication};
 use crate::report::{self, Ended, Leftovers};
 use crate::workspace::project::Project;
 
@@ -151,7 +151,7 @@ async fn finish_comment(
     let Some((place, subject, order)) = &begun.comment else {
         return Ok(());
     };
-    let comment = OwnText {
+    let comment = Publication {
         github: super::client(environment, inputs)?,
         place: *place,
         subject: subject.clone(),
@@ -164,9 +164,16 @@ async fn finish_comment(
         run_url: Some(environment.run_url()),
         ..Ended::default()
     });
-    let finished = comment.publish((None, &body), Intent::EndStub, LastVerdict::GivenBack);
-    let finished = finished.await.map(drop);
-    finished.map_err(|error| AppError::from(error).during("finishing the comment"))
+    let text = PostText {
+        title: None,
+        body: &body,
+        intent: Intent::EndStub,
+        last_verdict: LastVerdict::GivenBack,
+    };
+    match post::publish(&comment, &text).await {
+        Ok(_) => Ok(()),
+        Err(error) => Err(AppError::from(error).during("finishing the comment")),
+    }
 }
 
 #[cfg(test)]

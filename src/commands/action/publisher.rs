@@ -12,7 +12,9 @@ use crate::github::error::GithubErrorKind;
 use crate::github::last_verdict::LastVerdict;
 use crate::github::marker::{LONGEST_TEXT, MarkerState};
 use crate::github::posts::PostPlace;
-use crate::github::publication::{Intent, OlderComments, PublicationOutcome};
+use crate::github::publication::{
+    Intent, OlderComments, PostText, Publication, PublicationOutcome,
+};
 use crate::github::shown_overrun::ShownOverrun;
 use crate::github::status::{NewStatus, StatusState};
 use crate::report::template::Template;
@@ -27,10 +29,9 @@ use crate::workspace::written_spec;
 
 use super::acceptance::LabelRequest;
 use super::inputs::{CommentPolicy, Inputs};
-use super::post::OwnText;
 use super::post_step::{self, BegunStep};
 use super::trigger::Trigger;
-use super::{annotations, step_files};
+use super::{annotations, post, step_files};
 
 /// What it remembers of an overrun; no label accepts one that takes more.
 const LONGEST_REMEMBERED: usize = 16_000;
@@ -54,7 +55,7 @@ pub(super) struct Publisher {
     pub(super) commit: Option<String>,
     /// The spec's path from the workspace.
     spec: String,
-    comment: Option<OwnText>,
+    comment: Option<Publication>,
     /// Whether the run is of a fork's own event, whose token can only read.
     only_reads: bool,
     /// The status of the head that was read, if one is wanted: its commit and its name.
@@ -101,7 +102,7 @@ impl Publisher {
             CommentPolicy::Off => return,
         };
         let time = trigger.of_itself().map(|one| one.updated_at);
-        self.comment = trigger.pull_request().map(|pull_request| OwnText {
+        self.comment = trigger.pull_request().map(|pull_request| Publication {
             github: github.clone(),
             place: PostPlace::PullRequest(pull_request.number),
             subject: self.subject(inputs),
@@ -148,8 +149,8 @@ impl Publisher {
     }
 
     /// The tracking issue.
-    pub(super) fn issue(&self, github: &Github, inputs: &Inputs) -> OwnText {
-        OwnText {
+    pub(super) fn issue(&self, github: &Github, inputs: &Inputs) -> Publication {
+        Publication {
             github: github.clone(),
             place: PostPlace::Issues,
             subject: self.subject(inputs),
@@ -188,8 +189,13 @@ impl Publisher {
             run_url: Some(self.environment.run_url()),
             policy: self.policy.clone(),
         });
-        let posted = comment.publish((None, &body), Intent::Show, LastVerdict::Folded);
-        if let Err(error) = posted.await {
+        let text = PostText {
+            title: None,
+            body: &body,
+            intent: Intent::Show,
+            last_verdict: LastVerdict::Folded,
+        };
+        if let Err(error) = post::publish(comment, &text).await {
             say(&format!(
                 "warning: the comment could not be posted yet: {}",
                 printable(&error.to_string())
@@ -293,8 +299,8 @@ impl Publisher {
             };
         }
         let comment = self.comment.as_ref();
-        let marker = comment.map_or(0, |comment| {
-            comment.marker(MarkerState::Final).to_string().len() + 1
+        let room = comment.map_or(LONGEST_TEXT, |comment| {
+            comment.marker(MarkerState::Final).room()
         });
         let shown = shown.map(|shown| format!("{shown}\n"));
         let shown = shown.filter(|line| line.len() < LONGEST_REMEMBERED);
@@ -303,7 +309,7 @@ impl Publisher {
             Some(template) => markdown::render_by(template, report),
             None => report::render_within(report, limit),
         };
-        let room = LONGEST_TEXT.saturating_sub(marker + shown.len());
+        let room = room.saturating_sub(shown.len());
         PublishedTexts {
             code: report.exit_code,
             comment: format!("{shown}{}", page(room)),
@@ -344,12 +350,16 @@ impl Publisher {
         let is_nothing = texts.code == 0
             && checked.affected == 0
             && (checked.project.as_ref()).is_some_and(|project| project.policy.is_as_on_the_base());
-        let intent = match is_nothing {
-            true => Intent::Refresh,
-            false => Intent::Show,
+        let text = PostText {
+            title: None,
+            body: &texts.comment,
+            intent: match is_nothing {
+                true => Intent::Refresh,
+                false => Intent::Show,
+            },
+            last_verdict: texts.last_verdict,
         };
-        let posted = comment.publish((None, &texts.comment), intent, texts.last_verdict);
-        let failure = match posted.await {
+        let failure = match post::publish(comment, &text).await {
             Ok(posted) => {
                 if posted.outcome == PublicationOutcome::Nothing {
                     say(

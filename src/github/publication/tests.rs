@@ -1,8 +1,9 @@
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
+use super::super::client::Settings;
 use super::super::identity::Author;
-use super::super::marker::{MarkerKind, MarkerState};
+use super::super::token::Token;
 use super::*;
 
 const SPEC: &str = "canary-gate.yml";
@@ -12,12 +13,12 @@ fn time() -> Timestamp {
 }
 
 /// `2`: the last word of run 2; `2r`: its stub; `2x`: of another spec; `2f`: from the future.
-fn marker_of(text: &str) -> Marker {
+fn marker_of(text: &str, kind: MarkerKind) -> Marker {
     let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
     let mark = &text[digits.len()..];
     let ahead = jiff::SignedDuration::from_secs(if mark == "f" { 3601 } else { 0 });
     Marker {
-        kind: MarkerKind::Report,
+        kind,
         spec: if mark == "x" { "non-prod.yml" } else { SPEC }.to_owned(),
         order: Order {
             time: time() + ahead,
@@ -44,19 +45,17 @@ fn us() -> Author {
 }
 
 /// `mallory:2` is a stranger's.
-fn post(number: u64, text: &str, is_issue: bool) -> Post {
+fn post(number: u64, text: &str, kind: MarkerKind) -> Post {
     let (stranger, text) = match text.split_once(':') {
         Some((stranger, text)) => (Some(stranger), text),
         None => (None, text),
     };
     let author = stranger.map_or_else(us, |login| account(login, None, "User"));
-    let mut marker = marker_of(text);
-    if is_issue {
-        marker.kind = MarkerKind::Drift;
-    }
+    let title = (kind == MarkerKind::Drift).then_some("drift");
+    let body = marker_of(text, kind).above(&format!("said by {text}"));
     let answer = serde_json::json!({
         "id": number + 1000, "number": number, "html_url": format!("https://github.example/{number}"),
-        "title": is_issue.then_some("drift"), "body": marker.above(&format!("said by {text}")),
+        "title": title, "body": body,
     });
     Post {
         author: Some(author),
@@ -64,62 +63,75 @@ fn post(number: u64, text: &str, is_issue: bool) -> Post {
     }
 }
 
-fn posts(texts: &str, is_issue: bool) -> Vec<Post> {
+fn posts(texts: &str, kind: MarkerKind) -> Vec<Post> {
     let numbered = texts.split_whitespace().zip(1..);
     numbered
-        .map(|(text, number)| post(number, text, is_issue))
+        .map(|(text, number)| post(number, text, kind))
         .collect()
 }
 
-fn fresh() -> PublicationState {
-    PublicationState {
-        identity: Identity::from(&us()),
-        now: time(),
-        created: None,
-        unlisted: 0,
-        sent: 0,
-        written: None,
-        gone: Vec::new(),
-        trouble: None,
-        notes: Vec::new(),
-    }
-}
-
-fn publication<'a>(marker: &'a Marker, body: &'a str, intent: Intent) -> Publication<'a> {
-    let is_issue = marker.kind == MarkerKind::Drift;
-    Publication {
-        place: match is_issue {
-            true => PostPlace::Issues,
-            false => PostPlace::PullRequest(7),
+/// Hands over the rounds of a publication that nothing is known of but its text, `2` or `2r`.
+fn with_rounds<T>(
+    text: &str,
+    (kind, intent, older): (MarkerKind, Intent, OlderComments),
+    act: impl FnOnce(Rounds<'_>) -> T,
+) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
+    let _entered = runtime.enter();
+    let url = "https://api.github.com";
+    let settings = Settings {
+        api_url: url,
+        graphql_url: url,
+        repository: "example/models",
+        token: &Token::new("ghs_x"),
+        pace: 0.0,
+    };
+    let marker = marker_of(text, kind);
+    let publication = Publication {
+        github: Github::new(settings).unwrap(),
+        place: match kind {
+            MarkerKind::Drift => PostPlace::Issues,
+            MarkerKind::Report => PostPlace::PullRequest(7),
         },
-        marker,
-        title: is_issue.then_some("drift"),
-        body,
+        subject: SPEC.to_owned(),
+        order: marker.order,
+        older,
+    };
+    let body = format!("said by {text}");
+    let text = PostText {
+        title: (kind == MarkerKind::Drift).then_some("drift"),
+        body: &body,
         intent,
-        older: OlderComments::WriteOver,
-        last_verdict: LastVerdict::Replaced,
-    }
+        last_verdict: match marker.state {
+            MarkerState::Running => LastVerdict::Folded,
+            MarkerState::Final => LastVerdict::Replaced,
+        },
+    };
+    act(Rounds::new(
+        &publication,
+        &text,
+        Identity::from(&us()),
+        time(),
+    ))
 }
 
 /// A step in short.
 fn short(step: &PublicationStep<'_>) -> String {
     match step {
         PublicationStep::Create => "create".to_owned(),
-        PublicationStep::LookAgain => "look again".to_owned(),
-        PublicationStep::Write {
-            over,
-            body,
-            becomes,
-            ..
+        PublicationStep::Write(over) => format!("write over {}", over.number),
+        PublicationStep::End {
+            outcome,
+            kept,
+            duplicates,
         } => {
-            let said = body.lines().last().unwrap().replace("said by ", "");
-            format!("write {said} over {}: {becomes:?}", over.number)
+            let numbers = duplicates.iter().map(|post| format!(" -{}", post.number));
+            let removed: String = numbers.collect();
+            format!("{outcome:?} {}{removed}", kept.number)
         }
-        PublicationStep::Remove { duplicate, .. } => format!("remove {}", duplicate.number),
-        PublicationStep::End { outcome, url, .. } => {
-            let number = url.as_deref().and_then(|url| url.rsplit('/').next());
-            format!("{outcome:?} {}", number.unwrap_or_default())
-        }
+        PublicationStep::EndWithout => "end".to_owned(),
     }
 }
 
@@ -128,23 +140,23 @@ fn from_what_is_listed_follows_what_is_done() {
     use Intent::{Close, EndStub, Refresh, Show};
     use OlderComments::{Hide, WriteOver};
     for (listed, text, intent, older, step) in [
-        // The first, and the next ones; the oldest stays, to which links may exist.
+        // The first, and the next ones.
         ("", "1", Show, WriteOver, "create"),
-        ("1", "2", Show, WriteOver, "write 2 over 1: Updated"),
-        ("1r", "2r", Show, WriteOver, "write 2r over 1: Updated"),
-        ("1r", "1", Show, WriteOver, "write 1 over 1: Updated"),
+        ("1", "2", Show, WriteOver, "write over 1"),
+        ("1r", "2r", Show, WriteOver, "write over 1"),
+        ("1r", "1", Show, WriteOver, "write over 1"),
         ("1", "1", Show, WriteOver, "Unchanged 1"),
-        ("", "1", Refresh, WriteOver, "Nothing "),
-        ("1", "2", Refresh, WriteOver, "write 2 over 1: Updated"),
+        ("", "1", Refresh, WriteOver, "end"),
+        ("1", "2", Refresh, WriteOver, "write over 1"),
         // A newer run is left alone, and so is a run's own last word by its stub.
         ("2", "1", Show, WriteOver, "Superseded 1"),
         ("2r", "1", Show, WriteOver, "Superseded 1"),
         ("1", "1r", Show, WriteOver, "Superseded 1"),
-        // Of those that were written at once the oldest stays, with the newest text.
-        ("1 2", "2", Show, WriteOver, "write 2 over 1: Updated"),
-        ("2 1 1r", "2", Show, WriteOver, "remove 2"),
-        ("1 2", "1", Show, WriteOver, "write 2 over 1: Superseded"),
-        ("2 1", "1", Show, WriteOver, "remove 2"),
+        // Of those that were written at once the newest stays, of these the oldest.
+        ("1 2", "2", Show, WriteOver, "Unchanged 2 -1"),
+        ("2 2 1r", "2", Show, WriteOver, "Unchanged 1 -2 -3"),
+        ("1 2", "1", Show, WriteOver, "Superseded 2 -1"),
+        ("1 2", "3", Show, WriteOver, "write over 2"),
         // Only our own about this spec count, and none from the future.
         (
             "mallory:1 github-actions:1 GitHub-Actions[bot]:1",
@@ -156,111 +168,111 @@ fn from_what_is_listed_follows_what_is_done() {
         ("1x 9f", "2", Show, WriteOver, "create"),
         // A comment of each run's own.
         ("1", "2", Show, Hide, "create"),
-        ("1 2r", "2", Show, Hide, "write 2 over 2: Updated"),
+        ("1 2r", "2", Show, Hide, "write over 2"),
         ("1 2", "1", Show, Hide, "Superseded 2"),
-        ("", "2", Refresh, Hide, "Nothing "),
+        ("", "2", Refresh, Hide, "end"),
         ("1", "2", Refresh, Hide, "create"),
         // The post step ends the stub of its run, and nothing else.
-        ("1 2r", "2", EndStub, WriteOver, "write 2 over 2: Updated"),
-        ("1r 3r mallory:2r", "2", EndStub, WriteOver, "Nothing "),
-        ("2", "2", EndStub, WriteOver, "Nothing "),
-        // An issue is closed, doubled ones first.
-        ("", "1", Close, WriteOver, "Nothing "),
-        ("1", "2", Close, WriteOver, "write 2 over 1: Closed"),
-        ("1 1", "2", Close, WriteOver, "remove 2"),
+        ("1 2r", "2", EndStub, WriteOver, "write over 2"),
+        ("1r 3r mallory:2r", "2", EndStub, WriteOver, "end"),
+        ("2", "2", EndStub, WriteOver, "end"),
+        // An issue is closed.
+        ("", "1", Close, WriteOver, "end"),
+        ("1", "2", Close, WriteOver, "write over 1"),
         ("2", "1", Close, WriteOver, "Superseded 1"),
     ] {
-        let mut marker = marker_of(text);
-        if intent == Close {
-            marker.kind = MarkerKind::Drift;
-        }
-        let listed_posts = posts(listed, intent == Close);
-        let body = format!("said by {text}");
-        let publication = Publication {
-            older,
-            ..publication(&marker, &body, intent)
+        let kind = match intent {
+            Close => MarkerKind::Drift,
+            _ => MarkerKind::Report,
         };
-        let decided = publication.decide(&fresh(), &listed_posts, &[]);
-        assert_eq!(
-            short(&decided),
-            step,
-            "{listed} | {text} {intent:?} {older:?}"
-        );
+        let listed_posts = posts(listed, kind);
+        with_rounds(text, (kind, intent, older), |rounds| {
+            let decided = short(&rounds.decide(&listed_posts, &[]));
+            assert_eq!(decided, step, "{listed} | {text} {intent:?} {older:?}");
+        });
     }
 }
 
 #[test]
 fn what_was_sent_already_is_not_sent_again() {
-    let marker = marker_of("2");
-    let publication = publication(&marker, "said by 2", Intent::Show);
-    let created = |unlisted| PublicationState {
-        created: Some(post(5, "2", false)),
-        unlisted,
-        sent: 1,
-        ..fresh()
-    };
-    for (state, listed, step) in [
-        (created(0), "", "look again"),
-        (created(3), "", "Created 5"),
-        // Changed by somebody at once.
-        (created(0), "mallory:1 1x 1x 1x 2x", "Created 5"),
-        // Removed though it is not listed yet.
-        (created(0), "2", "remove 5"),
+    let kind = MarkerKind::Report;
+    let policy = (kind, Intent::Show, OlderComments::WriteOver);
+    let created = Some((PublicationOutcome::Created, String::new()));
+    for (is_created, gone, listed, step) in [
+        (true, 0, "mallory:1", "end"),
+        (true, 0, "2", "Created 1"),
+        // Another run's at the same moment.
+        (true, 0, "1 2", "Created 2 -1"),
+        (true, 0, "2r 2", "Created 2 -1"),
+        // An older run wrote over it.
+        (true, 0, "1", "write over 1"),
         // The answer was lost.
-        (PublicationState { sent: 1, ..fresh() }, "2", "Created 1"),
-        (
-            PublicationState {
-                gone: vec![1],
-                ..fresh()
-            },
-            "1",
-            "create",
-        ),
+        (false, 0, "2", "Created 1"),
+        (false, 1, "1", "create"),
     ] {
-        let listed = posts(listed, false);
-        let decided = publication.decide(&state, &listed, &[]);
-        assert_eq!(short(&decided), step, "{listed:?}");
+        let listed = posts(listed, kind);
+        with_rounds("2", policy, |rounds| {
+            let in_another_way = PostText {
+                body: "said by 2, as GitHub shows it",
+                ..*rounds.text
+            };
+            let rounds = Rounds {
+                text: if is_created {
+                    &in_another_way
+                } else {
+                    rounds.text
+                },
+                created: is_created.then(|| post(1, "2", kind)),
+                written: created.clone().filter(|_| is_created),
+                is_sent: true,
+                gone: vec![gone],
+                ..rounds
+            };
+            assert_eq!(short(&rounds.decide(&listed, &[])), step, "{listed:?}");
+        });
     }
 }
 
 #[test]
 fn an_older_run_does_not_open_what_a_newer_one_has_closed() {
-    let mut marker = marker_of("2");
-    marker.kind = MarkerKind::Drift;
-    let publication = publication(&marker, "said by 2", Intent::Show);
+    let kind = MarkerKind::Drift;
     for (closed, step) in [
         ("1", "create"),
         ("3", "Superseded 1"),
         ("mallory:3", "create"),
     ] {
-        let decided = publication.decide(&fresh(), &[], &posts(closed, true));
-        assert_eq!(short(&decided), step, "{closed}");
+        let closed_posts = posts(closed, kind);
+        with_rounds(
+            "2",
+            (kind, Intent::Show, OlderComments::WriteOver),
+            |rounds| {
+                let decided = short(&rounds.decide(&[], &closed_posts));
+                assert_eq!(decided, step, "{closed}");
+            },
+        );
     }
 }
 
 #[test]
-fn what_an_issue_says_already_is_not_written_again_though_the_run_is_another() {
-    let mut marker = marker_of("2");
-    marker.kind = MarkerKind::Drift;
-    let publication = publication(&marker, "said by 1", Intent::Show);
-    let listed = posts("1", true);
-    let decided = publication.decide(&fresh(), &listed, &[]);
-    assert_eq!(short(&decided), "Unchanged 1");
-}
-
-#[test]
 fn a_title_is_one_line_that_github_takes() {
-    let marker = marker_of("1");
-    let title = |text: &str| {
-        let publication = Publication {
-            title: Some(text),
-            ..publication(&marker, "", Intent::Show)
-        };
-        publication.title().unwrap()
-    };
-    assert_eq!(title(" two\n lines\t"), "two lines");
-    assert_eq!(title(&"ä".repeat(256)), "ä".repeat(256));
-    assert_eq!(title(&"ä".repeat(257)), format!("{}…", "ä".repeat(255)));
+    for (title, shown) in [
+        (" two\n lines\t".to_owned(), "two lines".to_owned()),
+        ("ä".repeat(256), "ä".repeat(256)),
+        ("ä".repeat(257), format!("{}…", "ä".repeat(255))),
+    ] {
+        let policy = (MarkerKind::Drift, Intent::Show, OlderComments::WriteOver);
+        with_rounds("1", policy, |rounds| {
+            let text = PostText {
+                title: Some(&title),
+                ..*rounds.text
+            };
+            let rounds = Rounds {
+                text: &text,
+                ..rounds
+            };
+            assert_eq!(rounds.title(), Some(shown));
+        });
+    }
 }
 
 /// Few runs and writers, so that they meet.
@@ -276,39 +288,42 @@ proptest! {
     /// A GitHub that lists what it was sent.
     #[test]
     fn in_the_end_one_is_there_with_the_newest_text_and_strangers_are_untouched(texts in any_texts(), text in "[123]r?") {
-        let marker = marker_of(&text);
-        let body = format!("said by {text}");
-        let publication = publication(&marker, &body, Intent::Show);
-        let mut listed = posts(&texts.join(" "), false);
-        let ours = |listed: &[Post]| -> Vec<Marker> {
-            fresh().own(listed, &marker).into_iter().map(|(_, marker)| marker).collect()
-        };
-        let newest = ours(&listed).iter().map(Marker::age).chain([marker.age()]).max();
-        let strangers = listed.len() - ours(&listed).len();
-        let mut state = fresh();
-        for round in 0.. {
-            prop_assert!(round < ROUNDS);
-            let before = listed.clone();
-            match publication.decide(&state, &before, &[]) {
-                PublicationStep::Create => {
-                    let created = Post { body: marker.above(&body), ..post(9, &text, false) };
-                    listed.push(created.clone());
-                    state.created = Some(created);
+        let kind = MarkerKind::Report;
+        let mut listed = posts(&texts.join(" "), kind);
+        let (left, newest, strangers) = with_rounds(&text, (kind, Intent::Show, OlderComments::WriteOver), |mut rounds| {
+            let ages = |rounds: &Rounds<'_>, listed: &[Post]| {
+                let own = rounds.own(listed).into_iter();
+                own.map(|(_, marker)| marker.age()).collect::<Vec<_>>()
+            };
+            let before = ages(&rounds, &listed);
+            let strangers = listed.len() - before.len();
+            for _ in 0..ROUNDS {
+                let shown = listed.clone();
+                match rounds.decide(&shown, &[]) {
+                    PublicationStep::Create => {
+                        let created = post(9, &text, kind);
+                        listed.push(created.clone());
+                        rounds.written = Some((PublicationOutcome::Created, String::new()));
+                        rounds.created = Some(created);
+                    }
+                    PublicationStep::Write(over) => {
+                        let body = rounds.body_over(Some(over));
+                        let over = listed.iter_mut().find(|post| post.number == over.number).unwrap();
+                        over.body = body;
+                        rounds.written = Some((PublicationOutcome::Updated, String::new()));
+                    }
+                    PublicationStep::End { duplicates, .. } => {
+                        listed.retain(|post| duplicates.iter().all(|other| other.number != post.number));
+                        break;
+                    }
+                    PublicationStep::EndWithout => panic!("one is wanted"),
                 }
-                PublicationStep::Write { over, body, .. } => {
-                    let over = listed.iter_mut().find(|post| post.number == over.number).unwrap();
-                    over.body = body;
-                }
-                PublicationStep::Remove { duplicate, .. } => {
-                    listed.retain(|post| post.number != duplicate.number);
-                }
-                PublicationStep::LookAgain => prop_assert!(false, "it is listed"),
-                PublicationStep::End { .. } => break,
             }
-        }
-        let left = ours(&listed);
+            let newest = before.into_iter().chain([rounds.marker.age()]).max();
+            (ages(&rounds, &listed), newest, strangers)
+        });
         prop_assert_eq!(left.len(), 1);
-        prop_assert_eq!(Some(left[0].age()), newest);
+        prop_assert_eq!(left.first().copied(), newest);
         prop_assert_eq!(listed.len() - 1, strangers);
     }
 }
