@@ -1,100 +1,49 @@
 //! What a report does not say of an account: its id and the ARNs that hold it.
 
+use std::sync::LazyLock;
+
+use regex::{Captures, Regex};
+
 use crate::secret::mask_shapes;
 
-const ACCOUNT_ID_DIGITS: usize = 12;
+static ARN: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r#"arn:aws[^\s"'`,;()<>\[\]{}|]*"#).expect("a constant"));
+/// Digits with the letters before them, or three groups of four as AWS's console writes an id.
+static DIGITS: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"([A-Za-z]*)([0-9]{4}-[0-9]{4}-[0-9]{4}|[0-9]+)").expect("a constant")
+});
 
 /// `arn:aws:iam::123456789012:role/Trainer` becomes `arn:…:role/Trainer`, and twelve digits by themselves `…9012`:
 /// masking covers a job's log, not what is posted. What is a secret by its look becomes stars.
 pub(super) fn redact(text: &str) -> String {
     let text = mask_shapes(text);
-    let text = text.as_str();
-    let mut shown = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(start) = rest.find("arn:aws") {
-        shown.push_str(&rest[..start]);
-        let arn = &rest[start..];
-        let end = arn
-            .find(|c: char| c.is_whitespace() || "\"'`,;()<>[]{}|".contains(c))
-            .unwrap_or(arn.len());
-        // arn:partition:service:region:account:resource
-        match arn[..end].splitn(6, ':').nth(5) {
-            Some(resource) => {
-                shown.push_str("arn:…:");
-                shown.push_str(resource);
-            }
-            None => shown.push_str(&arn[..end]),
+    // arn:partition:service:region:account:resource
+    let text = ARN.replace_all(&text, |arn: &Captures<'_>| {
+        match arn[0].splitn(6, ':').nth(5) {
+            Some(resource) => format!("arn:…:{resource}"),
+            None => arn[0].to_owned(),
         }
-        rest = &arn[end..];
-    }
-    shown.push_str(rest);
-    shorten_account_ids(&shown)
-}
-
-/// Twelve digits, or three groups of four with hyphens as AWS's console writes them; not those within a hexadecimal key.
-fn shorten_account_ids(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    let is_part = |c: char| c.is_ascii_digit() || c == '-';
-    let mut rest = text;
-    while let Some(start) = rest.find(|c: char| c.is_ascii_digit()) {
-        shown.push_str(&rest[..start]);
-        let tail = &rest[start..];
-        let end = tail.find(|c| !is_part(c)).unwrap_or(tail.len());
-        let run = &tail[..end];
-        let groups: Vec<&str> = run.split('-').collect();
-        let last = groups.len() - 1;
-        let is_in_a_key = |index| {
-            let before = if index == 0 {
-                word_at_end(&rest[..start])
-            } else {
-                ""
-            };
-            let after = if index == last {
-                word_at_start(&tail[end..])
-            } else {
-                ""
-            };
-            let mut around = before.chars().chain(after.chars()).peekable();
-            around.peek().is_some() && around.all(|c| c.is_ascii_hexdigit())
+    });
+    let shown = DIGITS.replace_all(&text, |found: &Captures<'_>| {
+        let (letters, id) = (&found[1], &found[2]);
+        let end = found.get_match().end();
+        let after = text[end..].chars();
+        let after: String = after.take_while(char::is_ascii_alphanumeric).collect();
+        let is_id = match id.contains('-') {
+            true => !after.starts_with(|c: char| c.is_ascii_digit()),
+            // Not within a hexadecimal key.
+            false => {
+                let around = letters.to_owned() + &after;
+                let is_hex = around.chars().all(|c| c.is_ascii_hexdigit());
+                id.len() == 12 && (around.is_empty() || !is_hex)
+            }
         };
-        let mut index = 0;
-        while index < groups.len() {
-            if index > 0 {
-                shown.push('-');
-            }
-            let grouped = groups[index..].iter().take(3);
-            if groups.len() - index >= 3 && grouped.clone().all(|group| group.len() == 4) {
-                shown.push('…');
-                shown.push_str(groups[index + 2]);
-                index += 3;
-                continue;
-            }
-            match groups[index] {
-                id if id.len() == ACCOUNT_ID_DIGITS && !is_in_a_key(index) => {
-                    shown.push('…');
-                    shown.push_str(&id[ACCOUNT_ID_DIGITS - 4..]);
-                }
-                other => shown.push_str(other),
-            }
-            index += 1;
+        match is_id {
+            true => format!("{letters}…{}", &id[id.len() - 4..]),
+            false => found[0].to_owned(),
         }
-        rest = &tail[end..];
-    }
-    shown.push_str(rest);
-    shown
-}
-
-fn word_at_end(text: &str) -> &str {
-    &text[text
-        .trim_end_matches(|c: char| c.is_ascii_alphanumeric())
-        .len()..]
-}
-
-fn word_at_start(text: &str) -> &str {
-    &text[..text.len()
-        - text
-            .trim_start_matches(|c: char| c.is_ascii_alphanumeric())
-            .len()]
+    });
+    shown.into_owned()
 }
 
 #[cfg(test)]
