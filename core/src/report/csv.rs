@@ -11,35 +11,40 @@ use super::{InstanceForecast, Report};
 use crate::forecast::Estimate;
 use crate::metric::Metric;
 
-/// The columns; the first eight are the library's. Times are in seconds, `price` in US dollars per second.
-pub const HEADER: [&str; 26] = [
-    "InstanceType",
-    "Projected_CPUUtilization",
-    "Projected_MemoryUsedPercent",
-    "Projected_TrainingTimeInSeconds",
-    "Projected_GPUUtilization",
-    "Projected_GPUMemoryUtilization",
-    "price",
-    "Projected_TotalCost",
-    "job_name",
-    "verdict",
-    "interval_level",
-    "Projected_CPUUtilization_lower",
-    "Projected_CPUUtilization_upper",
-    "Projected_MemoryUsedPercent_lower",
-    "Projected_MemoryUsedPercent_upper",
-    "Projected_TrainingTimeInSeconds_lower",
-    "Projected_TrainingTimeInSeconds_upper",
-    "Projected_GPUUtilization_lower",
-    "Projected_GPUUtilization_upper",
-    "Projected_GPUMemoryUtilization_lower",
-    "Projected_GPUMemoryUtilization_upper",
-    "Projected_TotalCost_lower",
-    "Projected_TotalCost_upper",
-    "Efficiency",
-    "Efficiency_lower",
-    "Efficiency_upper",
+/// As the library names them, in its order; its price stands before the last.
+const METRICS: [(&str, Metric); 6] = [
+    ("Projected_CPUUtilization", Metric::CpuUtilization),
+    ("Projected_MemoryUsedPercent", Metric::Memory),
+    ("Projected_TrainingTimeInSeconds", Metric::Time),
+    ("Projected_GPUUtilization", Metric::GpuUtilization),
+    ("Projected_GPUMemoryUtilization", Metric::GpuMemory),
+    ("Projected_TotalCost", Metric::Cost),
 ];
+
+/// The first eight columns are the library's. Times are in seconds, `price` in US dollars per second.
+fn header() -> Vec<String> {
+    let names = METRICS.map(|(name, _)| name);
+    let ours = ["job_name", "verdict", "interval_level"];
+    let ends = names
+        .iter()
+        .flat_map(|name| [format!("{name}_lower"), format!("{name}_upper")]);
+    let of_efficiency = ["Efficiency", "Efficiency_lower", "Efficiency_upper"];
+    let own = |names: &[&str]| {
+        names
+            .iter()
+            .map(|&name| name.to_owned())
+            .collect::<Vec<_>>()
+    };
+    [
+        own(&["InstanceType"]),
+        own(&names[..5]),
+        own(&["price", names[5]]),
+        own(&ours),
+        ends.collect(),
+        own(&of_efficiency),
+    ]
+    .concat()
+}
 
 /// The table, with its header line.
 pub fn render(report: &Report) -> String {
@@ -48,7 +53,7 @@ pub fn render(report: &Report) -> String {
         let of_job = job.forecasts.iter();
         of_job.map(|forecast| row(&job.name, forecast))
     });
-    let table = std::iter::once(HEADER.map(str::to_owned).to_vec()).chain(rows);
+    let table = std::iter::once(header()).chain(rows);
     for record in table {
         writer
             .write_record(record)
@@ -59,16 +64,8 @@ pub fn render(report: &Report) -> String {
 }
 
 fn row(job: &str, forecast: &InstanceForecast) -> Vec<String> {
-    let [cpu, memory, time, gpu, gpu_memory, cost] = [
-        Metric::CpuUtilization,
-        Metric::Memory,
-        Metric::Time,
-        Metric::GpuUtilization,
-        Metric::GpuMemory,
-        Metric::Cost,
-    ]
-    .map(|metric| forecast.estimates[metric]);
-    let efficiency = forecast.efficiency;
+    let estimates = METRICS.map(|(_, metric)| forecast.estimates[metric]);
+    let [cpu, memory, time, .., cost] = estimates;
     let point = |estimate: Option<Estimate>| number(estimate.map(|e| e.point));
     let ends = |estimate: Option<Estimate>| {
         [
@@ -79,7 +76,7 @@ fn row(job: &str, forecast: &InstanceForecast) -> Vec<String> {
     let verdict = serde_json::to_value(forecast.verdict).expect("a verdict is a word");
     let level = time.or(memory).or(cpu).map(|estimate| estimate.level);
     let mut row = vec![for_spreadsheet(&forecast.instance.to_string(), NAME_LIMIT)];
-    row.extend([cpu, memory, time, gpu, gpu_memory].map(point));
+    row.extend(estimates[..5].iter().copied().map(point));
     row.extend([
         number(price_per_second(forecast)),
         point(cost),
@@ -87,13 +84,9 @@ fn row(job: &str, forecast: &InstanceForecast) -> Vec<String> {
         verdict.as_str().unwrap_or_default().to_owned(),
         number(level),
     ]);
-    row.extend(
-        [cpu, memory, time, gpu, gpu_memory, cost]
-            .into_iter()
-            .flat_map(ends),
-    );
-    row.push(point(efficiency));
-    row.extend(ends(efficiency));
+    row.extend(estimates.into_iter().flat_map(ends));
+    row.push(point(forecast.efficiency));
+    row.extend(ends(forecast.efficiency));
     row
 }
 
@@ -123,7 +116,7 @@ mod tests {
         let report = samples::of("hostile");
         let table = render(&report);
         let mut reader = csv::Reader::from_reader(table.as_bytes());
-        assert_eq!(reader.headers().unwrap(), HEADER.as_slice());
+        assert_eq!(reader.headers().unwrap(), header().as_slice());
         let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
         let forecasts: usize = report.jobs.iter().map(|job| job.forecasts.len()).sum();
         assert_eq!(rows.len(), forecasts);
