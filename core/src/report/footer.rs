@@ -3,26 +3,18 @@
 use super::text::Prose;
 use super::{Policy, Report};
 
-const BETWEEN: &str = " · ";
-
 /// Of the hash of a spec.
 const HASH_DIGITS: usize = 4;
 
 /// Commit, spec, policy, version, run.
 pub(super) fn footer(report: &Report) -> Prose {
-    let spec = report.spec_hash.as_ref().map(|hash| {
-        let short: String = hash.chars().take(HASH_DIGITS).collect();
-        Prose::fill("spec {}", [Prose::short(short)])
-    });
-    let commit = report.commit.as_deref();
-    let parts = [
-        commit.map(Prose::commit),
-        spec,
-        report.policy.as_ref().map(policy),
-        Some(version(&report.tool_version)),
-        report.run_url.as_deref().and_then(Prose::run),
-    ];
-    Prose::joined(parts.into_iter().flatten(), BETWEEN)
+    line(
+        report.commit.as_deref(),
+        report.spec_hash.as_deref(),
+        report.policy.as_ref(),
+        &report.tool_version,
+        report.run_url.as_deref(),
+    )
 }
 
 /// The same of a run that has no report yet.
@@ -31,17 +23,28 @@ pub(super) fn of_run(
     policy: Option<&Policy>,
     run_url: Option<&str>,
 ) -> Prose {
-    let parts = [
-        commit.map(Prose::commit),
-        policy.map(self::policy),
-        Some(version(env!("CARGO_PKG_VERSION"))),
-        run_url.and_then(Prose::run),
-    ];
-    Prose::joined(parts.into_iter().flatten(), BETWEEN)
+    line(commit, None, policy, env!("CARGO_PKG_VERSION"), run_url)
 }
 
-fn version(version: &str) -> Prose {
-    Prose::fill("canary-gate {}", [Prose::short(version)])
+fn line(
+    commit: Option<&str>,
+    spec_hash: Option<&str>,
+    policy: Option<&Policy>,
+    version: &str,
+    run_url: Option<&str>,
+) -> Prose {
+    let spec = spec_hash.map(|hash| {
+        let short: String = hash.chars().take(HASH_DIGITS).collect();
+        Prose::fill("spec {}", [Prose::short(short)])
+    });
+    let parts = [
+        commit.map(Prose::commit),
+        spec,
+        policy.map(self::policy),
+        Some(Prose::fill("canary-gate {}", [Prose::short(version)])),
+        run_url.and_then(Prose::run),
+    ];
+    Prose::joined(parts.into_iter().flatten(), " · ")
 }
 
 /// `policy from main a1b2c3d`

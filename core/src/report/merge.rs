@@ -38,29 +38,18 @@ pub fn merge(mut parts: Vec<Report>) -> Result<Report, MergeError> {
         return Err(MergeError::Nothing);
     };
     let exit_code = exit::worst(&parts.iter().map(|part| part.exit_code).collect::<Vec<_>>());
-    let commit = common(&parts, |part| part.commit.as_deref(), "commits", &mut notes);
-    let spec_hash = common(
-        &parts,
-        |part| part.spec_hash.as_deref(),
-        "specs",
-        &mut notes,
-    );
-    let tool_version = common(
-        &parts,
-        |part| Some(&part.tool_version),
-        "versions of canary-gate",
-        &mut notes,
-    );
-    let policies: Vec<_> = parts.iter().map(|part| part.policy.clone()).collect();
-    let policy = match all_equal(&policies) {
-        Some(policy) => policy.clone(),
-        None => {
-            notes.push("the parts were judged by different policies".to_owned());
-            None
-        }
-    };
-    let run_urls: Vec<_> = parts.iter().map(|part| part.run_url.clone()).collect();
-    let run_url = all_equal(&run_urls).cloned().flatten();
+    let mut common =
+        |what, value: fn(&Report) -> Option<&str>| self::common(&parts, value, what, &mut notes);
+    let commit = common("commits", |part| part.commit.as_deref());
+    let spec_hash = common("specs", |part| part.spec_hash.as_deref());
+    let tool_version = common("versions of canary-gate", |part| Some(&part.tool_version));
+    let policy = all_equal(parts.iter().map(|part| &part.policy));
+    if policy.is_none() {
+        notes.push("the parts were judged by different policies".to_owned());
+    }
+    let policy = policy.cloned().flatten();
+    let run_url = all_equal(parts.iter().map(|part| &part.run_url));
+    let run_url = run_url.cloned().flatten();
     let mut jobs = Vec::new();
     let mut failures = Vec::new();
     for part in parts {
@@ -108,12 +97,12 @@ fn refuse_duplicates(parts: &[Report]) -> Result<(), MergeError> {
 /// The value where all parts have the same; otherwise none, and a note that names them all.
 fn common(
     parts: &[Report],
-    value: impl Fn(&Report) -> Option<&str>,
+    value: fn(&Report) -> Option<&str>,
     what: &str,
     notes: &mut Vec<String>,
 ) -> Option<String> {
-    let values: Vec<Option<&str>> = parts.iter().map(value).collect();
-    if let Some(value) = all_equal(&values) {
+    let values = parts.iter().map(value);
+    if let Some(value) = all_equal(values.clone()) {
         return value.map(str::to_owned);
     }
     let mut named: Vec<String> = Vec::new();
@@ -123,16 +112,14 @@ fn common(
             named.push(short);
         }
     }
-    notes.push(format!(
-        "the parts come from different {what}: {}",
-        named.join(", ")
-    ));
+    let named = named.join(", ");
+    notes.push(format!("the parts come from different {what}: {named}"));
     None
 }
 
-fn all_equal<T: PartialEq>(values: &[T]) -> Option<&T> {
-    let first = values.first()?;
-    values.iter().all(|value| value == first).then_some(first)
+fn all_equal<T: PartialEq>(mut values: impl Iterator<Item = T>) -> Option<T> {
+    let first = values.next()?;
+    values.all(|value| value == first).then_some(first)
 }
 
 #[cfg(test)]
