@@ -134,7 +134,7 @@ fn a_run_reports_the_time_between_its_canaries_and_the_full_run() {
         assert_eq!(last[end], forecast["estimates"]["time_seconds"][end]);
     }
     let page = project.read("report.html");
-    assert!(page.contains("the band the interval of one new run of that size"));
+    assert!(page.contains("The band is the interval of one new run of that size"));
     let records = "grep --recursive --files-with-matches --include='*-forecast-*'";
     let of_history = |word: &str| project.shell(&format!("{records} {word} .canary-gate/local"));
     of_history("time_seconds").ended_with(0);

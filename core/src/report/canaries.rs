@@ -5,26 +5,17 @@ use std::collections::HashMap;
 use super::JobReport;
 use super::document::{Align, Table};
 use super::words::{self, Quantity};
-use crate::grammar;
 use crate::measurement::{Abscissa, Measurement, Start, Usage, Utilization};
 use crate::metric::{MemoryOf, Metric};
 use crate::units::{Percent, Seconds, Usd};
 
-/// More runs than this have a line for each size and not for each run.
-const RUNS_SHOWN: usize = 6;
 /// Ways to start that are named in one line.
 const STARTS_SHOWN: usize = 3;
 
-/// The canary runs, in the order of the plan: each, or of many those of one size in one line. With several jobs the first
-/// column names the job.
+/// The canary runs, in the order of the plan; those of one size in one line. With several jobs the first column names the job.
 pub(super) fn canary_runs(jobs: &[&JobReport]) -> Option<Table> {
-    let runs: usize = jobs.iter().map(|job| job.measurements.len()).sum();
-    let is_by_size = runs > RUNS_SHOWN;
     let rows = jobs.iter().flat_map(|job| {
-        let lines = match is_by_size {
-            true => by_size(&job.measurements),
-            false => job.measurements.iter().map(|run| vec![run]).collect(),
-        };
+        let lines = by_size(&job.measurements);
         let name = if jobs.len() > 1 {
             job.name.as_str()
         } else {
@@ -184,20 +175,6 @@ fn work(run: &Measurement) -> String {
     }
 }
 
-/// `work 5 and 10 of 50`: the levels of all runs, where they have one and the same full work.
-fn work_levels(jobs: &[&JobReport]) -> Option<String> {
-    let runs = || jobs.iter().flat_map(|job| &job.measurements);
-    let total = runs().next()?.work_total?;
-    let mut levels: Vec<f64> = runs()
-        .map(|run| run.work.filter(|_| run.work_total == Some(total)))
-        .collect::<Option<_>>()?;
-    levels.sort_by(f64::total_cmp);
-    levels.dedup();
-    let levels: Vec<String> = levels.iter().map(f64::to_string).collect();
-    let levels = grammar::list(&levels);
-    Some(format!("work {levels} of {total}"))
-}
-
 /// `41%`, or `12.3 GiB` where the whole is not known.
 pub(super) fn peak(usage: &Usage, of: MemoryOf) -> Option<String> {
     let memory = usage.peak(of)?;
@@ -210,9 +187,8 @@ pub(super) fn peak(usage: &Usage, of: MemoryOf) -> Option<String> {
     Some(format!("{at_least}{figure}"))
 }
 
-/// `5 runs, 1.12 USD, 1.8% of one full run`: what the check itself took, over these jobs. With work levels they follow
-/// the number of runs: `12 runs, work 5 and 10 of 50, 1.12 USD`. At the end what was not paid for again: `3 of them are from
-/// earlier runs (the newest 2 days old), which saved 0.80 USD`.
+/// `5 runs, 1.12 USD, 1.8% of one full run`: what the check itself took, over these jobs. At the end what was not paid for again:
+/// `3 of them are from earlier runs (the newest 2 days old), which saved 0.80 USD`.
 pub(super) fn spend(jobs: &[&JobReport]) -> String {
     let runs: usize = jobs.iter().map(|job| job.measurements.len()).sum();
     let mut parts = vec![words::count(runs, "run")];
@@ -224,7 +200,6 @@ pub(super) fn spend(jobs: &[&JobReport]) -> String {
         }
         _ => {}
     }
-    parts.extend(work_levels(jobs));
     let time: Seconds = jobs.iter().map(|job| job.spend.canary_seconds).sum();
     let paid: Option<Usd> = jobs.iter().map(|job| job.spend.canary_usd).sum();
     match paid {

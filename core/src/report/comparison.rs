@@ -63,16 +63,13 @@ impl Column {
             Self::Efficiency => return efficiency(forecast),
             Self::Level(name) => {
                 let (level, unit) = (forecast.metrics.get(&name)?, Quantity::Number);
-                return Some(Figure::of(unit.figure(level.point), unit.interval(level)));
+                return Some((unit.figure(level.point), unit.interval(level)));
             }
         };
         let unit = metric.unit();
         let Some(estimate) = forecast.estimates[metric] else {
             let least = unit.figure(highest_canary(metric, forecast)?);
-            return Some(Figure::of(
-                format!("≥ {least}"),
-                Some("highest canary".to_owned()),
-            ));
+            return Some((format!("≥ {least}"), Some("highest canary".to_owned())));
         };
         let price_is_estimate = forecast.prices().any(Price::is_estimate);
         let mark = if price_is_estimate && metric.is_priced() {
@@ -88,7 +85,7 @@ impl Column {
             .chain(bought.flatten())
             .collect();
         let detail = (!detail.is_empty()).then(|| detail.join(", "));
-        Some(Figure::of(point, detail))
+        Some((point, detail))
     }
 }
 
@@ -106,24 +103,8 @@ fn bought(forecast: &InstanceForecast, cost: f64) -> Option<String> {
     }
 }
 
-/// A number as a reader sees it.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Figure {
-    pub(super) point: String,
-    pub(super) interval: Option<String>,
-    /// Worth a second look where the row is over budget, beside the number that decides.
-    pub(super) is_strong: bool,
-}
-
-impl Figure {
-    fn of(point: String, interval: Option<String>) -> Self {
-        Self {
-            point,
-            interval,
-            is_strong: false,
-        }
-    }
-}
+/// A number as a reader sees it, and what stands beside it: its interval.
+type Figure = (String, Option<String>);
 
 /// One instance configuration of one job.
 #[derive(Debug, Clone, Copy)]
@@ -139,20 +120,10 @@ pub(super) struct ComparisonRow<'a> {
 pub(super) struct Comparison<'a> {
     pub(super) columns: Vec<Column>,
     pub(super) rows: Vec<ComparisonRow<'a>>,
-    /// The branch of all baselines; a name from outside.
-    branch: Option<&'a str>,
     has_several_jobs: bool,
 }
 
 impl<'a> Comparison<'a> {
-    /// The title of a column; one may hold the name of a branch.
-    pub(super) fn title(&self, column: Column) -> String {
-        match (column, self.branch) {
-            (Column::VersusBase, Some(branch)) => format!("vs {branch}"),
-            (column, _) => column.title().into_owned(),
-        }
-    }
-
     /// Jobs that fail the check come first. Of each job the judged configuration leads, since its row alone decides;
     /// then come the alternatives, worst first, then those not measured.
     pub(super) fn of(jobs: &[&'a JobReport]) -> Self {
@@ -175,7 +146,6 @@ impl<'a> Comparison<'a> {
         Self {
             columns: columns(&rows),
             rows,
-            branch: common_branch(jobs),
             has_several_jobs: jobs.len() > 1,
         }
     }
@@ -239,7 +209,7 @@ impl<'a> Comparison<'a> {
         columns.push(TableColumn::new("Instance", Align::Left));
         columns.extend(self.columns.iter().map(|column| TableColumn {
             weight: self.weight(*column),
-            ..TableColumn::new(self.title(*column), Align::Right)
+            ..TableColumn::new(column.title(), Align::Right)
         }));
         let rows = rows.iter().map(|row| TableRow {
             cells: self.cells(row),
@@ -392,7 +362,7 @@ impl<'a> ComparisonRow<'a> {
 
     fn cell(&self, column: Column) -> Cell {
         let is_measured = self.forecast.not_measured.is_none();
-        let Some(figure) = column.figure(self.forecast) else {
+        let Some((point, interval)) = column.figure(self.forecast) else {
             // Where there is nothing to compare with the cell is empty; where the comparison failed it is unknown as any other.
             let is_empty = match column {
                 Column::VersusBase => {
@@ -408,8 +378,8 @@ impl<'a> ComparisonRow<'a> {
         };
         let is_over = self.shown_verdict() == Verdict::Exceeded;
         Cell {
-            is_strong: (self.breach() == Some(column) || figure.is_strong) && is_over,
-            ..Cell::figure(figure.point, figure.interval)
+            is_strong: self.breach() == Some(column) && is_over,
+            ..Cell::figure(point, interval)
         }
     }
 }
@@ -426,18 +396,6 @@ const LEAST_FIRST: [Column; 9] = [
     Column::Metric(Metric::Memory),
     Column::VersusBase,
 ];
-
-/// The branch that all baselines are of, where it is short enough for a title.
-fn common_branch<'a>(jobs: &[&'a JobReport]) -> Option<&'a str> {
-    const LONGEST: usize = 20;
-    let mut branches = jobs
-        .iter()
-        .filter_map(|job| job.baseline.as_ref())
-        .map(|baseline| baseline.branch.as_deref());
-    let first = branches.next()??;
-    let is_common = branches.all(|branch| branch == Some(first));
-    (is_common && first.chars().count() <= LONGEST).then_some(first)
-}
 
 /// The jobs, worst first, else in their order. Drift ranks as its exit code does.
 pub(super) fn worst_first<'a>(jobs: &[&'a JobReport]) -> Vec<&'a JobReport> {
@@ -495,9 +453,7 @@ pub(super) fn unshown_figures(forecast: &InstanceForecast, shown: &[Column]) -> 
     let columns = Column::all()
         .filter(|column| !shown.contains(column))
         .filter_map(|column| {
-            let Figure {
-                point, interval, ..
-            } = column.figure(forecast)?;
+            let (point, interval) = column.figure(forecast)?;
             let interval = interval.map_or(String::new(), |interval| format!(" ({interval})"));
             Some(format!("{} {point}{interval}", column.title()))
         });
@@ -612,18 +568,11 @@ fn increase(metric: Metric, forecast: &InstanceForecast) -> Option<Estimate> {
 }
 
 fn scaled(estimate: Estimate, factor: f64) -> Estimate {
-    let Estimate {
-        point,
-        lower,
-        upper,
-        level,
-    } = estimate;
-    let [point, lower, upper] = [point, lower, upper].map(|end| end * factor);
     Estimate {
-        point,
-        lower,
-        upper,
-        level,
+        point: estimate.point * factor,
+        lower: estimate.lower * factor,
+        upper: estimate.upper * factor,
+        ..estimate
     }
 }
 
@@ -632,26 +581,22 @@ fn versus_base(forecast: &InstanceForecast) -> Option<Figure> {
     let mut changes = [Metric::Cost, Metric::Time].into_iter();
     let change = changes.find_map(|metric| increase(metric, forecast))?;
     if words::is_noise(&change) {
-        return Some(Figure::of("within noise".to_owned(), None));
+        return Some(("within noise".to_owned(), None));
     }
-    let is_more = change.point > 0.0;
     let point = words::signed(Quantity::Percent, change.point);
-    let interval = if is_more {
+    let interval = if change.point > 0.0 {
         Quantity::Percent.interval(&change)
     } else {
         // A dash between two signs cannot be read.
         let end = |value| words::signed(Quantity::Percent, value);
         Some(format!("{} to {}", end(change.lower), end(change.upper)))
     };
-    Some(Figure {
-        is_strong: is_more,
-        ..Figure::of(point, interval)
-    })
+    Some((point, interval))
 }
 
 fn efficiency(forecast: &InstanceForecast) -> Option<Figure> {
     let (share, unit) = (scaled(forecast.efficiency?, 100.0), Quantity::Percent);
-    Some(Figure::of(unit.figure(share.point), unit.interval(&share)))
+    Some((unit.figure(share.point), unit.interval(&share)))
 }
 
 #[cfg(test)]

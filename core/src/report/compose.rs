@@ -7,11 +7,12 @@ use super::document::{
 use super::footer::footer;
 use super::label::Label;
 use super::mark::Mark;
+use super::plot::Plot;
 use super::text::Prose;
 use super::{JobReport, Report};
 use super::{
-    background, budget_lines, canaries, change, drift, drift_chart, failures, hosts, law_chart,
-    many_jobs, policy_lines, recommendation, versus_twin, what_to_do, words,
+    background, budget_lines, canaries, change, drift, failures, figures, hosts, many_jobs,
+    over_time, policy_lines, recommendation, versus_twin, what_to_do, words,
 };
 use crate::grammar;
 use crate::verdict::Verdict;
@@ -20,13 +21,22 @@ use crate::verdict::Verdict;
 const ROWS_SHOWN: usize = 12;
 /// Of several different failures of canaries; the table of canaries has all.
 const FAILURES_SHOWN: usize = 5;
-/// Charts of more jobs than this would be scrolled past; the worst have theirs.
+/// Charts of more jobs than this would be scrolled past in a comment; the worst have theirs.
 const CHARTS_SHOWN: usize = 3;
+/// Plots of more jobs would make a page of megabytes.
+const JOBS_DRAWN: usize = 12;
 
-/// The report on one page that is narrow.
-pub(super) fn document(report: &Report) -> Document {
+/// The report on a page that has room for all plots.
+pub(super) fn for_page(report: &Report) -> Document {
     let jobs: Vec<&JobReport> = report.jobs.iter().collect();
     of_comparison(report, &Comparison::of(&jobs).narrow())
+}
+
+/// The report in a comment.
+pub(super) fn document(report: &Report) -> Document {
+    let mut document = for_page(report);
+    document.folds.retain(|fold| fold.kind != FoldKind::OfPage);
+    document
 }
 
 /// The same for a terminal.
@@ -75,7 +85,13 @@ fn of_comparison(report: &Report, comparison: &Comparison<'_>) -> Document {
             "of the largest canary of each configuration".to_owned(),
             hosts::hosts(&jobs),
         ),
+        page_fold(
+            "configurations",
+            "Configurations compared",
+            plots(&jobs, figures::compared),
+        ),
         law_fold(&jobs, comparison),
+        page_fold("change", "Change against the base", changes(&jobs)),
         table_fold(
             FoldKind::Budget,
             "The budget, line by line",
@@ -132,6 +148,51 @@ fn table_fold(
 fn list_fold(kind: FoldKind, title: &'static str, lines: Vec<DocumentLine>) -> Option<Fold> {
     let list = (!lines.is_empty()).then_some(Block::List(lines));
     Fold::of(kind, title, list.into_iter().collect())
+}
+
+fn page_fold(id: &str, title: &'static str, blocks: Vec<Block>) -> Option<Fold> {
+    let fold = Fold::of(FoldKind::OfPage, title, blocks)?;
+    Some(Fold {
+        id: id.to_owned(),
+        ..fold
+    })
+}
+
+/// Plots of each job, the worst first, under its name where there are several.
+fn plots(jobs: &[&JobReport], of: fn(&JobReport) -> Vec<Plot>) -> Vec<Block> {
+    let sorted = comparison::worst_first(jobs).into_iter();
+    let drawn = sorted.map(|job| (job, of(job)));
+    let drawn: Vec<_> = drawn.filter(|(_, plots)| !plots.is_empty()).collect();
+    let further = drawn.len().saturating_sub(JOBS_DRAWN);
+    let further = (further > 0).then(|| {
+        let further = format!("{further} further jobs have their numbers in the tables.");
+        Block::line(Label::More, Prose::literal(further))
+    });
+    let mut blocks = Vec::new();
+    for (place, (job, plots)) in drawn.into_iter().take(JOBS_DRAWN).enumerate() {
+        for mut plot in plots {
+            if let Some(name) = job_name(job, jobs.len() > 1) {
+                plot.caption = Prose::fill("{}: {}", [name, plot.caption]);
+            }
+            plot.is_in_comment &= place < CHARTS_SHOWN;
+            blocks.push(Block::Plot(Box::new(plot)));
+        }
+    }
+    blocks.into_iter().chain(further).collect()
+}
+
+/// What each job takes more than its base, and why.
+fn changes(jobs: &[&JobReport]) -> Vec<Block> {
+    let of_job = |job: &JobReport| {
+        let said = change::said(job).map(|said| {
+            let line = DocumentLine::new(Label::More, said.text);
+            Block::Lines(vec![line.about(job_name(job, jobs.len() > 1))])
+        });
+        let table = change::table(job).map(Block::Table);
+        said.into_iter().chain(table)
+    };
+    let sorted = comparison::worst_first(jobs).into_iter();
+    sorted.take(JOBS_DRAWN).flat_map(of_job).collect()
 }
 
 /// What a reader at a terminal decides by; at the end what only the whole report has: `2 jobs, laws, prices and notes: add --details`.
@@ -344,7 +405,7 @@ fn job_remarks(job: &JobReport) -> Vec<(Label, Prose)> {
 fn drift_fold(job: &JobReport, several_jobs: bool) -> Option<Fold> {
     let drift = job.drift.as_ref()?;
     let causes = drift::causes(drift).map(Block::Table);
-    let chart = drift_chart::of(drift).map(Block::Chart);
+    let chart = over_time::checks(drift).map(|plot| Block::Plot(Box::new(plot)));
     // Not in the title, where no code can be set.
     let name = job_name(job, several_jobs).filter(|_| causes.is_some() || chart.is_some());
     let name = name.map(|name| Block::List(vec![DocumentLine::new(Label::More, name)]));
@@ -368,15 +429,8 @@ fn law_fold(jobs: &[&JobReport], comparison: &Comparison<'_>) -> Option<Fold> {
             lines.push(DocumentLine::new(Label::Law, text).about(names));
         }
     }
-    let charts = comparison::worst_first(jobs).into_iter().filter_map(|job| {
-        let mut chart = law_chart::of(job)?;
-        if let Some(name) = job_name(job, several_jobs) {
-            chart.caption = Prose::fill("{}: {}", [name, chart.caption]);
-        }
-        Some(Block::Chart(chart))
-    });
     let lines = (!lines.is_empty()).then_some(Block::List(lines));
-    let blocks = lines.into_iter().chain(charts.take(CHARTS_SHOWN));
+    let blocks = lines.into_iter().chain(plots(jobs, figures::laws));
     Fold::of(FoldKind::Law, "How the forecast was made", blocks.collect())
 }
 

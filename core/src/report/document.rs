@@ -3,9 +3,9 @@
 
 use std::collections::HashSet;
 
-use super::chart::Chart;
 use super::label::{Label, Lead};
 use super::mark::Mark;
+use super::plot::Plot;
 use super::text::{Prose, Verbatim};
 
 /// How much of a report is shown.
@@ -104,7 +104,7 @@ pub(super) enum Block {
     Lines(Vec<DocumentLine>),
     List(Vec<DocumentLine>),
     Table(Table),
-    Chart(Chart),
+    Plot(Box<Plot>),
     /// The problems that an excerpt of a file shows.
     Problems(Verbatim),
     /// Lines to paste.
@@ -118,11 +118,13 @@ impl Block {
     }
 }
 
-/// A part that is folded where a page can fold; never without content.
+/// A part that is folded where a page can fold, else a section; never without content.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Fold {
     pub(super) kind: FoldKind,
-    pub(super) title: &'static str,
+    /// Its address within a page. Parts that follow each other with one address are one section.
+    pub(super) id: String,
+    pub(super) title: Prose,
     /// The whole in a few words, after the title.
     pub(super) detail: Prose,
     pub(super) blocks: Vec<Block>,
@@ -131,11 +133,11 @@ pub(super) struct Fold {
 impl Fold {
     /// `None` without content.
     pub(super) fn of(kind: FoldKind, title: &'static str, blocks: Vec<Block>) -> Option<Self> {
-        let detail = Prose::default();
-        (!blocks.is_empty()).then_some(Self {
+        (!blocks.is_empty()).then(|| Self {
             kind,
-            title,
-            detail,
+            id: kind.id().to_owned(),
+            title: Prose::own(title),
+            detail: Prose::default(),
             blocks,
         })
     }
@@ -144,6 +146,8 @@ impl Fold {
 /// What is folded. Where the length is limited, the first goes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum FoldKind {
+    /// Plots and tables that a page has and a comment does not.
+    OfPage,
     Canaries,
     Hosts,
     Budget,
@@ -156,6 +160,23 @@ pub(super) enum FoldKind {
     Remarks,
     /// Rows of the table, where many jobs are in it.
     Rows,
+}
+
+impl FoldKind {
+    fn id(self) -> &'static str {
+        match self {
+            Self::OfPage => "more",
+            Self::Canaries => "canaries",
+            Self::Hosts => "hosts",
+            Self::Budget => "budget",
+            Self::Law => "law",
+            Self::Cautions => "assumptions",
+            Self::Drift => "drift",
+            Self::Agreement => "agreement",
+            Self::Remarks => "remarks",
+            Self::Rows => "further-rows",
+        }
+    }
 }
 
 /// A table of texts and numbers.

@@ -6,7 +6,7 @@ use super::footer::footer;
 use super::label::Label;
 use super::text::Prose;
 use super::{JobReport, Report};
-use super::{comparison, drift, drift_chart, markdown, words};
+use super::{comparison, drift, markdown, over_time, words};
 use crate::drift::Drift;
 
 /// GitHub takes 256 characters.
@@ -117,8 +117,8 @@ fn body(report: &Report, drifted: &[(&JobReport, &Drift)]) -> String {
             blocks.push(Block::line(Label::More, sentences));
         }
         blocks.extend(drift::causes(drift).map(Block::Table));
-        let chart = drift_chart::of(drift).filter(|_| index < CHARTS_SHOWN);
-        blocks.extend(chart.map(Block::Chart));
+        let chart = over_time::checks(drift).filter(|_| index < CHARTS_SHOWN);
+        blocks.extend(chart.map(|plot| Block::Plot(Box::new(plot))));
     }
     blocks.extend(further(drifted.len()).map(|line| Block::List(vec![line])));
     blocks.extend(how_to_end(drifted));

@@ -36,7 +36,7 @@ pub fn render_within(report: &Report, limit: usize) -> String {
 
 /// What was taken out of a document.
 enum Cut {
-    Part(&'static str),
+    Part(Prose),
     Rows(usize),
 }
 
@@ -46,6 +46,7 @@ fn cut(document: &mut Document, limit: usize, length: usize) -> Option<Cut> {
         let rows = table.rows.len();
         table.keep((rows * limit / length).clamp(least, rows - 1))
     };
+    let part = |title| Cut::Part(Prose::own(title));
     let folds = document.folds.iter().enumerate();
     let least = folds.min_by_key(|(_, fold)| fold.kind);
     if let Some((place, fold)) = least
@@ -57,15 +58,15 @@ fn cut(document: &mut Document, limit: usize, length: usize) -> Option<Cut> {
     let is_policy = |line: &DocumentLine| line.label == Label::Policy;
     if !document.remarks.iter().all(is_policy) {
         document.remarks.retain(is_policy);
-        return Some(Cut::Part("The sentences beside the table"));
+        return Some(part("The sentences beside the table"));
     }
     if !std::mem::take(&mut document.warnings).is_empty() {
-        return Some(Cut::Part("Warnings"));
+        return Some(part("Warnings"));
     }
     let without_causes = failures::without_causes(document.blocks.clone());
     if without_causes != document.blocks {
         document.blocks = without_causes;
-        return Some(Cut::Part("The causes of what went wrong"));
+        return Some(part("The causes of what went wrong"));
     }
     if let Some(fold) = document.folds.first_mut()
         && let Some(Block::Table(table)) = fold.blocks.first_mut()
@@ -83,23 +84,24 @@ fn cut(document: &mut Document, limit: usize, length: usize) -> Option<Cut> {
     }
     if document.headlines.len() > 1 {
         document.headlines.truncate(document.headlines.len() / 2);
-        return Some(Cut::Part("Verdicts"));
+        return Some(part("Verdicts"));
     }
     let has_blocks = !std::mem::take(&mut document.blocks).is_empty();
-    has_blocks.then_some(Cut::Part("What could not be checked"))
+    has_blocks.then(|| part("What could not be checked"))
 }
 
-fn left_out(report: &Report, parts: &[&'static str], rows: usize) -> Option<DocumentLine> {
+fn left_out(report: &Report, parts: &[Prose], rows: usize) -> Option<DocumentLine> {
     let rows = (rows > 0).then(|| grammar::count(rows, "row") + " of the table");
-    let parts = parts.iter().map(|part| (*part).to_owned());
-    let parts: Vec<String> = parts.chain(rows).collect();
+    let parts = parts.iter().cloned().chain(rows.map(Prose::literal));
+    let parts = Prose::joined(parts, "; ");
     let run = report.run_url.as_deref().and_then(Prose::run);
     let run = run.map_or(Prose::default(), |run| Prose::fill(" of {}", [run]));
+    let is_cut = !parts.is_empty();
     let text = Prose::fill(
         "{}. The whole report is in the step summary{}.",
-        [Prose::literal(parts.join("; ")), run],
+        [parts, run],
     );
-    (!parts.is_empty()).then(|| DocumentLine::new(Label::LeftOut, text))
+    is_cut.then(|| DocumentLine::new(Label::LeftOut, text))
 }
 
 /// Where nothing else fits.

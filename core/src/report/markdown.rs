@@ -5,15 +5,15 @@
 use serde_json::{Value, json};
 
 use super::Report;
-use super::chart::Chart;
 use super::compose;
 use super::document::{
     Align, Block, Cell, Document, DocumentLine, Fold, Headline, Table, TableColumn, TableRow,
 };
 use super::mark::Mark;
+use super::plot::Plot;
 use super::template::Template;
 use super::text::{Outside, Prose, TextSpan};
-use super::{mermaid, template, words};
+use super::{escape, mermaid, template, words};
 
 /// Keeps a range on one line: a browser may break at a dash.
 const WORD_JOINER: char = '\u{2060}';
@@ -65,7 +65,12 @@ fn values(document: &Document) -> Value {
         json!({"columns": columns.collect::<Value>(), "rows": rows.collect::<Value>()})
     });
     let folds = document.folds.iter().map(|fold| {
-        json!({"summary": summary(fold), "blocks": fold.blocks.iter().map(block).collect::<Value>()})
+        let blocks = fold
+            .blocks
+            .iter()
+            .map(block)
+            .filter(|block| !block.is_empty());
+        json!({"summary": summary(fold), "blocks": blocks.collect::<Value>()})
     });
     json!({
         "headlines": headlines.map(|one| marked(one.mark, &one.text)).collect::<Value>(),
@@ -94,20 +99,24 @@ fn span(span: &TextSpan) -> String {
         TextSpan::Own(words) => (*words).to_owned(),
         TextSpan::Joint => NO_BREAK_SPACE.to_owned(),
         TextSpan::Minute(at) => words::minute(*at),
-        TextSpan::Literal(text) | TextSpan::Anchor(text, _) => text.for_markdown(),
+        TextSpan::Literal(text) | TextSpan::Anchor(text, _) => text.with(escape::for_markdown),
         TextSpan::Unbroken(text) => unbroken(text),
-        TextSpan::Sentence(text) => text.for_markdown_with_code(),
-        TextSpan::Code(text) => text.as_markdown_code(),
+        TextSpan::Sentence(text) => text.with(escape::for_markdown_with_code),
+        TextSpan::Code(text) => text.with(escape::as_code),
         TextSpan::Commit(text) => text.as_markdown_commit(),
         TextSpan::Link(words, address) => {
-            format!("[{}]({})", words.for_markdown(), address.as_str())
+            format!(
+                "[{}]({})",
+                words.with(escape::for_markdown),
+                address.as_str()
+            )
         }
     }
 }
 
 /// A number that stays on one line.
 fn unbroken(text: &Outside) -> String {
-    text.for_markdown()
+    text.with(escape::for_markdown)
         .replace(' ', NO_BREAK_SPACE)
         .replace('–', &format!("{WORD_JOINER}–{WORD_JOINER}"))
 }
@@ -128,9 +137,11 @@ pub(super) fn block(block: &Block) -> String {
             items.join("\n")
         }
         Block::Table(text) => table(text),
-        Block::Chart(drawn) => chart(drawn),
-        Block::Problems(excerpt) => excerpt.as_markdown_block(EXCERPT_LINE_LIMIT, PROBLEM_LINES),
-        Block::Paste(excerpt) => excerpt.as_markdown_block(EXCERPT_LINE_LIMIT, PASTED_LINES),
+        Block::Plot(drawn) => plot(drawn),
+        Block::Problems(excerpt) => {
+            excerpt.with(escape::as_block, EXCERPT_LINE_LIMIT, PROBLEM_LINES)
+        }
+        Block::Paste(excerpt) => excerpt.with(escape::as_block, EXCERPT_LINE_LIMIT, PASTED_LINES),
     }
 }
 
@@ -147,19 +158,20 @@ fn line(line: &DocumentLine) -> String {
     parts.join(" ")
 }
 
-fn chart(chart: &Chart) -> String {
-    format!("{}\n\n{}", inline(&chart.caption), mermaid::block(chart))
+/// Empty where a comment does not have it.
+fn plot(plot: &Plot) -> String {
+    match plot.is_in_comment {
+        true => format!("{}\n\n{}", inline(&plot.caption), mermaid::block(plot)),
+        false => String::new(),
+    }
 }
 
 /// GitHub reads no Markdown in a summary.
 fn summary(Fold { title, detail, .. }: &Fold) -> String {
-    match detail.is_empty() {
-        true => (*title).to_owned(),
-        false => format!(
-            "{title}: {}",
-            detail.flattened(|text| text.for_github_html())
-        ),
-    }
+    let parts =
+        [title, detail].map(|part| part.flattened(|text| text.with(escape::for_github_html)));
+    let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    parts.join(": ")
 }
 
 /// Titles, the rule below them, and the rows.

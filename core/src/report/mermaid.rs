@@ -1,20 +1,42 @@
-//! A chart as a fenced Mermaid block, which GitHub draws in the reader's theme.
+//! A plot as a fenced Mermaid block, which GitHub draws in the reader's theme: its line and its limit.
 //!
 //! Only numbers, words of this program and names of letters, digits, dots and hyphens get into the block: nothing that a spec
 //! or a stored report says can end it.
 
-use super::chart::{Chart, ChartAxis, ChartXAxis};
-use super::text::Prose;
+use std::collections::HashSet;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::escape::for_chart;
+use super::plot::{Plot, PlotShape};
 
 /// Purple and green of GitHub's palette, both at least 3:1 against its light and its dark background.
 const COLOURS: &str = "#8957e5, #2da44e";
+/// Of a line over an axis of numbers: enough to show a bend.
+const INTERVALS: u32 = 20;
+/// More names than this would overlap.
+const DAYS_SHOWN: usize = 10;
 
-pub(super) fn block(chart: &Chart) -> String {
-    let digits = chart.digits;
-    let series = chart.series.iter().map(|line| {
-        let values = line.values.iter().map(|value| format!("{value:.digits$}"));
-        let values: Vec<String> = values.collect();
-        format!("    line \"{}\" [{}]\n", line.name, values.join(", "))
+/// A Mermaid line's values stand at equal distances from one end of the axis to the other: of a plot over time one for each point.
+pub(super) fn block(plot: &Plot) -> String {
+    let mut shapes = plot.marks.iter().map(|(_, shape)| shape);
+    let line = shapes.clone().find_map(|shape| match shape {
+        PlotShape::Line(points) => Some(points.as_slice()),
+        _ => None,
+    });
+    let line = line.unwrap_or_default();
+    let limit = shapes.find_map(|shape| match shape {
+        PlotShape::Dashes([(_, limit), _]) => Some(*limit),
+        _ => None,
+    });
+    let values: Vec<f64> = match plot.x.is_time {
+        true => line.iter().map(|(_, value)| *value).collect(),
+        false => sampled(line),
+    };
+    let limit = limit.map(|limit| vec![limit; values.len()]);
+    let series = [values].into_iter().chain(limit).map(|values| {
+        let values: Vec<String> = values.into_iter().map(number).collect();
+        format!("    line [{}]\n", values.join(", "))
     });
     format!(
         "```mermaid\n\
@@ -30,29 +52,51 @@ pub(super) fn block(chart: &Chart) -> String {
            x-axis {}\n    \
            y-axis {}\n\
          {}```",
-        title(&chart.title),
-        x_axis(&chart.x),
-        axis(&chart.y),
+        for_chart(&plot.title),
+        x_axis(plot, line),
+        axis(&plot.y.title, plot.y.ends()),
         series.collect::<String>(),
     )
 }
 
-fn title(text: &Prose) -> String {
-    text.flattened(|text| text.for_chart())
+fn sampled(line: &[(f64, f64)]) -> Vec<f64> {
+    let ([(from, _), ..], [.., (to, _)]) = (line, line) else {
+        return Vec::new();
+    };
+    let at = |step: u32| {
+        let place = from + (to - from) * f64::from(step) / f64::from(INTERVALS);
+        let after = line.partition_point(|(known, _)| *known < place);
+        let after = after.clamp(1, line.len() - 1);
+        let [(x0, y0), (x1, y1)] = [line[after - 1], line[after]];
+        y0 + (y1 - y0) * (place - x0) / (x1 - x0)
+    };
+    (0..=INTERVALS).map(at).collect()
 }
 
-fn x_axis(x: &ChartXAxis) -> String {
-    match x {
-        ChartXAxis::Numbers(numbers) => axis(numbers),
-        ChartXAxis::Days(days) => {
-            let days = days
-                .iter()
-                .map(|day| format!("\"{}\"", day.strftime("%m-%d")));
-            format!("[{}]", days.collect::<Vec<_>>().join(", "))
-        }
+/// The days of few checks; of more there are only numbers, and also where two are of one day: equal names would be one place.
+fn x_axis(plot: &Plot, line: &[(f64, f64)]) -> String {
+    let ends = || [line[0].0, line[line.len() - 1].0];
+    if !plot.x.is_time {
+        return axis(&plot.x.title, ends());
+    }
+    let days = line.iter().filter_map(|(at, _)| {
+        let at = Timestamp::from_duration(SignedDuration::try_from_secs_f64(*at).ok()?).ok()?;
+        Some(format!("\"{}\"", at.strftime("%m-%d")))
+    });
+    let days: Vec<String> = days.collect();
+    let different: HashSet<&String> = days.iter().collect();
+    match line.len() <= DAYS_SHOWN && different.len() == line.len() {
+        true => format!("[{}]", days.join(", ")),
+        false => format!("\"checks, the newest last\" 1 --> {}", line.len()),
     }
 }
 
-fn axis(ChartAxis { title, from, to }: &ChartAxis) -> String {
+fn axis(title: &str, [from, to]: [f64; 2]) -> String {
+    let [from, to] = [from, to].map(number);
     format!("\"{title}\" {from} --> {to}")
+}
+
+/// To a hundredth, which bends no straight line of an axis up to 2 or more.
+fn number(value: f64) -> String {
+    ((value * 100.0).round() / 100.0).to_string()
 }

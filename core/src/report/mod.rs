@@ -15,18 +15,17 @@ mod canaries;
 mod causes;
 mod change;
 mod changed_settings;
-mod chart;
 mod comparison;
 mod compose;
 mod consistent;
 pub mod csv;
 mod document;
 mod drift;
-mod drift_chart;
 mod drift_issue;
 pub mod escape;
 mod estimates;
 mod failures;
+mod figures;
 mod footer;
 pub mod format;
 mod help;
@@ -35,15 +34,16 @@ mod hosts;
 pub mod html;
 mod json;
 mod label;
-mod law_chart;
 mod length;
 mod many_jobs;
 mod mark;
 pub mod markdown;
 mod merge;
 mod mermaid;
+mod over_time;
 pub mod plan;
 pub mod plan_totals;
+mod plot;
 mod policy_lines;
 mod recommendation;
 mod redact;
@@ -71,6 +71,7 @@ pub use versus_twin::{BreakEven, VersusTwin};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use std::collections::BTreeMap;
 
@@ -88,20 +89,17 @@ use crate::verdict::{BudgetRow, Reason, Recommendation, Verdict};
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// What one run of the gate found, over all jobs.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Report {
     pub schema_version: u32,
     pub tool_version: String,
     /// The time at which the report was made, RFC 3339 in UTC.
     pub generated_at: jiff::Timestamp,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_url: Option<String>,
     /// The checked-out commit, in full; absent without git.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spec_hash: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<Policy>,
     /// The worst verdict of all jobs.
     pub verdict: Verdict,
@@ -116,10 +114,10 @@ pub struct Report {
 }
 
 /// Why a job, or the whole run, could not be checked. May hold text of the pull request.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Failure {
     /// The name of the job; absent if the failure concerns the whole run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
     /// The activity that failed, e.g. `reading the spec`.
     pub phase: String,
@@ -128,16 +126,15 @@ pub struct Failure {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<String>,
     /// The advice on what to do about it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub help: Option<String>,
 }
 
 /// The origin of the budgets.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Policy {
     /// The place of the spec, e.g. `work tree`, or the base branch.
     pub source: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha: Option<String>,
     /// How the change's own policy differs, of what concerns every job; a sentence or two each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -160,6 +157,7 @@ impl Policy {
 }
 
 /// The policy of one job, beside the budget's own rows.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct JobPolicy {
     /// How the change's own policy for the job differs from the one that counts, and the overrides in force; a sentence or two
@@ -167,10 +165,8 @@ pub struct JobPolicy {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// The job's name in the base, whose policy counts; absent if the change does not rename it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub renamed_from: Option<String>,
     /// Who accepted that the job is over its budget; absent if nobody did.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accepted: Option<Acceptance>,
 }
 
@@ -181,6 +177,7 @@ impl JobPolicy {
 }
 
 /// The result of one job.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct JobReport {
     pub name: String,
@@ -188,7 +185,6 @@ pub struct JobReport {
     /// One sentence, without the job's name: `cost is 63 USD, 13 USD above 50 USD`. May hold text of the training code.
     pub reason: String,
     /// The end of `reason`, after `; `, where that says what to do about it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub what_to_do: Option<String>,
     /// The changed paths that concern this job.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -196,9 +192,7 @@ pub struct JobReport {
     /// The configuration of the full run, as written.
     pub instance: InstanceConfiguration,
     /// The record that the forecast is compared with; absent if there is none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<Baseline>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recommendation: Option<Recommendation>,
     /// The forecasts: first that of `instance`, then those of the alternatives in the order of the spec.
     pub forecasts: Vec<InstanceForecast>,
@@ -214,7 +208,6 @@ pub struct JobReport {
     #[serde(default, skip_serializing_if = "JobPolicy::is_default")]
     pub policy: JobPolicy,
     /// The result of a check for drift; absent without one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drift: Option<Drift>,
     pub spend: Spend,
 }
@@ -276,13 +269,12 @@ pub fn exit_code(
 }
 
 /// The record that a job's forecast is compared with.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Baseline {
     /// The commit, in full; absent if the record does not say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
     /// The branch it was measured on, as a reader knows it, e.g. `main`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
     /// The days since it was recorded; never negative.
     pub age_days: f64,
@@ -296,11 +288,11 @@ pub struct Baseline {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<ChangedSetting>,
     /// The base's configuration; absent if it is the same as the job's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instance: Option<InstanceConfiguration>,
 }
 
 /// The forecast for one instance configuration, or why there is none.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct InstanceForecast {
     pub instance: InstanceConfiguration,
@@ -308,23 +300,18 @@ pub struct InstanceForecast {
     pub groups: Vec<PricedGroup>,
     pub verdict: Verdict,
     /// The reason why it was not measured, e.g. `needs up to 3.20 USD`; absent if it was.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_measured: Option<String>,
     /// The origin of the estimates of a configuration that was not measured, e.g. `memory is that of the canaries on
     /// ml.m5.2xlarge; time and cost are not known`; absent if it was measured, and if nothing is known of it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimated_from: Option<String>,
     /// How the time follows from canaries on other counts of its machines; absent where it follows from its own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scale_out: Option<ScaleOutBasis>,
     /// The most memory that a canary used, in percent of the machine; absent where memory has an estimate, or none was measured.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_at_least: Option<f64>,
     /// Whether memory was seen so seldom, or not at all, that the true peak may be far higher; omitted if it was not.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub memory_is_lower_bound: bool,
     /// The same as `memory_at_least`, of the fullest GPU's memory.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpu_memory_at_least: Option<f64>,
     /// The same as `memory_is_lower_bound`, of the fullest GPU's memory.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -333,7 +320,6 @@ pub struct InstanceForecast {
     pub estimates: Estimates,
     /// Of several machines of one type: the time of one alone, divided by their number and their time, so 1 where n machines take an
     /// n-th of the time; absent where canaries ran on one count alone.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub efficiency: Option<Estimate>,
     /// The level of what the script prints, for each such line of the budget; omitted if there is none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -343,7 +329,6 @@ pub struct InstanceForecast {
     #[serde(default, skip_serializing_if = "Delta::is_empty")]
     pub delta: Delta,
     /// Groups of machines beside machines of one type; absent of a configuration of one type.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub versus_twin: Option<VersusTwin>,
     #[serde(default)]
     pub law: Laws,
@@ -351,7 +336,6 @@ pub struct InstanceForecast {
     /// and where time does not follow from canaries on its own machines.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub time_by_share: Vec<EstimateAtShare>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
     #[serde(default)]
     pub budget: Vec<BudgetRow>,
@@ -388,26 +372,23 @@ pub enum ScaleOutBasis {
 }
 
 /// One group of equal machines.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PricedGroup {
     pub name: String,
     pub instance_type: InstanceType,
     pub count: u32,
     /// The price of one of its machines.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
 }
 
 /// Each phase of the full run, in seconds; `startup` is not billed.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct PhaseEstimates {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub startup: Option<Estimate>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub download: Option<Estimate>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub training: Option<Estimate>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upload: Option<Estimate>,
 }
 
@@ -418,19 +399,15 @@ impl PhaseEstimates {
 }
 
 /// The change against the base; empty without a baseline.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Delta {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<Estimate>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_seconds: Option<Estimate>,
     /// The change of cost in percent of the base's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_percent: Option<Estimate>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_percent: Option<Estimate>,
     /// The additional time of the same work on the same data, in percent of the base's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_percent: Option<Estimate>,
     /// The causes of the change; empty if they are unknown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -444,24 +421,19 @@ impl Delta {
 }
 
 /// The cost of this run's own canaries, without reused ones.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Spend {
     /// All that they are billed, with what was kept for them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub canary_usd: Option<Usd>,
     pub canary_seconds: Seconds,
     /// What of `canary_usd` was for machines that a warm pool kept between canaries; absent without a price, or where none were.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_usd: Option<Usd>,
     /// For how long they were kept, each of them; no part of `canary_seconds`. Absent where none were.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_seconds: Option<Seconds>,
     /// The cost today of the canaries that were reused; absent without a price, or without reused canaries.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saved_usd: Option<Usd>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worst_case_usd: Option<Usd>,
     /// The forecast cost of one full run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub full_run_usd: Option<Usd>,
 }

@@ -112,7 +112,7 @@ fn figures(job: &JobReport, instance: &str, metrics: &[Metric]) -> Vec<String> {
     let figures = metrics
         .iter()
         .filter_map(|metric| Column::Metric(*metric).figure(forecast?));
-    figures.map(|figure| figure.point).collect()
+    figures.map(|(point, _)| point).collect()
 }
 
 fn limit_needed(needed: &LimitNeeded) -> String {

@@ -2,7 +2,6 @@
 
 use comfy_table::{Attribute, Color, ContentArrangement};
 
-use super::chart::Chart;
 pub use super::document::ReportDepth;
 use super::document::{Block, Cell, Document, DocumentLine, Fold, FoldKind, Headline, Table};
 use super::escape::without_commands;
@@ -144,9 +143,9 @@ fn push_block(text: &mut String, block: &Block, style: TerminalStyle) {
         Block::Headline(headline) => push_headline(text, headline, style),
         Block::Lines(lines) | Block::List(lines) => push_lines(text, lines, style),
         Block::Table(table) => push_table(text, table, style),
-        Block::Chart(chart) => {
-            if let Some(line) = &chart.in_a_line {
-                push_labelled(text, "", &inline(line), style);
+        Block::Plot(plot) => {
+            if let Some(line) = &plot.in_a_line {
+                push_labelled(text, "checks", &inline(line), style);
             }
         }
         Block::Problems(excerpt) => push_problems(text, excerpt, style),
@@ -157,7 +156,7 @@ fn push_block(text: &mut String, block: &Block, style: TerminalStyle) {
 /// Of what a page folds only the lines, and the rows of jobs: other tables and charts would be scrolled past.
 fn push_fold(text: &mut String, fold: &Fold, style: TerminalStyle) {
     match fold.kind {
-        FoldKind::Agreement | FoldKind::Budget | FoldKind::Hosts => {}
+        FoldKind::OfPage | FoldKind::Agreement | FoldKind::Budget | FoldKind::Hosts => {}
         FoldKind::Canaries => push_labelled(text, "canaries", &inline(&fold.detail), style),
         FoldKind::Law | FoldKind::Cautions | FoldKind::Rows | FoldKind::Remarks => {
             for block in &fold.blocks {
@@ -180,12 +179,6 @@ fn push_drift(text: &mut String, blocks: &[Block], style: TerminalStyle) {
                     let amounts = cells.collect::<Vec<_>>().join(", ");
                     push_labelled(text, label, &format!("{cause}: {amounts}"), style);
                 }
-            }
-            Block::Chart(Chart {
-                in_a_line: Some(line),
-                ..
-            }) => {
-                push_labelled(text, "checks", &inline(line), style);
             }
             block => push_block(text, block, style),
         }

@@ -31,47 +31,17 @@ impl Outside {
         Self { text, limit }
     }
 
-    /// Shown literally.
-    pub(super) fn for_markdown(&self) -> String {
-        escape::for_markdown(&self.text, self.limit)
-    }
-
-    /// Shown literally, but for what stands between backticks, which is set as code.
-    pub(super) fn for_markdown_with_code(&self) -> String {
-        escape::for_markdown_with_code(&self.text, self.limit)
-    }
-
-    /// Set as code.
-    pub(super) fn as_markdown_code(&self) -> String {
-        escape::as_code(&self.text, self.limit)
+    /// Made harmless for one medium.
+    pub(super) fn with(&self, escape: fn(&str, usize) -> String) -> String {
+        escape(&self.text, self.limit)
     }
 
     /// A commit's id as it is, for GitHub to link; what is not one is shown literally.
     pub(super) fn as_markdown_commit(&self) -> String {
         match self.text.chars().all(|c| c.is_ascii_hexdigit()) {
             true => self.text.clone(),
-            false => self.for_markdown(),
+            false => self.with(escape::for_markdown),
         }
-    }
-
-    /// Within a tag where GitHub reads HTML and no Markdown.
-    pub(super) fn for_github_html(&self) -> String {
-        escape::for_github_html(&self.text, self.limit)
-    }
-
-    /// Shown literally within an HTML element.
-    pub(super) fn for_html(&self) -> String {
-        escape::for_html(&self.text, self.limit)
-    }
-
-    /// The same, but for what stands between backticks, which is set as code.
-    pub(super) fn for_html_with_code(&self) -> String {
-        escape::for_html_with_code(&self.text, self.limit)
-    }
-
-    /// Within the quotes of a Mermaid chart.
-    pub(super) fn for_chart(&self) -> String {
-        escape::for_chart(&self.text)
     }
 
     /// At most `limit` characters of a terminal's line.
@@ -93,14 +63,14 @@ impl Verbatim {
         Self { texts }
     }
 
-    /// A fenced block of at most `lines` lines of `limit` characters.
-    pub(super) fn as_markdown_block(&self, limit: usize, lines: usize) -> String {
-        escape::as_block(&self.texts.join("\n"), limit, lines)
-    }
-
-    /// Within an HTML element that keeps line ends: at most `lines` lines of `limit` characters.
-    pub(super) fn for_html(&self, limit: usize, lines: usize) -> String {
-        escape::for_html_block(&self.texts.join("\n"), limit, lines)
+    /// Made harmless for one medium: at most `lines` lines of `limit` characters.
+    pub(super) fn with(
+        &self,
+        escape: fn(&str, usize, usize) -> String,
+        limit: usize,
+        lines: usize,
+    ) -> String {
+        escape(&self.texts.join("\n"), limit, lines)
     }
 
     /// The lines of each text.

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use super::InstanceForecast;
 use super::text::Prose;
@@ -11,6 +12,7 @@ use crate::instance::{InstanceConfiguration, InstanceType};
 
 /// Groups beside the first configuration of the job that is of one type and has a forecast. A ratio is what the twin takes over what
 /// the groups take.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct VersusTwin {
     /// The configuration of one type.
@@ -20,21 +22,17 @@ pub struct VersusTwin {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub shares_law: bool,
     /// Above 1 where the groups are faster.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_ratio: Option<Estimate>,
     /// Above 1 where the groups are cheaper.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_ratio: Option<Estimate>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step_time_ratio: Option<Estimate>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_per_step_ratio: Option<Estimate>,
     /// Absent without a price of each type, and where all groups are of one type, or the twin is of the cheaper.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub break_even: Option<BreakEven>,
 }
 
 /// The price at which groups cost as much as their twin; below it they are cheaper.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BreakEven {
     /// The type of the cheaper group.
@@ -42,10 +40,8 @@ pub struct BreakEven {
     /// The price of one such machine today, in US dollars an hour.
     pub price_today: f64,
     /// Of a full run; 0 where the other groups alone cost as much as the twin.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usd_per_hour: Option<Estimate>,
     /// Of a training step.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usd_per_hour_by_step: Option<Estimate>,
 }
 

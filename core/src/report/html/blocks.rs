@@ -1,9 +1,8 @@
 //! The parts of a document as HTML.
 
-use super::super::document::{
-    Align, Block, Cell, Document, DocumentLine, Headline, Table, TableRow,
-};
+use super::super::document::{Align, Block, Cell, DocumentLine, Headline, Table, TableRow};
 use super::super::mark::{Mark, Tone};
+use super::draw;
 use super::markup::{Markup, element};
 
 /// Of the problems of a file.
@@ -14,43 +13,14 @@ const PASTED_LINES: usize = 60;
 const EXCERPT_LINE_LIMIT: usize = 300;
 /// More rows nobody reads; the report's JSON and CSV have them.
 const MOST_ROWS: usize = 2_000;
-/// Below a longer table the remarks would be out of sight.
-const ROWS_ABOVE_REMARKS: usize = 12;
-
-/// What a reader decides by: the answer, the table, what to do. `about` names the table for those who do not see where it stands.
-pub(in crate::report) fn header(answer: &Headline, document: &Document, about: &str) -> Markup {
-    let headlines = document.headlines.iter();
-    let headlines = headlines.map(|line| headline("p", line));
-    let warnings = document.warnings.iter();
-    let warnings = warnings.map(|text| marked("p", "", Mark::Doubtful, Markup::prose(text)));
-    let shown = document.table.as_ref();
-    let rows = shown.map_or(0, |table| table.rows.len());
-    let table = shown.map_or(Markup::default(), |shown| table(shown, about));
-    let others = document.blocks.iter();
-    let others = others.map(|block| self::block(block, "What could not be checked"));
-    let below = table.then(others.collect());
-    let remarks = lines(&document.remarks);
-    headline("h1", answer)
-        .then(headlines.chain(warnings).collect())
-        .then(match rows > ROWS_ABOVE_REMARKS {
-            // What to do is on the first screen, however long the table is.
-            true => remarks.then(below),
-            false => below.then(remarks),
-        })
-}
 
 /// `h1` for the page's answer, `p` for others.
-pub(in crate::report) fn headline(tag: &'static str, Headline { mark, text }: &Headline) -> Markup {
+pub(super) fn headline(tag: &'static str, Headline { mark, text }: &Headline) -> Markup {
     marked(tag, "headline", *mark, Markup::prose(text))
 }
 
 /// A line with its sign, in the colour of its tone. The sign says nothing that the words do not.
-pub(in crate::report) fn marked(
-    tag: &'static str,
-    class: &str,
-    mark: Mark,
-    words: Markup,
-) -> Markup {
+pub(super) fn marked(tag: &'static str, class: &str, mark: Mark, words: Markup) -> Markup {
     let sign = element(
         "span",
         &[("aria-hidden", "true")],
@@ -73,45 +43,55 @@ fn tone(mark: Mark) -> &'static str {
     }
 }
 
-/// `about` names the table for those who do not see where it stands.
-pub(in crate::report) fn block(block: &Block, about: &str) -> Markup {
+/// Plots that follow each other stand side by side; `about` names a table for those who do not see where it stands.
+pub(super) fn blocks(blocks: &[Block], about: &str) -> Markup {
+    let is_plot = |block: &Block| matches!(block, Block::Plot(_));
+    let groups = blocks.chunk_by(|one, next| is_plot(one) && is_plot(next));
+    let groups = groups.map(|group| {
+        let content = group.iter().map(|one| block(one, about)).collect();
+        match is_plot(&group[0]) {
+            true => element("div", &[("class", "figures")], content),
+            false => content,
+        }
+    });
+    groups.collect()
+}
+
+fn block(block: &Block, about: &str) -> Markup {
     match block {
         Block::Headline(said) => headline("p", said),
         Block::Lines(text) => lines(text),
-        Block::List(items) => list(items),
+        Block::List(items) => {
+            let item = |text| element("li", &[], line(text));
+            element("ul", &[], items.iter().map(item).collect())
+        }
         Block::Table(grid) => table(grid, about),
-        // A page draws finer ones.
-        Block::Chart(_) => Markup::default(),
+        Block::Plot(plot) => draw::figure(plot),
         Block::Problems(excerpt) => Markup::lines(excerpt, EXCERPT_LINE_LIMIT, PROBLEM_LINES),
         Block::Paste(excerpt) => Markup::lines(excerpt, EXCERPT_LINE_LIMIT, PASTED_LINES),
     }
 }
 
 /// Each in a paragraph of its own.
-pub(in crate::report) fn lines(lines: &[DocumentLine]) -> Markup {
+pub(super) fn lines(lines: &[DocumentLine]) -> Markup {
     let paragraph = |text| element("p", &[], line(text));
     lines.iter().map(paragraph).collect()
 }
 
-pub(in crate::report) fn list(lines: &[DocumentLine]) -> Markup {
-    let item = |text| element("li", &[], line(text));
-    element("ul", &[], lines.iter().map(item).collect())
-}
-
 fn line(line: &DocumentLine) -> Markup {
-    let said = Markup::prose(&line.said());
-    match line
-        .strong()
-        .map(|words| element("strong", &[], Markup::text(words)))
-    {
-        Some(strong) if said.is_empty() => strong,
-        Some(strong) => strong.then(Markup::own(" ")).then(said),
-        None => said,
-    }
+    let said = line.said();
+    let strong = line.strong();
+    let strong = strong.map(|words| element("strong", &[], Markup::text(words)));
+    let between = match strong.is_some() && !said.is_empty() {
+        true => " ",
+        false => "",
+    };
+    let strong = strong.unwrap_or_default();
+    strong.then(Markup::own(between)).then(Markup::prose(&said))
 }
 
 /// A table that is wider than the screen is scrolled, also by keys.
-pub(in crate::report) fn table(table: &Table, about: &str) -> Markup {
+pub(super) fn table(table: &Table, about: &str) -> Markup {
     let class = |align: Align| match align {
         Align::Left => "text",
         Align::Right => "number",
@@ -147,7 +127,7 @@ pub(in crate::report) fn table(table: &Table, about: &str) -> Markup {
     element("div", &attributes, grid).then(further)
 }
 
-pub(in crate::report) fn cell(cell: &Cell) -> Markup {
+fn cell(cell: &Cell) -> Markup {
     let mut text = Markup::prose(&cell.text);
     if cell.is_strong {
         text = element("strong", &[], text);

@@ -3,19 +3,19 @@
 
 use std::collections::BTreeMap;
 
-use super::super::document::{Align, Cell, Document, DocumentLine, Headline, Table};
+use super::super::document::{
+    Align, Block, Cell, Document, DocumentLine, Fold, FoldKind, Headline, Table,
+};
 use super::super::history_figures::{
     CheckFigures, Fault, FigureAndLimit, FullRunFigures, HistoryFigures, JobFigures, JobStanding,
     Month, SeriesSource, Spent, UnreadableRecords,
 };
 use super::super::label::Label;
 use super::super::mark::Mark;
+use super::super::over_time::OverTime;
 use super::super::text::Prose;
 use super::super::words::{self, Quantity, UNKNOWN, count};
-use super::blocks;
-use super::markup::{Markup, element};
-use super::over_time::OverTime;
-use super::page::{HtmlPage, HtmlSection};
+use super::page;
 use crate::forecast::Estimate;
 use crate::units::{Seconds, Usd};
 
@@ -23,43 +23,35 @@ use crate::units::{Seconds, Usd};
 const MOST_JOBS: usize = 500;
 /// Jobs with charts and tables of their own, each some 30 KB.
 const MOST_DETAILED: usize = 20;
-/// Jobs that a headline names.
-const MOST_NAMED: usize = 5;
-/// Checks that all charts of a page draw together, so that a page of many jobs stays small.
-const POINTS_OF_A_PAGE: usize = 3000;
-/// And the most and fewest of one chart.
-const MOST_POINTS: usize = 160;
-const FEWEST_POINTS: usize = 40;
 /// Months that are shown one by one.
 const MOST_MONTHS: usize = 12;
 /// Rows of the table of checks.
-const NEWEST_CHECKS: usize = 12;
+const NEWEST_CHECKS: usize = 6;
 /// Of a repository that is named.
 const MOST_REPOSITORIES: usize = 3;
 
 /// The whole page. The same figures give the same page.
 pub fn render(figures: &HistoryFigures) -> String {
-    let version = env!("CARGO_PKG_VERSION");
     let (mark, said) = answer(figures);
-    let title = format!("{said} · canary-gate");
     let text = Prose::literal(said);
+    let version = env!("CARGO_PKG_VERSION");
+    let footer = format!("canary-gate {version}. All times are UTC.");
     let document = Document {
-        headlines: groups(figures),
+        headlines: vec![Headline { mark, text }],
         warnings: unreadable(figures.unreadable).into_iter().collect(),
         table: jobs(figures),
         remarks: remarks(figures),
+        folds: match figures.jobs.is_empty() {
+            true => Vec::new(),
+            false => [checks(figures), legend(figures)]
+                .into_iter()
+                .chain(details(figures))
+                .collect(),
+        },
+        footer: Prose::literal(footer),
         ..Document::default()
     };
-    HtmlPage {
-        title,
-        header: blocks::header(&Headline { mark, text }, &document, "All jobs"),
-        sections: match figures.jobs.is_empty() {
-            true => Vec::new(),
-            false => vec![checks(figures), details(figures)],
-        },
-        footer: Markup::text(&format!("canary-gate {version}. All times are UTC.")),
-    }
-    .render()
+    page::render(&document, "All jobs")
 }
 
 /// What the page says first. Good is said of what is known alone: whatever is open takes it away.
@@ -101,50 +93,17 @@ fn open_ends(figures: &HistoryFigures) -> Vec<String> {
     let UnreadableRecords { newer, damaged } = figures.unreadable;
     let forgotten = of(|job| job.is_quiet && job.standing.needs_attention());
     let ends = [
-        (of(JobFigures::awaits_forecast), "job", WAITING),
+        (
+            of(JobFigures::awaits_forecast),
+            "job",
+            "with a newer check that has no forecast",
+        ),
         (forgotten, "job", "not checked lately that needs attention"),
         (newer.saturating_add(damaged), "record", "unreadable"),
     ];
     let ends = ends.into_iter().filter(|(number, ..)| *number > 0);
     ends.map(|(number, noun, said)| format!("{} {said}", count(number, noun)))
         .collect()
-}
-
-const WAITING: &str = "with a newer check that has no forecast";
-
-/// Jobs that somebody must look at, by name.
-fn groups(figures: &HistoryFigures) -> Vec<Headline> {
-    let group = |mark: Mark, said: &str, is_meant: &dyn Fn(&JobFigures) -> bool| {
-        let jobs = figures.jobs.iter().enumerate();
-        let jobs: Vec<_> = jobs.filter(|(_, job)| is_meant(job)).collect();
-        let names = jobs.iter().take(MOST_NAMED);
-        let names = Prose::joined(names.map(|(place, job)| name(*place, job)), ", ");
-        let more = match jobs.len().saturating_sub(MOST_NAMED) {
-            0 => Prose::default(),
-            more => Prose::literal(format!(" and {more} more")),
-        };
-        let said = Prose::literal(format!("{} {said}", jobs.len()));
-        let text = Prose::fill("{}: {}{}", [said, names, more]);
-        (!jobs.is_empty()).then_some(Headline { mark, text })
-    };
-    let kinds = [
-        JobStanding::Exceeded,
-        JobStanding::Failed,
-        JobStanding::Unknown,
-        JobStanding::Drifted,
-        JobStanding::AtRisk,
-    ];
-    let of = |is_quiet: bool, beside: &str| {
-        kinds.map(|kind| {
-            let (mark, said) = shown_as(kind);
-            let is_meant = |job: &JobFigures| job.standing == kind && job.is_quiet == is_quiet;
-            group(mark, &format!("{said}{beside}"), &is_meant)
-        })
-    };
-    let (lately, before) = (of(false, ""), of(true, ", without a record for 90 days"));
-    let waiting = group(Mark::Measuring, WAITING, &JobFigures::awaits_forecast);
-    let all = lately.into_iter().chain([waiting]).chain(before);
-    all.flatten().collect()
 }
 
 /// How jobs of this standing are marked, and what follows their number.
@@ -181,29 +140,19 @@ fn unreadable(UnreadableRecords { newer, damaged }: UnreadableRecords) -> Option
 /// What checks cost, what the table does not show, and what the page was made of.
 fn remarks(figures: &HistoryFigures) -> Vec<DocumentLine> {
     let months = figures.spent();
-    let spent = |of: &str, spent: &Spent| {
-        let saved = match spent.reused {
-            0 => String::new(),
-            _ => format!(", {} saved by reuse", saved(spent)),
-        };
-        Prose::literal(format!("{of}: {}{saved}.", cost(spent)))
-    };
-    let newest = months.last_key_value();
-    let newest = newest.map(|(month, of_month)| spent(&format!("Checks in {month}"), of_month));
     let all = Spent::of_all(months.values().copied());
-    let all = (!months.is_empty()).then(|| spent("All checks", &all));
+    let reused = match all.reused {
+        0 => String::new(),
+        _ => format!(", {} saved by reuse", saved(&all)),
+    };
+    let all = (!months.is_empty())
+        .then(|| Prose::literal(format!("All checks: {}{reused}.", cost(&all))));
     let more = figures.jobs.len().saturating_sub(MOST_JOBS);
     let more = (more > 0).then(|| {
         let more = count(more, "further job");
         Prose::literal(format!(
             "{more} not shown, of those that need least attention."
         ))
-    });
-    let quiet = figures.jobs.iter().filter(|job| job.is_quiet).count();
-    let quiet = (quiet > 0).then(|| {
-        let verb = if quiet == 1 { "stands" } else { "stand" };
-        let quiet = count(quiet, "job");
-        Prose::literal(format!("{quiet} without a record for 90 days {verb} last."))
     });
     let made_at = words::minute(figures.made_at);
     let made = match figures.span {
@@ -215,7 +164,7 @@ fn remarks(figures: &HistoryFigures) -> Vec<DocumentLine> {
             words::minute(newest),
         ),
     };
-    let lines = [newest, all, more, quiet, Some(Prose::sentence(made))];
+    let lines = [all, more, Some(Prose::sentence(made))];
     let lines = lines.into_iter().flatten();
     lines
         .map(|text| DocumentLine::new(Label::More, text))
@@ -340,7 +289,7 @@ fn amount(runs: usize, has_price: bool, usd: Usd, time: Seconds) -> String {
 }
 
 /// What the checks of all jobs cost.
-fn checks(figures: &HistoryFigures) -> HtmlSection {
+fn checks(figures: &HistoryFigures) -> Fold {
     let months = figures.spent();
     let is_priced = months.values().any(|spent| spent.usd.0 > 0.0);
     let (quantity, amounts): (_, fn(&Spent) -> [f64; 2]) = match is_priced {
@@ -351,18 +300,16 @@ fn checks(figures: &HistoryFigures) -> HtmlSection {
         let months = months.iter();
         months.map(move |(month, spent)| (month.begin(), amounts(spent)[place]))
     };
-    let (paid, saved) = (of(0), of(1));
     let plot = OverTime {
         title: "Checks by month",
         noun: "month",
         quantity,
         from: 0.0,
-        points: paid
+        points: of(0)
             .map(|(at, paid)| (at, Estimate::exactly(paid)))
             .collect(),
         limit: None,
-        measured: saved.collect(),
-        most: MOST_POINTS,
+        measured: of(1).collect(),
     };
     let note = match months.is_empty() {
         true => "No canary is on record.",
@@ -371,16 +318,26 @@ fn checks(figures: &HistoryFigures) -> HtmlSection {
              and of machines kept for them, at the prices of their records. Records that were removed are not counted."
         }
     };
-    let plot = plot.plot().map(|plot| plot.figure());
-    let table = months_table(&months, "What checks of all jobs cost by month");
-    let table = element("div", &[], note_of(&Prose::own(note)).then(table));
-    let content = plot.unwrap_or_default().then(table);
-    let content = element("div", &[("class", "figures")], content);
-    HtmlSection::new("checks", "What checks cost", content)
+    let blocks = plot.plot().map(|plot| Block::Plot(Box::new(plot)));
+    let blocks = blocks
+        .into_iter()
+        .chain([Block::line(Label::More, Prose::own(note))])
+        .chain(by_month(&months).map(Block::Table));
+    section("checks", Prose::own("What checks cost"), blocks.collect())
 }
 
-/// A row for each month, the newest first, and one for all before.
-fn months_table(months: &BTreeMap<Month, Spent>, about: &str) -> Markup {
+fn section(id: impl Into<String>, title: Prose, blocks: Vec<Block>) -> Fold {
+    Fold {
+        kind: FoldKind::OfPage,
+        id: id.into(),
+        title,
+        detail: Prose::default(),
+        blocks,
+    }
+}
+
+/// A row for each month, the newest first, and one for all before; `None` without a month.
+fn by_month(months: &BTreeMap<Month, Spent>) -> Option<Table> {
     let amounts = ["Canaries", "Time", "Cost", "Reused", "Saved"];
     let amounts = amounts.map(|title| (title, Align::Right));
     let columns = [("Month", Align::Left)].into_iter().chain(amounts);
@@ -405,46 +362,51 @@ fn months_table(months: &BTreeMap<Month, Spent>, about: &str) -> Markup {
             Cell::figure(saved(&spent), None),
         ]
     });
-    match months.is_empty() {
-        true => Markup::default(),
-        false => blocks::table(&Table::of(columns, rows), about),
-    }
+    (!months.is_empty()).then(|| Table::of(columns, rows))
 }
 
-fn details(figures: &HistoryFigures) -> HtmlSection {
-    let shown = figures.jobs.len().min(MOST_DETAILED);
-    let jobs = figures.jobs.iter().take(MOST_DETAILED).enumerate();
-    let jobs = jobs.map(|(place, job)| article(place, job, points_for(shown)));
-    let legend = note_of(&Prose::own(
+/// What the sections of jobs show, and which jobs have none.
+fn legend(figures: &HistoryFigures) -> Fold {
+    let legend = Prose::own(
         "A purple line is the forecast of a full run, check by check; its band, or the bar of a single check, is the interval that \
-         one new full run lies in with the chance that the spec asks for. Orange dashes are the budget of the newest check. Blue \
+         one new full run lies in with the chance that the spec asks for. Green dashes are the budget of the newest check. Blue \
          points are full runs that were measured.",
-    ));
-    let more = figures.jobs.len() - shown;
+    );
+    let more = figures.jobs.len().saturating_sub(MOST_DETAILED);
     let more = (more > 0).then(|| {
         let verb = if more == 1 { "is" } else { "are" };
         let more = count(more, "further job");
-        note_of(&Prose::sentence(format!(
+        Prose::sentence(format!(
             "{more} {verb} in the table above alone; `canary-gate history export --job NAME page.html` has one job whole."
-        )))
+        ))
     });
-    let content = legend.then(jobs.collect()).then(more.unwrap_or_default());
-    HtmlSection::new("each", "Each job", content)
+    let lines = [legend].into_iter().chain(more);
+    let lines = lines.map(|text| DocumentLine::new(Label::More, text));
+    section(
+        "each",
+        Prose::own("Each job"),
+        vec![Block::Lines(lines.collect())],
+    )
 }
 
-/// How many checks one chart draws where so many jobs have charts.
-fn points_for(jobs: usize) -> usize {
-    (POINTS_OF_A_PAGE / (2 * jobs.max(1))).clamp(FEWEST_POINTS, MOST_POINTS)
+/// What the page has of each job.
+fn details(figures: &HistoryFigures) -> impl Iterator<Item = Fold> {
+    let jobs = figures.jobs.iter().take(MOST_DETAILED).enumerate();
+    jobs.map(|(place, job)| {
+        let title = Prose::literal(job.name.as_str());
+        section(address(place, job), title, of_job(job))
+    })
 }
 
-/// What the page has of a job: its charts, its newest checks, and what they cost.
-fn article(place: usize, job: &JobFigures, most: usize) -> Markup {
-    let heading = element(
-        "h3",
-        &[("id", &address(place, job))],
-        Markup::text(&job.name),
-    );
-    let standing = element("p", &[("class", "headline")], blocks::cell(&standing(job)));
+/// How the job stands, its charts, and its newest checks.
+fn of_job(job: &JobFigures) -> Vec<Block> {
+    let Cell {
+        mark, text, detail, ..
+    } = standing(job);
+    let standing = Headline {
+        mark: mark.unwrap_or(Mark::Nothing),
+        text: Prose::joined([text].into_iter().chain(detail), " "),
+    };
     let unfinished = job.unfinished.as_ref().map(|check| {
         let (canaries, at) = (count(check.canaries, "canary"), words::minute(check.at));
         let (mark, text) = match check.ended {
@@ -460,35 +422,22 @@ fn article(place: usize, job: &JobFigures, most: usize) -> Markup {
                 format!("A newer check has no forecast: {canaries} until {at}, with the outcome {outcome}."),
             ),
         };
-        blocks::marked("p", "", mark, Markup::text(&text))
+        let text = Prose::literal(text);
+        Block::Headline(Headline { mark, text })
     });
-    let charts = charts(job, most).into_iter().filter_map(OverTime::plot);
-    let charts: Markup = charts.map(|plot| plot.figure()).collect();
-    let charts = element("div", &[("class", "figures")], charts);
-    let checks = format!("The newest checks of {}", job.name);
-    let checks = match job.checks.is_empty() {
-        true => Markup::default(),
-        false => fold(
-            "The newest checks",
-            blocks::table(&newest_checks(job), &checks),
-        ),
-    };
-    let spent = format!("What checks of {} cost by month", job.name);
-    let spent = match job.spent.is_empty() {
-        true => Markup::default(),
-        false => fold("What its checks cost", months_table(&job.spent, &spent)),
-    };
-    heading
-        .then(standing)
-        .then(unfinished.unwrap_or_default())
-        .then(charts)
-        .then(note_of(&Prose::paragraph(about(job))))
-        .then(checks)
-        .then(spent)
+    let charts = charts(job).into_iter().filter_map(OverTime::plot);
+    let charts = charts.map(|plot| Block::Plot(Box::new(plot)));
+    let about = Block::line(Label::More, Prose::paragraph(about(job)));
+    let checks = (!job.checks.is_empty()).then(|| Block::Table(newest_checks(job)));
+    ([Block::Headline(standing)].into_iter().chain(unfinished))
+        .chain(charts)
+        .chain([about])
+        .chain(checks)
+        .collect()
 }
 
 /// Cost and time of a full run, check by check.
-fn charts(job: &JobFigures, most: usize) -> [OverTime; 2] {
+fn charts(job: &JobFigures) -> [OverTime; 2] {
     let chart = |title,
                  quantity,
                  of: fn(&CheckFigures) -> Option<FigureAndLimit>,
@@ -506,7 +455,6 @@ fn charts(job: &JobFigures, most: usize) -> [OverTime; 2] {
             measured: runs
                 .filter_map(|run| Some((run.at, measured(run)?)))
                 .collect(),
-            most,
         }
     };
     let cost = |run: &FullRunFigures| run.cost.map(|cost| cost.0);
@@ -598,17 +546,6 @@ fn newest_checks(job: &JobFigures) -> Table {
         ]
     });
     Table::of(columns, rows)
-}
-
-/// What a reader opens.
-fn fold(title: &str, content: Markup) -> Markup {
-    let summary = element("summary", &[], Markup::text(title));
-    element("details", &[], summary.then(content))
-}
-
-/// A remark of one paragraph.
-fn note_of(words: &Prose) -> Markup {
-    element("p", &[("class", "muted")], Markup::prose(words))
 }
 
 #[cfg(test)]

@@ -7,73 +7,58 @@ use super::super::words;
 
 /// A finished piece of HTML: nothing in it ends what stands around it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Markup(String);
+pub(super) struct Markup(String);
 
 impl Markup {
     /// The text, shown literally: one line of at most [`LINE_LIMIT`] characters.
-    pub fn text(text: &str) -> Self {
+    pub(super) fn text(text: &str) -> Self {
         Self(escape::for_html(text, LINE_LIMIT))
     }
 
     /// Words that stand in the source of this program, without a character that HTML reads as more than itself; spaces at
     /// their ends are kept.
-    pub fn own(words: &'static str) -> Self {
+    pub(super) fn own(words: &'static str) -> Self {
         Self(words.to_owned())
     }
 
     /// The same of several sentences.
-    pub fn paragraph(text: &str) -> Self {
+    pub(super) fn paragraph(text: &str) -> Self {
         Self(escape::for_html(text, PARAGRAPH_LIMIT))
     }
 
-    /// A number with its unit, or a few words, on one line.
-    pub fn unbroken(text: &str) -> Self {
-        element("span", &[("class", "unbroken")], Self::text(text))
-    }
-
-    /// The name of a job or an instance.
-    pub fn code(name: &str) -> Self {
-        element("code", &[], Self::text(name))
-    }
-
     /// A link within the page.
-    pub fn link_to(id: &str, words: Self) -> Self {
+    pub(super) fn link_to(id: &str, words: Self) -> Self {
         element("a", &[("href", &format!("#{id}"))], words)
     }
 
     #[must_use]
-    pub fn then(mut self, other: Self) -> Self {
+    pub(super) fn then(mut self, other: Self) -> Self {
         self.0.extend([other.0]);
         self
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    pub fn as_str(&self) -> &str {
+    pub(super) fn as_str(&self) -> &str {
         &self.0
     }
 
     /// Each piece of a line as what it is.
-    pub(in crate::report) fn prose(text: &Prose) -> Self {
+    pub(super) fn prose(text: &Prose) -> Self {
         text.spans().iter().map(Self::span).collect()
     }
 
     fn span(span: &TextSpan) -> Self {
-        let code = |text: &Outside| element("code", &[], Self(text.for_html()));
+        let html = |text: &Outside| Self(text.with(escape::for_html));
+        let unbroken = |content| element("span", &[("class", "unbroken")], content);
         match span {
             TextSpan::Own(words) => Self::own(words),
             TextSpan::Joint => Self::own("\u{a0}"),
-            TextSpan::Minute(at) => Self::unbroken(&words::minute(*at)),
-            TextSpan::Literal(text) | TextSpan::Commit(text) => Self(text.for_html()),
-            TextSpan::Unbroken(text) => {
-                element("span", &[("class", "unbroken")], Self(text.for_html()))
-            }
-            TextSpan::Sentence(text) => Self(text.for_html_with_code()),
-            TextSpan::Code(text) => code(text),
-            TextSpan::Link(words, address) => Self::link(address, Self(words.for_html())),
-            TextSpan::Anchor(words, id) => Self::link_to(id, Self(words.for_html())),
+            TextSpan::Minute(at) => unbroken(Self::text(&words::minute(*at))),
+            TextSpan::Literal(text) | TextSpan::Commit(text) => html(text),
+            TextSpan::Unbroken(text) => unbroken(html(text)),
+            TextSpan::Sentence(text) => Self(text.with(escape::for_html_with_code)),
+            TextSpan::Code(text) => element("code", &[], html(text)),
+            TextSpan::Link(words, address) => Self::link(address, html(words)),
+            TextSpan::Anchor(words, id) => Self::link_to(id, html(words)),
         }
     }
 
@@ -84,8 +69,8 @@ impl Markup {
     }
 
     /// Lines that keep their breaks and spaces.
-    pub(in crate::report) fn lines(text: &Verbatim, limit: usize, lines: usize) -> Self {
-        let lines = Self(text.for_html(limit, lines));
+    pub(super) fn lines(text: &Verbatim, limit: usize, lines: usize) -> Self {
+        let lines = Self(text.with(escape::for_html_block, limit, lines));
         element("pre", &[("tabindex", "0")], lines)
     }
 
@@ -102,7 +87,11 @@ impl FromIterator<Markup> for Markup {
 }
 
 /// An element with its content. Values of attributes are escaped.
-pub fn element(tag: &'static str, attributes: &[(&'static str, &str)], content: Markup) -> Markup {
+pub(super) fn element(
+    tag: &'static str,
+    attributes: &[(&'static str, &str)],
+    content: Markup,
+) -> Markup {
     let mut text = format!("<{tag}");
     for (name, value) in attributes {
         let value = escape::for_html(value, PARAGRAPH_LIMIT);

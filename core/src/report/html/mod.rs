@@ -1,18 +1,33 @@
 //! Pages in **HTML**: one file that opens without network and script, light and dark, on paper and on a small screen.
 //!
-//! [`markup`] is the one door for text, [`page`] the frame, [`plot`] draws, and `palette` has the colours.
+//! [`markup`] is the one door for text, [`page`] lays a document out, [`draw`] its plots, and [`palette`] has the colours.
 
 mod blocks;
-mod figures;
+mod draw;
 pub mod history_page;
-pub mod markup;
-mod over_time;
-pub mod page;
+mod markup;
+mod page;
 mod palette;
-pub mod plot;
-mod report_page;
 
-pub use report_page::render;
+use super::document::Headline;
+use super::mark::Mark;
+use super::text::Prose;
+use super::{Report, compose, words};
+
+/// The whole report, the verdict first.
+pub fn render(report: &Report) -> String {
+    let mut document = compose::for_page(report);
+    if document.headlines.len() != 1 {
+        let answer = Headline {
+            mark: Mark::from(report.verdict),
+            text: Prose::literal(words::capitalized(words::phrase(report.verdict))),
+        };
+        document.headlines.insert(0, answer);
+    }
+    let made = Prose::minute(report.generated_at);
+    document.footer = Prose::fill("Made {}. {}", [made, document.footer]);
+    page::render(&document, "What each configuration would take")
+}
 
 #[cfg(test)]
-pub(super) mod tests;
+mod tests;

@@ -5,10 +5,14 @@ use html5ever::{ParseOpts, parse_document};
 use markup5ever_rcdom::{Handle, NodeData, RcDom};
 use proptest::prelude::*;
 
+use std::collections::HashSet;
+
+use super::super::document::{Align, Block, Document, Fold, FoldKind, Table};
 use super::super::escape::{self, LINE_LIMIT};
-use super::markup::{Markup, element};
-use super::page::{HtmlPage, HtmlSection};
-use super::plot::{PLOT_LINES, Plot, PlotAxis, PlotColour, PlotMark, PlotShape};
+use super::super::label::Label;
+use super::super::plot::{PLOT_LINES, Plot, PlotAxis, PlotColour, PlotShape};
+use super::super::samples;
+use super::*;
 
 /// Names of all elements in order, all texts, and all values of attributes.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -44,27 +48,38 @@ pub(super) fn read(page: &str) -> ReadPage {
     read
 }
 
-fn page(words: &str) -> String {
+fn page_of(words: &str) -> String {
     let plot = Plot {
         title: words.to_owned(),
-        caption: words.to_owned(),
+        caption: Prose::literal(words),
+        finer: Prose::default(),
         description: words.to_owned(),
         x: PlotAxis::linear(words, 0.0, 100.0),
-        y: PlotAxis::names(words, [words.to_owned()]),
+        y: PlotAxis::names([words.to_owned()]),
         lines: PLOT_LINES,
-        marks: vec![PlotMark::new(
-            PlotColour::First,
-            PlotShape::Points(vec![(1.0, 0.0)]),
-        )],
+        marks: vec![(PlotColour::Purple, PlotShape::Points(vec![(1.0, 0.0)]))],
+        is_in_comment: false,
+        in_a_line: None,
     };
-    let region = element("div", &[("aria-label", words)], Markup::code(words));
-    HtmlPage {
-        title: words.to_owned(),
-        header: element("h1", &[], Markup::text(words)),
-        sections: vec![HtmlSection::new("one", words, region.then(plot.figure()))],
-        footer: Markup::paragraph(words).then(Markup::unbroken(words)),
-    }
-    .render()
+    let fold = Fold {
+        kind: FoldKind::OfPage,
+        id: "one".to_owned(),
+        title: Prose::literal(words),
+        detail: Prose::name(words),
+        blocks: vec![Block::Plot(Box::new(plot))],
+    };
+    let document = Document {
+        headlines: vec![Headline {
+            mark: Mark::Good,
+            text: Prose::literal(words),
+        }],
+        table: Some(Table::of([(words, Align::Left)], [])),
+        blocks: vec![Block::line(Label::More, Prose::sentence("x"))],
+        folds: vec![fold],
+        footer: Prose::figure(words),
+        ..Document::default()
+    };
+    page::render(&document, words)
 }
 
 fn assert_shown_literally(hostile: &str) {
@@ -72,8 +87,8 @@ fn assert_shown_literally(hostile: &str) {
     if cleaned.is_empty() {
         return;
     }
-    let found = read(&page(hostile));
-    let plain = read(&page("PLAIN"));
+    let found = read(&page_of(hostile));
+    let plain = read(&page_of("PLAIN"));
     assert_eq!(found.elements, plain.elements, "{hostile:?}");
     let names = |read: &ReadPage| {
         let names = read.values.iter().map(|(name, _)| name.clone());
@@ -135,4 +150,55 @@ proptest! {
         let known = ["html", "head", "body", "p", "code"];
         assert!(read.elements.iter().all(|name| known.contains(&name.as_str())), "{shown}");
     }
+}
+
+#[test]
+fn every_sample_is_a_page_with_one_answer_that_loads_and_runs_nothing() {
+    for (name, report) in samples::all() {
+        let page = render(&report);
+        let found = read(&page);
+        let count = |tag: &str| found.elements.iter().filter(|name| *name == tag).count();
+        assert_eq!(
+            (count("h1"), count("main"), count("script")),
+            (1, 1, 0),
+            "{name}"
+        );
+        let ids = found.values.iter().filter(|(key, _)| key == "id");
+        let ids: Vec<&String> = ids.map(|(_, id)| id).collect();
+        let different: HashSet<&String> = ids.iter().copied().collect();
+        assert_eq!(ids.len(), different.len(), "{name}: {ids:?}");
+        for (key, value) in &found.values {
+            assert!(!key.starts_with("on"), "{name}: {key}");
+            let loads = ["src", "srcset", "action", "data"].contains(&key.as_str());
+            assert!(!loads, "{name}: {key}={value}");
+            if key == "href" {
+                let known = || ids.iter().any(|id| **id == value[1..]);
+                assert!(!value.starts_with('#') || known(), "{name}: {value}");
+                assert!(!value.contains("evil"), "{name}: {value}");
+            }
+            if key == "fill" || key == "stroke" {
+                let is_ours = value == "none" || value.starts_with("var(--");
+                assert!(is_ours, "{name}: {key}={value}");
+            }
+        }
+        for tag in ["img", "iframe", "object", "b", "i", "form", "input"] {
+            assert_eq!(count(tag), 0, "{name}: {tag}");
+        }
+        assert!(!page.contains("url("), "{name}");
+        assert_eq!(page, render(&report), "{name}");
+    }
+    let page = render(&samples::of("over-budget"));
+    assert!(page.contains("var(--plot-green)\" stroke-dasharray"));
+}
+
+#[test]
+fn the_words_of_a_page() {
+    let found = read(&render(&samples::of("increased")));
+    let style = found.texts.iter().position(|text| text.contains(":root"));
+    let said = found.texts[style.unwrap_or(0) + 1..].iter();
+    let said: Vec<&str> = said
+        .map(|text| text.trim())
+        .filter(|text| !text.is_empty())
+        .collect();
+    insta::assert_snapshot!("words_of_a_page", said.join("\n"));
 }

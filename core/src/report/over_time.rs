@@ -2,17 +2,23 @@
 
 use jiff::Timestamp;
 
-use super::plot::{AxisUnit, PLOT_LINES, Plot, PlotAxis, PlotColour, PlotMark, PlotShape};
+use super::drift;
+use super::plot::{AxisUnit, PLOT_LINES, Plot, PlotAxis, PlotColour, PlotShape, place_of_time};
+use super::text::Prose;
+use super::words::{self, Quantity, count};
+use crate::drift::Drift;
 use crate::forecast::Estimate;
-use crate::report::words::{self, Quantity, count};
-use crate::units::Seconds;
 
+/// Of the line; a page of many jobs stays small.
+const MOST_POINTS: usize = 100;
 /// More points would hide the line.
 const MOST_DOTS: usize = 40;
 /// An end of an interval, or a limit, that is so many times the highest point is beyond the plot.
 const BEYOND: f64 = 2.5;
-/// Between dates of an axis.
-const STRETCHES: i32 = 3;
+/// More checks than this run into each other.
+const CHECKS_SHOWN: usize = 60;
+/// A level that is further off would press all others flat, and only a report that somebody edited has one.
+const HIGHEST_LEVEL: f64 = 1000.0;
 
 /// A point of the line.
 pub(super) type TimedEstimate = (Timestamp, Estimate);
@@ -31,31 +37,11 @@ pub(super) struct OverTime {
     pub(super) limit: Option<f64>,
     /// Beside the line.
     pub(super) measured: Vec<(Timestamp, f64)>,
-    /// The most points that are drawn.
-    pub(super) most: usize,
 }
 
 /// Whether a number is of use to a reader. A record may come from anybody.
 fn is_sound(quantity: Quantity, value: f64) -> bool {
     value.is_finite() && (0.0..=quantity.largest_shown()).contains(&value)
-}
-
-/// At most so many points, in their order: of each stretch the lowest and the highest, and the newest of all.
-pub(super) fn thinned(points: &[TimedEstimate], most: usize) -> Vec<TimedEstimate> {
-    if points.len() <= most {
-        return points.to_vec();
-    }
-    let stretches = (most.saturating_sub(1) / 2).max(1);
-    let length = points.len().div_ceil(stretches);
-    let mut kept = Vec::new();
-    for stretch in points.chunks(length) {
-        let mut ends: Vec<&TimedEstimate> = by_point(stretch).into_iter().flatten().collect();
-        ends.sort_by_key(|(at, _)| *at);
-        kept.extend(ends);
-    }
-    kept.extend(points.last().copied());
-    kept.dedup();
-    kept
 }
 
 /// The lowest and the highest.
@@ -72,7 +58,7 @@ impl OverTime {
         (self.points).retain(|(_, estimate)| is_sound(quantity, estimate.point));
         (self.measured).retain(|(_, value)| is_sound(quantity, *value));
         let (newest, last) = *self.points.last()?;
-        let drawn = thinned(&self.points, self.most);
+        let drawn = &self.points[self.points.len().saturating_sub(MOST_POINTS)..];
         let measured = self.measured.iter().rev().take(MOST_DOTS);
         let highest = (drawn.iter().map(|(_, estimate)| estimate.point))
             .chain(measured.clone().map(|(_, value)| *value))
@@ -84,16 +70,20 @@ impl OverTime {
             .filter(near)
             .fold(highest, f64::max);
         let unit = AxisUnit::up_to(quantity, top)?;
-        let at = |at: &Timestamp, value: f64| (place(*at), unit.of(value));
+        let at = |at: &Timestamp, value: f64| (place_of_time(*at), unit.of(value));
         let times = drawn.iter().map(|(at, _)| *at);
         let times = times.chain(measured.clone().map(|(at, _)| *at));
-        let x = days(times.clone().min()?, times.max()?);
+        let x = PlotAxis::times(times.clone().min()?, times.max()?);
         let ends = |(time, estimate): &TimedEstimate| {
             let or_point = |end: f64| if end.is_nan() { estimate.point } else { end };
             let [lower, upper] = [estimate.lower, estimate.upper].map(or_point);
-            (place(*time), unit.of(lower.max(0.0)), unit.of(upper))
+            (
+                place_of_time(*time),
+                unit.of(lower.max(0.0)),
+                unit.of(upper),
+            )
         };
-        let interval = match drawn.as_slice() {
+        let interval = match drawn {
             [only] => {
                 let (time, lower, upper) = ends(only);
                 PlotShape::Whisker((time, lower), (time, upper))
@@ -105,18 +95,18 @@ impl OverTime {
             .collect();
         let dots = (points.len() <= MOST_DOTS).then(|| PlotShape::Points(points.clone()));
         let line = (points.len() > 1).then_some(PlotShape::Line(points));
-        let limit = self.limit.filter(near).map(|limit| {
-            let ends = [x.ends().0, x.ends().1];
-            PlotShape::Dashes(ends.map(|end| (end, unit.of(limit))).to_vec())
-        });
+        let limit = self
+            .limit
+            .filter(near)
+            .map(|limit| PlotShape::Dashes(x.ends().map(|end| (end, unit.of(limit)))));
         let measured = measured.map(|(time, value)| at(time, *value));
         let marks = [
-            (PlotColour::First, Some(interval)),
-            (PlotColour::Fourth, limit),
-            (PlotColour::First, line),
-            (PlotColour::First, dots),
+            (PlotColour::Purple, Some(interval)),
+            (PlotColour::Green, limit),
+            (PlotColour::Purple, line),
+            (PlotColour::Purple, dots),
             (
-                PlotColour::Third,
+                PlotColour::Blue,
                 Some(PlotShape::Points(measured.collect())),
             ),
         ];
@@ -140,40 +130,90 @@ impl OverTime {
         });
         Some(Plot {
             title: self.title.to_owned(),
-            caption: match drawn.len() < self.points.len() {
-                true => format!(
-                    "{said} {} of {all} are drawn: of each stretch the lowest and the highest.",
-                    drawn.len()
-                ),
+            caption: Prose::literal(match drawn.len() < self.points.len() {
+                true => format!("{said} The newest {} of {all} are drawn.", drawn.len()),
                 false => said.clone(),
-            },
+            }),
+            finer: Prose::default(),
             description: format!("{said} {all}: lowest {lowest}, highest {highest}."),
             x,
             y: unit.axis(self.from),
             lines: PLOT_LINES,
             marks: marks
-                .filter_map(|(colour, shape)| Some(PlotMark::new(colour, shape?)))
+                .filter_map(|(colour, shape)| Some((colour, shape?)))
                 .collect(),
+            is_in_comment: false,
+            in_a_line: None,
         })
     }
 }
 
-fn place(at: Timestamp) -> f64 {
-    at.as_duration().as_secs_f64()
+/// Each check's level in percent of the baseline, and what is allowed. `None` for fewer than two checks.
+pub(super) fn checks(drift: &Drift) -> Option<Plot> {
+    let skipped = drift.checks.len().saturating_sub(CHECKS_SHOWN);
+    let checks = drift.checks[skipped..].iter();
+    let checks = checks.filter(|check| check.level_percent.is_finite());
+    let points: Vec<TimedEstimate> = checks
+        .map(|check| {
+            let level = check.level_percent.clamp(0.0, HIGHEST_LEVEL);
+            (check.at, Estimate::exactly(level))
+        })
+        .collect();
+    let lowest = points.iter().map(|(_, level)| level.point);
+    let plot = OverTime {
+        title: match drift.change.cost_usd {
+            Some(_) => "Cost of a full run, in percent of the baseline",
+            None => "Time of a full run, in percent of the baseline",
+        },
+        noun: "check",
+        quantity: Quantity::Percent,
+        from: (lowest.fold(100.0, f64::min) - 10.0).max(0.0),
+        limit: Some(100.0 + drift.limit_percent.0),
+        measured: Vec::new(),
+        points,
+    };
+    let plot = plot.plot().filter(|_| drift.checks.len() > 1)?;
+    let since = drift::since(drift).map_or(String::new(), |day| format!(" since {day}"));
+    let mut shapes = plot.marks.iter().map(|(_, shape)| shape);
+    let green = match shapes.any(|shape| matches!(shape, PlotShape::Dashes(_))) {
+        true => {
+            let allowed = drift.limit_percent.exact();
+            format!("; the green one is {allowed} above the baseline, which is allowed")
+        }
+        false => String::new(),
+    };
+    let caption = format!("The purple line is what each check found{since}{green}.");
+    Some(Plot {
+        caption: Prose::literal(caption),
+        is_in_comment: true,
+        in_a_line: drift::line(drift).map(Prose::literal),
+        ..plot
+    })
 }
 
-/// From the first to the last, with their dates and some between, and room for these at both ends.
-fn days(first: Timestamp, last: Timestamp) -> PlotAxis {
-    let length = last.duration_since(first);
-    let dates = (0..=STRETCHES).map(|index| {
-        let at = first.saturating_add(length / STRETCHES * index);
-        at.unwrap_or(last)
-    });
-    let mut dates: Vec<(f64, String)> = dates.map(|at| (place(at), words::day(at))).collect();
-    dates.dedup_by(|later, earlier| later.1 == earlier.1);
-    let around = match first == last {
-        true => Seconds::A_DAY / 2.0,
-        false => length.as_secs_f64() / 16.0,
-    };
-    PlotAxis::linear("", place(first) - around, place(last) + around).with_ticks(dates)
+#[cfg(test)]
+mod tests {
+    use super::super::{mermaid, samples};
+    use super::*;
+    use crate::units::Percent;
+
+    #[test]
+    fn hostile_numbers_make_a_plot_or_none() {
+        let block = |drift: &Drift| mermaid::block(&checks(drift).unwrap());
+        let mut drift = samples::of("drifted").jobs.remove(0).drift.unwrap();
+        drift.checks[2].level_percent = f64::NAN;
+        drift.checks[3].level_percent = -1e300;
+        drift.checks[4].level_percent = 1e300;
+        drift.limit_percent = Percent(1e300);
+        let drawn = block(&drift);
+        let points = "    line [100, 103.1, 0, 1000, 124.5, 126]\n```";
+        assert!(drawn.contains(points), "{drawn}");
+        let check = drift.checks[0].clone();
+        drift.checks = vec![check; 10_000];
+        let drawn = block(&drift);
+        let numbered = "x-axis \"checks, the newest last\" 1 --> 60\n";
+        assert!(drawn.contains(numbered), "{drawn}");
+        drift.checks.truncate(1);
+        assert_eq!(checks(&drift), None);
+    }
 }

@@ -1,4 +1,5 @@
-//! A plot drawn by the crate `plotters`, in colours that follow the page.
+//! A plot as an SVG, drawn by the crate `plotters` in colours that follow the page. Numbers stand on its axes, and its words say the
+//! same to those who do not see it.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -6,12 +7,12 @@ use std::ops::Range;
 use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
 use plotters::prelude::*;
 
-use super::super::super::escape;
-use super::super::markup::Markup;
-use super::{Plot, PlotAxis, PlotColour, PlotMark, PlotShape};
+use super::super::escape;
+use super::super::plot::{Plot, PlotAxis, PlotColour, PlotShape};
+use super::markup::{Markup, element};
 
 /// Of the drawing. Coordinates are whole numbers, so it is drawn four times as large as it is mostly shown.
-pub(super) const WIDTH: u32 = 1920;
+const WIDTH: u32 = 1920;
 /// Of a line of text, and of its letters.
 const LINE: u32 = 64;
 const LETTER: u32 = 31;
@@ -26,27 +27,44 @@ const POINT: u32 = 16;
 const CELLS: f64 = 240.0;
 const WHISKER_END: i32 = 18;
 
-pub(super) fn height(lines: u16) -> u32 {
-    u32::from(lines) * LINE
-}
-
-/// Stands for a colour while it is drawn, and becomes its variable after.
-fn stand_in(colour: PlotColour) -> RGBColor {
-    let index = PlotColour::ALL.iter().position(|known| *known == colour);
-    RGBColor(0, 0, u8::try_from(index.unwrap_or(0)).unwrap_or(0))
-}
-
+/// Stand for colours while they are drawn, and become their variables after.
+const INK: RGBColor = RGBColor(0, 3, 0);
 const GRID: RGBColor = RGBColor(0, 1, 0);
 /// Of a dashed line in a colour: its green.
 const DASHED: u8 = 2;
+const VARIABLES: [&str; 4] = ["purple", "green", "blue", "orange"];
 
-/// The elements within the root, which the caller makes.
-pub(super) fn elements(plot: &Plot) -> Markup {
+fn stand_in(colour: PlotColour) -> RGBColor {
+    RGBColor(0, 0, colour as u8)
+}
+
+/// A figure with its caption.
+pub(super) fn figure(plot: &Plot) -> Markup {
+    let title = Markup::text(&plot.title);
+    let caption = element("strong", &[], title.clone())
+        .then(Markup::prose(&plot.caption))
+        .then(Markup::own(" "))
+        .then(Markup::prose(&plot.finer));
+    let height = u32::from(plot.lines) * LINE;
     let mut drawn = String::new();
-    let area = SVGBackend::with_string(&mut drawn, (WIDTH, height(plot.lines))).into_drawing_area();
+    let area = SVGBackend::with_string(&mut drawn, (WIDTH, height)).into_drawing_area();
     draw(plot, &area).expect("a drawing in memory cannot fail");
     drop(area);
-    Markup::drawn(in_colours_of_the_page(without_root(&drawn)))
+    let drawn = Markup::drawn(in_colours_of_the_page(without_root(&drawn)));
+    let description = element("desc", &[], Markup::paragraph(&plot.description));
+    let view = format!("0 0 {WIDTH} {height}");
+    let attributes = [
+        ("class", "plot"),
+        ("viewBox", view.as_str()),
+        ("role", "img"),
+    ];
+    let words = element("title", &[], title).then(description);
+    let drawing = element("svg", &attributes, words.then(drawn));
+    element(
+        "figure",
+        &[],
+        element("figcaption", &[], caption).then(drawing),
+    )
 }
 
 fn without_root(drawn: &str) -> &str {
@@ -63,14 +81,13 @@ fn in_colours_of_the_page(drawn: &str) -> String {
         .replace(" font-family=\"sans-serif\"", "")
         .replace(">\n", ">")
         .replace("\n<", "<")
-        .replace("\"#000100\"", "\"var(--plot-grid)\"");
-    for (index, colour) in PlotColour::ALL.into_iter().enumerate() {
-        let variable = colour.variable();
-        let line = format!("\"#0000{index:02X}\"");
-        drawn = drawn.replace(&line, &format!("\"var(--{variable})\""));
+        .replace("\"#000100\"", "\"var(--plot-grid)\"")
+        .replace("\"#000300\"", "\"var(--ink)\"");
+    for (index, variable) in VARIABLES.into_iter().enumerate() {
+        let colour = format!("\"var(--plot-{variable})\"");
+        drawn = drawn.replace(&format!("\"#0000{index:02X}\""), &colour);
         let dashed = format!("\"#00{DASHED:02X}{index:02X}\"");
-        let dashes = format!("\"var(--{variable})\" stroke-dasharray=\"28 18\"");
-        drawn = drawn.replace(&dashed, &dashes);
+        drawn = drawn.replace(&dashed, &format!("{colour} stroke-dasharray=\"28 18\""));
     }
     drawn
 }
@@ -79,8 +96,7 @@ type PlotArea<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
 type DrawResult = Result<(), Box<dyn std::error::Error>>;
 
 fn draw(plot: &Plot, area: &PlotArea<'_>) -> DrawResult {
-    let ink = stand_in(PlotColour::Ink);
-    let font = ("sans-serif", FONT).into_font().color(&ink);
+    let font = ("sans-serif", FONT).into_font().color(&INK);
     let y_title = escape::for_drawing(&plot.y.title, WORDS_LETTERS);
     area.draw(&Text::new(y_title, (8, 4), font.clone()))?;
     let names = plot.y.ticks().iter();
@@ -97,11 +113,11 @@ fn draw(plot: &Plot, area: &PlotArea<'_>) -> DrawResult {
         .configure_mesh()
         .light_line_style(TRANSPARENT)
         .bold_line_style(GRID.stroke_width(THIN))
-        .axis_style(ink.stroke_width(THIN))
+        .axis_style(INK.stroke_width(THIN))
         .label_style(font)
         .x_desc(escape::for_drawing(&plot.x.title, WORDS_LETTERS))
         .draw()?;
-    for PlotMark { shape, colour } in &plot.marks {
+    for (colour, shape) in &plot.marks {
         let colour = stand_in(*colour);
         let line = colour.stroke_width(THICK);
         let dashed = RGBColor(0, DASHED, colour.2).stroke_width(THICK);
@@ -111,7 +127,7 @@ fn draw(plot: &Plot, area: &PlotArea<'_>) -> DrawResult {
                 area.draw(&PathElement::new(points.clone(), line))?;
             }
             PlotShape::Dashes(points) => {
-                area.draw(&PathElement::new(points.clone(), dashed))?;
+                area.draw(&PathElement::new(points.to_vec(), dashed))?;
             }
             PlotShape::Band(ends) => {
                 let lower = ends.iter().map(|(place, lower, _)| (*place, *lower));
@@ -165,7 +181,7 @@ impl Ranged for AxisSpread<'_> {
     }
 
     fn range(&self) -> Range<f64> {
-        let (from, to) = self.0.ends();
+        let [from, to] = self.0.ends();
         from..to
     }
 }

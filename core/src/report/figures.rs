@@ -1,13 +1,14 @@
 //! The plots of a job's report: the interval of each configuration, and the law of time.
 
-use super::plot::{AxisUnit, PLOT_LINES, Plot, PlotAxis, PlotColour, PlotMark, PlotShape};
+use super::background::{abscissa, completed};
+use super::comparison::highest_canary;
+use super::plot::{AxisUnit, PLOT_LINES, Plot, PlotAxis, PlotColour, PlotShape, highest};
+use super::text::Prose;
+use super::words::{self, Quantity};
+use super::{InstanceForecast, JobReport};
 use crate::forecast::{Estimate, EstimateAtShare};
 use crate::metric::Metric;
-use crate::report::background::{abscissa, completed};
-use crate::report::comparison::highest_canary;
-use crate::report::law_chart::{LIMIT_SHOWN_TO, most, time_at};
-use crate::report::words::{self, Quantity};
-use crate::report::{InstanceForecast, JobReport};
+use crate::spec::{Bound, LineKind};
 use crate::units::Seconds;
 
 /// Rows of a plot of intervals; of more configurations the tables have the rest.
@@ -16,6 +17,8 @@ const MOST_ROWS: usize = 16;
 const LAWS_SHOWN: usize = 5;
 /// An end of an interval that is further off would press all others flat.
 const FURTHEST_END: f64 = 4.0;
+/// A limit further off would press the line flat.
+const LIMIT_SHOWN_TO: f64 = 4.0;
 /// In percent of a machine: what would need more than twice of it needs no finer drawing.
 const FURTHEST_SHARE: f64 = 200.0;
 /// Of a law's curve: enough to show a bend.
@@ -28,9 +31,13 @@ fn shown_upper(estimate: &Estimate) -> f64 {
     estimate.upper.min(FURTHEST_END * estimate.point)
 }
 
-fn highest(values: impl IntoIterator<Item = f64>) -> f64 {
-    let finite = values.into_iter().filter(|value| value.is_finite());
-    finite.fold(0.0, f64::max)
+/// The most of a metric that the budget allows.
+fn most(forecast: &InstanceForecast, metric: Metric) -> Option<f64> {
+    let rows = forecast.budget.iter();
+    let rows = rows.filter(|row| row.line == LineKind::Absolute(metric) && row.bound == Bound::Max);
+    rows.map(|row| row.limit)
+        .filter(|limit| limit.is_finite() && *limit > 0.0)
+        .reduce(f64::min)
 }
 
 /// A limit that is not so far above that it would press all else flat.
@@ -38,8 +45,22 @@ fn near_limit(forecast: &InstanceForecast, metric: Metric, highest: f64) -> Opti
     most(forecast, metric).filter(|limit| *limit <= LIMIT_SHOWN_TO * highest)
 }
 
+/// What a page compares configurations by.
+const COMPARED: [Metric; 4] = [
+    Metric::Time,
+    Metric::Cost,
+    Metric::Memory,
+    Metric::GpuMemory,
+];
+
+/// Each configuration beside the others.
+pub(super) fn compared(job: &JobReport) -> Vec<Plot> {
+    let plots = COMPARED.map(|metric| intervals(job, metric));
+    plots.into_iter().flatten().collect()
+}
+
 /// What a full run takes of the metric on each configuration, against the limit; `None` where nothing is known.
-pub(super) fn intervals(job: &JobReport, metric: Metric) -> Option<Plot> {
+fn intervals(job: &JobReport, metric: Metric) -> Option<Plot> {
     let known = |forecast: &InstanceForecast| {
         let by_canary = || Some(Estimate::exactly(highest_canary(metric, forecast)?));
         let estimate = forecast.estimates[metric].or_else(by_canary);
@@ -57,13 +78,13 @@ pub(super) fn intervals(job: &JobReport, metric: Metric) -> Option<Plot> {
     let top = whole.map_or(top, |_| top.min(FURTHEST_SHARE));
     let unit = AxisUnit::up_to(metric.unit(), top).filter(|_| !rows.is_empty())?;
     let names = rows.iter().map(|(one, _)| one.instance.to_string());
-    let y = PlotAxis::names("", names);
-    let (bottom, up) = y.ends();
+    let y = PlotAxis::names(names);
+    let [bottom, up] = y.ends();
     let upright = |colour, at| {
         let at = unit.of(at);
-        PlotMark::new(colour, PlotShape::Dashes(vec![(at, bottom), (at, up)]))
+        (colour, PlotShape::Dashes([(at, bottom), (at, up)]))
     };
-    let limits = [(whole, PlotColour::Fourth), (limit, PlotColour::Second)];
+    let limits = [(whole, PlotColour::Orange), (limit, PlotColour::Green)];
     let limits = limits
         .into_iter()
         .filter_map(|(at, colour)| Some(upright(colour, at?)));
@@ -73,14 +94,14 @@ pub(super) fn intervals(job: &JobReport, metric: Metric) -> Option<Plot> {
         .flat_map(|(index, (one, estimate))| {
             let place = PlotAxis::place_of_name(index);
             let colour = match std::ptr::eq(*one, judged) {
-                true => PlotColour::First,
-                false => PlotColour::Third,
+                true => PlotColour::Purple,
+                false => PlotColour::Blue,
             };
             let [lower, point, upper] = [estimate.lower, estimate.point, shown_upper(estimate)]
                 .map(|end| (unit.of(end), place));
             [
-                PlotMark::new(colour, PlotShape::Whisker(lower, upper)),
-                PlotMark::new(colour, PlotShape::Points(vec![point])),
+                (colour, PlotShape::Whisker(lower, upper)),
+                (colour, PlotShape::Points(vec![point])),
             ]
         });
     let sentences = [
@@ -101,16 +122,15 @@ pub(super) fn intervals(job: &JobReport, metric: Metric) -> Option<Plot> {
     });
     Some(Plot {
         title: format!("{} of a full run", words::capitalized(metric.words())),
-        caption: sentences
-            .into_iter()
-            .flatten()
-            .collect::<Vec<_>>()
-            .join(" "),
+        caption: Prose::joined(sentences.into_iter().flatten().map(Prose::literal), " "),
+        finer: Prose::default(),
         description: described.collect::<Vec<_>>().join("; "),
         x: unit.axis(0.0),
         lines: u16::try_from(rows.len() * 2 + 5).unwrap_or(u16::MAX),
         y,
         marks: limits.chain(intervals).collect(),
+        is_in_comment: false,
+        in_a_line: None,
     })
 }
 
@@ -123,7 +143,7 @@ pub(super) fn laws(job: &JobReport) -> Vec<Plot> {
 
 fn law(job: &JobReport, forecast: &InstanceForecast) -> Option<Plot> {
     let law = forecast.law.time.as_ref()?;
-    let full = forecast.estimates[Metric::Time]?;
+    let full = forecast.estimates[Metric::Time].filter(|_| law.at(1.0).is_finite())?;
     // Of the full work, which the law is of.
     let runs = completed(job, forecast).filter(|run| run.work_share() >= 1.0);
     let canaries = runs.filter_map(|run| {
@@ -146,7 +166,8 @@ fn law(job: &JobReport, forecast: &InstanceForecast) -> Option<Plot> {
     let curve: Vec<(f64, f64)> = match between {
         [] => (0..=STEPS)
             .map(|step| f64::from(step) / f64::from(STEPS))
-            .map(|share| in_unit((share, time_at(law, share))))
+            // A line that starts below zero stands on the axis there.
+            .map(|share| in_unit((share, law.at(share).max(0.0))))
             .collect(),
         between => (between.iter())
             .map(|one| in_unit((one.share, one.point)))
@@ -157,44 +178,52 @@ fn law(job: &JobReport, forecast: &InstanceForecast) -> Option<Plot> {
     let [lower, point, upper] =
         [full.lower, full.point, shown_upper(&full)].map(|end| in_unit((1.0, end)));
     let points = canaries.iter().copied().map(in_unit).collect();
-    let across =
-        near.map(|near| PlotShape::Dashes([0.0, 1.0].map(|end| in_unit((end, near))).into()));
+    let across = near.map(|near| PlotShape::Dashes([0.0, 1.0].map(|end| in_unit((end, near)))));
+    // Of an alternative a page has it alone.
+    let is_judged = job
+        .forecasts
+        .first()
+        .is_some_and(|judged| std::ptr::eq(judged, forecast));
+    let is_in_comment = is_judged && curve.len() > 1;
     let marks = [
-        (PlotColour::First, PlotShape::Band(band.collect())),
-        (PlotColour::First, PlotShape::Line(curve)),
-        (PlotColour::First, PlotShape::Whisker(lower, upper)),
-        (PlotColour::First, PlotShape::Points(vec![point])),
-        (PlotColour::Third, PlotShape::Points(points)),
+        (PlotColour::Purple, PlotShape::Band(band.collect())),
+        (PlotColour::Purple, PlotShape::Line(curve)),
+        (PlotColour::Purple, PlotShape::Whisker(lower, upper)),
+        (PlotColour::Purple, PlotShape::Points(vec![point])),
+        (PlotColour::Blue, PlotShape::Points(points)),
     ];
     let marks = marks
         .into_iter()
-        .chain(across.map(|line| (PlotColour::Second, line)));
-    let blue = match canaries.is_empty() {
-        true => "",
-        false => "Blue points are canaries, ",
-    };
+        .chain(across.map(|line| (PlotColour::Green, line)));
     let line = match between {
-        [] => "the law, and the bar at 100% the interval of a full run.",
-        _ => {
-            "the forecast, and the band the interval of one new run of that size; the bar at 100% is that of the full run."
-        }
+        [] => "the law",
+        _ => "the forecast",
     };
     let limit = match (limit.map(|limit| Quantity::Time.figure(limit)), near) {
         (None, _) => String::new(),
-        (Some(limit), Some(_)) => format!(" The dashed green line is the limit of {limit}."),
-        (Some(limit), None) => format!(" The limit of {limit} is far above."),
+        (Some(limit), Some(_)) => format!(", the green one the limit of {limit}"),
+        (Some(limit), None) => format!("; the limit of {limit} is far above"),
     };
+    let blue = (!canaries.is_empty()).then_some("Blue points are canaries.");
+    let bar = match between {
+        [] => "The bar at 100% is the interval of a full run.",
+        _ => {
+            "The band is the interval of one new run of that size, the bar at 100% that of the full run."
+        }
+    };
+    let finer = blue.into_iter().chain([bar]).map(Prose::own);
     let title = format!("share of the {} (%)", abscissa(job, forecast));
     Some(Plot {
         title: format!("Time on {}", forecast.instance),
-        caption: words::capitalized(&format!("{blue}the purple line is {line}{limit}")),
+        caption: Prose::literal(format!("The purple line is {line}{limit}.")),
+        finer: Prose::joined(finer, " "),
         description: description(&canaries, &full),
         x: PlotAxis::linear(title, 0.0, 100.0),
         y: unit.axis(0.0),
         lines: PLOT_LINES,
-        marks: marks
-            .map(|(colour, shape)| PlotMark { shape, colour })
-            .collect(),
+        marks: marks.collect(),
+        is_in_comment,
+        in_a_line: None,
     })
 }
 
@@ -217,7 +246,8 @@ fn sound(by_share: &[EstimateAtShare]) -> &[EstimateAtShare] {
     let is_amount = |value: f64| value.is_finite() && value >= 0.0;
     let is_place = |one: &EstimateAtShare| {
         let is_share = one.share > 0.0 && one.share <= 1.0;
-        is_share && is_amount(one.lower) && is_amount(one.upper) && one.lower <= one.upper
+        let are_amounts = [one.point, one.lower, one.upper].into_iter().all(is_amount);
+        is_share && are_amounts && one.lower <= one.upper
     };
     let is_sound =
         by_share.iter().all(is_place) && by_share.is_sorted_by(|one, next| one.share < next.share);
@@ -229,28 +259,29 @@ fn sound(by_share: &[EstimateAtShare]) -> &[EstimateAtShare] {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::read;
+    use super::super::{mermaid, samples, terminal};
     use super::*;
-    use crate::report::samples;
+    use crate::forecast::Shape;
 
-    fn drawn(job: &JobReport) -> String {
-        let plots = laws(job);
-        plots
-            .iter()
-            .map(|plot| plot.figure().as_str().to_owned())
-            .collect()
+    fn over_budget() -> JobReport {
+        let mut job = samples::of("over-budget").jobs.remove(0);
+        job.forecasts.truncate(1);
+        job
+    }
+
+    fn caption(job: &JobReport) -> String {
+        let plot = &laws(job)[0];
+        [&plot.caption, &plot.finer].map(terminal::inline).join(" ")
     }
 
     #[test]
     fn the_band_is_the_interval_of_each_size_and_what_no_forecast_gives_is_not_drawn() {
-        let mut job = samples::of("over-budget").jobs.remove(0);
-        job.forecasts.truncate(1);
-        let said = |job: &JobReport| read(&drawn(job)).texts.concat();
-        let by_share = "the band the interval of one new run of that size";
-        assert!(said(&job).contains(by_share), "{}", said(&job));
+        let mut job = over_budget();
+        let by_share = "The band is the interval of one new run of that size";
+        assert!(caption(&job).contains(by_share), "{}", caption(&job));
         let own = std::mem::take(&mut job.forecasts[0].time_by_share);
-        let without = drawn(&job);
-        assert!(!said(&job).contains(by_share), "{}", said(&job));
+        let without = laws(&job);
+        assert!(!caption(&job).contains(by_share), "{}", caption(&job));
         for (share, lower, upper) in [
             (0.0, 1.0, 1.0),
             (2.0, 1.0, 1.0),
@@ -262,7 +293,42 @@ mod tests {
             let mut broken = own.clone();
             (broken[2].share, broken[2].lower, broken[2].upper) = (share, lower, upper);
             job.forecasts[0].time_by_share = broken;
-            assert_eq!(drawn(&job), without, "{share} {lower} {upper}");
+            assert_eq!(laws(&job), without, "{share} {lower} {upper}");
         }
+    }
+
+    #[test]
+    fn a_limit_far_above_is_named_and_not_drawn() {
+        let mut job = over_budget();
+        job.forecasts[0].budget[1].limit = 864_000.0;
+        assert!(caption(&job).contains("; the limit of 10d is far above."));
+        assert_eq!(mermaid::block(&laws(&job)[0]).matches("line [").count(), 1);
+        job.forecasts[0].budget.clear();
+        assert!(!caption(&job).contains("limit"));
+    }
+
+    #[test]
+    fn no_law_no_plot() {
+        let mut job = over_budget();
+        job.forecasts[0].time_by_share.clear();
+        for slope in [f64::NAN, f64::INFINITY] {
+            job.forecasts[0].law.time.as_mut().unwrap().slope = slope;
+            assert_eq!(laws(&job), [], "{slope}");
+        }
+        job.forecasts[0].law.time = None;
+        assert_eq!(laws(&job), []);
+        assert_eq!(laws(&samples::of("failed").jobs[0]), []);
+    }
+
+    #[test]
+    fn a_law_that_bends_is_drawn_so_and_one_below_zero_stands_on_the_axis() {
+        let mut job = over_budget();
+        job.forecasts[0].time_by_share.clear();
+        let law = job.forecasts[0].law.time.as_mut().unwrap();
+        (law.intercept, law.slope) = (-3600.0, 36_000.0);
+        law.shape = Shape::Power { exponent: 2.0 };
+        let block = mermaid::block(&laws(&job)[0]);
+        let points = "[0, 0, 0, 0, 0, 0, 0, 0.22, 0.6,";
+        assert!(block.contains(points), "{block}");
     }
 }
