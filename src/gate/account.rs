@@ -2,15 +2,15 @@
 //! or for a canary without a result.
 
 use std::collections::BTreeMap;
+use std::ops::Add;
 
-use crate::backend::BilledJob;
 use crate::console::AppError;
 use crate::gate::outcome::GateOutcome;
 use crate::gate::run_history::RunHistory;
 use crate::gate::runner::Runner;
 use crate::grammar::count;
+use crate::report::Spend;
 use crate::units::{Seconds, Usd};
-use crate::workspace::project::Project;
 
 /// Whether all bills of a run are known, and in its report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,16 +18,6 @@ pub(crate) enum BillingState {
     Shown,
     /// The next start goes on with the run, and shows them.
     Open,
-}
-
-/// The bills of one job of the spec.
-#[derive(Default)]
-struct Unshown {
-    training_jobs: usize,
-    usd: Option<Usd>,
-    seconds: Seconds,
-    idle: Seconds,
-    idle_usd: Option<Usd>,
 }
 
 /// Enters into the report what is billed of training jobs that it has no canary of, and that no earlier report of this run has shown.
@@ -41,91 +31,72 @@ pub(crate) async fn complete(
         return Ok(BillingState::Shown);
     };
     let mut state = BillingState::Shown;
-    let mut unshown: BTreeMap<String, Unshown> = BTreeMap::new();
-    for mut bill in bills {
-        if runner
-            .outputs
-            .borrow()
-            .held
-            .pools
-            .contains(&bill.training_job)
-        {
-            bill.idle = Seconds(0.0);
-        }
-        let mut measured = gated.jobs.iter().flat_map(|job| &job.measurements);
-        let is_measured = measured.any(|run| run.training_job.as_ref() == Some(&bill.training_job));
+    // By the job of the spec: how many training jobs, and what they were billed.
+    let mut unshown: BTreeMap<String, (usize, Spend)> = BTreeMap::new();
+    for bill in bills {
         let shown = history.shown(&bill.job, since).await?;
         if shown.contains(&bill.training_job) {
             continue;
         }
-        if is_measured {
-            bill.billed = Some(Seconds(0.0));
-        }
-        if bill.billed.is_none() {
+        let name = Some(&bill.training_job);
+        let mut measured = gated.jobs.iter().flat_map(|job| &job.measurements);
+        let trained = match measured.any(|run| run.training_job.as_ref() == name) {
+            true => Some(Seconds(0.0)),
+            false => bill.billed,
+        };
+        if trained.is_none() {
             state = BillingState::Open;
         }
-        unshown
-            .entry(bill.job.clone())
-            .or_default()
-            .add(&bill, runner.project);
-    }
-    for (job, bills) in unshown {
-        if bills.seconds.0 + bills.idle.0 <= 0.0 {
-            continue;
+        let idle = match (runner.outputs.borrow().held.pools).contains(&bill.training_job) {
+            true => Seconds(0.0),
+            false => bill.idle,
+        };
+        let trained = trained.unwrap_or_default();
+        if trained.0 + idle.0 > 0.0 {
+            let offer = runner.project.offer(&bill.instance);
+            let idle = Some(idle).filter(|idle| idle.0 > 0.0);
+            let (training_jobs, spend) = unshown.entry(bill.job).or_default();
+            *training_jobs += 1;
+            add(
+                spend,
+                &Spend {
+                    canary_usd: offer.cost(trained + idle.unwrap_or_default()),
+                    canary_seconds: trained,
+                    idle_usd: idle.and_then(|idle| offer.cost(idle)),
+                    idle_seconds: idle,
+                    ..Spend::default()
+                },
+            );
         }
-        let note = bills.note();
+    }
+    for (job, (training_jobs, spend)) in unshown {
+        let all = spend.canary_seconds + spend.idle_seconds.unwrap_or_default();
+        let note = format!(
+            "{} was billed for {} of this run without a canary in this report, as where an earlier start of it was killed.",
+            (spend.canary_usd).map_or_else(|| all.exact(), Usd::exact),
+            count(training_jobs, "training job"),
+        );
+        let is_it = |(failed, _): &(Option<String>, AppError)| failed.as_ref() == Some(&job);
         match gated.jobs.iter_mut().find(|report| report.name == job) {
             Some(report) => {
-                let spend = &mut report.spend;
-                spend.canary_usd = sum(spend.canary_usd, bills.usd);
-                spend.canary_seconds = spend.canary_seconds + bills.seconds;
-                spend.idle_usd = sum(spend.idle_usd, bills.idle_usd);
-                let idle = Some(bills.idle).filter(|idle| idle.0 > 0.0);
-                spend.idle_seconds =
-                    (spend.idle_seconds.into_iter().chain(idle)).reduce(|sum, time| sum + time);
+                add(&mut report.spend, &spend);
                 report.notes.push(note);
             }
             // The next start may come to its report.
-            None if gated
-                .failures
-                .iter()
-                .any(|(failed, _)| failed.as_ref() == Some(&job)) =>
-            {
-                state = BillingState::Open;
-            }
+            None if gated.failures.iter().any(is_it) => state = BillingState::Open,
             None => gated.notes.push(format!("Job `{job}`: {note}")),
         }
     }
     Ok(state)
 }
 
-impl Unshown {
-    fn add(&mut self, bill: &BilledJob, project: &Project) {
-        let offer = project.offer(&bill.instance);
-        let trained = bill.billed.unwrap_or_default();
-        let is_billed = trained.0 + bill.idle.0 > 0.0;
-        self.training_jobs += usize::from(is_billed);
-        self.usd = sum(
-            self.usd,
-            offer.cost(trained + bill.idle).filter(|_| is_billed),
-        );
-        self.seconds = self.seconds + trained;
-        self.idle = self.idle + bill.idle;
-        let idle_usd = offer.cost(bill.idle).filter(|_| bill.idle.0 > 0.0);
-        self.idle_usd = sum(self.idle_usd, idle_usd);
-    }
-
-    fn note(&self) -> String {
-        let cost = self
-            .usd
-            .map_or_else(|| (self.seconds + self.idle).exact(), Usd::exact);
-        format!(
-            "{cost} was billed for {} of this run without a canary in this report, as where an earlier start of it was killed.",
-            count(self.training_jobs, "training job"),
-        )
-    }
+fn add(spend: &mut Spend, more: &Spend) {
+    spend.canary_usd = sum(spend.canary_usd, more.canary_usd);
+    spend.canary_seconds = spend.canary_seconds + more.canary_seconds;
+    spend.idle_usd = sum(spend.idle_usd, more.idle_usd);
+    spend.idle_seconds = sum(spend.idle_seconds, more.idle_seconds);
 }
 
-fn sum(one: Option<Usd>, other: Option<Usd>) -> Option<Usd> {
-    one.into_iter().chain(other).reduce(|sum, usd| sum + usd)
+fn sum<T: Add<Output = T>>(one: Option<T>, other: Option<T>) -> Option<T> {
+    one.into_iter().chain(other).reduce(|sum, more| sum + more)
 }

@@ -10,7 +10,6 @@ use crate::assess::first_error::{self, Explained, FailedCanary};
 use crate::backend::{CanaryPayer, CanaryState, CanaryStep, Ready, RunPart, Watcher};
 use crate::canary::CanaryRun;
 use crate::console::progress::{Canaries, CanaryGroup, Earlier};
-use crate::console::signals::unless_cancelled;
 use crate::console::{AppError, indented, printable};
 use crate::gate::measurements_file::Place;
 use crate::gate::runner::{Runner, RunningConfiguration, RunningJob};
@@ -198,17 +197,6 @@ impl Batch<'_> {
                 Err(error) => return self.lose(error),
             }
         }
-        // Until it has ended as a whole: what is read of it disturbs the others too.
-        let _on_this_machine = match &runner.slots {
-            Some(slots) => {
-                let entering = slots.enter(of.place, of.job.canary.parallel);
-                match unless_cancelled(entering, &runner.cancellation).await {
-                    Ok(slot) => Some(slot),
-                    Err(_) => return CanaryFate::NotLaunched,
-                }
-            }
-            None => None,
-        };
         if !self.may_launch() {
             return CanaryFate::NotLaunched;
         }

@@ -157,16 +157,6 @@ pub(crate) async fn gate<'a>(
     } = ready.notes();
     notes.extend(left);
     notes.extend(plan.notes.iter().cloned());
-    if runner
-        .slots
-        .as_ref()
-        .is_some_and(|slots| slots.had_others_beside(place))
-    {
-        notes.push(
-            "Canaries of other jobs ran on this machine at the same time, which inflates their times; `canary.parallel: 1` keeps a job alone."
-                .to_owned(),
-        );
-    }
     notes.extend(no_base_yet(job, request, &keys, base.as_ref()));
     let full_run_offer = |instance: &InstanceConfiguration| project.offer_to(job, instance);
     let mut report = judge::job_report(&JobInput {

@@ -8,7 +8,6 @@ pub(crate) mod detached;
 mod ended_pools;
 pub(crate) mod failure_logs;
 pub(crate) mod gate_run;
-pub(crate) mod host_slots;
 mod job_gate;
 pub(crate) mod job_keys;
 mod lab;

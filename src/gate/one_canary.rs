@@ -38,22 +38,15 @@ pub(crate) async fn run(
     let work = async {
         let measured = measure(job, max_spend, &runner).await;
         // Whatever came of it, nothing of it goes on.
-        let nothing = BTreeSet::new();
-        let finished = runner.backend.finish(&nothing, &runner.cancellation).await;
+        let finished = runner.finish(&BTreeSet::new()).await;
         // What a killed gate was billed the next check shows.
         let is_new = !runner.gate_run.is_resumed;
         if is_new && finished.as_ref().is_ok_and(|end| !end.may_keep_machines) {
             runner.gate_run.end();
         }
-        match (&measured, &finished) {
-            (_, Ok(end)) => {
-                if let Some(stopped) = &end.stopped {
-                    say(stopped);
-                }
-            }
-            // The other error ends the command; what may go on is named all the same.
-            (Err(_), Err(error)) => say(&printable(&error.what)),
-            (Ok(_), Err(_)) => {}
+        // The other error ends the command; what may go on is named all the same.
+        if let (Err(_), Err(error)) = (&measured, &finished) {
+            say(&printable(&error.what));
         }
         let measured = measured.map_err(|error| error.without(&runner.secrets))?;
         finished.map_err(|error| AppError::from(error).during("stopping what was started"))?;

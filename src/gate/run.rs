@@ -51,7 +51,11 @@ pub(crate) async fn run(
 
     warn_of_no_price(project, affected, request);
 
-    let mut turns = Turns::new(max_spend(request), pull_request.account());
+    let company = match project.traits().is_remote {
+        true => JobCompany::WithOthers,
+        false => JobCompany::Alone,
+    };
+    let mut turns = Turns::new(max_spend(request), pull_request.account(), company);
     // A second signal drops this work; the next start finds what is left.
     let left = Cell::new(Leftovers::Unknown);
     let work = async {
@@ -65,24 +69,20 @@ pub(crate) async fn run(
         );
         let mut gated = gated.await;
         let cancellation = &runner.cancellation;
-        let finished = runner.backend.finish(&gated.detached, cancellation).await;
+        let finished = runner.finish(&gated.detached).await;
         let bills = match &finished {
             Ok(end) => bills_of(request, &history, end, &runner, &mut gated).await,
             Err(_) => BillingState::Open,
         };
         match &finished {
-            Ok(end) => {
-                if let Some(stopped) = &end.stopped {
-                    say(stopped);
-                }
-                // Else the next start, or a sweep, ends what is kept.
-                if !end.may_keep_machines {
-                    left.set(Leftovers::Nothing);
-                    if bills == BillingState::Shown {
-                        runner.gate_run.end();
-                    }
+            // Else the next start, or a sweep, ends what is kept.
+            Ok(end) if !end.may_keep_machines => {
+                left.set(Leftovers::Nothing);
+                if bills == BillingState::Shown {
+                    runner.gate_run.end();
                 }
             }
+            Ok(_) => {}
             // After a signal the report is not shown.
             Err(error) if cancellation.is_cancelled() => say(&printable(&error.what)),
             Err(_) => {}
@@ -223,15 +223,14 @@ async fn gate_all<'a>(
             && !runner.cancellation.is_cancelled()
         {
             let (place, job) = (turns.begun(), affected.job);
-            let company = JobCompany::of(runner.project.traits(), job);
             // What was detached is paid already: no limit keeps it from being read.
             let limit = match request.part {
                 RunPart::Collect => None,
                 RunPart::Whole | RunPart::Detach => Some(job.canary.spend_limit),
             };
-            let Some(turn) = turns.begin(limit, company) else {
+            let Some(turn) = turns.begin(limit) else {
                 let is_new = waiting.replace(place) != Some(place);
-                if is_new && company == JobCompany::WithOthers {
+                if is_new && runner.project.traits().is_remote {
                     runner.say_of(
                         job,
                         "waiting for another job: --max-spend has too little left for its spend_limit",

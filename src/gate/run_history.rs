@@ -14,7 +14,7 @@ use crate::drift::CheckRecord;
 use crate::gate::job_keys::JobKeys;
 use crate::gate::open_history;
 use crate::history::record::{self, Command, Content, Record, Writer};
-use crate::history::{self, BaseWanted, Damaged, Entry, History, ScopeSpend};
+use crate::history::{self, BaseWanted, Damaged, Entry, FirstReadable, History, ScopeSpend};
 use crate::measurement::{Measurement, Outcome, Reused};
 use crate::report::InstanceForecast;
 use crate::report::JobReport;
@@ -44,6 +44,8 @@ pub(crate) struct RunHistory {
 struct KnownRecords {
     /// Names by job, oldest first; listed once, and added to.
     entries: BTreeMap<String, Vec<Entry>>,
+    /// Of them, those that this process wrote.
+    written: Vec<Entry>,
     /// Named once.
     damaged: Vec<Damaged>,
     /// Why a record could not be kept; the first.
@@ -166,14 +168,7 @@ impl RunHistory {
                 measurement.is_completed() && age(record, measurement).abs() <= job.canary.reuse.0
             })
         };
-        let entries = self.of_job(&job.name);
-        let key = key.to_string();
-        let found = self
-            .history
-            .newest_canary(&entries, &job.name, &key, stands);
-        let found = found.await?;
-        self.warn_of(found.damaged);
-        let Some((_, record)) = found.record else {
+        let Some(record) = self.newest_canary(job, key, stands).await? else {
             return Ok(None);
         };
         let is_own = !is_adopted(&record) && self.writer.run.is_some();
@@ -199,7 +194,7 @@ impl RunHistory {
         }))
     }
 
-    /// The training jobs of a job that reports of this very run have shown since a time.
+    /// The training jobs of a job that reports of earlier starts of this very run have shown since a time.
     pub(crate) async fn shown(
         &self,
         job: &str,
@@ -213,7 +208,11 @@ impl RunHistory {
             }
             record.recorded_at < since
         };
-        self.newest(job, is_over).await?;
+        self.look_up(job).await?;
+        let mut entries = self.of_job(job);
+        entries.retain(|entry| !self.known.borrow().written.contains(entry));
+        let forecasts = history::forecasts(&entries, job);
+        self.seen(self.history.first(forecasts, is_over).await?);
         Ok(shown)
     }
 
@@ -231,19 +230,30 @@ impl RunHistory {
                     one.training_job.as_deref() == Some(training_job) && one.run != self.writer.run
                 })
         };
-        let entries = self.of_job(&job.name);
-        let key = key.to_string();
+        let found = self.newest_canary(job, key, is_of_another).await?;
+        Ok(found.map(|record| {
+            let first = record.measurements().first();
+            let ended = first.and_then(|one| one.ended_at);
+            ended.unwrap_or(record.recorded_at)
+        }))
+    }
+
+    async fn newest_canary(
+        &self,
+        job: &Job,
+        key: &Key,
+        is_wanted: impl FnMut(&Record) -> bool,
+    ) -> Result<Option<Record>, AppError> {
+        let (entries, key) = (self.of_job(&job.name), key.to_string());
         let found = self
             .history
-            .newest_canary(&entries, &job.name, &key, is_of_another);
-        let found = found.await?;
+            .newest_canary(&entries, &job.name, &key, is_wanted);
+        Ok(self.seen(found.await?))
+    }
+
+    fn seen(&self, found: FirstReadable) -> Option<Record> {
         self.warn_of(found.damaged);
-        Ok(found.record.map(|(_, record)| {
-            let first = record.measurements().first();
-            first
-                .and_then(|one| one.ended_at)
-                .unwrap_or(record.recorded_at)
-        }))
+        Some(found.record?.1)
     }
 
     /// Keeps what a canary of this run measured, or one that it adopted. A record that cannot be written loses nothing: the measurement is in the
@@ -289,24 +299,15 @@ impl RunHistory {
     ) -> Result<Option<RecordedForecast>, AppError> {
         let [code, data] = [keys.code, keys.data].map(|key| key.map(|key| key.to_string()));
         let is_same = |record: &Record| {
-            let row = record.forecast().and_then(|found| found.forecasts.first());
-            record.code_key == code
-                && record.data_key == data
-                && row.is_some_and(|row| row.instance.is_same_machines(&job.instance))
+            record.code_key == code && record.data_key == data && is_of_instance(record, job)
         };
         let found = self.newest(&job.name, is_same).await?;
-        Ok(found.and_then(|record| {
-            let forecast = record.forecast()?.clone();
-            Some((record, forecast))
-        }))
+        Ok(found.and_then(with_forecast))
     }
 
     /// What the canaries of the newest check of a job on its instance took, of whatever code and data.
     pub(crate) async fn last_spend(&self, job: &Job) -> Result<Option<ExpectedSpend>, AppError> {
-        let is_of_it = |record: &Record| {
-            let row = record.forecast().and_then(|found| found.forecasts.first());
-            row.is_some_and(|row| row.instance.is_same_machines(&job.instance))
-        };
+        let is_of_it = |record: &Record| is_of_instance(record, job);
         let found = self.newest(&job.name, is_of_it).await?;
         Ok(found.and_then(|record| {
             let runs = &record.forecast()?.measurements;
@@ -339,9 +340,7 @@ impl RunHistory {
         self.look_up(job).await?;
         let entries = self.of_job(job);
         let forecasts = history::forecasts(&entries, job);
-        let found = self.history.first(forecasts, is_so).await?;
-        self.warn_of(found.damaged);
-        Ok(found.record.map(|(_, record)| record))
+        Ok(self.seen(self.history.first(forecasts, is_so).await?))
     }
 
     /// Keeps what this run found about a job.
@@ -358,7 +357,13 @@ impl RunHistory {
         }
         let content = Content::Forecast(Box::new(record::ForecastRecord {
             verdict: report.verdict,
-            forecasts: report.forecasts.iter().map(without_drawing).collect(),
+            // Without what only a drawing needs.
+            forecasts: (report.forecasts.iter())
+                .map(|row| InstanceForecast {
+                    time_by_share: Vec::new(),
+                    ..row.clone()
+                })
+                .collect(),
             measurements: report.measurements.clone(),
             is_baseline,
             settings: Some(TrainingSettings::of(job)),
@@ -388,8 +393,9 @@ impl RunHistory {
         let newest = self.of_job(&record.job).pop();
         match self.history.append(&record, newest.as_ref()).await {
             Ok(entry) => {
-                let entries = &mut self.known.borrow_mut().entries;
-                entries.entry(record.job).or_default().push(entry);
+                let known = &mut self.known.borrow_mut();
+                known.written.push(entry.clone());
+                known.entries.entry(record.job).or_default().push(entry);
             }
             Err(error) => {
                 let failure = &mut self.known.borrow_mut().failure;
@@ -422,11 +428,7 @@ impl RunHistory {
             branch: commit.branch(),
         };
         let found = self.history.baseline(&entries, &job.name, &wanted).await?;
-        self.warn_of(found.damaged);
-        let Some((_, record)) = found.record else {
-            return Ok(None);
-        };
-        let Some(forecast) = record.forecast().cloned() else {
+        let Some((record, forecast)) = self.seen(found).and_then(with_forecast) else {
             return Ok(None);
         };
         let age = Timestamp::now().duration_since(record.recorded_at);
@@ -478,11 +480,10 @@ impl RunHistory {
             .help("restore it, or remove it: then the next check is the baseline")
             .ending_with(crate::exit::UNKNOWN));
         }
-        let checks = series.records.into_iter().filter_map(|(_, record)| {
-            let found = record.forecast()?.clone();
-            Some((record, found))
-        });
-        Ok(checks.collect())
+        let checks = series.records.into_iter();
+        Ok(checks
+            .filter_map(|(_, record)| with_forecast(record))
+            .collect())
     }
 
     /// Whether what this run found is another training than that of the baseline of the checks for drift: of other code, or on
@@ -517,10 +518,13 @@ impl RunHistory {
     }
 }
 
-/// A row as a record keeps it: without what only a drawing needs.
-fn without_drawing(row: &InstanceForecast) -> InstanceForecast {
-    InstanceForecast {
-        time_by_share: Vec::new(),
-        ..row.clone()
-    }
+fn with_forecast(record: Record) -> Option<RecordedForecast> {
+    let forecast = record.forecast()?.clone();
+    Some((record, forecast))
+}
+
+/// Whether a record is of a forecast of the job on its instance.
+fn is_of_instance(record: &Record, job: &Job) -> bool {
+    let row = record.forecast().and_then(|found| found.forecasts.first());
+    row.is_some_and(|row| row.instance.is_same_machines(&job.instance))
 }

@@ -3,13 +3,12 @@
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::backend::{Backend, Cancellation, Ready, Reuse, RunPart};
+use crate::backend::{Backend, BackendEnd, BackendError, Cancellation, Ready, Reuse, RunPart};
 use crate::canary::CanaryRun;
 use crate::console::progress::Progress;
-use crate::console::{AppError, Loudness, files, printable};
+use crate::console::{AppError, Loudness, files, printable, say};
 use crate::gate::failure_logs::FailureLogs;
 use crate::gate::gate_run::GateRun;
-use crate::gate::host_slots::HostSlots;
 use crate::gate::job_keys::JobKeys;
 use crate::gate::measurements_file::MeasurementsFile;
 use crate::gate::run_history::RunHistory;
@@ -44,8 +43,6 @@ pub(crate) struct Runner<'a> {
     pub(crate) secrets: SecretMask,
     /// How many there are: of several, each line names its own.
     pub(crate) jobs: usize,
-    /// On this machine, where canaries run on it.
-    pub(crate) slots: Option<HostSlots>,
 }
 
 /// What a run leaves beside its report and the history.
@@ -82,9 +79,21 @@ impl<'a> Runner<'a> {
             cancellation,
             secrets: pass_env::secrets(pass_env),
             jobs: 1,
-            slots: project.traits().runs_here.then(HostSlots::default),
             project,
         })
+    }
+
+    /// Ends what was started, but for these training jobs; says what it had to stop.
+    pub(crate) async fn finish(&self, kept: &BTreeSet<String>) -> Result<BackendEnd, BackendError> {
+        let finished = self.backend.finish(kept, &self.cancellation).await;
+        if let Ok(BackendEnd {
+            stopped: Some(stopped),
+            ..
+        }) = &finished
+        {
+            say(stopped);
+        }
+        finished
     }
 
     /// Says something about a job.

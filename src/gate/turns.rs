@@ -1,26 +1,15 @@
-//! **Turns**: when each job of a run may begin. Where jobs have machines of their own, or may share this one, all begin at once, as
-//! far as the money of the run covers the most that each may spend.
+//! **Turns**: when each job of a run may begin. Where jobs have machines of their own all begin at once, as far as the money of the
+//! run covers the most that each may spend.
 
 use crate::plan::{Account, Limit, Reservation};
-use crate::spec::{Job, Traits};
 use crate::units::Usd;
 
 /// Whether a job may be at work beside others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum JobCompany {
-    /// It begins when the jobs before it have ended, and the next when it has.
+    /// On one machine their canaries would disturb each other.
     Alone,
     WithOthers,
-}
-
-impl JobCompany {
-    /// On this machine canaries disturb each other, so a job shares it only where its own `canary.parallel` lets several run.
-    pub(crate) fn of(backend: &Traits, job: &Job) -> Self {
-        match backend.is_remote || backend.runs_here && job.canary.parallel > 1 {
-            true => Self::WithOthers,
-            false => Self::Alone,
-        }
-    }
 }
 
 /// The turns of the jobs of one run, in the spec's order. No job overtakes another.
@@ -32,12 +21,13 @@ impl JobCompany {
 pub(crate) struct Turns {
     max_spend: Option<Usd>,
     pull_request: Option<Account>,
+    company: JobCompany,
     /// The most that the jobs at work may spend, and what those that have ended did.
     promised: Account,
     /// Of each job that has begun.
     accounts: Vec<Account>,
     ended: usize,
-    /// Whether a job is at work beside which none begins: it is to be alone, or may take all that is left.
+    /// Whether a job is at work beside which none begins, since it may take all that is left.
     is_closed: bool,
 }
 
@@ -51,13 +41,18 @@ pub(crate) struct Turn {
 
 impl Turns {
     /// `max_spend` is the limit of the run; `None`: no limit.
-    pub(crate) fn new(max_spend: Option<Usd>, pull_request: Option<&Account>) -> Self {
+    pub(crate) fn new(
+        max_spend: Option<Usd>,
+        pull_request: Option<&Account>,
+        company: JobCompany,
+    ) -> Self {
         let left = pull_request.and_then(Account::left);
         let limits = max_spend.into_iter().chain(left);
         let limit = limits.reduce(|one, other| if one < other { one } else { other });
         Self {
             max_spend,
             pull_request: pull_request.cloned(),
+            company,
             promised: Account::new(limit, Limit::Run),
             accounts: Vec::new(),
             ended: 0,
@@ -71,16 +66,16 @@ impl Turns {
     }
 
     /// Begins the next job, which may spend `limit`; `None` while it has to wait.
-    pub(crate) fn begin(&mut self, limit: Option<Usd>, company: JobCompany) -> Option<Turn> {
+    pub(crate) fn begin(&mut self, limit: Option<Usd>) -> Option<Turn> {
         let is_alone = self.ended == self.begun();
-        if self.is_closed || company == JobCompany::Alone && !is_alone {
+        if !is_alone && (self.is_closed || self.company == JobCompany::Alone) {
             return None;
         }
         let promise = self.promised.reserve(limit.unwrap_or_default());
         if promise.is_none() && !is_alone {
             return None;
         }
-        self.is_closed = promise.is_none() || company == JobCompany::Alone;
+        self.is_closed = promise.is_none();
         let account = self.account(limit, promise.is_some());
         self.accounts.push(account.clone());
         Some(Turn { promise, account })
@@ -123,34 +118,32 @@ mod tests {
     use super::*;
 
     const JOB: Option<Usd> = Some(Usd(5.0));
-    const BESIDE: JobCompany = JobCompany::WithOthers;
 
     fn limited(max_spend: f64) -> Turns {
-        Turns::new(Some(Usd(max_spend)), None)
+        Turns::new(Some(Usd(max_spend)), None, JobCompany::WithOthers)
     }
 
     /// The turns of as many jobs as may begin at this moment.
     fn begin_all(turns: &mut Turns) -> Vec<Turn> {
-        std::iter::from_fn(|| turns.begin(JOB, BESIDE))
-            .take(20)
-            .collect()
+        std::iter::from_fn(|| turns.begin(JOB)).take(20).collect()
     }
 
     #[test]
     fn jobs_on_one_machine_come_one_after_another() {
-        let mut turns = Turns::new(None, None);
+        let mut turns = Turns::new(None, None, JobCompany::Alone);
         for _ in 0..3 {
-            let alone = turns.begin(JOB, JobCompany::Alone).unwrap();
-            assert!(turns.begin(JOB, JobCompany::Alone).is_none());
-            // Nor does one begin beside it that would share the machine.
-            assert!(turns.begin(JOB, BESIDE).is_none());
+            let alone = turns.begin(JOB).unwrap();
+            assert!(turns.begin(JOB).is_none());
             turns.end(alone);
         }
     }
 
     #[test]
     fn jobs_begin_as_far_as_the_limit_of_the_run_covers_the_most_that_they_may_spend() {
-        assert_eq!(begin_all(&mut Turns::new(None, None)).len(), 20);
+        assert_eq!(
+            begin_all(&mut Turns::new(None, None, JobCompany::WithOthers)).len(),
+            20
+        );
         let mut turns = limited(12.0);
         let first = begin_all(&mut turns);
         assert_eq!(first.len(), 2);
@@ -203,7 +196,7 @@ mod tests {
             for (what, which, worst, part) in happenings {
                 if what == 0 || jobs.is_empty() {
                     if let Some(of_job) = limits.get(jobs.len()).copied().map(Usd)
-                        && let Some(turn) = turns.begin(Some(of_job), BESIDE)
+                        && let Some(turn) = turns.begin(Some(of_job))
                     {
                         let account = turn.account.clone();
                         // Who began beside others has all of its own limit, whatever they spend.

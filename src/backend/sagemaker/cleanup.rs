@@ -9,13 +9,10 @@ use super::find::Found;
 use super::name::JobName;
 use super::placing::output;
 use super::ready_job::ReadyJob;
-use super::staging::{self, StagedSample};
 use super::sweep::{LeftoverKind, Sweep, SweptDetached};
 use crate::aws::call::{Call, CallError};
-use crate::aws::s3_uri::S3Uri;
 use crate::backend::{BackendError, Cancellation};
 use crate::grammar::{count, list};
-use crate::spec::{Channel, ChannelSample, InputMode};
 
 /// From the signal to the end of the gate.
 const TIME_TO_STOP: Duration = Duration::from_secs(5);
@@ -152,25 +149,21 @@ impl SagemakerBackend {
                 ));
             }
             if self.tags.is_exclusive {
-                let sweep = Sweep::Run {
-                    id: &self.tags.run,
-                    jobs: &[],
-                    detached: SweptDetached::Too,
-                };
                 left = self.listed(LeftoverKind::Running).await?;
                 // This process has ended its own; only one before it may have left another.
                 if self.tags.is_resumed {
                     left.extend(self.listed(LeftoverKind::WarmPool).await?);
                 }
-                let is_known = |name: &String| {
-                    kept.contains(name) || self.state.borrow().kept_pools.contains(name)
+                let sweep = Sweep::Run {
+                    id: &self.tags.run,
+                    jobs: &[],
+                    detached: SweptDetached::Too,
                 };
-                left.retain(|leftover| sweep.takes(leftover) && !is_known(&leftover.training_job));
-                for leftover in &left {
-                    if leftover.kind == LeftoverKind::Running {
-                        self.stop_leftover(leftover).await?;
-                    }
-                }
+                let known = &self.state.borrow().kept_pools;
+                left.retain(|leftover| {
+                    let name = &leftover.training_job;
+                    sweep.takes(leftover) && !kept.contains(name) && !known.contains(name)
+                });
             }
             Ok(())
         };
@@ -192,12 +185,10 @@ impl SagemakerBackend {
         }
         // A job that is being stopped has its machines for minutes.
         let swept = tokio::select! {
-            swept = self.end_pools_left_by(left) => swept,
+            swept = self.stop_all(left) => swept,
             () = signal() => return Err(no_time()),
         };
-        for swept in swept {
-            swept.result?;
-        }
+        swept.into_iter().try_for_each(|swept| swept.result)?;
         Ok(rest)
     }
 }
@@ -270,27 +261,16 @@ impl ReadyJob<'_> {
         }
     }
 
-    /// Where something is put for a canary.
-    fn places_for(&self, name: &JobName) -> Vec<S3Uri> {
-        let Ok(output) = output(self.job) else {
-            return Vec::new();
-        };
-        let mut places = vec![output.below(&format!("{name}/"))];
-        if self.job.training.channels.iter().any(is_staged) {
-            places.push(StagedSample::of(&output, &name.to_string()).folder());
-        }
-        places
-    }
-
     async fn remove_all_of(&self, name: &JobName) {
         let Ok(output) = output(self.job) else {
             return;
         };
-        for place in self.places_for(name) {
-            if let Err(error) = staging::remove(&self.backend.aws().s3, &place).await {
+        let jobs = std::slice::from_ref(self.job);
+        let places = self.backend.places_of(jobs, &[&name.to_string()]);
+        for place in places.unwrap_or_default() {
+            if let Err(error) = self.backend.remove(&place).await {
                 tracing::warn!("{}; {}", error.what, error.help);
-                self.note(format!("what canaries wrote below {output} could not all be removed; `canary-gate sweep` tries again"),
-                );
+                self.note(format!("what canaries wrote below {output} could not all be removed; `canary-gate sweep` tries again"));
             }
         }
     }
@@ -300,10 +280,4 @@ fn say_left(name: &JobName, why: &str) {
     tracing::warn!(
         "what was placed for {name} may be left in S3 ({why}); `canary-gate sweep` removes it"
     );
-}
-
-/// Whether canaries get copies of a channel's objects.
-fn is_staged(channel: &Channel) -> bool {
-    channel.sample == ChannelSample::Rows
-        || channel.sample.is_drawn() && channel.mode == InputMode::FastFile
 }

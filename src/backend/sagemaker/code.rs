@@ -8,7 +8,8 @@ use sha2::{Digest, Sha256};
 use super::archive::{self, ArchiveEntry};
 use super::metrics::{probe, program};
 use super::placing::output;
-use super::request::{Input, Script};
+use super::ready_job::{PlacedCode, ProbeWay};
+use super::request::Script;
 use super::session::JobSession;
 use super::source_channel::{SOURCES, whole_channel};
 use super::staging::{self, Existing};
@@ -17,93 +18,12 @@ use crate::backend::BackendError;
 use crate::backend::project_paths::ProjectPaths;
 use crate::backend::source::{self, Source};
 use crate::instance::InstanceConfiguration;
-use crate::spec::{Channel, Job, ProbePolicy};
+use crate::spec::{Job, ProbePolicy};
 
 /// SageMaker's limit.
 const MOST_CHANNELS: usize = 20;
 /// The packages that the training toolkit installs before it starts the script.
 const REQUIREMENTS: &str = "requirements.txt";
-
-/// The code of a job, where its training jobs find it.
-#[derive(Debug)]
-pub(super) struct PlacedCode {
-    /// In script mode.
-    pub(super) script: Option<Script>,
-    /// The source's files, where the job takes them on a channel.
-    pub(super) source: Option<Box<Channel>>,
-    pub(super) probe: ProbeWay,
-}
-
-/// How the probe gets into the container.
-#[derive(Debug, Clone)]
-pub(super) enum ProbeWay {
-    None,
-    /// Beside the source.
-    Source {
-        /// The user's own.
-        entry_point: String,
-        /// Whether the image installs packages before it starts that.
-        has_requirements: bool,
-    },
-    /// Through a channel, around a plain image's command.
-    Channel {
-        channel: Box<Channel>,
-        command: probe::ContainerCommand,
-    },
-}
-
-impl PlacedCode {
-    /// The variables of a canary with a probe, and what its container starts in place of its own entry point.
-    pub(super) fn probe_parts(
-        &self,
-        instance: &InstanceConfiguration,
-    ) -> (Vec<(String, String)>, Option<&probe::ContainerCommand>) {
-        match &self.probe {
-            ProbeWay::None => (Vec::new(), None),
-            ProbeWay::Source { entry_point, .. } => {
-                let script = instance.entry_point().unwrap_or(entry_point);
-                (probe::environment(&mark(), Some(script)), None)
-            }
-            ProbeWay::Channel { command, .. } => (probe::environment(&mark(), None), Some(command)),
-        }
-    }
-
-    /// The script of a configuration: groups may have one of their own, which the probe starts where it is started itself.
-    pub(super) fn script_on(&self, instance: &InstanceConfiguration) -> Option<Script> {
-        let script = self.script.clone()?;
-        let own = instance.entry_point();
-        Some(
-            match own.filter(|_| !matches!(self.probe, ProbeWay::Source { .. })) {
-                Some(own) => Script {
-                    program: own.to_owned(),
-                    ..script
-                },
-                None => script,
-            },
-        )
-    }
-
-    /// The channel that brings the source.
-    pub(super) fn source_input(&self) -> Option<Input<'_>> {
-        self.source.as_deref().map(Input::whole)
-    }
-
-    /// The channel that brings the probe.
-    pub(super) fn probe_input(&self) -> Option<Input<'_>> {
-        match &self.probe {
-            ProbeWay::Channel { channel, .. } => Some(Input::whole(channel)),
-            _ => None,
-        }
-    }
-}
-
-/// Not to be guessed by a script before it runs.
-fn mark() -> String {
-    use std::hash::{BuildHasher, Hasher};
-    // Keyed by the system's own randomness, another each time.
-    let half = || std::hash::RandomState::new().build_hasher().finish();
-    format!("{:016x}{:016x}", half(), half())
-}
 
 impl JobSession<'_> {
     /// Packs and uploads the source, once under its hash, with the probe if it is wanted and can be had.

@@ -73,17 +73,6 @@ struct Arrived {
     metrics_refused: Option<CallError>,
 }
 
-/// What the logs of the hosts say.
-#[derive(Debug, Default)]
-struct ReadLogs {
-    /// Of the hosts whose log has one.
-    reports: BTreeMap<String, ProbeReport>,
-    /// Hosts without a line.
-    silent: Vec<String>,
-    /// Why another host will have no report.
-    no_probe: Option<&'static str>,
-}
-
 impl Arrived {
     /// A sentence where nothing at all came from some of several hosts: the others may have waited for it.
     fn caution_of_silence(&self, hosts: &[metrics::Host]) -> Option<String> {
@@ -196,21 +185,16 @@ impl ReadyJob<'_> {
         notes.extend(placed.caution());
         notes.extend(arrived.caution_of_silence(&usages));
         notes.extend(from_cloudwatch.notes);
-        for note in arrived.reports.values().flat_map(|report| &report.notes) {
+        let reports = arrived.reports.values();
+        for note in reports.clone().flat_map(|report| &report.notes) {
             if !notes.contains(note) {
                 notes.push(note.clone());
             }
         }
-        for (what, refused) in [
-            ("the log", &arrived.log_refused),
-            ("CloudWatch's metrics", &arrived.metrics_refused),
-        ] {
-            notes.extend(
-                refused
-                    .as_ref()
-                    .map(|error| format!("{what} could not be read: {error}")),
-            );
-        }
+        let log = arrived.log_refused.map(|error| ("the log", error));
+        let metrics = (arrived.metrics_refused).map(|error| ("CloudWatch's metrics", error));
+        let refused = log.into_iter().chain(metrics);
+        notes.extend(refused.map(|(what, error)| format!("{what} could not be read: {error}")));
         if usage.is_empty() {
             notes.push("no metric of this canary arrived in time".to_owned());
         }
@@ -223,15 +207,12 @@ impl ReadyJob<'_> {
             ),
             step_seconds: said.step_seconds,
             metrics: said.metrics,
-            script_seconds: (arrived.reports.len() == hosts.len())
-                .then(|| {
-                    let times = arrived.reports.values().map(|report| report.wall_seconds.0);
-                    times.reduce(f64::max).map(Seconds)
-                })
-                .flatten(),
-            ran_out_of_memory: arrived
-                .reports
-                .values()
+            script_seconds: (reports.clone().map(|report| report.wall_seconds.0))
+                .filter(|_| arrived.reports.len() == hosts.len())
+                .reduce(f64::max)
+                .map(Seconds),
+            ran_out_of_memory: reports
+                .clone()
                 .any(|report| report.ending == Ending::OutOfMemory),
             notes,
         }
@@ -266,14 +247,8 @@ impl ReadyJob<'_> {
             if let Some(mark) = mark
                 && arrived.log_refused.is_none()
             {
-                match self.read_probes(name, hosts, mark).await {
-                    Ok(logs) => {
-                        arrived.reports = logs.reports;
-                        arrived.silent = logs.silent;
-                        arrived.no_probe = logs.no_probe;
-                    }
-                    Err(error) => arrived.log_refused = Some(error),
-                }
+                let read = self.read_probes(name, hosts, mark, &mut arrived).await;
+                arrived.log_refused = read.err();
             }
             let lacks_probes = arrived.reports.len() < hosts.len();
             let lacks_gpu = arrived.lacks_gpu(&arrived.hosts(instance, hosts), hosts);
@@ -312,23 +287,24 @@ impl ReadyJob<'_> {
         name: &str,
         hosts: &[String],
         mark: &str,
-    ) -> Result<ReadLogs, CallError> {
-        let mut read = ReadLogs::default();
+        arrived: &mut Arrived,
+    ) -> Result<(), CallError> {
+        arrived.silent.clear();
         for host in hosts {
             let lines = self.backend.last_log_lines(name, host).await?;
             if lines.is_empty() {
-                read.silent.push(host.clone());
+                arrived.silent.push(host.clone());
             }
             let lines = || lines.iter().map(String::as_str);
             match probe::find_reports(lines(), mark, host) {
                 Ok(found) => {
                     let known = found.into_iter().filter(|(host, _)| hosts.contains(host));
-                    read.reports.extend(known);
+                    arrived.reports.extend(known);
                 }
-                Err(_) => read.no_probe = read.no_probe.or_else(|| probe::refusal(lines())),
+                Err(_) => arrived.no_probe = arrived.no_probe.or_else(|| probe::refusal(lines())),
             }
         }
-        Ok(read)
+        Ok(())
     }
 
     async fn read_cloudwatch(

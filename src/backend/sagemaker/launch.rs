@@ -39,19 +39,13 @@ const CREATE: Call<'_> = Call("sagemaker:CreateTrainingJob");
 /// nothing is to be started at all, or nobody waits for room.
 pub(super) type Launched = Result<(Found, UsedRoom), CanaryState>;
 
-/// How CreateTrainingJob went.
+/// How a training job was asked for.
 enum Created {
     Yes,
     /// The name is taken: somebody was faster, or an answer was lost.
     Taken,
     /// The account's quota is used up.
     NoRoom(CallError),
-    /// Nothing but the profiler was refused.
-    WithoutProfiler(CallError),
-    /// It may not be asked for with a warm pool.
-    WithoutPool(CallError),
-    /// It may go better in a while.
-    Again(CallError),
     HeldBack,
 }
 
@@ -236,47 +230,47 @@ impl ReadyJob<'_> {
                 return Ok(Created::HeldBack);
             }
             let begin = Instant::now();
-            let created = self.create_once(request.clone(), name, watcher).await?;
-            let wait = match created {
-                Created::NoRoom(error) if self.backend.tags.part == RunPart::Detach => {
+            let Some(error) = self.create_once(&request, name, watcher).await else {
+                return Ok(Created::Yes);
+            };
+            // After these it may be there.
+            may_be_there |= error.kind == FailureKind::Unreachable;
+            if error.kind != FailureKind::Unreachable {
+                self.backend.forget(&name.to_string());
+            }
+            // Whatever the code: SageMaker has several for it.
+            if let Some(kind) = quota::missing_in_region(&error.message) {
+                let region = &self.backend.aws().region;
+                return Err(BackendError::new(
+                    format!("SageMaker does not train on {kind} in {region}"),
+                    "choose another instance, or another `region`",
+                ));
+            }
+            if error.has_code("ResourceInUse") {
+                // By this very process, if an answer of its own was lost.
+                if may_be_there {
+                    let mut state = self.backend.state.borrow_mut();
+                    state.own.insert(name.to_string());
+                }
+                return Ok(Created::Taken);
+            }
+            let has_profiler = request.get_profiler_config().is_some();
+            let has_pool = (request.get_resource_config().as_ref())
+                .is_some_and(|resources| resources.keep_alive_period_in_seconds().is_some());
+            let wait = match error.kind {
+                FailureKind::Limit if self.backend.tags.part == RunPart::Detach => {
                     return Ok(Created::NoRoom(error));
                 }
-                Created::NoRoom(error) => {
+                FailureKind::Limit => {
                     // What a canary that has just ended used may be counted a little longer.
                     waits_for_room += 1;
-                    let refused = quota::Refused::parse(&error.message);
-                    // Of several types the one that the refusal names.
-                    let of_refusal = |kind: &&InstanceType| {
-                        let mut refused = refused.iter();
-                        refused.any(|refused| refused.quota == quota::training_quota(kind.name()))
-                    };
-                    let kinds: Vec<&InstanceType> =
-                        run.instance.machines_by_type().into_keys().collect();
-                    let named = kinds.iter().copied().find(of_refusal);
-                    // Machines that this run keeps for other canaries take room as well.
-                    for kind in kinds
-                        .iter()
-                        .filter(|kind| named.is_none_or(|named| named == **kind))
-                    {
-                        self.yield_pools(name, kind, watcher.cancellation).await;
-                    }
-                    let would_fit =
-                        (refused.as_ref()).is_some_and(|refused| refused.limit >= refused.delta);
-                    let is_worth_it = would_fit && waits_for_room <= WAITS_FOR_ROOM;
-                    if !self.backend.has_others_at_work(&kinds, named) && !is_worth_it {
+                    let may_come = self.make_room(&error, run, name, watcher).await;
+                    if may_come.is_none_or(|most| waits_for_room > most) {
                         return Err(no_quota(&error, run));
                     }
-                    let used = refused.map_or("used up".to_owned(), |refused| {
-                        format!("{} of {} in use", refused.used, refused.limit)
-                    });
-                    watcher.report(CanaryProgress::Phase(&format!(
-                        "waiting for room in the quota of {}: {used}",
-                        run.instance
-                    )));
                     LONGEST_WAIT.mul_f64(0.5 + 0.5 * pace::random())
                 }
-                Created::Again(error) => {
-                    may_be_there |= error.kind == FailureKind::Unreachable;
+                FailureKind::Unreachable | FailureKind::Throttled => {
                     failed += 1;
                     let wait = pace::backoff(failed);
                     spent += self.backend.pace.unhurried(begin.elapsed()) + wait;
@@ -286,7 +280,7 @@ impl ReadyJob<'_> {
                     say_waiting(&error, failed, PATIENCE_TO_CREATE - spent, watcher);
                     wait
                 }
-                Created::WithoutProfiler(error) => {
+                FailureKind::Refused if has_profiler && names_profiler(&error.message) => {
                     self.note(format!(
                         "SageMaker refused Debugger's profiler, so canaries run without it; `profiler: false` under `training` leaves it out at once ({})",
                         error.message
@@ -295,20 +289,12 @@ impl ReadyJob<'_> {
                     request = request.set_profiler_config(None);
                     continue;
                 }
-                Created::WithoutPool(error) => {
+                FailureKind::Denied if has_pool => {
                     self.give_up_pool(name, &run.instance, &error);
                     request = without_pool(request);
                     continue;
                 }
-                Created::Taken => {
-                    // By this very process, if an answer of its own was lost.
-                    if may_be_there {
-                        let mut state = self.backend.state.borrow_mut();
-                        state.own.insert(name.to_string());
-                    }
-                    return Ok(Created::Taken);
-                }
-                other => return Ok(other),
+                _ => return Err(error.to_error("start a canary").into()),
             };
             tokio::select! {
                 () = self.backend.pace.wait(wait) => {}
@@ -317,13 +303,51 @@ impl ReadyJob<'_> {
         }
     }
 
-    /// Sends the request once. It is not dropped half-way, since it may have been heard.
-    async fn create_once(
+    /// Ends machines that this run keeps for other canaries where the quota was refused, which take room as well. Returns how often room
+    /// is worth waiting for; `None` where none will come.
+    async fn make_room(
         &self,
-        request: CreateTrainingJobInputBuilder,
+        error: &CallError,
+        run: &CanaryRun,
         name: &JobName,
         watcher: &Watcher<'_>,
-    ) -> Result<Created, BackendError> {
+    ) -> Option<u32> {
+        let refused = quota::Refused::parse(&error.message);
+        let mut kinds: Vec<&InstanceType> = run.instance.machines_by_type().into_keys().collect();
+        // Of several types the one that the refusal names.
+        let is_named = |kind: &&InstanceType| {
+            let mut refused = refused.iter();
+            refused.any(|refused| refused.quota == quota::training_quota(kind.name()))
+        };
+        if kinds.iter().any(is_named) {
+            kinds.retain(is_named);
+        }
+        for kind in &kinds {
+            self.yield_pools(name, kind, watcher.cancellation).await;
+        }
+        let would_fit = (refused.as_ref()).is_some_and(|refused| refused.limit >= refused.delta);
+        let most = match self.backend.is_at_work_on(&kinds) {
+            true => u32::MAX,
+            false if would_fit => WAITS_FOR_ROOM,
+            false => return None,
+        };
+        let used = refused.map_or("used up".to_owned(), |refused| {
+            format!("{} of {} in use", refused.used, refused.limit)
+        });
+        watcher.report(CanaryProgress::Phase(&format!(
+            "waiting for room in the quota of {}: {used}",
+            run.instance
+        )));
+        Some(most)
+    }
+
+    /// Sends the request once; `None` where it may have started the job. It is not dropped half-way, since it may have been heard.
+    async fn create_once(
+        &self,
+        request: &CreateTrainingJobInputBuilder,
+        name: &JobName,
+        watcher: &Watcher<'_>,
+    ) -> Option<CallError> {
         // Before the call: an answer that is lost may still have started the job.
         {
             let mut state = self.backend.state.borrow_mut();
@@ -331,54 +355,17 @@ impl ReadyJob<'_> {
             state.own.insert(name.to_string());
         }
         let client = self.backend.aws().sagemaker_once;
-        let sending = request.clone().send_with(&client);
-        tokio::pin!(sending);
         let impatience = async {
             watcher.cancellation.cancelled().await;
             tokio::time::sleep(PATIENCE).await;
         };
-        let error = tokio::select! {
-            answer = &mut sending => match answer {
-                Ok(_) => return Ok(Created::Yes),
-                Err(error) => CallError::of(CREATE, &error),
-            },
+        tokio::select! {
+            answer = request.clone().send_with(&client) => {
+                answer.err().map(|error| CallError::of(CREATE, &error))
+            }
             // As if it were there: the watch sees the signal, and stops what is under this name.
-            () = impatience => return Ok(Created::Yes),
-        };
-        // Whatever the code: SageMaker has several for it.
-        if let Some(kind) = quota::missing_in_region(&error.message) {
-            self.backend.forget(&name.to_string());
-            return Err(BackendError::new(
-                format!(
-                    "SageMaker does not train on {kind} in {}",
-                    self.backend.aws().region
-                ),
-                "choose another instance, or another `region`",
-            ));
+            () = impatience => None,
         }
-        // After these it may be there.
-        if error.kind == FailureKind::Unreachable {
-            return Ok(Created::Again(error));
-        }
-        self.backend.forget(&name.to_string());
-        if error.has_code("ResourceInUse") {
-            return Ok(Created::Taken);
-        }
-        let has_profiler = request.get_profiler_config().is_some();
-        if has_profiler && error.kind == FailureKind::Refused && names_profiler(&error.message) {
-            return Ok(Created::WithoutProfiler(error));
-        }
-        let has_pool = (request.get_resource_config().as_ref())
-            .is_some_and(|resources| resources.keep_alive_period_in_seconds().is_some());
-        if has_pool && error.kind == FailureKind::Denied {
-            return Ok(Created::WithoutPool(error));
-        }
-        match error.kind {
-            FailureKind::Throttled => return Ok(Created::Again(error)),
-            FailureKind::Limit => return Ok(Created::NoRoom(error)),
-            _ => {}
-        }
-        Err(error.to_error("start a canary").into())
     }
 
     /// After the last try: whether the job was started is not known until it is looked for.

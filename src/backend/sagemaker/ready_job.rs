@@ -1,26 +1,14 @@
-//! A job whose canaries run as training jobs.
+//! A job whose canaries can run as training jobs.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use futures_util::future::LocalBoxFuture;
-
-use super::code::PlacedCode;
-use super::find::Found;
-use super::name::JobName;
-use super::pools::StartOnPool;
-use super::quota_room::UsedRoom;
-use super::result::LastJob;
-use super::retries::Retries;
-use super::session::Notes;
-use super::watch::WatchEnd;
+use super::metrics::probe;
+use super::request::{Input, Script};
 use super::{SagemakerBackend, quota};
 use crate::aws::s3_uri::S3Uri;
-use crate::backend::{
-    BackendError, BackendFuture, BackendKeys, CanaryEnd, CanaryPayer, CanaryProgress, CanaryReport,
-    CanaryState, CanaryStep, Cancellation, EndedPool, JobNotes, Ready, Room, RunPart, Watcher,
-};
-use crate::canary::{CanaryRun, Dataset, Key, canary_key, without_probe};
+use crate::backend::{BackendError, JobNotes};
+use crate::canary::{CanaryRun, Key, canary_key, without_probe};
 use crate::instance::{InstanceConfiguration, InstanceType};
 use crate::plan::{MachineQuotas, WarmPool};
 use crate::rows::Copied;
@@ -107,249 +95,116 @@ impl ReadyJob<'_> {
             false => key,
         }
     }
+}
 
-    async fn run_canary<'r>(
-        &'r self,
-        run: &'r CanaryRun,
-        watcher: &'r Watcher<'r>,
-    ) -> CanaryStep<'r> {
-        if self.backend.tags.part == RunPart::Detach {
-            return self.start_canary(run, watcher).await.into();
-        }
-        let mut last = None;
-        let followed = self.follow(run, watcher, &mut last).await;
-        let (room, last) = match (followed, last) {
-            (Ok(Ok(room)), Some(last)) => (room, last),
-            (Ok(Ok(_)), None) => return Ok(CanaryState::HeldBack).into(),
-            (Ok(Err(state)), last) => return CanaryStep::Ended(self.ended(run, Ok(state), last)),
-            (Err(error), last) => return CanaryStep::Ended(self.ended(run, Err(error), last)),
-        };
-        let known = (last.ended.as_ref())
-            .and_then(|ended| self.preliminary(run, &last.found, ended, &last.retries));
-        let rest = async move {
-            // What did not complete is heard of before its room is taken.
-            drop(room);
-            let measured = self.measure(run, &last, watcher).await;
-            self.ended(run, measured, Some(last))
-        };
-        match known {
-            Some(known) => CanaryStep::Free(Box::new(known), Box::pin(rest)),
-            None => CanaryStep::Ended(rest.await),
+/// What a reader of a job's report should know, each once.
+#[derive(Debug, Default)]
+pub(super) struct Notes(RefCell<JobNotes>);
+
+impl Notes {
+    /// Why canaries run without the probe; the first reason counts. It may stand in the report's first line, which has no quotes
+    /// for code.
+    pub(super) fn set_lacks_probe(&self, why: &str) {
+        if self.lacks_probe().is_none() {
+            self.0.borrow_mut().lacks_probe = Some(why.to_owned());
+            self.add(format!("canaries run without the probe: {why}"));
         }
     }
 
-    /// `last` is its last training job.
-    fn ended(
-        &self,
-        run: &CanaryRun,
-        state: Result<CanaryState, BackendError>,
-        last: Option<LastJob>,
-    ) -> CanaryEnd {
-        let last = last.filter(|_| !matches!(state, Ok(CanaryState::Measured(_))));
-        let paid_for_nothing = last.and_then(|last| last.without_result(run)).map(Box::new);
-        self.backend.state.borrow_mut().has_unmeasured |= paid_for_nothing.is_some();
-        CanaryEnd {
-            state,
-            paid_for_nothing,
+    pub(super) fn lacks_probe(&self) -> Option<String> {
+        self.0.borrow().lacks_probe.clone()
+    }
+
+    pub(super) fn add(&self, text: impl Into<String>) {
+        let text = text.into();
+        let sentences = &mut self.0.borrow_mut().sentences;
+        if !sentences.contains(&text) {
+            sentences.push(text);
         }
     }
 
-    /// Starts a canary, unless one that stands for it is there, and waits neither for it nor for room.
-    async fn start_canary(
-        &self,
-        run: &CanaryRun,
-        watcher: &Watcher<'_>,
-    ) -> Result<CanaryState, BackendError> {
-        let (key, retries) = (self.key_of(run), Retries::of(run));
-        let (found, room) = match self.launch(run, &key, &retries, watcher).await? {
-            Ok(launched) => launched,
-            Err(state) => return Ok(state),
-        };
-        // Its room is never free again in this process.
-        if !found.is_over {
-            UsedRoom::keep(room);
-        }
-        Ok(found.state())
-    }
-
-    /// Follows a canary until its training job is over, or a signal ended it; returns the room that it had. `last` is then its last
-    /// training job.
-    async fn follow(
-        &self,
-        run: &CanaryRun,
-        watcher: &Watcher<'_>,
-        last: &mut Option<LastJob>,
-    ) -> Result<Result<UsedRoom, CanaryState>, BackendError> {
-        let key = self.key_of(run);
-        let mut retries = Retries::of(run);
-        loop {
-            let (found, room) = match self.launch(run, &key, &retries, watcher).await? {
-                Ok(launched) => launched,
-                Err(state) => return Ok(Err(state)),
-            };
-            let last = last.insert(LastJob {
-                found: found.clone(),
-                ended: None,
-                retries: retries.clone(),
-            });
-            let description = match self.watch(run, &found, watcher).await {
-                WatchEnd::Lost { error, is_left } => {
-                    if !is_left {
-                        self.backend.stop_if_ours(&found).await;
-                    }
-                    self.tidy(&found, watcher.cancellation).await;
-                    return Err(error);
-                }
-                WatchEnd::Cancelled => return Ok(Ok(room)),
-                WatchEnd::Description(description) => description,
-            };
-            let description = &*last.ended.insert(description);
-            if retries.try_again(&found, description) {
-                let tried = found.name.to_string();
-                self.backend.state.borrow_mut().counted.insert(tried);
-                watcher.report(CanaryProgress::Fact(
-                    "SageMaker failed, or had no machine; trying once more",
-                ));
-                self.tidy(&found, watcher.cancellation).await;
-                continue;
-            }
-            // Somebody else's canary may have been stopped by them.
-            if found.is_new || self.still_stands(run, &found, description) {
-                self.free_pool(run, &found, description);
-                return Ok(Ok(room));
-            }
-        }
-    }
-
-    /// Measures a canary whose training job is over, and removes what it left.
-    async fn measure(
-        &self,
-        run: &CanaryRun,
-        LastJob {
-            found,
-            ended,
-            retries,
-        }: &LastJob,
-        watcher: &Watcher<'_>,
-    ) -> Result<CanaryState, BackendError> {
-        let pooled = match ended {
-            // What is not looked at now is looked at when pools are ended.
-            Some(description) => tokio::select! {
-                pooled = self.look_at_pool(found, description) => pooled,
-                () = watcher.cancellation.cancelled() => StartOnPool::default(),
-            },
-            None => StartOnPool::default(),
-        };
-        self.end_surplus_pools(&run.instance, watcher).await;
-        let ended = ended.as_deref();
-        let result = (self.result(run, found, ended, &pooled, retries, watcher)).await;
-        self.tidy(found, watcher.cancellation).await;
-        if result.is_err() {
-            self.backend.bill_later(pooled);
-        }
-        result.map(|result| CanaryState::Measured(Box::new(result)))
+    pub(super) fn all(&self) -> JobNotes {
+        self.0.borrow().clone()
     }
 }
 
-impl Ready for ReadyJob<'_> {
-    /// Those that its training jobs are named by: without git the packed source stands for the code.
-    fn keys<'k>(&'k self, _: &'k Dataset) -> BackendFuture<'k, BackendKeys> {
-        let keys = BackendKeys {
-            code: Some(self.code),
-            data: Some(self.data),
-            machine: None,
-            lacks_probe: self.lacks_probe,
-        };
-        Box::pin(async { Ok(keys) })
-    }
+/// The code of a job, where its training jobs find it.
+#[derive(Debug)]
+pub(super) struct PlacedCode {
+    /// In script mode.
+    pub(super) script: Option<Script>,
+    /// The source's files, where the job takes them on a channel.
+    pub(super) source: Option<Box<Channel>>,
+    pub(super) probe: ProbeWay,
+}
 
-    fn room(&self, instance: &InstanceConfiguration) -> Room<'_> {
-        let at_once = self.at_once(instance, self.job.canary.parallel);
-        let pool = self.pool_for(instance);
-        Room {
-            at_once: pool.map_or(at_once, |pool| at_once.min(pool.lanes.max(1))),
-            pool,
+/// How the probe gets into the container.
+#[derive(Debug, Clone)]
+pub(super) enum ProbeWay {
+    None,
+    /// Beside the source.
+    Source {
+        /// The user's own.
+        entry_point: String,
+        /// Whether the image installs packages before it starts that.
+        has_requirements: bool,
+    },
+    /// Through a channel, around a plain image's command.
+    Channel {
+        channel: Box<Channel>,
+        command: probe::ContainerCommand,
+    },
+}
+
+impl PlacedCode {
+    /// The variables of a canary with a probe, and what its container starts in place of its own entry point.
+    pub(super) fn probe_parts(
+        &self,
+        instance: &InstanceConfiguration,
+    ) -> (Vec<(String, String)>, Option<&probe::ContainerCommand>) {
+        match &self.probe {
+            ProbeWay::None => (Vec::new(), None),
+            ProbeWay::Source { entry_point, .. } => {
+                let script = instance.entry_point().unwrap_or(entry_point);
+                (probe::environment(&mark(), Some(script)), None)
+            }
+            ProbeWay::Channel { command, .. } => (probe::environment(&mark(), None), Some(command)),
         }
     }
 
-    fn has_room_for_all(&self, instances: &[&InstanceConfiguration]) -> bool {
-        self.quotas.iter().all(|(kind, limit)| {
-            let machines = instances.iter().map(|one| {
-                let by_type = one.machines_by_type();
-                let count = by_type.get(kind).copied().unwrap_or(0);
-                self.room(one).at_once.saturating_mul(count)
-            });
-            machines.fold(0, u32::saturating_add) <= *limit
-        })
+    /// The script of a configuration: groups may have one of their own, which the probe starts where it is started itself.
+    pub(super) fn script_on(&self, instance: &InstanceConfiguration) -> Option<Script> {
+        let script = self.script.clone()?;
+        let own = instance.entry_point();
+        Some(
+            match own.filter(|_| !matches!(self.probe, ProbeWay::Source { .. })) {
+                Some(own) => Script {
+                    program: own.to_owned(),
+                    ..script
+                },
+                None => script,
+            },
+        )
     }
 
-    fn notes(&self) -> JobNotes {
-        self.notes.all()
+    /// The channel that brings the source.
+    pub(super) fn source_input(&self) -> Option<Input<'_>> {
+        self.source.as_deref().map(Input::whole)
     }
 
-    fn run<'r>(
-        &'r self,
-        run: &'r CanaryRun,
-        watcher: &'r Watcher<'r>,
-    ) -> LocalBoxFuture<'r, CanaryStep<'r>> {
-        Box::pin(self.run_canary(run, watcher))
-    }
-
-    fn look<'r>(
-        &'r self,
-        run: &'r CanaryRun,
-        report: CanaryReport<'r>,
-    ) -> BackendFuture<'r, CanaryState> {
-        Box::pin(async {
-            let first = JobName::new(&self.job.name, &self.key_of(run).short(), 0);
-            let found = self.find(run, &first, report).await?;
-            let training_job = first.to_string();
-            Ok(found.map_or(CanaryState::Missing { training_job }, |found| found.state()))
-        })
-    }
-
-    fn stop<'e>(
-        &'e self,
-        training_jobs: &'e [String],
-        cancellation: &'e Cancellation,
-    ) -> LocalBoxFuture<'e, ()> {
-        Box::pin(async {
-            let names = training_jobs.iter().filter_map(|name| JobName::parse(name));
-            let started: Vec<Found> = names.map(Found::created).collect();
-            for found in &started {
-                self.backend.stop_if_ours(found).await;
-            }
-            // What costs most is stopped first.
-            for found in &started {
-                self.tidy(found, cancellation).await;
-            }
-        })
-    }
-
-    fn end_pools<'e>(
-        &'e self,
-        on: Option<&'e InstanceConfiguration>,
-        cancellation: &'e Cancellation,
-    ) -> LocalBoxFuture<'e, Vec<EndedPool>> {
-        let job = &self.job.name;
-        Box::pin(self.backend.end_pools_of(job, on, cancellation))
+    /// The channel that brings the probe.
+    pub(super) fn probe_input(&self) -> Option<Input<'_>> {
+        match &self.probe {
+            ProbeWay::Channel { channel, .. } => Some(Input::whole(channel)),
+            _ => None,
+        }
     }
 }
 
-impl Found {
-    /// How far its training job was when it was found.
-    fn state(&self) -> CanaryState {
-        let training_job = self.name.to_string();
-        if self.is_over {
-            return CanaryState::Over { training_job };
-        }
-        CanaryState::Running {
-            training_job,
-            payer: match (self.may_stop, self.is_detached) {
-                (true, _) => CanaryPayer::ThisRun,
-                (false, true) => CanaryPayer::Nobody,
-                (false, false) => CanaryPayer::AnotherRun,
-            },
-        }
-    }
+/// Not to be guessed by a script before it runs.
+fn mark() -> String {
+    use std::hash::{BuildHasher, Hasher};
+    // Keyed by the system's own randomness, another each time.
+    let half = || std::hash::RandomState::new().build_hasher().finish();
+    format!("{:016x}{:016x}", half(), half())
 }

@@ -1,13 +1,12 @@
 //! A training job that is over, as the result of a canary.
 
 use super::adoption;
-use super::code::ProbeWay;
 use super::collect::Collected;
 use super::description::{JobDescription, JobState};
 use super::failure::{self, FailureClass};
 use super::find::Found;
 use super::pools::StartOnPool;
-use super::ready_job::ReadyJob;
+use super::ready_job::{ProbeWay, ReadyJob};
 use super::retries::Retries;
 use crate::backend::{BackendError, CanaryResult, Watcher, rows};
 use crate::canary::CanaryRun;

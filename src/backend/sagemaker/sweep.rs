@@ -198,21 +198,12 @@ impl SagemakerBackend {
                 with_pool(WarmPoolResourceStatus::Inuse),
             ],
         };
-        let mut found = Vec::new();
+        let mut listed = Vec::new();
         for listing in listings {
-            self.add_listed(listing, kind, &mut found).await?;
+            let of_status = self.jobs_listed(listing).await;
+            listed.extend(of_status.map_err(|error| error.to_error("list the training jobs"))?);
         }
-        Ok(found)
-    }
-
-    async fn add_listed(
-        &self,
-        listing: ListTrainingJobsFluentBuilder,
-        kind: LeftoverKind,
-        found: &mut Vec<Leftover>,
-    ) -> Result<(), BackendError> {
-        let listed = self.jobs_listed(listing).await;
-        let listed = listed.map_err(|error| error.to_error("list the training jobs"))?;
+        let mut found: Vec<Leftover> = Vec::new();
         for summary in listed {
             let name = summary.training_job_name().unwrap_or_default();
             let Some(arn) = summary.training_job_arn() else {
@@ -255,7 +246,7 @@ impl SagemakerBackend {
                 is_detached: tags::is_detached(&tags),
             });
         }
-        Ok(())
+        Ok(found)
     }
 
     /// All jobs of a listing that are canaries by their names.
@@ -279,15 +270,19 @@ impl SagemakerBackend {
         let mut stopped = Vec::with_capacity(leftovers.len());
         let mut swept = Vec::new();
         for leftover in leftovers {
+            let name = &leftover.training_job;
             let result = match leftover.kind {
-                LeftoverKind::Running => self.stop_leftover(&leftover).await,
+                LeftoverKind::Running => self.stop(name).await.map(drop),
                 LeftoverKind::WarmPool => Ok(()),
             };
             match result {
-                Ok(()) => stopped.push(leftover),
+                Ok(()) => {
+                    self.forget(name);
+                    stopped.push(leftover);
+                }
                 Err(error) => swept.push(Swept {
+                    result: Err(error.to_error(&format!("stop {name}")).into()),
                     leftover,
-                    result: Err(error),
                 }),
             }
         }
@@ -295,17 +290,8 @@ impl SagemakerBackend {
         swept
     }
 
-    pub(super) async fn stop_leftover(&self, leftover: &Leftover) -> Result<(), BackendError> {
-        let name = &leftover.training_job;
-        self.stop(name)
-            .await
-            .map_err(|error| error.to_error(&format!("stop {name}")))?;
-        self.forget(name);
-        Ok(())
-    }
-
     /// Ends the pools of jobs that are over or being stopped, which leave their machines too; without a pool this is one look.
-    pub(super) async fn end_pools_left_by(&self, leftovers: Vec<Leftover>) -> Vec<Swept> {
+    async fn end_pools_left_by(&self, leftovers: Vec<Leftover>) -> Vec<Swept> {
         let end = |leftover: Leftover| async move {
             let name = &leftover.training_job;
             let ended = self.end_pool(name).await.map(|_| ());

@@ -212,16 +212,11 @@ impl SagemakerBackend {
         lost.into()
     }
 
-    /// Whether training jobs of this run are at work on machines of the type, or of any of these: what waits to be created makes no
-    /// room.
-    pub(super) fn has_others_at_work(
-        &self,
-        kinds: &[&InstanceType],
-        named: Option<&InstanceType>,
-    ) -> bool {
+    /// Whether training jobs of this run are at work on machines of one of these types: what waits to be created makes no room.
+    pub(super) fn is_at_work_on(&self, kinds: &[&InstanceType]) -> bool {
         let watched = &self.state.borrow().watched;
         let mut at_work = watched.values().flat_map(InstanceConfiguration::members);
-        at_work.any(|(kind, _)| named.map_or(kinds.contains(&kind), |named| kind == named))
+        at_work.any(|(kind, _)| kinds.contains(&kind))
     }
 
     /// No longer to be stopped: it is over, or gone.

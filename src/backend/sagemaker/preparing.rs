@@ -1,0 +1,245 @@
+//! What a planned job needs before its canaries run: its keys, its source in S3, and how many canaries its quota takes.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use aws_sdk_servicequotas::types::ServiceQuota;
+
+use super::ready_job::{ProbeWay, ReadyJob};
+use super::session::JobSession;
+use super::{SagemakerBackend, code, quota, request, staging};
+use crate::aws::call::{Call, CallError, FailureKind};
+use crate::backend::{BackendError, Planned};
+use crate::canary::{Dataset, Objects, code_key, data_key, listing_digest};
+use crate::code::{CodeFile, PathKind};
+use crate::instance::{InstanceConfiguration, InstanceType, tables};
+use crate::plan::{NotMeasured, PoolPlan};
+use crate::spec::{Channel, ChannelSample, Design, InputMode};
+
+const QUOTAS: Call<'_> = Call("servicequotas:ListServiceQuotas");
+const SERVICE: &str = "sagemaker";
+
+impl<'a> JobSession<'a> {
+    /// Makes the job ready. Where no key of its code is known the packed source stands for it, with the job as the commit
+    /// itself has it.
+    pub(super) async fn make_ready(
+        self,
+        planned: Planned<'_>,
+    ) -> Result<ReadyJob<'a>, BackendError> {
+        let (job, dataset) = (self.job, planned.dataset);
+        self.check_copies(dataset)?;
+        self.note_unused_volume_key();
+        let quotas = self
+            .quotas(planned.pools.is_some_and(PoolPlan::may_keep))
+            .await?;
+        let placed = self.place_code().await?;
+        let digests = dataset.channels.iter().zip(&job.training.channels);
+        let data = data_key(
+            digests
+                .map(|(data, channel)| (data.name.as_str(), data_digest(channel, &data.objects))),
+        );
+        let code = planned.code.unwrap_or_else(|| {
+            let archive = placed.script.as_ref().map(|script| &script.archive);
+            let packed = archive.or(placed.source.as_ref().map(|source| &source.uri));
+            let packed = packed.map(|place| CodeFile {
+                path: PathBuf::new(),
+                real: PathBuf::new(),
+                kind: PathKind::File,
+                blob: place.clone(),
+            });
+            code_key(planned.as_written, packed.as_slice())
+        });
+        let mut ready = ReadyJob {
+            backend: self.backend,
+            job,
+            code,
+            data,
+            lacks_probe: code::wants_probe(job) && matches!(placed.probe, ProbeWay::None),
+            placed,
+            bases: self.bases,
+            notes: self.notes,
+            pool_quotas: self.backend.known_quotas(quotas.keys(), quota::pool_quota),
+            quotas,
+            warm_pools: Vec::new(),
+            placed_rows: RefCell::default(),
+            poolless: RefCell::default(),
+            closing: RefCell::default(),
+        };
+        for alternative in planned.alternatives {
+            if alternative.runs.is_ok() && !ready.has_quota(&alternative.instance) {
+                alternative.runs = Err(NotMeasured::NoQuota);
+            }
+        }
+        if let Some(plan) = planned.pools {
+            ready.plan_pools(plan).await;
+        }
+        Ok(ready)
+    }
+
+    fn note_unused_volume_key(&self) {
+        let job = self.job;
+        if job.training.sagemaker.volume_kms_key.is_none()
+            || request::volume_kms_key(job, &job.instance).is_some()
+        {
+            return;
+        }
+        let mut kinds = job.instance.machines_by_type().into_keys();
+        if let Some(kind) = kinds.find(|kind| tables::has_local_disks(kind)) {
+            self.note(format!(
+                "`volume_kms_key` is left out: {kind} has disks of its own, which SageMaker encrypts itself, and SageMaker refuses a key for them; the full run has to leave it out too"
+            ));
+        }
+    }
+
+    /// Fails where a sample for FastFile has an object that S3, which copies it, does not copy.
+    fn check_copies(&self, dataset: &Dataset) -> Result<(), BackendError> {
+        let channels = dataset.channels.iter().zip(&self.job.training.channels);
+        let mut copied = channels.filter(|(_, channel)| {
+            channel.sample == ChannelSample::Objects && channel.mode == InputMode::FastFile
+        });
+        copied.try_for_each(|(data, channel)| {
+            let field = format!("jobs.{}.training.channels.{}", self.job.name, channel.name);
+            staging::check_sizes(&field, &data.objects)
+        })
+    }
+}
+
+impl SagemakerBackend {
+    /// The limits of the quotas of these types that were listed.
+    pub(super) fn known_quotas<'k>(
+        &self,
+        kinds: impl Iterator<Item = &'k InstanceType>,
+        name: impl Fn(&str) -> String,
+    ) -> BTreeMap<InstanceType, u32> {
+        let known = &self.state.borrow().quotas;
+        kinds
+            .filter_map(|kind| Some((kind.clone(), *known.get(&name(kind.name()))?)))
+            .collect()
+    }
+}
+
+impl JobSession<'_> {
+    /// Lists quotas, as far as they may be read, until these are among them. What was listed for another job is not listed again.
+    async fn list_quotas(&self, names: &[String]) -> Result<(), BackendError> {
+        let backend = self.backend;
+        let _asking = backend.asking.lock().await;
+        let is_known = || {
+            let known = backend.state.borrow();
+            known.all_quotas.is_some() || names.iter().all(|name| known.quotas.contains_key(name))
+        };
+        let learn = |quotas: Option<Vec<ServiceQuota>>| {
+            let known = &mut backend.state.borrow_mut().quotas;
+            for (name, limit) in quota::limits(&quotas.unwrap_or_default()) {
+                known.entry(name).or_insert(limit);
+            }
+        };
+        let is_all = |all| backend.state.borrow_mut().all_quotas = Some(all);
+        let client = backend.aws().quotas;
+        let listing = client.list_service_quotas().service_code(SERVICE);
+        let mut pages = listing.into_paginator().send();
+        while !is_known() {
+            match pages.next().await {
+                None => break,
+                Some(Ok(page)) => learn(page.quotas),
+                Some(Err(error)) => is_all(Err(refused(&CallError::of(QUOTAS, &error))?)),
+            }
+        }
+        // The account's own lack those that nobody has changed.
+        let listing = client.list_aws_default_service_quotas();
+        let mut pages = listing.service_code(SERVICE).into_paginator().send();
+        while !is_known() {
+            match pages.next().await {
+                None => is_all(Ok(())),
+                Some(Ok(page)) => learn(page.quotas),
+                // A role of before may lack the right; the quotas that are known stay.
+                Some(Err(error)) => {
+                    refused(&CallError::of(QUOTAS, &error))?;
+                    is_all(Ok(()));
+                }
+            }
+        }
+        if let Some(Err(error)) = &backend.state.borrow().all_quotas {
+            self.note(format!(
+                "the quotas could not be read, so canaries start without regard to them ({error})"
+            ));
+        }
+        Ok(())
+    }
+
+    /// The account's quotas for the job's instance types; an error where not one canary fits on `instance`.
+    pub(super) async fn quotas(
+        &self,
+        wants_pools: bool,
+    ) -> Result<BTreeMap<InstanceType, u32>, BackendError> {
+        let job = self.job;
+        let configurations: Vec<&InstanceConfiguration> = std::iter::once(&job.instance)
+            .chain(&job.alternatives)
+            .collect();
+        let wanted: BTreeSet<&InstanceType> = configurations
+            .iter()
+            .flat_map(|configuration| configuration.machines_by_type().into_keys())
+            .collect();
+        let wanted = wanted.iter().copied();
+        let mut names: Vec<String> = (wanted.clone())
+            .map(|kind| quota::training_quota(kind.name()))
+            .collect();
+        if wants_pools {
+            names.extend(wanted.clone().map(|kind| quota::pool_quota(kind.name())));
+        }
+        self.list_quotas(&names).await?;
+        let found = self.backend.known_quotas(wanted, quota::training_quota);
+        let needed = job.instance.machines_by_type().into_iter();
+        let limits = needed.filter_map(|(kind, count)| Some((kind, count, *found.get(kind)?)));
+        let limits = limits.map(|(kind, count, limit)| {
+            (
+                quota::at_once(limit, count, job.canary.parallel),
+                kind,
+                count,
+                limit,
+            )
+        });
+        // Of several types the one with least room decides.
+        if let Some((at_once, kind, count, limit)) = limits.min_by_key(|one| one.0) {
+            let name = quota::training_quota(kind.name());
+            if at_once == 0 {
+                return Err(BackendError::transient(
+                    format!(
+                        "no quota for a canary on {}: `{name}` is {limit}, and a canary needs {count}",
+                        job.instance
+                    ),
+                    format!(
+                        "ask for more of `{name}` in Service Quotas (service Amazon SageMaker), or choose another instance"
+                    ),
+                ));
+            }
+            if at_once < job.canary.parallel
+                && !matches!(job.canary.design, Design::Adaptive { .. })
+            {
+                self.note(format!(
+                    "the quota \"{name}\" is {limit}, so canaries run {at_once} at a time, not {}",
+                    job.canary.parallel
+                ));
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// Why quotas cannot be read, where the credentials are good for anything.
+fn refused(error: &CallError) -> Result<String, BackendError> {
+    match error.kind {
+        FailureKind::NoCredentials | FailureKind::Expired | FailureKind::Clock => {
+            Err(error.to_error("read the quotas").into())
+        }
+        _ => Ok(error.to_string()),
+    }
+}
+
+/// Of a channel's listing; where the store gives no ETags, of keys and sizes. A file system is not listed, so its address
+/// stands for what is in it.
+fn data_digest(channel: &Channel, objects: &Objects) -> [u8; 32] {
+    objects
+        .digest()
+        .unwrap_or_else(|| listing_digest(&channel.uri, objects))
+}
