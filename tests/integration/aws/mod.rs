@@ -192,11 +192,6 @@ impl FakeAws {
         self.core.state().script = Arc::new(script);
     }
 
-    /// What becomes of jobs as it is now.
-    pub(crate) fn script(&self) -> Arc<state::Script> {
-        self.core.state().script.clone()
-    }
-
     /// Runs the scripts of jobs that would complete, for real: their training takes what it takes, and their output is the
     /// job's log. One real second counts as `scale` seconds of the job.
     pub(crate) fn run_scripts(&self, scale: f64) {

@@ -1,24 +1,36 @@
 //! Nothing billable is left behind, however the gate ends.
 
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use super::{FIXED, JSON, created, edit, gate, project};
+use super::{FIXED, JSON, created, edit, gate, project, spawned};
 use crate::aws::{FakeAws, Fault, Operation, Polls};
 use crate::project::Project;
 
 pub(crate) fn started(project: &Project, aws: &FakeAws, pace: &str) -> Child {
-    let mut command = project.gate(&["run", "--all"]);
-    aws.reach(&mut command);
-    command
-        .env("CANARY_GATE_PACE", pace)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap()
+    spawned(project, aws, &["run", "--all"], pace, |_| {})
+}
+
+/// As a job of a workflow run of GitHub's.
+fn of_workflow(project: &Project, aws: &FakeAws) -> Child {
+    spawned(project, aws, &["run", "--all"], "0.001", |command| {
+        command.env("GITHUB_RUN_ID", "77");
+    })
+}
+
+/// What a gate says to the end, after a signal.
+fn terminated(child: Child) -> String {
+    signal(&child, Signal::SIGTERM);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(143));
+    String::from_utf8(output.stderr).unwrap()
+}
+
+fn heard(command: &mut Command) {
+    command.stderr(Stdio::piped());
 }
 
 /// Leaves a job in progress that stands still until the fake's polls are set.
@@ -141,14 +153,7 @@ fn a_job_that_is_not_shown_yet_is_asked_again_and_then_named() {
     for shows in [Some(3), None] {
         let (project, aws) = project(FIXED);
         aws.polls(Polls::Nothing);
-        let mut command = project.gate(&["run", "--all"]);
-        aws.reach(&mut command);
-        let child = command
-            .env("CANARY_GATE_PACE", "0.001")
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let child = spawned(&project, &aws, &["run", "--all"], "0.001", heard);
         wait_for(|| aws.calls(Operation::CreateTrainingJob) == 1);
         let calls = 1..=shows.unwrap_or(u64::MAX);
         for operation in [Operation::StopTrainingJob, Operation::DescribeTrainingJob] {
@@ -156,10 +161,7 @@ fn a_job_that_is_not_shown_yet_is_asked_again_and_then_named() {
                 .on_calls(calls.clone())
                 .with(not_there());
         }
-        signal(&child, Signal::SIGTERM);
-        let output = child.wait_with_output().unwrap();
-        assert_eq!(output.status.code(), Some(143));
-        let stderr = String::from_utf8(output.stderr).unwrap();
+        let stderr = terminated(child);
         let name = &created(&aws)[0];
         let is_named =
             stderr.contains(&format!("could not stop {name} (AWS does not show it yet)"));
@@ -182,7 +184,7 @@ fn what_a_killed_gate_left_and_no_run_wants_is_stopped() {
 }
 
 #[test]
-fn a_sweep_shows_first_and_stops_what_is_past_its_time() {
+fn a_sweep_shows_first_and_stops_jobs_before_it_looks_into_s3() {
     let (project, aws) = project(FIXED);
     kill_in_mid_canary(&project, &aws);
     let left = aws.in_progress();
@@ -199,34 +201,37 @@ fn a_sweep_shows_first_and_stops_what_is_past_its_time() {
         .ended_with(0)
         .reported(&left[0]);
     assert_eq!(aws.in_progress(), left);
+    // What lies in S3 costs less.
+    aws.fail(Operation::ListObjectsV2).with(Fault::AccessDenied);
     gate(&project, &aws, &["sweep", "--run", &run])
-        .ended_with(0)
-        .reported(&format!("stopped {}", left[0]));
+        .ended_with(1)
+        .reported(&format!("stopped {}", left[0]))
+        .complained("s3:ListBucket");
     assert_eq!(aws.in_progress(), Vec::<String>::new());
 }
 
 #[test]
-fn jobs_of_other_runs_are_never_stopped() {
+fn jobs_of_other_runs_and_of_other_jobs_of_a_workflow_run_are_never_stopped() {
     let (project, aws) = project(FIXED);
     aws.polls(Polls::Nothing);
     // Another gate, in GitHub Actions, is at work on the same canaries.
-    let mut other = project.gate(&["run", "--all"]);
-    aws.reach(&mut other);
-    other
-        .env("CANARY_GATE_PACE", "0.001")
-        .env("GITHUB_RUN_ID", "77")
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    let mut other = other.spawn().unwrap();
+    let other = of_workflow(&project, &aws);
     wait_for(|| !aws.in_progress().is_empty());
-    let mut child = started(&project, &aws, "0.001");
+    let child = started(&project, &aws, "0.001");
     let seen = aws.calls(Operation::ListTags);
     wait_for(|| aws.calls(Operation::ListTags) > seen);
-    signal(&child, Signal::SIGTERM);
-    assert_eq!(child.wait().unwrap().code(), Some(143));
+    terminated(child);
     assert_eq!(aws.in_progress().len(), 1);
-    signal(&other, Signal::SIGTERM);
-    other.wait().unwrap();
+    // Another job of the same workflow run has nothing to do, and ends.
+    project.write("nothing", "");
+    project
+        .run_with(&["run", "--changed-files", "nothing"], |command| {
+            aws.reach(command);
+            command.env("GITHUB_RUN_ID", "77");
+        })
+        .ended_with(0);
+    assert_eq!(aws.in_progress().len(), 1);
+    terminated(other);
     assert_eq!(aws.in_progress(), Vec::<String>::new());
 }
 
@@ -270,50 +275,13 @@ fn a_job_that_may_not_be_stopped_is_said_however_quiet_the_gate_is() {
     aws.polls(Polls::Nothing);
     aws.fail(Operation::StopTrainingJob)
         .with(Fault::AccessDenied);
-    let mut command = project.gate(&["run", "--all", "--quiet"]);
-    aws.reach(&mut command);
-    let child = command
-        .env("CANARY_GATE_PACE", "0.001")
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let quiet = ["run", "--all", "--quiet"];
+    let child = spawned(&project, &aws, &quiet, "0.001", heard);
     wait_for(|| !aws.in_progress().is_empty());
-    signal(&child, Signal::SIGTERM);
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(143));
-    let stderr = String::from_utf8(output.stderr).unwrap();
+    let stderr = terminated(child);
     assert!(stderr.contains(&aws.in_progress()[0]), "{stderr}");
     // The next run goes on with it, under the same id.
     assert!(project.path(".canary-gate/run-0").exists());
-}
-
-#[test]
-fn a_workflow_run_s_other_jobs_keep_their_canaries() {
-    let (project, aws) = project(FIXED);
-    aws.polls(Polls::Nothing);
-    let mut other = project.gate(&["run", "--all"]);
-    aws.reach(&mut other);
-    let mut other = other
-        .env("CANARY_GATE_PACE", "0.001")
-        .env("GITHUB_RUN_ID", "77")
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    wait_for(|| !aws.in_progress().is_empty());
-    // Another job of the same workflow run has nothing to do, and ends.
-    project.write("nothing", "");
-    project
-        .run_with(&["run", "--changed-files", "nothing"], |command| {
-            aws.reach(command);
-            command.env("GITHUB_RUN_ID", "77");
-        })
-        .ended_with(0);
-    assert_eq!(aws.in_progress().len(), 1);
-    signal(&other, Signal::SIGTERM);
-    other.wait().unwrap();
-    assert_eq!(aws.in_progress(), Vec::<String>::new());
 }
 
 #[test]
@@ -344,39 +312,20 @@ fn what_a_gate_staged_and_never_used_is_swept_after_a_day() {
 
 #[test]
 fn a_job_whose_start_was_not_answered_is_stopped_too() {
-    for run_id in [None, Some("77")] {
+    for is_of_workflow in [false, true] {
         let (project, aws) = project(FIXED);
         aws.polls(Polls::Nothing);
         aws.fail(Operation::CreateTrainingJob)
             .on_call(1)
             .with(Fault::AnswerLost);
-        let mut command = project.gate(&["run", "--all"]);
-        aws.reach(&mut command);
-        if let Some(id) = run_id {
-            command.env("GITHUB_RUN_ID", id);
-        }
-        let mut child = command
-            .env("CANARY_GATE_PACE", "0.001")
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
+        let child = match is_of_workflow {
+            true => of_workflow(&project, &aws),
+            false => started(&project, &aws, "0.001"),
+        };
         let looks = || aws.calls(Operation::DescribeTrainingJob);
         wait_for(|| !aws.in_progress().is_empty() && looks() > 4);
-        signal(&child, Signal::SIGTERM);
-        assert_eq!(child.wait().unwrap().code(), Some(143));
-        assert_eq!(aws.in_progress(), Vec::<String>::new(), "{run_id:?}");
+        terminated(child);
+        let left = aws.in_progress();
+        assert_eq!(left, Vec::<String>::new(), "{is_of_workflow}");
     }
-}
-
-#[test]
-fn a_sweep_stops_jobs_before_it_looks_into_s3() {
-    let (project, aws) = project(FIXED);
-    kill_in_mid_canary(&project, &aws);
-    let run = aws.jobs()[0].tag("canary-gate:run").unwrap().to_owned();
-    aws.fail(Operation::ListObjectsV2).with(Fault::AccessDenied);
-    gate(&project, &aws, &["sweep", "--run", &run])
-        .ended_with(1)
-        .complained("s3:ListBucket");
-    assert_eq!(aws.in_progress(), Vec::<String>::new());
 }

@@ -1,12 +1,10 @@
 //! A check in two short parts: `run --detach` starts canaries and ends, `run --collect` measures them and gives the verdict.
 
-use std::process::{Child, Stdio};
-
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
-use super::clean_up::{signal, wait_for};
-use super::{FIXED, JSON, created, edit, forget, gate, project};
+use super::clean_up::{signal, started, wait_for};
+use super::{FIXED, JSON, created, edit, forget, gate, project, spawned};
 use crate::aws::{FakeAws, Fault, Operation, Polls, Timeline};
 use crate::project::{Finished, Project};
 
@@ -38,16 +36,14 @@ fn compared(finished: &Finished) -> Value {
     report
 }
 
-fn started(project: &Project, aws: &FakeAws) -> Child {
-    let mut command = project.gate(DETACH);
-    aws.reach(&mut command);
-    command
-        .env("CANARY_GATE_PACE", "0.02")
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap()
+/// Of a report, its one job, and how many canaries of it were measured.
+fn job(finished: &Finished) -> (Value, usize) {
+    let job = finished.json()["jobs"][0].clone();
+    let measured = job["measurements"].as_array().map_or(0, Vec::len);
+    (job, measured)
 }
+
+const LENIENT: &[&str] = &["--on-inconclusive", "pass"];
 
 #[test]
 fn what_is_detached_runs_on_and_is_collected_as_if_it_had_been_waited_for() {
@@ -72,6 +68,8 @@ fn what_is_detached_runs_on_and_is_collected_as_if_it_had_been_waited_for() {
     let collected = gate(&project, &aws, COLLECT).ended_with(0);
     assert_eq!(compared(&collected), whole);
     assert_eq!(created(&aws).len(), 3);
+    let again = gate(&project, &aws, DETACH).ended_with(0).json();
+    assert!(again.to_string().contains("every canary is there already"));
     // What was placed for them is gone, as after a run.
     let left = aws.keys("canaries", "out/");
     assert!(
@@ -115,11 +113,7 @@ fn nothing_is_known_while_a_canary_still_runs_and_no_policy_lets_that_pass() {
     let reason = report["jobs"][0]["reason"].to_string();
     assert!(reason.contains("1 of 3 canaries"), "{reason}");
     assert_eq!(report["jobs"][0]["verdict"], "unknown");
-    let lenient: Vec<&str> = COLLECT
-        .iter()
-        .copied()
-        .chain(["--on-inconclusive", "pass"])
-        .collect();
+    let lenient = [COLLECT, LENIENT].concat();
     gate(&project, &aws, &lenient).ended_with(1);
     assert_eq!(aws.in_progress().len(), 1);
     assert_eq!(created(&aws).len(), 3);
@@ -146,12 +140,7 @@ fn nothing_to_collect_is_an_error_that_names_what_was_looked_for() {
     gate(&project, &aws, DETACH).ended_with(0);
     aws.finish_jobs();
     project.write("code/train.py", "print('changed')\n");
-    let strict: Vec<&str> = COLLECT
-        .iter()
-        .copied()
-        .chain(["--on-inconclusive", "pass"])
-        .collect();
-    gate(&project, &aws, &strict).ended_with(1);
+    gate(&project, &aws, &[COLLECT, LENIENT].concat()).ended_with(1);
     assert_eq!(created(&aws).len(), 3);
     // So are canaries that nobody wants any more.
     project.git(&["checkout", "code/train.py"]);
@@ -239,9 +228,8 @@ fn what_was_collected_is_neither_fresh_nor_billed_again() {
         gate(&project, &aws, &fresh).ended_with(14);
         aws.finish_jobs();
         aws.polls(Polls::NextStatus);
-        let collected = gate(&project, &aws, collect).ended_with(14);
-        let job = &collected.json()["jobs"][0];
-        assert_eq!(job["measurements"].as_array().unwrap().len(), 2, "{job}");
+        let (job, measured) = job(&gate(&project, &aws, collect).ended_with(14));
+        assert_eq!(measured, 2, "{job}");
         assert!(
             job["reason"].to_string().contains("1 of 3 canaries"),
             "{job}"
@@ -277,9 +265,9 @@ fn a_failure_that_was_collected_is_billed_once() {
     gate(&project, &aws, DETACH).ended_with(0);
     aws.finish_jobs();
     let spent = || {
-        let collected = gate(&project, &aws, COLLECT).ended_with(13);
-        let job = &collected.json()["jobs"][0];
-        assert_eq!(job["measurements"].as_array().unwrap().len(), 3, "{job}");
+        let (job, measured) = job(&gate(&project, &aws, COLLECT).ended_with(13));
+        // All of them are paid.
+        assert_eq!(measured, 3, "{job}");
         job["spend"]["canary_usd"].as_f64().unwrap_or(0.0)
     };
     assert!(spent() > 0.0);
@@ -315,15 +303,14 @@ fn of_half_of_the_canaries_what_is_there_is_used() {
         for name in &names[..deleted] {
             aws.delete_job(name);
         }
-        let collected = gate(&project, &aws, COLLECT).ended_with(code);
-        let job = &collected.json()["jobs"][0];
+        let (job, measured) = job(&gate(&project, &aws, COLLECT).ended_with(code));
         let said = match code {
             0 => job["notes"].to_string(),
             _ => job["reason"].to_string(),
         };
         assert!(said.contains(&format!("{deleted} of 4 canaries")), "{job}");
         assert!(said.contains(&names[0]), "{job}");
-        assert_eq!(job["measurements"].as_array().unwrap().len(), 4 - deleted);
+        assert_eq!(measured, 4 - deleted);
         assert_eq!(created(&aws).len(), 4);
     }
 }
@@ -405,34 +392,10 @@ fn several_jobs_are_detached_within_one_limit() {
 }
 
 #[test]
-fn what_is_detached_twice_is_started_once() {
-    let (project, aws) = project(FIXED);
-    aws.polls(Polls::Nothing);
-    gate(&project, &aws, DETACH).ended_with(0);
-    forget(&project);
-    let again = gate(&project, &aws, DETACH).ended_with(0);
-    assert_eq!(created(&aws).len(), 3);
-    assert!(
-        again
-            .json()
-            .to_string()
-            .contains("every canary is there already")
-    );
-    assert_eq!(aws.in_progress().len(), 3);
-}
-
-#[test]
 fn a_canary_that_another_run_waits_for_may_be_stopped_and_is_said_to() {
     let (project, aws) = project(FIXED);
     aws.polls(Polls::Nothing);
-    let mut command = project.gate(&["run", "--all"]);
-    aws.reach(&mut command);
-    let mut waiting = command
-        .env("CANARY_GATE_PACE", "0.001")
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut waiting = started(&project, &aws, "0.001");
     wait_for(|| created(&aws).len() == 1);
     let notes = |run: &Finished| run.json()["jobs"][0]["notes"].to_string();
     let said = notes(&gate(&project, &aws, DETACH).ended_with(0));
@@ -446,47 +409,8 @@ fn a_canary_that_another_run_waits_for_may_be_stopped_and_is_said_to() {
 }
 
 #[test]
-fn the_adaptive_design_detaches_the_fewest_canaries_of_a_forecast() {
-    let (project, aws) = project("{max_runtime: 30m}");
-    aws.polls(Polls::Nothing);
-    gate(&project, &aws, DETACH).ended_with(0);
-    assert_eq!(aws.in_progress().len(), 3);
-    later(&project, &aws);
-    let collected = gate(&project, &aws, COLLECT);
-    let job = &collected.json()["jobs"][0];
-    assert_eq!(job["measurements"].as_array().unwrap().len(), 3);
-    assert!(
-        job["forecasts"][0]["estimates"]["time_seconds"].is_object(),
-        "{job}"
-    );
-    assert_eq!(created(&aws).len(), 3);
-}
-
-#[test]
-fn an_alternative_of_the_adaptive_design_has_a_share_of_its_own() {
-    let (project, aws) = project("{max_runtime: 30m, max_share: 2%, fractions: [1%, 2%, 5%, 10%]}");
-    edit(
-        &project,
-        &[(
-            "    instance: ml.m5.xlarge\n",
-            "    instance: ml.m5.xlarge\n    alternatives: [ml.c5.xlarge]\n",
-        )],
-    );
-    let detached = gate(&project, &aws, DETACH).ended_with(0);
-    assert_eq!(created(&aws).len(), 6, "{}", detached.seen());
-    aws.finish_jobs();
-    let collected = gate(&project, &aws, COLLECT);
-    let job = &collected.json()["jobs"][0];
-    assert_eq!(job["measurements"].as_array().unwrap().len(), 6);
-}
-
-#[test]
 fn what_cannot_be_looked_at_or_read_is_a_verdict_that_no_policy_lets_pass() {
-    let lenient: Vec<&str> = COLLECT
-        .iter()
-        .copied()
-        .chain(["--on-inconclusive", "pass"])
-        .collect();
+    let lenient = [COLLECT, LENIENT].concat();
     // The first three calls look for the canaries, the others read them.
     for call in [1, 4] {
         let (project, aws) = project(FIXED);
@@ -504,34 +428,6 @@ fn what_cannot_be_looked_at_or_read_is_a_verdict_that_no_policy_lets_pass() {
 }
 
 #[test]
-fn alternatives_are_detached_and_collected_where_money_is_left() {
-    let (project, aws) = project(FIXED);
-    edit(
-        &project,
-        &[(
-            "    instance: ml.m5.xlarge\n",
-            "    instance: ml.m5.xlarge\n    alternatives: [ml.c5.xlarge, ml.m5.2xlarge]\n",
-        )],
-    );
-    let limited: Vec<&str> = DETACH
-        .iter()
-        .copied()
-        .chain(["--max-spend", "0.9"])
-        .collect();
-    let detached = gate(&project, &aws, &limited).ended_with(0);
-    assert_eq!(created(&aws).len(), 6, "{}", detached.seen());
-    later(&project, &aws);
-    let collected = gate(&project, &aws, COLLECT).ended_with(0);
-    let job = &collected.json()["jobs"][0];
-    assert_eq!(job["measurements"].as_array().unwrap().len(), 6, "{job}");
-    assert_eq!(
-        job["forecasts"][2]["not_measured"],
-        "its canaries were not started"
-    );
-    assert_eq!(created(&aws).len(), 6);
-}
-
-#[test]
 fn the_limits_hold_for_what_is_detached() {
     let (project, aws) = project("{max_runtime: 30m, spend_limit: 0.1 USD}");
     gate(&project, &aws, DETACH).ended_with(0);
@@ -539,11 +435,7 @@ fn the_limits_hold_for_what_is_detached() {
     // 0.23 USD an hour, and two minutes for each to stop.
     assert!((limits + 360.0) / 3600.0 * 0.23 <= 0.1 + 1e-9, "{limits}");
     let (project, aws) = super::project(FIXED);
-    let limited: Vec<&str> = DETACH
-        .iter()
-        .copied()
-        .chain(["--max-spend", "0.01"])
-        .collect();
+    let limited = [DETACH, &["--max-spend", "0.01"]].concat();
     gate(&project, &aws, &limited).ended_with(14);
     assert_eq!(created(&aws), Vec::<String>::new());
 }
@@ -552,18 +444,6 @@ fn limit_of(job: &crate::aws::Job) -> f64 {
     job.input()["StoppingCondition"]["MaxRuntimeInSeconds"]
         .as_f64()
         .unwrap()
-}
-
-#[test]
-fn a_failure_of_the_code_is_collected_as_one() {
-    let (project, aws) = project(FIXED);
-    aws.train(|_| Timeline::script_failed(1, "boom"));
-    gate(&project, &aws, DETACH).ended_with(0);
-    later(&project, &aws);
-    let collected = gate(&project, &aws, COLLECT).ended_with(13);
-    // All of them are paid.
-    let job = &collected.json()["jobs"][0];
-    assert_eq!(job["measurements"].as_array().unwrap().len(), 3);
 }
 
 #[test]
@@ -593,7 +473,7 @@ fn a_signal_while_canaries_are_detached_stops_them() {
         aws.fail(Operation::CreateTrainingJob)
             .since_call(2)
             .with(Fault::Throttled);
-        let mut child = started(&project, &aws);
+        let mut child = spawned(&project, &aws, DETACH, "0.02", |_| {});
         wait_for(|| aws.calls(Operation::CreateTrainingJob) > 2);
         signal(&child, sent);
         assert_eq!(child.wait().unwrap().code(), Some(code));
@@ -625,7 +505,7 @@ fn a_kill_while_canaries_are_detached_costs_nothing_twice() {
     for calls in 0..11 {
         let (project, aws) = project(FIXED);
         aws.polls(Polls::Nothing);
-        let mut child = started(&project, &aws);
+        let mut child = spawned(&project, &aws, DETACH, "0.02", |_| {});
         let asked = || {
             aws.calls(Operation::CreateTrainingJob)
                 + aws.calls(Operation::DescribeTrainingJob)
@@ -712,4 +592,39 @@ fn what_ends_with_the_gate_is_neither_detached_nor_collected() {
         .run(&["run", "--all", "--detach", "--collect"])
         .ended_with(2)
         .complained("cannot be used with");
+}
+
+/// The canaries of a spec, the machines beside `instance`, what is given to `--detach`; how many are started, and what is said when they
+/// are collected.
+#[test]
+fn each_configuration_has_its_canaries() {
+    const ADAPTIVE: &str = "{max_runtime: 30m}";
+    const NARROW: &str = "{max_runtime: 30m, max_share: 2%, fractions: [1%, 2%, 5%, 10%]}";
+    const LIMIT: &[&str] = &["--max-spend", "0.9"];
+    for (canary, alternatives, more, started, said) in [
+        // The fewest of a forecast.
+        (ADAPTIVE, "", &[][..], 3, "time_seconds"),
+        // An alternative has a share of its own.
+        (NARROW, "ml.c5.xlarge", &[], 6, "time_seconds"),
+        // As far as money is left.
+        (
+            FIXED,
+            "ml.c5.xlarge, ml.m5.2xlarge",
+            LIMIT,
+            6,
+            "its canaries were not started",
+        ),
+    ] {
+        let (project, aws) = project(canary);
+        let instance = "    instance: ml.m5.xlarge\n";
+        let with = format!("{instance}    alternatives: [{alternatives}]\n");
+        edit(&project, &[(instance, &with)]);
+        let detached = gate(&project, &aws, &[DETACH, more].concat()).ended_with(0);
+        assert_eq!(created(&aws).len(), started, "{}", detached.seen());
+        later(&project, &aws);
+        let (job, measured) = job(&gate(&project, &aws, COLLECT));
+        assert_eq!(measured, started, "{job}");
+        assert!(job["forecasts"].to_string().contains(said), "{job}");
+        assert_eq!(created(&aws).len(), started);
+    }
 }

@@ -25,6 +25,8 @@ mod shapes;
 mod side_by_side;
 mod troubles;
 
+use std::process::{Child, Command, Stdio};
+
 use crate::aws::{FakeAws, Timeline};
 use crate::project::{Finished, Project};
 
@@ -105,6 +107,24 @@ fn gate(project: &Project, aws: &FakeAws, arguments: &[&str]) -> Finished {
         aws.reach(command);
         command.env("CANARY_GATE_PACE", "0");
     })
+}
+
+/// A gate under way, with so long waits. What it says is lost, but where `more` says otherwise.
+pub(crate) fn spawned(
+    project: &Project,
+    aws: &FakeAws,
+    arguments: &[&str],
+    pace: &str,
+    more: impl FnOnce(&mut Command),
+) -> Child {
+    let mut command = project.gate(arguments);
+    aws.reach(&mut command);
+    command
+        .env("CANARY_GATE_PACE", pace)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    more(&mut command);
+    command.spawn().unwrap()
 }
 
 /// A machine that never saw the canaries, and knows of them only what AWS returns.

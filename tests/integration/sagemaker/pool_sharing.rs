@@ -6,7 +6,7 @@ use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use super::clean_up::{signal, wait_for};
-use super::{JSON, created, edit, gate, project};
+use super::{JSON, created, edit, gate, project, spawned};
 use crate::aws::{FakeAws, Job, Operation, Polls};
 use crate::project::Project;
 
@@ -172,14 +172,9 @@ fn each_field_of_the_match_key_makes_a_cold_start() {
 }
 
 fn begun(project: &Project, aws: &FakeAws) -> std::process::Child {
-    let mut command = project.gate(JSON);
-    aws.reach(&mut command);
-    command
-        .env("CANARY_GATE_PACE", "0.001")
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap()
+    spawned(project, aws, JSON, "0.001", |command| {
+        command.stdout(Stdio::piped());
+    })
 }
 
 /// Two gates, in two folders, whose canaries match: AWS gives one the pool of the other.

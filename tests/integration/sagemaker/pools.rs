@@ -1,11 +1,9 @@
 //! Managed warm pools: canaries one after another on the same machines, and none of these left.
 
-use std::process::{Child, Stdio};
-
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
-use super::clean_up::{signal, wait_for};
+use super::clean_up::{signal, started, wait_for};
 use super::{JSON, created, edit, gate, project};
 use crate::aws::{FakeAws, Fault, Operation, Polls, PoolFate};
 use crate::project::Project;
@@ -79,17 +77,6 @@ fn says(report: &Value, text: &str) -> bool {
         .filter_map(Value::as_array)
         .flatten()
         .any(|note| note.as_str().unwrap().contains(text))
-}
-
-fn started(project: &Project, aws: &FakeAws, pace: &str) -> Child {
-    let mut command = project.gate(&["run", "--all"]);
-    aws.reach(&mut command);
-    command
-        .env("CANARY_GATE_PACE", pace)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap()
 }
 
 #[test]

@@ -5,8 +5,8 @@ use std::process::Stdio;
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
-use super::clean_up::{signal, wait_for};
-use super::{FIXED, JSON, created, gate, project};
+use super::clean_up::{signal, started, wait_for};
+use super::{FIXED, JSON, created, gate, project, spawned};
 use crate::aws::{FakeAws, Fault, Logs, Metrics, Operation, Polls, Timeline};
 use crate::project::{Finished, Project};
 
@@ -37,15 +37,8 @@ fn without_times(text: &str) -> String {
 
 /// Report, file of measurements and records of a run.
 fn all_of(project: &Project, aws: &FakeAws, more: &[&str]) -> (String, String, Vec<String>) {
-    let arguments = [
-        "run",
-        "--all",
-        "--format",
-        "json",
-        "--measurements",
-        "runs.jsonl",
-    ];
-    let run = gate(project, aws, &[&arguments, more].concat());
+    let arguments = [JSON, &["--measurements", "runs.jsonl"], more].concat();
+    let run = gate(project, aws, &arguments);
     let jobs = std::fs::read_dir(project.path(".canary-gate/local")).unwrap();
     let files = jobs.flat_map(|job| std::fs::read_dir(job.unwrap().path()).unwrap());
     let mut records: Vec<String> = files
@@ -99,7 +92,7 @@ fn alternatives_begin_when_instance_has_proved_role_and_image() {
     for canary in [FIXED, ADAPTIVE] {
         let (project, aws) = jobs(1, canary, ALTERNATIVES);
         aws.polls(Polls::Nothing);
-        let mut child = started(&project, &aws);
+        let mut child = started(&project, &aws, "0.001");
         wait_for(|| !created(&aws).is_empty());
         assert_eq!(at_work(&aws), ["ml.m5.xlarge"]);
         aws.finish_jobs();
@@ -157,21 +150,10 @@ fn where_the_code_fails_on_instance_canaries_under_way_elsewhere_are_paid_and_no
         _ => Timeline::completed(),
     });
     aws.polls(Polls::Nothing);
-    let mut command = project.gate(&[
-        "run",
-        "--all",
-        "--format",
-        "json",
-        "--measurements",
-        "runs.jsonl",
-    ]);
-    aws.reach(&mut command);
-    command.env("CANARY_GATE_PACE", "0.001");
-    let child = command
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let arguments = [JSON, &["--measurements", "runs.jsonl"]].concat();
+    let child = spawned(&project, &aws, &arguments, "0.001", |command| {
+        command.stdout(Stdio::piped());
+    });
     wait_for(|| created(&aws).len() == 1);
     aws.finish_jobs();
     wait_for(|| at_work(&aws).len() == 3);
@@ -204,32 +186,11 @@ fn where_the_code_fails_on_instance_canaries_under_way_elsewhere_are_paid_and_no
 }
 
 #[test]
-fn jobs_begin_at_once() {
-    let (project, aws) = jobs(3, FIXED, "");
-    aws.polls(Polls::Nothing);
-    let mut child = started(&project, &aws);
-    // Not one of them has ended.
-    wait_for(|| aws.in_progress().len() == 3);
-    signal(&child, Signal::SIGTERM);
-    child.wait().unwrap();
-}
-
-fn started(project: &Project, aws: &FakeAws) -> std::process::Child {
-    let mut command = project.gate(&["run", "--all"]);
-    aws.reach(&mut command);
-    command
-        .env("CANARY_GATE_PACE", "0.001")
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap()
-}
-
-#[test]
-fn a_signal_while_four_jobs_are_at_work_leaves_nothing_running() {
+fn four_jobs_begin_at_once_and_a_signal_leaves_nothing_of_them_running() {
     let (project, aws) = jobs(4, FIXED, "");
     aws.polls(Polls::Nothing);
-    let mut child = started(&project, &aws);
+    let mut child = started(&project, &aws, "0.001");
+    // Not one of them has ended.
     wait_for(|| aws.in_progress().len() == 4);
     signal(&child, Signal::SIGTERM);
     assert_eq!(child.wait().unwrap().code(), Some(143));
@@ -315,14 +276,7 @@ fn looks_before_the_second(canary: &str, budget: &str) -> u64 {
     );
     aws.logs(Logs::of(|_, _| Vec::new()));
     aws.metrics(Metrics::missing());
-    let mut command = project.gate(&["run", "--all"]);
-    aws.reach(&mut command);
-    let command = command.env("CANARY_GATE_PACE", "0.01");
-    let mut child = command
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut child = started(&project, &aws, "0.01");
     wait_for(|| created(&aws).len() >= 2);
     let looks = aws.calls(Operation::GetMetricData);
     signal(&child, Signal::SIGTERM);
