@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use serde_json::Value;
 
 use super::{FIXED, JSON, created, edit, gate, project, spawned};
 use crate::aws::{FakeAws, Fault, Operation, Polls};
@@ -235,38 +236,48 @@ fn jobs_of_other_runs_and_of_other_jobs_of_a_workflow_run_are_never_stopped() {
     assert_eq!(aws.in_progress(), Vec::<String>::new());
 }
 
-#[test]
-fn slow_twenty_kills_at_any_moment_cost_no_canary_twice() {
+/// A gate killed at twenty moments, from before its first call to after its last, and the report of the next start; `check` hears
+/// which kill, and whether the first one came to its report.
+pub(crate) fn twenty_kills(
+    new: impl Fn() -> (Project, FakeAws),
+    check: impl Fn(&str, &FakeAws, &Value, bool),
+) {
     let calls = {
-        let (project, aws) = project(FIXED);
+        let (project, aws) = new();
         gate(&project, &aws, &["run", "--all"]).ended_with(0);
         aws.all_calls()
     };
     let mut random = 2_026_u64;
     for kill in 0..20 {
-        // The multiplier of Knuth's MMIX generator; any moment of a run, from before the first call to after the last.
+        // The multiplier of Knuth's MMIX generator.
         random = random
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1_442_695_040_888_963_407);
         let moment = (random >> 33) % (calls + 1);
-        let (project, aws) = project(FIXED);
+        let (project, aws) = new();
         let mut child = started(&project, &aws, "0");
         wait_for(|| aws.all_calls() >= moment || child.try_wait().unwrap().is_some());
         let _ = child.kill();
         child.wait().unwrap();
-        let run = gate(&project, &aws, JSON).ended_with(0);
-        let report = run.json();
-        let names = created(&aws);
-        assert_eq!(names.len(), 3, "kill {kill} at call {moment}: {names:?}");
-        assert_eq!(
-            aws.in_progress(),
-            Vec::<String>::new(),
-            "kill {kill} at call {moment}"
-        );
+        let is_shown = !aws.jobs().is_empty() && !project.path(".canary-gate/run-0").exists();
+        let report = gate(&project, &aws, JSON).ended_with(0).json();
+        let kill = format!("kill {kill} at call {moment}");
+        assert_eq!(aws.in_progress(), Vec::<String>::new(), "{kill}");
         let measured = report["jobs"][0]["measurements"].as_array().unwrap();
-        assert_eq!(measured.len(), 3, "kill {kill} at call {moment}");
-        assert_eq!(report["verdict"], "within", "kill {kill} at call {moment}");
+        assert_eq!(measured.len(), created(&aws).len(), "{kill}");
+        check(&kill, &aws, &report, is_shown);
     }
+}
+
+#[test]
+fn slow_twenty_kills_at_any_moment_cost_no_canary_twice() {
+    twenty_kills(
+        || project(FIXED),
+        |kill, aws, report, _| {
+            assert_eq!(created(aws).len(), 3, "{kill}");
+            assert_eq!(report["verdict"], "within", "{kill}");
+        },
+    );
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::clean_up::{started, wait_for};
+use super::clean_up::twenty_kills;
 use super::scripts::static_probe;
 use super::{FIXED, JSON, created, edit, gate, project};
 use crate::aws::{FakeAws, Job, Logs, Metrics, Timeline};
@@ -275,49 +275,21 @@ fn groups_may_have_a_script_of_their_own() {
 
 #[test]
 fn slow_twenty_kills_at_any_moment_with_groups_and_several_machines_leave_and_cost_nothing_twice() {
-    let beside = |spec: &str| {
-        spec.replace(
-            &format!("instance: {GROUPS}"),
-            &format!("instance: {GROUPS}\n    alternatives: [2x ml.m5.xlarge]"),
-        )
+    let instance = format!("instance: {GROUPS}");
+    let beside = format!("{instance}\n    alternatives: [2x ml.m5.xlarge]");
+    let new = || {
+        let (project, aws) = on_groups(&FIXED.replace('}', ", spend_limit: 50 USD}"));
+        edit(&project, &[(&instance, &beside)]);
+        (project, aws)
     };
-    let canaries = FIXED.replace('}', ", spend_limit: 50 USD}");
-    let calls = {
-        let (project, aws) = on_groups(&canaries);
-        project.write("canary-gate.yml", &beside(&project.read("canary-gate.yml")));
-        gate(&project, &aws, &["run", "--all"]).ended_with(0);
-        aws.all_calls()
-    };
-    let mut random = 2_026_u64;
-    for kill in 0..20 {
-        // The multiplier of Knuth's MMIX generator; any moment of a run, from before the first call to after the last.
-        random = random
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        let moment = (random >> 33) % (calls + 1);
-        let (project, aws) = on_groups(&canaries);
-        project.write("canary-gate.yml", &beside(&project.read("canary-gate.yml")));
-        let mut child = started(&project, &aws, "0");
-        wait_for(|| aws.all_calls() >= moment || child.try_wait().unwrap().is_some());
-        let _ = child.kill();
-        child.wait().unwrap();
-        let run = gate(&project, &aws, JSON).ended_with(0);
-        let job = job(&run);
-        let at = format!("kill {kill} at call {moment}");
-        // Three on the groups, three on one machine and one on two, each once, and nothing goes on.
-        let names = created(&aws);
-        assert_eq!(names.len(), 7, "{at}: {names:?}");
-        assert_eq!(aws.in_progress(), Vec::<String>::new(), "{at}");
-        assert_eq!(job["measurements"].as_array().unwrap().len(), 7, "{at}");
+    twenty_kills(new, |kill, aws, report, _| {
+        // Three on the groups, three on one machine and one on two, each once.
+        assert_eq!(created(aws).len(), 7, "{kill}");
         // What the killed gate has recorded stands there as saved.
-        let figure = |key: &str| job["spend"][key].as_f64().unwrap_or(0.0);
+        let figure = |key: &str| report["jobs"][0]["spend"][key].as_f64().unwrap_or(0.0);
         let billed = figure("canary_usd") + figure("saved_usd");
-        assert!(
-            (billed - aws.bill()).abs() < 1e-9,
-            "{at}: {billed} {}",
-            aws.bill()
-        );
-    }
+        assert!((billed - aws.bill()).abs() < 1e-9, "{kill}: {billed}");
+    });
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
-use super::clean_up::{signal, started, wait_for};
+use super::clean_up::{signal, started, twenty_kills, wait_for};
 use super::{JSON, created, edit, gate, project};
 use crate::aws::{FakeAws, Fault, Operation, Polls, PoolFate};
 use crate::project::Project;
@@ -90,41 +90,38 @@ fn the_first_canary_of_a_pool_is_cold_the_rest_are_warm_and_the_pool_is_ended() 
     assert_billed_alike(&report, &aws);
 }
 
+/// What the account lacks, which call is refused, what the report says of it, and how many canaries are asked for with a pool.
 #[test]
-fn without_a_quota_canaries_start_cold_and_the_report_says_why() {
-    let (project, aws) = project(POOLED);
-    let report = report(&project, &aws);
-    assert_eq!(warm(&aws), [false; 3]);
-    assert!(says(&report, QUOTA), "{report:#}");
-    assert_eq!(aws.calls(Operation::UpdateTrainingJob), 0);
-    assert!(report["jobs"][0]["spend"].get("idle_usd").is_none());
-}
-
-/// Service Quotas may not be read, and no answer says that the quota is 0: the job has no pool.
-#[test]
-fn a_quota_that_cannot_be_read_shows_in_the_first_job() {
-    let (project, aws) = project(POOLED);
-    aws.fail(Operation::ListServiceQuotas)
-        .with(Fault::AccessDenied);
-    let report = report(&project, &aws);
-    assert_eq!(starts(&report), ["cold"; 3]);
-    assert!(says(&report, QUOTA), "{report:#}");
-    let jobs = aws.jobs();
-    assert_eq!(jobs.iter().filter(|job| asks_for_a_pool(job)).count(), 1);
-}
-
-/// A policy may forbid `sagemaker:KeepAlivePeriod`; AWS names the call only.
-#[test]
-fn a_denied_pool_is_gone_without() {
-    let (project, aws) = pooled();
-    aws.fail(Operation::CreateTrainingJob)
-        .about("KeepAlivePeriodInSeconds")
-        .with(Fault::AccessDenied);
-    let report = report(&project, &aws);
-    assert_eq!(starts(&report), ["cold"; 3]);
-    assert!(says(&report, "sagemaker:KeepAlivePeriod"), "{report:#}");
-    // Nothing is known of its quota.
-    assert!(!says(&report, QUOTA), "{report:#}");
+fn where_there_can_be_no_pool_canaries_start_cold_and_the_report_says_why() {
+    let quotas = Some((Operation::ListServiceQuotas, ""));
+    let create = Some((Operation::CreateTrainingJob, "KeepAlivePeriodInSeconds"));
+    let update = Some((Operation::UpdateTrainingJob, ""));
+    for (has_quota, refused, said, asking) in [
+        (false, None, QUOTA, 0),
+        // No answer says that the quota is 0: the first job has no pool.
+        (false, quotas, QUOTA, 1),
+        // A policy may forbid it; AWS names the call only.
+        (true, create, "sagemaker:KeepAlivePeriod", 0),
+        // What cannot be ended is not begun.
+        (true, update, "sagemaker:UpdateTrainingJob", 0),
+    ] {
+        let (project, aws) = project(POOLED);
+        if has_quota {
+            aws.quota(QUOTA, 2.0);
+        }
+        if let Some((operation, about)) = refused {
+            aws.fail(operation).about(about).with(Fault::AccessDenied);
+        }
+        let report = report(&project, &aws);
+        assert_eq!(starts(&report), ["cold"; 3], "{said}");
+        assert!(says(&report, said), "{report:#}");
+        // Where it is there nothing is said of it.
+        assert_eq!(says(&report, QUOTA), !has_quota, "{report:#}");
+        let jobs = aws.jobs();
+        let asked = jobs.iter().filter(|job| asks_for_a_pool(job)).count();
+        assert_eq!(asked, asking, "{said}");
+        assert!(report["jobs"][0]["spend"].get("idle_usd").is_none());
+    }
 }
 
 /// What the canaries of a job may cost has the keep-alive after each of them.
@@ -245,46 +242,27 @@ fn the_file_of_measurements_and_the_record_have_all_of_the_idle_time() {
     assert!((idle(recorded) - aws.idle_seconds()).abs() < 1e-6);
 }
 
+/// What fails once is tried again. Of the refusals the model names two; what else AWS may say is not known, so a look decides, never
+/// the words.
 #[test]
-fn an_end_that_fails_once_is_tried_again() {
-    for fault in [Fault::Throttled, Fault::Dropped, Fault::AnswerLost] {
+fn an_end_that_fails_is_tried_or_looked_at_again() {
+    let refused = |code: &'static str| Fault::error(code, "no reason that is known");
+    for (calls, fault) in [
+        (2..=2, Fault::Throttled),
+        (2..=2, Fault::Dropped),
+        (2..=2, Fault::AnswerLost),
+        (2..=4, refused("ValidationException")),
+        (2..=4, refused("ResourceNotFound")),
+        (2..=4, refused("ResourceLimitExceeded")),
+    ] {
         let (project, aws) = climbing();
         aws.fail(Operation::UpdateTrainingJob)
-            .on_call(2)
+            .on_calls(calls)
             .with(fault);
         let report = report(&project, &aws);
         assert_eq!(aws.kept_pools(), Vec::<String>::new());
         assert_billed_alike(&report, &aws);
     }
-}
-
-/// Of the refusals the model names two; what else AWS may say is not known, so a look decides, never the words.
-#[test]
-fn a_refused_end_is_looked_at_again_and_said_where_it_stays_so() {
-    for code in [
-        "ValidationException",
-        "ResourceNotFound",
-        "ResourceLimitExceeded",
-    ] {
-        let (project, aws) = climbing();
-        aws.fail(Operation::UpdateTrainingJob)
-            .on_calls(2..=4)
-            .with(Fault::error(code, "no reason that is known"));
-        let report = report(&project, &aws);
-        assert_eq!(aws.kept_pools(), Vec::<String>::new(), "{code}");
-        assert_billed_alike(&report, &aws);
-    }
-}
-
-#[test]
-fn without_the_right_to_end_pools_none_is_begun() {
-    let (project, aws) = pooled();
-    aws.fail(Operation::UpdateTrainingJob)
-        .with(Fault::AccessDenied);
-    let report = report(&project, &aws);
-    assert_eq!(starts(&report), ["cold"; 3]);
-    assert!(says(&report, "sagemaker:UpdateTrainingJob"), "{report:#}");
-    assert!(!aws.jobs().iter().any(asks_for_a_pool));
 }
 
 #[test]
@@ -386,32 +364,11 @@ fn what_a_killed_gate_keeps_is_swept_and_the_pool_of_another_run_is_left_alone()
 
 #[test]
 fn slow_twenty_kills_at_any_moment_leave_no_pool_and_no_other_bill() {
-    let calls = {
-        let (project, aws) = pooled();
-        report(&project, &aws);
-        aws.all_calls()
-    };
-    let mut random = 2_026_u64;
-    for kill in 0..20 {
-        // The multiplier of Knuth's MMIX generator.
-        random = random
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        let moment = (random >> 33) % (calls + 1);
-        let (project, aws) = pooled();
-        let mut child = started(&project, &aws, "0");
-        wait_for(|| aws.all_calls() >= moment || child.try_wait().unwrap().is_some());
-        let _ = child.kill();
-        child.wait().unwrap();
-        // It may have come to its report.
-        let is_shown = aws.jobs().len() == 3 && !project.path(".canary-gate/run-0").exists();
-        let report = report(&project, &aws);
-        let kill = format!("kill {kill} at call {moment}");
-        assert_eq!(created(&aws).len(), 3, "{kill}");
-        assert_eq!(aws.in_progress(), Vec::<String>::new(), "{kill}");
+    twenty_kills(pooled, |kill, aws, report, is_shown| {
+        assert_eq!(created(aws).len(), 3, "{kill}");
         assert_eq!(aws.kept_pools(), Vec::<String>::new(), "{kill}");
         if is_shown {
-            continue;
+            return;
         }
         let spend = &report["jobs"][0]["spend"];
         let figure = |key: &str| spend[key].as_f64().unwrap_or(0.0);
@@ -419,5 +376,5 @@ fn slow_twenty_kills_at_any_moment_leave_no_pool_and_no_other_bill() {
         assert!((billed - aws.bill()).abs() < 1e-4, "{kill}: {spend}");
         let idle = figure("idle_seconds");
         assert!((idle - aws.idle_seconds()).abs() < 1e-6, "{kill}: {spend}");
-    }
+    });
 }

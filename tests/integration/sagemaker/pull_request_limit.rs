@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use super::{FIXED, created, forget, gate, project, spec};
+use super::{FIXED, JSON, created, forget, gate, project, spec};
 use crate::aws::{FakeAws, Fault, Operation, Timeline};
 use crate::project::{Finished, Project};
 
@@ -38,30 +38,22 @@ fn on(
     })
 }
 
+/// Of pull request 12, with this limit.
+fn of_pull_request(project: &Project, aws: &FakeAws, what: &[&str], limit: &str) -> Finished {
+    let limited = ["--base", "main", "--max-spend-per-pull-request", limit];
+    let arguments = [what, &limited[..]].concat();
+    let reference = "refs/pull/12/merge";
+    on("pull_request", reference, project, aws, &arguments)
+}
+
 /// A check of pull request 12, all jobs, with this limit.
 fn check(project: &Project, aws: &FakeAws, limit: &str) -> Finished {
-    let limited = ["--base", "main", "--max-spend-per-pull-request", limit];
-    let arguments = [&["run", "--all"], &limited[..]].concat();
-    on(
-        "pull_request",
-        "refs/pull/12/merge",
-        project,
-        aws,
-        &arguments,
-    )
+    of_pull_request(project, aws, &["run", "--all"], limit)
 }
 
 /// What a plan of pull request 12 says with a limit of 1 USD.
 fn planned(project: &Project, aws: &FakeAws) -> Finished {
-    let limited = ["--base", "main", "--max-spend-per-pull-request", "1 USD"];
-    let arguments = [&["plan", "--all"], &limited[..]].concat();
-    on(
-        "pull_request",
-        "refs/pull/12/merge",
-        project,
-        aws,
-        &arguments,
-    )
+    of_pull_request(project, aws, &["plan", "--all"], "1 USD")
 }
 
 /// Another commit, on another machine.
@@ -142,24 +134,8 @@ fn one_job_is_judged_and_one_that_would_have_to_be_paid_is_unknown() {
     project.write("canary-gate.yml", &format!("{spec}  other:\n{other}"));
     project.commit("another job");
     let paid = created(&aws).len();
-    let report = on(
-        "pull_request",
-        "refs/pull/12/merge",
-        &project,
-        &aws,
-        &[
-            "run",
-            "--all",
-            "--format",
-            "json",
-            "--base",
-            "main",
-            "--max-spend-per-pull-request",
-            FOR_ONE_CHECK,
-        ],
-    )
-    .ended_with(14)
-    .json();
+    let report = of_pull_request(&project, &aws, JSON, FOR_ONE_CHECK);
+    let report = report.ended_with(14).json();
     assert_eq!(created(&aws).len(), paid);
     let verdicts: Vec<&str> = (report["jobs"].as_array().unwrap().iter())
         .map(|job| job["verdict"].as_str().unwrap())
@@ -184,55 +160,38 @@ fn canaries_that_end_in_an_error_after_they_ran_count() {
     assert_eq!(created(&aws).len(), 2);
 }
 
+/// What becomes of the only training job, how the check ends, and what counts of it.
 #[test]
-fn a_training_job_that_was_lost_counts_with_the_most_that_it_may_cost() {
-    let (project, aws) = shared(FIXED);
-    aws.train(|_| Timeline::completed().deleted_after_polls(1));
-    check(&project, &aws, "0.37 USD").ended_with(14);
-    assert_eq!(created(&aws).len(), 1);
-    push(&project, "print('other')\n");
-    check(&project, &aws, "0.37 USD")
-        .ended_with(14)
-        .reported(" USD of 0.37 USD is spent for this pull request");
-    assert_eq!(created(&aws).len(), 1);
-}
-
-#[test]
-fn an_attempt_that_sagemaker_broke_off_counts_where_the_next_cannot_be_started() {
-    let (project, aws) = shared(FIXED);
-    aws.train(|_| Timeline::failed("InternalServerError: please try again").training(1500.0));
-    aws.fail(Operation::CreateTrainingJob)
-        .since_call(2)
-        .with(Fault::AccessDenied);
-    check(&project, &aws, "0.37 USD").ended_with(1);
-    assert_eq!(created(&aws).len(), 1);
-    planned(&project, &aws)
-        .ended_with(0)
-        .reported("Checks of this pull request so far: 0.098");
-}
-
-#[test]
-fn what_such_a_job_may_cost_is_as_it_was_when_it_was_started() {
-    let (project, aws) = shared(FIXED);
-    aws.train(|_| Timeline::completed().deleted_after_polls(1));
-    check(&project, &aws, "1 USD").ended_with(14);
-    let spec = project.read("canary-gate.yml");
-    let shorter = spec.replace("max_runtime: 30m", "max_runtime: 2m");
-    project.write("canary-gate.yml", &shorter);
-    project.commit("a shorter limit");
-    planned(&project, &aws)
-        .ended_with(0)
-        .reported("Checks of this pull request so far: 0.12");
-}
-
-#[test]
-fn one_that_never_had_a_machine_costs_nothing() {
-    let (project, aws) = shared(FIXED);
-    aws.train(|_| Timeline::failed("ClientError: no such image").never_started());
-    check(&project, &aws, FOR_ONE_CHECK).ended_with(1);
-    planned(&project, &aws)
-        .ended_with(0)
-        .reported("Checks of this pull request so far: 0 USD of 1 USD");
+fn what_has_no_result_counts_with_its_bill_or_with_the_most_that_it_may_cost() {
+    let lost = Timeline::completed().deleted_after_polls(1);
+    let broken_off = "InternalServerError: please try again";
+    for (timeline, code, spent) in [
+        (lost, 14, "0.12"),
+        // The next attempt cannot be started.
+        (Timeline::failed(broken_off).training(1500.0), 1, "0.098"),
+        // It never had a machine.
+        (
+            Timeline::failed("ClientError: no such image").never_started(),
+            1,
+            "0 USD of 1 USD",
+        ),
+    ] {
+        let (project, aws) = shared(FIXED);
+        aws.train(move |_| timeline.clone());
+        aws.fail(Operation::CreateTrainingJob)
+            .since_call(2)
+            .with(Fault::AccessDenied);
+        check(&project, &aws, FOR_ONE_CHECK).ended_with(code);
+        assert_eq!(created(&aws).len(), 1);
+        // As it was when it was started.
+        let spec = project.read("canary-gate.yml");
+        let shorter = spec.replace("max_runtime: 30m", "max_runtime: 2m");
+        project.write("canary-gate.yml", &shorter);
+        project.commit("a shorter limit");
+        planned(&project, &aws)
+            .ended_with(0)
+            .reported(&format!("Checks of this pull request so far: {spent}"));
+    }
 }
 
 #[test]
@@ -388,13 +347,4 @@ fn a_limit_that_is_no_amount_above_0_is_refused() {
         check(&project, &aws, wrong).ended_with(2);
     }
     assert_eq!(created(&aws).len(), 0);
-}
-
-#[test]
-fn a_plan_says_how_much_is_spent() {
-    let (project, aws) = shared(FIXED);
-    check(&project, &aws, "1 USD").ended_with(0);
-    planned(&project, &aws)
-        .ended_with(0)
-        .reported("Checks of this pull request so far: 0.01");
 }
