@@ -17,7 +17,7 @@
 mod evidence;
 mod outliers;
 
-pub(super) use evidence::{Evidence, Noise, highest_weight, probable, without_cold_parts};
+pub(super) use evidence::{Evidence, ResidualNoise, highest_weight, probable, without_cold_parts};
 use outliers::ROBUST_FROM;
 pub(super) use outliers::{MAD_TO_DEVIATION, median, without_outlying_replicates};
 
@@ -167,7 +167,7 @@ pub(super) struct Posterior {
     /// The laws that are steeper than any of the family; their weights are odds against it.
     steeper: Vec<WeighedLaw>,
     /// After the runs.
-    noise: Noise,
+    noise: ResidualNoise,
     weight_total: f64,
     largest_share: f64,
     largest_work: f64,

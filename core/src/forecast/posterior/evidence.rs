@@ -33,21 +33,21 @@ pub(in crate::forecast) struct Evidence<'a> {
     /// A run of every share, work and start.
     places: Vec<Observation>,
     /// After the runs.
-    noise: Noise,
+    noise: ResidualNoise,
     /// ln f of the share at which the prior of the fixed part holds: 0 for the full run.
     ln_reached: f64,
 }
 
 /// What is known of s^2 beside the residuals of the runs.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::forecast) struct Noise {
+pub(in crate::forecast) struct ResidualNoise {
     /// s^2 times its degrees of freedom, without those residuals.
     pub(in crate::forecast) known_squares: f64,
     /// With those runs.
     pub(in crate::forecast) degrees_of_freedom: f64,
 }
 
-impl Noise {
+impl ResidualNoise {
     /// After so many runs in groups, each of which has a location of its own.
     pub(in crate::forecast) fn of(prior: &Prior, runs: usize, groups: usize) -> Self {
         Self {
@@ -112,7 +112,7 @@ impl<'a> Evidence<'a> {
         let runs: usize = groups.iter().map(|group| group.runs.len()).sum();
         Self {
             prior,
-            noise: Noise::of(prior, runs, groups.len()),
+            noise: ResidualNoise::of(prior, runs, groups.len()),
             groups,
             is_mixed: prior.knows_cold_starts()
                 && places.iter().any(|run| run.is_warm)
@@ -139,7 +139,7 @@ impl<'a> Evidence<'a> {
             prior,
             groups: vec![group],
             is_mixed: false,
-            noise: Noise::of(prior, runs.len(), 1),
+            noise: ResidualNoise::of(prior, runs.len(), 1),
             places: runs,
             ln_reached: 0.0,
         }
@@ -153,7 +153,7 @@ impl<'a> Evidence<'a> {
     }
 
     /// After the runs.
-    pub(in crate::forecast) fn noise(&self) -> Noise {
+    pub(in crate::forecast) fn noise(&self) -> ResidualNoise {
         self.noise
     }
 

@@ -3,8 +3,8 @@
 use super::super::Unknown;
 use super::super::law::Shape;
 use super::super::posterior::{
-    Evidence, MAD_TO_DEVIATION, NEGLIGIBLE, Noise, Observation, Prior, WeighedLaw, highest_weight,
-    median, probable, without_cold_parts, without_outlying_replicates,
+    Evidence, MAD_TO_DEVIATION, NEGLIGIBLE, Observation, Prior, ResidualNoise, WeighedLaw,
+    highest_weight, median, probable, without_cold_parts, without_outlying_replicates,
 };
 use super::super::runs::Runs;
 use super::sides::{Axis, Side};
@@ -113,7 +113,7 @@ struct SharedLaws {
     /// Each with ln S of every record.
     laws: Vec<(WeighedLaw, Vec<f64>)>,
     weights: Vec<f64>,
-    noise: Noise,
+    noise: ResidualNoise,
 }
 
 impl SharedLaws {

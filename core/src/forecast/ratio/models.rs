@@ -13,7 +13,7 @@
 
 use super::super::law::Shape;
 use super::super::posterior::{
-    Evidence, NEGLIGIBLE, Noise, Prior, WeighedLaw, highest_weight, without_cold_parts,
+    Evidence, NEGLIGIBLE, Prior, ResidualNoise, WeighedLaw, highest_weight, without_cold_parts,
 };
 use super::super::predictive::{Component, Predictive, Spread, merged, weighted_quantile};
 use super::sides::{AxisPoint, Side};
@@ -98,7 +98,7 @@ struct ComparedSides<'a> {
     sides: [&'a Side; 2],
     prior: &'a Prior,
     /// After all runs of both sides.
-    noise: Noise,
+    noise: ResidualNoise,
     /// The least squares that both sides' residuals may have.
     least: f64,
     /// The weight of the runs of each side.
@@ -198,7 +198,7 @@ impl<'a> ComparedSides<'a> {
 
     /// The likelihood of residuals with these squares, relative to the least possible squares.
     fn likelihood(&self, squares: f64) -> f64 {
-        let Noise {
+        let ResidualNoise {
             known_squares,
             degrees_of_freedom,
         } = self.noise;

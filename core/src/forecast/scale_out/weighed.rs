@@ -13,7 +13,9 @@ use std::collections::BTreeSet;
 
 use super::count_law::{CountShape, Undivided, laws};
 use super::{Load, ScaleOutRun};
-use crate::forecast::posterior::{Evidence, Noise, Observation, Prior, WeighedLaw, probable};
+use crate::forecast::posterior::{
+    Evidence, Observation, Prior, ResidualNoise, WeighedLaw, probable,
+};
 use crate::forecast::predictive::{Component, Spread};
 use crate::forecast::prior::TIME;
 use crate::forecast::{FEWEST_RUNS, Predictive, Unknown};
@@ -91,7 +93,7 @@ pub struct ScaleOutLaws {
     counts: BTreeSet<u32>,
     largest_share: f64,
     /// After the runs.
-    noise: Noise,
+    noise: ResidualNoise,
 }
 
 impl ScaleOutLaws {
@@ -112,7 +114,7 @@ impl ScaleOutLaws {
             unit,
             counts,
             largest_share: runs.iter().map(|run| run.load.share).fold(0.0, f64::max),
-            noise: Noise::of(&COUNTS, points.len(), 1),
+            noise: ResidualNoise::of(&COUNTS, points.len(), 1),
         })
     }
 
