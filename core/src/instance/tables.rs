@@ -158,26 +158,12 @@ mod tests {
         name.parse().unwrap()
     }
 
-    /// Type and region of every row.
-    fn keys(table: &str) -> Vec<(String, String)> {
-        rows::<PriceRow>(table)
-            .into_iter()
-            .map(|row| (row.instance_type, row.region))
-            .collect()
-    }
-
     #[test]
-    fn every_row_of_every_table_is_read() {
+    fn every_row_of_every_table_is_read_and_no_type_stands_twice() {
         assert_eq!(rows::<InstanceRow>(INSTANCES).len(), 225);
-        assert_eq!((keys(PRICES).len(), keys(ESTIMATES).len()), (139, 638));
-    }
-
-    #[test]
-    fn no_type_stands_twice_and_every_name_has_the_form_of_one() {
         let names: HashSet<&str> = listed_types().collect();
         assert_eq!(names.len(), 225);
         for name in names {
-            assert!(is_listed(&kind(name)), "{name}");
             let capacity = capacity(&kind(name)).unwrap();
             assert!(capacity.vcpus > 0 && capacity.memory.0 > 0, "{name}");
             assert_eq!(capacity.gpus > 0, capacity.gpu_memory.is_some(), "{name}");
@@ -187,15 +173,22 @@ mod tests {
     #[test]
     fn every_price_is_of_a_listed_type_once_in_a_region_and_none_is_hidden_by_an_estimate() {
         let mut seen = HashSet::new();
-        for (table, is_estimate) in [(PRICES, false), (ESTIMATES, true)] {
-            for (instance_type, region) in keys(table) {
+        for (table, count, is_estimate) in [(PRICES, 139, false), (ESTIMATES, 638, true)] {
+            let rows = rows::<PriceRow>(table);
+            assert_eq!(rows.len(), count);
+            for PriceRow {
+                instance_type,
+                region,
+                ..
+            } in rows
+            {
                 let of = format!("{instance_type} in {region}");
-                assert!(seen.insert(of.clone()), "{of} stands twice");
                 assert!(is_listed(&kind(&instance_type)), "{of}");
                 let price = price(&kind(&instance_type), &region).unwrap();
                 assert!(price.usd_per_hour.0 > 0.0 && price.as_of.is_some(), "{of}");
                 assert_eq!(price.is_estimate(), is_estimate, "{of}");
                 assert_eq!(price.source.starts_with("estimate: "), is_estimate, "{of}");
+                assert!(seen.insert(of), "{instance_type} stands twice");
             }
         }
     }
@@ -220,28 +213,24 @@ mod tests {
         }
     }
 
+    /// The main memory of a g5.xlarge is 16 GiB, and its GPU has another 22.4; a T4 has less than is built in.
     #[test]
     fn known_machines_have_what_aws_says() {
-        let m5 = capacity(&kind("ml.m5.2xlarge")).unwrap();
-        assert_eq!((m5.vcpus, m5.gpus, m5.gpu_memory), (8, 0, None));
-        assert_eq!(m5.memory, Bytes(32 * Bytes::GIB));
-
-        // The main memory of a g5.xlarge is 16 GiB; the 24 GB of its GPU are another thing.
-        let g5 = capacity(&kind("ml.g5.xlarge")).unwrap();
-        assert_eq!((g5.vcpus, g5.gpus), (4, 1));
-        assert_eq!(g5.memory, Bytes(16 * Bytes::GIB));
-        let gibibytes = 22 * Bytes::GIB..24 * Bytes::GIB;
-        assert!(gibibytes.contains(&g5.gpu_memory.unwrap().0));
-        // Four of the same GPU.
-        let larger = capacity(&kind("ml.g5.12xlarge")).unwrap();
-        assert_eq!((larger.gpus, larger.gpu_memory), (4, g5.gpu_memory));
-
-        let g4dn = capacity(&kind("ml.g4dn.12xlarge")).unwrap();
-        assert_eq!(g4dn.gpu_memory, Some(Bytes(15 * Bytes::GIB)));
-
-        // A size that is not whole.
-        let c4 = capacity(&kind("ml.c4.xlarge")).unwrap();
-        assert_eq!(c4.memory, Bytes(15 * Bytes::GIB / 2));
+        for (name, vcpus, half_gibibytes, gpus, gpu_mebibytes) in [
+            ("ml.m5.2xlarge", 8, 64, 0, None),
+            ("ml.c4.xlarge", 4, 15, 0, None),
+            ("ml.g5.xlarge", 4, 32, 1, Some(22_888)),
+            ("ml.g5.12xlarge", 48, 384, 4, Some(22_888)),
+            ("ml.g4dn.12xlarge", 48, 384, 4, Some(15 * 1024)),
+        ] {
+            let expected = Capacity {
+                vcpus,
+                memory: Bytes(half_gibibytes * Bytes::GIB / 2),
+                gpus,
+                gpu_memory: gpu_mebibytes.map(|mebibytes| Bytes(mebibytes * Bytes::MIB)),
+            };
+            assert_eq!(capacity(&kind(name)), Some(expected), "{name}");
+        }
     }
 
     #[test]

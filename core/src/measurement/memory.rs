@@ -215,36 +215,67 @@ mod tests {
         run
     }
 
-    fn chosen(mut runs: Vec<Measurement>) -> (Option<String>, Vec<Option<f64>>) {
-        let source = choose_memory_source(&mut runs, MemoryOf::Machine, 3);
-        let values = runs.iter().map(|run| {
-            let memory = run.usage.memory.as_ref()?;
-            Some(memory.percent?.0)
-        });
-        (source.map(|source| source.name), values.collect())
+    const BOTH: &[(&str, f64)] = &[("probe", 40.0), ("CloudWatch", 20.0)];
+    const LATE: &[(&str, f64)] = &[("CloudWatch", 21.0)];
+    const OLDER: &str = "CloudWatch, 1-minute maximum, a lower bound";
+    const OLDER_OF_HOSTS: &str =
+        "CloudWatch, 1-minute maximum, a lower bound, highest of 3 of 4 hosts";
+
+    #[test]
+    fn every_run_is_seen_by_one_source() {
+        for (runs, source, values) in [
+            // Enough runs of a trusted source are better than all of another.
+            (
+                &[BOTH, BOTH, BOTH, LATE][..],
+                "probe",
+                &[Some(40.0), Some(40.0), Some(40.0), None][..],
+            ),
+            (
+                &[BOTH, BOTH, LATE],
+                "CloudWatch",
+                &[Some(20.0), Some(20.0), Some(21.0)],
+            ),
+            // Too few of each leave the most common one, then the trusted one, then that of the later run.
+            (&[BOTH], "probe", &[Some(40.0)]),
+            (&[BOTH, LATE], "CloudWatch", &[Some(20.0), Some(21.0)]),
+            (
+                &[&[("cgroup", 1.0)], &[("tree", 2.0)]],
+                "tree",
+                &[None, Some(2.0)],
+            ),
+            // Older records have their bound and their hosts in the source.
+            (
+                &[&[(OLDER_OF_HOSTS, 20.0)], &[(OLDER, 30.0)]],
+                OLDER,
+                &[Some(20.0), Some(30.0)],
+            ),
+        ] {
+            let mut runs: Vec<Measurement> = runs.iter().map(|readings| run(readings)).collect();
+            let found = choose_memory_source(&mut runs, MemoryOf::Machine, 3).unwrap();
+            assert_eq!(found.name, source);
+            let seen = runs
+                .iter()
+                .map(|run| Some(run.usage.memory.as_ref()?.percent?.0));
+            assert_eq!(seen.collect::<Vec<_>>(), values);
+        }
+        let older = reading(OLDER_OF_HOSTS, 20.0);
+        assert!(older.is_lower_bound() && !older.is_lower_bound);
+        // A run that did not complete chooses nothing.
+        let mut failed = run(BOTH);
+        failed.outcome = Outcome::TimedOut;
+        let mut runs = [failed.clone(), run(LATE)];
+        assert_eq!(
+            choose_memory_source(&mut [failed], MemoryOf::Machine, 3),
+            None
+        );
+        let found = choose_memory_source(&mut runs, MemoryOf::Machine, 3).unwrap();
+        assert_eq!((found.name.as_str(), found.without), ("CloudWatch", 0));
     }
 
     #[test]
-    fn every_run_is_seen_by_one_source_and_no_reading_is_lost() {
-        let mut runs = vec![
-            run(&[("probe", 40.0), ("Debugger", 45.0), ("CloudWatch", 20.0)]),
-            run(&[("Debugger", 46.0), ("CloudWatch", 7.0)]),
-            run(&[("probe", 42.0), ("Debugger", 47.0)]),
-        ];
-        let source = choose_memory_source(&mut runs, MemoryOf::Machine, 3).unwrap();
-        assert_eq!((source.name.as_str(), source.without), ("Debugger", 0));
-        let sources = |run: &Measurement| -> Vec<String> {
-            let readings = run.usage.memory_readings(MemoryOf::Machine);
-            readings.map(|reading| reading.source.clone()).collect()
-        };
-        assert_eq!(sources(&runs[0]), ["Debugger", "probe", "CloudWatch"]);
-        assert_eq!(sources(&runs[1]), ["Debugger", "CloudWatch"]);
-    }
-
-    #[test]
-    fn the_gpu_has_a_source_of_its_own() {
+    fn the_gpu_has_a_source_of_its_own_and_no_reading_is_lost() {
         let with_gpu = |sources: &[(&str, f64)]| {
-            let mut canary = run(&[("probe", 40.0), ("CloudWatch", 20.0)]);
+            let mut canary = run(BOTH);
             let readings = sources.iter().map(|(name, value)| reading(name, *value));
             canary.usage = canary.usage.with_readings(MemoryOf::Gpu, readings);
             canary
@@ -257,55 +288,11 @@ mod tests {
             .map(|source| (source.of, source.name.as_str()));
         let expected = [(MemoryOf::Machine, "probe"), (MemoryOf::Gpu, "CloudWatch")];
         assert_eq!(names.collect::<Vec<_>>(), expected);
-        let seen = |run: &Measurement| run.usage.peak(MemoryOf::Gpu)?.percent;
-        let seen: Vec<_> = runs.iter().map(seen).collect();
-        assert_eq!(
-            seen,
-            [30.0, 31.0, 30.0].map(|percent| Some(Percent(percent)))
-        );
-    }
-
-    #[test]
-    fn enough_runs_of_a_trusted_source_are_better_than_all_of_another() {
-        let both = || run(&[("probe", 40.0), ("CloudWatch", 20.0)]);
-        let late = run(&[("CloudWatch", 21.0)]);
-        let (source, values) = chosen(vec![both(), both(), both(), late.clone()]);
-        assert_eq!(source.as_deref(), Some("probe"));
-        assert_eq!(values, [Some(40.0), Some(40.0), Some(40.0), None]);
-        let (source, values) = chosen(vec![both(), both(), late]);
-        assert_eq!(source.as_deref(), Some("CloudWatch"));
-        assert_eq!(values, [Some(20.0), Some(20.0), Some(21.0)]);
-    }
-
-    #[test]
-    fn too_few_runs_of_each_leave_the_most_common_one_then_the_trusted_one() {
-        let both = run(&[("Debugger", 40.0), ("CloudWatch", 20.0)]);
-        assert_eq!(chosen(vec![both.clone()]).0.as_deref(), Some("Debugger"));
-        let seldom = run(&[("CloudWatch", 21.0)]);
-        assert_eq!(chosen(vec![both, seldom]).0.as_deref(), Some("CloudWatch"));
-        let [first, later] = [run(&[("cgroup", 1.0)]), run(&[("tree", 1.0)])];
-        assert_eq!(chosen(vec![first, later]).0.as_deref(), Some("tree"));
-    }
-
-    #[test]
-    fn a_run_that_did_not_complete_chooses_nothing() {
-        let mut failed = run(&[("probe", 90.0)]);
-        failed.outcome = Outcome::TimedOut;
-        assert_eq!(chosen(vec![failed.clone()]), (None, vec![Some(90.0)]));
-        let (source, values) = chosen(vec![failed, run(&[("CloudWatch", 7.0)])]);
-        assert_eq!(source.as_deref(), Some("CloudWatch"));
-        assert_eq!(values, [None, Some(7.0)]);
-    }
-
-    #[test]
-    fn older_records_have_their_bound_and_their_hosts_in_the_source() {
-        let of_hosts = "CloudWatch, 1-minute maximum, a lower bound, highest of 3 of 4 hosts";
-        let older = reading(of_hosts, 20.0);
-        assert!(older.is_lower_bound() && !older.is_lower_bound);
-        let (_, values) = chosen(vec![
-            run(&[(of_hosts, 20.0)]),
-            run(&[("CloudWatch, 1-minute maximum, a lower bound", 30.0)]),
-        ]);
-        assert_eq!(values, [Some(20.0), Some(30.0)]);
+        let readings = runs.iter().map(|run| {
+            let readings = run.usage.memory_readings(MemoryOf::Gpu);
+            readings.map(|reading| reading.percent.unwrap().0).collect()
+        });
+        let expected = [vec![30.0, 50.0], vec![31.0], vec![30.0, 50.0]];
+        assert_eq!(readings.collect::<Vec<Vec<f64>>>(), expected);
     }
 }

@@ -147,83 +147,80 @@ mod tests {
         }
     }
 
-    fn ended(run: Measurement, second: i64) -> Measurement {
+    /// Of so many bytes; it ended at that second, where it says when.
+    fn of(bytes: u64, second: Option<i64>) -> Measurement {
         Measurement {
-            ended_at: Some(jiff::Timestamp::from_second(second).unwrap()),
-            ..run
+            ended_at: second.map(|second| jiff::Timestamp::from_second(second).unwrap()),
+            ..run(Some(bytes), None)
         }
     }
 
-    fn kept(runs: &[Measurement]) -> (Vec<u64>, Option<String>) {
-        let newest = NewestData::of(&runs.iter().collect::<Vec<_>>());
-        let bytes = newest.kept.iter().filter_map(|run| run.bytes_total);
-        (bytes.map(|bytes| bytes.0).collect(), newest.note())
+    fn with_work(bytes: u64, objects: u64, work: f64) -> Measurement {
+        Measurement {
+            work_total: Some(work),
+            ..run(Some(bytes), Some(objects))
+        }
     }
 
+    /// The totals of bytes of those that are kept, and what is said of the others.
     #[test]
-    fn of_a_file_without_times_the_last_run_has_the_newest_data() {
-        let of = |bytes| run(Some(bytes), None);
-        assert_eq!(
-            kept(&[of(1000), of(2000), of(1000), of(2000)]),
+    fn runs_of_the_newest_data_are_kept() {
+        for (runs, kept, note) in [
+            (vec![], vec![], ""),
+            // Of a file without times the last run has the newest data.
             (
+                [1000, 2000, 1000, 2000]
+                    .map(|bytes| of(bytes, None))
+                    .to_vec(),
                 vec![2000, 2000],
-                Some("left out, being of other data than the newest: 2 with bytes_total 1000 (newest: 2000)".to_owned())
-            )
-        );
-        // One without a time: the order decides.
-        assert_eq!(kept(&[ended(of(1), 9), of(2), ended(of(3), 5)]).0, [3]);
-    }
-
-    #[test]
-    fn the_run_that_ended_last_has_the_newest_data_wherever_it_stands() {
-        let of = |bytes, second| ended(run(Some(bytes), None), second);
-        assert_eq!(
-            kept(&[of(2000, 9), of(1000, 5), of(2000, 2)]).0,
-            [2000, 2000]
-        );
-    }
-
-    #[test]
-    fn a_total_that_a_run_does_not_say_does_not_differ() {
-        let runs = [
-            run(Some(7), Some(10)),
-            run(None, Some(9)),
-            run(Some(7), None),
-            run(None, None),
-        ];
-        // The last says nothing, the third the bytes, the second the objects.
-        assert_eq!(
-            kept(&runs),
+                "2 with bytes_total 1000 (newest: 2000)",
+            ),
+            // One without a time: the order decides; else that which ended last, wherever it stands.
             (
+                vec![of(1, Some(9)), of(2, None), of(3, Some(5))],
+                vec![3],
+                "1 with bytes_total 1 (newest: 3), 1 with bytes_total 2 (newest: 3)",
+            ),
+            (
+                vec![of(2000, Some(9)), of(1000, Some(5)), of(2000, Some(2))],
+                vec![2000, 2000],
+                "1 with bytes_total 1000 (newest: 2000)",
+            ),
+            // A total that a run does not say does not differ: the last says nothing, the third the bytes, the second the objects.
+            (
+                vec![
+                    run(Some(7), Some(10)),
+                    run(None, Some(9)),
+                    run(Some(7), None),
+                    run(None, None),
+                ],
                 vec![7],
-                Some("left out, being of other data than the newest: 1 with objects_total 10 (newest: 9)".to_owned())
-            )
-        );
-        assert_eq!(kept(&runs[2..]), (vec![7], None));
-        assert_eq!(kept(&[]), (vec![], None));
-    }
-
-    #[test]
-    fn one_object_more_is_other_data_and_the_work_counts_too() {
-        let mut less_work = run(Some(100), Some(5));
-        less_work.work_total = Some(10.0);
-        let mut newest = run(Some(101), Some(6));
-        newest.work_total = Some(20.0);
-        let others = [1, 2, 3, 4].map(|bytes| run(Some(bytes), None));
-        let runs: Vec<Measurement> = others
-            .into_iter()
-            .chain([less_work.clone(), less_work, newest])
-            .collect();
-        assert_eq!(
-            kept(&runs).1.unwrap(),
-            "left out, being of other data than the newest: 1 with bytes_total 1 (newest: 101), \
-             1 with bytes_total 2 (newest: 101), 1 with bytes_total 3 (newest: 101), 3 more"
-        );
-        assert_eq!(
-            kept(&runs[4..]).1.unwrap(),
-            "left out, being of other data than the newest: 2 with bytes_total 100 (newest: 101), \
-             objects_total 5 (newest: 6) and work_total 10 (newest: 20)"
-        );
+                "1 with objects_total 10 (newest: 9)",
+            ),
+            (vec![run(Some(7), None), run(None, None)], vec![7], ""),
+            // One object more is other data, and the work counts too.
+            (
+                vec![
+                    with_work(100, 5, 10.0),
+                    with_work(100, 5, 10.0),
+                    with_work(101, 6, 20.0),
+                ],
+                vec![101],
+                "2 with bytes_total 100 (newest: 101), objects_total 5 (newest: 6) and work_total 10 (newest: 20)",
+            ),
+            (
+                [1, 2, 3, 4, 4, 101].map(|bytes| of(bytes, None)).to_vec(),
+                vec![101],
+                "1 with bytes_total 1 (newest: 101), 1 with bytes_total 2 (newest: 101), 1 with bytes_total 3 (newest: 101), 2 more",
+            ),
+        ] {
+            let newest = NewestData::of(&runs.iter().collect::<Vec<_>>());
+            let bytes = newest.kept.iter().filter_map(|run| run.bytes_total);
+            assert_eq!(bytes.map(|bytes| bytes.0).collect::<Vec<_>>(), kept);
+            let before = "left out, being of other data than the newest: ";
+            let expected = (!note.is_empty()).then(|| format!("{before}{note}"));
+            assert_eq!(newest.note(), expected);
+        }
     }
 
     #[test]

@@ -28,20 +28,20 @@ pub struct Sought<'a> {
     pub levels: &'a [PrintedMetric],
 }
 
-impl Sought<'_> {
+impl<'a> Sought<'a> {
     pub fn is_nothing(&self) -> bool {
-        self.step.is_none() && self.levels.is_empty()
+        self.metrics().next().is_none()
+    }
+
+    /// The step first, where there is one.
+    fn metrics(&self) -> impl Iterator<Item = &'a PrintedMetric> + use<'a> {
+        self.step.into_iter().chain(self.levels)
     }
 }
 
-/// What one stream printed.
+/// What one stream printed, for each of [`Sought::metrics`]; empty where nothing was read.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Printed {
-    /// In seconds.
-    steps: Thinned,
-    /// In the order of [`Sought::levels`]; empty where nothing was read.
-    levels: Vec<Thinned>,
-}
+pub struct Printed(Vec<Thinned>);
 
 /// Reads one stream.
 #[derive(Debug, Clone)]
@@ -54,14 +54,10 @@ pub struct OutputReader<'a> {
 
 impl<'a> OutputReader<'a> {
     pub fn new(sought: Sought<'a>) -> Self {
-        let levels = vec![Thinned::default(); sought.levels.len()];
         Self {
+            printed: Printed(vec![Thinned::default(); sought.metrics().count()]),
             sought,
             line: Vec::new(),
-            printed: Printed {
-                levels,
-                ..Printed::default()
-            },
         }
     }
 
@@ -93,17 +89,9 @@ impl<'a> OutputReader<'a> {
         let line = String::from_utf8_lossy(&self.line);
         let printed = without_tags(&line);
         // A pattern is of what the script prints; one that chooses a process names mpirun's tag.
-        let captured =
-            |metric: &PrintedMetric| metric.captured(&printed).or_else(|| metric.captured(&line));
-        let steps = self
-            .sought
-            .step
-            .iter()
-            .copied()
-            .zip([&mut self.printed.steps]);
-        for (metric, values) in steps.chain(self.sought.levels.iter().zip(&mut self.printed.levels))
-        {
-            if let Some(captured) = captured(metric) {
+        for (metric, values) in self.sought.metrics().zip(&mut self.printed.0) {
+            let captured = metric.captured(&printed).or_else(|| metric.captured(&line));
+            if let Some(captured) = captured {
                 values.add(number(captured));
             }
         }
@@ -131,31 +119,34 @@ pub struct PrintedFigures {
 impl PrintedFigures {
     /// From the streams of its hosts. A run that broke off may have printed nothing yet, so nothing is said to be missing.
     pub fn of_run(sought: &Sought<'_>, hosts: &[&[Printed; 2]], is_completed: bool) -> Self {
+        let mut figures = Self::default();
         let mut notes = Vec::new();
-        let step = sought.step.map(|metric| step_of_run(metric, hosts));
-        let step_seconds = step.and_then(|found| found.map_err(|why| notes.push(why)).ok());
-        let mut metrics = BTreeMap::new();
-        for (index, metric) in sought.levels.iter().enumerate() {
-            match (level_of_run(metric, index, hosts), metric.name().parse()) {
-                (Ok(level), Ok(name)) => {
-                    if level.lowest.is_none() || level.highest.is_none() {
-                        notes.push(format!(
-                            "half of the later values of the metric `{metric}` and more are no finite numbers"
-                        ));
-                    }
-                    metrics.insert(name, level);
+        for (index, metric) in sought.metrics().enumerate() {
+            let of_host = |streams: &&[Printed; 2]| -> [Thinned; 2] {
+                let of_stream = |stream: &Printed| stream.0.get(index).cloned();
+                streams
+                    .each_ref()
+                    .map(|stream| of_stream(stream).unwrap_or_default())
+            };
+            let hosts: Vec<[Thinned; 2]> = hosts.iter().map(of_host).collect();
+            if index == 0 && sought.step.is_some() {
+                let step = step_of_run(metric, &hosts).map_err(|why| notes.push(why));
+                figures.step_seconds = step.ok();
+                continue;
+            }
+            let level = level_of_run(metric, &hosts).map_err(|why| notes.push(why));
+            if let (Ok(level), Ok(name)) = (level, metric.name().parse()) {
+                if level.lowest.is_none() || level.highest.is_none() {
+                    notes.push(format!(
+                        "half of the later values of the metric `{metric}` and more are no finite numbers"
+                    ));
                 }
-                (Err(why), _) => notes.push(why),
-                (_, Err(_)) => {}
+                figures.metrics.insert(name, level);
             }
         }
-        if !is_completed {
-            notes.clear();
-        }
         Self {
-            step_seconds,
-            metrics,
-            notes,
+            notes: if is_completed { notes } else { Vec::new() },
+            ..figures
         }
     }
 }
@@ -164,30 +155,28 @@ impl PrintedFigures {
 ///
 /// A script may log to either stream or to both, so a host's stream with more steps counts. Hosts wait for each other at
 /// every step, so the slowest host counts.
-fn step_of_run(metric: &PrintedMetric, hosts: &[&[Printed; 2]]) -> Result<Seconds, String> {
+fn step_of_run(metric: &PrintedMetric, hosts: &[[Thinned; 2]]) -> Result<Seconds, String> {
     // Only a finite number above 0 is the time of a step.
-    let steps = |stream: &Printed| -> Vec<f64> {
-        let kept = stream.steps.kept.iter().copied();
+    let steps = |stream: &Thinned| -> Vec<f64> {
+        let kept = stream.kept.iter().copied();
         kept.filter(|time| time.is_finite() && *time > 0.0)
             .collect()
     };
-    let slowest = hosts
-        .iter()
-        .filter_map(|[stdout, stderr]| {
-            let (stdout, stderr) = (steps(stdout), steps(stderr));
-            let said_more = if stderr.len() > stdout.len() {
-                stderr
-            } else {
-                stdout
-            };
-            let (first, later) = said_more.split_first()?;
-            // The first includes compilation and cold caches.
-            Some(median(later).unwrap_or(*first))
-        })
-        .max_by(f64::total_cmp);
+    let of_host = |streams: &[Thinned; 2]| {
+        let [stdout, stderr] = streams.each_ref().map(steps);
+        let said_more = if stderr.len() > stdout.len() {
+            stderr
+        } else {
+            stdout
+        };
+        let (first, later) = said_more.split_first()?;
+        // The first includes compilation and cold caches.
+        Some(median(later).unwrap_or(*first))
+    };
+    let slowest = hosts.iter().filter_map(of_host).max_by(f64::total_cmp);
     slowest.map(Seconds).ok_or_else(|| {
-        let streams = hosts.iter().copied().flatten();
-        match streams.map(|stream| stream.steps.count).sum::<u64>() {
+        let streams = hosts.iter().flatten();
+        match streams.map(|stream| stream.count).sum::<u64>() {
             0 => format!("no line of the output matched the step metric `{metric}`"),
             1 => format!(
                 "the one line that matched the step metric `{metric}` had no number above 0"
@@ -219,21 +208,15 @@ const FEWEST_LATER: u64 = 5;
 /// half holds what settles: compilation, caches that fill, learning rates that warm up.
 ///
 /// A host's stream with more values counts. Hosts that print too few are left out, since often only the first prints.
-fn level_of_run(
-    metric: &PrintedMetric,
-    index: usize,
-    hosts: &[&[Printed; 2]],
-) -> Result<PrintedLevel, String> {
-    let of_hosts = hosts.iter().filter_map(|streams| {
-        let values = streams.iter().filter_map(|stream| stream.levels.get(index));
-        Some(level(values.max_by_key(|values| values.count)?))
-    });
-    let of_hosts: Vec<PrintedLevel> = of_hosts.collect();
-    let most = of_hosts.iter().map(|level| level.values).max();
-    let enough = of_hosts
-        .into_iter()
-        .filter(|level| level.values >= FEWEST_LATER);
-    enough.reduce(of_both).ok_or_else(|| match most {
+fn level_of_run(metric: &PrintedMetric, hosts: &[[Thinned; 2]]) -> Result<PrintedLevel, String> {
+    let of_host = |streams: &[Thinned; 2]| {
+        let said_more = streams.iter().max_by_key(|values| values.count);
+        level(said_more.expect("there are two streams"))
+    };
+    let levels: Vec<PrintedLevel> = hosts.iter().map(of_host).collect();
+    let enough = levels.iter().filter(|level| level.values >= FEWEST_LATER);
+    let most = levels.iter().map(|level| level.values).max();
+    enough.copied().reduce(of_both).ok_or_else(|| match most {
         None | Some(0) => format!("fewer than 2 lines of the output matched the metric `{metric}`"),
         Some(most) => format!(
             "the metric `{metric}` has {} in the later half of the canary, where {FEWEST_LATER} are needed",
@@ -321,10 +304,6 @@ mod tests {
         PrintedMetric::new("step", "step time: (\\S+)").unwrap()
     }
 
-    fn rate() -> PrintedMetric {
-        PrintedMetric::new("rate", r"tok/s: (\S+)").unwrap()
-    }
-
     fn reader(metric: &PrintedMetric) -> OutputReader<'_> {
         OutputReader::new(Sought {
             step: Some(metric),
@@ -340,7 +319,13 @@ mod tests {
     }
 
     fn of_step(hosts: &[&[Printed; 2]]) -> Result<f64, String> {
-        step_of_run(&metric(), hosts).map(|seconds| seconds.0)
+        let sought = Sought {
+            step: Some(&metric()),
+            levels: &[],
+        };
+        let mut found = PrintedFigures::of_run(&sought, hosts, true);
+        let step = found.step_seconds.map(|Seconds(time)| time);
+        step.ok_or_else(|| found.notes.remove(0))
     }
 
     fn seconds_of(text: &[u8]) -> Option<f64> {
@@ -385,7 +370,7 @@ mod tests {
             reader.read(
                 b"[1,0]<stdout>:step time: 9\n[1,1]<stderr>:step time: 3\n[1,0]<stdout>:step ti[1,0]<stdout>:me: 5\n",
             );
-            reader.finish().steps.kept
+            reader.finish().0.remove(0).kept
         };
         assert_eq!(of("^step time: ([0-9.]+)$"), [9.0, 3.0, 5.0]);
         assert_eq!(of(r"^\[1,1\]<stderr>:step time: ([0-9.]+)"), [3.0]);
@@ -455,104 +440,97 @@ mod tests {
         }
     }
 
-    /// What a stream has of one level.
-    fn of_values(values: &[&str]) -> Printed {
-        let mut read = Thinned::default();
-        values.iter().for_each(|value| read.add(number(value)));
-        Printed {
-            levels: vec![read],
-            ..Printed::default()
-        }
-    }
-
-    fn of_hosts(hosts: &[&[Printed; 2]]) -> (Option<PrintedLevel>, Vec<String>) {
+    fn of_hosts(hosts: &[[&[&str]; 2]]) -> (Option<PrintedLevel>, Vec<String>) {
+        let of_values = |values: &[&str]| {
+            let mut read = Thinned::default();
+            values.iter().for_each(|value| read.add(number(value)));
+            // Nothing was read of a stream without values.
+            Printed(if values.is_empty() {
+                vec![]
+            } else {
+                vec![read]
+            })
+        };
+        let hosts: Vec<[Printed; 2]> = hosts.iter().map(|host| host.map(of_values)).collect();
         let sought = Sought {
             step: None,
-            levels: &[rate()],
+            levels: &[PrintedMetric::new("rate", r"tok/s: (\S+)").unwrap()],
         };
-        let found = PrintedFigures::of_run(&sought, hosts, true);
+        let found = PrintedFigures::of_run(&sought, &hosts.iter().collect::<Vec<_>>(), true);
         (found.metrics.values().next().copied(), found.notes)
     }
 
-    fn of_one(values: &[&str]) -> (Option<PrintedLevel>, Vec<String>) {
-        of_hosts(&[&[of_values(values), of_values(&[])]])
-    }
-
-    fn exactly(median: f64, values: u64) -> Option<PrintedLevel> {
-        Some(PrintedLevel {
-            lowest: Some(median),
-            highest: Some(median),
-            values,
-        })
-    }
-
+    /// Of hosts that print it the lowest and the highest; of the later half of each, in which a value that is no number may be any.
     #[test]
     fn the_level_is_the_median_of_the_later_half() {
-        let slow_start = ["1", "2", "3", "4", "5", "90", "100", "110", "95", "1e3"];
-        assert_eq!(of_one(&slow_start), (exactly(100.0, 5), vec![]));
-        // The middle one of an odd count is in neither half.
-        let odd = ["1", "1", "1", "1", "1", "7", "10", "20", "30", "40", "50"];
-        assert_eq!(of_one(&odd).0, exactly(30.0, 5));
-    }
-
-    #[test]
-    fn too_few_values_are_no_level() {
-        let said = |values: &[&str]| of_one(values);
-        assert_eq!(
-            said(&["1"; 9]),
+        let later = |values: [&'static str; 5]| [["9"; 5], values].concat();
+        let no_finite =
+            "half of the later values of the metric `rate` and more are no finite numbers";
+        for (hosts, ends, values, note) in [
             (
-                None,
+                vec![[
+                    &["1", "2", "3", "4", "5", "90", "100", "110", "95", "1e3"][..],
+                    &[],
+                ]],
+                [Some(100.0), Some(100.0)],
+                5,
+                "",
+            ),
+            // The middle one of an odd count is in neither half.
+            (
+                vec![[
+                    &["1", "1", "1", "1", "1", "7", "10", "20", "30", "40", "50"],
+                    &[],
+                ]],
+                [Some(30.0), Some(30.0)],
+                5,
+                "",
+            ),
+            (
+                vec![[&later(["1", "2", "3", "4", "nan"]), &[]]],
+                [Some(2.0), Some(3.0)],
+                5,
+                "",
+            ),
+            (
+                vec![[&later(["1", "2", "inf", "nan", "soon"]), &[]]],
+                [Some(1.0), None],
+                5,
+                no_finite,
+            ),
+            (
                 vec![
-                    "the metric `rate` has 4 values in the later half of the canary, where 5 are needed"
-                        .to_owned()
-                ]
-            )
-        );
-        assert_eq!(
-            said(&[]).1,
-            ["fewer than 2 lines of the output matched the metric `rate`"]
-        );
-    }
-
-    #[test]
-    fn a_value_that_is_no_number_may_be_any() {
-        let later = |values: [&'static str; 5]| {
-            let all: Vec<&str> = ["9"; 5].into_iter().chain(values).collect();
-            of_one(&all)
-        };
-        let (level, notes) = later(["1", "2", "3", "4", "nan"]);
-        let level = level.unwrap();
-        assert_eq!((level.lowest, level.highest), (Some(2.0), Some(3.0)));
-        assert!(notes.is_empty());
-        let (level, notes) = later(["1", "2", "inf", "nan", "soon"]);
-        let level = level.unwrap();
-        assert_eq!((level.lowest, level.highest), (Some(1.0), None));
-        assert_eq!(
-            notes,
-            ["half of the later values of the metric `rate` and more are no finite numbers"]
-        );
-    }
-
-    #[test]
-    fn hosts_that_print_it_give_the_lowest_and_the_highest() {
-        let steady = |value: &str| of_values(&[value; 12]);
-        let quiet = || of_values(&[]);
-        let (level, notes) = of_hosts(&[
-            &[quiet(), steady("40")],
-            &[steady("50"), of_values(&["1"])],
-            &[quiet(), of_values(&["2"])],
-            // Nothing was read.
-            &[Printed::default(), Printed::default()],
-        ]);
-        assert_eq!(
-            level,
-            Some(PrintedLevel {
-                lowest: Some(40.0),
-                highest: Some(50.0),
-                values: 6
-            })
-        );
-        assert!(notes.is_empty());
+                    [&[], &["40"; 12]],
+                    [&["50"; 12], &["1"]],
+                    [&[], &["2"]],
+                    [&[], &[]],
+                ],
+                [Some(40.0), Some(50.0)],
+                6,
+                "",
+            ),
+        ] {
+            let (level, notes) = of_hosts(&hosts);
+            let [lowest, highest] = ends;
+            let expected = PrintedLevel {
+                lowest,
+                highest,
+                values,
+            };
+            assert_eq!((level, notes.join("; ")), (Some(expected), note.to_owned()));
+        }
+        for (values, why) in [
+            (
+                &["1"; 9][..],
+                "the metric `rate` has 4 values in the later half of the canary, where 5 are needed",
+            ),
+            (
+                &[],
+                "fewer than 2 lines of the output matched the metric `rate`",
+            ),
+        ] {
+            assert_eq!(of_hosts(&[[values, &[]]]), (None, vec![why.to_owned()]));
+        }
     }
 
     #[test]
@@ -581,9 +559,9 @@ mod tests {
             let metric = metric();
             let mut reader = reader(&metric);
             text.as_bytes().chunks(cut).for_each(|chunk| reader.read(chunk));
-            let found = reader.finish().steps;
-            prop_assert_eq!(found.count, times.len() as u64);
-            prop_assert_eq!(found, printed(text.as_bytes()).steps);
+            let found = reader.finish();
+            prop_assert_eq!(found.0[0].count, times.len() as u64);
+            prop_assert_eq!(found, printed(text.as_bytes()));
         }
 
         #[test]

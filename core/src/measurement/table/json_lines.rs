@@ -59,16 +59,9 @@ pub fn read_json_lines(text: &str) -> Result<MeasurementTable, TableError> {
 fn keep_each_once(measurements: &mut Vec<Measurement>) -> Option<String> {
     let all = measurements.len();
     let mut seen = HashSet::new();
-    let mut kept: Vec<Measurement> = measurements
-        .drain(..)
-        .rev()
-        .filter(|run| match &run.training_job {
-            Some(job) => seen.insert(job.clone()),
-            None => true,
-        })
-        .collect();
-    kept.reverse();
-    *measurements = kept;
+    measurements.reverse();
+    measurements.retain(|run| (run.training_job.clone()).is_none_or(|job| seen.insert(job)));
+    measurements.reverse();
     let twice = all - measurements.len();
     (twice > 0).then(|| {
         format!("of several lines with the same training job only the last one counts; lines left out: {twice}")
@@ -115,7 +108,12 @@ fn read_line(json: &str) -> Result<Measurement, BadLine> {
         Err(error) => Err(match version(json).and_then(newer) {
             Some(what) => BadLine::Unfit(what),
             None if error.is_eof() => BadLine::CutShort,
-            None => BadLine::Damaged(words(json, &error)),
+            // The line number is always 1; what is quoted is escaped.
+            None => {
+                let shown: String = plain_words(&error).chars().take(160).collect();
+                let (what, at) = (shown.escape_debug(), error.column());
+                BadLine::Damaged(format!("{what}, at character {at}"))
+            }
         }),
     }
 }
@@ -142,28 +140,6 @@ fn newer(version: u32) -> Option<String> {
              update canary-gate"
         )
     })
-}
-
-/// The parser's complaint without its line number, which is always 1, and with quoted input escaped.
-fn words(json: &str, error: &serde_json::Error) -> String {
-    if let Ok(value) = serde_json::from_str::<Value>(json)
-        && !value.is_object()
-    {
-        return format!("{}, where a JSON object is needed", kind(&value));
-    }
-    let shown: String = plain_words(error).chars().take(160).collect();
-    format!("{}, at character {}", shown.escape_debug(), error.column())
-}
-
-fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "true or false",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a text",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "an object",
-    }
 }
 
 /// A JSON parser's complaint without its position and without the names of this program's types:
@@ -273,7 +249,7 @@ mod tests {
             complaint(&format!("{cut}\n\n{ONE}\nnull\n{ONE}\n")),
             "the table has 2 problems\n  \
              line 1: the line is cut short; expected one whole JSON object\n  \
-             line 4: not a measurement: null, where a JSON object is needed"
+             line 4: not a measurement: invalid type: null, expected an object, at character 4"
         );
     }
 
@@ -289,8 +265,14 @@ mod tests {
     #[test]
     fn no_name_of_a_type_of_ours_is_shown() {
         for (line, words) in [
-            ("[1]", "a list, where a JSON object is needed"),
-            ("\"x\"", "a text, where a JSON object is needed"),
+            (
+                "[1]",
+                "invalid length 1, expected an object, at character 3",
+            ),
+            (
+                "\"x\"",
+                "invalid type: string \\\"x\\\", expected an object, at character 3",
+            ),
             ("{}", "missing field `schema_version`, at character 2"),
             (
                 &ONE.replacen("\"fraction\":0.01", "\"fraction\":\"1%\"", 1),
@@ -310,24 +292,18 @@ mod tests {
     }
 
     #[test]
-    fn a_report_is_called_one() {
+    fn a_report_is_called_one_and_a_newer_version_is_refused_even_where_its_form_is_unknown() {
         for report in [
             "{\"schema_version\":1,\"jobs\":[]}",
             "{\n  \"jobs\": []\n}\n",
         ] {
             assert_eq!(read_json_lines(report), Err(TableError::Report));
         }
-    }
-
-    #[test]
-    fn a_newer_version_is_refused_even_where_its_form_is_unknown() {
         let newer = "written by a newer canary-gate (schema version 2, this one reads up to 1); update canary-gate";
         let same_form = ONE.replace("\"schema_version\":1", "\"schema_version\":2");
         for line in [same_form.as_str(), "{\"schema_version\":2,\"runs\":[]}"] {
-            assert_eq!(
-                complaint(&format!("{ONE}\n{line}\n")),
-                format!("the table has a problem\n  line 2: {newer}")
-            );
+            let said = complaint(&format!("{ONE}\n{line}\n"));
+            assert_eq!(said, format!("the table has a problem\n  line 2: {newer}"));
         }
     }
 

@@ -322,37 +322,28 @@ Completed,318,ml.m5.24xlarge,s3://bucket/manifests/the_manifest_0.manifest,canar
     }
 
     #[test]
-    fn what_the_table_can_hold_comes_back() {
+    fn what_the_table_can_hold_comes_back_and_a_work_level_behind_the_columns_of_the_library() {
         let mut runs = read_csv(PUBLISHED).unwrap().measurements;
         runs[1].outcome = Outcome::Stopped;
         runs[1].training_seconds = None;
         runs[2].instance = "6x ml.m5.4xlarge".parse().unwrap();
         runs[2].usage = Usage::default();
-        let again = read_csv(&write_seed_csv(&runs)).unwrap().measurements;
-        assert_eq!(again, runs);
-    }
-
-    #[test]
-    fn a_work_level_is_written_behind_the_columns_of_the_library_and_read_again() {
-        let mut runs = read_csv(PUBLISHED).unwrap().measurements;
-        runs[1].work = Some(5.0);
-        runs[1].work_total = Some(50.0);
-        runs[1].replicate = 0;
+        let again = |text: &str| read_csv(text).unwrap().measurements;
+        assert_eq!(again(&write_seed_csv(&runs)), runs);
+        (runs[1].work, runs[1].work_total, runs[1].replicate) = (Some(5.0), Some(50.0), 0);
         let text = write_seed_csv(&runs);
         assert!(
-            text.lines()
-                .next()
-                .unwrap()
-                .ends_with("GPUMemoryUtilization,WorkLevel,FullWorkLevel"),
+            text.contains("GPUMemoryUtilization,WorkLevel,FullWorkLevel\n"),
             "{text}"
         );
         assert!(text.lines().nth(2).unwrap().ends_with(",5,50"), "{text}");
-        assert_eq!(read_csv(&text).unwrap().measurements, runs);
+        assert_eq!(again(&text), runs);
+        let none = read_csv(&text.replace(",5,50", ",0,50"))
+            .unwrap_err()
+            .to_string();
         assert!(
-            read_csv(&text.replace(",5,50", ",0,50"))
-                .unwrap_err()
-                .to_string()
-                .contains("column WorkLevel: found `0`, expected a number above 0")
+            none.contains("column WorkLevel: found `0`, expected a number above 0"),
+            "{none}"
         );
     }
 
@@ -381,44 +372,37 @@ Failed,107,ml.m5.2xlarge,,\"churn, \"\"new\"\"\",0.015,7.5,95.92,5.16,-1,-1
     }
 
     #[test]
-    fn a_missing_metric_is_absent_also_where_it_was_divided_by_the_cores() {
-        let text = table(
+    fn a_missing_metric_is_absent_also_where_it_was_divided_by_the_cores_and_an_open_job_is_left_out()
+     {
+        let table = read_csv(&table(
             ",CPUUtilization,GPUUtilization,MemoryUsedPercent,OWaitPercentage",
             &[
                 "Completed,-1,ml.m5.2xlarge,1%,-0.125,-1.0,-1,2.5",
-                "Completed,nan,ml.p3.16xlarge,1%,-0.015625,-0.125,,NaN",
+                "Failed,nan,ml.p3.16xlarge,1%,-0.015625,-0.125,,NaN",
+                "InProgress,60,ml.m5.2xlarge,0.01",
                 "Completed,9,ml.m5.2xlarge,1%",
             ],
-        );
-        let runs = read_csv(&text).unwrap().measurements;
+        ))
+        .unwrap();
+        let io_wait = |run: &Measurement| run.usage.io_wait_percent.as_ref().map(|one| one.mean);
+        let found: Vec<_> = (table.measurements.iter())
+            .map(|run| (run.outcome.words(), run.training_seconds, io_wait(run)))
+            .collect();
         assert_eq!(
-            runs[0].usage.io_wait_percent.as_ref().unwrap().mean,
-            Percent(2.5)
+            found,
+            [
+                ("completed", None, Some(Percent(2.5))),
+                ("failed", None, None),
+                ("completed", Some(Seconds(9.0)), None),
+            ]
         );
-        for run in &runs {
-            assert_eq!(run.usage.cpu_percent, None);
-            assert_eq!(run.usage.gpu_percent, None);
-            assert_eq!(run.usage.memory, None);
+        for mut run in table.measurements {
+            run.usage.io_wait_percent = None;
+            assert!(run.usage.is_empty(), "{:?}", run.usage);
         }
-        let times: Vec<Option<Seconds>> = runs.iter().map(|run| run.training_seconds).collect();
-        assert_eq!(times, [None, None, Some(Seconds(9.0))]);
-    }
-
-    #[test]
-    fn a_job_without_an_outcome_is_left_out_and_said() {
-        let text = table(
-            "",
-            &[
-                "InProgress,60,ml.m5.2xlarge,0.01",
-                "Failed,5,ml.m5.2xlarge,0.01",
-            ],
-        );
-        let table = read_csv(&text).unwrap();
-        assert_eq!(table.measurements.len(), 1);
-        assert_eq!(table.measurements[0].outcome.words(), "failed");
         assert_eq!(
-            table.notes.last().map(String::as_str),
-            Some("line 2: this job is `InProgress`; it has no outcome yet and is left out")
+            table.notes.last().unwrap(),
+            "line 4: this job is `InProgress`; it has no outcome yet and is left out"
         );
     }
 

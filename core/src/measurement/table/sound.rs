@@ -180,49 +180,37 @@ mod tests {
     use crate::measurement::Outcome;
     use crate::units::Bytes;
 
-    fn run(fraction: f64, bytes: u64) -> Measurement {
-        Measurement {
-            bytes: Some(Bytes(bytes)),
-            bytes_total: Some(Bytes(1000)),
-            ..Measurement::without_figures(
-                "churn".to_owned(),
-                "local".parse().unwrap(),
-                Fraction(fraction),
-                Outcome::Completed,
-            )
-        }
-    }
-
     #[test]
-    fn bytes_and_fraction_are_within_twice_of_each_other() {
-        for (fraction, bytes, share) in [
-            (0.01, 10, None),
-            (0.01, 20, None),
-            (0.01, 5, None),
-            (0.01, 21, Some(0.021)),
-            (0.01, 4, Some(0.004)),
-            (1.0, 500, None),
-            (0.01, 500, Some(0.5)),
+    fn bytes_and_fraction_are_within_twice_of_each_other_unless_objects_explain_them() {
+        for (fraction, bytes, total, objects, share) in [
+            (0.01, 10, Some(1000), None, None),
+            (0.01, 20, Some(1000), None, None),
+            (0.01, 5, Some(1000), None, None),
+            (0.01, 21, Some(1000), None, Some(0.021)),
+            (0.01, 4, Some(1000), None, Some(0.004)),
+            (1.0, 500, Some(1000), None, None),
+            (0.01, 500, Some(1000), None, Some(0.5)),
+            (0.01, 500, None, None, None),
+            // One object of thirteen, and one that is half of the data.
+            (0.01, 77, Some(1000), Some(13), None),
+            (0.01, 500, Some(1000), Some(13), None),
         ] {
+            let run = Measurement {
+                bytes: Some(Bytes(bytes)),
+                bytes_total: total.map(Bytes),
+                objects_total: objects,
+                ..Measurement::without_figures(
+                    "churn".to_owned(),
+                    "local".parse().unwrap(),
+                    Fraction(fraction),
+                    Outcome::Completed,
+                )
+            };
             assert_eq!(
-                share_of_bytes(&run(fraction, bytes)),
+                share_of_bytes(&run),
                 share.map(Fraction),
                 "{fraction} {bytes}"
             );
-        }
-        let mut unknown = run(0.01, 500);
-        unknown.bytes_total = None;
-        assert_eq!(share_of_bytes(&unknown), None);
-    }
-
-    #[test]
-    fn few_objects_or_large_ones_are_no_contradiction() {
-        // One object of thirteen, and one that is half of the data.
-        for bytes in [77, 500] {
-            let mut few = run(0.01, bytes);
-            assert!(share_of_bytes(&few).is_some());
-            few.objects_total = Some(13);
-            assert_eq!(share_of_bytes(&few), None);
         }
     }
 }
