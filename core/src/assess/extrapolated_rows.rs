@@ -41,7 +41,7 @@ pub(super) fn judge(
         },
         groups: row::groups(&Offer::unknown(instance)),
         not_measured: Some(why.to_owned()),
-        estimated_from: known.source(),
+        estimated_from: known.source.clone(),
         scale_out: known.scale_out.as_ref().map(row::scale_out_basis),
         price: (all.price).filter(|_| known.forecast[Metric::Cost].is_ok()),
         ..all

@@ -156,7 +156,7 @@ impl ForecastHere {
             measurements: all,
         };
         let known = elsewhere(&basis, &measured, layout);
-        let source = known.source();
+        let source = known.source.clone();
         let Some(scale_out) = known.scale_out.as_ref().map(row::scale_out_basis) else {
             return OtherCounts::default();
         };

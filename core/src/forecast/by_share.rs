@@ -31,7 +31,7 @@ pub fn time_by_share(measurements: &[Measurement], certainty: Fraction) -> Vec<E
     let runs = Runs::choose(measurements);
     let laws = LawsOfTime::of(&runs);
     let at = |share: f64| {
-        let estimate = Estimate::of(&laws.at(share).time.ok()?, certainty);
+        let estimate = Estimate::of(&laws.at(share).0.ok()?, certainty);
         Some(EstimateAtShare {
             share,
             point: estimate.point,

@@ -1,7 +1,7 @@
 //! Quantities that do not grow with the data: utilization in percent, and positive levels such as the time of a step.
 
 use super::Unknown;
-use super::points::Point;
+use super::posterior::Observation;
 use super::predictive::{Predictive, weighted_quantile};
 use crate::grammar;
 use crate::units::count_as_float;
@@ -21,7 +21,7 @@ const LEAST_RELATIVE_ERROR: f64 = 0.01;
 /// The mean over the canaries, weighted by their share of the data: a longer run has relatively less of the idle start and
 /// resembles the full run more. The residual variance is the weighted one on n - 1 degrees of freedom (weights scaled to mean 1),
 /// and a new run is assumed to vary as the average canary does; both are cautious, since a full run is steadier.
-pub(super) fn utilization(points: &[Point], subject: &str) -> Result<Predictive, Unknown> {
+pub(super) fn utilization(points: &[Observation], subject: &str) -> Result<Predictive, Unknown> {
     if points.len() < LEAST_RUNS {
         return Err(too_few(points.len(), subject));
     }
@@ -33,9 +33,9 @@ pub(super) fn utilization(points: &[Point], subject: &str) -> Result<Predictive,
     });
     let count = count_as_float(points.len());
     let weight_total: f64 = points.iter().map(|point| point.share).sum();
-    let weight = |point: &Point| point.share / weight_total;
+    let weight = |point: &Observation| point.share / weight_total;
     // A sampler's rounding may exceed 100 % slightly.
-    let percent = |point: &Point| point.value.min(100.0);
+    let percent = |point: &Observation| point.value.min(100.0);
     // Summed relative to the first value, so that the mean of equal values is exact.
     let first = percent(&points[0]);
     let mean = first
@@ -61,7 +61,7 @@ pub(super) fn utilization(points: &[Point], subject: &str) -> Result<Predictive,
 
 /// A positive level that errs by a factor: the geometric mean, and the prediction interval of one new normal
 /// observation of ln y, Student-t on n - 1 degrees of freedom with s sqrt(1 + 1/n).
-pub(super) fn positive(points: &[Point], subject: &str) -> Result<Predictive, Unknown> {
+pub(super) fn positive(points: &[Observation], subject: &str) -> Result<Predictive, Unknown> {
     about(points, subject, |logarithms| {
         let first = logarithms[0].0;
         let sum: f64 = logarithms.iter().map(|(value, _)| value - first).sum();
@@ -71,7 +71,10 @@ pub(super) fn positive(points: &[Point], subject: &str) -> Result<Predictive, Un
 
 /// The same about the median of the runs, each counted by its share of the work: of what is itself a median of many, as the time of a
 /// step is, a short run that lies wholly in a moment of other work on the machine would move a mean by all of it.
-pub(super) fn positive_median(points: &[Point], subject: &str) -> Result<Predictive, Unknown> {
+pub(super) fn positive_median(
+    points: &[Observation],
+    subject: &str,
+) -> Result<Predictive, Unknown> {
     about(points, subject, |logarithms| {
         let all: f64 = logarithms.iter().map(|(_, weight)| weight).sum();
         // The first of which those up to it weigh as much; where they weigh just half, between two.
@@ -82,7 +85,7 @@ pub(super) fn positive_median(points: &[Point], subject: &str) -> Result<Predict
 
 /// About a centre of the logarithms, sorted and each with its weight.
 fn about(
-    points: &[Point],
+    points: &[Observation],
     subject: &str,
     center: impl Fn(&[(f64, f64)]) -> f64,
 ) -> Result<Predictive, Unknown> {
@@ -124,20 +127,12 @@ fn too_few(runs: usize, subject: &str) -> Unknown {
 
 #[cfg(test)]
 mod tests {
+    use super::super::posterior::tests::run;
     use super::*;
 
-    fn points(of: &[(f64, f64)]) -> Vec<Point> {
-        of.iter()
-            .map(|&(share, value)| Point {
-                is_disturbed: false,
-                is_warm: false,
-                share,
-                fraction: share,
-                work: 1.0,
-                is_first: false,
-                value,
-            })
-            .collect()
+    fn points(of: &[(f64, f64)]) -> Vec<Observation> {
+        let runs = of.iter().map(|&(share, value)| run(share, 1.0, value));
+        runs.collect()
     }
 
     /// statsmodels 0.15.0: WLS of (80, 90, 86, 94) on a constant with weights (1, 3, 2, 4) / 2.5,

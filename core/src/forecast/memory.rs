@@ -1,7 +1,5 @@
 //! Peak memory of the host and of its GPUs.
 
-mod by_group;
-
 use std::ops::RangeInclusive;
 
 use super::posterior::Prior;
@@ -80,11 +78,11 @@ pub(super) fn forecast(runs: &Runs, offer: &Offer, of: MemoryOf) -> MemoryForeca
         return MemoryForecast::unknown(&all, known);
     }
     let (bytes, percent, law) = quantities(runs, offer, of);
-    let percent = by_group::worst(runs, offer, of).map_or(percent, Ok);
+    let percent = worst_group(runs, offer, of).map_or(percent, Ok);
     let pool = || (of == MemoryOf::Gpu && is_pool_of_jax(runs, offer)).then_some(Doubt::JaxPool);
     let doubt = doubt_of_source.or_else(pool);
     let at_least = match &percent {
-        Err(_) => highest_percent(runs, offer, of),
+        Err(_) => percents(runs, offer, of).into_iter().reduce(f64::max),
         Ok(_) => None,
     };
     MemoryForecast {
@@ -197,29 +195,24 @@ fn of_averages(runs: &Runs) -> MemoryForecast {
 
 /// Whether what was seen of the GPU says nothing of what is needed: it was full in all canaries, however small they are.
 fn is_full_at_every_size(runs: &Runs, offer: &Offer) -> bool {
-    let mut percents = percents(runs, offer, MemoryOf::Gpu).peekable();
-    percents.peek().is_some() && percents.all(|percent| percent >= FULL_GPU)
+    let percents = percents(runs, offer, MemoryOf::Gpu);
+    !percents.is_empty() && percents.iter().all(|percent| *percent >= FULL_GPU)
 }
 
 /// Whether what was seen of the GPU is what JAX takes beforehand, as much at one size as at another.
 fn is_pool_of_jax(runs: &Runs, offer: &Offer) -> bool {
-    let size = |run: &Measurement| (run.data_share(), run.work_share());
-    let mut sizes = runs.entered().iter().map(|run| size(run));
+    let entered = || runs.entered().iter();
+    let mut sizes = entered().map(|run| (run.data_share(), run.work_share()));
     let first = sizes.next();
-    let has_sizes = sizes.any(|size| Some(size) != first);
-    let mut percents = percents(runs, offer, MemoryOf::Gpu);
-    has_sizes
-        && percents.all(|percent| JAX_POOL.contains(&percent))
-        && bytes_apart(runs, MemoryOf::Gpu).is_some_and(|apart| apart <= GPU_MEMORY_STEP.as_f64())
-}
-
-/// How far the least and the most that a run held are apart; `None` unless each was measured in bytes.
-fn bytes_apart(runs: &Runs, of: MemoryOf) -> Option<f64> {
-    let held: Option<Vec<f64>> = runs.entered().iter().copied().map(peak_bytes(of)).collect();
-    let held = held?;
-    let least = held.iter().copied().reduce(f64::min)?;
-    let most = held.iter().copied().reduce(f64::max)?;
-    Some(most - least)
+    let held: Option<Vec<f64>> = entered().copied().map(peak_bytes(MemoryOf::Gpu)).collect();
+    let held = held.unwrap_or_default();
+    let least = held.iter().copied().reduce(f64::min);
+    let apart =
+        (held.iter().copied().reduce(f64::max).zip(least)).map(|(most, least)| most - least);
+    let percents = percents(runs, offer, MemoryOf::Gpu);
+    sizes.any(|size| Some(size) != first)
+        && percents.iter().all(|percent| JAX_POOL.contains(percent))
+        && apart.is_some_and(|apart| apart <= GPU_MEMORY_STEP.as_f64())
 }
 
 fn extrapolate(
@@ -265,30 +258,22 @@ fn doubt_of_source(runs: &Runs, of: MemoryOf) -> Option<Doubt> {
         let is_lower_bound = peaks.all(|peak| peak.is_none_or(PeakMemory::is_lower_bound));
         return is_lower_bound.then_some(Doubt::LowerBound);
     }
-    let shortest: Option<Vec<Seconds>> = runs
-        .entered()
-        .iter()
-        .map(|run| run.usage.memory_seen_from)
-        .collect();
-    let shortest = shortest?
-        .into_iter()
-        .max_by(|one, other| one.0.total_cmp(&other.0))?;
+    let shortest = runs.entered().iter().map(|run| run.usage.memory_seen_from);
+    let shortest: Option<Vec<Seconds>> = shortest.collect();
+    let longer = |one: &Seconds, other: &Seconds| one.0.total_cmp(&other.0);
+    let shortest = shortest?.into_iter().max_by(longer)?;
     Some(Doubt::TooShortToSee { shortest })
 }
 
-/// The most that a run used, in percent of its machine or GPU.
-fn highest_percent(runs: &Runs, offer: &Offer, of: MemoryOf) -> Option<f64> {
-    percents(runs, offer, of).reduce(f64::max)
-}
-
 /// What each run used, in percent of its machine or GPU.
-fn percents(runs: &Runs, offer: &Offer, of: MemoryOf) -> impl Iterator<Item = f64> {
+fn percents(runs: &Runs, offer: &Offer, of: MemoryOf) -> Vec<f64> {
     let each = offer.memory_of_each(of).filter(|memory| memory.0 > 0);
-    let percents = runs.entered().iter().filter_map(move |run| {
+    let percents = runs.entered().iter().filter_map(|run| {
         let of_bytes = || Some(peak_bytes(of)(run)? / each?.as_f64() * 100.0);
         peak_percent(of)(run).or_else(of_bytes)
     });
-    percents.filter(|percent| percent.is_finite() && *percent >= 0.0)
+    let is_percent = |percent: &f64| percent.is_finite() && *percent >= 0.0;
+    percents.filter(is_percent).collect()
 }
 
 pub(super) fn percent_on(bytes: &Predictive, offer: &Offer, of: MemoryOf) -> Quantity {
@@ -300,6 +285,52 @@ fn percent_of(bytes: &Predictive, memory_of_each: Option<Bytes>, of: MemoryOf) -
         Some(memory) if memory.0 > 0 => Ok(bytes.scaled(100.0 / memory.as_f64())),
         _ => Err(Unknown(format!("the {}'s memory is not known", of.owner()))),
     }
+}
+
+/// Which end of a group's distribution says how bad it is.
+const UPPER: f64 = 0.95;
+
+/// By a law for each instance group on its own machines: over all hosts together the group that is fullest in small canaries would
+/// hide one that grows.
+///
+/// The memory of the group that comes nearest to its own limit, in percent, with the growth of whichever may grow most.
+///
+/// `None` where there are no groups, where all share one machine, and where the memory of a group is not known in every run, in
+/// percent of its machines.
+fn worst_group(runs: &Runs, offer: &Offer, of: MemoryOf) -> Option<Predictive> {
+    let groups = offer.configuration.groups().iter();
+    let has_some = |gpus: Option<u32>| of == MemoryOf::Machine || gpus.is_none_or(|gpus| gpus > 0);
+    let concerned = groups.zip(&offer.members).filter(|(group, member)| {
+        let capacity = member.capacity.as_ref();
+        !group.instance_type.is_local() && has_some(capacity.map(|capacity| capacity.gpus))
+    });
+    let mut worst: Option<Predictive> = None;
+    for (group, _) in concerned {
+        let percent = |run: &Measurement| percent_of_group(run, &group.name, of);
+        if !runs.all_have(|run| percent(run).is_some()) {
+            return None;
+        }
+        let (predictive, _) = extrapolate(runs, of, percent).ok()?;
+        let upper = |one: &Predictive| one.quantile(UPPER);
+        let (more, less) = match worst {
+            Some(other) if upper(&other) >= upper(&predictive) => (other, Some(predictive)),
+            other => (predictive, other),
+        };
+        let steepest = less.filter(|less| upper(less.if_steeper()) > upper(more.if_steeper()));
+        worst = Some(match steepest {
+            Some(less) => more.or_if_steeper(less.if_steeper().clone()),
+            None => more,
+        });
+    }
+    worst
+}
+
+/// Of the fullest host of a group.
+fn percent_of_group(run: &Measurement, group: &str, of: MemoryOf) -> Option<f64> {
+    let own = |name: &Option<String>| name.as_deref() == Some(group);
+    let hosts = run.hosts.iter().filter(|host| own(&host.group));
+    let percents = hosts.filter_map(|host| Some(host.usage.peak(of)?.percent?.0));
+    percents.reduce(f64::max)
 }
 
 #[cfg(test)]

@@ -10,11 +10,11 @@
 //! (`prior`).
 
 mod by_share;
-mod canary_time;
 mod doubt;
 mod law;
 mod level;
 mod memory;
+mod next_canary;
 mod notes;
 mod other_work;
 mod points;
@@ -28,7 +28,6 @@ pub(crate) mod random;
 pub mod ratio;
 mod runs;
 pub mod scale_out;
-mod supposed;
 #[cfg(test)]
 pub(crate) mod tests;
 mod time;
@@ -36,14 +35,13 @@ mod time;
 pub mod trial;
 
 pub use by_share::{EstimateAtShare, time_by_share};
-pub use canary_time::CanaryTime;
 pub use doubt::Doubt;
 pub use law::Shape;
+pub use next_canary::{CanaryTime, supposed};
 pub use other_work::BusyMachine;
 pub use points::{FEWEST_RUNS, FEWEST_SIZES};
 pub use predictive::Predictive;
 pub use printed::LevelForecast;
-pub use supposed::supposed;
 
 use std::collections::BTreeMap;
 use std::ops::Index;
@@ -60,7 +58,7 @@ use crate::units::{Fraction, Seconds};
 use law::GrowthKind;
 use posterior::{Posterior, Prior};
 use runs::Runs;
-use time::{AtAShare, LawsOfTime};
+use time::LawsOfTime;
 
 /// What an estimated price adds: in 90 of 100 cases it lies within this share of the true one.
 pub const PRICE_ESTIMATE_SHARE: f64 = 0.15;
@@ -339,12 +337,7 @@ pub fn provisional(basis: &Basis) -> Forecast {
 
 fn of_runs(basis: &Basis, runs: &Runs) -> Forecast {
     let laws_of_time = LawsOfTime::of(runs);
-    let AtAShare {
-        download,
-        training,
-        upload,
-        time,
-    } = laws_of_time.at(1.0);
+    let (time, [training, download, upload]) = laws_of_time.at(1.0);
     let time_at_least = runs.time_at_least();
     let time = match (time, time_at_least) {
         (Ok(time), Some(bound)) if time.median() < bound => Err(Unknown(

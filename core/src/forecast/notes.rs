@@ -1,9 +1,9 @@
 //! Cautions about a forecast: its assumption, its reach, and what was left out; and warnings, which a reader must not miss.
 
 use super::runs::Runs;
-use super::{BusyMachine, Doubt, Laws, other_work};
+use super::{BusyMachine, Doubt, Law, Laws, other_work};
 use crate::grammar;
-use crate::measurement::Abscissa;
+use crate::measurement::{Abscissa, Usage, Utilization};
 use crate::metric::MemoryOf;
 use crate::units::Fraction;
 
@@ -55,9 +55,7 @@ pub(super) fn write(runs: &Runs, law: &Laws, doubts: [(&str, Option<Doubt>); 2])
     ];
     let mut notes = Vec::new();
     for (subject, doubt) in doubts {
-        if let Some(doubt) = doubt {
-            notes.push(format!("{subject} {doubt}"));
-        }
+        notes.extend(doubt.map(|doubt| format!("{subject} {doubt}")));
     }
 
     let abscissa = runs.abscissa();
@@ -69,11 +67,9 @@ pub(super) fn write(runs: &Runs, law: &Laws, doubts: [(&str, Option<Doubt>); 2])
             notes.push(format!("{subject} seems not to grow with the {abscissa}"));
         }
     }
-    let growing: Vec<String> = laws
-        .iter()
-        .filter(|(_, law)| law.as_ref().is_some_and(|law| law.slope > 0.0))
-        .map(|(subject, _)| (*subject).to_owned())
-        .collect();
+    let is_growing = |law: &Option<Law>| law.as_ref().is_some_and(|law| law.slope > 0.0);
+    let growing = laws.iter().filter(|(_, law)| is_growing(law));
+    let growing: Vec<String> = growing.map(|(subject, _)| (*subject).to_owned()).collect();
     if let Some(share) = runs.largest_share()
         && share < 1.0
         && !growing.is_empty()
@@ -98,7 +94,7 @@ pub(super) fn write(runs: &Runs, law: &Laws, doubts: [(&str, Option<Doubt>); 2])
         ));
     }
     notes.extend(runs.disturbed());
-    let percentiles = runs.percentiles();
+    let percentiles = percentiles(runs);
     if !percentiles.is_empty() {
         notes.push(format!(
             "{} is a 99th percentile instead of a mean, since the table has no means; the mean is lower",
@@ -116,4 +112,22 @@ pub(super) fn write(runs: &Runs, law: &Laws, doubts: [(&str, Option<Doubt>); 2])
     }
     notes.extend(runs.left_out());
     notes
+}
+
+/// The levels whose only figure is a 99th percentile.
+fn percentiles(runs: &Runs) -> Vec<&'static str> {
+    let levels: [(&str, fn(&Usage) -> &Option<Utilization>); 3] = [
+        ("CPU utilization", |usage| &usage.cpu_percent),
+        ("GPU utilization", |usage| &usage.gpu_percent),
+        ("I/O wait", |usage| &usage.io_wait_percent),
+    ];
+    let is_percentile = |level: fn(&Usage) -> &Option<Utilization>| {
+        let entered = runs.entered().iter();
+        let mut levels = entered.filter_map(|run| level(&run.usage).as_ref());
+        levels.any(Utilization::is_percentile)
+    };
+    let found = levels
+        .into_iter()
+        .filter(|(_, level)| is_percentile(*level));
+    found.map(|(name, _)| name).collect()
 }

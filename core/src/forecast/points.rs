@@ -11,25 +11,6 @@ pub const FEWEST_SIZES: usize = 2;
 /// The fewest levels of work if canaries do less work than the full run.
 const FEWEST_WORK_LEVELS: usize = 2;
 
-/// One completed run, and one value that was measured in it.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Point {
-    /// Of the data, really sampled, in (0, 1].
-    pub(super) share: f64,
-    /// The fraction requested, which identifies the size: samples of one size differ a little in bytes.
-    pub(super) fraction: f64,
-    /// Of the full run's work per datum, in (0, 1].
-    pub(super) work: f64,
-    /// The first run of its series, which finds caches cold.
-    pub(super) is_first: bool,
-    /// Other work on the machine took its CPU.
-    pub(super) is_disturbed: bool,
-    /// It was started on a machine that had run a canary before.
-    pub(super) is_warm: bool,
-    /// Finite and not negative.
-    pub(super) value: f64,
-}
-
 /// How many runs are required.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fewest {
@@ -40,7 +21,7 @@ pub(super) enum Fewest {
 
 /// The laws of a quantity weighed by its points, or why there are too few.
 pub(super) fn weigh(
-    points: &[Point],
+    points: &[Observation],
     subject: &str,
     prior: &Prior,
     fewest: Fewest,
@@ -50,7 +31,7 @@ pub(super) fn weigh(
 }
 
 /// Whether the points are enough for a law.
-pub(super) fn check(points: &[Point], subject: &str, fewest: Fewest) -> Result<(), Unknown> {
+pub(super) fn check(points: &[Observation], subject: &str, fewest: Fewest) -> Result<(), Unknown> {
     let (runs, least_sizes) = match fewest {
         Fewest::ForAForecast => (FEWEST_RUNS, FEWEST_SIZES),
         Fewest::One => (1, 1),
@@ -72,31 +53,25 @@ pub(super) fn check(points: &[Point], subject: &str, fewest: Fewest) -> Result<(
     Ok(())
 }
 
-/// The points as observations. A value of 0 has no logarithm and counts as the smallest measured one.
-pub(super) fn observations(points: &[Point], prior: &Prior) -> Vec<Observation> {
-    let least = points
-        .iter()
-        .map(|point| point.value)
-        .filter(|value| *value >= f64::MIN_POSITIVE)
-        .fold(f64::INFINITY, f64::min);
-    points
-        .iter()
-        .map(|point| Observation {
-            share: point.share,
-            work: point.work,
-            value: point.value.max(least),
-            is_warm: point.is_warm,
-            weight: if point.is_first || point.is_disturbed {
-                prior.cold_weight
-            } else {
-                1.0
-            },
-        })
-        .collect()
+/// The points as a law is fit to them. A value of 0 has no logarithm and counts as the smallest measured one.
+pub(super) fn observations(points: &[Observation], prior: &Prior) -> Vec<Observation> {
+    let values = points.iter().map(|point| point.value);
+    let above_0 = values.filter(|value| *value >= f64::MIN_POSITIVE);
+    let least = above_0.fold(f64::INFINITY, f64::min);
+    let weighed = points.iter().map(|point| Observation {
+        value: point.value.max(least),
+        weight: if point.is_doubtful {
+            prior.cold_weight
+        } else {
+            1.0
+        },
+        ..*point
+    });
+    weighed.collect()
 }
 
 /// `2 completed runs at 1 size; a forecast needs at least 3, at 2 or more sizes`; names the quantity if not every run measured it.
-fn too_few(points: &[Point], subject: &str) -> String {
+fn too_few(points: &[Observation], subject: &str) -> String {
     let sizes = sizes(points);
     match points.len() {
         0 => format!("no completed run measured {subject}"),
@@ -113,7 +88,7 @@ const ONE_SIZE: f64 = 1.1;
 
 /// How many sizes of the design the points have. Fractions with the same data are one size, and so are samples of one fraction
 /// with different bytes.
-fn sizes(points: &[Point]) -> usize {
+fn sizes(points: &[Observation]) -> usize {
     distinct(points.iter().map(|point| point.fraction), 1.0)
         .min(distinct(points.iter().map(|point| point.share), ONE_SIZE))
 }
@@ -135,22 +110,15 @@ fn distinct(values: impl Iterator<Item = f64>, factor: f64) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use super::super::posterior::tests::run;
     use super::super::prior::{MEMORY, TIME};
     use super::*;
 
-    fn point(share: f64, value: f64) -> Point {
-        Point {
-            share,
-            fraction: share,
-            work: 1.0,
-            is_first: false,
-            is_disturbed: false,
-            is_warm: false,
-            value,
-        }
+    fn point(share: f64, value: f64) -> Observation {
+        run(share, 1.0, value)
     }
 
-    fn reason(points: &[Point]) -> String {
+    fn reason(points: &[Observation]) -> String {
         weigh(points, "time", &TIME, Fewest::ForAForecast)
             .unwrap_err()
             .0
@@ -160,11 +128,11 @@ mod tests {
     fn too_few_runs_or_sizes_are_unknown_with_the_reason() {
         assert_eq!(reason(&[]), "no completed run measured time");
         // Samples asked for at one size differ a little in bytes, and two sizes asked for may give the same single object.
-        let asked_once = [0.0100, 0.0101, 0.0102].map(|share| Point {
+        let asked_once = [0.0100, 0.0101, 0.0102].map(|share| Observation {
             fraction: 0.01,
             ..point(share, 1.0)
         });
-        let given_once = [0.01, 0.02, 0.03].map(|fraction| Point {
+        let given_once = [0.01, 0.02, 0.03].map(|fraction| Observation {
             fraction,
             ..point(0.1, 1.0)
         });
@@ -202,7 +170,7 @@ mod tests {
 
     #[test]
     fn one_level_of_work_does_not_show_what_the_rest_takes() {
-        let at = |work: f64, share: f64| Point {
+        let at = |work: f64, share: f64| Observation {
             work,
             ..point(share, 10.0 + share)
         };
@@ -225,22 +193,18 @@ mod tests {
     }
 
     #[test]
-    fn the_first_of_a_series_and_one_beside_other_work_weigh_less() {
-        let cold = Point {
-            is_first: true,
+    fn a_doubtful_run_weighs_less() {
+        let doubtful = Observation {
+            is_doubtful: true,
             ..point(0.01, 1.0)
         };
-        let disturbed = Point {
-            is_disturbed: true,
-            ..point(0.03, 4.0)
-        };
-        let points = [cold, point(0.02, 2.0), disturbed];
+        let points = [doubtful, point(0.02, 2.0)];
         let weights = |prior| -> Vec<f64> {
             let runs = observations(&points, prior);
             runs.iter().map(|run| run.weight).collect()
         };
-        assert_eq!(weights(&TIME), [TIME.cold_weight, 1.0, TIME.cold_weight]);
-        // Neither changes what memory is held.
-        assert_eq!(weights(&MEMORY), [1.0; 3]);
+        assert_eq!(weights(&TIME), [TIME.cold_weight, 1.0]);
+        // It changes nothing of what memory is held.
+        assert_eq!(weights(&MEMORY), [1.0; 2]);
     }
 }

@@ -19,7 +19,7 @@ mod outliers;
 
 pub(super) use evidence::{Evidence, ResidualNoise, highest_weight, probable, without_cold_parts};
 use outliers::ROBUST_FROM;
-pub(super) use outliers::{MAD_TO_DEVIATION, median, without_outlying_replicates};
+pub(super) use outliers::{doubted, median, without_outlying_replicates};
 
 use super::Law;
 use super::law::{FamilyWeights, GrowthKind, STEEPER, Shape};
@@ -63,14 +63,18 @@ impl Prior {
 /// One completed run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Observation {
-    /// Of the data, in (0, 1].
+    /// Of the data, really sampled, in (0, 1].
     pub(super) share: f64,
-    /// Of the full run's work, in (0, 1].
+    /// The fraction requested, which identifies the size: samples of one size differ a little in bytes.
+    pub(super) fraction: f64,
+    /// Of the full run's work per datum, in (0, 1].
     pub(super) work: f64,
-    /// Positive and finite.
+    /// Finite, and positive where a law is fit.
     pub(super) value: f64,
     /// The inverse of its noise variance, relative to that of an ordinary run.
     pub(super) weight: f64,
+    /// The first of its series, which finds caches cold, or one whose CPU other work took.
+    pub(super) is_doubtful: bool,
     /// On a machine that had run a canary before: without what only a cold start takes.
     pub(super) is_warm: bool,
 }
@@ -261,28 +265,18 @@ impl Posterior {
 
     /// The runs, with less weight for those far from the fit.
     fn without_outliers(&self, observations: &[Observation]) -> Vec<Observation> {
-        let residuals: Vec<f64> = observations
-            .iter()
-            .map(|run| {
-                let fitted: f64 = self
-                    .candidates
-                    .iter()
-                    .map(|one| one.weight * (one.center + one.ln_relative_of(run)))
-                    .sum();
-                run.value.ln() - fitted
-            })
-            .collect();
+        let residual = |run: &Observation| {
+            let candidates = self.candidates.iter();
+            let fitted = candidates.map(|one| one.weight * (one.center + one.ln_relative_of(run)));
+            run.value.ln() - fitted.sum::<f64>()
+        };
+        let mut residuals: Vec<f64> = observations.iter().map(residual).collect();
         let center = median(residuals.clone());
-        let deviations = residuals
-            .iter()
-            .map(|residual| (residual - center).abs())
-            .collect();
-        let scale = (MAD_TO_DEVIATION * median(deviations)).max(self.prior.noise);
-        observations
-            .iter()
-            .zip(residuals)
-            .map(|(run, residual)| run.doubted(residual - center, scale))
-            .collect()
+        residuals
+            .iter_mut()
+            .for_each(|residual| *residual -= center);
+        let distances = residuals.iter().map(|residual| residual.abs()).collect();
+        doubted(observations, &residuals, distances, self.prior.noise)
     }
 
     /// The distribution of one new run with `share` of the data and `work` of the full run's work.
@@ -403,4 +397,4 @@ impl Posterior {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -282,29 +282,37 @@ impl Predictive {
 
     /// P(a new run exceeds `limit`), in 0-1.
     pub fn chance_above(&self, limit: f64) -> f64 {
-        match &self.kind {
-            DistributionKind::Amount { .. } if limit <= 0.0 => 1.0,
-            DistributionKind::Amount { median, components } => {
-                below_and_above(components, limit.ln() - median.ln()).1
-            }
-            DistributionKind::Level { .. } if limit < 0.0 => 1.0,
-            DistributionKind::Level { ceiling, .. } if limit >= *ceiling => 0.0,
-            DistributionKind::Level { center, spread, .. } => {
-                spread.below_and_above(limit - center).1
-            }
-        }
+        self.below_and_above(limit).1
     }
 
     /// P(a new run stays below `limit`), in 0-1.
     pub fn chance_below(&self, limit: f64) -> f64 {
+        self.below_and_above(limit).0
+    }
+
+    fn below_and_above(&self, limit: f64) -> (f64, f64) {
         match &self.kind {
-            _ if limit <= 0.0 => 0.0,
+            _ if limit < 0.0 => (0.0, 1.0),
+            DistributionKind::Amount { .. } if limit == 0.0 => (0.0, 1.0),
             DistributionKind::Amount { median, components } => {
-                below_and_above(components, limit.ln() - median.ln()).0
+                below_and_above(components, limit.ln() - median.ln())
             }
-            DistributionKind::Level { ceiling, .. } if limit > *ceiling => 1.0,
-            DistributionKind::Level { center, spread, .. } => {
-                spread.below_and_above(limit - center).0
+            DistributionKind::Level {
+                center,
+                ceiling,
+                spread,
+            } => {
+                let (below, above) = spread.below_and_above(limit - center);
+                (
+                    if limit == 0.0 {
+                        0.0
+                    } else if limit > *ceiling {
+                        1.0
+                    } else {
+                        below
+                    },
+                    if limit >= *ceiling { 0.0 } else { above },
+                )
             }
         }
     }

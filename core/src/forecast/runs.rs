@@ -4,13 +4,12 @@ use std::collections::BTreeMap;
 
 use super::Unknown;
 use super::other_work::{self, BusyMachine, Disturbed};
-use super::points::{Fewest, Point};
-use super::posterior::LowerBound;
+use super::points::Fewest;
+use super::posterior::{LowerBound, Observation};
 use crate::grammar;
 use crate::measurement::newest_data::NewestData;
-use crate::measurement::{Abscissa, Measurement, Outcome, Start, Usage, Utilization};
+use crate::measurement::{Abscissa, Measurement, Outcome, Start};
 use crate::metric::MemoryOf;
-use crate::metric::MetricName;
 use crate::units::{Bytes, Seconds};
 
 /// The most runs that a note names; the others are counted.
@@ -71,7 +70,7 @@ impl<'a> Runs<'a> {
     pub(super) fn measured(
         &self,
         value: impl Fn(&Measurement) -> Option<f64>,
-    ) -> Result<Vec<Point>, Unknown> {
+    ) -> Result<Vec<Observation>, Unknown> {
         if self.entered.is_empty() {
             return Err(self.nothing_completed());
         }
@@ -80,14 +79,16 @@ impl<'a> Runs<'a> {
             .iter()
             .filter_map(|run| {
                 let value = value(run).filter(|value| value.is_finite() && *value >= 0.0)?;
-                Some(Point {
+                let is_first = self.first.is_some_and(|first| std::ptr::eq(first, *run));
+                let mut disturbed = self.disturbed.iter();
+                Some(Observation {
                     share: run.data_share(),
                     fraction: run.fraction.0,
                     work: run.work_share(),
-                    is_disturbed: self.disturbed.iter().any(|one| std::ptr::eq(one.run, *run)),
+                    is_doubtful: is_first || disturbed.any(|one| std::ptr::eq(one.run, *run)),
                     is_warm: is_warm(run),
-                    is_first: self.first.is_some_and(|first| std::ptr::eq(first, *run)),
                     value,
+                    weight: 1.0,
                 })
             })
             .collect())
@@ -153,32 +154,6 @@ impl<'a> Runs<'a> {
     /// Whether every run that entered has the value.
     pub(super) fn all_have(&self, has: impl Fn(&Measurement) -> bool) -> bool {
         self.entered.iter().all(|run| has(run))
-    }
-
-    /// Of what the scripts of those that entered printed.
-    pub(super) fn metric_names(&self) -> impl Iterator<Item = MetricName> {
-        self.entered
-            .iter()
-            .flat_map(|run| run.metrics.keys().copied())
-    }
-
-    /// The levels whose only figure is a 99th percentile.
-    pub(super) fn percentiles(&self) -> Vec<&'static str> {
-        let usage = |level: fn(&Usage) -> &Option<Utilization>| {
-            self.entered
-                .iter()
-                .filter_map(move |run| level(&run.usage).as_ref())
-                .any(Utilization::is_percentile)
-        };
-        [
-            ("CPU utilization", usage(|usage| &usage.cpu_percent)),
-            ("GPU utilization", usage(|usage| &usage.gpu_percent)),
-            ("I/O wait", usage(|usage| &usage.io_wait_percent)),
-        ]
-        .into_iter()
-        .filter(|(_, is_percentile)| *is_percentile)
-        .map(|(name, _)| name)
-        .collect()
     }
 
     /// Whether a run had too little of this memory.
@@ -254,10 +229,8 @@ impl<'a> Runs<'a> {
 
     /// Of the full run's work per datum.
     pub(super) fn largest_work(&self) -> Option<f64> {
-        self.entered
-            .iter()
-            .map(|run| run.work_share())
-            .max_by(f64::total_cmp)
+        let work = self.entered.iter().map(|run| run.work_share());
+        work.max_by(f64::total_cmp)
     }
 
     /// The smallest and the largest share of the data; `None` without a run.
@@ -375,49 +348,45 @@ mod tests {
             .measured(|run| run.training_seconds.map(|time| time.0))
             .unwrap()
             .iter()
-            .filter(|point| point.is_first)
+            .filter(|point| point.is_doubtful)
             .map(|point| point.value)
             .collect()
     }
 
     #[test]
-    fn the_run_that_ended_first_is_the_first_of_its_series() {
-        let runs = [
-            ended_at(run(1.0, 10.0), 9),
-            ended_at(run(5.0, 50.0), 3),
-            ended_at(run(2.0, 20.0), 5),
-        ];
-        assert_eq!(first(&runs), [50.0]);
-    }
-
-    #[test]
-    fn where_a_run_does_not_say_when_it_ended_the_smallest_sizes_first_replicate_is_the_first() {
-        let runs = [
-            ended_at(run(2.0, 20.0), 1),
-            replicate(run(1.0, 11.0), 1),
-            replicate(run(1.0, 10.0), 0),
-        ];
-        assert_eq!(first(&runs), [10.0]);
-    }
-
-    #[test]
-    fn of_two_equal_runs_the_slower_one_was_cold() {
-        for runs in [
-            [run(1.0, 10.0), run(1.0, 14.0), run(2.0, 20.0)],
-            [run(2.0, 20.0), run(1.0, 14.0), run(1.0, 10.0)],
+    fn the_first_of_a_series_found_the_caches_cold() {
+        for (runs, expected) in [
+            // The run that ended first; one that does not enter leaves the others warm.
+            (
+                vec![ended_at(run(1.0, 10.0), 9), ended_at(run(5.0, 50.0), 3)],
+                &[50.0][..],
+            ),
+            (
+                vec![
+                    ended_at(ended(run(1.0, 10.0), Outcome::Stopped), 1),
+                    ended_at(run(2.0, 20.0), 2),
+                ],
+                &[],
+            ),
+            // Where a run does not say when it ended, the smallest size's first replicate.
+            (
+                vec![
+                    ended_at(run(2.0, 20.0), 1),
+                    replicate(run(1.0, 11.0), 1),
+                    replicate(run(1.0, 10.0), 0),
+                ],
+                &[10.0],
+            ),
+            // Of two equal runs the slower one.
+            (
+                vec![run(2.0, 20.0), run(1.0, 14.0), run(1.0, 10.0)],
+                &[14.0],
+            ),
         ] {
-            assert_eq!(first(&runs), [14.0]);
+            assert_eq!(first(&runs), expected);
+            let turned: Vec<Measurement> = runs.into_iter().rev().collect();
+            assert_eq!(first(&turned), expected);
         }
-    }
-
-    /// It found the caches cold, and those after it did not.
-    #[test]
-    fn a_first_run_that_does_not_enter_leaves_the_others_warm() {
-        let runs = [
-            ended_at(ended(run(1.0, 10.0), Outcome::Stopped), 1),
-            ended_at(run(2.0, 20.0), 2),
-        ];
-        assert_eq!(first(&runs), Vec::<f64>::new());
     }
 
     #[test]

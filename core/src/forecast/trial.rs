@@ -50,9 +50,11 @@ pub fn of_shares(runs: &[(f64, f64, f64, bool)], prior: &Prior) -> Predictive {
     let observations: Vec<Observation> = (runs.iter())
         .map(|&(share, value, weight, is_warm)| Observation {
             share,
+            fraction: share,
             work: 1.0,
             value,
             weight,
+            is_doubtful: false,
             is_warm,
         })
         .collect();

@@ -12,16 +12,24 @@ const FEWEST_REPLICATES: usize = 3;
 /// Samples of one size differ in their bytes by less than this.
 const ONE_SIZE: f64 = 1.1;
 /// The median absolute deviation of normal errors times this is their standard deviation (ibid., section 1.1).
-pub(in crate::forecast) const MAD_TO_DEVIATION: f64 = 1.4826;
+const MAD_TO_DEVIATION: f64 = 1.4826;
 
-impl Observation {
-    /// With less weight if its residual is beyond [`HUBER`] times the scale of residuals.
-    pub(in crate::forecast) fn doubted(&self, residual: f64, scale: f64) -> Self {
-        Self {
-            weight: self.weight * (HUBER * scale / residual.abs()).min(1.0),
-            ..*self
-        }
-    }
+/// The runs, with less weight for those whose residual is beyond [`HUBER`] times the scale of the distances.
+pub(in crate::forecast) fn doubted(
+    runs: &[Observation],
+    residuals: &[f64],
+    distances: Vec<f64>,
+    least_scale: f64,
+) -> Vec<Observation> {
+    let scale = (MAD_TO_DEVIATION * median(distances)).max(least_scale);
+    let doubted = runs
+        .iter()
+        .zip(residuals)
+        .map(|(run, residual)| Observation {
+            weight: run.weight * (HUBER * scale / residual.abs()).min(1.0),
+            ..*run
+        });
+    doubted.collect()
 }
 
 /// `runs`, sorted by work, start and then share, cut where the first two change or the share exceeds [`ONE_SIZE`] times the first of its
@@ -48,38 +56,28 @@ pub(in crate::forecast) fn without_outlying_replicates(
     runs: &[Observation],
     least_scale: f64,
 ) -> Vec<Observation> {
-    let sizes = of_one_size(runs);
-    let residuals: Vec<f64> = sizes
-        .iter()
-        .flat_map(|size| {
-            let middle = median(size.iter().map(|run| run.value.ln()).collect());
-            let has_middle = size.len() >= FEWEST_REPLICATES;
-            size.iter().map(move |run| {
-                if has_middle {
-                    run.value.ln() - middle
-                } else {
-                    0.0
-                }
-            })
-        })
-        .collect();
-    let mut distances: Vec<f64> = residuals.iter().map(|residual| residual.abs()).collect();
-    distances.sort_by(f64::total_cmp);
-    let middles = sizes
-        .iter()
-        .map(|size| {
-            if size.len() >= FEWEST_REPLICATES {
-                1
+    let mut residuals = Vec::new();
+    let mut distances = Vec::new();
+    for size in of_one_size(runs) {
+        let middle = median(size.iter().map(|run| run.value.ln()).collect());
+        let has_middle = size.len() >= FEWEST_REPLICATES;
+        let residual = |run: &Observation| {
+            if has_middle {
+                run.value.ln() - middle
             } else {
-                size.len()
+                0.0
             }
-        })
-        .sum();
-    let scale = (MAD_TO_DEVIATION * median(distances.split_off(middles))).max(least_scale);
-    runs.iter()
-        .zip(residuals)
-        .map(|(run, residual)| run.doubted(residual, scale))
-        .collect()
+        };
+        let of_size: Vec<f64> = size.iter().map(residual).collect();
+        residuals.extend(&of_size);
+        if has_middle {
+            distances.extend(of_size.iter().map(|residual| residual.abs()));
+            // That of the middle itself.
+            let least = distances.iter().rposition(|distance| *distance == 0.0);
+            distances.remove(least.expect("the middle is one of them"));
+        }
+    }
+    doubted(runs, &residuals, distances, least_scale)
 }
 
 /// Of values in any order; the upper one of the two in the middle.

@@ -56,13 +56,12 @@ pub(super) fn as_one(group: &[Component]) -> Component {
     let variance = mean(&|one| one.spread.scale.powi(2) + (one.center - center).powi(2));
     // Equal ones unchanged: rounding must not turn a whole number into a fraction.
     let first = group[0].spread.degrees_of_freedom;
-    let degrees_of_freedom = if group
+    let degrees_of_freedom = match group
         .iter()
         .all(|one| one.spread.degrees_of_freedom == first)
     {
-        first
-    } else {
-        1.0 / mean(&|one| 1.0 / one.spread.degrees_of_freedom)
+        true => first,
+        false => 1.0 / mean(&|one| 1.0 / one.spread.degrees_of_freedom),
     };
     Component {
         weight,
@@ -98,15 +97,11 @@ pub(super) fn mixture_quantile(components: &[Component], p: f64) -> f64 {
         }
     };
     let ends = |side: f64| {
-        let far = |one: &Component| one.center + side * one.spread.scale;
-        let values = components.iter().map(far);
-        if side < 0.0 {
-            values.fold(f64::INFINITY, f64::min)
-        } else {
-            values.fold(f64::NEG_INFINITY, f64::max)
-        }
+        let values = components.iter();
+        values.map(move |one| one.center + side * one.spread.scale)
     };
-    let (mut low, mut high) = (ends(-1.0), ends(1.0));
+    let mut low = ends(-1.0).fold(f64::INFINITY, f64::min);
+    let mut high = ends(1.0).fold(f64::NEG_INFINITY, f64::max);
     let mut step = (high - low).max(QUANTILE_TOLERANCE);
     let (mut at_low, mut at_high) = (excess(low), excess(high));
     // A float cannot hold e^5000.

@@ -3,8 +3,8 @@
 use super::super::Unknown;
 use super::super::law::Shape;
 use super::super::posterior::{
-    Evidence, MAD_TO_DEVIATION, NEGLIGIBLE, Observation, Prior, ResidualNoise, WeighedLaw,
-    highest_weight, median, probable, without_cold_parts, without_outlying_replicates,
+    Evidence, NEGLIGIBLE, Observation, Prior, ResidualNoise, WeighedLaw, doubted, highest_weight,
+    median, probable, without_cold_parts, without_outlying_replicates,
 };
 use super::super::runs::Runs;
 use super::sides::{Axis, Side};
@@ -155,16 +155,11 @@ impl SharedLaws {
                 residuals.iter().map(|one| one - middle).collect()
             })
             .collect();
-        let distances = residuals.iter().flatten().map(|one| one.abs()).collect();
-        let scale = (MAD_TO_DEVIATION * median(distances)).max(prior.noise);
-        sides
-            .iter()
-            .zip(residuals)
-            .map(|(side, residuals)| {
-                let runs = side.observations.iter().zip(residuals);
-                runs.map(|(run, residual)| run.doubted(residual, scale))
-                    .collect()
-            })
+        let distances = residuals.iter().flatten().map(|one| one.abs());
+        let distances: Vec<f64> = distances.collect();
+        let of_sides = sides.iter().zip(&residuals);
+        of_sides
+            .map(|(side, own)| doubted(&side.observations, own, distances.clone(), prior.noise))
             .collect()
     }
 

@@ -134,34 +134,26 @@ impl Axis {
 
     /// Assumptions, as sentences.
     pub(super) fn notes(&self, sides: &[&Runs]) -> Vec<String> {
-        let mut notes = Vec::new();
-        if self.abscissa.is_none() {
-            notes.push(
-                "on one side canaries differ in their data, on the other in their work alone; the full run is assumed to be as large as on the base"
-                    .to_owned(),
-            );
-        }
-        if self.bytes.is_none() && self.abscissa == Some(Abscissa::Data) {
-            notes.push(
-                "the bytes of the data are unknown on one side; the data is assumed to be as large as on the base"
-                    .to_owned(),
-            );
-        }
-        if self.work.is_none()
-            && self.abscissa.is_some()
-            && sides.iter().any(|side| side.has_work())
-        {
-            notes.push(
-                "the levels of work are unknown on one side; the full run is assumed to do the same work as on the base"
-                    .to_owned(),
-            );
-        }
-        if sides.iter().any(|side| side.some_timed_out()) {
-            notes.push(
-                "runs that were stopped at their time limit are left out of the comparison with the base"
-                    .to_owned(),
-            );
-        }
-        notes
+        let is_work_unknown = self.work.is_none() && self.abscissa.is_some();
+        let notes = [
+            (
+                self.abscissa.is_none(),
+                "on one side canaries differ in their data, on the other in their work alone; the full run is assumed to be as large as on the base",
+            ),
+            (
+                self.bytes.is_none() && self.abscissa == Some(Abscissa::Data),
+                "the bytes of the data are unknown on one side; the data is assumed to be as large as on the base",
+            ),
+            (
+                is_work_unknown && sides.iter().any(|side| side.has_work()),
+                "the levels of work are unknown on one side; the full run is assumed to do the same work as on the base",
+            ),
+            (
+                sides.iter().any(|side| side.some_timed_out()),
+                "runs that were stopped at their time limit are left out of the comparison with the base",
+            ),
+        ];
+        let notes = notes.into_iter().filter(|(is_so, _)| *is_so);
+        notes.map(|(_, note)| note.to_owned()).collect()
     }
 }

@@ -34,26 +34,29 @@ impl<'a> Measured<'a> {
 pub struct Elsewhere {
     /// Unknown except for memory, time and cost.
     pub forecast: Forecast,
-    /// The configuration whose canaries the memory comes from.
-    pub memory_from: Option<InstanceConfiguration>,
-    /// The same of the GPUs' memory.
-    pub gpu_memory_from: Option<InstanceConfiguration>,
     /// The source of the time.
     pub scale_out: Option<ScaleOut>,
+    /// The source of its numbers, in a sentence without its full stop; `None` if nothing is known.
+    pub source: Option<String>,
     /// Cautions, as sentences.
     pub notes: Vec<String>,
 }
 
-impl Elsewhere {
-    /// The source of its numbers, in a sentence without its full stop; `None` if nothing is known.
-    pub fn source(&self) -> Option<String> {
-        let peaks = [
-            (MemoryOf::Machine, &self.memory_from, "here"),
-            (MemoryOf::Gpu, &self.gpu_memory_from, "on each GPU here"),
-        ];
-        let peaks = peaks.into_iter().filter_map(|(of, from, here)| {
-            let (name, instance) = (of.words(), from.as_ref()?);
-            Some(match self.forecast.peak(of).ran_out {
+fn source_of(
+    peaks: &[PeakElsewhere; 2],
+    scale_out: Option<&ScaleOut>,
+    cost: &Quantity,
+) -> Option<String> {
+    let memory = MemoryOf::ALL
+        .into_iter()
+        .zip(peaks)
+        .filter_map(|(of, peak)| {
+            let (name, instance) = (of.words(), peak.from.as_ref()?);
+            let here = match of {
+                MemoryOf::Machine => "here",
+                MemoryOf::Gpu => "on each GPU here",
+            };
+            Some(match peak.known.ran_out {
                 true => format!(
                     "{name} runs out, as it did in a canary on {instance}, which has no less"
                 ),
@@ -62,25 +65,17 @@ impl Elsewhere {
                 ),
             })
         });
-        let peaks: Vec<String> = peaks.collect();
-        let memory = (!peaks.is_empty()).then(|| peaks.join("; "));
-        let time = self.scale_out.as_ref().map(|scale_out| {
-            let how = if scale_out.is_measured() {
-                "measured on other counts"
-            } else {
-                "assumed"
-            };
-            match &self.forecast[Metric::Cost] {
-                Ok(_) => format!("time and cost follow from scale-out, {how}"),
-                Err(_) => format!("time follows from scale-out, {how}"),
-            }
-        });
-        match (memory, time) {
-            (Some(memory), Some(time)) => Some(format!("{memory}; {time}")),
-            (Some(memory), None) => Some(format!("{memory}; time and cost are not known")),
-            (None, time) => time,
-        }
-    }
+    let mut parts: Vec<String> = memory.collect();
+    let how = scale_out.map(|scale_out| match scale_out.is_measured() {
+        true => "measured on other counts",
+        false => "assumed",
+    });
+    parts.extend(match (how, cost) {
+        (Some(how), Ok(_)) => Some(format!("time and cost follow from scale-out, {how}")),
+        (Some(how), Err(_)) => Some(format!("time follows from scale-out, {how}")),
+        (None, _) => (!parts.is_empty()).then(|| "time and cost are not known".to_owned()),
+    });
+    (!parts.is_empty()).then(|| parts.join("; "))
 }
 
 /// The forecast for the machines of `wanted` from `measured`. `wanted.measurements` are all runs of the job, on any configuration.
@@ -91,7 +86,7 @@ pub fn elsewhere(wanted: &Basis, measured: &[Measured], layout: &DataLayout) -> 
     let configuration = &wanted.offer.configuration;
     let not_measured = Unknown(format!("it was not measured on {configuration}"));
     let mut notes = Vec::new();
-    let [memory, gpu_memory] = MemoryOf::ALL.map(|of| {
+    let peaks = MemoryOf::ALL.map(|of| {
         let machines = Machines {
             of,
             wanted,
@@ -102,7 +97,7 @@ pub fn elsewhere(wanted: &Basis, measured: &[Measured], layout: &DataLayout) -> 
     });
     let scale_out = time_on_another_count(wanted, measured, layout);
     if let (Some(scale_out), Some(_)) = (&scale_out, configuration.single_type()) {
-        notes.extend(scale_out.note());
+        notes.extend(scale_out.note.clone());
         notes.extend(layout.cautions(configuration.total_count()));
     }
     let time = scale_out.as_ref().map(|scale_out| {
@@ -118,7 +113,7 @@ pub fn elsewhere(wanted: &Basis, measured: &[Measured], layout: &DataLayout) -> 
     let mut forecast = Forecast::unknown(&not_measured)
         .with(Metric::Cost, cost(wanted, &time))
         .with(Metric::Time, time);
-    for (of, peak) in MemoryOf::ALL.into_iter().zip([&memory, &gpu_memory]) {
+    for (of, peak) in MemoryOf::ALL.into_iter().zip(&peaks) {
         if let Some(bytes) = &peak.bytes {
             forecast = forecast
                 .with(
@@ -128,14 +123,15 @@ pub fn elsewhere(wanted: &Basis, measured: &[Measured], layout: &DataLayout) -> 
                 .with(Metric::bytes_of(of), Ok(bytes.clone()));
         }
     }
+    let source = source_of(&peaks, scale_out.as_ref(), &forecast[Metric::Cost]);
+    let [memory, gpu_memory] = peaks.map(|peak| peak.known);
     Elsewhere {
         forecast: Forecast {
-            memory: memory.known,
-            gpu_memory: gpu_memory.known,
+            memory,
+            gpu_memory,
             ..forecast
         },
-        memory_from: memory.from,
-        gpu_memory_from: gpu_memory.from,
+        source,
         scale_out,
         notes,
     }

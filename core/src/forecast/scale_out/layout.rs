@@ -240,7 +240,7 @@ fn caution(name: &str, objects: &[Bytes], hosts: u32) -> Option<String> {
     })
 }
 
-fn count_of(hosts: u32) -> usize {
+pub(super) fn count_of(hosts: u32) -> usize {
     usize::try_from(hosts).expect("a count of instances fits into memory")
 }
 

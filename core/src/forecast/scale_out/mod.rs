@@ -91,35 +91,14 @@ pub struct ScaleOutRun {
 pub struct ScaleOut {
     /// Billed per instance, in seconds.
     pub seconds: Predictive,
-    /// The counts of the runs that the effect of another one follows from, ascending; none where it is assumed, from runs on one.
-    counts: Vec<u32>,
-    wanted: Load,
+    /// A sentence on the counts that it was measured on; `None` where it is assumed, from runs on one, which is one thing to say of all
+    /// configurations.
+    pub note: Option<String>,
 }
 
 impl ScaleOut {
     pub fn is_measured(&self) -> bool {
-        !self.counts.is_empty()
-    }
-
-    /// A sentence on the counts that it was measured on; `None` where it is assumed, which is one thing to say of all configurations.
-    pub fn note(&self) -> Option<String> {
-        let hosts = self.wanted.hosts;
-        let reach = match hosts > *self.counts.last()? {
-            true => ", and beyond the largest count it is a wide guess",
-            false => "",
-        };
-        Some(format!(
-            "scale-out is measured: the time on {} follows from runs on {}{reach}",
-            instances(hosts),
-            grammar::list(&self.counts.iter().map(u32::to_string).collect::<Vec<_>>()),
-        ))
-    }
-}
-
-fn instances(count: u32) -> String {
-    match count {
-        1 => "1 instance".to_owned(),
-        count => format!("{count} instances"),
+        self.note.is_some()
     }
 }
 
@@ -170,10 +149,19 @@ pub fn forecast_from(
             one_of(times)?
         }
     };
+    let (hosts, counts) = (wanted.hosts, laws.counts());
+    let reach = match hosts > *counts.last().expect("laws have two counts") {
+        true => ", and beyond the largest count it is a wide guess",
+        false => "",
+    };
+    let note = format!(
+        "scale-out is measured: the time on {} follows from runs on {}{reach}",
+        grammar::count(layout::count_of(hosts), "instance"),
+        grammar::list(&counts.iter().map(u32::to_string).collect::<Vec<_>>()),
+    );
     Ok(ScaleOut {
         seconds,
-        counts: laws.counts(),
-        wanted,
+        note: Some(note),
     })
 }
 
@@ -267,8 +255,7 @@ pub fn assume(
     let doubt = either_way(change).max(distance.powf(LEAST_DOUBT));
     Ok(ScaleOut {
         seconds: one.scaled(change).widened(doubt - 1.0),
-        counts: Vec::new(),
-        wanted: to,
+        note: None,
     })
 }
 

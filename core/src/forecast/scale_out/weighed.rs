@@ -224,9 +224,11 @@ fn weighed_from(base: u32, weight: f64, points: &[(Load, f64)]) -> Vec<WeighedLa
     let evidence = Undivided::ALL.map(|undivided| {
         let values = (points.iter().zip(&weights)).map(|((load, value), weight)| Observation {
             share: 1.0,
+            fraction: 1.0,
             work: 1.0,
             value: value / undivided.at(*load),
             weight: *weight,
+            is_doubtful: false,
             is_warm: false,
         });
         (undivided, Evidence::of_values(values.collect(), &COUNTS))
