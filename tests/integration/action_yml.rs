@@ -53,20 +53,6 @@ fn the_docs_show_every_input_and_output_as_it_is_described() {
     assert_eq!(table("output"), rows.collect::<Vec<_>>());
 }
 
-#[test]
-fn every_description_is_a_sentence() {
-    let action = action();
-    for kind in ["inputs", "outputs"] {
-        for (name, described) in action[kind].as_object().unwrap() {
-            let description = described["description"].as_str().unwrap();
-            assert!(
-                description.ends_with('.') && !description.contains(['\n', '|']),
-                "{name}: {description}"
-            );
-        }
-    }
-}
-
 /// The defaults of action.yml are inputs too: with all of them the program does what it does without.
 #[test]
 fn the_program_takes_the_defaults() {

@@ -118,20 +118,3 @@ fn the_printed_schemas_are_the_committed_ones() {
         );
     }
 }
-
-#[test]
-fn init_writes_a_valid_spec_and_overwrites_nothing() {
-    let project = Project::empty();
-    project
-        .run(&["init"])
-        .ended_with(0)
-        .complained("wrote canary-gate.yml");
-    project
-        .run(&["validate"])
-        .ended_with(0)
-        .reported("; 2 things are missing on this machine");
-    project
-        .run(&["init"])
-        .ended_with(2)
-        .complained("already there");
-}

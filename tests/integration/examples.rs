@@ -143,27 +143,3 @@ fn a_data_service_feeds_a_trainer_that_learns_what_its_twin_does() {
         .collect();
     assert_eq!(groups, [("algo-1", "dnn"), ("algo-2", "data")]);
 }
-
-/// What a step of the full run takes, forecast from up to 2 % of the iterations: printed, since a busy machine makes it worse.
-#[test]
-#[ignore = "trains for minutes; run it with `--run-ignored only --success-output final` on an idle machine"]
-fn the_step_of_a_full_run_is_forecast_from_two_percent_of_the_iterations() {
-    const SPEC: &str = "examples/heterogeneous/canary-gate.yml";
-    let project = checkout("heterogeneous");
-    rewrite(
-        &project,
-        SPEC,
-        &[
-            ("canary: [48, 96, 192]", "canary: [24, 48, 96]"),
-            ("canary: {", "canary: {design: fixed, replicates: 2, "),
-            ("max_share: 300%", "max_share: 10000%"),
-        ],
-    );
-    for _ in 0..3 {
-        let arguments = ["run", "--spec", SPEC, "--all", "--fresh"];
-        let canaries = project.run(&arguments).ended_with(0);
-        let full_run = project.run(&["actuals", "--run", "--spec", SPEC]);
-        let full_run = full_run.ended_with(0);
-        println!("{}\n{}", canaries.stdout, full_run.stdout);
-    }
-}

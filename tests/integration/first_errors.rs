@@ -41,36 +41,38 @@ fn data_read_by_a_fixed_path_are_explained_in_every_report() {
     assert_eq!(json["jobs"][0]["measurements"][0]["way_out"], advice);
 }
 
+/// Each row: the script, the command that starts it, the code that the run ends with, and what is said.
 #[test]
-fn a_file_that_is_not_in_the_sample_is_explained() {
-    let script = "import os\nopen(os.path.join(os.environ['SM_CHANNEL_TRAIN'], 'labels.csv'))\n";
-    let project = with_python(script, "[python3, train.py]").file("data/train/labels.csv", "0,1\n");
-    project
-        .run(&["run", "--all"])
-        .ended_with(13)
-        .reported("not in this canary")
-        .reported("sample: false");
-}
-
-#[test]
-fn a_missing_module_is_explained() {
-    let project = with_python("import no_such_module\n", "[python3, train.py]");
-    project
-        .run(&["run", "--all"])
-        .ended_with(13)
-        .reported("no_such_module")
-        .reported("advice")
-        .reported("training.command");
-}
-
-#[test]
-fn a_virtual_environment_that_git_ignores_is_explained() {
-    let project = with_python("pass\n", "[.venv/bin/python, train.py]");
-    project
-        .run(&["run", "--all"])
-        .ended_with(1)
-        .complained(".venv/bin/python")
-        .complained("absolute path");
+fn each_is_explained() {
+    let python = "[python3, train.py]";
+    let sample = "import os\nopen(os.path.join(os.environ['SM_CHANNEL_TRAIN'], 'labels.csv'))\n";
+    for (script, command, code, said) in [
+        (
+            sample,
+            python,
+            13,
+            &["not in this canary", "sample: false"][..],
+        ),
+        (
+            "import no_such_module\n",
+            python,
+            13,
+            &["no_such_module", "advice", "training.command"],
+        ),
+        // One that git ignores.
+        (
+            "pass\n",
+            "[.venv/bin/python, train.py]",
+            1,
+            &[".venv/bin/python", "absolute path"],
+        ),
+    ] {
+        let project = with_python(script, command).file("data/train/labels.csv", "0,1\n");
+        let run = project.run(&["run", "--all"]).ended_with(code);
+        for said in said {
+            assert!(run.seen().contains(said), "{said}: {}", run.seen());
+        }
+    }
 }
 
 #[test]

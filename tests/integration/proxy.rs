@@ -83,11 +83,9 @@ fn github_and_aws_are_asked_through_the_proxy_in_either_spelling() {
         let proxy = Proxy::start();
         let (workflow, aws) = on_sagemaker();
         let workflow = workflow.variable(name, proxy.address());
-        let mut command = workflow.command();
-        aws.reach(&mut command);
-        let finished =
-            crate::project::Finished::new(&command.output().unwrap(), workflow.project.root());
-        workflow.step(finished).ended_with(0);
+        workflow
+            .run_with(|command| aws.reach(command))
+            .ended_with(0);
         let of_github = proxy.count(&workflow.github.api_url());
         assert_eq!(of_github, workflow.github.requests().len(), "{name}");
         let of_aws = proxy.total() - of_github;

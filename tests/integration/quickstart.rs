@@ -44,6 +44,7 @@ fn slow_the_demo_stands_by_itself_and_a_second_start_pays_nothing() {
                 .ended_with(0)
         };
         demo()
+            .reported("within budget")
             .complained("wrote canary-gate-demo")
             .complained("canary-gate actuals --run --spec canary-gate-demo/canary-gate.yml");
         let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/quickstart");
@@ -97,41 +98,4 @@ fn slow_the_demo_runs_without_git_and_says_what_that_costs() {
         })
         .ended_with(0)
         .complained("a second start runs its canaries again: could not start git");
-}
-
-#[test]
-fn slow_the_quickstart_is_within_its_budget() {
-    let project = Project::empty();
-    copy(
-        &Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/quickstart"),
-        project.root(),
-    );
-    let run = "run --all --output report.md --output report.json".split(' ');
-    project.run(&run.collect::<Vec<_>>()).ended_with(0);
-    let report: serde_json::Value = serde_json::from_str(&project.read("report.json")).unwrap();
-    let job = &report["jobs"][0];
-    assert!(job["measurements"].as_array().unwrap().len() >= 3);
-    for quantity in [
-        "time_seconds",
-        "cost_usd",
-        "memory_percent",
-        "memory_bytes",
-        "cpu_percent",
-    ] {
-        let estimate = &job["forecasts"][0]["estimates"][quantity];
-        let value = |name: &str| {
-            estimate[name]
-                .as_f64()
-                .unwrap_or_else(|| panic!("{quantity}: {estimate}"))
-        };
-        assert!(
-            value("lower") <= value("point") && value("point") <= value("upper"),
-            "{quantity}: {estimate}"
-        );
-    }
-    assert!(
-        project.read("report.md").contains("assume"),
-        "{}",
-        project.read("report.md")
-    );
 }

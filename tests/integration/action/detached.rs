@@ -1,16 +1,12 @@
 //! The Action in two jobs of one workflow run: the first starts canaries, the second measures them.
 
 use super::sagemaker::{ended, on_sagemaker, started};
-use super::workflow::{Step, Workflow};
-use crate::aws::{FakeAws, Polls};
+use super::workflow::Workflow;
+use crate::aws::Polls;
 use crate::sagemaker::clean_up::wait_for;
 
 fn command(workflow: Workflow, command: &str) -> Workflow {
     workflow.input("command", command)
-}
-
-fn step(workflow: &Workflow, aws: &FakeAws) -> Step {
-    ended(workflow, started(workflow, |command| aws.reach(command)))
 }
 
 #[test]
@@ -19,7 +15,9 @@ fn a_pull_request_is_checked_in_two_short_jobs() {
     aws.polls(Polls::Nothing);
     let workflow = workflow.input("commit-status", "canary-gate");
     let workflow = command(workflow, "detach");
-    let detached = step(&workflow, &aws).ended_with(0);
+    let detached = workflow
+        .run_with(|command| aws.reach(command))
+        .ended_with(0);
     assert_eq!(detached.output("verdict"), "not_judged");
     let comment = workflow.comment();
     assert!(comment.contains("3 canaries started"), "{comment}");
@@ -32,7 +30,9 @@ fn a_pull_request_is_checked_in_two_short_jobs() {
     assert_eq!(aws.in_progress().len(), 3);
 
     let workflow = command(workflow, "collect");
-    let early = step(&workflow, &aws).ended_with(14);
+    let early = workflow
+        .run_with(|command| aws.reach(command))
+        .ended_with(14);
     println!("{comment}\n{}", workflow.comment());
     assert!(workflow.comment().contains("still run"));
     workflow
@@ -41,7 +41,9 @@ fn a_pull_request_is_checked_in_two_short_jobs() {
     assert_eq!(aws.in_progress().len(), 3);
 
     aws.finish_jobs();
-    let collected = step(&workflow, &aws).ended_with(0);
+    let collected = workflow
+        .run_with(|command| aws.reach(command))
+        .ended_with(0);
     assert_eq!(collected.output("verdict"), "within");
     assert!(collected.output("canary-cost").parse::<f64>().unwrap() > 0.0);
     let comment = workflow.comment();

@@ -1,13 +1,13 @@
 //! The input `max-spend-per-pull-request`: each push has what those before it left.
 
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use nix::sys::signal::Signal;
 
-use super::workflow::{NUMBER, Step, Workflow};
+use super::sagemaker::{ended, started};
+use super::workflow::{NUMBER, Workflow};
 use crate::aws::{FakeAws, Polls};
 use crate::github::Files;
-use crate::project::Finished;
 use crate::sagemaker::clean_up::{signal, wait_for};
 use crate::sagemaker::{FIXED, spec, with_data};
 
@@ -28,22 +28,19 @@ fn limited(limit: &str) -> (Workflow, FakeAws) {
     (workflow.input(INPUT, limit), aws)
 }
 
-fn run(workflow: &Workflow, aws: &FakeAws) -> Step {
-    let mut command = workflow.command();
-    aws.reach(&mut command);
-    let output = command.output().unwrap();
-    workflow.step(Finished::new(&output, workflow.project.root()))
-}
-
 #[test]
 fn the_comment_says_what_is_spent_and_a_push_beyond_it_is_unknown() {
     let (mut workflow, aws) = limited("0.37 USD");
-    run(&workflow, &aws).ended_with(0);
+    workflow
+        .run_with(|command| aws.reach(command))
+        .ended_with(0);
     let standing = "Checks of this pull request so far: 0.017 USD of 0.37 USD, 0.35 USD left.";
     assert_eq!(workflow.comment().matches(standing).count(), 1);
     workflow.later();
     workflow.push(&files("print(3)"));
-    let step = run(&workflow, &aws).ended_with(14);
+    let step = workflow
+        .run_with(|command| aws.reach(command))
+        .ended_with(14);
     assert_eq!(step.output("verdict"), "unknown");
     assert_eq!(aws.jobs().len(), 3, "nothing is started");
     workflow.comments(&[
@@ -54,7 +51,9 @@ fn the_comment_says_what_is_spent_and_a_push_beyond_it_is_unknown() {
     // Back to what was measured: judged, and nothing is paid.
     workflow.later();
     workflow.push(&files("print(2)"));
-    run(&workflow, &aws).ended_with(0);
+    workflow
+        .run_with(|command| aws.reach(command))
+        .ended_with(0);
     assert_eq!(aws.jobs().len(), 3);
 }
 
@@ -75,13 +74,17 @@ fn a_push_to_the_branch_has_no_such_limit() {
 #[test]
 fn a_maintainers_run_for_a_fork_counts_as_the_pull_requests() {
     let (mut workflow, aws) = limited("0.37 USD");
-    run(&workflow, &aws).ended_with(0);
+    workflow
+        .run_with(|command| aws.reach(command))
+        .ended_with(0);
     workflow.later();
     workflow.push(&files("print(3)"));
     let workflow = workflow
         .event("workflow_dispatch", serde_json::json!({}))
         .input("pull-request", &NUMBER.to_string());
-    run(&workflow, &aws).ended_with(14);
+    workflow
+        .run_with(|command| aws.reach(command))
+        .ended_with(14);
     assert_eq!(aws.jobs().len(), 3);
 }
 
@@ -90,23 +93,16 @@ fn a_maintainers_run_for_a_fork_counts_as_the_pull_requests() {
 fn a_canary_that_a_cancelled_run_stopped_counts_with_the_most_it_may_have_cost() {
     let (mut workflow, aws) = limited("0.49 USD");
     aws.polls(Polls::Nothing);
-    let mut command = workflow.command();
-    aws.reach(&mut command);
-    let child = command
-        .env("CANARY_GATE_PACE", "0.001")
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let child = started(&workflow, |command| aws.reach(command));
     wait_for(|| !aws.in_progress().is_empty());
     signal(&child, Signal::SIGINT);
-    let output = child.wait_with_output().unwrap();
-    let finished = Finished::new(&output, workflow.project.root());
-    workflow.step(finished).ended_with(130);
+    ended(&workflow, child).ended_with(130);
     aws.polls(Polls::NextStatus);
     workflow.later();
     workflow.push(&files("print(3)"));
-    run(&workflow, &aws).ended_with(14);
+    workflow
+        .run_with(|command| aws.reach(command))
+        .ended_with(14);
     workflow
         .comments(&["Checks of this pull request so far: 0.12 USD of 0.49 USD, 0.37 USD left."]);
     assert_eq!(aws.jobs().len(), 1);

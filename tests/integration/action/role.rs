@@ -13,7 +13,6 @@ use super::workflow::{Step, Workflow};
 use crate::aws::{FakeAws, Fault, Job, Operation, Polls, Timeline};
 use crate::fake::Server;
 use crate::github::Files;
-use crate::project::Finished;
 use crate::sagemaker::clean_up::wait_for;
 use crate::sagemaker::{FIXED, spec, with_data};
 
@@ -124,12 +123,10 @@ impl Assuming {
     }
 
     fn run_with(&self, prepare: impl FnOnce(&mut Command)) -> Step {
-        let mut command = self.workflow.command();
-        self.reach(&mut command);
-        prepare(&mut command);
-        let output = command.output().unwrap();
-        let finished = Finished::new(&output, self.workflow.project.root());
-        self.workflow.step(finished)
+        self.workflow.run_with(|command| {
+            self.reach(command);
+            prepare(command);
+        })
     }
 }
 

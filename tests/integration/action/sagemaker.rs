@@ -44,7 +44,9 @@ pub(crate) fn ended(workflow: &Workflow, child: Child) -> Step {
 #[test]
 fn a_pull_request_is_measured_without_git() {
     let (workflow, aws) = on_sagemaker();
-    let step = ended(&workflow, started(&workflow, |command| aws.reach(command))).ended_with(0);
+    let step = workflow
+        .run_with(|command| aws.reach(command))
+        .ended_with(0);
     assert_eq!(step.output("verdict"), "within");
     assert_eq!(aws.jobs().len(), 3);
     workflow.comments(&["✅ `churn` within budget"]);
@@ -80,19 +82,18 @@ fn a_cancelled_step_stops_its_jobs_and_says_so_in_the_comment() {
 }
 
 /// A step that had no last word.
-fn killed_in_mid_canary() -> (Workflow, FakeAws, Step) {
-    let (workflow, aws) = on_sagemaker();
+fn killed_in_mid_canary(workflow: &Workflow, aws: &FakeAws) -> Step {
     aws.polls(Polls::Nothing);
-    let mut child = started(&workflow, |command| aws.reach(command));
+    let mut child = started(workflow, |command| aws.reach(command));
     wait_for(|| !aws.in_progress().is_empty());
     child.kill().unwrap();
-    let step = ended(&workflow, child);
-    (workflow, aws, step)
+    ended(workflow, child)
 }
 
 #[test]
 fn a_killed_step_is_cleaned_up_by_the_post_step() {
-    let (workflow, aws, step) = killed_in_mid_canary();
+    let (workflow, aws) = on_sagemaker();
+    let step = killed_in_mid_canary(&workflow, &aws);
     assert!(!step.state.contains_key("swept"));
     assert_eq!(aws.in_progress().len(), 1);
 
@@ -107,11 +108,7 @@ fn a_killed_step_is_cleaned_up_by_the_post_step() {
 fn a_warm_pool_of_a_killed_step_is_ended_by_the_post_step() {
     let (workflow, aws) = with_canaries(&FIXED.replace('}', ", warm_pool: {keep_alive: 5m}}"));
     aws.quota("ml.m5.xlarge for training warm pool usage", 3.0);
-    aws.polls(Polls::Nothing);
-    let mut child = started(&workflow, |command| aws.reach(command));
-    wait_for(|| !aws.in_progress().is_empty());
-    child.kill().unwrap();
-    let step = ended(&workflow, child);
+    let step = killed_in_mid_canary(&workflow, &aws);
     aws.finish_jobs();
     assert_eq!(aws.kept_pools().len(), 1);
     let reached = |command: &mut Command| {
@@ -124,7 +121,8 @@ fn a_warm_pool_of_a_killed_step_is_ended_by_the_post_step() {
 
 #[test]
 fn the_post_step_leaves_other_steps_of_the_workflow_run_alone() {
-    let (workflow, aws, step) = killed_in_mid_canary();
+    let (workflow, aws) = on_sagemaker();
+    let step = killed_in_mid_canary(&workflow, &aws);
 
     // That was a leg for another job whose name begins alike.
     let another = |command: &mut Command| {
@@ -164,10 +162,14 @@ fn launched(base: &Files, pushes: [Files; 2]) -> usize {
     let aws = with_data();
     let [first, second] = pushes;
     let mut workflow = Workflow::between(base, &first);
-    ended(&workflow, started(&workflow, |command| aws.reach(command))).ended_with(0);
+    workflow
+        .run_with(|command| aws.reach(command))
+        .ended_with(0);
     workflow.push(&second);
     workflow.later();
-    ended(&workflow, started(&workflow, |command| aws.reach(command))).ended_with(0);
+    workflow
+        .run_with(|command| aws.reach(command))
+        .ended_with(0);
     aws.jobs().len()
 }
 

@@ -279,8 +279,17 @@ impl Workflow {
 
     /// Runs the step to its end.
     pub(crate) fn run(&self) -> Step {
-        let finished = Finished::new(&self.command().output().unwrap(), self.project.root());
-        self.step(finished)
+        self.run_with(|_| {})
+    }
+
+    /// The same, with a last word on the command.
+    pub(crate) fn run_with(&self, prepare: impl FnOnce(&mut Command)) -> Step {
+        let mut command = self.command();
+        prepare(&mut command);
+        self.step(Finished::new(
+            &command.output().unwrap(),
+            self.project.root(),
+        ))
     }
 
     /// The post step of a step, on what that wrote down.

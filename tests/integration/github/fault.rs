@@ -118,44 +118,23 @@ pub(super) struct Rule {
 
 /// A sentence that is being said; see [`FakeGithub::fail`].
 #[must_use]
-pub(crate) struct FaultBuilder<'a> {
-    fake: &'a FakeGithub,
-    method: &'static str,
-    path: String,
-    passing: u64,
-    failing: u64,
-}
+pub(crate) struct FaultBuilder<'a>(pub(super) &'a FakeGithub, pub(super) Rule);
 
-impl<'a> FaultBuilder<'a> {
-    pub(super) fn new(fake: &'a FakeGithub, method: &'static str, path: &str) -> Self {
-        Self {
-            fake,
-            method,
-            path: path.to_owned(),
-            passing: 0,
-            failing: u64::MAX,
-        }
-    }
-
+impl FaultBuilder<'_> {
     /// Only the next so many.
     pub(crate) fn times(mut self, requests: u64) -> Self {
-        self.failing = requests;
+        self.1.failing = requests;
         self
     }
 
     /// Not the next so many, but those after them.
     pub(crate) fn after(mut self, requests: u64) -> Self {
-        self.passing = requests;
+        self.1.passing = requests;
         self
     }
 
-    pub(crate) fn with(self, fault: Fault) {
-        self.fake.state().faults.push(Rule {
-            method: self.method,
-            path: self.path,
-            passing: self.passing,
-            failing: self.failing,
-            fault,
-        });
+    pub(crate) fn with(mut self, fault: Fault) {
+        self.1.fault = fault;
+        self.0.state().faults.push(self.1);
     }
 }

@@ -29,7 +29,7 @@ pub(crate) use fault::Fault;
 pub(crate) use files::Files;
 pub(crate) use state::{Comment, CommitStatus, Issue, Said, User};
 
-use fault::FaultBuilder;
+use fault::{FaultBuilder, Rule};
 use pull::Pull;
 use state::{Core, LabelEvent, State};
 
@@ -224,7 +224,14 @@ impl FakeGithub {
     /// The start of a sentence: `github.fail("GET", "/pulls/7/files").times(2).with(fault)`, for requests of this method
     /// whose path and query hold the text; without a middle it is every such request.
     pub(crate) fn fail(&self, method: &'static str, path: &str) -> FaultBuilder<'_> {
-        FaultBuilder::new(self, method, path)
+        let rule = Rule {
+            method,
+            path: path.to_owned(),
+            passing: 0,
+            failing: u64::MAX,
+            fault: Fault::Dropped,
+        };
+        FaultBuilder(self, rule)
     }
 
     /// No request fails any more.
