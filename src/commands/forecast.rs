@@ -1,7 +1,7 @@
 //! `forecast FILE`: offline, from recorded measurements. With a spec, its budgets are judged; without, only that memory
 //! fits the machine.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use crate::assess::input::JobInput;
 use crate::assess::judge;
@@ -15,7 +15,7 @@ use crate::forecast::scale_out::DataLayout;
 use crate::gate::run_report;
 use crate::instance::{InstanceConfiguration, InstanceType, Offer, OfferOf, tables};
 use crate::measurement::Measurement;
-use crate::report::{JobReport, Report};
+use crate::report::JobReport;
 use crate::spec::{Budget, Job, OnInconclusive};
 use crate::workspace::project::{DEFAULT_REGION, Project, environment_region};
 use crate::workspace::{base_policy, recorded};
@@ -40,45 +40,56 @@ pub(crate) fn forecast(arguments: &ForecastArguments, loudness: Loudness) -> Res
     ));
     let mut recorded = recorded::read(&arguments.file, files::LARGEST_TEXT, refused)?;
     if let Some(name) = &arguments.as_job {
-        refuse_another_job(name, &arguments.jobs)?;
+        if let Some(asked) = arguments.jobs.iter().find(|asked| *asked != name) {
+            return Err(AppError::usage(format!(
+                "`--as-job {name}` takes all rows for job `{name}`, and `--job {asked}` asks for another"
+            ))
+            .help("give one of the two"));
+        }
         for measurement in &mut recorded.measurements {
             measurement.job.clone_from(name);
         }
     } else {
         recorded.notes.extend(recorded.about_jobs.take());
     }
-    let names = job_names(&recorded.measurements, &arguments.jobs)?;
     let is_allowed: Box<dyn Fn(&InstanceType) -> bool> = match &project {
         Some(project) => Box::new(project.spec.allowed()),
         None => Box::new(|_| true),
     };
-    let mut of_jobs: HashMap<String, Vec<Measurement>> = HashMap::new();
-    for measurement in recorded.measurements {
-        let of_job = of_jobs.entry(measurement.job.clone()).or_default();
-        of_job.push(measurement);
+    let mut jobs = Vec::new();
+    for (name, measurements) in by_job(recorded.measurements, &arguments.jobs)? {
+        let (measurements, note) = newest_run(measurements);
+        let notes: Vec<String> = recorded.notes.iter().cloned().chain(note).collect();
+        let known = project.as_ref().and_then(|project| project.spec.job(&name));
+        let offer_of = |instance: &InstanceConfiguration| match (&project, known) {
+            (Some(project), Some(job)) => project.offer_to(job, instance),
+            (Some(project), None) => project.offer(instance),
+            (None, _) => offer_by_the_tables(instance, arguments.region.as_deref()),
+        };
+        jobs.push(offline_report(
+            &name,
+            known,
+            &measurements,
+            &offer_of,
+            &*is_allowed,
+            notes,
+        ));
     }
-    let jobs = names
-        .iter()
-        .map(|name| {
-            let (measurements, note) = newest_run(of_jobs.remove(name).unwrap_or_default());
-            let notes: Vec<String> = recorded.notes.iter().cloned().chain(note).collect();
-            let known = project.as_ref().and_then(|project| project.spec.job(name));
-            let offer_of = |instance: &InstanceConfiguration| match (&project, known) {
-                (Some(project), Some(job)) => project.offer_to(job, instance),
-                (Some(project), None) => project.offer(instance),
-                (None, _) => offer_by_the_tables(instance, arguments.region.as_deref()),
-            };
-            offline_report(name, known, &measurements, &offer_of, &*is_allowed, &notes)
-        })
-        .collect();
     let report = match &project {
-        Some(project) => run_report::assemble(
-            project,
-            jobs,
-            Vec::new(),
-            strictness::strictness(&arguments.verdict, &project.spec),
-        ),
-        None => without_spec(jobs, arguments.verdict.strict),
+        Some(project) => {
+            let strictness = strictness::strictness(&arguments.verdict, &project.spec);
+            run_report::assemble(project, jobs, Vec::new(), strictness)
+        }
+        None => {
+            let strictness = Strictness {
+                strict: arguments.verdict.strict,
+                on_inconclusive: OnInconclusive::Fail,
+            };
+            let note =
+                "No spec was found, so no budget is judged but that memory fits the machine.";
+            let now = jiff::Timestamp::now();
+            whole_report::report(jobs, vec![note.to_owned()], strictness, now)
+        }
     };
     publish::publish(&report, &arguments.output, &outputs)?;
     Ok(report.exit_code)
@@ -91,12 +102,12 @@ fn offline_report(
     measurements: &[Measurement],
     offer_of: OfferOf<'_>,
     is_allowed: &dyn Fn(&InstanceType) -> bool,
-    notes: &[String],
+    notes: Vec<String>,
 ) -> JobReport {
-    let mut instances: Vec<&InstanceConfiguration> = Vec::new();
     // The budget is judged on the spec's instance, measured or not; its alternatives follow in their order.
-    instances.extend(known.map(|job| &job.instance));
-    instances.extend(known.into_iter().flat_map(|job| &job.alternatives));
+    let of_spec = known.into_iter();
+    let of_spec = of_spec.flat_map(|job| [&job.instance].into_iter().chain(&job.alternatives));
+    let mut instances: Vec<&InstanceConfiguration> = of_spec.collect();
     for measurement in measurements {
         if !instances.iter().any(|known| measurement.is_on(known)) {
             instances.push(&measurement.instance);
@@ -126,7 +137,7 @@ fn offline_report(
         base: None,
         is_allowed,
         lacks_probe: None,
-        notes: notes.to_vec(),
+        notes,
     })
 }
 
@@ -152,39 +163,34 @@ fn newest_run(mut measurements: Vec<Measurement>) -> (Vec<Measurement>, Option<S
     (measurements, note)
 }
 
-fn refuse_another_job(name: &str, asked: &[String]) -> Result<(), AppError> {
-    match asked.iter().find(|asked| *asked != name) {
-        None => Ok(()),
-        Some(asked) => Err(AppError::usage(format!(
-            "`--as-job {name}` takes all rows for job `{name}`, and `--job {asked}` asks for another"
-        ))
-        .help("give one of the two")),
-    }
-}
-
-/// The jobs of the file in the order they come, or those that `--job` names.
-fn job_names(measurements: &[Measurement], asked: &[String]) -> Result<Vec<String>, AppError> {
-    let mut known = HashSet::new();
-    let mut names: Vec<String> = Vec::new();
+/// The measurements of each job, in the order in which the jobs come; only of those that `--job` names.
+fn by_job(
+    measurements: Vec<Measurement>,
+    asked: &[String],
+) -> Result<Vec<(String, Vec<Measurement>)>, AppError> {
+    let mut places: HashMap<String, usize> = HashMap::new();
+    let mut jobs: Vec<(String, Vec<Measurement>)> = Vec::new();
     for measurement in measurements {
-        if known.insert(&measurement.job) {
-            names.push(measurement.job.clone());
-        }
+        let name = &measurement.job;
+        let place = *places.entry(name.clone()).or_insert_with(|| {
+            jobs.push((name.clone(), Vec::new()));
+            jobs.len() - 1
+        });
+        jobs[place].1.push(measurement);
     }
-    if names.is_empty() {
+    if jobs.is_empty() {
         return Err(AppError::usage("the file holds no measurements")
             .help("`canary-gate run --measurements FILE` writes them"));
     }
-    for name in asked {
-        if !known.contains(name) {
-            return Err(
-                AppError::usage(format!("the file holds no measurements of job `{name}`"))
-                    .help(format!("its jobs are {}", names.join(", "))),
-            );
-        }
+    if let Some(name) = asked.iter().find(|name| !places.contains_key(*name)) {
+        let names: Vec<&str> = jobs.iter().map(|(name, _)| name.as_str()).collect();
+        return Err(
+            AppError::usage(format!("the file holds no measurements of job `{name}`"))
+                .help(format!("its jobs are {}", names.join(", "))),
+        );
     }
-    names.retain(|name| asked.is_empty() || asked.contains(name));
-    Ok(names)
+    jobs.retain(|(name, _)| asked.is_empty() || asked.contains(name));
+    Ok(jobs)
 }
 
 fn offer_by_the_tables(instance: &InstanceConfiguration, region: Option<&str>) -> Offer {
@@ -193,16 +199,4 @@ fn offer_by_the_tables(instance: &InstanceConfiguration, region: Option<&str>) -
     Offer::of(instance, &tables::capacity, &|kind| {
         tables::price(kind, region)
     })
-}
-
-/// A report that no spec stands behind.
-fn without_spec(jobs: Vec<JobReport>, strict: bool) -> Report {
-    let strictness = Strictness {
-        strict,
-        on_inconclusive: OnInconclusive::Fail,
-    };
-    let notes = vec![
-        "No spec was found, so no budget is judged but that memory fits the machine.".to_owned(),
-    ];
-    whole_report::report(jobs, notes, strictness, jiff::Timestamp::now())
 }

@@ -33,10 +33,9 @@ pub(crate) async fn sweep(arguments: &SweepArguments) -> Result<u8, AppError> {
         },
         None => Sweep::Expired(jiff::Timestamp::now()),
     };
-    let sweeping = if arguments.dry_run {
-        Sweeping::OnlyShown
-    } else {
-        Sweeping::ForReal
+    let sweeping = match arguments.dry_run {
+        true => Sweeping::OnlyShown,
+        false => Sweeping::ForReal,
     };
     of(&project, &sweep, sweeping).await
 }

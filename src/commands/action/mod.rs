@@ -71,7 +71,7 @@ pub(super) async fn action(loudness: Loudness) -> Result<u8, AppError> {
     }
     // First of all: the first process of a container ignores a signal that it does not listen for.
     let interruption = signals::watch()?;
-    let mut publisher = Publisher::open(environment);
+    let mut publisher = Publisher::open(environment, &inputs);
     let checked = check(
         &mut publisher,
         (&inputs, &wrong),
@@ -98,7 +98,7 @@ async fn check(
     };
     let is_detached = request.part == RunPart::Detach;
     let is_tracked = inputs.command == ActionCommand::Drift && inputs.issue == IssuePolicy::Update;
-    let issue = is_tracked.then(|| publisher.issue(&github, inputs));
+    let issue = is_tracked.then(|| publisher.issue(&github));
     let mut is_accepted = false;
     let before = async |request: &RunRequest<'_>,
                         project: &Project,
@@ -212,8 +212,12 @@ async fn prepare<'a>(
         ActionCommand::Drift => None,
         _ => Some(trigger.change(&github, &project, base.as_ref()).await?),
     };
+    let mut notes = Vec::new();
+    if let Some(Change::Everything { why }) = &change {
+        notes.push(format!("every job counts as changed: {why}"));
+    }
     let base = match base {
-        Some(base) => Some(base.commit(&github, &project, &spec).await?),
+        Some(base) => base.commit(&github, &project, &spec, &mut notes).await?,
         None => None,
     };
     base_policy::apply(&mut project, policy, inputs.max_spend)?;
@@ -228,7 +232,7 @@ async fn prepare<'a>(
         github: github.clone(),
         pull_request: pull_request.clone(),
         strictness,
-        subject: publisher.subject(inputs),
+        subject: publisher.subject.clone(),
     });
     let origin = |command| {
         let origin = RunOrigin::in_actions(variable, commit.as_deref(), command);
@@ -237,19 +241,13 @@ async fn prepare<'a>(
             None => origin,
         }
     };
-    let mut notes = Vec::new();
     let request = match change {
         None => {
             let origin = origin(Command::Drift);
             drift::refuse_another_place(&origin)?;
             RunRequest::drift(origin, strictness)
         }
-        Some(change) => {
-            if let Change::Everything { why } = &change {
-                notes.push(format!("every job counts as changed: {why}"));
-            }
-            RunRequest::new(change, origin(Command::Run), strictness)
-        }
+        Some(change) => RunRequest::new(change, origin(Command::Run), strictness),
     };
     let request = RunRequest {
         jobs: &inputs.jobs,
@@ -264,7 +262,7 @@ async fn prepare<'a>(
         },
         max_spend: inputs.max_spend,
         max_spend_per_pull_request: inputs.max_spend_per_pull_request,
-        base: base.and_then(|found| found.map_err(|why| notes.push(why)).ok()),
+        base,
         notes,
         ..request
     };

@@ -2,7 +2,7 @@
 //!
 //! Any step may have written a part, so its measurements count and its verdicts do not.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use crate::assess::base_result::BaseResult;
@@ -20,15 +20,13 @@ use crate::gate::run_history::RunHistory;
 use crate::gate::run_report;
 use crate::instance::InstanceConfiguration;
 use crate::measurement::Measurement;
-use crate::report::{self, InstanceForecast, JobReport, Report};
+use crate::report::{self, JobReport, Report};
 use crate::spec::Job;
 use crate::verdict::{Reason, Verdict};
 use crate::workspace::checkout::Checkout;
 use crate::workspace::project::Project;
 use crate::workspace::stored_report as stored;
 
-/// A matrix has at most 256 legs.
-const MOST_PARTS: usize = 1000;
 /// Entries of folders that a search looks at.
 const MOST_ENTRIES: usize = 100_000;
 
@@ -40,7 +38,6 @@ pub(super) async fn report(
     patterns: &[String],
 ) -> Result<Report, AppError> {
     let history = RunHistory::open(project, &request.origin, None).await?;
-    let mut notes = request.notes.clone();
     let mut parts = Vec::new();
     for file in find(patterns)? {
         refuse_tracked(project, &file)?;
@@ -48,19 +45,14 @@ pub(super) async fn report(
     }
     let commit = project.checkout.as_ref().and_then(Checkout::commit);
     // Measured on another commit, or on an unnamed one.
-    let foreign: BTreeMap<String, String> = parts
-        .iter()
-        .filter(|part| part.commit.is_none() || part.commit != commit)
-        .flat_map(|part| {
-            let of = part
-                .commit
-                .clone()
-                .unwrap_or_else(|| "that it does not name".to_owned());
-            part.jobs
-                .iter()
-                .map(move |job| (job.name.clone(), of.clone()))
-        })
-        .collect();
+    let mut foreign: BTreeMap<String, String> = BTreeMap::new();
+    for part in &parts {
+        if part.commit.is_none() || part.commit != commit {
+            let of = part.commit.as_deref().unwrap_or("that it does not name");
+            let jobs = part.jobs.iter();
+            foreign.extend(jobs.map(|job| (job.name.clone(), of.to_owned())));
+        }
+    }
     let merged = report::merge(parts).map_err(|error| {
         AppError::usage("the parts cannot be merged")
             .help("each job belongs in one part; see what `report-from` matches")
@@ -69,24 +61,15 @@ pub(super) async fn report(
     })?;
     let mut jobs: Vec<JobReport> = Vec::new();
     for job in &project.spec.jobs {
-        let concerned = affected
-            .iter()
-            .find(|affected| affected.job.name == job.name);
-        let part = merged.jobs.iter().find(|part| part.name == job.name);
+        let concerned = affected.iter().find(|one| one.job.name == job.name);
         let by = concerned.map_or(&[][..], |affected| &affected.by);
-        match (part, concerned) {
-            (Some(_), _) if foreign.contains_key(&job.name) => {
-                jobs.push(whole_report::unknown_report(
-                    job,
-                    by,
-                    &Reason::new(format!(
-                        "its part was measured on commit {}, which is not the checked-out commit",
-                        foreign[&job.name]
-                    )),
-                    Vec::new(),
-                ));
-            }
-            (Some(part), _) => {
+        let unknown = |why: Reason| whole_report::unknown_report(job, by, &why, Vec::new());
+        let part = merged.jobs.iter().find(|part| part.name == job.name);
+        match (part, foreign.get(&job.name)) {
+            (Some(_), Some(of)) => jobs.push(unknown(Reason::new(format!(
+                "its part was measured on commit {of}, which is not the checked-out commit"
+            )))),
+            (Some(part), None) => {
                 // The data are not listed here, so a change of data is not noticed.
                 let keys = JobKeys::of_code(project.code_key(job)?);
                 let base = async {
@@ -98,15 +81,13 @@ pub(super) async fn report(
                 jobs.push(judged_again(project, job, by, part, base.as_ref()));
             }
             // A leg that failed before it wrote its part must not turn the check green.
-            (None, Some(_)) => jobs.push(whole_report::unknown_report(
-                job,
-                by,
-                &"no part has it: its leg failed or was not started".into(),
-                Vec::new(),
-            )),
-            (None, None) => {}
+            (None, _) => {
+                let why = "no part has it: its leg failed or was not started";
+                jobs.extend(concerned.map(|_| unknown(why.into())));
+            }
         }
     }
+    let mut notes = request.notes.clone();
     for part in &merged.jobs {
         if project.spec.job(&part.name).is_none() {
             notes.push(format!(
@@ -131,36 +112,25 @@ fn judged_again(
     part: &JobReport,
     base: Option<&BaseResult>,
 ) -> JobReport {
-    let measurements: Vec<Measurement> = part
-        .measurements
-        .iter()
-        .filter(|measurement| measurement.job == job.name && measurement.has_sound_amounts())
-        .cloned()
-        .collect();
+    let sound = part.measurements.iter();
+    let sound = sound.filter(|run| run.job == job.name && run.has_sound_amounts());
+    let measurements: Vec<Measurement> = sound.cloned().collect();
     if measurements.is_empty() {
         return whole_report::unknown_report(job, by, &part.as_reason(), part.notes.clone());
     }
-    let row_of = |instance: &InstanceConfiguration| -> Option<&InstanceForecast> {
-        part.forecasts
-            .iter()
-            .find(|row| row.instance.is_same_machines(instance))
-    };
     let not_measured = |instance: &InstanceConfiguration| {
         let is_measured = part.measurements.iter().any(|run| run.is_on(instance));
-        (!is_measured).then(|| {
-            row_of(instance)
-                .and_then(|row| row.not_measured.clone())
-                .unwrap_or_else(|| "no part measured it".to_owned())
-        })
+        let mut rows = part.forecasts.iter();
+        let row = rows.find(|row| row.instance.is_same_machines(instance));
+        let why = row.and_then(|row| row.not_measured.clone());
+        (!is_measured).then(|| why.unwrap_or_else(|| "no part measured it".to_owned()))
     };
     let mut report = judge::job_report(&JobInput {
         name: &job.name,
         instance: &job.instance,
         budget: &job.budget,
         affected_by: by,
-        alternatives: job
-            .alternatives
-            .iter()
+        alternatives: (job.alternatives.iter())
             .map(|instance| (instance, not_measured(instance)))
             .collect(),
         measurements: &measurements,
@@ -196,7 +166,7 @@ fn refuse_tracked(project: &Project, file: &Path) -> Result<(), AppError> {
 }
 
 /// The files that the patterns match, sorted. Each pattern must match one.
-fn find(patterns: &[String]) -> Result<Vec<PathBuf>, AppError> {
+fn find(patterns: &[String]) -> Result<BTreeSet<PathBuf>, AppError> {
     let refused = |what: String, help: &str| {
         Err(AppError::usage(what).help(help).during("reading the parts"))
     };
@@ -204,7 +174,7 @@ fn find(patterns: &[String]) -> Result<Vec<PathBuf>, AppError> {
         let what = "`command: report` has no parts to report".to_owned();
         return refused(what, "name them by `report-from: parts/*.json`");
     }
-    let mut found = Vec::new();
+    let mut found = BTreeSet::new();
     for pattern in patterns {
         let pattern = pattern.trim_start_matches("./");
         if pattern.starts_with('/') {
@@ -224,15 +194,7 @@ fn find(patterns: &[String]) -> Result<Vec<PathBuf>, AppError> {
         }
         found.extend(matched);
     }
-    found.sort();
-    found.dedup();
-    match found.len() {
-        count if count > MOST_PARTS => refused(
-            format!("`report-from` matches {count} files; it can be {MOST_PARTS} at most"),
-            "a matrix has at most 256 legs; name the files of these parts alone",
-        ),
-        _ => Ok(found),
-    }
+    Ok(found)
 }
 
 /// The deepest folder that all matches of a pattern lie in.

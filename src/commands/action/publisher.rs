@@ -15,6 +15,7 @@ use crate::github::posts::PostPlace;
 use crate::github::publication::{
     Intent, OlderComments, PostText, Publication, PublicationOutcome,
 };
+use crate::github::pull_request::PullRequest;
 use crate::github::shown_overrun::ShownOverrun;
 use crate::github::status::{NewStatus, StatusState};
 use crate::report::template::Template;
@@ -55,6 +56,8 @@ pub(super) struct Publisher {
     pub(super) commit: Option<String>,
     /// The spec's path from the workspace.
     spec: String,
+    /// What a comment and an issue are known by: steps that share a spec and look at some of its jobs each have their own.
+    pub(super) subject: String,
     comment: Option<Publication>,
     /// Whether the run is of a fork's own event, whose token can only read.
     only_reads: bool,
@@ -70,7 +73,9 @@ pub(super) struct Publisher {
 
 impl Publisher {
     /// From here on the log is only a log: what a canary prints is no command.
-    pub(super) fn open(environment: Environment) -> Self {
+    pub(super) fn open(environment: Environment, inputs: &Inputs) -> Self {
+        let named = inputs.spec.as_ref().map(|spec| spec.to_string_lossy());
+        let spec = written_spec::named_or_found(named.as_deref());
         let stop = StopCommands::new(files::random());
         say(&stop.begin());
         step_files::write_state(&environment, post_step::OPENED, "true".to_owned());
@@ -81,7 +86,11 @@ impl Publisher {
             label: None,
             template: None,
             commit: None,
-            spec: written_spec::named_or_found(None),
+            subject: match &inputs.jobs[..] {
+                [] => spec.clone(),
+                jobs => format!("{spec}#{}", jobs.join(",")),
+            },
+            spec,
             comment: None,
             only_reads: false,
             status: None,
@@ -93,8 +102,6 @@ impl Publisher {
 
     /// The comment goes to the pull request, if there is one and it is wanted.
     pub(super) fn comment_on(&mut self, github: &Github, trigger: &Trigger, inputs: &Inputs) {
-        let named = inputs.spec.as_ref().map(|spec| spec.to_string_lossy());
-        self.spec = written_spec::named_or_found(named.as_deref());
         self.only_reads = trigger.is_from_fork(&self.environment.repository);
         let older = match inputs.comment {
             CommentPolicy::New => OlderComments::Hide,
@@ -102,15 +109,13 @@ impl Publisher {
             CommentPolicy::Off => return,
         };
         let time = trigger.of_itself().map(|one| one.updated_at);
-        self.comment = trigger.pull_request().map(|pull_request| Publication {
-            github: github.clone(),
+        let comment = |pull_request: &PullRequest| Publication {
+            order: (self.environment).order(time.unwrap_or_else(jiff::Timestamp::now)),
             place: PostPlace::PullRequest(pull_request.number),
-            subject: self.subject(inputs),
-            order: self
-                .environment
-                .order(time.unwrap_or_else(jiff::Timestamp::now)),
             older,
-        });
+            ..self.issue(github)
+        };
+        self.comment = trigger.pull_request().map(comment);
     }
 
     /// The head of the pull request was read: its status is set from here on, if one is wanted.
@@ -140,20 +145,12 @@ impl Publisher {
         }
     }
 
-    /// What a comment and an issue are known by: steps that share a spec and look at some of its jobs each have their own.
-    pub(super) fn subject(&self, inputs: &Inputs) -> String {
-        match &inputs.jobs[..] {
-            [] => self.spec.clone(),
-            jobs => format!("{}#{}", self.spec, jobs.join(",")),
-        }
-    }
-
     /// The tracking issue.
-    pub(super) fn issue(&self, github: &Github, inputs: &Inputs) -> Publication {
+    pub(super) fn issue(&self, github: &Github) -> Publication {
         Publication {
             github: github.clone(),
             place: PostPlace::Issues,
-            subject: self.subject(inputs),
+            subject: self.subject.clone(),
             order: self.environment.order(jiff::Timestamp::now()),
             older: OlderComments::WriteOver,
         }

@@ -47,6 +47,8 @@ pub(super) struct ChangeBase {
     branch: String,
     /// Where the change left the branch. Unlike the tip it does not move.
     left: String,
+    /// The commit that is checked, whatever was pushed meanwhile.
+    commit: String,
 }
 
 /// Reads the event's file.
@@ -192,7 +194,7 @@ impl Trigger {
         github: &Github,
         project: &Project,
     ) -> Result<Option<ChangeBase>, AppError> {
-        let (name, branch, tip, left) = match &self.event {
+        Ok(match &self.event {
             GithubEvent::PullRequest(pull_request) => {
                 let PullRequest { base, head, .. } = &**pull_request;
                 let commit = checked_out(project).unwrap_or_else(|| head.sha.clone());
@@ -203,56 +205,49 @@ impl Trigger {
                         left.map_err(|error| if_gone(error, &base.branch, &base.sha))?
                     }
                 };
-                (&*base.branch, &base.branch, &base.sha, left)
+                Some(ChangeBase {
+                    name: base.branch.clone(),
+                    tip: base.sha.clone(),
+                    branch: base.branch.clone(),
+                    left,
+                    commit,
+                })
             }
-            GithubEvent::MergeGroup { base, branch, .. } => {
-                ("the merge queue's base", branch, base, base.clone())
-            }
-            _ => return Ok(None),
-        };
-        Ok(Some(ChangeBase {
-            name: name.to_owned(),
-            tip: tip.clone(),
-            branch: branch.clone(),
-            left,
-        }))
+            GithubEvent::MergeGroup { base, head, branch } => Some(ChangeBase {
+                name: "the merge queue's base".to_owned(),
+                tip: base.clone(),
+                branch: branch.clone(),
+                left: base.clone(),
+                commit: head.clone(),
+            }),
+            _ => None,
+        })
     }
 
-    /// What changed since the base. For a pull request the checked-out commit counts, whatever was pushed meanwhile.
+    /// What changed since the base, or in a push.
     pub(super) async fn change(
         &self,
         github: &Github,
         project: &Project,
         base: Option<&ChangeBase>,
     ) -> Result<Change, AppError> {
-        let (before, after, between) = match (&self.event, base) {
-            (GithubEvent::PullRequest(pull_request), Some(base)) => {
-                let head = pull_request.head.sha.clone();
-                let commit = checked_out(project).unwrap_or(head);
-                let number = pull_request.number;
-                let between = format!("{} to pull request {number}", base.branch);
-                (&base.left, commit, Some(between))
-            }
-            (GithubEvent::MergeGroup { base, head, .. }, _) => (base, head.clone(), None),
-            (
-                GithubEvent::Push {
-                    before: Some(before),
-                    after,
-                },
-                _,
-            ) => (before, after.clone(), None),
-            (event, _) => {
-                let why = match event {
-                    GithubEvent::Push { .. } => "the branch is new",
-                    _ => "the workflow's event names no change",
-                };
-                return Ok(Change::Everything {
-                    why: why.to_owned(),
-                });
-            }
+        let everything = |why: &str| {
+            let why = why.to_owned();
+            Ok(Change::Everything { why })
         };
-        let between = between.unwrap_or_else(|| format!("{before:.7} to {after:.7}"));
-        let change = github.change((before, &after), between, project.files()?);
+        let (before, after) = match (base, &self.event) {
+            (Some(base), _) => (&base.left, &base.commit),
+            (None, GithubEvent::Push { before, after }) => match before {
+                Some(before) => (before, after),
+                None => return everything("the branch is new"),
+            },
+            _ => return everything("the workflow's event names no change"),
+        };
+        let between = match self.pull_request().zip(base) {
+            Some((one, base)) => format!("{} to pull request {}", base.branch, one.number),
+            None => format!("{before:.7} to {after:.7}"),
+        };
+        let change = github.change((before, after), between, project.files()?);
         Ok(change.await?)
     }
 
@@ -291,38 +286,36 @@ impl ChangeBase {
         spec: &SpecArguments,
     ) -> Result<Base, AppError> {
         let read = async {
-            let files = base_files(github, project, spec, &self.tip).await?;
-            let tree = match project.traits().replays {
-                true => Some(github.tree(&self.tip).await?),
-                false => None,
-            };
-            Ok((files, tree))
+            Ok(Base {
+                name: self.name.clone(),
+                sha: Some(self.tip.clone()),
+                files: base_files(github, project, spec, &self.tip).await?,
+                tree: match project.traits().replays {
+                    true => Some(github.tree(&self.tip).await?),
+                    false => None,
+                },
+            })
         };
-        let (files, tree) = read
-            .await
-            .map_err(|error| if_gone(error, &self.name, &self.tip))?;
-        Ok(Base {
-            name: self.name.clone(),
-            sha: Some(self.tip.clone()),
-            files,
-            tree,
-        })
+        let read: Result<Base, GithubError> = read.await;
+        read.map_err(|error| if_gone(error, &self.name, &self.tip))
     }
 
-    /// The commit to compare with, or why there is none any more.
+    /// The commit to compare with; `None` if it is gone, which a note says.
     pub(super) async fn commit(
         self,
         github: &Github,
         project: &Project,
         spec: &SpecArguments,
-    ) -> Result<Result<BaseCommit, String>, AppError> {
+        notes: &mut Vec<String>,
+    ) -> Result<Option<BaseCommit>, AppError> {
         let Self { branch, left, .. } = self;
         let files = match base_files(github, project, spec, &left).await {
             Ok(files) => files,
             Err(error) if error.kind == GithubErrorKind::NotFound => {
-                return Ok(Err(format!(
+                notes.push(format!(
                     "The change is compared with nothing: the commit {left:.7} that it left {branch} from is gone."
-                )));
+                ));
+                return Ok(None);
             }
             Err(error) => return Err(error.into()),
         };
@@ -332,7 +325,7 @@ impl ChangeBase {
             Err(error) => Err(error.to_string()),
         };
         let tree = tree.as_ref().map_err(String::as_str);
-        Ok(Ok(BaseCommit::of(&branch, left, files, tree)))
+        Ok(Some(BaseCommit::of(&branch, left, files, tree)))
     }
 }
 
