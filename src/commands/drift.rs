@@ -5,8 +5,8 @@ use crate::assess::input::JobInput;
 use crate::assess::judge;
 use crate::change::{AffectedJob, Change};
 use crate::cli::DriftArguments;
+use crate::commands::publish::{self, Output};
 use crate::commands::run::{Checked, RunRequest};
-use crate::commands::{publish, strictness};
 use crate::console::{AppError, Loudness, print, printable, signals};
 use crate::drift::CheckRecord;
 use crate::exit::Strictness;
@@ -39,12 +39,11 @@ pub(crate) async fn drift(arguments: &DriftArguments, loudness: Loudness) -> Res
         }
         return Ok(0);
     }
-    let outputs = publish::prepare(&arguments.output, &project.root, loudness)?;
-    let strictness = strictness::strictness(&arguments.verdict, &project.spec);
+    let output = Output::prepare(&arguments.output, &project.root, loudness)?;
+    let strictness = publish::strictness(&arguments.verdict, &project.spec);
     if arguments.from_history {
         let report = from_history(&project, &jobs, &origin, strictness).await?;
-        publish::publish(&report, &arguments.output, &outputs)?;
-        return Ok(report.exit_code);
+        return output.publish(&report);
     }
     project.refuse_to_write_over_the_recording(arguments.output.outputs.iter())?;
     let request = RunRequest {
@@ -57,7 +56,7 @@ pub(crate) async fn drift(arguments: &DriftArguments, loudness: Loudness) -> Res
         Ok(None)
     });
     let Checked { report, error, .. } = checked.await?;
-    publish::publish_found((report, error), &arguments.output, &outputs)
+    output.publish_found(&report, error)
 }
 
 /// A check is of use where later ones find it: on the branch that a workflow runs for, and outside of Actions.

@@ -7,7 +7,7 @@ use crate::assess::input::JobInput;
 use crate::assess::judge;
 use crate::assess::whole_report;
 use crate::cli::ForecastArguments;
-use crate::commands::{publish, strictness};
+use crate::commands::publish::{self, Output};
 use crate::console::files::{self};
 use crate::console::{AppError, Loudness};
 use crate::exit::Strictness;
@@ -33,7 +33,7 @@ pub(crate) fn forecast(arguments: &ForecastArguments, loudness: Loudness) -> Res
         Some(project) => project.root.clone(),
         None => files::current_folder()?,
     };
-    let outputs = publish::prepare(&arguments.output, &root, loudness)?;
+    let output = Output::prepare(&arguments.output, &root, loudness)?;
     let refused = AppError::usage(format!(
         "the measurements {} cannot be read",
         arguments.file.display()
@@ -77,7 +77,7 @@ pub(crate) fn forecast(arguments: &ForecastArguments, loudness: Loudness) -> Res
     }
     let report = match &project {
         Some(project) => {
-            let strictness = strictness::strictness(&arguments.verdict, &project.spec);
+            let strictness = publish::strictness(&arguments.verdict, &project.spec);
             run_report::assemble(project, jobs, Vec::new(), strictness)
         }
         None => {
@@ -91,8 +91,7 @@ pub(crate) fn forecast(arguments: &ForecastArguments, loudness: Loudness) -> Res
             whole_report::report(jobs, vec![note.to_owned()], strictness, now)
         }
     };
-    publish::publish(&report, &arguments.output, &outputs)?;
-    Ok(report.exit_code)
+    output.publish(&report)
 }
 
 /// One job's part of the report, from its recorded measurements alone.

@@ -15,7 +15,6 @@ mod publish;
 mod reference;
 mod report;
 mod run;
-mod strictness;
 mod sweep;
 mod validate;
 

@@ -1,71 +1,114 @@
-//! Publishes a report: to standard output in one format, to files in others.
+//! Where a command puts its report: to standard output in one format, to files in others.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use crate::cli::OutputArguments;
-use crate::console::files::Outputs;
-use crate::console::{AppError, Loudness, colours, print, say, terminal};
+use crate::cli::{OutputArguments, VerdictArguments};
+use crate::console::{AppError, Loudness, colours, files, print, say, terminal};
+use crate::exit::Strictness;
+use crate::grammar;
 use crate::report::format::ReportFormat;
+use crate::report::template::Template;
 use crate::report::terminal::{ReportDepth, TerminalStyle};
 use crate::report::{Report, markdown};
+use crate::spec::{OnInconclusive, Spec};
 
-/// The files and the layout that a command line names, checked before anything is spent.
-pub(crate) fn prepare(
-    arguments: &OutputArguments,
-    root: &Path,
+/// How strict the exit code is, by the flag, else by the spec.
+pub(crate) fn strictness(arguments: &VerdictArguments, spec: &Spec) -> Strictness {
+    Strictness {
+        strict: arguments.strict || spec.strict,
+        on_inconclusive: arguments
+            .on_inconclusive
+            .map_or(spec.on_inconclusive, OnInconclusive::from),
+    }
+}
+
+/// What a command line names for its report, checked before anything is spent.
+#[derive(Debug)]
+pub(crate) struct Output<'a> {
+    arguments: &'a OutputArguments,
+    files: Vec<(&'a Path, ReportFormat)>,
+    root: PathBuf,
+    /// The layout of Markdown; `None`: ours.
+    template: Option<Template>,
     loudness: Loudness,
-) -> Result<Outputs, AppError> {
-    let template = arguments.template.as_ref();
-    Outputs::prepare(&arguments.outputs, template, root, loudness)
 }
 
-/// Publishes what a command found. Returns the exit code, or the command's error with that code. The report is printed even
-/// if a file cannot be written.
-pub(crate) fn publish_found(
-    (report, failed): (Report, Option<AppError>),
-    arguments: &OutputArguments,
-    outputs: &Outputs,
-) -> Result<u8, AppError> {
-    let written = publish(&report, arguments, outputs);
-    let Some(error) = failed else {
-        return written.map(|()| report.exit_code);
-    };
-    // Whoever reads both has read it above.
-    let is_said = arguments.format.is_for_terminal() && terminal::is_shared();
-    if is_said {
-        return written.map(|()| report.exit_code);
+impl<'a> Output<'a> {
+    /// Checks the template, and each path: its kind, that it is no link, and that its folder is there.
+    pub(crate) fn prepare(
+        arguments: &'a OutputArguments,
+        root: &Path,
+        loudness: Loudness,
+    ) -> Result<Self, AppError> {
+        let mut files = Vec::new();
+        for path in &arguments.outputs {
+            let extension = path.extension().and_then(|extension| extension.to_str());
+            let format = extension.and_then(ReportFormat::of_extension);
+            let format = format.ok_or_else(|| {
+                let extensions = grammar::choice(&ReportFormat::extensions());
+                AppError::usage(format!(
+                    "`--output {}`: the extension names no report format",
+                    path.display()
+                ))
+                .help(format!("name it {extensions}"))
+            })?;
+            files::check_target(path, root)?;
+            files.push((path.as_path(), format));
+        }
+        let template = arguments.template.as_ref();
+        Ok(Self {
+            arguments,
+            files,
+            root: root.to_owned(),
+            template: template
+                .map(|file| files::read_template(file))
+                .transpose()?,
+            loudness,
+        })
     }
-    // Of two errors the job's is returned, the other is printed.
-    if let Err(unwritten) = written {
-        say(unwritten.render_beside(false).trim_end());
-    }
-    Err(error.ending_with(report.exit_code))
-}
 
-/// Prints the report first, so that a file that cannot be written does not suppress it.
-pub(crate) fn publish(
-    report: &Report,
-    arguments: &OutputArguments,
-    outputs: &Outputs,
-) -> Result<(), AppError> {
-    let style = TerminalStyle {
-        colours: colours::on_stdout(),
-        width: terminal::stdout_width(),
-        depth: match arguments.details {
-            true => ReportDepth::Whole,
-            false => ReportDepth::Brief,
-        },
-    };
-    let render = |format: ReportFormat, style| match &outputs.template {
-        Some(template) if format.is_markdown() => markdown::render_by(template, report),
-        _ => format.render(report, style),
-    };
-    print(&render(arguments.format, style))?;
-    let mut failure = Ok(());
-    for (path, format) in &outputs.files {
-        let text = render(*format, TerminalStyle::default());
-        // A file that cannot be written does not prevent the others.
-        failure = failure.and(outputs.write(path, &text));
+    /// Publishes what a command found. Returns the exit code, or the command's error with that code. The report is printed even
+    /// if a file cannot be written.
+    pub(crate) fn publish_found(
+        &self,
+        report: &Report,
+        failed: Option<AppError>,
+    ) -> Result<u8, AppError> {
+        let written = self.publish(report);
+        // Whoever reads both has read it above.
+        let is_said = self.arguments.format.is_for_terminal() && terminal::is_shared();
+        let Some(error) = failed.filter(|_| !is_said) else {
+            return written;
+        };
+        // Of two errors the job's is returned, the other is printed.
+        if let Err(unwritten) = written {
+            say(unwritten.render_beside(false).trim_end());
+        }
+        Err(error.ending_with(report.exit_code))
     }
-    failure
+
+    /// Publishes a report, and returns its exit code. It is printed first, so that a file that cannot be written does not suppress it.
+    pub(crate) fn publish(&self, report: &Report) -> Result<u8, AppError> {
+        let style = TerminalStyle {
+            colours: colours::on_stdout(),
+            width: terminal::stdout_width(),
+            depth: match self.arguments.details {
+                true => ReportDepth::Whole,
+                false => ReportDepth::Brief,
+            },
+        };
+        let render = |format: ReportFormat, style| match &self.template {
+            Some(template) if format.is_markdown() => markdown::render_by(template, report),
+            _ => format.render(report, style),
+        };
+        print(&render(self.arguments.format, style))?;
+        let mut done = Ok(report.exit_code);
+        for (path, format) in &self.files {
+            let text = render(*format, TerminalStyle::default());
+            let written = files::write_asked(path, text.as_bytes(), &self.root, self.loudness);
+            // A file that cannot be written does not prevent the others.
+            done = done.and_then(|code| written.map(|()| code));
+        }
+        done
+    }
 }

@@ -30,7 +30,8 @@ pub(crate) struct AppError {
 }
 
 impl AppError {
-    fn message(what: impl Into<String>, code: u8) -> Self {
+    /// An error that ends with this code.
+    pub(crate) fn message(what: impl Into<String>, code: u8) -> Self {
         Self {
             what: what.into(),
             causes: Vec::new(),
@@ -58,11 +59,6 @@ impl AppError {
     /// Wrong usage, or an impossible spec: code 2.
     pub(crate) fn usage(what: impl Into<String>) -> Self {
         Self::message(what, exit::USAGE)
-    }
-
-    /// A signal ended the run.
-    pub(crate) fn interrupted(what: impl Into<String>, code: u8) -> Self {
-        Self::message(what, code)
     }
 
     /// Ends with the code of a worse outcome.

@@ -8,57 +8,8 @@ use std::path::{Path, PathBuf};
 
 use crate::console::{AppError, Loudness, printable, say};
 use crate::git::own_files;
-use crate::grammar;
-use crate::report::format::ReportFormat;
 use crate::report::template::Template;
 use crate::units::Bytes;
-
-/// The report files to write, checked before anything is run.
-#[derive(Debug)]
-pub(crate) struct Outputs {
-    pub(crate) files: Vec<(PathBuf, ReportFormat)>,
-    pub(crate) root: PathBuf,
-    /// The layout of Markdown; `None`: ours.
-    pub(crate) template: Option<Template>,
-    loudness: Loudness,
-}
-
-impl Outputs {
-    /// Checks the template, and each path: its kind, that it is no link, and that its folder is there.
-    pub(crate) fn prepare(
-        paths: &[PathBuf],
-        template: Option<&PathBuf>,
-        root: &Path,
-        loudness: Loudness,
-    ) -> Result<Self, AppError> {
-        let mut files = Vec::new();
-        for path in paths {
-            let extension = path.extension().and_then(|extension| extension.to_str());
-            let format = extension.and_then(ReportFormat::of_extension);
-            let format = format.ok_or_else(|| {
-                let extensions = grammar::choice(&ReportFormat::extensions());
-                AppError::usage(format!(
-                    "`--output {}`: the extension names no report format",
-                    path.display()
-                ))
-                .help(format!("name it {extensions}"))
-            })?;
-            check_target(path, root)?;
-            files.push((path.clone(), format));
-        }
-        Ok(Self {
-            files,
-            root: root.to_owned(),
-            template: template.map(|file| read_template(file)).transpose()?,
-            loudness,
-        })
-    }
-
-    /// Writes one of them.
-    pub(crate) fn write(&self, path: &Path, text: &str) -> Result<(), AppError> {
-        write_asked(path, text.as_bytes(), &self.root, self.loudness)
-    }
-}
 
 /// Reads a template of the page; one that names what there is not is an error.
 pub(crate) fn read_template(file: &Path) -> Result<Template, AppError> {

@@ -54,7 +54,7 @@ impl Interruption {
         tokio::select! {
             done = work => Ok(done),
             code = self.next() => {
-                Err(AppError::interrupted("interrupted before the first canary", code))
+                Err(AppError::message("interrupted before the first canary", code))
             }
         }
     }
@@ -90,6 +90,6 @@ impl Interruption {
 }
 
 fn interrupted(code: u8) -> AppError {
-    AppError::interrupted("interrupted; the canaries were asked to stop, and what was measured is kept", code)
+    AppError::message("interrupted; the canaries were asked to stop, and what was measured is kept", code)
         .help("see it with `canary-gate history list`; with git, and on SageMaker, a new start reuses the canaries that completed")
 }

@@ -94,24 +94,20 @@ impl IdTokenService {
             body: None,
             limit: LONGEST_ANSWER,
         };
-        let answer = match self.transport.send(&call).await {
-            Ok(answer) => answer,
-            Err((FailedTry::Refused(refusal), _)) => {
+        let sent = self.transport.send(&call).await;
+        let answer = sent.map_err(|(failure, _)| match failure {
+            FailedTry::Refused(refusal) => {
                 let status = StatusCode::from_u16(refusal.status).ok();
                 let reason = status.and_then(|status| status.canonical_reason());
                 let said = format!("HTTP {}: {}", refusal.status, reason.unwrap_or_default());
-                return Err(
-                    match refusal.is_rate_limit() || refusal.is_server_trouble() {
-                        true => IdTokenError::NotUsable(said),
-                        false => IdTokenError::Refused(said),
-                    },
-                );
+                match refusal.is_rate_limit() || refusal.is_server_trouble() {
+                    true => IdTokenError::NotUsable(said),
+                    false => IdTokenError::Refused(said),
+                }
             }
-            Err((FailedTry::Broken(why), _)) => return Err(IdTokenError::NotUsable(why)),
-            Err((FailedTry::Final(error), _)) => {
-                return Err(IdTokenError::NotUsable(error.to_string()));
-            }
-        };
+            FailedTry::Broken(why) => IdTokenError::NotUsable(why),
+            FailedTry::Final(error) => IdTokenError::NotUsable(error.to_string()),
+        })?;
         // What cannot be read is not shown: it may hold the token.
         match serde_json::from_slice::<IdTokenAnswer>(&answer.body) {
             Ok(IdTokenAnswer { value }) if !value.trim().is_empty() => Ok(Token::new(&value)),

@@ -249,7 +249,7 @@ impl Publisher {
         let kept = step_files::keep_report(report, project)
             .map_err(|error| say(error.render(false).trim_end()));
         let found = (report, texts.code, spent);
-        step_files::write_outputs(&self.environment, found, kept.ok(), url);
+        step_files::write_outputs(&self.environment, found, kept.ok().unzip(), url);
         say(log(report).trim_end());
         // The report lists a spec's problems; the log shows them in their lines.
         let error = checked.error.as_ref();

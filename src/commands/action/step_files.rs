@@ -39,21 +39,14 @@ pub(super) fn write_state(environment: &Environment, name: &str, value: String) 
     });
 }
 
-/// Paths relative to the workspace.
-pub(super) struct KeptReport {
-    json: String,
-    page: String,
-}
-
-/// Writes the outputs of action.yml; `spent` is the cost of canaries that are not in the report.
+/// Writes the outputs of action.yml; `spent` is the cost of canaries that are not in the report, `json` and `page` are where it lies.
 pub(super) fn write_outputs(
     environment: &Environment,
     (report, code, spent): (&Report, u8, Option<Usd>),
-    kept: Option<KeptReport>,
+    (json, page): (Option<String>, Option<String>),
     comment_url: Option<String>,
 ) {
     let verdict = serde_json::to_value(report.verdict).unwrap_or_default();
-    let (json, page) = kept.map(|kept| (kept.json, kept.page)).unzip();
     // Of `instance` of the job with the worst verdict, the first of several.
     let worst = report.jobs.iter().min_by_key(|job| job.verdict);
     let cost = worst
@@ -83,11 +76,11 @@ pub(super) fn write_outputs(
     });
 }
 
-/// Writes the report for later steps, as JSON and as a page, beside the spec, else in the workspace.
+/// Writes the report for later steps, as JSON and as a page, beside the spec, else in the workspace; their paths from the workspace.
 pub(super) fn keep_report(
     report: &Report,
     project: Option<&Project>,
-) -> Result<KeptReport, AppError> {
+) -> Result<(String, String), AppError> {
     let workspace = files::current_folder()?;
     let (folder, root) = match project {
         Some(project) => (project.state_folder(), project.root.clone()),
@@ -100,8 +93,6 @@ pub(super) fn keep_report(
         let shown = path.strip_prefix(&workspace).unwrap_or(&path);
         Ok(shown.to_string_lossy().into_owned())
     };
-    Ok(KeptReport {
-        json: keep(REPORT_FILE, report::to_json(report))?,
-        page: keep(PAGE_FILE, html::render(report))?,
-    })
+    let json = keep(REPORT_FILE, report::to_json(report))?;
+    Ok((json, keep(PAGE_FILE, html::render(report))?))
 }

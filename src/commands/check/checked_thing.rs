@@ -7,67 +7,66 @@ pub(in crate::commands) struct CheckedThing {
     /// `data train`
     what: String,
     state: ThingState,
+    /// In a few words, or why it is missing or could not be looked at.
+    said: String,
+    /// What to do where it is missing.
+    help: Option<String>,
 }
 
 /// How it stands.
+#[derive(PartialEq)]
 enum ThingState {
-    /// In a few words.
-    Ready(String),
-    /// What is wrong, and what to do.
-    Missing { why: String, help: Option<String> },
-    /// Why it could not be looked at.
-    NotLookedAt(String),
+    Ready,
+    Missing,
+    NotLookedAt,
 }
 
 impl CheckedThing {
-    fn of(what: &str, state: ThingState) -> Self {
-        let what = what.to_owned();
-        Self { what, state }
+    fn of(what: &str, state: ThingState, said: impl Into<String>, help: Option<String>) -> Self {
+        Self {
+            what: what.to_owned(),
+            state,
+            said: said.into(),
+            help,
+        }
     }
 
     pub(super) fn ready(what: &str, said: impl Into<String>) -> Self {
-        Self::of(what, ThingState::Ready(said.into()))
+        Self::of(what, ThingState::Ready, said, None)
     }
 
     pub(super) fn missing(what: &str, why: impl Into<String>, help: impl Into<String>) -> Self {
-        let (why, help) = (why.into(), Some(help.into()));
-        Self::of(what, ThingState::Missing { why, help })
+        Self::of(what, ThingState::Missing, why, Some(help.into()))
     }
 
     pub(super) fn not_looked_at(what: &str, why: impl Into<String>) -> Self {
-        Self::of(what, ThingState::NotLookedAt(why.into()))
+        Self::of(what, ThingState::NotLookedAt, why, None)
     }
 
     pub(super) fn refused(what: &str, error: impl Into<AppError>) -> Self {
         let error = error.into();
-        let (why, help) = (error.in_a_line(), error.reason().advice);
-        Self::of(what, ThingState::Missing { why, help })
+        Self::of(
+            what,
+            ThingState::Missing,
+            error.in_a_line(),
+            error.reason().advice,
+        )
     }
 
     pub(in crate::commands) fn why_missing(&self) -> Option<&str> {
-        match &self.state {
-            ThingState::Missing { why, .. } => Some(why),
-            ThingState::Ready(_) | ThingState::NotLookedAt(_) => None,
-        }
-    }
-
-    pub(super) fn is_missing(&self) -> bool {
-        matches!(self.state, ThingState::Missing { .. })
+        (self.state == ThingState::Missing).then_some(&self.said)
     }
 
     /// Its lines, without anything that a terminal obeys.
     pub(super) fn lines(&self) -> String {
-        let what = printable(&self.what);
-        match &self.state {
-            ThingState::Ready(said) => format!("  ✓ {what}: {}\n", printable(said)),
-            ThingState::NotLookedAt(why) => format!("  – {what}: {}\n", printable(why)),
-            ThingState::Missing { why, help } => {
-                let mut text = format!("  ✗ {what}: {}\n", printable(why));
-                for line in help.iter().flat_map(|help| help.lines()) {
-                    text.push_str(&format!("      {}\n", printable(line)));
-                }
-                text
-            }
-        }
+        let sign = match self.state {
+            ThingState::Ready => '✓',
+            ThingState::Missing => '✗',
+            ThingState::NotLookedAt => '–',
+        };
+        let (what, said) = (printable(&self.what), printable(&self.said));
+        let help = self.help.iter().flat_map(|help| help.lines());
+        let help = help.map(|line| format!("      {}\n", printable(line)));
+        format!("  {sign} {what}: {said}\n{}", help.collect::<String>())
     }
 }

@@ -42,7 +42,7 @@ pub(crate) async fn check(arguments: &CheckArguments, loudness: Loudness) -> Res
     for job in &jobs {
         text.push_str(&format!("\n{}\n", job.name));
         for finding in findings(&project, job, backend.as_deref()).await? {
-            missing += usize::from(finding.is_missing());
+            missing += usize::from(finding.why_missing().is_some());
             text.push_str(&finding.lines());
         }
     }

@@ -12,48 +12,25 @@ use crate::workspace::project::Project;
 
 use super::listing::{BATCH, list_of, warn_of};
 
-/// A format, and what of the history it has.
-struct ExportRow {
-    format: ExportFormat,
-    /// As `--format` names it.
-    name: &'static str,
-    /// Of files that hold it, without the dot.
-    extension: &'static str,
-    begin: fn() -> Export,
-}
+/// A format, its name, the extension of files that hold it, and what of the history it has.
+type ExportRow = (ExportFormat, &'static str, &'static str, fn() -> Export);
 
 /// The first of an extension is what a file of that extension holds; the first of all is the default.
 const FORMATS: [ExportRow; 4] = [
-    ExportRow {
-        format: ExportFormat::Csv,
-        name: "csv",
-        extension: "csv",
-        begin: Export::forecasts,
-    },
-    ExportRow {
-        format: ExportFormat::Seed,
-        name: "seed",
-        extension: "csv",
-        begin: || Export::canaries(CanaryFormat::Seed),
-    },
-    ExportRow {
-        format: ExportFormat::Jsonl,
-        name: "jsonl",
-        extension: "jsonl",
-        begin: || Export::canaries(CanaryFormat::JsonLines),
-    },
-    ExportRow {
-        format: ExportFormat::Html,
-        name: "html",
-        extension: "html",
-        begin: Export::page,
-    },
+    (ExportFormat::Csv, "csv", "csv", Export::forecasts),
+    (ExportFormat::Seed, "seed", "csv", || {
+        Export::canaries(CanaryFormat::Seed)
+    }),
+    (ExportFormat::Jsonl, "jsonl", "jsonl", || {
+        Export::canaries(CanaryFormat::JsonLines)
+    }),
+    (ExportFormat::Html, "html", "html", Export::page),
 ];
 
 /// What a run of a scope reads for an export. A page shows what all runs spent, so on the default branch it has every scope, each
 /// kept apart; it decides nothing.
 pub(super) fn reader(arguments: &HistoryExportArguments, scope: Scope) -> Result<Scope, AppError> {
-    Ok(match (format(arguments)?.format, scope) {
+    Ok(match (format(arguments)?.0, scope) {
         (ExportFormat::Html, Scope::Main) => Scope::Local,
         _ => scope,
     })
@@ -66,13 +43,13 @@ pub(super) async fn export(
     loudness: Loudness,
 ) -> Result<u8, AppError> {
     let root = &project.root;
-    let format = format(arguments)?;
+    let (.., begin) = format(arguments)?;
     if let Some(output) = output(arguments) {
         files::check_target(output, root)?;
     }
     let listing = list_of(history, arguments.job.as_deref(), &project.spec).await?;
     let mut damaged = listing.damaged;
-    let mut export = (format.begin)();
+    let mut export = begin();
     for batch in listing.entries.chunks(BATCH) {
         let loaded = history.load(batch).await?;
         damaged.extend(loaded.damaged);
@@ -104,18 +81,16 @@ fn format(arguments: &HistoryExportArguments) -> Result<&'static ExportRow, AppE
     let extension = output.and_then(Path::extension);
     let named = FORMATS
         .iter()
-        .find(|row| extension.is_some_and(|extension| extension == row.extension));
+        .find(|(_, _, known, _)| extension.is_some_and(|extension| extension == *known));
     let asked = FORMATS
         .iter()
-        .find(|row| arguments.format == Some(row.format));
+        .find(|(format, ..)| arguments.format == Some(*format));
     match (asked, named) {
-        (Some(asked), Some(named)) if asked.extension != named.extension => {
+        (Some((_, asked, written, _)), Some((_, name, known, _))) if written != known => {
             let output = output.map_or(String::new(), |output| output.display().to_string());
             Err(AppError::usage(format!(
-                "--format {} contradicts the name of the file, {}, which says {}",
-                asked.name,
-                printable(&output),
-                named.name
+                "--format {asked} contradicts the name of the file, {}, which says {name}",
+                printable(&output)
             ))
             .help("give the file another name, or leave out --format"))
         }

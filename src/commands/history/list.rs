@@ -133,7 +133,20 @@ fn lines(rows: &[[String; COLUMNS.len()]], shown: &[usize]) -> String {
 /// Every record with its identity and main figures: times in seconds, costs in US dollars.
 fn json(loaded: &Loaded, count: usize) -> String {
     let records = loaded.records.iter().map(|(entry, record)| {
-        let mut value = json!({
+        let (canary_key, run, forecast) = match &record.content {
+            Content::Canary {
+                canary_key,
+                measurement,
+                ..
+            } => (Some(canary_key), Some(measurement), None),
+            Content::FullRun { measurement } => (None, Some(measurement), None),
+            Content::Forecast(forecast) => (None, None, Some(forecast)),
+        };
+        let row = forecast.and_then(|forecast| forecast.forecasts.first());
+        let either = |of_run: Option<Value>, metric| {
+            of_run.unwrap_or_else(|| json!(row.and_then(|row| row.estimates[metric])))
+        };
+        json!({
             "id": entry.id,
             "name": entry.stem(),
             "recorded_at": entry.recorded_at,
@@ -144,42 +157,16 @@ fn json(loaded: &Loaded, count: usize) -> String {
             "code_key": record.code_key,
             "data_key": record.data_key,
             "writer": record.writer,
-        });
-        let more = match &record.content {
-            Content::Canary {
-                canary_key,
-                measurement,
-                ..
-            } => json!({
-                "canary_key": canary_key,
-                "instance": measurement.instance,
-                "fraction": measurement.fraction,
-                "outcome": measurement.outcome,
-                "time_seconds": measurement.time(),
-                "cost_usd": measurement.cost,
-            }),
-            Content::FullRun { measurement } => json!({
-                "instance": measurement.instance,
-                "outcome": measurement.outcome,
-                "time_seconds": measurement.time(),
-                "cost_usd": measurement.cost,
-            }),
-            Content::Forecast(forecast) => {
-                let first = forecast.forecasts.first();
-                json!({
-                    "verdict": forecast.verdict,
-                    "is_baseline": forecast.is_baseline,
-                    "drifted": forecast.drifted,
-                    "instance": first.map(|first| &first.instance),
-                    "time_seconds": first.and_then(|first| first.estimates[Metric::Time]),
-                    "cost_usd": first.and_then(|first| first.estimates[Metric::Cost]),
-                })
-            }
-        };
-        if let (Value::Object(fields), Value::Object(more)) = (&mut value, more) {
-            fields.extend(more);
-        }
-        value
+            "canary_key": canary_key,
+            "verdict": forecast.map(|forecast| &forecast.verdict),
+            "is_baseline": forecast.map(|forecast| forecast.is_baseline),
+            "drifted": forecast.and_then(|forecast| forecast.drifted),
+            "instance": run.map(|run| &run.instance).or(row.map(|row| &row.instance)),
+            "fraction": run.filter(|_| canary_key.is_some()).map(|run| &run.fraction),
+            "outcome": run.map(|run| &run.outcome),
+            "time_seconds": either(run.map(|run| json!(run.time())), Metric::Time),
+            "cost_usd": either(run.map(|run| json!(run.cost)), Metric::Cost),
+        })
     });
     let damaged = loaded.damaged.iter();
     let mut value = json!({
