@@ -11,8 +11,8 @@ use super::error::{GithubError, GithubErrorKind};
 use crate::change::Change;
 use crate::code::{PathKind, Tree, TreeFile, blob_id};
 
-/// The most files and folders of one tree that are read.
-const MOST_ENTRIES: usize = 500_000;
+/// The most files of one tree that are read.
+const MOST_FILES: usize = 500_000;
 /// The most requests for one tree: a tree that GitHub cuts is read folder by folder. A workflow's token has 1,000 an hour for
 /// the whole repository.
 const MOST_REQUESTS: usize = 200;
@@ -114,31 +114,17 @@ impl Github {
     }
 
     async fn read_tree(&self, sha: &str) -> Result<Tree, GithubError> {
-        let too_large = |limit, unit| {
-            let request = format!("GET git/trees/{sha}");
-            Err(GithubError::too_large(&request, limit, unit))
-        };
         let mut found = Vec::new();
-        let (mut entries, mut requests) = (0, 0);
+        let mut requests = 0;
         // Folders to be read, with the path to them.
         let mut folders = vec![(object_id(sha)?.to_owned(), String::new())];
         while let Some((folder, above)) = folders.pop() {
-            if requests >= MOST_REQUESTS {
-                return too_large(MOST_REQUESTS, "requests");
-            }
             requests += 1;
             let mut listed = self.listing(&folder, "?recursive=1").await?;
             let is_cut = listed.truncated;
             if is_cut {
                 requests += 1;
                 listed = self.listing(&folder, "").await?;
-                if listed.truncated {
-                    return too_large(listed.tree.len(), "entries in one folder");
-                }
-            }
-            entries += listed.tree.len();
-            if entries > MOST_ENTRIES {
-                return too_large(MOST_ENTRIES, "entries");
             }
             for entry in listed.tree {
                 let path = format!("{above}{}", entry.path);
@@ -153,6 +139,11 @@ impl Github {
                     }
                     None => {}
                 }
+            }
+            let is_left = requests >= MOST_REQUESTS && !folders.is_empty();
+            if listed.truncated || is_left || found.len() > MOST_FILES {
+                let request = format!("GET git/trees/{sha}");
+                return Err(GithubError::too_large(&request, found.len(), "files"));
             }
         }
         Ok(Tree::new(found, BTreeMap::new()))

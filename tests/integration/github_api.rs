@@ -171,7 +171,7 @@ fn a_commit_that_is_gone_or_too_large_changes_everything() {
             .unwrap_err()
             .contains("one was removed")
     );
-    fake.cut_trees_at(2);
+    fake.state().tree_limit = 2;
     assert!(
         changed(&fake, &base, &large)
             .unwrap_err()
@@ -217,7 +217,7 @@ fn a_tree_that_github_cuts_is_read_folder_by_folder() {
     let read = || asked(&fake, async |github| github.tree(&commit).await).unwrap();
     let whole = listed(&read());
     assert_eq!(whole.len(), 100);
-    fake.cut_trees_at(60);
+    fake.state().tree_limit = 60;
     assert_eq!(listed(&read()), whole);
 }
 

@@ -359,7 +359,7 @@ fn a_duplicate_that_stays_is_reported_and_removed_the_next_time() {
 fn who_does_not_know_its_name_keeps_one_all_the_same() {
     for kind in KINDS {
         let stage = Stage::new(kind);
-        stage.github.sign_in_as(&User::person("octocat"));
+        stage.github.state().viewer = User::person("octocat");
         let nameless = Fault::Forbidden("metadata=read");
         stage.github.fail("POST", "/graphql").with(nameless);
         assert_eq!(stage.publish(2).outcome, Created);
@@ -388,7 +388,7 @@ fn an_issue_is_closed_when_the_drift_is_over_and_a_new_drift_is_a_new_issue() {
     assert_eq!(stage.publish(2).outcome, Superseded);
     assert_eq!(stage.publish(4).outcome, Created);
     // A person closes it.
-    stage.github.close_issue(9);
+    stage.github.state().close_issue(9);
     assert_eq!(stage.publish(5).outcome, Created);
     let issues = stage.github.issues();
     let closed: Vec<&str> = (issues.iter())

@@ -19,25 +19,32 @@ const MOST_OPTIONS: usize = 100;
 const REQUIREMENTS: &str = "\
     requirements.txt pyproject.toml setup.py setup.cfg environment.yml environment.yaml \
     Pipfile.lock poetry.lock uv.lock";
-/// A Dockerfile with one of these is of an image that trains.
+/// A line of a Dockerfile of an image that trains.
 /// <https://docs.aws.amazon.com/sagemaker/latest/dg/your-algorithms-training-algo-dockerfile.html>
-const TRAINING_IMAGE: [&str; 6] = [
-    "SAGEMAKER_PROGRAM",
-    "sagemaker-training",
-    "sagemaker_training",
-    "/opt/ml",
-    "/opt/program",
-    "\"train\"",
-];
-
+static TRAINING_IMAGE: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(r#"SAGEMAKER_PROGRAM|sagemaker[-_]training|/opt/ml|/opt/program|"train""#)
+});
 /// A call that starts a training job on SageMaker.
 static LAUNCH: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
         r"\b(?:\w*Estimator|ModelTrainer|PyTorch|TensorFlow|SKLearn|XGBoost|HuggingFace|MXNet|Chainer|create_training_job|TrainingJob\.create)\(",
     )
 });
-static TRAINING_STEP: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"\b(?:fit|train|backward|train_on_batch)\("));
+/// What a line of a script that trains has, by what it says of it. The sign that says most comes first: it is named.
+static SIGNS: LazyLock<[(i32, &str, Regex); 5]> = LazyLock::new(|| {
+    [
+        (6, "SM_CHANNEL_*", "SM_CHANNEL_"),
+        (5, "/opt/ml/input", "/opt/ml/input|SM_MODEL_DIR"),
+        (
+            4,
+            "a training step",
+            r"\b(?:fit|train|backward|train_on_batch)\(",
+        ),
+        (3, "its options", r"ArgumentParser\(|click\.command|typer\."),
+        (1, "`__main__`", "__main__"),
+    ]
+    .map(|(score, what, text)| (score, what, pattern(text)))
+});
 /// An option on the command line: argparse, click or typer. Its call ends with a line.
 static OPTION: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"(?ms)\b(?:add_argument|[oO]ption)\((.*?)\)[ \t]*$"));
@@ -151,44 +158,37 @@ pub(super) fn path_of(place: &str) -> &str {
 }
 
 impl SourceText {
-    fn is_notebook(&self) -> bool {
-        self.path.ends_with(".ipynb")
-    }
-
     fn is_python(&self) -> bool {
         let starts = ["#!/usr/bin/env python", "#!/usr/bin/python"];
         self.path.ends_with(".py") || starts.iter().any(|start| self.text.starts_with(start))
     }
 
-    /// `src/train.py:12`
-    fn place(&self, line: usize) -> String {
+    /// `src/train.py:12`, of an offset.
+    fn place_at(&self, offset: usize) -> String {
+        let line = 1 + self.text[..offset].matches('\n').count();
         format!("{}:{line}", self.path)
     }
 
-    /// The line of an offset, from 1.
-    fn place_at(&self, offset: usize) -> String {
-        self.place(1 + self.text[..offset].matches('\n').count())
-    }
-
-    /// The first line that is like this, from 1.
-    fn line(&self, is_like: impl Fn(&str) -> bool) -> Option<usize> {
-        self.text.lines().position(is_like).map(|line| line + 1)
-    }
-
-    fn line_with(&self, sought: &[&str]) -> Option<usize> {
-        self.line(|line| sought.iter().any(|sought| line.contains(sought)))
+    /// The place of the first line of code that is like this: it neither defines what it names nor only speaks of it.
+    fn place_of(&self, pattern: &Regex) -> Option<String> {
+        let is_like = |line: &str| {
+            let code = line.trim_start();
+            let mut others = ["#", "def ", "class "].iter();
+            !others.any(|other| code.starts_with(other)) && pattern.is_match(code)
+        };
+        let line = self.text.lines().position(is_like)?;
+        Some(format!("{}:{}", self.path, line + 1))
     }
 
     /// Where it starts a training job on SageMaker.
     fn launch(&self) -> Option<String> {
-        if !(self.is_python() || self.is_notebook()) || !self.text.contains("sagemaker") {
+        if !self.text.contains("sagemaker") {
             return None;
         }
-        if self.is_notebook() {
-            return LAUNCH.is_match(&self.text).then(|| self.path.clone());
+        match self.path.ends_with(".ipynb") {
+            true => LAUNCH.is_match(&self.text).then(|| self.path.clone()),
+            false => self.place_of(&LAUNCH).filter(|_| self.is_python()),
         }
-        let line = self.line(|line| is_call(line, &LAUNCH));
-        line.map(|line| self.place(line))
     }
 
     /// Where a Dockerfile says that its image trains.
@@ -197,8 +197,8 @@ impl SourceText {
         let is_dockerfile = name == "Dockerfile"
             || name.starts_with("Dockerfile.")
             || name.ends_with(".Dockerfile");
-        let line = self.line_with(&TRAINING_IMAGE).filter(|_| is_dockerfile);
-        line.map(|line| self.place(line))
+        let place = self.place_of(&TRAINING_IMAGE);
+        place.filter(|_| is_dockerfile)
     }
 
     fn script(&self) -> Option<FoundScript> {
@@ -212,43 +212,23 @@ impl SourceText {
         if !self.is_python() || is_of_tests || is_other {
             return None;
         }
-        // The sign that says most comes first: it is named.
-        let signs = [
-            (6, "SM_CHANNEL_*", self.line_with(&["SM_CHANNEL_"])),
-            (
-                5,
-                "/opt/ml/input",
-                self.line_with(&["/opt/ml/input", "SM_MODEL_DIR"]),
-            ),
-            (
-                4,
-                "a training step",
-                self.line(|line| is_call(line, &TRAINING_STEP)),
-            ),
-            (
-                3,
-                "its options",
-                self.line_with(&["ArgumentParser(", "click.command", "typer."]),
-            ),
-            (1, "`__main__`", self.line_with(&["__main__"])),
-        ];
         let of_name = match stem.as_str() {
             "train" | "training" | "train_model" => 4,
             _ if stem.contains("train") => 3,
             _ => 0,
         };
-        let mut found = (signs.iter())
-            .filter_map(|(score, what, line)| Some((score, what, (*line)?)))
-            .peekable();
-        let why = match found.peek() {
-            Some((_, what, line)) => format!("{what} at {}", self.place(*line)),
-            None => format!("its name, {name}"),
-        };
-        let score = of_name + found.map(|(score, ..)| score).sum::<i32>();
+        let signs = SIGNS.iter();
+        let found: Vec<(i32, String)> = signs
+            .filter_map(|(score, what, sign)| {
+                Some((*score, format!("{what} at {}", self.place_of(sign)?)))
+            })
+            .collect();
+        let score = of_name + found.iter().map(|(score, _)| score).sum::<i32>();
+        let why = found.into_iter().next();
         (score >= LOWEST_SCORE).then(|| FoundScript {
             path: self.path.clone(),
             score,
-            why,
+            why: why.map_or_else(|| format!("its name, {name}"), |(_, why)| why),
             options: self.options(),
             channels: self.channels(),
             fixed_path: FIXED_PATH.captures(&self.text).and_then(|read| {
@@ -284,15 +264,6 @@ impl SourceText {
         let names = names.map(|channel| channel[1].to_lowercase());
         names.filter(|name| seen.insert(name.clone())).collect()
     }
-}
-
-/// Whether a line of Python calls what the pattern names: it neither defines it nor only speaks of it.
-fn is_call(line: &str, pattern: &Regex) -> bool {
-    let code = line.trim_start();
-    !["#", "def ", "class "]
-        .iter()
-        .any(|other| code.starts_with(other))
-        && pattern.is_match(code)
 }
 
 #[cfg(test)]

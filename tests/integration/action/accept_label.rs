@@ -46,7 +46,7 @@ fn is_refused(workflow: &Workflow, why: &str) {
 fn somebody_who_may_write_accepts_a_known_overrun_by_name() {
     for comment in ["update", "new"] {
         let mut workflow = overrun().input("comment", comment);
-        workflow.github.label(NUMBER, LABEL, &alice(), AFTER);
+        workflow.github.label(NUMBER, LABEL, true, &alice(), AFTER);
         // By hand, by the label's own event, and again: what was shown stays known.
         for _ in 0..3 {
             let step = workflow.run().ended_with(0);
@@ -77,7 +77,7 @@ fn an_overrun_that_nobody_saw_is_not_accepted() {
     // The label is put on for what the comment shows, while the check of another head is at work.
     workflow.push(&files(&spec(TOO_LITTLE), "print(3)\n").with("runs.csv", slower(10.0)));
     workflow.later();
-    workflow.github.label(NUMBER, LABEL, &alice(), AFTER);
+    workflow.github.label(NUMBER, LABEL, true, &alice(), AFTER);
     is_refused(&workflow, UNSEEN);
     // It was seen by now, and somebody who looks at it puts the label on.
     workflow.later();
@@ -93,30 +93,27 @@ fn an_overrun_that_nobody_saw_is_not_accepted() {
 #[test]
 fn a_label_that_was_there_before_a_check_had_finished_does_not_count() {
     let workflow = overrun();
-    workflow.github.label(NUMBER, LABEL, &alice(), BEFORE);
+    workflow.github.label(NUMBER, LABEL, true, &alice(), BEFORE);
     is_refused(&workflow, UNSEEN);
     let workflow = overrun();
-    let shown = workflow.github.comments(NUMBER)[0].id;
-    workflow.github.delete_comment(shown);
-    workflow.github.label(NUMBER, LABEL, &alice(), AFTER);
+    workflow.github.state().comments.clear();
+    workflow.github.label(NUMBER, LABEL, true, &alice(), AFTER);
     is_refused(&workflow, UNSEEN);
 }
 
 #[test]
 fn a_label_that_was_taken_off_does_not_count() {
     let workflow = overrun();
-    workflow.github.label(NUMBER, LABEL, &alice(), AFTER);
+    workflow.github.label(NUMBER, LABEL, true, &alice(), AFTER);
     let later = "2026-11-21T09:21:00Z";
-    workflow
-        .github
-        .take_off_label(NUMBER, LABEL, &alice(), later);
+    workflow.github.label(NUMBER, LABEL, false, &alice(), later);
     workflow.run().ended_with(10);
     assert!(!workflow.comment().contains("canary-gate: accept"));
     // Somebody else puts it on again: it is theirs.
     let mallory = User::person("mallory");
     workflow.github.permit("mallory", "read");
     let again = "2026-11-21T09:22:00Z";
-    workflow.github.label(NUMBER, LABEL, &mallory, again);
+    workflow.github.label(NUMBER, LABEL, true, &mallory, again);
     is_refused(&workflow, "mallory put it on and may not write");
 }
 
@@ -136,7 +133,7 @@ fn who_may_not_write_and_who_is_no_person_accepts_nothing() {
         if let Some(permission) = permission {
             workflow.github.permit(&user.login, permission);
         }
-        workflow.github.label(NUMBER, LABEL, &user, AFTER);
+        workflow.github.label(NUMBER, LABEL, true, &user, AFTER);
         is_refused(&workflow, why);
     }
 }
@@ -145,9 +142,11 @@ fn who_may_not_write_and_who_is_no_person_accepts_nothing() {
 fn the_last_of_many_events_decides() {
     let workflow = overrun();
     for _ in 0..120 {
-        workflow.github.label(NUMBER, "other", &alice(), AFTER);
+        workflow
+            .github
+            .label(NUMBER, "other", true, &alice(), AFTER);
     }
-    workflow.github.label(NUMBER, LABEL, &alice(), AFTER);
+    workflow.github.label(NUMBER, LABEL, true, &alice(), AFTER);
     workflow.run().ended_with(0);
     let second_page = "/issues/7/events?per_page=100&page=2";
     assert!(workflow.github.calls("GET", second_page) > 0);
@@ -157,7 +156,7 @@ fn the_last_of_many_events_decides() {
 fn what_cannot_be_asked_is_no_yes() {
     for path in ["/issues/7/events", "/permission"] {
         let workflow = overrun();
-        workflow.github.label(NUMBER, LABEL, &alice(), AFTER);
+        workflow.github.label(NUMBER, LABEL, true, &alice(), AFTER);
         let fault = Fault::Forbidden("pull_requests=read");
         workflow.github.fail("GET", path).with(fault);
         is_refused(&workflow, "GitHub refused");
@@ -169,7 +168,7 @@ fn what_is_not_a_known_overrun_is_not_asked_about() {
     // The base's spec cannot be read, so the verdict is unknown.
     let workflow = Workflow::pull_request("version: 1\njobs: {}\n", &spec(TOO_LITTLE));
     workflow.github.permit("alice", "write");
-    workflow.github.label(NUMBER, LABEL, &alice(), AFTER);
+    workflow.github.label(NUMBER, LABEL, true, &alice(), AFTER);
     workflow.run().ended_with(14);
     assert_eq!(workflow.github.calls("GET", "/labels"), 0);
 }
@@ -177,7 +176,7 @@ fn what_is_not_a_known_overrun_is_not_asked_about() {
 #[test]
 fn what_is_checked_out_is_the_head_that_was_accepted() {
     let workflow = overrun();
-    workflow.github.label(NUMBER, LABEL, &alice(), AFTER);
+    workflow.github.label(NUMBER, LABEL, true, &alice(), AFTER);
     let other = files(&spec(TOO_LITTLE), "print(5)\n");
     let other = workflow.github.commit(&[workflow.base()], &other);
     workflow.project.write(".git/HEAD", &format!("{other}\n"));
@@ -188,7 +187,7 @@ fn what_is_checked_out_is_the_head_that_was_accepted() {
 #[test]
 fn a_fork_is_not_judged_and_nothing_is_accepted() {
     let workflow = overrun();
-    workflow.github.label(NUMBER, LABEL, &alice(), AFTER);
+    workflow.github.label(NUMBER, LABEL, true, &alice(), AFTER);
     workflow.github.change_pull_request(NUMBER, |pull| {
         pull.head_repository = Some("mallory/models".to_owned());
     });
@@ -219,7 +218,7 @@ fn with_last_canary(outcome: &Value) -> Workflow {
         .project
         .write("runs.jsonl", &runs.collect::<String>());
     workflow.run().ended_with(10);
-    workflow.github.label(NUMBER, LABEL, &alice(), AFTER);
+    workflow.github.label(NUMBER, LABEL, true, &alice(), AFTER);
     workflow
 }
 
@@ -246,7 +245,7 @@ fn a_job_over_its_budget_whose_training_crashes_stays_red() {
 #[test]
 fn a_part_with_a_failed_canary_stays_red() {
     let workflow = overrun().input("report-from", "parts/*.json");
-    workflow.github.label(NUMBER, LABEL, &alice(), AFTER);
+    workflow.github.label(NUMBER, LABEL, true, &alice(), AFTER);
     workflow.project.write("parts/.keep", "");
     let leg = ["run", "--all", "--quiet", "--output", "parts/one.json"];
     workflow.project.run(&leg).ended_with(10);
@@ -258,10 +257,8 @@ fn a_part_with_a_failed_canary_stays_red() {
     let runs = part["jobs"][0]["measurements"].as_array_mut().unwrap();
     runs.last_mut().unwrap()["outcome"] = json!({"kind": "failed", "exit_code": 1});
     workflow.project.write("parts/one.json", &part.to_string());
-    workflow
-        .github
-        .take_off_label(NUMBER, LABEL, &alice(), AFTER);
+    workflow.github.label(NUMBER, LABEL, false, &alice(), AFTER);
     workflow.run().ended_with(10);
-    workflow.github.label(NUMBER, LABEL, &alice(), AFTER);
+    workflow.github.label(NUMBER, LABEL, true, &alice(), AFTER);
     workflow.run().ended_with(13);
 }

@@ -39,7 +39,7 @@ fn a_push_says_what_there_is_to_measure() {
 #[test]
 fn a_pull_request_whose_base_is_gone_is_not_judged_by_its_own_limits() {
     let workflow = Workflow::pull_request(&spec(ENOUGH), &spec(ENOUGH));
-    workflow.github.forget_commit(workflow.base());
+    workflow.github.state().commits.remove(workflow.base());
     let step = workflow.run().ended_with(1);
     assert_eq!(step.output("verdict"), "unknown");
     assert!(!step.summary.contains("404"), "{}", step.summary);

@@ -102,7 +102,8 @@ impl FakeGithub {
         command.envs(self.environment());
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    /// What it remembers, to be changed as somebody else could.
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.core.state()
     }
 
@@ -111,16 +112,6 @@ impl FakeGithub {
     /// A commit with these files and parents; gives its SHA-1.
     pub(crate) fn commit(&self, parents: &[&str], files: &Files) -> String {
         self.state().commit(parents, files)
-    }
-
-    /// Removes a commit, as after a push by force.
-    pub(crate) fn forget_commit(&self, commit: &str) {
-        self.state().commits.remove(commit);
-    }
-
-    /// A recursive listing of a tree has at most so many entries, and says that it was cut.
-    pub(crate) fn cut_trees_at(&self, entries: usize) {
-        self.state().tree_limit = entries;
     }
 
     // Pull requests.
@@ -142,17 +133,8 @@ impl FakeGithub {
         self.state().pulls[&number].clone()
     }
 
-    /// Puts a label on a pull request.
-    pub(crate) fn label(&self, number: u64, name: &str, by: &User, at: &str) {
-        self.change_label(number, name, by, at, true);
-    }
-
-    /// Takes a label off.
-    pub(crate) fn take_off_label(&self, number: u64, name: &str, by: &User, at: &str) {
-        self.change_label(number, name, by, at, false);
-    }
-
-    fn change_label(&self, number: u64, name: &str, by: &User, at: &str, is_on: bool) {
+    /// Puts a label on a pull request, or takes it off.
+    pub(crate) fn label(&self, number: u64, name: &str, is_on: bool, by: &User, at: &str) {
         self.state().labels.push(LabelEvent {
             number,
             name: name.to_owned(),
@@ -164,10 +146,8 @@ impl FakeGithub {
 
     /// Makes somebody a collaborator with this permission: `admin`, `write`, `read` or `none`.
     pub(crate) fn permit(&self, login: &str, permission: &str) {
-        let mut state = self.state();
-        state
-            .permissions
-            .insert(login.to_owned(), permission.to_owned());
+        let (login, permission) = (login.to_owned(), permission.to_owned());
+        self.state().permissions.insert(login, permission);
     }
 
     // Comments.
@@ -186,11 +166,6 @@ impl FakeGithub {
             .collect()
     }
 
-    /// Deletes a comment as somebody else could.
-    pub(crate) fn delete_comment(&self, id: u64) {
-        self.state().comments.retain(|comment| comment.id != id);
-    }
-
     // Issues.
 
     /// An issue that somebody has opened; gives its number.
@@ -201,22 +176,6 @@ impl FakeGithub {
     /// All issues, open or not, oldest first.
     pub(crate) fn issues(&self) -> Vec<Issue> {
         self.state().issues.clone()
-    }
-
-    /// Closes an issue as somebody else could.
-    pub(crate) fn close_issue(&self, number: u64) {
-        let mut state = self.state();
-        let now = state.now();
-        let mut issues = state.issues.iter_mut();
-        let issue = issues.find(|issue| issue.number == number);
-        let issue = issue.expect("it was opened");
-        issue.closed_as = Some("completed".to_owned());
-        issue.updated_at = now;
-    }
-
-    /// Whose token it is; at first that of `github-actions[bot]`.
-    pub(crate) fn sign_in_as(&self, user: &User) {
-        self.state().viewer = user.clone();
     }
 
     // Faults.

@@ -106,7 +106,7 @@ pub(super) struct LabelEvent {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Commit {
+pub(crate) struct Commit {
     pub(super) id: String,
     pub(super) parents: Vec<String>,
     pub(super) tree: String,
@@ -114,18 +114,18 @@ pub(super) struct Commit {
 }
 
 #[derive(Debug)]
-pub(super) struct State {
-    pub(super) commits: HashMap<String, Commit>,
+pub(crate) struct State {
+    pub(crate) commits: HashMap<String, Commit>,
     pub(super) trees: BTreeMap<String, Vec<Node>>,
-    pub(super) tree_limit: usize,
+    pub(crate) tree_limit: usize,
     pub(super) pulls: BTreeMap<u64, Pull>,
-    pub(super) comments: Vec<Comment>,
-    pub(super) issues: Vec<Issue>,
+    pub(crate) comments: Vec<Comment>,
+    pub(crate) issues: Vec<Issue>,
     pub(super) statuses: Vec<CommitStatus>,
     pub(super) labels: Vec<LabelEvent>,
     /// The permission of people, by login.
-    pub(super) permissions: BTreeMap<String, String>,
-    pub(super) viewer: User,
+    pub(crate) permissions: BTreeMap<String, String>,
+    pub(crate) viewer: User,
     pub(super) faults: Vec<Rule>,
     pub(super) requests: Vec<Said>,
     ticks: i64,
@@ -196,6 +196,16 @@ impl State {
             is_minimized: false,
         });
         id
+    }
+
+    /// Closes an issue.
+    pub(crate) fn close_issue(&mut self, number: u64) {
+        let now = self.now();
+        let mut issues = self.issues.iter_mut();
+        let issue = issues.find(|issue| issue.number == number);
+        let issue = issue.expect("it was opened");
+        issue.closed_as = Some("completed".to_owned());
+        issue.updated_at = now;
     }
 
     /// Opens an issue; gives its number, which no pull request has.
