@@ -10,14 +10,13 @@ use crate::cli::ActualsArguments;
 use crate::console::{AppError, Loudness, print, signals};
 use crate::exit;
 use crate::gate::backend;
-use crate::gate::batch::{self, Ran};
+use crate::gate::batch;
 use crate::gate::gate_run::GateRun;
 use crate::gate::job_keys::JobKeys;
 use crate::gate::run_history::RunHistory;
 use crate::gate::runner::Runner;
 use crate::history::record::Command;
 use crate::instance::Offer;
-use crate::measurement::Measurement;
 use crate::plan::{self, Account, KeptMachines};
 use crate::report::InstanceForecast;
 use crate::report::actual::ForecastAndActual;
@@ -67,7 +66,10 @@ pub(crate) async fn actuals(
     let work = async {
         let mut code = 0;
         for one in &forecast_jobs {
-            let ran = one.run(&runner).await;
+            let full = plan::full_run(one.job, &one.dataset);
+            let (account, kept) = (Account::without_limit(), KeptMachines::default());
+            let of = (one.job, &*one.ready);
+            let ran = batch::run_one(&runner, of, full, &account, &kept).await;
             for actual in &ran.measurements {
                 history.keep_full_run(&one.keys, actual).await;
             }
@@ -78,7 +80,14 @@ pub(crate) async fn actuals(
                 break;
             }
             for actual in &ran.measurements {
-                let _ = writeln!(text, "{}", one.beside(actual));
+                let beside = ForecastAndActual {
+                    job: one.job,
+                    offer: &one.offer,
+                    made_at: one.made_at,
+                    forecast: &one.forecast,
+                    actual,
+                };
+                let _ = writeln!(text, "{beside}");
                 if !actual.is_completed() {
                     code = exit::FAILED;
                 }
@@ -106,25 +115,6 @@ struct ForecastJob<'a> {
     keys: JobKeys,
     made_at: Timestamp,
     forecast: InstanceForecast,
-}
-
-impl ForecastJob<'_> {
-    async fn run(&self, runner: &Runner<'_>) -> Ran {
-        let full = plan::full_run(self.job, &self.dataset);
-        let (account, kept) = (Account::without_limit(), KeptMachines::default());
-        let of = (self.job, &*self.ready);
-        batch::run_one(runner, of, full, &account, &kept).await
-    }
-
-    fn beside<'a>(&'a self, actual: &'a Measurement) -> ForecastAndActual<'a> {
-        ForecastAndActual {
-            job: self.job,
-            offer: &self.offer,
-            made_at: self.made_at,
-            forecast: &self.forecast,
-            actual,
-        }
-    }
 }
 
 /// What the history has of a job. Runs nothing.

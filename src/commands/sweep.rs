@@ -1,7 +1,5 @@
 //! `sweep`: stops the training jobs that dead runs of the gate left, and removes what they staged.
 
-use std::fmt::Write;
-
 use crate::aws::s3_uri::S3Uri;
 use crate::backend::BackendError;
 use crate::backend::sagemaker::{
@@ -75,13 +73,13 @@ pub(crate) async fn of(
             }
         },
     };
-    let mut text = String::new();
-    for leftover in &left {
-        let _ = writeln!(text, "{}", line(leftover));
-    }
-    for place in &places {
-        let _ = writeln!(text, "{}", printable(&place.to_string()));
-    }
+    let lines = |leftovers: &[Leftover]| leftovers.iter().map(line).collect::<String>();
+    let mut text = lines(&left);
+    text.extend(
+        places
+            .iter()
+            .map(|place| format!("{}\n", printable(&place.to_string()))),
+    );
     if left.is_empty() && places.is_empty() && trouble.is_none() {
         text.push_str(&match sweep {
             Sweep::Run { id, .. } => format!(
@@ -95,9 +93,7 @@ pub(crate) async fn of(
         text.push_str(
             "\nstill in progress and not swept; `sweep --run ID` stops those of one run, with `--detached` those too that wait to be collected:\n",
         );
-    }
-    for other in &others {
-        let _ = writeln!(text, "{}", line(other));
+        text.push_str(&lines(&others));
     }
     print(&text)?;
     if sweeping == Sweeping::OnlyShown {
@@ -143,25 +139,19 @@ async fn stop_and_remove(
 
 /// A training job with its run and its expiry.
 fn line(leftover: &Leftover) -> String {
-    format!(
-        "{}{}  of run {}{}{}{}",
-        match leftover.kind {
-            LeftoverKind::Running => "",
-            LeftoverKind::WarmPool => "warm pool of ",
-        },
-        leftover.training_job,
-        printable(&leftover.run),
-        leftover
-            .repository
-            .as_ref()
-            .map_or(String::new(), |name| format!(" in {}", printable(name))),
-        leftover
-            .expires
-            .map_or(String::new(), |time| format!(", expires {time:.0}")),
-        if leftover.is_detached {
-            ", detached"
-        } else {
-            ""
-        },
-    )
+    let pool = match leftover.kind {
+        LeftoverKind::Running => "",
+        LeftoverKind::WarmPool => "warm pool of ",
+    };
+    let (job, run) = (&leftover.training_job, printable(&leftover.run));
+    let within = leftover.repository.as_ref();
+    let within = within.map_or(String::new(), |name| format!(" in {}", printable(name)));
+    let expires = leftover.expires;
+    let expires = expires.map_or(String::new(), |time| format!(", expires {time:.0}"));
+    let detached = if leftover.is_detached {
+        ", detached"
+    } else {
+        ""
+    };
+    format!("{pool}{job}  of run {run}{within}{expires}{detached}\n")
 }

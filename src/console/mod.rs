@@ -1,6 +1,5 @@
 //! What a command prints and writes: errors, warnings, progress, files; and the signals that end it.
 
-mod canary_line;
 pub(crate) mod colours;
 pub(crate) mod error;
 pub(crate) mod files;

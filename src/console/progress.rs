@@ -9,9 +9,9 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use crate::backend::CanaryProgress;
 use crate::canary::CanaryRun;
-use crate::console::{Loudness, canary_line, colours, printable, say};
+use crate::console::{Loudness, colours, printable, say};
 use crate::forecast::Law;
-use crate::measurement::Measurement;
+use crate::measurement::{Measurement, Outcome};
 use crate::spec::Job;
 use crate::units::{Seconds, Usd};
 
@@ -20,6 +20,10 @@ const TICK: Duration = Duration::from_millis(250);
 /// The line of the canaries of a configuration, and the same with what is known of the full run.
 const GROUP: &str = "  {prefix}  {elapsed}";
 const GROUP_AND_STANDING: &str = "  {prefix}  {elapsed}\n    {wide_msg}";
+
+/// Columns of the canary's name, and of its time.
+const NAME_WIDTH: usize = 10;
+const TIME_WIDTH: usize = 8;
 
 /// Where progress goes.
 pub(crate) struct Progress {
@@ -299,7 +303,7 @@ impl Canaries<'_> {
             Shown::Lines | Shown::Nothing => None,
         };
         let about = about.map_or(String::new(), |time| format!(" of about {time}"));
-        let name = canary_line::short_name(run);
+        let name = short_name(run);
         format!("{about}  {name} ({})  {doing}", run.bytes)
     }
 
@@ -329,7 +333,7 @@ impl Canaries<'_> {
         match &self.progress.shown {
             Shown::Bars(bars) => {
                 bars.remove(state.running[index].take());
-                let line = canary_line::ended(run, measurement, colours::on_stderr());
+                let line = ended(run, measurement, colours::on_stderr());
                 bars.keep(&self.instance, &line);
                 if let Some(line) = &state.line {
                     line.set_prefix(self.numbered(state.started) + &spent);
@@ -357,10 +361,53 @@ fn how_long(measurement: &Measurement) -> String {
     let after = time.map_or(String::new(), |time| format!(" after {time}"));
     match measurement.reused {
         None => after,
-        Some(reused) => {
-            let age = Seconds::of_days(reused.age_days);
-            format!("{after}, measured {age} ago and not run again")
+        Some(_) => format!("{after}, {}", reused_words(measurement)),
+    }
+}
+
+/// How old a reused canary is; empty of another.
+fn reused_words(measurement: &Measurement) -> String {
+    let reused = measurement.reused.as_ref();
+    reused.map_or(String::new(), |reused| {
+        let age = Seconds::of_days(reused.age_days);
+        format!("measured {age} ago and not run again")
+    })
+}
+
+/// The line that stays of a canary that has ended: `✓ 1%        1.6s     0.0004 USD`, or what went wrong with the last line of its log.
+fn ended(run: &CanaryRun, measurement: &Measurement, colours: bool) -> String {
+    let sign = match (&measurement.outcome, colours) {
+        (Outcome::Completed, false) => "✓",
+        (Outcome::Completed, true) => "\u{1b}[32m✓\u{1b}[0m",
+        (_, false) => "✗",
+        (_, true) => "\u{1b}[31m✗\u{1b}[0m",
+    };
+    let name = short_name(run);
+    let time = measurement.training_seconds;
+    let time = time.map_or(String::new(), |time| time.to_string());
+    let cost = measurement
+        .cost
+        .map_or(String::new(), |cost| cost.to_string());
+    let said = match (&measurement.outcome, &measurement.reused) {
+        (Outcome::Completed, Some(_)) => reused_words(measurement),
+        (Outcome::Completed, None) => cost,
+        (outcome, _) => match outcome.last_line() {
+            Some(line) => format!("{outcome}: {}", printable(line)),
+            None => outcome.to_string(),
+        },
+    };
+    let line = format!("  {sign} {name:NAME_WIDTH$} {time:TIME_WIDTH$} {said}");
+    line.trim_end().to_owned()
+}
+
+/// `3%`, `3% #2`: a canary that is not repeated needs no number.
+fn short_name(run: &CanaryRun) -> String {
+    let label = printable(&run.label());
+    match label.split_once(" #1") {
+        Some((before, after)) if !after.starts_with(|c: char| c.is_ascii_digit()) => {
+            format!("{before}{after}")
         }
+        _ => label,
     }
 }
 

@@ -147,34 +147,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_push_to_a_new_branch_has_nothing_before_it() {
-        let push = |before: &str| {
-            let json = format!(r#"{{"before": "{before}", "after": "3f9c2e1"}}"#);
-            GithubEvent::read("push", json.as_bytes()).unwrap()
-        };
-        assert_eq!(
-            push("a1b2c3d"),
-            GithubEvent::Push {
-                before: Some("a1b2c3d".to_owned()),
-                after: "3f9c2e1".to_owned()
-            }
-        );
-        assert_eq!(
-            push("0000000000000000000000000000000000000000"),
-            GithubEvent::Push {
-                before: None,
-                after: "3f9c2e1".to_owned()
-            }
-        );
-    }
-
-    #[test]
-    fn pull_request_target_is_known_by_its_name_alone() {
-        let refused = GithubEvent::read("pull_request_target", b"not JSON").unwrap_err();
-        assert!(matches!(refused, EventError::PullRequestTarget));
-    }
-
-    #[test]
     fn what_lacks_its_own_part_says_so() {
         let error = GithubEvent::read("pull_request", b"{}").unwrap_err();
         assert_eq!(

@@ -132,19 +132,6 @@ mod tests {
         )
     }
 
-    #[test]
-    fn a_job_without_the_permission_has_no_address_to_ask() {
-        for variables in [
-            &[][..],
-            &[(URL, "https://x/")],
-            &[(URL, " "), (REQUEST_TOKEN, "t")],
-        ] {
-            let error = of(variables).unwrap_err();
-            assert_eq!(error, IdTokenError::NotGranted);
-            assert!(error.help().contains("id-token: write"));
-        }
-    }
-
     #[tokio::test]
     async fn it_prints_without_its_secret() {
         let service = of(&[

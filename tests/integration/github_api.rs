@@ -7,6 +7,7 @@ use canary_gate::change::Change;
 use canary_gate::code::{self, PathKind, Tree};
 use canary_gate::github::client::{Github, ListExtent, Settings};
 use canary_gate::github::error::{GithubError, GithubErrorKind};
+use canary_gate::github::pull_request::{BranchTip, PullRequest};
 use canary_gate::github::token::Token;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -91,15 +92,18 @@ fn a_pull_request_has_two_sides_and_is_from_a_fork_unless_its_head_is_here() {
     let (fake, base, head) = with_pull_request();
     fake.change_pull_request(7, |pull| pull.head_branch = "<b>feature</b>".to_owned());
     let own = pull(&fake);
-    assert_eq!(
-        (own.base.sha.as_str(), own.base.branch.as_str()),
-        (&*base, "main")
-    );
-    assert_eq!(
-        (own.head.sha.as_str(), own.head.branch.as_str()),
-        (&*head, "<b>feature</b>")
-    );
-    assert_eq!(own.updated_at, "2026-09-01T09:00:00Z".parse().unwrap());
+    let side = |sha: &str, branch: &str| BranchTip {
+        sha: sha.to_owned(),
+        branch: branch.to_owned(),
+        repository: Some(REPOSITORY.to_owned()),
+    };
+    let expected = PullRequest {
+        number: 7,
+        base: side(&base, "main"),
+        head: side(&head, "<b>feature</b>"),
+        updated_at: "2026-09-01T09:00:00Z".parse().unwrap(),
+    };
+    assert_eq!(own, expected);
     assert!(!own.is_from_fork("Example/models"));
     fake.change_pull_request(7, |pull| {
         pull.head_repository = Some("mallory/models".to_owned());
@@ -111,20 +115,6 @@ fn a_pull_request_has_two_sides_and_is_from_a_fork_unless_its_head_is_here() {
     fake.open_pull_request(7, &base, &base);
     fake.change_pull_request(7, |pull| pull.head_repository = None);
     assert!(pull(&fake).is_from_fork("example/models"));
-}
-
-#[test]
-fn a_head_is_itself_or_merged_and_left_its_base_somewhere() {
-    let (fake, base, head) = with_pull_request();
-    let ahead = fake.commit(&[&base], &Files::new());
-    let merge = fake.commit(&[&ahead, &head], &Files::new());
-    asked(&fake, async |github| {
-        assert_eq!(github.merge_base(&ahead, &head).await.unwrap(), base);
-        assert_eq!(github.parents(&merge).await.unwrap(), [&*ahead, &*head]);
-        for (commit, is_of_it) in [(&head, true), (&merge, true), (&ahead, false)] {
-            assert_eq!(github.is_of_head(commit, &head).await.unwrap(), is_of_it);
-        }
-    });
 }
 
 /// By its two trees, each read once, whatever lies between: no merge base, and no list that GitHub cuts.
@@ -513,24 +503,6 @@ fn an_answer_that_is_no_json_of_that_shape_is_malformed() {
         let error = asked(&fake, async |github| github.pull_request(7).await).unwrap_err();
         assert!(error.to_string().contains("could not be read"), "{error}");
     }
-}
-
-#[test]
-fn an_address_without_a_server_is_an_error_with_the_cause() {
-    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let api_url = format!("http://{}", free.local_addr().unwrap());
-    drop(free);
-    let settings = Settings {
-        api_url: &api_url,
-        graphql_url: &api_url,
-        repository: REPOSITORY,
-        token: &Token::new(TOKEN),
-        pace: 0.0,
-    };
-    let answer = wait_for(async { Github::new(settings)?.get_json::<Value>("pulls/7").await });
-    let error = answer.unwrap_err();
-    assert_eq!(error.kind, GithubErrorKind::Passing);
-    assert!(error.to_string().contains("refused"), "{error}");
 }
 
 #[test]

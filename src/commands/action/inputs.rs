@@ -292,12 +292,6 @@ mod tests {
     }
 
     #[test]
-    fn the_token_is_never_printed() {
-        let (inputs, _) = read(&[("INPUT_GITHUB-TOKEN", "ghs_secret")]);
-        assert!(!format!("{inputs:?}").contains("secret"));
-    }
-
-    #[test]
     fn a_role_is_named_by_its_arn() {
         for good in [
             "arn:aws:iam::123456789012:role/canary-gate",

@@ -14,7 +14,7 @@ use self::found::Overview;
 use crate::backend::sagemaker::from_job;
 use crate::cli::InitArguments;
 use crate::console::{AppError, files, printable, say};
-use crate::spec::{self, SpecSource};
+use crate::spec;
 use crate::workspace::project::{STATE_FOLDER, environment_region};
 use crate::workspace::written_spec::{self, OtherSpec};
 
@@ -87,9 +87,6 @@ pub(crate) async fn init(arguments: &InitArguments) -> Result<u8, AppError> {
     say(&format!(
         "{next}\n  canary-gate check{named}             what is missing on this machine; costs nothing\n  canary-gate check --try{named}       one smallest canary\n  canary-gate plan --all{named}        what the canaries may cost\n  canary-gate run --all{named}         the forecast"
     ));
-    if arguments.from_job.is_some() {
-        warn_of_problems(file, &text);
-    }
     Ok(0)
 }
 
@@ -153,20 +150,6 @@ fn write_schema(file: &Path, folder: &Path) -> Result<String, AppError> {
         .is_some_and(|beside| beside.ends_with(".github"));
     let up = if is_below { "../" } else { "" };
     Ok(format!("{up}{STATE_FOLDER}/{SCHEMA}"))
-}
-
-/// Warns if the job has what a spec cannot express.
-fn warn_of_problems(file: &Path, text: &str) {
-    let source = SpecSource {
-        name: &file.to_string_lossy(),
-        bytes: text.as_bytes(),
-    };
-    if let Err(problems) = spec::read(source, &[]) {
-        say(&format!(
-            "warning: {}",
-            printable(&AppError::from(problems).in_a_line())
-        ));
-    }
 }
 
 /// Refuses to write over a file, and a spec where the search finds another one: the nearer hides the other, with all of its jobs and

@@ -6,6 +6,7 @@ use super::data::SeenFile;
 use super::found::SourceText;
 use super::*;
 use crate::instance::tables;
+use crate::spec::SpecSource;
 use crate::units::Bytes;
 
 /// The spec of these files, each of which git knows.
