@@ -1,4 +1,5 @@
-//! How well scale-out is forecast: the laws that the program weighs, beside what is assumed from one count alone.
+//! How well scale-out is forecast: the laws that the program weighs, beside Ernest's law, a log-log line and what is assumed from one
+//! count alone.
 //!
 //! `cargo bench --bench scale_out -- FILE.tsv ...` reads tab-separated tables with the columns `instance_count`,
 //! `data_size_MB`, `gross_runtime` and any others, such as those of the public C3O experiments (Will, Bader and Thamsen,
@@ -23,6 +24,12 @@
     reason = "a bench reads its arguments' files"
 )]
 
+#[path = "scale_out/ernest.rs"]
+mod ernest;
+#[path = "scale_out/log_log.rs"]
+mod log_log;
+#[path = "scale_out/non_negative.rs"]
+mod non_negative;
 #[path = "scale_out/score.rs"]
 mod score;
 #[path = "scale_out/table.rs"]
@@ -54,8 +61,10 @@ const SPLITS: [(Split, &str); 3] = [
     ),
 ];
 
-const METHODS: [(Method, &str); 2] = [
+const METHODS: [(Method, &str); 4] = [
     (Method::Weighed, "weighed laws"),
+    (Method::Ernest, "Ernest"),
+    (Method::LogLog, "log-log line"),
     (Method::Assumed, "assumed"),
 ];
 

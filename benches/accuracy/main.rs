@@ -22,11 +22,16 @@
 //! A forecast may be unknown. Then its reason stands below the table, and every figure over the workloads that would
 //! need it is absent (`null` in JSON): a figure over the others alone would flatter a method that gives up on hard ones.
 //!
-//! `--json` prints these figures in sum as one JSON object, and nothing else, on standard output.
+//! `--json` prints these figures in sum as one JSON object, and nothing else, on standard output. Without it the time
+//! that forecasts take on this machine is measured and shown too.
 
-#![expect(clippy::disallowed_methods, reason = "a bench reads its file")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a bench reads its file and takes the time"
+)]
 
 mod comparison;
+mod speed;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -101,6 +106,7 @@ fn compare(arguments: &Arguments) -> Result<(), String> {
         Form::Json => println!("{}", comparison.summary().json()),
         Form::Text => {
             print!("{}", comparison.text());
+            println!("{}", speed::measure(&recorded.workloads));
             print!("\n{}", comparison::rounds::text(&recorded.workloads));
         }
     }

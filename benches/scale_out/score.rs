@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use canary_gate::forecast::Predictive;
 use canary_gate::forecast::scale_out::{Load, ScaleOutLaws, ScaleOutRun, assume};
 
+use super::ernest;
+use super::log_log::LogLogLine;
 use super::table::{Group, Run};
 
 /// What is measured, and what is forecast from it.
@@ -58,6 +60,10 @@ impl Split {
 pub(crate) enum Method {
     /// The program's.
     Weighed,
+    /// One law, and the doubt in it chosen by hand.
+    Ernest,
+    /// Least squares of ln seconds over ln count and, where sizes differ, ln size.
+    LogLog,
     /// What the program assumes from the largest small count alone, with the wanted size measured there.
     Assumed,
 }
@@ -118,7 +124,7 @@ impl MethodScore {
 /// The forecasts of one group, or of several.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Score {
-    methods: [MethodScore; 2],
+    methods: [MethodScore; 4],
 }
 
 impl Score {
@@ -171,6 +177,8 @@ impl Score {
         let weighed = ScaleOutLaws::fit(&runs).and_then(|laws| laws.seconds(wanted));
         let forecasts = [
             Some(weighed.map_err(|unknown| unknown.to_string())?),
+            ernest::forecast(&runs, wanted),
+            Some(LogLogLine::through(small).at(count, size)),
             known
                 .last()
                 .and_then(|from| assumed(group, *from, count, size)),
