@@ -1,163 +1,256 @@
-//! Which source file imports which, as the paths in its text say. Test code is left out, and lies in `tests` or at a file's end.
+//! Which source file imports which, as its `use` lines and its paths say. Test code is left out.
 
 use std::collections::{BTreeMap, BTreeSet};
+
+use syn::visit::Visit;
+use syn::{Attribute, File, ItemUse, Macro, UseTree, Visibility};
 
 /// A module's path from the crate's root: `["spec", "read"]` for `core/src/spec/read/mod.rs`.
 pub(super) type Module = Vec<String>;
 
-/// Every module that has a file of its own.
+/// Every module that has a file of its own, and those that it imports from.
 pub(super) struct Imports {
-    pub(super) scopes: BTreeMap<Module, Scope>,
-}
-
-/// What one file says.
-#[derive(Default)]
-pub(super) struct Scope {
-    pub(super) code: String,
-    /// From the crate's root, what it names for itself.
-    paths: Vec<Module>,
-    /// What it names for others, by its name there.
-    re_exports: BTreeMap<String, Module>,
+    of: BTreeMap<Module, BTreeSet<Module>>,
+    /// The types that each defines.
+    pub(super) types: BTreeMap<Module, Vec<String>>,
 }
 
 impl Imports {
     /// `files` are paths below `src`, each with its text.
     pub(super) fn read(files: &[(String, String)]) -> Self {
+        let mut test_modules = BTreeSet::new();
         let mut scopes = BTreeMap::new();
-        for (file, text) in files.iter().filter(|(file, _)| !file.contains("tests")) {
-            let mut own: Module = file
-                .trim_end_matches(".rs")
-                .split('/')
-                .map(str::to_owned)
-                .collect();
-            own.pop_if(|last| last == "mod" || last == "lib");
-            let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
-            let lines = code
-                .lines()
-                .map(str::trim)
-                .filter(|line| !line.starts_with("//"));
-            let mut scope = Scope {
-                code: lines.map(|line| format!("{line}\n")).collect(),
-                ..Scope::default()
-            };
-            scope.read_paths(&own);
+        for (file, text) in files {
+            let own = module_of(file);
+            let parsed = syn::parse_file(text).unwrap_or_else(|error| panic!("{file}: {error}"));
+            let mut scope = Scope::default();
+            scope.visit_file(&parsed);
+            let tests = std::mem::take(&mut scope.test_modules).into_iter();
+            test_modules.extend(tests.map(|name| child(&own, &name)));
             scopes.insert(own, scope);
         }
-        Self { scopes }
-    }
-
-    /// The files that a file imports, but for the face of its own folder, which may be asked by what it holds.
-    pub(super) fn of(&self, own: &Module) -> BTreeSet<Module> {
-        let paths = self.scopes[own].paths.iter();
-        let homes = paths.filter_map(|path| self.home(path, own, 0));
-        homes.filter(|to| !own.starts_with(to)).collect()
-    }
-
-    /// The module in whose file a path's item is defined: re-exports are followed, but not by those inside the folder.
-    fn home(&self, path: &[String], asker: &Module, depth: usize) -> Option<Module> {
-        let mut lengths = (0..=path.len()).rev();
-        let length = lengths.find(|&count| self.scopes.contains_key(&path[..count]))?;
-        let own = path[..length].to_vec();
-        let onward = path
-            .get(length)
-            .and_then(|name| self.scopes[&own].re_exports.get(name));
-        match onward.filter(|_| !asker.starts_with(&own) && depth < 9) {
-            Some(onward) => {
-                let onward = [onward, &path[length + 1..]].concat();
-                self.home(&onward, asker, depth + 1)
-            }
-            None => Some(own),
+        scopes.retain(|own, _| !(1..=own.len()).any(|count| test_modules.contains(&own[..count])));
+        let of = scopes
+            .iter()
+            .map(|(own, scope)| (own.clone(), imports_of(own, scope, &scopes)))
+            .collect();
+        let types = scopes.into_iter().map(|(own, scope)| (own, scope.types));
+        Self {
+            of,
+            types: types.collect(),
         }
     }
 
     /// The files that reach each other in both directions, in groups.
-    pub(super) fn circles(&self) -> BTreeSet<Vec<String>> {
-        let to: BTreeMap<&Module, BTreeSet<Module>> =
-            self.scopes.keys().map(|own| (own, self.of(own))).collect();
-        let reached = |start| {
-            let mut reached: BTreeSet<&Module> = BTreeSet::new();
-            let mut next: Vec<&Module> = vec![start];
-            while let Some(one) = next.pop() {
-                next.extend(to[one].iter().filter(|other| reached.insert(*other)));
-            }
-            reached
-        };
-        let reached: BTreeMap<&Module, _> = to.keys().map(|own| (*own, reached(own))).collect();
-        let circle = |(own, others): (&&Module, &BTreeSet<&Module>)| {
-            let back = others
+    pub(super) fn circles(&self) -> Vec<Vec<String>> {
+        let reached: BTreeMap<&Module, BTreeSet<&Module>> = self
+            .of
+            .keys()
+            .map(|start| (start, self.reached_from(start)))
+            .collect();
+        let mut circles: BTreeSet<Vec<String>> = BTreeSet::new();
+        for (own, others) in &reached {
+            let group: Vec<String> = others
                 .iter()
-                .filter(|other| reached[**other].contains(*own));
-            back.map(|other| other.join("/")).collect::<Vec<_>>()
-        };
-        let circles = reached.iter().map(circle);
-        circles.filter(|circle| circle.len() > 1).collect()
-    }
-}
-
-impl Scope {
-    /// The paths that begin with `crate`, `super` or `self`, and those of its own folder that it re-exports.
-    fn read_paths(&mut self, own: &[String]) {
-        let code = self.code.clone();
-        for (place, _) in code.match_indices("::") {
-            let start = code[..place]
-                .rfind(|c: char| !is_of_name(c))
-                .map_or(0, |at| at + 1);
-            let is_first = !code[..start].ends_with("::");
-            let line = code[..start]
-                .rfind('\n')
-                .map_or("", |at| &code[at + 1..start]);
-            let is_re_export = line.starts_with("pub") && line.ends_with("use ");
-            let root = match &code[start..place] {
-                _ if !is_first => continue,
-                "crate" => Vec::new(),
-                "super" => own[..own.len().saturating_sub(1)].to_vec(),
-                "self" => own.to_vec(),
-                child if is_re_export => [own, &[child.to_owned()]].concat(),
-                _ => continue,
-            };
-            let mut leaves = Vec::new();
-            read_tree(&code[place + 2..], root, &mut leaves);
-            match is_re_export {
-                true => self.re_exports.extend(leaves),
-                false => self.paths.extend(leaves.into_iter().map(|(_, path)| path)),
+                .filter(|other| reached[**other].contains(*own))
+                .map(|other| other.join("/"))
+                .collect();
+            if group.len() > 1 {
+                circles.insert(group);
             }
         }
+        circles.into_iter().collect()
     }
-}
 
-fn is_of_name(c: char) -> bool {
-    c.is_alphanumeric() || c == '_'
-}
-
-/// Reads a path, or a tree of paths in braces: each leaf by its name here. What follows the tree.
-fn read_tree<'a>(text: &'a str, mut root: Module, leaves: &mut Vec<(String, Module)>) -> &'a str {
-    if let Some(mut inside) = text.strip_prefix('{') {
-        loop {
-            inside = inside.trim_start_matches([' ', '\n', ',']);
-            match inside.strip_prefix('}') {
-                Some(behind) => return behind,
-                None if inside.starts_with(is_of_name) => {
-                    inside = read_tree(inside, root.clone(), leaves);
+    fn reached_from<'a>(&'a self, start: &'a Module) -> BTreeSet<&'a Module> {
+        let mut reached = BTreeSet::new();
+        let mut next = vec![start];
+        while let Some(one) = next.pop() {
+            for to in self.of.get(one).into_iter().flatten() {
+                if reached.insert(to) {
+                    next.push(to);
                 }
-                None => return "",
             }
         }
+        reached
     }
-    let end = text.find(|c| !is_of_name(c)).unwrap_or(text.len());
-    let (name, behind) = text.split_at(end);
-    match name {
-        "super" => drop(root.pop()),
-        "self" | "" => {}
-        name => root.push(name.to_owned()),
+}
+
+/// `["spec", "read"]` for `spec/read/mod.rs` and for `spec/read.rs`.
+fn module_of(file: &str) -> Module {
+    let path = file.trim_end_matches(".rs");
+    let mut parts: Module = path.split('/').map(str::to_owned).collect();
+    if matches!(parts.last().map(String::as_str), Some("mod" | "lib")) {
+        parts.pop();
     }
-    if let Some(below) = behind.strip_prefix("::") {
-        return read_tree(below, root, leaves);
+    parts
+}
+
+fn child(own: &[String], name: &str) -> Module {
+    own.iter().cloned().chain([name.to_owned()]).collect()
+}
+
+/// What one file says.
+#[derive(Default)]
+struct Scope {
+    /// Names that it brings in for itself, and for others, each with its path.
+    uses: BTreeMap<String, Vec<String>>,
+    re_exports: BTreeMap<String, Vec<String>>,
+    /// Paths in its code, of two segments or more.
+    paths: Vec<Vec<String>>,
+    /// Modules declared as test code.
+    test_modules: Vec<String>,
+    /// The names of the types that it defines.
+    types: Vec<String>,
+}
+
+impl<'a> Visit<'a> for Scope {
+    fn visit_file(&mut self, file: &'a File) {
+        for item in &file.items {
+            self.visit_item(item);
+        }
     }
-    let renamed = behind
-        .strip_prefix(" as ")
-        .map(|renamed| renamed.split_at(renamed.find(|c| !is_of_name(c)).unwrap_or(renamed.len())));
-    let last = root.last().cloned().unwrap_or_default();
-    let (name, behind) = renamed.map_or((last, behind), |(name, behind)| (name.to_owned(), behind));
-    leaves.push((name, root));
-    behind
+
+    fn visit_item(&mut self, item: &'a syn::Item) {
+        match item {
+            syn::Item::Mod(module) if is_test(&module.attrs) => {
+                self.test_modules.push(module.ident.to_string());
+                return;
+            }
+            syn::Item::Struct(item) => self.types.push(item.ident.to_string()),
+            syn::Item::Enum(item) => self.types.push(item.ident.to_string()),
+            syn::Item::Trait(item) => self.types.push(item.ident.to_string()),
+            syn::Item::Type(item) => self.types.push(item.ident.to_string()),
+            _ => {}
+        }
+        syn::visit::visit_item(self, item);
+    }
+
+    fn visit_item_use(&mut self, item: &'a ItemUse) {
+        if is_test(&item.attrs) {
+            return;
+        }
+        let names = match item.vis {
+            Visibility::Inherited => &mut self.uses,
+            _ => &mut self.re_exports,
+        };
+        collect(&item.tree, &mut Vec::new(), names);
+    }
+
+    fn visit_path(&mut self, path: &'a syn::Path) {
+        let segments = path.segments.iter();
+        self.paths
+            .push(segments.map(|one| one.ident.to_string()).collect());
+        syn::visit::visit_path(self, path);
+    }
+
+    fn visit_macro(&mut self, one: &'a Macro) {
+        // What a macro is handed is not parsed; its paths read `a :: b`.
+        let tokens = one.tokens.to_string().replace(" :: ", "::");
+        let words = tokens.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':'));
+        let paths = words.filter(|word| word.contains("::") && !word.starts_with(':'));
+        self.paths
+            .extend(paths.map(|path| path.split("::").map(str::to_owned).collect()));
+    }
+}
+
+fn is_test(attributes: &[Attribute]) -> bool {
+    attributes.iter().any(|attribute| {
+        attribute.path().is_ident("cfg")
+            && attribute
+                .meta
+                .require_list()
+                .is_ok_and(|list| list.tokens.to_string() == "test")
+    })
+}
+
+fn collect(tree: &UseTree, before: &mut Vec<String>, names: &mut BTreeMap<String, Vec<String>>) {
+    match tree {
+        UseTree::Path(path) => {
+            before.push(path.ident.to_string());
+            collect(&path.tree, before, names);
+            before.pop();
+        }
+        UseTree::Group(group) => group
+            .items
+            .iter()
+            .for_each(|item| collect(item, before, names)),
+        UseTree::Name(name) if name.ident == "self" => {
+            names.extend(before.last().cloned().map(|last| (last, before.clone())));
+        }
+        UseTree::Name(name) => {
+            let name = name.ident.to_string();
+            names.insert(name.clone(), child(before, &name));
+        }
+        UseTree::Rename(rename) => {
+            names.insert(
+                rename.rename.to_string(),
+                child(before, &rename.ident.to_string()),
+            );
+        }
+        UseTree::Glob(_) => {
+            names.insert(format!("{}::*", before.join("::")), before.clone());
+        }
+    }
+}
+
+fn imports_of(own: &Module, scope: &Scope, scopes: &BTreeMap<Module, Scope>) -> BTreeSet<Module> {
+    let known = |path: &Vec<String>| match scope.uses.get(&path[0]) {
+        Some(brought) => brought.iter().chain(&path[1..]).cloned().collect(),
+        None => path.clone(),
+    };
+    scope
+        .uses
+        .values()
+        .cloned()
+        .chain(scope.paths.iter().filter(|path| path.len() > 1).map(known))
+        .filter_map(|path| absolute(own, &path, scopes))
+        .filter_map(|path| home(&path, own, scopes, 0))
+        // The face of a folder may know what it holds, and be asked by it.
+        .filter(|to| !own.starts_with(to))
+        .collect()
+}
+
+/// A path from the crate's root; `None` where it names another crate, or something of the file itself.
+fn absolute(
+    own: &Module,
+    path: &[String],
+    scopes: &BTreeMap<Module, Scope>,
+) -> Option<Vec<String>> {
+    let supers = path.iter().take_while(|one| *one == "super").count();
+    match path[0].as_str() {
+        "crate" => Some(path[1..].to_vec()),
+        "self" => Some([own, &path[1..]].concat()),
+        "super" => Some([&own[..own.len().checked_sub(supers)?], &path[supers..]].concat()),
+        first => scopes
+            .contains_key(&child(own, first))
+            .then(|| [own, path].concat()),
+    }
+}
+
+/// The module in whose file a path's item is defined: re-exports are followed, but not by those inside the folder.
+fn home(
+    path: &[String],
+    asker: &Module,
+    scopes: &BTreeMap<Module, Scope>,
+    depth: usize,
+) -> Option<Module> {
+    let length = (0..=path.len())
+        .rev()
+        .find(|&count| scopes.contains_key(&path[..count]))?;
+    let own = path[..length].to_vec();
+    let Some(name) = path.get(length) else {
+        return Some(own);
+    };
+    if asker.starts_with(&own) || depth > 8 {
+        return Some(own);
+    }
+    match scopes[&own].re_exports.get(name) {
+        Some(onward) => {
+            let onward: Vec<String> = onward.iter().chain(&path[length + 1..]).cloned().collect();
+            let onward = absolute(&own, &onward, scopes);
+            onward.map_or(Some(own), |onward| home(&onward, asker, scopes, depth + 1))
+        }
+        None => Some(own),
+    }
 }
