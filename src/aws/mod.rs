@@ -9,7 +9,7 @@ mod credentials;
 mod error;
 mod lasting;
 pub mod role;
-pub(crate) mod s3_error;
+pub(crate) mod s3;
 pub mod s3_uri;
 
 pub use error::AwsError;

@@ -8,13 +8,12 @@ use std::time::Duration;
 use aws_sdk_s3::Client;
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_s3::primitives::ByteStream;
-use aws_sdk_s3::types::EncodingType;
 
 use super::scope::Scope;
 use super::{FoundPaths, History, HistoryError, LARGEST_RECORD, Placement, Store, reading};
 use crate::aws::AwsError;
-use crate::aws::s3_error::Request;
-use crate::aws::s3_uri::{S3Uri, decoded, shown};
+use crate::aws::s3::{Request, key_of, permission};
+use crate::aws::s3_uri::{S3Uri, shown};
 
 /// How often a record is put while another write to its key is in progress.
 const CONFLICTS: u32 = 5;
@@ -79,33 +78,12 @@ impl Bucket {
         let mut found = FoundPaths::default();
         for folder in folders {
             let place = self.root.below(&format!("{folder}/"));
-            let mut pages = self
-                .client
-                .list_objects_v2()
-                .bucket(&place.bucket)
-                .prefix(&place.key)
-                .encoding_type(EncodingType::Url)
-                .into_paginator()
-                .send();
+            let request = Request::list(&self.client, FIELD, &place);
+            let mut pages = request.listing().into_paginator().send();
             while let Some(page) = pages.next().await {
-                let page = page.map_err(|error| {
-                    let permission = format!(
-                        "s3:ListBucket on arn:aws:s3:::{} with the prefix `{}`",
-                        shown(&place.bucket),
-                        shown(&place.key)
-                    );
-                    self.refused(&place, "list", &permission, &error)
-                })?;
-                // An endpoint without support for encoding omits this field.
-                let is_encoded = page.encoding_type() == Some(&EncodingType::Url);
+                let page = page.map_err(|error| request.refused(&error))?;
                 let keys = page.contents().iter().filter_map(|object| object.key());
-                let keys = keys.filter_map(|key| {
-                    if is_encoded {
-                        decoded(key)
-                    } else {
-                        Some(key.to_owned())
-                    }
-                });
+                let keys = keys.filter_map(|key| key_of(&page, key));
                 let own = &self.root.key;
                 let paths = keys.filter_map(|key| Some(key.strip_prefix(own)?.to_owned()));
                 found.paths.extend(paths);
@@ -132,8 +110,8 @@ impl Bucket {
                     return Ok(Err("it was removed after it was listed".to_owned()));
                 }
                 Err(error) => {
-                    let permission = format!("s3:GetObject on {}", arn(&place));
-                    return Err(self.refused(&place, "read", &permission, &error));
+                    let permission = permission("s3:GetObject", &place);
+                    return Err(self.refused(&place, "read", permission, &error));
                 }
             };
             let length = object.content_length().unwrap_or_default();
@@ -182,8 +160,8 @@ impl Bucket {
                 "use a bucket of Amazon S3, or a store that supports `If-None-Match: *`, or let `history` name a folder",
             )),
             _ => {
-                let permission = format!("s3:PutObject on {}", arn(place));
-                Err(self.refused(place, "write", &permission, &error))
+                let permission = permission("s3:PutObject", place);
+                Err(self.refused(place, "write", permission, &error))
             }
         }
     }
@@ -222,24 +200,13 @@ impl Bucket {
         &self,
         place: &S3Uri,
         doing: &str,
-        permissions: &str,
+        permissions: String,
         error: &SdkError<E>,
     ) -> HistoryError
     where
         E: std::error::Error + ProvideErrorMetadata + 'static,
     {
-        let region = self.client.config().region().map(ToString::to_string);
-        let request = Request {
-            field: FIELD,
-            place,
-            doing,
-            permissions,
-            region: region.as_deref(),
-        };
+        let request = Request::new(&self.client, FIELD, place, doing, permissions);
         request.refused(error).into()
     }
-}
-
-fn arn(place: &S3Uri) -> String {
-    shown(&format!("arn:aws:s3:::{}/{}", place.bucket, place.key))
 }

@@ -2,13 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use aws_sdk_s3::types::EncodingType;
-
 use super::price;
 use super::session::JobSession;
 use crate::aws::call::{Call, CallError};
-use crate::aws::s3_error::Request;
-use crate::aws::s3_uri::{S3Uri, shown};
+use crate::aws::s3::Request;
+use crate::aws::s3_uri::S3Uri;
 use crate::backend::BackendError;
 use crate::instance::{InstanceType, Price};
 
@@ -29,54 +27,28 @@ impl JobSession<'_> {
             self.backend.state.borrow_mut().has_access = true;
         }
         drop(asking);
-        let training = &job.training;
-        let uris = training
-            .channels
-            .iter()
-            .map(|channel| (format!("channels.{}.uri", channel.name), &channel.uri))
-            .chain(
-                training
-                    .sagemaker
-                    .output
-                    .iter()
-                    .map(|output| ("output".to_owned(), output)),
-            );
+        let channels = job.training.channels.iter();
+        let channels = channels.map(|one| (format!("channels.{}.uri", one.name), one.uri.as_str()));
+        let output = job.training.sagemaker.output.as_deref();
+        let output = output.map(|output| ("output".to_owned(), output));
         let mut seen = BTreeSet::new();
-        for (field, uri) in uris {
+        for (field, uri) in channels.chain(output) {
+            let is_output = field == "output";
             let field = format!("jobs.{}.training.{field}", job.name);
             // A file system is in no bucket.
             let Ok(mut place) = S3Uri::read(uri, &field) else {
                 continue;
             };
-            if Some(uri) == training.sagemaker.output.as_ref() {
+            if is_output {
                 place = place.as_folder();
             }
             if seen.insert(place.bucket.clone()) {
-                self.check_place(&field, &place).await?;
+                // One key, which the policy of the least rights allows where a look at the bucket itself is not.
+                let request = Request::list(&aws.s3, &field, &place);
+                let listed = request.listing().max_keys(1).send().await;
+                listed.map_err(|error| request.refused(&error))?;
             }
         }
-        Ok(())
-    }
-
-    /// Asks for one key, which the policy of the least rights allows where a look at the bucket itself is not.
-    async fn check_place(&self, field: &str, place: &S3Uri) -> Result<(), BackendError> {
-        let aws = self.backend.aws();
-        let permissions = format!(
-            "s3:ListBucket on arn:aws:s3:::{} with the prefix `{}`",
-            shown(&place.bucket),
-            shown(&place.key)
-        );
-        let listed = aws
-            .s3
-            .list_objects_v2()
-            .bucket(&place.bucket)
-            .prefix(&place.key)
-            .encoding_type(EncodingType::Url)
-            .max_keys(1)
-            .send()
-            .await;
-        let request = Request::of_jobs(&aws.s3, field, place, "list", &permissions);
-        listed.map_err(|error| request.refused(&error))?;
         Ok(())
     }
 

@@ -3,155 +3,167 @@
 use std::fs;
 use std::path::Path;
 
-use sha2::{Digest, Sha256};
+use futures_util::{StreamExt, TryStreamExt, stream};
 
-use super::archive::{self, ArchiveEntry};
+use super::archive::{self, OwnFile};
 use super::metrics::{probe, program};
 use super::placing::output;
 use super::ready_job::{PlacedCode, ProbeWay};
 use super::request::Script;
 use super::session::JobSession;
-use super::source_channel::{SOURCES, whole_channel};
-use super::staging::{self, Existing};
-use crate::aws::s3_uri::S3Uri;
+use super::staging::JobObjects;
 use crate::backend::BackendError;
 use crate::backend::project_paths::ProjectPaths;
-use crate::backend::source::{self, Source};
+use crate::backend::source::{self, Source, SourceFile};
 use crate::instance::InstanceConfiguration;
-use crate::spec::{Job, ProbePolicy};
+use crate::spec::{
+    Channel, ChannelDraw, ChannelSample, Compression, DataType, Distribution, InputMode, Job,
+    ProbePolicy, RecordWrapper,
+};
 
+/// Where sources and the probe are kept, below a job's output, under their hash.
+const SOURCES: &str = "cg-source/";
+/// Uploads at a time.
+const UPLOADS: usize = 16;
+const BINARY: &str = "application/octet-stream";
 /// SageMaker's limit.
 const MOST_CHANNELS: usize = 20;
 /// The packages that the training toolkit installs before it starts the script.
 const REQUIREMENTS: &str = "requirements.txt";
 
+/// A channel that every canary gets whole, in File mode.
+pub(super) fn whole_channel(name: &str, uri: String) -> Channel {
+    Channel {
+        name: name.to_owned(),
+        uri,
+        data_type: DataType::default(),
+        mode: InputMode::File,
+        content_type: None,
+        distribution: Distribution::FullyReplicated,
+        compression: Compression::None,
+        record_wrapper: RecordWrapper::None,
+        sample: ChannelSample::Whole,
+        draw: ChannelDraw::default(),
+        groups: Vec::new(),
+    }
+}
+
 impl JobSession<'_> {
-    /// Packs and uploads the source, once under its hash, with the probe if it is wanted and can be had.
+    /// Uploads the source, once under its hash, with the probe if it is wanted and can be had: as an archive that the image's
+    /// toolkit unpacks, or as files on a channel.
     pub(super) async fn place_code(&self) -> Result<PlacedCode, BackendError> {
         let job = self.job;
-        let probe = self.probe_program();
-        let training = &job.training;
-        let mut way = ProbeWay::None;
-        let of_script = is_script(job) && training.sagemaker.network_isolation;
-        let of_source = training.sagemaker.source_channel.is_some();
-        let channels = training.channels.len() + usize::from(of_script || of_source);
-        let is_taken = training
-            .channels
-            .iter()
-            .any(|channel| channel.name == probe::CHANNEL);
+        let keys = &job.training.sagemaker;
+        let program = self.probe_program();
         let started = started(job);
-        if started.is_some() && (channels >= MOST_CHANNELS || is_taken) {
-            self.notes.set_lacks_probe(&format!(
-                "it needs a channel of its own, {}, and {}",
-                probe::CHANNEL,
-                if is_taken {
-                    "the job has a channel of that name"
-                } else {
-                    "the job has all 20 channels that SageMaker allows"
-                }
-            ));
-        } else if let (Some(words), Some(program)) = (&started, &probe) {
-            way = self.place_probe(words, program).await?;
-        }
+        let mut placed = PlacedCode {
+            script: None,
+            source: None,
+            probe: match (&started, &program) {
+                (Some(words), Some(program)) => self.place_probe(words, program).await?,
+                _ => ProbeWay::None,
+            },
+        };
         if !has_source(job) {
-            return Ok(PlacedCode {
-                script: None,
-                source: None,
-                probe: way,
-            });
+            return Ok(placed);
         }
-        let found = find_source(&self.backend.paths, job)?;
-        let mut files = Vec::with_capacity(found.files.len() + 2);
-        for file in &found.files {
-            files.push(ArchiveEntry::of_file(file.clone())?);
+        let files = find_source(&self.backend.paths, job)?.files;
+        if let Some(channel) = &keys.source_channel {
+            placed.source = Some(Box::new(self.place_source(channel, &files).await?));
+            return Ok(placed);
         }
-        if let Some(channel) = &training.sagemaker.source_channel {
-            let packed = archive::pack(files)?;
-            return Ok(PlacedCode {
-                script: None,
-                source: Some(self.place_source(channel, &packed).await?),
-                probe: way,
-            });
-        }
-        let entry_point = training.sagemaker.entry_point.clone();
-        let mut program_name = entry_point.clone().unwrap_or_default();
-        if let (None, Some(program), Some(entry_point)) = (&started, probe, entry_point) {
-            files.push(ArchiveEntry::of_bytes(probe::FILE, true, program));
-            let wrapper = probe::ENTRY.as_bytes().to_vec();
-            files.push(ArchiveEntry::of_bytes(probe::ENTRY_FILE, false, wrapper));
-            program_name = probe::ENTRY_FILE.to_owned();
-            way = ProbeWay::Source {
-                entry_point,
-                has_requirements: found
-                    .files
-                    .iter()
-                    .any(|file| file.name == Path::new(REQUIREMENTS)),
+        let mut script = keys.entry_point.clone().unwrap_or_default();
+        let mut own = Vec::new();
+        if let (None, Some(program), Some(entry_point)) = (&started, &program, &keys.entry_point) {
+            let file = |name, is_executable, bytes| OwnFile {
+                name,
+                is_executable,
+                bytes,
+            };
+            own.push(file(probe::FILE, true, program.as_slice()));
+            own.push(file(probe::ENTRY_FILE, false, probe::ENTRY.as_bytes()));
+            script = probe::ENTRY_FILE.to_owned();
+            let mut names = files.iter().map(|file| &file.name);
+            placed.probe = ProbeWay::Source {
+                entry_point: entry_point.clone(),
+                has_requirements: names.any(|name| name == Path::new(REQUIREMENTS)),
             };
         }
-        let packed = archive::pack(files)?;
+        let packed = archive::pack(&files, &own)?;
         let place = output(job)?.below(&format!("{SOURCES}{}/sourcedir.tar.gz", packed.sha256_hex));
-        self.keep(&place, packed.bytes, "application/gzip").await?;
-        let script = Script {
+        let objects = JobObjects::of_output(self.backend.aws().s3, job);
+        objects
+            .keep(&place, packed.bytes, "application/gzip")
+            .await?;
+        placed.script = Some(Script {
             archive: place.to_string(),
-            program: program_name,
-        };
-        Ok(PlacedCode {
-            script: Some(script),
-            source: None,
-            probe: way,
-        })
+            program: script,
+        });
+        Ok(placed)
     }
 
-    /// The channel that brings the probe to a plain image.
+    /// Uploads the files of the source, as the Python SDK v3 hands it over: below `/opt/ml/input/data/<channel>/`. Their archive's hash
+    /// names the place; a file that has changed since then is refused.
+    async fn place_source(
+        &self,
+        channel: &str,
+        files: &[SourceFile],
+    ) -> Result<Channel, BackendError> {
+        let hash = archive::pack(files, &[])?.sha256_hex;
+        let folder = output(self.job)?.below(&format!("{SOURCES}{hash}/files/"));
+        let objects = JobObjects::of_output(self.backend.aws().s3, self.job);
+        let put = async |file: &SourceFile| {
+            let place = folder.below(archive::name_of(file)?);
+            let mut content = Vec::new();
+            file.read(|part| {
+                content.extend_from_slice(part);
+                Ok(())
+            })?;
+            objects.keep(&place, content, BINARY).await
+        };
+        let uploads = stream::iter(files).map(put).buffer_unordered(UPLOADS);
+        uploads.try_collect::<()>().await?;
+        Ok(whole_channel(channel, folder.to_string()))
+    }
+
+    /// Uploads the probe for a plain image, which gets it on a channel of its own around what it starts.
     async fn place_probe(
         &self,
         words: &[String],
         program: &[u8],
     ) -> Result<ProbeWay, BackendError> {
-        let command = match probe::container_command(words) {
+        let (job, name) = (self.job, probe::CHANNEL);
+        let channels = &job.training.channels;
+        let keys = &job.training.sagemaker;
+        let with_code = is_script(job) && keys.network_isolation || keys.source_channel.is_some();
+        let own_channel = |why: &str| format!("it needs a channel of its own, {name}, and {why}");
+        let command = if channels.iter().any(|channel| channel.name == name) {
+            Err(own_channel("the job has a channel of that name"))
+        } else if channels.len() + usize::from(with_code) >= MOST_CHANNELS {
+            Err(own_channel(
+                "the job has all 20 channels that SageMaker allows",
+            ))
+        } else {
+            probe::container_command(words)
+                .map_err(|why| format!("the command that it would start cannot be used: {why}"))
+        };
+        let command = match command {
             Ok(command) => command,
             Err(why) => {
-                self.notes.set_lacks_probe(&format!(
-                    "the command that it would start cannot be used: {why}"
-                ));
+                self.notes.set_lacks_probe(&why);
                 return Ok(ProbeWay::None);
             }
         };
-        let hash: String = Sha256::digest(program)
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
-        let folder = output(self.job)?.below(&format!("{SOURCES}{hash}/probe/"));
-        let file = folder.below(probe::FILE);
-        self.keep(&file, program.to_vec(), "application/octet-stream")
+        let hash = archive::sha256_hex(program);
+        let folder = output(job)?.below(&format!("{SOURCES}{hash}/probe/"));
+        let objects = JobObjects::of_output(self.backend.aws().s3, job);
+        objects
+            .keep(&folder.below(probe::FILE), program.to_vec(), BINARY)
             .await?;
         Ok(ProbeWay::Channel {
-            channel: Box::new(whole_channel(probe::CHANNEL, folder.to_string())),
+            channel: Box::new(whole_channel(name, folder.to_string())),
             command,
         })
-    }
-
-    /// Puts what has its hash in its name, unless it is there.
-    pub(super) async fn keep(
-        &self,
-        place: &S3Uri,
-        content: Vec<u8>,
-        content_type: &str,
-    ) -> Result<(), BackendError> {
-        let job = self.job;
-        let field = format!("jobs.{}.training.output", job.name);
-        let key = job.training.sagemaker.output_kms_key.as_deref();
-        let s3 = self.backend.aws().s3;
-        staging::upload(
-            &s3,
-            &field,
-            place,
-            content,
-            content_type,
-            Existing::Keep,
-            key,
-        )
-        .await
     }
 
     /// This program, where it is wanted in the container and would run there.

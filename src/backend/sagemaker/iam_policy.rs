@@ -8,9 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-use crate::spec::{
-    BackendKind, Channel, ChannelSample, DataType, InputMode, Job, Spec, WarmPoolPolicy,
-};
+use super::placing::is_copied;
+use crate::spec::{BackendKind, Channel, ChannelSample, DataType, Job, Spec, WarmPoolPolicy};
 
 /// Every canary's name begins so.
 const CANARIES: &str = "training-job/cg-*";
@@ -365,11 +364,6 @@ impl PolicyScope<'_> {
         let condition = json!({"ForAnyValue:StringEquals": {"kms:ResourceAliases": aliases}});
         [allow(sid, actions, keys), with(by_alias, condition)]
     }
-}
-
-/// Whether canaries read copies that the gate makes.
-fn is_copied(channel: &Channel) -> bool {
-    channel.sample == ChannelSample::Objects && channel.mode == InputMode::FastFile
 }
 
 /// Whether canaries read rows that the gate copies.

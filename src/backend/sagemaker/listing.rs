@@ -6,17 +6,14 @@
 use std::collections::BTreeSet;
 
 use aws_sdk_s3::Client;
-use aws_sdk_s3::error::SdkError;
-use aws_sdk_s3::operation::list_objects_v2::builders::ListObjectsV2FluentBuilder;
-use aws_sdk_s3::operation::list_objects_v2::{ListObjectsV2Error, ListObjectsV2Output};
-use aws_sdk_s3::types::EncodingType;
+use aws_sdk_s3::operation::list_objects_v2::ListObjectsV2Output;
 use futures_util::future::try_join_all;
 use futures_util::{StreamExt, stream};
 use sha2::{Digest, Sha256};
 
 use super::named_keys::{self, NamedKeys};
-use crate::aws::s3_error::Request;
-use crate::aws::s3_uri::{LONGEST_KEY, S3Uri, decoded, shown};
+use crate::aws::s3::{Request, key_of};
+use crate::aws::s3_uri::{LONGEST_KEY, S3Uri, shown};
 use crate::backend::BackendError;
 use crate::canary::{DataObject, Objects};
 use crate::spec::{Channel, DataType, InputMode};
@@ -30,8 +27,6 @@ const AT_ONCE: usize = 16;
 const MOST_RANGES: usize = 64;
 /// Levels of folders that are looked at until there are as many as may be listed at once.
 const DEEPEST: usize = 4;
-/// S3 may give pages without keys, but not for ever.
-const MOST_EMPTY_PAGES: u32 = 1000;
 /// So many `ETags` are kept; more objects are never read in part.
 const MOST_TAGS: usize = 256;
 
@@ -63,13 +58,9 @@ pub async fn list(
         }
         DataType::Prefix | DataType::AugmentedManifest => (uri, None),
     };
-    let place = ListedPlace {
-        uri: &uri,
-        field: &field,
-    };
-    let lister = Lister { s3, place };
+    let request = &Request::list(s3, &field, &uri);
     let mut keys = KeysInOrder {
-        place,
+        request,
         mode: channel.mode,
         named,
         kinship: None,
@@ -78,12 +69,16 @@ pub async fn list(
         hash: Some(Sha256::new()),
     };
     let mut begin = KeyRange::default();
-    let goes_on = lister.walk(&mut begin, PAGES_ALONE).await?;
+    let goes_on = begin.walk(request, PAGES_ALONE).await?;
     keys.take(begin.objects)?;
     if goes_on {
-        let folders = lister.folders_after(&begin.last).await;
+        let folders = folders_after(request, &begin.last).await;
         let ranges = ranges(&begin.last, &folders).into_iter();
-        let mut listed = stream::iter(ranges.map(|range| lister.whole(range))).buffered(AT_ONCE);
+        let whole = async |mut range: KeyRange| {
+            let walked = range.walk(request, usize::MAX).await;
+            walked.map(|_| range.objects)
+        };
+        let mut listed = stream::iter(ranges.map(whole)).buffered(AT_ONCE);
         while let Some(objects) = listed.next().await {
             keys.take(objects?)?;
         }
@@ -91,25 +86,12 @@ pub async fn list(
     keys.finish()
 }
 
-/// What is listed, and where the spec names it.
-#[derive(Debug, Clone, Copy)]
-struct ListedPlace<'a> {
-    uri: &'a S3Uri,
-    field: &'a str,
-}
-
-impl ListedPlace<'_> {
-    /// The error of an endpoint that is broken, or that does not serve S3.
-    fn nonsense(self, what: &str) -> BackendError {
-        BackendError::new(
-            format!("{}: S3 listed {what} in {}", self.field, self.shown()),
-            "if AWS_ENDPOINT_URL or AWS_ENDPOINT_URL_S3 is set, check what answers there; directory buckets cannot be listed",
-        )
-    }
-
-    fn shown(self) -> String {
-        shown(&self.uri.to_string())
-    }
+/// The error of an endpoint that is broken, or that does not serve S3.
+fn nonsense(request: &Request<'_>, what: &str) -> BackendError {
+    BackendError::new(
+        format!("{}: S3 listed {what} in {}", request.field, request.shown()),
+        "if AWS_ENDPOINT_URL or AWS_ENDPOINT_URL_S3 is set, check what answers there; directory buckets cannot be listed",
+    )
 }
 
 /// An object as it is listed, by its whole key, and its `ETag`, which is empty where the store gives none.
@@ -122,150 +104,92 @@ struct KeyRange {
     /// The last key, at first where the range begins; empty: at the first key.
     last: String,
     until: Option<String>,
-    empty_pages: u32,
 }
 
 impl KeyRange {
-    fn after(last: &str, until: Option<String>) -> Self {
-        Self {
-            last: last.to_owned(),
-            until,
-            ..Self::default()
-        }
-    }
-
-    /// Takes in a page, and says whether more are to come.
-    fn take(
-        &mut self,
-        page: &ListObjectsV2Output,
-        place: ListedPlace<'_>,
-    ) -> Result<bool, BackendError> {
-        for object in page.contents() {
-            let written = object.key().unwrap_or_default();
-            let key =
-                key_of(page, written).ok_or_else(|| place.nonsense("a key that is not text"))?;
-            let Ok(bytes) = u64::try_from(object.size().unwrap_or(0)) else {
-                return Err(place.nonsense("an object of negative size"));
-            };
-            if self.until.as_ref().is_some_and(|until| key > *until) {
-                return Ok(false);
-            }
-            // A page that came twice is not sorted either, so whatever the tokens say, a listing ends.
-            if key <= self.last && !self.last.is_empty() {
-                return Err(place.nonsense(
-                    "keys that are not sorted, which S3 does only for directory buckets",
-                ));
-            }
-            if !key.starts_with(&place.uri.key) || key.is_empty() || key.len() > LONGEST_KEY {
-                return Err(place.nonsense("a key that was not asked for"));
-            }
-            self.last.clone_from(&key);
-            let bytes = Bytes(bytes);
-            let tag = object.e_tag().unwrap_or_default().to_owned();
-            self.objects.push((DataObject { key, bytes }, tag));
-        }
-        self.empty_pages = match page.contents() {
-            [] => self.empty_pages + 1,
-            _ => 0,
-        };
-        if self.empty_pages > MOST_EMPTY_PAGES {
-            return Err(place.nonsense("page after page without keys"));
-        }
-        let goes_on = page.is_truncated().unwrap_or(false);
-        match page.next_continuation_token().unwrap_or_default() {
-            "" if goes_on => Err(place.nonsense("more keys without a token to get them by")),
-            _ => Ok(goes_on),
-        }
-    }
-}
-
-/// A key as it is; `None` where it is not text. An endpoint that does not know of encoding says so by not naming it.
-pub(super) fn key_of(page: &ListObjectsV2Output, written: &str) -> Option<String> {
-    match page.encoding_type() == Some(&EncodingType::Url) {
-        true => decoded(written),
-        false => Some(written.to_owned()),
-    }
-}
-
-/// What asks S3.
-#[derive(Clone, Copy)]
-struct Lister<'a> {
-    s3: &'a Client,
-    place: ListedPlace<'a>,
-}
-
-impl Lister<'_> {
-    fn asking(&self, prefix: &str, after: &str) -> ListObjectsV2FluentBuilder {
-        let call = self.s3.list_objects_v2().bucket(&self.place.uri.bucket);
-        call.encoding_type(EncodingType::Url)
-            .prefix(prefix)
-            .set_start_after((!after.is_empty()).then(|| after.to_owned()))
-    }
-
-    fn refused(&self, error: &SdkError<ListObjectsV2Error>) -> BackendError {
-        let ListedPlace { uri, field } = self.place;
-        let permissions = format!(
-            "s3:ListBucket on arn:aws:s3:::{} with the prefix `{}`",
-            shown(&uri.bucket),
-            shown(&uri.key)
-        );
-        let request = Request::of_jobs(self.s3, field, uri, "list", &permissions);
-        request.refused(error).into()
-    }
-
     /// Takes in at most so many pages, one after the other, and says whether more are to come.
-    async fn walk(&self, range: &mut KeyRange, most: usize) -> Result<bool, BackendError> {
-        let call = self.asking(&self.place.uri.key, &range.last);
-        let mut pages = call.into_paginator().send();
+    async fn walk(&mut self, request: &Request<'_>, most: usize) -> Result<bool, BackendError> {
+        let after = Some(self.last.clone()).filter(|last| !last.is_empty());
+        let mut pages = request
+            .listing()
+            .set_start_after(after)
+            .into_paginator()
+            .send();
         for _ in 0..most {
             let Some(page) = pages.next().await else {
                 return Ok(false);
             };
-            let page = page.map_err(|error| self.refused(&error))?;
-            if !range.take(&page, self.place)? {
+            let page = page.map_err(|error| request.refused(&error))?;
+            if !self.take(&page, request)? {
                 return Ok(false);
             }
         }
         Ok(true)
     }
 
-    async fn whole(self, mut range: KeyRange) -> Result<Vec<Listed>, BackendError> {
-        self.walk(&mut range, usize::MAX).await?;
-        Ok(range.objects)
-    }
-
-    /// Folders that begin after a key, level by level; none where S3 does not show them, as a policy may that allows some prefixes only.
-    async fn folders_after(&self, key: &str) -> BTreeSet<String> {
-        let mut found = BTreeSet::new();
-        let mut level = vec![self.place.uri.key.clone()];
-        for _ in 0..DEEPEST {
-            let asked = level.iter().map(|folder| self.folders_of(folder, key));
-            let Ok(below) = try_join_all(asked).await else {
-                break;
+    /// Takes in a page, and says whether more are to come.
+    fn take(
+        &mut self,
+        page: &ListObjectsV2Output,
+        request: &Request<'_>,
+    ) -> Result<bool, BackendError> {
+        for object in page.contents() {
+            let key = key_of(page, object.key().unwrap_or_default());
+            let (Some(key), Ok(bytes)) = (key, u64::try_from(object.size().unwrap_or(0))) else {
+                return Err(nonsense(request, "an object without a key or a size"));
             };
-            level = below.concat();
-            found.extend(level.iter().filter(|folder| folder.as_str() > key).cloned());
-            if level.is_empty() || found.len() >= AT_ONCE {
-                break;
+            if self.until.as_ref().is_some_and(|until| key > *until) {
+                return Ok(false);
             }
+            // A page that came twice is not sorted either, so whatever the tokens say, a listing ends.
+            if key <= self.last && !self.last.is_empty() {
+                let unsorted = "keys that are not sorted, which S3 does only for directory buckets";
+                return Err(nonsense(request, unsorted));
+            }
+            if !key.starts_with(&request.place.key) || key.is_empty() || key.len() > LONGEST_KEY {
+                return Err(nonsense(request, "a key that was not asked for"));
+            }
+            self.last.clone_from(&key);
+            let bytes = Bytes(bytes);
+            let tag = object.e_tag().unwrap_or_default().to_owned();
+            self.objects.push((DataObject { key, bytes }, tag));
         }
-        found
+        let goes_on = page.is_truncated().unwrap_or(false);
+        match page.next_continuation_token().unwrap_or_default() {
+            "" if goes_on => Err(nonsense(
+                request,
+                "more keys without a token to get them by",
+            )),
+            _ => Ok(goes_on),
+        }
     }
+}
 
-    /// The folders of a folder, after a key; of very many the first thousand.
-    async fn folders_of(
-        &self,
-        folder: &str,
-        after: &str,
-    ) -> Result<Vec<String>, Box<SdkError<ListObjectsV2Error>>> {
-        let call = self.asking(folder, after).delimiter("/");
-        let page = call.send().await.map_err(Box::new)?;
+/// Folders that begin after a key, level by level; none where S3 does not show them, as a policy may that allows some prefixes only.
+async fn folders_after(request: &Request<'_>, key: &str) -> BTreeSet<String> {
+    // Of very many folders of a folder the first thousand.
+    let folders_of = async |folder: &String| {
+        let call = request.listing().prefix(folder).delimiter("/");
+        let page = call.start_after(key).send().await.map_err(Box::new)?;
         let folders = page.common_prefixes().iter();
         let folders = folders.filter_map(|one| key_of(&page, one.prefix().unwrap_or_default()));
         let is_inside =
             |one: &String| one.starts_with(folder) && one != folder && one.len() <= LONGEST_KEY;
-        Ok(folders.filter(is_inside).collect())
+        Ok::<_, Box<dyn std::error::Error>>(folders.filter(is_inside).collect::<Vec<_>>())
+    };
+    let mut found = BTreeSet::new();
+    let mut level = vec![request.place.key.clone()];
+    for _ in 0..DEEPEST {
+        let Ok(below) = try_join_all(level.iter().map(folders_of)).await else {
+            break;
+        };
+        level = below.concat();
+        found.extend(level.iter().filter(|folder| folder.as_str() > key).cloned());
+        if level.is_empty() || found.len() >= AT_ONCE {
+            break;
+        }
     }
+    found
 }
 
 /// What lies after a key, cut at some of the folders. No key is missed or doubled wherever it is cut.
@@ -275,9 +199,12 @@ fn ranges(last: &str, folders: &BTreeSet<String>) -> Vec<KeyRange> {
     let begins = [last].into_iter().chain(cuts.clone());
     let ends = cuts.map(|cut| Some(cut.to_owned())).chain([None]);
     let ranges = begins.zip(ends);
-    ranges
-        .map(|(begin, end)| KeyRange::after(begin, end))
-        .collect()
+    let range = |(begin, until): (&str, Option<String>)| KeyRange {
+        last: begin.to_owned(),
+        until,
+        ..KeyRange::default()
+    };
+    ranges.map(range).collect()
 }
 
 /// How a key lies to the prefix it was found by.
@@ -293,7 +220,7 @@ enum Kinship {
 
 /// The keys of a channel that were listed, one after the other.
 struct KeysInOrder<'a> {
-    place: ListedPlace<'a>,
+    request: &'a Request<'a>,
     mode: InputMode,
     /// Below the uri, those of a manifest that were not listed yet; absent: all keys count.
     named: Option<BTreeSet<String>>,
@@ -307,7 +234,7 @@ struct KeysInOrder<'a> {
 
 impl KeysInOrder<'_> {
     fn take(&mut self, listed: Vec<Listed>) -> Result<(), BackendError> {
-        let prefix = self.place.uri.key.len();
+        let prefix = self.request.place.key.len();
         for (mut object, tag) in listed {
             // What a console makes to show an empty folder is no data.
             let is_marker = object.key.ends_with('/') && object.bytes == Bytes(0);
@@ -337,7 +264,7 @@ impl KeysInOrder<'_> {
 
     /// How much of a key is that of the folder all keys are below. Fails where the prefix catches what was hardly meant.
     fn base_of(&mut self, key: &str) -> Result<usize, BackendError> {
-        let prefix = self.place.uri.key.as_str();
+        let prefix = self.request.place.key.as_str();
         let kinship = match &key[prefix.len()..] {
             _ if prefix.is_empty() || prefix.ends_with('/') => Kinship::Inside,
             "" => Kinship::Itself,
@@ -346,14 +273,14 @@ impl KeysInOrder<'_> {
         };
         let (first, first_key) = (self.kinship).get_or_insert_with(|| (kinship, key.to_owned()));
         if *first != kinship {
-            return Err(ambiguous(self.place, (*first, first_key), (kinship, key)));
+            return Err(ambiguous(self.request, (*first, first_key), (kinship, key)));
         }
         if kinship == Kinship::Beside && self.mode == InputMode::FastFile {
             return Err(BackendError::new(
                 format!(
                     "{}: `{}` ends within a name (`{}`), and FastFile mode serves whole folders only",
-                    self.place.field,
-                    self.place.shown(),
+                    self.request.field,
+                    self.request.shown(),
                     shown(key)
                 ),
                 "name the folder and end it with `/`, or use `mode: File`",
@@ -364,9 +291,9 @@ impl KeysInOrder<'_> {
 
     /// The folder that all keys share, with its slash.
     fn base(&self, kinship: Kinship) -> String {
-        let prefix = &self.place.uri.key;
+        let prefix = &self.request.place.key;
         match kinship {
-            Kinship::Inside => self.place.uri.below("").key,
+            Kinship::Inside => self.request.place.below("").key,
             Kinship::Itself | Kinship::Beside => {
                 let end = prefix.rfind('/').map_or(0, |slash| slash + 1);
                 prefix[..end].to_owned()
@@ -375,13 +302,13 @@ impl KeysInOrder<'_> {
     }
 
     fn finish(self) -> Result<ListedChannel, BackendError> {
-        let ListedPlace { uri, field } = self.place;
+        let (uri, field) = (self.request.place, self.request.field);
         if let Some(missing) = self.named.as_ref().filter(|missing| !missing.is_empty()) {
             return Err(named_keys::missing(field, uri, missing));
         }
         let Some((kinship, _)) = self.kinship else {
             return Err(BackendError::new(
-                format!("{field}: there are no objects in {}", self.place.shown()),
+                format!("{field}: there are no objects in {}", self.request.shown()),
                 "check the prefix with `aws s3 ls`; it is case-sensitive and does not begin with `/`",
             ));
         };
@@ -399,8 +326,8 @@ impl KeysInOrder<'_> {
 }
 
 /// Two keys that the prefix catches, of which hardly both were meant.
-fn ambiguous(place: ListedPlace<'_>, one: (Kinship, &str), other: (Kinship, &str)) -> BackendError {
-    let end_it = format!("end it with `/`: `{}/`", place.shown());
+fn ambiguous(request: &Request<'_>, one: (Kinship, &str), other: (Kinship, &str)) -> BackendError {
+    let end_it = format!("end it with `/`: `{}/`", request.shown());
     let (stranger, help) = match (one.0, other.0) {
         (Kinship::Inside, _) => (other.1, end_it),
         (_, Kinship::Inside) => (one.1, end_it),
@@ -413,8 +340,8 @@ fn ambiguous(place: ListedPlace<'_>, one: (Kinship, &str), other: (Kinship, &str
     BackendError::new(
         format!(
             "{}: `{}` also matches `{}`",
-            place.field,
-            place.shown(),
+            request.field,
+            request.shown(),
             shown(stranger)
         ),
         help,

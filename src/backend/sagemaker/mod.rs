@@ -45,14 +45,10 @@ mod retries;
 mod rights;
 mod row_objects;
 mod session;
-mod source_channel;
 mod staging;
 mod sweep;
 mod tags;
 mod watch;
-
-#[cfg(test)]
-mod fake_s3;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use aws_sdk_s3::Client;
 
-use crate::aws::s3_error::Request;
+use crate::aws::s3::{Request, permission};
 use crate::aws::s3_uri::{S3Uri, shown};
 use crate::backend::BackendError;
 use crate::grammar::count;
@@ -27,12 +27,7 @@ pub(super) struct NamedKeys {
 impl NamedKeys {
     /// Reads a manifest from S3.
     pub(super) async fn read(s3: &Client, field: &str, uri: &S3Uri) -> Result<Self, BackendError> {
-        let permissions = format!(
-            "s3:GetObject on arn:aws:s3:::{}/{}",
-            shown(&uri.bucket),
-            shown(&uri.key)
-        );
-        let request = Request::of_jobs(s3, field, uri, "read", &permissions);
+        let request = Request::new(s3, field, uri, "read", permission("s3:GetObject", uri));
         let call = s3.get_object().bucket(&uri.bucket).key(&uri.key).send();
         let object = call.await.map_err(|error| request.refused(&error))?;
         let size = object

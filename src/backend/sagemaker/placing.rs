@@ -5,18 +5,45 @@ use serde_json::{Value, json};
 use super::name::JobName;
 use super::ready_job::ReadyJob;
 use super::request::Input;
-use super::row_objects::RowCopy;
-use super::staging::{self, Existing, StagedSample};
+use super::staging::{JobObjects, stage};
 use crate::aws::s3_uri::S3Uri;
 use crate::backend::BackendError;
 use crate::canary::{CanaryRun, ChannelData, Objects};
 use crate::rows::RowBlocks;
-use crate::spec::{Channel, InputMode, Job};
+use crate::spec::{Channel, ChannelSample, InputMode, Job};
 
 /// Where canaries of a job write, a folder.
 pub(super) fn output(job: &Job) -> Result<S3Uri, BackendError> {
     let written = job.training.sagemaker.output.as_deref().unwrap_or_default();
     Ok(S3Uri::read(written, &format!("jobs.{}.training.output", job.name))?.as_folder())
+}
+
+/// How a canary gets its data of a channel.
+enum Way<'a> {
+    /// All of it, where it lies.
+    Whole,
+    /// Drawn rows, as objects under a prefix of their own.
+    Rows(&'a RowBlocks),
+    /// Copies of drawn objects under a prefix of their own, for FastFile, which reads no manifest.
+    Copies,
+    /// A manifest of drawn objects.
+    Manifest,
+}
+
+impl<'a> Way<'a> {
+    fn of(channel: &Channel, data: &'a ChannelData) -> Self {
+        match data.rows.as_ref().filter(|rows| !rows.is_all()) {
+            _ if !channel.sample.is_drawn() => Self::Whole,
+            Some(rows) => Self::Rows(rows),
+            None if channel.mode == InputMode::FastFile => Self::Copies,
+            None => Self::Manifest,
+        }
+    }
+}
+
+/// Whether canaries get copies of a channel's objects, which S3 makes.
+pub(super) fn is_copied(channel: &Channel) -> bool {
+    channel.sample == ChannelSample::Objects && channel.mode == InputMode::FastFile
 }
 
 /// The manifest of a canary's channel, by which it gets some of the objects below the channel's own prefix, so that files lie in the
@@ -38,6 +65,15 @@ fn manifest(field: &str, base: &S3Uri, objects: &Objects) -> Result<Vec<u8>, Bac
     Ok(Value::from(lines).to_string().into_bytes())
 }
 
+/// Where what is placed of a canary's channel lies: its manifest, or the folder of what is staged.
+fn place_of(output: &S3Uri, name: &JobName, channel: &Channel, way: &Way<'_>) -> S3Uri {
+    let channel = &channel.name;
+    match way {
+        Way::Manifest => output.below(&format!("{name}/canary-gate/{channel}.manifest")),
+        _ => stage(output, &name.to_string()).below(&format!("{channel}/")),
+    }
+}
+
 impl ReadyJob<'_> {
     /// Where a canary of this name finds its data once they are placed.
     pub(super) fn inputs(
@@ -46,17 +82,15 @@ impl ReadyJob<'_> {
         name: &JobName,
     ) -> Result<Vec<Input<'_>>, BackendError> {
         let output = output(self.job)?;
-        let channels = self.job.training.channels.iter();
+        let channels = self.job.training.channels.iter().zip(&run.channels);
         let mut inputs: Vec<Input<'_>> = channels
-            .zip(&run.channels)
-            .map(|(channel, data)| match channel.sample.is_drawn() {
-                false => Input::whole(channel),
-                true if drawn_rows(data).is_some() || is_copied(channel) => {
-                    let stage = StagedSample::of(&output, &name.to_string());
-                    Input::of_prefix(channel, stage.channel(&channel.name).to_string())
-                }
-                true => {
-                    Input::of_manifest(channel, manifest_of(&output, name, channel).to_string())
+            .map(|(channel, data)| {
+                let way = Way::of(channel, data);
+                let place = place_of(&output, name, channel, &way).to_string();
+                match way {
+                    Way::Whole => Input::whole(channel),
+                    Way::Rows(_) | Way::Copies => Input::of_prefix(channel, place),
+                    Way::Manifest => Input::of_manifest(channel, place),
                 }
             })
             .collect();
@@ -65,7 +99,7 @@ impl ReadyJob<'_> {
         Ok(inputs)
     }
 
-    /// Places the data of a canary; it may be dropped half-way.
+    /// Places the data of a canary; it may be dropped half-way, and leaves on an error what it had placed.
     pub(super) async fn place(
         &self,
         run: &CanaryRun,
@@ -73,80 +107,35 @@ impl ReadyJob<'_> {
     ) -> Result<Vec<Input<'_>>, BackendError> {
         // An attempt before it may have ended half-way.
         self.placed_rows.borrow_mut().remove(&name.to_string());
-        for (channel, data) in self.job.training.channels.iter().zip(&run.channels) {
-            if let Some(rows) = drawn_rows(data) {
-                self.place_rows(channel, rows, name).await?;
-            } else if channel.sample.is_drawn() {
-                self.place_sample(channel, &data.objects, name).await?;
+        let (job, output) = (self.job, output(self.job)?);
+        for (channel, data) in job.training.channels.iter().zip(&run.channels) {
+            let objects = JobObjects::of_channel(self.backend.aws().s3, job, channel);
+            let way = Way::of(channel, data);
+            let place = place_of(&output, name, channel, &way);
+            match way {
+                Way::Whole => {}
+                Way::Rows(drawn) => {
+                    let copied = objects
+                        .copy_rows(&self.base(channel)?, drawn, &place)
+                        .await?;
+                    let mut placed = self.placed_rows.borrow_mut();
+                    let of_job = placed.entry(name.to_string()).or_default();
+                    of_job.bytes = of_job.bytes + copied.bytes;
+                    of_job.left += copied.left;
+                }
+                Way::Copies => {
+                    let base = self.base(channel)?;
+                    objects.copy(&base, &data.objects, &place).await?;
+                }
+                Way::Manifest => {
+                    let content = manifest(&objects.field, &self.base(channel)?, &data.objects)?;
+                    let objects = JobObjects::of_output(objects.s3, job);
+                    objects.put(&place, content, "application/json").await?;
+                }
             }
         }
         self.inputs(run, name)
     }
-
-    /// The drawn rows, as objects under a prefix of their own.
-    async fn place_rows(
-        &self,
-        channel: &Channel,
-        drawn: &RowBlocks,
-        name: &JobName,
-    ) -> Result<(), BackendError> {
-        let job = self.job;
-        let copy = RowCopy {
-            s3: &self.backend.aws().s3,
-            field: &format!("jobs.{}.training.channels.{}", job.name, channel.name),
-            base: &self.base(channel)?,
-        };
-        let stage = StagedSample::of(&output(job)?, &name.to_string());
-        let key = job.training.sagemaker.output_kms_key.as_deref();
-        let folder = stage.channel(&channel.name);
-        let copied = copy.place(drawn, &folder, key).await?;
-        let mut placed = self.placed_rows.borrow_mut();
-        let of_job = placed.entry(name.to_string()).or_default();
-        of_job.bytes = of_job.bytes + copied.bytes;
-        of_job.left += copied.left;
-        Ok(())
-    }
-
-    /// A sample as a manifest, or for FastFile, which reads none, as copies under a prefix of their own.
-    async fn place_sample(
-        &self,
-        channel: &Channel,
-        objects: &Objects,
-        name: &JobName,
-    ) -> Result<(), BackendError> {
-        let job = self.job;
-        let s3 = self.backend.aws().s3;
-        let base = self.base(channel)?;
-        let field = format!("jobs.{}.training.channels.{}", job.name, channel.name);
-        let output = output(job)?;
-        let key = job.training.sagemaker.output_kms_key.as_deref();
-        if is_copied(channel) {
-            let stage = StagedSample::of(&output, &name.to_string());
-            return stage
-                .place(&s3, &field, &channel.name, &base, objects, key)
-                .await;
-        }
-        let place = manifest_of(&output, name, channel);
-        let content = manifest(&field, &base, objects)?;
-        let field = format!("jobs.{}.training.output", job.name);
-        let json = "application/json";
-        staging::upload(&s3, &field, &place, content, json, Existing::Replace, key).await
-    }
-}
-
-/// Whether canaries read copies of the channel's objects, since FastFile reads no manifest.
-fn is_copied(channel: &Channel) -> bool {
-    channel.mode == InputMode::FastFile
-}
-
-/// The rows that a run gets of a channel; `None` where it gets whole objects, or all.
-fn drawn_rows(data: &ChannelData) -> Option<&RowBlocks> {
-    data.rows.as_ref().filter(|rows| !rows.is_all())
-}
-
-/// Where the manifest of a canary's sample lies.
-fn manifest_of(output: &S3Uri, name: &JobName, channel: &Channel) -> S3Uri {
-    output.below(&format!("{name}/canary-gate/{}.manifest", channel.name))
 }
 
 #[cfg(test)]

@@ -6,16 +6,18 @@ use std::path::PathBuf;
 
 use aws_sdk_servicequotas::types::ServiceQuota;
 
+use super::placing::is_copied;
 use super::ready_job::{ProbeWay, ReadyJob};
 use super::session::JobSession;
-use super::{SagemakerBackend, code, quota, request, staging};
+use super::staging::JobObjects;
+use super::{SagemakerBackend, code, quota, request};
 use crate::aws::call::{Call, CallError, FailureKind};
 use crate::backend::{BackendError, Planned};
 use crate::canary::{Dataset, Objects, code_key, data_key, listing_digest};
 use crate::code::{CodeFile, PathKind};
 use crate::instance::{InstanceConfiguration, InstanceType, tables};
 use crate::plan::{NotMeasured, PoolPlan};
-use crate::spec::{Channel, ChannelSample, Design, InputMode};
+use crate::spec::{Channel, Design};
 
 const QUOTAS: Call<'_> = Call("servicequotas:ListServiceQuotas");
 const SERVICE: &str = "sagemaker";
@@ -95,12 +97,10 @@ impl<'a> JobSession<'a> {
     /// Fails where a sample for FastFile has an object that S3, which copies it, does not copy.
     fn check_copies(&self, dataset: &Dataset) -> Result<(), BackendError> {
         let channels = dataset.channels.iter().zip(&self.job.training.channels);
-        let mut copied = channels.filter(|(_, channel)| {
-            channel.sample == ChannelSample::Objects && channel.mode == InputMode::FastFile
-        });
+        let mut copied = channels.filter(|(_, channel)| is_copied(channel));
         copied.try_for_each(|(data, channel)| {
-            let field = format!("jobs.{}.training.channels.{}", self.job.name, channel.name);
-            staging::check_sizes(&field, &data.objects)
+            let copies = JobObjects::of_channel(self.backend.aws().s3, self.job, channel);
+            copies.check_sizes(&data.objects)
         })
     }
 }

@@ -2,12 +2,11 @@
 
 use std::ops::Range;
 
-use aws_sdk_s3::Client;
 use aws_sdk_s3::error::ProvideErrorMetadata;
 use aws_sdk_s3::primitives::ByteStream;
 
-use super::staging::{self, Existing, LARGEST_COPY, patient};
-use crate::aws::s3_error::Request;
+use super::staging::{JobObjects, LARGEST_COPY, patient};
+use crate::aws::s3::{Request, permission};
 use crate::aws::s3_uri::{S3Uri, shown};
 use crate::backend::BackendError;
 use crate::backend::rows::{self, OpenFile};
@@ -17,25 +16,18 @@ use crate::rows::{Copied, RangeSource, RowBlocks, RowFile, RowsProblem};
 /// The object has another `ETag` by now.
 const IS_ANOTHER: &str = "PreconditionFailed";
 
-/// Where the spec names a channel, and how its rows are read and put.
-pub(super) struct RowCopy<'a> {
-    pub(super) s3: &'a Client,
-    pub(super) field: &'a str,
-    /// The folder that the keys of the channel are relative to.
-    pub(super) base: &'a S3Uri,
-}
-
-impl RowCopy<'_> {
-    /// Looks at the objects of a channel: beginnings, and footers. `tags` are their `ETags`.
-    pub(super) async fn blocks(
+impl JobObjects<'_> {
+    /// Looks at the objects of a channel below `base`: beginnings, and footers. `tags` are their `ETags`.
+    pub(super) async fn row_blocks(
         &self,
+        base: &S3Uri,
         objects: &Objects,
         tags: &[String],
     ) -> Result<RowBlocks, BackendError> {
-        let blocks = rows::blocks(self.field, objects, |place, object| {
+        let blocks = rows::blocks(&self.field, objects, |place, object| {
             let version = tags.get(place).cloned().unwrap_or_default();
             Ok(OpenFile {
-                source: self.source(&object.key, &version),
+                source: self.ranges(base, &object.key, &version),
                 bytes: object.bytes,
                 version,
             })
@@ -44,11 +36,11 @@ impl RowCopy<'_> {
     }
 
     /// Copies the drawn rows of every object that has some to a folder, under the names of the objects.
-    pub(super) async fn place(
+    pub(super) async fn copy_rows(
         &self,
+        base: &S3Uri,
         drawn: &RowBlocks,
         folder: &S3Uri,
-        kms_key: Option<&str>,
     ) -> Result<Copied, BackendError> {
         for (index, blocks) in drawn.by_file() {
             let (bytes, key) = (drawn.bytes_of(index, &blocks), &drawn.files()[index].key);
@@ -57,19 +49,17 @@ impl RowCopy<'_> {
                     format!(
                         "{}: a canary's rows of {} have {bytes}; S3 takes at most {LARGEST_COPY} at once",
                         self.field,
-                        shown(&self.base.below(key).to_string())
+                        shown(&base.below(key).to_string())
                     ),
                     "ask for smaller `canary.fractions`, or split the data into several objects",
                 ));
             }
         }
-        let here = tempfile::tempdir().map_err(|source| {
-            let place = std::env::temp_dir();
-            rows::cannot_write(&place, source)
-        })?;
-        let open = |file: &RowFile| Ok(self.source(&file.key, &file.version));
+        let here = tempfile::tempdir()
+            .map_err(|source| rows::cannot_write(&std::env::temp_dir(), source))?;
+        let open = |file: &RowFile| Ok(self.ranges(base, &file.key, &file.version));
         let written = |index: usize| here.path().join(index.to_string());
-        let copied = rows::copy(self.field, drawn, open, |index, _| written(index)).await?;
+        let copied = rows::copy(&self.field, drawn, open, |index, _| written(index)).await?;
         for index in drawn.by_file().into_keys() {
             let (from, to) = (written(index), folder.below(&drawn.files()[index].key));
             let content = ByteStream::read_from().path(&from).build().await;
@@ -80,19 +70,16 @@ impl RowCopy<'_> {
                     std::io::Error::other(error),
                 )
             })?;
-            let kind = "application/octet-stream";
-            let existing = Existing::Replace;
-            staging::upload(self.s3, self.field, &to, content, kind, existing, kms_key).await?;
+            self.put(&to, content, "application/octet-stream").await?;
         }
         Ok(copied)
     }
 
-    fn source(&self, key: &str, tag: &str) -> S3Ranges<'_> {
+    fn ranges(&self, base: &S3Uri, key: &str, tag: &str) -> S3Ranges<'_> {
         S3Ranges {
-            s3: self.s3,
-            field: self.field,
+            of: self,
             key: key.to_owned(),
-            place: self.base.below(key),
+            place: base.below(key),
             tag: tag.to_owned(),
         }
     }
@@ -100,8 +87,7 @@ impl RowCopy<'_> {
 
 /// An object that is read by ranges, as it was listed.
 struct S3Ranges<'a> {
-    s3: &'a Client,
-    field: &'a str,
+    of: &'a JobObjects<'a>,
     key: String,
     place: S3Uri,
     /// Empty where the store gives none.
@@ -112,15 +98,10 @@ impl RangeSource for S3Ranges<'_> {
     type Error = BackendError;
 
     async fn read(&self, range: Range<u64>) -> Result<Vec<u8>, BackendError> {
-        let (place, field) = (&self.place, self.field);
+        let JobObjects { s3, field, .. } = self.of;
+        let place = &self.place;
         let changed = || rows::refused(field, &self.key, &RowsProblem::Changed);
-        let permissions = format!(
-            "s3:GetObject on {}",
-            shown(&format!("arn:aws:s3:::{}/{}", place.bucket, place.key))
-        );
-        let request = Request::of_jobs(self.s3, field, place, "read, for its rows,", &permissions);
-        let got = self
-            .s3
+        let got = s3
             .get_object()
             .bucket(&place.bucket)
             .key(&place.key)
@@ -134,10 +115,12 @@ impl RangeSource for S3Ranges<'_> {
             let response = error.raw_response();
             let status = response.map(|response| response.status().as_u16());
             // Beyond the end of what is there now.
-            match error.code() == Some(IS_ANOTHER) || matches!(status, Some(404 | 412 | 416)) {
-                true => changed(),
-                false => request.refused(&error).into(),
+            if error.code() == Some(IS_ANOTHER) || matches!(status, Some(404 | 412 | 416)) {
+                return changed();
             }
+            let permissions = permission("s3:GetObject", place);
+            let request = Request::new(s3, field, place, "read, for its rows,", permissions);
+            request.refused(&error).into()
         })?;
         let bytes = got.body.collect().await.map_err(|error| {
             BackendError::transient(

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use futures_util::future::LocalBoxFuture;
 
 use super::ready_job::Notes;
-use super::row_objects::RowCopy;
+use super::staging::JobObjects;
 use super::{SagemakerBackend, listing, request};
 use crate::aws::s3_uri::S3Uri;
 use crate::backend::{
@@ -58,12 +58,9 @@ impl<'a> JobSession<'a> {
             } else {
                 let listed = listing::list(&aws.s3, &field, channel).await?;
                 if channel.sample == ChannelSample::Rows {
-                    let copy = RowCopy {
-                        s3: &aws.s3,
-                        field: &field,
-                        base: &listed.base,
-                    };
-                    rows = Some(copy.blocks(&listed.objects, &listed.tags).await?);
+                    let copy = JobObjects::of_channel(aws.s3.clone(), job, channel);
+                    let (base, tags) = (&listed.base, &listed.tags);
+                    rows = Some(copy.row_blocks(base, &listed.objects, tags).await?);
                     self.note(format!(
                         "channel {}: canaries get a copy of their rows below the job's output, which is removed with them",
                         channel.name

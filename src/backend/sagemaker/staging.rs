@@ -6,18 +6,16 @@ use std::time::Duration;
 use aws_sdk_s3::Client;
 use aws_sdk_s3::config::timeout::TimeoutConfig;
 use aws_sdk_s3::primitives::ByteStream;
-use aws_sdk_s3::types::{
-    Delete, EncodingType, ObjectIdentifier, ServerSideEncryption, TaggingDirective,
-};
+use aws_sdk_s3::types::{Delete, ObjectIdentifier, ServerSideEncryption, TaggingDirective};
 use futures_util::future::ready;
 use futures_util::{StreamExt, stream};
 use jiff::Timestamp;
 
-use super::listing::key_of;
-use crate::aws::s3_error::Request;
+use crate::aws::s3::{Request, key_of, list_permission, permission};
 use crate::aws::s3_uri::{LONGEST_KEY, S3Uri, encoded, shown};
 use crate::backend::BackendError;
 use crate::canary::{DataObject, Objects};
+use crate::spec::{Channel, Job};
 use crate::units::Bytes;
 
 /// Copies at a time.
@@ -28,67 +26,89 @@ const LONGEST_TRANSFER: Duration = Duration::from_mins(15);
 pub(super) const LARGEST_COPY: Bytes = Bytes(5 * Bytes::GIB);
 /// Below a job's output: what is staged for its canaries.
 pub(super) const STAGES: &str = "cg-stage/";
+/// The field of a spec that names where canaries write, in errors about a place that no one job has.
+const OUTPUT: &str = "output";
 
-/// The place of one canary's samples: `<output>/cg-stage/<canary's job>/`. Nothing else is written below it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct StagedSample(S3Uri);
+/// The folder of one canary's samples: `<output>/cg-stage/<canary's job>/`. Nothing else is written below it.
+pub(super) fn stage(output: &S3Uri, name: &str) -> S3Uri {
+    output.below(&format!("{STAGES}{name}/"))
+}
 
-impl StagedSample {
-    /// `name` is the canary's job name, which has neither slash nor dot.
-    pub(super) fn of(output: &S3Uri, name: &str) -> Self {
-        Self(output.below(&format!("{STAGES}{name}/")))
+/// Objects of a job in S3, as a field of its spec names them.
+#[derive(Debug, Clone)]
+pub(super) struct JobObjects<'a> {
+    pub(super) s3: Client,
+    pub(super) field: String,
+    /// Encrypts what is written.
+    kms_key: Option<&'a str>,
+}
+
+impl<'a> JobObjects<'a> {
+    fn of(s3: Client, job: &'a Job, field: &str) -> Self {
+        Self {
+            s3,
+            field: format!("jobs.{}.training.{field}", job.name),
+            kms_key: job.training.sagemaker.output_kms_key.as_deref(),
+        }
     }
 
-    /// Where a channel's sample lies, a folder.
-    pub(super) fn channel(&self, name: &str) -> S3Uri {
-        self.0.below(&format!("{name}/"))
+    pub(super) fn of_output(s3: Client, job: &'a Job) -> Self {
+        Self::of(s3, job, OUTPUT)
     }
 
-    /// Copies a sample of the objects below `base` to a channel's folder here, with their names, inside S3.
+    pub(super) fn of_channel(s3: Client, job: &'a Job, channel: &Channel) -> Self {
+        Self::of(s3, job, &format!("channels.{}", channel.name))
+    }
+
+    fn request<'r>(&'r self, place: &'r S3Uri, doing: &'r str, permissions: String) -> Request<'r> {
+        Request::new(&self.s3, &self.field, place, doing, permissions)
+    }
+
+    /// What is allowed by writing to a place.
+    fn write_permission(&self, place: &S3Uri) -> String {
+        let put = permission("s3:PutObject", place);
+        match self.kms_key {
+            None => put,
+            Some(key) => format!("{put}, and kms:GenerateDataKey on {}", shown(key)),
+        }
+    }
+
+    /// Copies a sample of the objects below `base` to a folder, with their names, inside S3.
     ///
-    /// On an error nothing stays behind. The future must be driven to its end, or [`StagedSample::remove`] called after it: a copy
-    /// that S3 has begun is not stopped by forgetting it. `field` is where the spec names the channel.
-    pub(super) async fn place(
+    /// What lies in the folder after an error is left there. The future must be driven to its end: a copy that S3 has begun is not
+    /// stopped by forgetting it.
+    pub(super) async fn copy(
         &self,
-        s3: &Client,
-        field: &str,
-        channel: &str,
         base: &S3Uri,
         sample: &Objects,
-        kms_key: Option<&str>,
+        folder: &S3Uri,
     ) -> Result<(), BackendError> {
-        let folder = self.channel(channel);
-        check(field, base, sample, &folder)?;
+        self.check_names(base, sample, folder)?;
         let permissions = format!(
-            "s3:GetObject on {} and s3:PutObject on {}{}",
-            arn_below(base),
-            arn_below(&folder),
-            kms_permission(kms_key),
+            "{} and {}",
+            permission("s3:GetObject", base),
+            self.write_permission(folder)
         );
         let copy = async |name: String| {
             let from = base.below(&name);
-            let copied = s3
+            let copied = self
+                .s3
                 .copy_object()
                 .copy_source(encoded(&format!("{}/{}", from.bucket, from.key)))
                 .bucket(&folder.bucket)
                 .key(folder.below(&name).key)
                 // Else it reads and writes the tags too, which takes two more permissions.
                 .tagging_directive(TaggingDirective::Replace)
-                .set_server_side_encryption(kms_key.map(|_| ServerSideEncryption::AwsKms))
-                .set_ssekms_key_id(kms_key.map(str::to_owned))
+                .set_server_side_encryption(self.encryption())
+                .set_ssekms_key_id(self.kms_key.map(str::to_owned))
                 .customize()
                 .config_override(patient())
                 .send()
                 .await;
-            copied.map_err(|error| {
-                let request = Request::of_jobs(
-                    s3,
-                    field,
-                    &from,
-                    "copy, for a FastFile canary,",
-                    &permissions,
-                );
-                BackendError::from(request.refused(&error))
+            copied.map(drop).map_err(|error| {
+                let doing = "copy, for a FastFile canary,";
+                let request = self.request(&from, doing, permissions.clone());
+                request.refused(&error)
             })
         };
         // Those that are begun go on to their end.
@@ -98,30 +118,94 @@ impl StagedSample {
             .take_while(goes_on)
             .map(|object| copy(object.key.clone()))
             .buffer_unordered(COPIES);
-        let mut failed = None;
+        let mut all = Ok(());
         while let Some(copied) = copies.next().await {
-            if let Err(error) = copied {
-                has_failed.set(true);
-                failed.get_or_insert(error);
-            }
+            has_failed.set(has_failed.get() || copied.is_err());
+            all = all.and(copied);
         }
-        let Some(mut error) = failed else {
-            return Ok(());
-        };
-        if let Err(left) = self.remove(s3).await {
-            error.help = format!("{}; {}: {}", error.help, left.what, left.help);
-        }
-        Err(error)
+        Ok(all?)
     }
 
-    /// All that lies here lies below it.
-    pub(super) fn folder(self) -> S3Uri {
-        self.0
+    /// Fails before anything is copied where the name of one of the copies would be too long.
+    fn check_names(
+        &self,
+        base: &S3Uri,
+        sample: &Objects,
+        folder: &S3Uri,
+    ) -> Result<(), BackendError> {
+        let is_too_long = |one: &&DataObject| folder.key.len() + one.key.len() > LONGEST_KEY;
+        match sample.iter().find(is_too_long) {
+            None => Ok(()),
+            Some(long) => Err(BackendError::new(
+                format!(
+                    "{}: the key of {} is too long for a copy below {}, which a FastFile canary needs",
+                    self.field,
+                    shown(&base.below(&long.key).to_string()),
+                    shown(&folder.to_string())
+                ),
+                "use `mode: File`, whose canaries read a manifest, or a shorter `output`",
+            )),
+        }
     }
 
-    /// Removes whatever lies here.
-    pub(super) async fn remove(&self, s3: &Client) -> Result<(), BackendError> {
-        remove(s3, &self.0).await
+    /// Fails where S3 would not copy one of the objects.
+    pub(super) fn check_sizes(&self, objects: &Objects) -> Result<(), BackendError> {
+        match objects.sizes().find(|bytes| *bytes > LARGEST_COPY) {
+            None => Ok(()),
+            Some(large) => Err(BackendError::new(
+                format!(
+                    "{}: an object has {large}; S3 copies at most {LARGEST_COPY} at once, and a FastFile canary needs a copy",
+                    self.field
+                ),
+                "use `mode: File`, whose canaries read a manifest, or split the data into smaller objects",
+            )),
+        }
+    }
+
+    fn encryption(&self) -> Option<ServerSideEncryption> {
+        self.kms_key.map(|_| ServerSideEncryption::AwsKms)
+    }
+
+    /// Puts an object in place of what is there.
+    ///
+    /// With a KMS key, SageMaker's role needs `kms:Decrypt` on it to read the object; the role is not ours to check.
+    pub(super) async fn put(
+        &self,
+        to: &S3Uri,
+        content: impl Into<ByteStream>,
+        content_type: &str,
+    ) -> Result<(), BackendError> {
+        let put = self
+            .s3
+            .put_object()
+            .bucket(&to.bucket)
+            .key(&to.key)
+            .content_type(content_type)
+            .set_server_side_encryption(self.encryption())
+            .set_ssekms_key_id(self.kms_key.map(str::to_owned))
+            .body(content.into())
+            .customize()
+            .config_override(patient())
+            .send()
+            .await;
+        let request = self.request(to, "write", self.write_permission(to));
+        put.map_err(|error| request.refused(&error))?;
+        Ok(())
+    }
+
+    /// Puts an object whose name is a hash of its content, unless it is there.
+    pub(super) async fn keep(
+        &self,
+        to: &S3Uri,
+        content: Vec<u8>,
+        content_type: &str,
+    ) -> Result<(), BackendError> {
+        let head = self.s3.head_object().bucket(&to.bucket).key(&to.key);
+        // Without s3:ListBucket an absent object is "forbidden", so any refusal means: try to put it.
+        match head.send().await {
+            Ok(_) => Ok(()),
+            Err(_) => self.put(to, content, content_type).await,
+        }
     }
 }
 
@@ -130,37 +214,21 @@ pub(super) async fn youngest(
     s3: &Client,
     place: &S3Uri,
 ) -> Result<Option<Timestamp>, BackendError> {
-    let permissions = format!("s3:ListBucket on arn:aws:s3:::{}", shown(&place.bucket));
-    let page = s3
-        .list_objects_v2()
-        .bucket(&place.bucket)
-        .prefix(&place.key)
-        .encoding_type(EncodingType::Url)
-        .send()
-        .await
-        .map_err(|error| {
-            Request::of_jobs(s3, "output", place, "list", &permissions).refused(&error)
-        })?;
-    Ok(page
-        .contents()
-        .iter()
-        .filter_map(|object| Timestamp::from_second(object.last_modified()?.secs()).ok())
-        .max())
+    let request = Request::list(s3, OUTPUT, place);
+    let page = request.listing().send().await;
+    let page = page.map_err(|error| request.refused(&error))?;
+    let written = page.contents().iter().filter_map(|object| {
+        let written = object.last_modified()?.secs();
+        Timestamp::from_second(written).ok()
+    });
+    Ok(written.max())
 }
 
 /// The folders that lie directly in one.
 pub(super) async fn folders(s3: &Client, place: &S3Uri) -> Result<Vec<S3Uri>, BackendError> {
-    let permissions = format!("s3:ListBucket on arn:aws:s3:::{}", shown(&place.bucket));
-    let request = Request::of_jobs(s3, "output", place, "list", &permissions);
+    let request = Request::list(s3, OUTPUT, place);
     let mut found = Vec::new();
-    let mut pages = s3
-        .list_objects_v2()
-        .bucket(&place.bucket)
-        .prefix(&place.key)
-        .delimiter("/")
-        .encoding_type(EncodingType::Url)
-        .into_paginator()
-        .send();
+    let mut pages = request.listing().delimiter("/").into_paginator().send();
     while let Some(page) = pages.next().await {
         let page = page.map_err(|error| request.refused(&error))?;
         found.extend(page.common_prefixes().iter().filter_map(|common| {
@@ -183,18 +251,13 @@ pub(super) async fn remove(s3: &Client, place: &S3Uri) -> Result<(), BackendErro
         ));
     }
     let permissions = format!(
-        "s3:ListBucket on arn:aws:s3:::{} and s3:DeleteObject on {}",
-        shown(&place.bucket),
-        arn_below(place)
+        "{} and {}",
+        list_permission(place),
+        permission("s3:DeleteObject", place)
     );
-    let request = Request::of_jobs(s3, "output", place, "remove what lies in", &permissions);
+    let request = Request::new(s3, OUTPUT, place, "remove what lies in", permissions);
     let mut kept = Vec::new();
-    let call = s3
-        .list_objects_v2()
-        .bucket(&place.bucket)
-        .prefix(&place.key);
-    let call = call.encoding_type(EncodingType::Url);
-    let mut pages = call.into_paginator().send();
+    let mut pages = request.listing().into_paginator().send();
     while let Some(page) = pages.next().await {
         let page = page.map_err(|error| request.refused(&error))?;
         let written = page.contents().iter().filter_map(|object| object.key());
@@ -237,13 +300,9 @@ async fn delete(
     let all = Delete::builder()
         .quiet(true)
         .set_objects(Some(named.collect()));
-    let removed = s3
-        .delete_objects()
-        .bucket(bucket)
-        .set_delete(all.build().ok())
-        .send()
-        .await
-        .map_err(|error| request.refused(&error))?;
+    let call = s3.delete_objects().bucket(bucket);
+    let removed = call.set_delete(all.build().ok()).send().await;
+    let removed = removed.map_err(|error| request.refused(&error))?;
     let kept = removed.errors().iter().map(|error| {
         let (key, code) = (error.key().unwrap_or_default(), error.code());
         shown(&format!("{key}: {}", code.unwrap_or_default()))
@@ -255,89 +314,6 @@ fn is_not_for_xml(c: char) -> bool {
     c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}')
 }
 
-/// Fails where S3 would not copy one of the objects.
-pub(super) fn check_sizes(field: &str, objects: &Objects) -> Result<(), BackendError> {
-    match objects.sizes().find(|bytes| *bytes > LARGEST_COPY) {
-        None => Ok(()),
-        Some(large) => Err(BackendError::new(
-            format!(
-                "{field}: an object has {large}; S3 copies at most {LARGEST_COPY} at once, and a FastFile canary needs a copy"
-            ),
-            "use `mode: File`, whose canaries read a manifest, or split the data into smaller objects",
-        )),
-    }
-}
-
-/// Fails before anything is copied where one of the copies would.
-fn check(field: &str, base: &S3Uri, sample: &Objects, folder: &S3Uri) -> Result<(), BackendError> {
-    let is_too_long = |one: &&DataObject| folder.key.len() + one.key.len() > LONGEST_KEY;
-    match sample.iter().find(is_too_long) {
-        None => Ok(()),
-        Some(long) => Err(BackendError::new(
-            format!(
-                "{field}: the key of {} is too long for a copy below {}, which a FastFile canary needs",
-                shown(&base.below(&long.key).to_string()),
-                shown(&folder.to_string())
-            ),
-            "use `mode: File`, whose canaries read a manifest, or a shorter `output`",
-        )),
-    }
-}
-
-/// What happens to an object that is there already.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Existing {
-    /// It stays: its name is a hash of its content.
-    Keep,
-    Replace,
-}
-
-/// Puts an object. `field` is where the spec names the place.
-///
-/// With a KMS key, SageMaker's role needs `kms:Decrypt` on it to read the object; the role is not ours to check.
-pub(super) async fn upload(
-    s3: &Client,
-    field: &str,
-    to: &S3Uri,
-    content: impl Into<ByteStream>,
-    content_type: &str,
-    existing: Existing,
-    kms_key: Option<&str>,
-) -> Result<(), BackendError> {
-    if existing == Existing::Keep {
-        // Without s3:ListBucket an absent object is "forbidden", so any refusal means: try to put it.
-        let head = s3
-            .head_object()
-            .bucket(&to.bucket)
-            .key(&to.key)
-            .send()
-            .await;
-        if head.is_ok() {
-            return Ok(());
-        }
-    }
-    let put = s3
-        .put_object()
-        .bucket(&to.bucket)
-        .key(&to.key)
-        .content_type(content_type)
-        .set_server_side_encryption(kms_key.map(|_| ServerSideEncryption::AwsKms))
-        .set_ssekms_key_id(kms_key.map(str::to_owned))
-        .body(content.into())
-        .customize()
-        .config_override(patient())
-        .send()
-        .await;
-    let permissions = format!(
-        "s3:PutObject on {}{}",
-        shown(&format!("arn:aws:s3:::{}/{}", to.bucket, to.key)),
-        kms_permission(kms_key)
-    );
-    let request = Request::of_jobs(s3, field, to, "write", &permissions);
-    put.map_err(|error| request.refused(&error))?;
-    Ok(())
-}
-
 /// The client's own limit is for short answers.
 pub(super) fn patient() -> aws_sdk_s3::config::Builder {
     let limits = TimeoutConfig::builder()
@@ -345,16 +321,3 @@ pub(super) fn patient() -> aws_sdk_s3::config::Builder {
         .operation_timeout(LONGEST_TRANSFER);
     aws_sdk_s3::Config::builder().timeout_config(limits.build())
 }
-
-fn arn_below(folder: &S3Uri) -> String {
-    shown(&format!("arn:aws:s3:::{}/{}*", folder.bucket, folder.key))
-}
-
-fn kms_permission(kms_key: Option<&str>) -> String {
-    kms_key.map_or(String::new(), |key| {
-        format!(", and kms:GenerateDataKey on {}", shown(key))
-    })
-}
-
-#[cfg(test)]
-mod tests;

@@ -10,7 +10,7 @@ use super::adoption::{self, LONGEST_TO_COLLECT};
 use super::name::JobName;
 use super::placing::output;
 use super::pool::PoolStatus;
-use super::staging::{self, StagedSample};
+use super::staging;
 use super::tags::{self, EXPIRES_TAG, JOB_TAG, REPOSITORY_TAG, RUN_TAG};
 use crate::aws::call::{Call, CallError};
 use crate::aws::s3_uri::S3Uri;
@@ -116,7 +116,7 @@ impl SagemakerBackend {
             for name in names {
                 for place in [
                     output.below(&format!("{name}/")),
-                    StagedSample::of(&output, name).folder(),
+                    staging::stage(&output, name),
                 ] {
                     if !places.contains(&place) {
                         places.push(place);

@@ -11,6 +11,7 @@ mod gpu_memory;
 mod groups;
 mod history;
 mod launchers;
+mod listing;
 mod manifests;
 mod many;
 mod memory;

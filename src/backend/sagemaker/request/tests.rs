@@ -306,7 +306,7 @@ fn where_one_channel_names_groups_ours_name_all_of_them() {
     let on_groups = cases.find(|case| case.starts_with("groups take the place"));
     let isolated = changed(on_groups.unwrap()).replace("volume_gb: 100", "network_isolation: true");
     let job = job(&isolated);
-    let probe = kept(crate::backend::sagemaker::source_channel::whole_channel(
+    let probe = kept(crate::backend::sagemaker::code::whole_channel(
         "canary-gate",
         "s3://my-bucket/canary-output/probe/".to_owned(),
     ));
