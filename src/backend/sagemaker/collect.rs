@@ -9,7 +9,7 @@ use aws_smithy_types::DateTime;
 use super::adoption;
 use super::description::{JobDescription, JobState};
 use super::find::Found;
-use super::job_hosts::{HostSigns, JobHosts};
+use super::job_hosts::JobHosts;
 use super::metrics::{self, Sources, cloudwatch, debugger, probe};
 use super::placing::output;
 use super::ready_job::ReadyJob;
@@ -101,14 +101,11 @@ impl Arrived {
 
     /// The hosts, placed by what has come.
     fn hosts<'a>(&self, instance: &'a InstanceConfiguration, names: &'a [String]) -> JobHosts<'a> {
-        let signs = names.iter().enumerate().map(|(host, name)| HostSigns {
-            said: self
-                .reports
-                .get(name)
-                .and_then(|report| report.container_host.as_ref()?.group.as_deref()),
-            has_gpu_series: cloudwatch::has_gpu_series(&self.answers, host),
+        let said = names.iter().map(|name| {
+            let own = self.reports.get(name)?.container_host.as_ref()?;
+            own.group.as_deref()
         });
-        JobHosts::of(instance, names, &Vec::from_iter(signs))
+        JobHosts::of(instance, names, &Vec::from_iter(said))
     }
 }
 
@@ -272,8 +269,7 @@ impl ReadyJob<'_> {
             let placed = arrived.hosts(instance, hosts);
             let has_gpus = |host| placed.has_gpus(host);
             let waits_for_points = arrived.metrics_refused.is_none()
-                && (placed.may_be_placed_by_gpus()
-                    || !cloudwatch::is_complete(&arrived.answers, hosts, has_gpus, (start, end)));
+                && !cloudwatch::is_complete(&arrived.answers, hosts, has_gpus, (start, end));
             if !waits_for_points && !waits_for_probe {
                 break;
             }

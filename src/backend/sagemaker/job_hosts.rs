@@ -1,7 +1,7 @@
 //! The hosts of a training job: which instance group each is of, what its machine has, and what it is given of the data.
 //!
-//! `algo-1`, `algo-2`, ... are in no order of groups, and no call of AWS says which is which. The probe's line does; else a
-//! series that the machines of one group alone have; else what is left over. A host that none of these places has no group.
+//! `algo-1`, `algo-2`, ... are in no order of groups, and no call of AWS says which is which. The probe's line does, or what is left
+//! over. A host that neither places has no group.
 
 use crate::canary::CanaryRun;
 use crate::grammar::list;
@@ -23,28 +23,20 @@ pub(super) struct JobHosts<'a> {
 /// SageMaker's, of a group; what a host reports is not to be trusted.
 const LONGEST_NAME: usize = 64;
 
-/// What was heard of one host.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct HostSigns<'a> {
-    /// The group that its probe named.
-    pub(super) said: Option<&'a str>,
-    /// CloudWatch has a series of GPUs of it.
-    pub(super) has_gpu_series: bool,
-}
-
 impl<'a> JobHosts<'a> {
-    /// `signs` has one entry for each host.
+    /// `said` has the group that the probe of each host named.
     pub(super) fn of(
         instance: &'a InstanceConfiguration,
         names: &'a [String],
-        signs: &[HostSigns<'_>],
+        said: &[Option<&str>],
     ) -> Self {
+        let groups = instance.groups();
         Self {
             instance,
             names,
-            placed: place(instance.groups(), signs),
-            of_no_group: (signs.iter().filter_map(|one| one.said))
-                .find(|said| instance.groups().iter().all(|group| group.name != **said))
+            placed: place(groups, said),
+            of_no_group: (said.iter().flatten())
+                .find(|said| groups.iter().all(|group| group.name != **said))
                 .map(|said| said.chars().take(LONGEST_NAME).collect()),
         }
     }
@@ -70,16 +62,6 @@ impl<'a> JobHosts<'a> {
     pub(super) fn has_gpus(&self, host: usize) -> bool {
         self.capacity(host)
             .is_some_and(|capacity| capacity.gpus > 0)
-    }
-
-    /// Whether the points of GPUs may still say of a host which group it is of.
-    pub(super) fn may_be_placed_by_gpus(&self) -> bool {
-        let Some(place) = only_gpu_group(self.instance.groups()) else {
-            return false;
-        };
-        let found = self.placed.iter().filter(|at| **at == Some(place)).count();
-        let is_unknown = self.placed.iter().any(Option::is_none);
-        is_unknown && found < slots(&self.instance.groups()[place])
     }
 
     /// A sentence where the group of a host is not known.
@@ -177,27 +159,9 @@ fn free_slots(groups: &[InstanceGroup], placed: &[Option<usize>]) -> Vec<usize> 
         .collect()
 }
 
-/// The one group whose machines have GPUs, where there is one.
-fn only_gpu_group(groups: &[InstanceGroup]) -> Option<usize> {
-    let capacities = groups
-        .iter()
-        .map(|group| tables::capacity(&group.instance_type));
-    // A machine that is not known may have some.
-    let capacities: Vec<Capacity> = capacities.collect::<Option<_>>()?;
-    let mut with_gpus = (0..capacities.len()).filter(|place| capacities[*place].gpus > 0);
-    let first = with_gpus.next()?;
-    with_gpus.next().is_none().then_some(first)
-}
-
-fn place(groups: &[InstanceGroup], signs: &[HostSigns<'_>]) -> Vec<Option<usize>> {
-    let gpu_group = only_gpu_group(groups);
-    let said = |name: &str| groups.iter().position(|group| group.name == name);
-    let mut placed: Vec<Option<usize>> = (signs.iter())
-        .map(|signs| {
-            let by_gpu = gpu_group.filter(|_| signs.has_gpu_series);
-            signs.said.and_then(said).or(by_gpu)
-        })
-        .collect();
+fn place(groups: &[InstanceGroup], said: &[Option<&str>]) -> Vec<Option<usize>> {
+    let named = |name: &str| groups.iter().position(|group| group.name == name);
+    let mut placed: Vec<Option<usize>> = (said.iter().map(|said| said.and_then(named))).collect();
     // A group that more hosts claim than it has is believed of none.
     for (place, group) in groups.iter().enumerate() {
         let claims = placed.iter().filter(|at| **at == Some(place)).count();
@@ -225,102 +189,42 @@ mod tests {
 
     const GROUPS: &str = "data: 2x ml.c5.xlarge + dnn: 1x ml.g5.xlarge";
 
-    fn said(group: &str) -> HostSigns<'_> {
-        HostSigns {
-            said: Some(group),
-            has_gpu_series: false,
-        }
-    }
-
-    const SILENT: HostSigns<'_> = HostSigns {
-        said: None,
-        has_gpu_series: false,
-    };
-    const WITH_GPU: HostSigns<'_> = HostSigns {
-        said: None,
-        has_gpu_series: true,
-    };
-
-    fn groups_of(instance: &str, signs: &[HostSigns<'_>]) -> (Vec<Option<String>>, Option<String>) {
-        let instance = instance.parse().unwrap();
-        let names: Vec<String> = (1..=signs.len()).map(|n| format!("algo-{n}")).collect();
-        let hosts = JobHosts::of(&instance, &names, signs);
-        let groups = (0..signs.len()).map(|host| hosts.group(host).map(|one| one.name.clone()));
-        (groups.collect(), hosts.caution())
-    }
-
-    fn names(instance: &str, signs: &[HostSigns<'_>]) -> Vec<String> {
-        let groups = groups_of(instance, signs).0.into_iter();
-        groups
-            .map(|group| group.unwrap_or("?".to_owned()))
-            .collect()
-    }
-
     #[test]
-    fn a_host_is_of_the_group_that_its_probe_names() {
-        let signs = [said("dnn"), said("data"), said("data")];
-        assert_eq!(names(GROUPS, &signs), ["dnn", "data", "data"]);
-        assert_eq!(groups_of(GROUPS, &signs).1, None);
-        // Equal machines are in no group of the spec.
-        assert_eq!(
-            names("2x ml.m5.large", &[said("homogeneousCluster"), SILENT]),
-            ["?", "?"]
-        );
-        assert_eq!(groups_of("2x ml.m5.large", &[SILENT, SILENT]).1, None);
-    }
-
-    #[test]
-    fn without_a_probe_a_series_that_one_group_has_names_it() {
-        assert_eq!(
-            names(GROUPS, &[SILENT, WITH_GPU, SILENT]),
-            ["data", "dnn", "data"]
-        );
-        // What is left over is the other group's.
-        assert_eq!(
-            names(GROUPS, &[said("data"), SILENT, said("data")]),
-            ["data", "dnn", "data"]
-        );
-    }
-
-    #[test]
-    fn a_host_that_nothing_places_has_no_group_and_that_is_said() {
-        let both = "data: 1x ml.g5.xlarge + dnn: 1x ml.p3.2xlarge";
-        let (groups, caution) = groups_of(both, &[WITH_GPU, WITH_GPU]);
-        assert_eq!(groups, [None, None]);
-        let caution = caution.unwrap();
-        assert!(
-            caution.starts_with("the instance group of algo-1 and algo-2 is not known"),
-            "{caution}"
-        );
-        assert_eq!(names(GROUPS, &[SILENT, SILENT, SILENT]), ["?", "?", "?"]);
-        assert!(caution.contains("no probe reported it, and"), "{caution}");
-        let (groups, caution) = groups_of(GROUPS, &[said("other"), SILENT, SILENT]);
-        assert_eq!(groups, [None, None, None]);
-        let caution = caution.unwrap();
-        assert!(
-            caution.contains("a host reported `other`, and the spec has no such group, and")
-                && caution.ends_with("compare `groups` of the spec with those of the training job"),
-            "{caution}"
-        );
-        // More hosts than the group has are none of it.
-        assert_eq!(
-            names(GROUPS, &[said("dnn"), said("dnn"), SILENT]),
-            ["?", "?", "?"]
-        );
-    }
-
-    #[test]
-    fn points_of_gpus_are_waited_for_while_they_may_tell() {
-        let waits = |instance: &str, signs: &[HostSigns<'_>]| {
-            let names = vec![String::new(); signs.len()];
+    fn a_host_is_of_the_group_that_its_probe_names_or_that_is_left_over() {
+        // Groups, what each host's probe named, the groups that are known of it, and what is said where one is not.
+        let nobody = "the instance group of algo-1, algo-2 and algo-3 is not known: no probe reported it, and";
+        for (instance, said, known, caution) in [
+            (GROUPS, ["dnn", "data", "data"], "dnn data data", ""),
+            (GROUPS, ["", "dnn", ""], "data dnn data", ""),
+            (GROUPS, ["data", "", "data"], "data dnn data", ""),
+            (GROUPS, ["", "", ""], "? ? ?", nobody),
+            (
+                GROUPS,
+                ["other", "", ""],
+                "? ? ?",
+                "a host reported `other`, and the spec has no such group, and",
+            ),
+            // More hosts than the group has are none of it.
+            (GROUPS, ["dnn", "dnn", ""], "? ? ?", "no probe reported it"),
+            // Equal machines are in no group of the spec.
+            (
+                "3x ml.m5.large",
+                ["homogeneousCluster", "", ""],
+                "? ? ?",
+                "",
+            ),
+        ] {
             let instance = instance.parse().unwrap();
-            JobHosts::of(&instance, &names, signs).may_be_placed_by_gpus()
-        };
-        assert!(waits(GROUPS, &[SILENT, SILENT, SILENT]));
-        assert!(!waits(GROUPS, &[SILENT, WITH_GPU, SILENT]));
-        assert!(!waits("2x ml.g5.xlarge", &[SILENT, SILENT]));
-        let both = "data: 1x ml.g5.xlarge + dnn: 1x ml.p3.2xlarge";
-        assert!(!waits(both, &[SILENT, SILENT]));
+            let names = ["algo-1", "algo-2", "algo-3"].map(str::to_owned);
+            let said = said.map(|said| Some(said).filter(|said| !said.is_empty()));
+            let hosts = JobHosts::of(&instance, &names, &said);
+            let group = |host| hosts.group(host).map_or("?", |group| &group.name);
+            assert_eq!([0, 1, 2].map(group).join(" "), known);
+            match hosts.caution() {
+                None => assert_eq!(caution, ""),
+                Some(said) => assert!(!caution.is_empty() && said.contains(caution), "{said}"),
+            }
+        }
     }
 
     const SPEC: &str = "\
@@ -371,16 +275,16 @@ jobs:
             bytes_total: Bytes(43_210),
             max_runtime: None,
         };
-        let of = |instance: &str, signs: &[HostSigns<'_>]| {
+        let of = |instance: &str, said: &[Option<&str>]| {
             let instance = instance.parse().unwrap();
-            let names = vec![String::new(); signs.len()];
-            let bytes = JobHosts::of(&instance, &names, signs).bytes(&job, &run);
+            let names = vec![String::new(); said.len()];
+            let bytes = JobHosts::of(&instance, &names, said).bytes(&job, &run);
             Vec::from_iter(bytes.into_iter().map(|Bytes(bytes)| bytes))
         };
-        let known = [said("data"), said("dnn"), said("data")];
+        let known = [Some("data"), Some("dnn"), Some("data")];
         assert_eq!(of(GROUPS, &known), [4301, 4000, 4020]);
         // Whichever is which, the heaviest load stays.
-        assert_eq!(of(GROUPS, &[SILENT, SILENT, SILENT]), [4301, 4020, 4000]);
-        assert_eq!(of("2x ml.m5.large", &[SILENT, SILENT]), [4301, 4020]);
+        assert_eq!(of(GROUPS, &[None, None, None]), [4301, 4020, 4000]);
+        assert_eq!(of("2x ml.m5.large", &[None, None]), [4301, 4020]);
     }
 }

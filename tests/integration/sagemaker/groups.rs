@@ -109,59 +109,6 @@ fn each_host_is_of_the_group_that_its_probe_names() {
 }
 
 #[test]
-fn without_probes_gpus_tell_the_groups_and_each_type_its_own_cores() {
-    let (project, aws) = on_groups(&FIXED.replace('}', ", probe: false}"));
-    aws.train(|_| Timeline::completed().training(600.0));
-    aws.logs(Logs::of(|_, _| Vec::new()));
-    // Both have 4 cores; only one a GPU. The machines that read are at a quarter, and 8 GiB.
-    aws.metrics(Metrics::of(|point| {
-        let group = point.job.group_of(point.host)?.name;
-        match (group.as_str(), point.metric) {
-            ("data", "CPUUtilization") => Some(100.0),
-            ("data", "MemoryUtilization") => Some(60.0),
-            ("dnn", "CPUUtilization") => Some(200.0),
-            ("dnn", "MemoryUtilization") => Some(30.0),
-            ("dnn", "GPUUtilization" | "GPUMemoryUtilization") => Some(50.0),
-            _ => None,
-        }
-    }));
-    let run = gate(&project, &aws, JSON);
-    let job = job(&run);
-    let first = &job["measurements"][0];
-    assert_eq!(hosts(first), dealt(&aws.jobs()[0]), "{}", run.seen());
-    for host in first["hosts"].as_array().unwrap() {
-        let usage = &host["usage"];
-        let cpu = usage["cpu_percent"]["mean"].as_f64().unwrap();
-        let memory = &usage["memory"];
-        let percent = memory["percent"].as_f64().unwrap();
-        match host["group"] == "data" {
-            true => {
-                assert_eq!((cpu, percent), (25.0, 60.0));
-                // Of 8 GiB, where the others have 16.
-                let bytes = memory["bytes"].as_f64().unwrap();
-                assert!(
-                    (bytes / (0.6 * f64::from(1 << 30)) - 8.0).abs() < 0.1,
-                    "{bytes}"
-                );
-                assert!(usage.get("gpu_percent").is_none());
-            }
-            false => {
-                assert_eq!((cpu, percent), (50.0, 30.0));
-                assert_eq!(usage["gpu_percent"]["mean"], 50.0);
-            }
-        }
-    }
-    // Machines without GPUs are not missed where GPUs are counted.
-    assert!(
-        notes(&job).iter().all(|note| !note.contains("GPU")),
-        "{:?}",
-        notes(&job)
-    );
-    // The host nearest to its own limit counts.
-    assert_eq!(first["usage"]["memory"]["percent"], 60.0);
-}
-
-#[test]
 fn hosts_that_report_no_group_have_none_and_that_is_said() {
     let (project, aws) = on_groups(&FIXED.replace('}', ", probe: false}"));
     aws.train(|_| Timeline::completed().training(600.0));

@@ -23,61 +23,48 @@ pub(in crate::backend) const SEEN_FROM: Seconds = Seconds(180.0);
 const MOST_POINTS: usize = 28 * 24 * 60 + 2;
 
 /// What is asked of each host: the shares as they were on average, and memory at its highest.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Series {
-    Cpu,
-    Memory,
-    Gpu,
-    GpuMemory,
-    GpuMemoryPeak,
+#[derive(Debug, Clone, Copy)]
+struct Series {
+    /// What its query is called, which begins with a lowercase letter, as the API wants.
+    id: &'static str,
+    metric: &'static str,
+    statistic: &'static str,
+    /// A metric of parts counts each part in full: 400 for 4 busy cores. 0 where their number is not known.
+    parts: fn(Option<&Capacity>) -> u32,
 }
 
+const CPU: Series = Series {
+    id: "cpu",
+    metric: "CPUUtilization",
+    statistic: "Average",
+    parts: |capacity| capacity.map_or(0, |capacity| capacity.vcpus),
+};
+const MEMORY: Series = Series {
+    id: "memory",
+    metric: "MemoryUtilization",
+    statistic: "Maximum",
+    parts: |_| 1,
+};
+const GPU: Series = Series {
+    id: "gpu",
+    metric: "GPUUtilization",
+    parts: |capacity| capacity.map_or(0, |capacity| capacity.gpus),
+    ..CPU
+};
+const GPU_MEMORY: Series = Series {
+    id: "gpu_memory",
+    metric: "GPUMemoryUtilization",
+    ..GPU
+};
+const GPU_MEMORY_PEAK: Series = Series {
+    id: "gpu_memory_peak",
+    statistic: "Maximum",
+    ..GPU_MEMORY
+};
+
 impl Series {
-    const ALL: [Self; 5] = [
-        Self::Cpu,
-        Self::Memory,
-        Self::Gpu,
-        Self::GpuMemory,
-        Self::GpuMemoryPeak,
-    ];
-
-    fn metric(self) -> &'static str {
-        match self {
-            Self::Cpu => "CPUUtilization",
-            Self::Memory => "MemoryUtilization",
-            Self::Gpu => "GPUUtilization",
-            Self::GpuMemory | Self::GpuMemoryPeak => "GPUMemoryUtilization",
-        }
-    }
-
-    fn statistic(self) -> &'static str {
-        match self {
-            Self::Memory | Self::GpuMemoryPeak => "Maximum",
-            Self::Cpu | Self::Gpu | Self::GpuMemory => "Average",
-        }
-    }
-
-    /// A metric of parts counts each part in full: 400 for 4 busy cores. 0 where their number is not known.
-    fn parts(self, capacity: Option<&Capacity>) -> u32 {
-        match self {
-            Self::Cpu => capacity.map_or(0, |capacity| capacity.vcpus),
-            Self::Memory => 1,
-            Self::Gpu | Self::GpuMemory | Self::GpuMemoryPeak => {
-                capacity.map_or(0, |capacity| capacity.gpus)
-            }
-        }
-    }
-
-    /// The id of the query; it starts with a lowercase letter, as the API wants.
-    fn id(self, host: usize) -> String {
-        let name = match self {
-            Self::Cpu => "cpu",
-            Self::Memory => "memory",
-            Self::Gpu => "gpu",
-            Self::GpuMemory => "gpu_memory",
-            Self::GpuMemoryPeak => "gpu_memory_peak",
-        };
-        format!("{name}_{host}")
+    fn query(self, host: usize) -> String {
+        format!("{}_{host}", self.id)
     }
 }
 
@@ -87,23 +74,23 @@ impl Series {
 pub(in crate::backend) fn queries(job_name: &str, hosts: &[String]) -> Vec<MetricDataQuery> {
     let each = hosts.iter().enumerate();
     each.flat_map(|(index, host)| {
-        Series::ALL.map(|series| {
+        [CPU, MEMORY, GPU, GPU_MEMORY, GPU_MEMORY_PEAK].map(|series| {
             let host = Dimension::builder()
                 .name("Host")
                 .value(format!("{job_name}/{host}"))
                 .build();
             let metric = Metric::builder()
                 .namespace(NAMESPACE)
-                .metric_name(series.metric())
+                .metric_name(series.metric)
                 .dimensions(host)
                 .build();
             let statistic = MetricStat::builder()
                 .metric(metric)
                 .period(PERIOD_SECONDS)
-                .stat(series.statistic())
+                .stat(series.statistic)
                 .build();
             MetricDataQuery::builder()
-                .id(series.id(index))
+                .id(series.query(index))
                 .metric_stat(statistic)
                 .return_data(true)
                 .build()
@@ -150,12 +137,12 @@ pub(in crate::backend) fn read(
             let capacity = capacity_of(index);
             let capacity = capacity.as_ref();
             let mut shares = |series: Series| {
-                let parts = series.parts(capacity);
+                let parts = (series.parts)(capacity);
                 if parts == 0 {
                     return Vec::new();
                 }
                 let mut highest = 0.0_f64;
-                let points = points(answers, &series.id(index))
+                let points = points(answers, &series.query(index))
                     .map(|value| {
                         let share = value / f64::from(parts);
                         highest = highest.max(share);
@@ -166,7 +153,7 @@ pub(in crate::backend) fn read(
                 if highest > 101.0 {
                     notes.push(format!(
                         "{host}: CloudWatch's {} reached {highest:.0}% of the instance; it is cut to 100%",
-                        series.metric()
+                        series.metric
                     ));
                 }
                 points
@@ -179,13 +166,13 @@ pub(in crate::backend) fn read(
                 })
             };
             Usage {
-                memory: peak(Series::Memory, capacity.map(|capacity| capacity.memory)),
+                memory: peak(MEMORY, capacity.map(|capacity| capacity.memory)),
                 gpu_memory: capacity
                     .and_then(|capacity| capacity.gpu_memory)
-                    .and_then(|memory| peak(Series::GpuMemoryPeak, Some(memory))),
-                cpu_percent: utilization(&shares(Series::Cpu), MEAN_SOURCE),
-                gpu_percent: utilization(&shares(Series::Gpu), MEAN_SOURCE),
-                gpu_memory_percent: utilization(&shares(Series::GpuMemory), MEAN_SOURCE),
+                    .and_then(|memory| peak(GPU_MEMORY_PEAK, Some(memory))),
+                cpu_percent: utilization(&shares(CPU), MEAN_SOURCE),
+                gpu_percent: utilization(&shares(GPU), MEAN_SOURCE),
+                gpu_memory_percent: utilization(&shares(GPU_MEMORY), MEAN_SOURCE),
                 ..Usage::default()
             }
         })
@@ -204,11 +191,6 @@ fn points<'a>(answers: &'a [MetricDataResult], id: &'a str) -> impl Iterator<Ite
         .take(MOST_POINTS)
 }
 
-/// Whether a host has points of its GPUs.
-pub(in crate::backend) fn has_gpu_series(answers: &[MetricDataResult], host: usize) -> bool {
-    points(answers, &Series::Gpu.id(host)).next().is_some()
-}
-
 /// Whether there is no use in waiting for more: every host has about a point for each minute of the run, one at least.
 pub(in crate::backend) fn is_complete(
     answers: &[MetricDataResult],
@@ -221,12 +203,13 @@ pub(in crate::backend) fn is_complete(
     let expected = usize::try_from(minutes - 1)
         .unwrap_or(0)
         .clamp(1, MOST_POINTS);
-    let of_host = [Series::Cpu, Series::Memory];
-    let of_gpus = [Series::Gpu, Series::GpuMemoryPeak];
     (0..hosts.len()).all(|host| {
-        let has_gpus = has_gpus(host);
-        let mut series = (of_host.iter()).chain(of_gpus.iter().filter(|_| has_gpus));
-        series.all(|series| points(answers, &series.id(host)).count() >= expected)
+        let series: &[Series] = match has_gpus(host) {
+            true => &[CPU, MEMORY, GPU, GPU_MEMORY_PEAK],
+            false => &[CPU, MEMORY],
+        };
+        let count = |series: &Series| points(answers, &series.query(host)).count();
+        series.iter().all(|series| count(series) >= expected)
     })
 }
 
@@ -392,7 +375,6 @@ mod tests {
         assert_eq!((&unknown.cpu_percent, &unknown.gpu_percent), (&None, &None));
         let known = read.usages[1].cpu_percent.as_ref().unwrap();
         assert_eq!(known.mean, Percent(50.0));
-        assert!(has_gpu_series(&answers, 0) && !has_gpu_series(&answers, 1));
     }
 
     #[test]

@@ -34,22 +34,45 @@ impl Sources {
 
     /// Each value from the source that is trusted most among those that have it, and all readings of memory.
     pub(in crate::backend) fn merge(&self) -> Usage {
-        let trusted = [&self.probe, &self.cloudwatch, &self.debugger];
-        let share = |of: fn(&Usage) -> &Option<Utilization>| {
-            trusted.into_iter().find_map(|usage| of(usage).clone())
-        };
-        let shares = Usage {
-            cpu_percent: share(|usage| &usage.cpu_percent),
-            gpu_percent: share(|usage| &usage.gpu_percent),
-            gpu_memory_percent: share(|usage| &usage.gpu_memory_percent),
-            io_wait_percent: share(|usage| &usage.io_wait_percent),
-            other_cpu_percent: share(|usage| &usage.other_cpu_percent),
-            cpu_pressure_percent: share(|usage| &usage.cpu_pressure_percent),
-            ..Usage::default()
-        };
-        MemoryOf::ALL.into_iter().fold(shares, |usage, of| {
+        let mut trusted = [&self.probe, &self.cloudwatch, &self.debugger].map(Clone::clone);
+        let mut merged = Usage::default();
+        for Share { slot, .. } in SHARES {
+            *slot(&mut merged) = trusted.iter_mut().find_map(|usage| slot(usage).take());
+        }
+        MemoryOf::ALL.into_iter().fold(merged, |usage, of| {
             usage.with_readings(of, self.peaks(of).into_iter().flatten().cloned())
         })
+    }
+}
+
+/// A share among the figures of a usage.
+struct Share {
+    /// As a note calls it.
+    what: &'static str,
+    is_of_gpus: bool,
+    slot: fn(&mut Usage) -> &mut Option<Utilization>,
+}
+
+const SHARES: [Share; 6] = [
+    share("CPU utilization", false, |usage| &mut usage.cpu_percent),
+    share("GPU utilization", true, |usage| &mut usage.gpu_percent),
+    share("GPU memory", true, |usage| &mut usage.gpu_memory_percent),
+    share("I/O wait", false, |usage| &mut usage.io_wait_percent),
+    share("other work", false, |usage| &mut usage.other_cpu_percent),
+    share("CPU pressure", false, |usage| {
+        &mut usage.cpu_pressure_percent
+    }),
+];
+
+const fn share(
+    what: &'static str,
+    is_of_gpus: bool,
+    slot: fn(&mut Usage) -> &mut Option<Utilization>,
+) -> Share {
+    Share {
+        what,
+        is_of_gpus,
+        slot,
     }
 }
 
@@ -79,36 +102,30 @@ impl Host {
 /// The usage of a canary: for each value the host that used most, since it is the one that limits. Where only some of the hosts
 /// are known, a note says of how many.
 pub(in crate::backend) fn of_machine(hosts: &[Host]) -> (Usage, Vec<String>) {
-    let merged: Vec<Usage> = hosts.iter().map(|host| host.sources.merge()).collect();
+    let mut merged: Vec<Usage> = hosts.iter().map(|host| host.sources.merge()).collect();
     let mut notes = Vec::new();
     let with_gpus = hosts.iter().filter(|host| host.has_gpus).count();
-    let mut note = |what: &str, known: usize, all: usize| {
+    let mut note = |what: &str, known: usize, is_of_gpus: bool| {
+        let all = if is_of_gpus { with_gpus } else { hosts.len() };
         if known > 0 && known < all {
             notes.push(format!(
                 "{what} is known of {known} of {all} hosts, of which the highest counts"
             ));
         }
     };
-    let all = hosts.len();
-    let mut share = |what: &str, all: usize, of: fn(&Usage) -> &Option<Utilization>| {
-        let known: Vec<&Utilization> = merged
-            .iter()
-            .filter_map(|usage| of(usage).as_ref())
-            .collect();
-        note(what, known.len(), all);
+    let mut shares = Usage::default();
+    for Share {
+        what,
+        is_of_gpus,
+        slot,
+    } in SHARES
+    {
+        let known = merged.iter_mut().filter_map(|usage| slot(usage).take());
+        let known: Vec<Utilization> = known.collect();
+        note(what, known.len(), is_of_gpus);
         let most = known.into_iter();
-        most.max_by(|one, other| one.mean.0.total_cmp(&other.mean.0))
-            .cloned()
-    };
-    let shares = Usage {
-        cpu_percent: share("CPU utilization", all, |usage| &usage.cpu_percent),
-        gpu_percent: share("GPU utilization", with_gpus, |usage| &usage.gpu_percent),
-        gpu_memory_percent: share("GPU memory", with_gpus, |usage| &usage.gpu_memory_percent),
-        io_wait_percent: share("I/O wait", all, |usage| &usage.io_wait_percent),
-        other_cpu_percent: share("other work", all, |usage| &usage.other_cpu_percent),
-        cpu_pressure_percent: share("CPU pressure", all, |usage| &usage.cpu_pressure_percent),
-        ..Usage::default()
-    };
+        *slot(&mut shares) = most.max_by(|one, other| one.mean.0.total_cmp(&other.mean.0));
+    }
     let mut highest = |of: MemoryOf, source: usize| {
         let known: Vec<&PeakMemory> = hosts
             .iter()
@@ -120,15 +137,8 @@ pub(in crate::backend) fn of_machine(hosts: &[Host]) -> (Usage, Vec<String>) {
                 .total_cmp(&percent(other))
                 .then(one.bytes.cmp(&other.bytes))
         })?;
-        let all = match of {
-            MemoryOf::Machine => hosts.len(),
-            MemoryOf::Gpu => with_gpus,
-        };
-        note(
-            &format!("{} by {}", of.words(), most.source),
-            known.len(),
-            all,
-        );
+        let what = format!("{} by {}", of.words(), most.source);
+        note(&what, known.len(), of == MemoryOf::Gpu);
         Some((*most).clone())
     };
     let sources = 0..Sources::default().peaks(MemoryOf::Machine).len();

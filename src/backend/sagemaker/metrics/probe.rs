@@ -10,8 +10,9 @@
 
 use std::collections::BTreeMap;
 
+use super::{SHARES, Share};
+use crate::measurement::Usage;
 use crate::measurement::mpirun_tags::without_tags;
-use crate::measurement::{PeakMemory, Usage, Utilization};
 use crate::probe::{self, MARK_VARIABLE, MARKED_LINE, ProbeReport};
 
 /// The probe's file, in the source archive and in the channel.
@@ -178,37 +179,28 @@ fn read_report(json: &str) -> Result<ProbeReport, NoReport> {
 
 /// What a host used, by its probe's report.
 pub(in crate::backend) fn usage(report: &ProbeReport) -> Usage {
-    let source = |source: &str| format!("probe in the container, {source}");
-    let share = |share: &Option<Utilization>| {
-        share.as_ref().map(|share| Utilization {
-            source: source(&share.source),
-            ..share.clone()
-        })
-    };
-    let usage = &report.usage;
-    let gpu_memory = usage.gpu_memory.as_ref();
-    Usage {
-        memory: usage.memory.as_ref().map(|memory| PeakMemory {
-            source: source(&memory.source),
-            upper_bound: memory
-                .upper_bound
-                .map(|bound| report.memory_total.map_or(bound, |total| bound.min(total))),
-            ..memory.clone()
-        }),
+    let from = |source: &mut String| *source = format!("probe in the container, {source}");
+    let mut usage = Usage {
         other_memory: Vec::new(),
-        gpu_memory: gpu_memory.map(|memory| PeakMemory {
-            source: source(&memory.source),
-            ..memory.clone()
-        }),
         other_gpu_memory: Vec::new(),
         memory_seen_from: None,
-        cpu_percent: share(&usage.cpu_percent),
-        gpu_percent: share(&usage.gpu_percent),
-        gpu_memory_percent: share(&usage.gpu_memory_percent),
-        io_wait_percent: share(&usage.io_wait_percent),
-        other_cpu_percent: share(&usage.other_cpu_percent),
-        cpu_pressure_percent: share(&usage.cpu_pressure_percent),
+        ..report.usage.clone()
+    };
+    for Share { slot, .. } in SHARES {
+        if let Some(share) = slot(&mut usage) {
+            from(&mut share.source);
+        }
     }
+    for memory in [&mut usage.memory, &mut usage.gpu_memory]
+        .into_iter()
+        .flatten()
+    {
+        from(&mut memory.source);
+    }
+    if let (Some(memory), Some(total)) = (&mut usage.memory, report.memory_total) {
+        memory.upper_bound = memory.upper_bound.map(|bound| bound.min(total));
+    }
+    usage
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
 use super::*;
+use crate::measurement::{PeakMemory, Utilization};
 use crate::probe::Ending;
 use crate::units::Seconds;
 use crate::units::{Bytes, Percent};
