@@ -1,5 +1,6 @@
 //! `init --from-job`: what keeps a spec from being made. The spec itself is tested beside the code.
 
+use crate::aws::{FakeAws, Fault, Operation};
 use crate::project::{Finished, Project};
 
 fn init(project: &Project, arguments: &[&str]) -> Finished {
@@ -26,6 +27,39 @@ fn without_credentials_nothing_is_written() {
         .complained("there are no AWS credentials")
         .complained("AWS_PROFILE");
     assert!(!project.path("canary-gate.yml").exists());
+}
+
+#[test]
+fn each_refusal_says_what_to_do() {
+    for (fault, what, help) in [
+        (
+            None,
+            "there is no training job `churn` in us-east-1",
+            "--region",
+        ),
+        (
+            Some(Fault::AccessDenied),
+            "AWS does not let you read the training job `churn` in us-east-1",
+            "allow sagemaker:DescribeTrainingJob on",
+        ),
+        (
+            Some(Fault::ExpiredToken),
+            "could not read the training job `churn` in us-east-1: the AWS session has expired",
+            "sign in again",
+        ),
+    ] {
+        let (project, aws) = (Project::empty(), FakeAws::start());
+        if let Some(fault) = fault {
+            aws.fail(Operation::DescribeTrainingJob).with(fault);
+        }
+        let arguments = ["init", "--from-job", "churn", "--region", "us-east-1"];
+        project
+            .run_with(&arguments, |command| aws.reach(command))
+            .ended_with(1)
+            .complained(what)
+            .complained(help);
+        assert!(!project.path("canary-gate.yml").exists());
+    }
 }
 
 #[test]

@@ -8,10 +8,11 @@ use aws_sdk_sagemaker::config::{BehaviorVersion, Credentials, Region};
 use aws_sdk_sagemaker::{Client, Config};
 
 /// Lets `call` make one request and answers it. Returns the request's body and the result of the call.
-pub(super) fn exchange<T, F>(answer: &'static str, call: impl FnOnce(Client) -> F) -> (String, T)
+pub(super) fn exchange<T, F>(answer: &str, call: impl FnOnce(Client) -> F) -> (String, T)
 where
     F: Future<Output = T>,
 {
+    let answer = answer.to_owned();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let endpoint = format!("http://{}", listener.local_addr().unwrap());
     let server = thread::spawn(move || {

@@ -159,6 +159,8 @@ pub(super) fn variables(job: &Job, root: &Path) -> BTreeMap<String, String> {
         ("SAGEMAKER_BASE_DIR", path("")),
         ("TRAINING_JOB_NAME", job.name.clone()),
         ("AWS_REGION", REGION.to_owned()),
+        ("SM_INPUT_DIR", path("input")),
+        ("SM_INPUT_CONFIG_DIR", path("input/config")),
         ("SM_MODEL_DIR", path("model")),
         ("SM_OUTPUT_DATA_DIR", path("output/data")),
         ("SM_HOSTS", json!(job.hosts()).to_string()),

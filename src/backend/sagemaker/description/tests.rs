@@ -26,132 +26,101 @@ fn describe(answer: &'static str) -> JobDescription {
 /// `start-up, download, training, upload | training time, billed time`, in seconds.
 fn times(job: &JobDescription) -> String {
     let text = |time: Option<Seconds>| time.map_or("-".to_owned(), |time| time.0.to_string());
-    let Phases {
-        startup,
-        download,
-        training,
-        upload,
-    } = job.phases;
+    let phases = job.phases;
+    let all = [
+        phases.startup,
+        phases.download,
+        phases.training,
+        phases.upload,
+    ];
     format!(
-        "{}, {}, {}, {} | {}, {}",
-        text(startup),
-        text(download),
-        text(training),
-        text(upload),
+        "{} | {}, {}",
+        all.map(text).join(", "),
         text(job.training_seconds),
         text(job.billable_seconds)
     )
 }
 
-#[track_caller]
-fn instance_of(job: &JobDescription) -> String {
-    job.instance.as_ref().unwrap().to_string()
+/// The state with the beginning of its reason, and the machines.
+fn said(job: &JobDescription) -> String {
+    let state = match &job.state {
+        JobState::Failed { reason } => {
+            let reason = reason.as_deref().unwrap_or_default();
+            format!("failed: {}", reason.split(':').next().unwrap_or_default())
+        }
+        JobState::Stopped {
+            max_runtime_exceeded,
+        } => format!("stopped, at its limit: {max_runtime_exceeded}"),
+        JobState::Running { phase } => phase.clone(),
+        state => format!("{state:?}"),
+    };
+    let machines = job.instance.as_ref().unwrap();
+    let start = if job.start.is_some() { ", cold" } else { "" };
+    format!("{state}{start}; {machines}; {}", times(job))
 }
 
 #[test]
-fn a_completed_job_says_where_its_time_went() {
-    let cold = described!("completed-cold");
-    assert_eq!(cold.state, JobState::Completed);
-    assert_eq!(times(&cold), "96, 31, 118, 9 | 158, 158");
-    assert_eq!(cold.start, Some(Start::Cold));
-    assert_eq!(instance_of(&cold), "ml.m5.xlarge");
-    assert_eq!(cold.max_runtime, Some(Seconds(900.0)));
-    assert_eq!(cold.created_at.unwrap().as_second(), 1_790_000_000);
-    assert_eq!(cold.started_at.unwrap().as_second(), 1_790_000_096);
-    assert_eq!(cold.ended_at.unwrap().as_second(), 1_790_000_254);
-
-    let warm = described!("completed-warm");
-    assert_eq!(warm.state, JobState::Completed);
-    assert_eq!(times(&warm), "8, 11, 112, 8 | 131, 131");
-    // Only the description of the job before it could say that it was warm.
-    assert_eq!(warm.start, None);
-}
-
-#[test]
-fn several_machines_are_named_as_people_say_them() {
-    let several = described!("completed-multi");
-    assert_eq!(instance_of(&several), "6x ml.m5.4xlarge");
-    assert_eq!(times(&several), "140, 60, 3400, 20 | 3480, 3480");
-    let groups = described!("completed-hetero");
-    assert_eq!(
-        instance_of(&groups),
-        "data_group: 1x ml.c5.9xlarge + dnn_group: 1x ml.p3.2xlarge"
-    );
-    assert_eq!(times(&groups), "180, 20, 950, 10 | 980, 980");
-}
-
-#[test]
-fn an_interrupted_job_is_summed_over_its_spans() {
-    let spot = described!("completed-spot-interrupted");
-    assert_eq!(times(&spot), "160, 40, 140, 9 | 281, 90");
-    assert_eq!(spot.start, None, "two starts in one sum");
-}
-
-#[test]
-fn a_failed_job_gives_its_reason() {
-    for (job, prefix, expected) in [
+fn each_job_says_how_far_it_is_where_its_time_went_and_on_what_it_ran() {
+    for (job, expected) in [
+        (
+            described!("completed-cold"),
+            "Completed, cold; ml.m5.xlarge; 96, 31, 118, 9 | 158, 158",
+        ),
+        // Only the description of the job before it could say that it was warm.
+        (
+            described!("completed-warm"),
+            "Completed; ml.m5.xlarge; 8, 11, 112, 8 | 131, 131",
+        ),
+        (
+            described!("completed-multi"),
+            "Completed, cold; 6x ml.m5.4xlarge; 140, 60, 3400, 20 | 3480, 3480",
+        ),
+        (
+            described!("completed-hetero"),
+            "Completed, cold; data_group: 1x ml.c5.9xlarge + dnn_group: 1x ml.p3.2xlarge; 180, 20, 950, 10 | 980, 980",
+        ),
+        // Two starts in one sum.
+        (
+            described!("completed-spot-interrupted"),
+            "Completed; ml.m5.xlarge; 160, 40, 140, 9 | 281, 90",
+        ),
         (
             described!("failed-algorithm"),
-            "AlgorithmError: ExecuteUserScriptError:",
-            "90, 25, 12, 5 | 42, 42",
+            "failed: AlgorithmError, cold; ml.m5.xlarge; 90, 25, 12, 5 | 42, 42",
         ),
         (
             described!("failed-oom"),
-            "ClientError: Please use an instance type with more memory",
-            "90, 25, 40, 5 | 70, 70",
+            "failed: ClientError, cold; ml.m5.xlarge; 90, 25, 40, 5 | 70, 70",
         ),
+        // No machine came.
         (
             described!("failed-capacity"),
-            "CapacityError: Unable",
-            "900, -, -, - | -, -",
+            "failed: CapacityError; ml.m5.xlarge; 900, -, -, - | -, -",
         ),
         (
             described!("failed-internal"),
-            "InternalServerError: We",
-            "120, -, -, - | -, -",
+            "failed: InternalServerError; ml.m5.xlarge; 120, -, -, - | -, -",
+        ),
+        (
+            described!("stopped-max-runtime"),
+            "stopped, at its limit: true, cold; ml.m5.xlarge; 90, 25, 900, 5 | 960, 960",
+        ),
+        (
+            described!("stopped-max-wait"),
+            "stopped, at its limit: false; ml.m5.xlarge; 1800, -, -, - | -, -",
+        ),
+        (
+            described!("in-progress-starting"),
+            "waiting for machines; ml.m5.xlarge; -, -, -, - | -, -",
         ),
     ] {
-        let JobState::Failed { reason } = &job.state else {
-            panic!("{:?}", job.state);
-        };
-        assert!(reason.as_ref().unwrap().starts_with(prefix), "{reason:?}");
-        assert_eq!(times(&job), expected, "{prefix}");
+        assert_eq!(said(&job), expected);
     }
-    assert_eq!(described!("failed-capacity").start, None, "no machine came");
-}
-
-#[test]
-fn a_stopped_job_says_whether_its_time_was_up() {
-    let late = described!("stopped-max-runtime");
-    assert_eq!(
-        late.state,
-        JobState::Stopped {
-            max_runtime_exceeded: true
-        }
-    );
-    assert_eq!(times(&late), "90, 25, 900, 5 | 960, 960");
-    let never_started = described!("stopped-max-wait");
-    assert_eq!(
-        never_started.state,
-        JobState::Stopped {
-            max_runtime_exceeded: false
-        }
-    );
-    assert_eq!(times(&never_started), "1800, -, -, - | -, -");
-}
-
-#[test]
-fn a_job_that_runs_has_no_figures_yet() {
-    let job = described!("in-progress-starting");
-    assert_eq!(
-        job.state,
-        JobState::Running {
-            phase: "waiting for machines".to_owned()
-        }
-    );
-    assert!(!job.state.is_final());
-    assert_eq!(times(&job), "-, -, -, - | -, -");
-    assert_eq!((job.start, job.ended_at), (None, None));
+    let cold = described!("completed-cold");
+    assert_eq!(cold.max_runtime, Some(Seconds(900.0)));
+    let times = [cold.created_at, cold.started_at, cold.ended_at];
+    let seconds = times.map(|time| time.unwrap().as_second());
+    assert_eq!(seconds, [1_790_000_000, 1_790_000_096, 1_790_000_254]);
 }
 
 fn transition(status: &str, start: i64, end: Option<i64>) -> SecondaryStatusTransition {
