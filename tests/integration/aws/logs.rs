@@ -144,20 +144,7 @@ fn describe(state: &State, streams: &[Stream], input: &Value) -> Result<Value, R
     let found: Vec<_> = streams
         .iter()
         .filter(|stream| stream.name.starts_with(prefix))
-        .map(|stream| {
-            let mut said = json!({
-                "logStreamName": stream.name,
-                "creationTime": stream.created,
-                "arn": format!("arn:aws:logs:{}:{}:log-group:{GROUP}:log-stream:{}", super::REGION, super::ACCOUNT, stream.name),
-                "storedBytes": 0,
-            });
-            if let (Some(first), Some(last)) = (stream.events.first(), stream.events.last()) {
-                said["firstEventTimestamp"] = json!(first.time);
-                said["lastEventTimestamp"] = json!(last.time);
-                said["lastIngestionTime"] = json!(last.time);
-            }
-            said
-        })
+        .map(|stream| json!({"logStreamName": stream.name, "creationTime": stream.created}))
         .collect();
     let limit = input["limit"].as_u64().unwrap_or(50);
     let (range, next) = page(

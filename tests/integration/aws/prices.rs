@@ -66,43 +66,23 @@ pub(super) fn answer(state: &State, input: &Value) -> Result<Value, Refusal> {
 fn product(instance: &str, component: &str, usd: f64) -> Value {
     let sku = format!("SKU{}{component}", instance.replace('.', "")).to_uppercase();
     let term = format!("{sku}.JRTCKXETXF");
-    let rate = format!("{term}.6YS6EN2CT7");
     json!({
         "product": {
             "productFamily": "ML Instance",
             "attributes": {
-                "servicecode": "AmazonSageMaker",
-                "servicename": "Amazon SageMaker",
                 "regionCode": super::REGION,
-                "location": "US East (N. Virginia)",
-                "locationType": "AWS Region",
                 "instanceName": instance,
-                "instanceType": format!("{instance}-{component}"),
                 "component": component,
                 "platoinstancetype": component,
                 "platoinstancename": instance,
-                "usagetype": format!("USE1-{}:{instance}", &component[..5]),
-                "operation": "RunInstance",
             },
             "sku": sku,
         },
-        "serviceCode": "AmazonSageMaker",
         "terms": {"OnDemand": {term.as_str(): {
-            "offerTermCode": "JRTCKXETXF",
-            "sku": sku,
-            "effectiveDate": "2026-09-01T00:00:00Z",
-            "termAttributes": {},
-            "priceDimensions": {rate.as_str(): {
-                "rateCode": rate,
+            "priceDimensions": {format!("{term}.6YS6EN2CT7"): {
                 "unit": "Hrs",
-                "beginRange": "0",
-                "endRange": "Inf",
-                "appliesTo": [],
-                "description": format!("${usd} per {component} {instance} hour in US East (N. Virginia)"),
                 "pricePerUnit": {"USD": format!("{usd:.10}")},
             }},
         }}},
-        "version": "20260901000000",
-        "publicationDate": "2026-09-01T00:00:00Z",
     })
 }

@@ -1,7 +1,6 @@
 //! Service Quotas of SageMaker.
 
 use std::collections::BTreeMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde_json::{Value, json};
 
@@ -48,7 +47,7 @@ pub(super) fn answer(state: &State, operation: Operation, input: &Value) -> Resu
     };
     let quotas: Vec<_> = listed
         .iter()
-        .map(|(name, value)| quota(name, *value))
+        .map(|(name, value)| json!({"QuotaName": name, "Value": value}))
         .collect();
     let limit = input["MaxResults"].as_u64().unwrap_or(100);
     let (range, next) = page(
@@ -62,21 +61,4 @@ pub(super) fn answer(state: &State, operation: Operation, input: &Value) -> Resu
         answer["NextToken"] = json!(next);
     }
     Ok(answer)
-}
-
-fn quota(name: &str, value: f64) -> Value {
-    let mut hasher = DefaultHasher::new();
-    name.hash(&mut hasher);
-    let code = format!("L-{:08X}", hasher.finish() >> 32);
-    json!({
-        "ServiceCode": "sagemaker",
-        "ServiceName": "Amazon SageMaker",
-        "QuotaArn": format!("arn:aws:servicequotas:{}:{}:sagemaker/{code}", super::REGION, super::ACCOUNT),
-        "QuotaCode": code,
-        "QuotaName": name,
-        "Value": value,
-        "Unit": "None",
-        "Adjustable": true,
-        "GlobalQuota": false,
-    })
 }

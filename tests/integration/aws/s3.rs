@@ -1,4 +1,4 @@
-//! S3: the objects, in memory. The wire is that of `s3s`, with checked signatures and checksums ([`super::s3_front`]).
+//! S3: the objects, in memory. The wire is that of `s3s`, with checked signatures ([`super::s3_front`]).
 //!
 //! `s3s-fs` would do for plain reads and writes, but its listings have no ETags, keys that end with `/` are folders there
 //! and are not listed, and its If-None-Match looks first and writes later.
@@ -11,7 +11,6 @@ use axum::body::Bytes;
 use axum::http::{HeaderMap, Method, Uri};
 use s3s::auth::SimpleAuth;
 use s3s::crypto::{Checksum as _, Md5};
-use s3s::dto::Checksum;
 use s3s::service::{S3Service, S3ServiceBuilder};
 use s3s::{S3Result, s3_error};
 
@@ -36,22 +35,18 @@ pub(super) struct Bucket {
 #[derive(Debug, Clone)]
 pub(super) struct Stored {
     pub(super) content: Bytes,
-    pub(super) content_type: Option<String>,
     pub(super) etag: String,
-    pub(super) checksum: Checksum,
     pub(super) modified: SystemTime,
 }
 
 impl Stored {
-    pub(super) fn new(content: Bytes, content_type: Option<String>) -> Self {
+    pub(super) fn new(content: Bytes) -> Self {
         let mut md5 = Md5::new();
         md5.update(&content);
         let digest = md5.finalize();
         Self {
             content,
-            content_type,
             etag: digest.iter().map(|byte| format!("{byte:02x}")).collect(),
-            checksum: Checksum::default(),
             modified: SystemTime::now(),
         }
     }
@@ -85,9 +80,7 @@ impl Store {
         self.make_bucket(bucket, REGION);
         let mut buckets = self.buckets.lock().unwrap();
         let bucket = buckets.get_mut(bucket).expect("made above");
-        bucket
-            .objects
-            .insert(key.to_owned(), Stored::new(content, None));
+        bucket.objects.insert(key.to_owned(), Stored::new(content));
     }
 
     pub(super) fn get(&self, bucket: &str, key: &str) -> Option<Bytes> {

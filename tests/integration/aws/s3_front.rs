@@ -6,10 +6,8 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use axum::body::Bytes;
-use axum::http::HeaderMap;
-use s3s::checksum::ChecksumHasher;
 use s3s::dto::{
-    Checksum, CommonPrefix, CopyObjectInput, CopyObjectOutput, CopyObjectResult, CopySource,
+    CommonPrefix, CopyObjectInput, CopyObjectOutput, CopyObjectResult, CopySource,
     DeleteObjectInput, DeleteObjectOutput, DeleteObjectsInput, DeleteObjectsOutput, DeletedObject,
     ETag, ETagCondition, EncodingType, GetObjectInput, GetObjectOutput, HeadObjectInput,
     HeadObjectOutput, ListObjectsV2Input, ListObjectsV2Output, Object, PutObjectInput,
@@ -54,8 +52,6 @@ operations! {
         let stored = self.0.stored(&request.input.bucket, &request.input.key)?;
         condition(Some(&stored), request.input.if_match.as_ref(), request.input.if_none_match.as_ref())?;
         let whole = super::size(stored.content.len());
-        let asked = request.input.checksum_mode.is_some() && request.input.range.is_none();
-        let checksum = if asked { stored.checksum.clone() } else { Checksum::default() };
         let (content, content_range) = match request.input.range {
             None => (stored.content.clone(), None),
             Some(range) => {
@@ -69,12 +65,6 @@ operations! {
             content_length: length(&content),
             body: Some(StreamingBlob::from(Body::from(content))),
             content_range,
-            checksum_crc32: checksum.checksum_crc32,
-            checksum_crc32c: checksum.checksum_crc32c,
-            checksum_crc64nvme: checksum.checksum_crc64nvme,
-            checksum_sha1: checksum.checksum_sha1,
-            checksum_sha256: checksum.checksum_sha256,
-            content_type: stored.content_type,
             e_tag: Some(ETag::Strong(stored.etag)),
             last_modified: Some(Timestamp::from(stored.modified)),
             ..Default::default()
@@ -85,7 +75,6 @@ operations! {
         let stored = self.0.stored(&request.input.bucket, &request.input.key)?;
         Ok(HeadObjectOutput {
             content_length: length(&stored.content),
-            content_type: stored.content_type,
             e_tag: Some(ETag::Strong(stored.etag)),
             last_modified: Some(Timestamp::from(stored.modified)),
             ..Default::default()
@@ -95,18 +84,7 @@ operations! {
     put_object(self, request: PutObjectInput) -> PutObjectOutput {
         let input = request.input;
         let content = read_whole(input.body).await?;
-        let said = Checksum {
-            checksum_crc32: input.checksum_crc32,
-            checksum_crc32c: input.checksum_crc32c,
-            checksum_crc64nvme: input.checksum_crc64nvme,
-            checksum_sha1: input.checksum_sha1,
-            checksum_sha256: input.checksum_sha256,
-            checksum_type: None,
-        };
-        let trailers = request.trailing_headers.and_then(|trailers| trailers.take());
-        let checksum = checked(&content, said, trailers.as_ref())?;
-        let mut stored = Stored::new(content, input.content_type);
-        stored.checksum = checksum;
+        let stored = Stored::new(content);
         let etag = stored.etag.clone();
         self.0.with(&input.bucket, |bucket| {
             let present = bucket.objects.get(&input.key);
@@ -163,38 +141,6 @@ async fn read_whole(body: Option<StreamingBlob>) -> S3Result<Bytes> {
     body.store_all_limited(usize::MAX)
         .await
         .map_err(|error| s3_error!(BadDigest, "{error}"))
-}
-
-/// The checksums that came with a body, in its headers or behind it, held against the body.
-fn checked(content: &Bytes, said: Checksum, trailers: Option<&HeaderMap>) -> S3Result<Checksum> {
-    let behind = |name: &str| {
-        let value = trailers?.get(format!("x-amz-checksum-{name}"))?;
-        value.to_str().ok().map(str::to_owned)
-    };
-    let said = Checksum {
-        checksum_crc32: said.checksum_crc32.or_else(|| behind("crc32")),
-        checksum_crc32c: said.checksum_crc32c.or_else(|| behind("crc32c")),
-        checksum_crc64nvme: said.checksum_crc64nvme.or_else(|| behind("crc64nvme")),
-        checksum_sha1: said.checksum_sha1.or_else(|| behind("sha1")),
-        checksum_sha256: said.checksum_sha256.or_else(|| behind("sha256")),
-        checksum_type: None,
-    };
-    let mut hasher = ChecksumHasher {
-        crc32: said.checksum_crc32.as_ref().map(|_| Default::default()),
-        crc32c: said.checksum_crc32c.as_ref().map(|_| Default::default()),
-        crc64nvme: said.checksum_crc64nvme.as_ref().map(|_| Default::default()),
-        sha1: said.checksum_sha1.as_ref().map(|_| Default::default()),
-        sha256: said.checksum_sha256.as_ref().map(|_| Default::default()),
-    };
-    hasher.update(content);
-    let found = hasher.finalize();
-    if found != said {
-        return Err(s3_error!(
-            BadDigest,
-            "The checksum you specified did not match what we received."
-        ));
-    }
-    Ok(found)
 }
 
 fn length(content: &Bytes) -> Option<i64> {

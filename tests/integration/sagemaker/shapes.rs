@@ -161,65 +161,33 @@ fn program(request: &Value) -> Value {
     request
 }
 
-/// The shape's own job, and the first canary of the spec made from it.
-fn held_against(name: &str) -> Finished {
-    let theirs = shape(name);
+/// A job, changed by `change`, and the first canary of the spec made from it.
+fn held_against(name: &str, theirs: Value, change: impl FnOnce(Value) -> Value) {
     let (project, aws) = spec_from(&theirs);
     let run = run_without_probe(&project, &aws);
-    assert_eq!(
-        run.code,
-        0,
-        "{}\n{}",
-        run.seen(),
-        project.read("canary-gate.yml")
-    );
-    let ours = canary(&aws);
-    assert_same(&program(ours.input()), &program(&theirs));
-    run
-}
-
-fn assert_same(ours: &Value, theirs: &Value) {
-    let text = |value: &Value| {
-        let mut value = value.clone();
-        value.sort_all_objects();
-        serde_json::to_string_pretty(&value).unwrap()
+    let spec = project.read("canary-gate.yml");
+    assert_eq!(run.code, 0, "{name} {}\n{spec}", run.seen());
+    let text = |request: &Value| {
+        let mut program = program(request);
+        program.sort_all_objects();
+        serde_json::to_string_pretty(&program).unwrap()
     };
-    assert_eq!(text(ours), text(theirs));
+    assert_eq!(text(canary(&aws).input()), text(&change(theirs)), "{name}");
 }
 
 #[test]
-fn a_script_of_sdk_v2_is_the_same_job() {
-    held_against("v2-script");
-}
-
-#[test]
-fn a_script_of_sdk_v3_is_the_same_job() {
-    held_against("v3-script");
-}
-
-#[test]
-fn a_torchrun_of_sdk_v3_is_the_same_job() {
-    held_against("v3-torchrun");
-}
-
-#[test]
-fn a_built_in_algorithm_is_the_same_job() {
-    held_against("built-in");
-}
-
-#[test]
-fn an_image_of_another_registry_is_the_same_job() {
-    held_against("plain-image");
-}
-
-#[test]
-fn an_algorithm_of_the_marketplace_is_the_same_job() {
-    held_against("marketplace");
-}
-
-#[test]
-fn a_job_on_lustre_is_the_same_job() {
-    held_against("fsx");
+fn a_job_of_each_shape_is_the_same_job() {
+    for name in [
+        "v2-script",
+        "v3-script",
+        "v3-torchrun",
+        "built-in",
+        "plain-image",
+        "marketplace",
+        "fsx",
+    ] {
+        held_against(name, shape(name), |request| request);
+    }
 }
 
 #[test]
@@ -242,24 +210,22 @@ fn a_job_on_groups_is_the_same_job() {
         let source = &mut channel["DataSource"]["S3DataSource"];
         source["InstanceGroupNames"] = json!(["data", "dnn"]);
     }
-    let (project, aws) = spec_from(&theirs);
-    run_without_probe(&project, &aws).ended_with(0);
-    assert_same(&program(canary(&aws).input()), &program(&theirs));
+    held_against("groups", theirs, |request| request);
 }
 
 #[test]
 fn a_job_that_takes_one_of_several_machines_is_the_same_job_on_the_first() {
-    let theirs = shape("instance-preferences");
-    let (project, aws) = spec_from(&theirs);
-    run_without_probe(&project, &aws).ended_with(0);
-    let mut on_the_first = theirs.clone();
-    let resources = on_the_first["ResourceConfig"].as_object_mut().unwrap();
-    let preferences = resources.remove("InstancePreferences").unwrap();
-    resources.insert(
-        "InstanceType".to_owned(),
-        preferences[0]["InstanceType"].clone(),
+    held_against(
+        "preferences",
+        shape("instance-preferences"),
+        |mut request| {
+            let resources = request["ResourceConfig"].as_object_mut().unwrap();
+            let preferences = resources.remove("InstancePreferences").unwrap();
+            let first = preferences[0]["InstanceType"].clone();
+            resources.insert("InstanceType".to_owned(), first);
+            request
+        },
     );
-    assert_same(&program(canary(&aws).input()), &program(&on_the_first));
 }
 
 #[test]
