@@ -33,7 +33,6 @@ mod from_job;
 mod github;
 mod github_api;
 mod github_publication;
-mod gpu_memory;
 mod groups;
 mod history_command;
 mod history_page;
