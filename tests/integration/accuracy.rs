@@ -5,8 +5,7 @@ use std::fmt::Write as _;
 use canary_gate::forecast::Estimate;
 use serde_json::Value;
 
-use self::comparison::score::{Scored, interval_score, median};
-use self::comparison::seed::{self, Resamples, SeedForecast, SplitMix64};
+use self::comparison::score::Scored;
 use self::comparison::{Comparison, rounds, workload};
 
 #[path = "../../benches/accuracy/comparison/mod.rs"]
@@ -44,23 +43,6 @@ fn json_of(comparison: &Comparison) -> Value {
 }
 
 #[test]
-fn a_median_is_the_middle_or_between_the_two_in_the_middle() {
-    assert_eq!(median(&[3.0, 1.0, 2.0]), 2.0);
-    assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), 2.5);
-    assert_eq!(median(&[7.0]), 7.0);
-    assert!(median(&[]).is_nan());
-}
-
-#[test]
-fn the_interval_score_is_the_width_and_twenty_times_what_is_outside() {
-    // By hand: 3 - 1 = 2; 2 + 20 * (1 - 0.5) = 12; 2 + 20 * (3.25 - 3) = 7.
-    assert_eq!(interval_score(1.0, 3.0, 2.0), 2.0);
-    assert_eq!(interval_score(1.0, 3.0, 3.0), 2.0);
-    assert!(near(interval_score(1.0, 3.0, 0.5), 12.0));
-    assert!(near(interval_score(1.0, 3.0, 3.25), 7.0));
-}
-
-#[test]
 fn a_forecast_is_scored_by_the_full_runs() {
     let estimate = Estimate {
         point: 20.0,
@@ -75,56 +57,6 @@ fn a_forecast_is_scored_by_the_full_runs() {
     // The width is ln 8; 80 lies ln 2 above the upper end.
     let expected = (4.0 * 8_f64.ln() + 20.0 * 2_f64.ln()) / 4.0;
     assert!(near(scored.mean_score(), expected));
-}
-
-#[test]
-fn the_seed_method_gives_a_noiseless_line_times_its_inflation() {
-    let line = |x: f64| (x, 5.0 + 200.0 * x);
-    let points = [0.01, 0.01, 0.02, 0.02, 0.03, 0.03].map(line);
-    let SeedForecast { value, resamples } = seed::forecast(&points).unwrap();
-    assert!(near(value, 1.1 * 205.0), "{value}");
-    assert_eq!(resamples, Resamples::Rising);
-}
-
-/// The numbers that Vigna's splitmix64.c gives from 1234567.
-#[test]
-fn the_generator_is_splitmix64() {
-    let mut generator = SplitMix64(1_234_567);
-    let numbers: [u64; 3] = std::array::from_fn(|_| generator.next());
-    assert_eq!(
-        numbers,
-        [
-            6_457_827_717_110_365_317,
-            3_203_168_211_198_807_973,
-            9_817_491_932_198_370_423
-        ]
-    );
-}
-
-#[test]
-fn a_resample_is_kept_only_if_its_means_rise_with_size() {
-    let rises = seed::rises_with_size;
-    assert!(rises(&[(0.02, 3.0), (0.01, 1.0)]));
-    // One value falls, the means do not: 2 and 2.5.
-    assert!(rises(&[(0.01, 1.0), (0.01, 3.0), (0.02, 2.5)]));
-    assert!(!rises(&[(0.01, 1.0), (0.02, 3.0), (0.03, 2.0)]));
-    assert!(!rises(&[(0.01, 1.0), (0.02, 1.0)]), "equal is not more");
-    assert!(!rises(&[(0.01, 1.0), (0.01, 2.0)]), "one size");
-    assert!(!rises(&[]));
-}
-
-#[test]
-fn where_no_resample_rises_the_plain_bootstrap_stands_in() {
-    let constant = seed::forecast(&[(0.01, 7.0), (0.02, 7.0), (0.03, 7.0)]).unwrap();
-    assert!(near(constant.value, 7.7), "{}", constant.value);
-    assert_eq!(constant.resamples, Resamples::Plain);
-}
-
-#[test]
-fn without_a_size_more_or_a_number_above_zero_the_seed_method_has_no_forecast() {
-    assert_eq!(seed::forecast(&[]), None);
-    assert_eq!(seed::forecast(&[(0.01, 7.0), (0.01, 8.0)]), None);
-    assert_eq!(seed::forecast(&[(0.01, 9.0), (0.02, 7.0)]), None);
 }
 
 /// One test, since the comparison takes most of its time.

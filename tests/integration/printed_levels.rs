@@ -98,33 +98,17 @@ fn a_line_that_comes_later_is_measured_again() {
 }
 
 #[test]
-fn what_is_printed_too_seldom_or_is_no_number_is_unknown_and_says_why() {
-    for (script, why) in [
-        (
-            "for step in 1 2 3 4; do echo 5 tok/s; done\n",
-            "where 5 are needed",
-        ),
-        (
-            "true\n",
-            "fewer than 2 lines of the output matched the metric `tokens_per_second`",
-        ),
-        (
-            "for step in 1 2 3 4 5 6 7 8 9 10 11 12; do echo 'nan tok/s'; done\n",
-            "are no finite numbers",
-        ),
-        (
-            "for step in 1 2 3 4 5 6 7 8 9 10 11 12; do echo '0 tok/s'; done\n",
-            "is not above 0 in a canary",
-        ),
-    ] {
-        let project = project(script, "{max: 9000}");
-        project
-            .run(&["run", "--all", "--output", "report.json"])
-            .ended_with(14)
-            .reported("tokens_per_second is unknown");
-        let report = project.read("report.json");
-        assert!(report.contains(why), "{why}: {report}");
-    }
+fn what_is_printed_too_seldom_is_unknown_and_says_why() {
+    let project = project(
+        "for step in 1 2 3 4; do echo 5 tok/s; done\n",
+        "{max: 9000}",
+    );
+    project
+        .run(&["run", "--all", "--output", "report.json"])
+        .ended_with(14)
+        .reported("tokens_per_second is unknown");
+    let report = project.read("report.json");
+    assert!(report.contains("where 5 are needed"), "{report}");
 }
 
 #[test]
