@@ -21,7 +21,7 @@ use canary_gate::aws::Aws;
 use canary_gate::backend::sagemaker::listing;
 use canary_gate::canary::{ChannelData, Dataset};
 use canary_gate::instance::Offer;
-use canary_gate::plan::{self, Alternatives, PlannedRuns};
+use canary_gate::plan::{self, Alternatives, KnownBefore, PlannedRuns};
 use canary_gate::spec::{self, SpecSource};
 
 const OBJECTS: usize = 1_000_000;
@@ -173,16 +173,22 @@ fn list() {
     let dataset = Dataset {
         channels: vec![ChannelData::new(&channel.name, true, objects)],
     };
-    let plan = plan::plan(job, &dataset, &Offer::unknown, Alternatives::Measure);
+    let plan = plan::plan(
+        job,
+        &dataset,
+        &Offer::unknown,
+        Alternatives::Measure,
+        KnownBefore::default(),
+    );
     let plan = plan.expect("a million objects can be planned");
-    let PlannedRuns::Fixed(runs) = &plan.runs else {
+    let PlannedRuns::Fixed(runs) = plan.runs() else {
         panic!("the spec asks for the fixed design");
     };
     let drawn: usize = (runs.iter()).map(|run| run.channels[0].objects.len()).sum();
     step(&format!(
         "{} canaries with {drawn} objects and {} alternatives planned",
         runs.len(),
-        plan.alternatives.len()
+        plan.all.len() - 1
     ));
 }
 

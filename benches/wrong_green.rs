@@ -27,8 +27,7 @@ use canary_gate::instance::{InstanceConfiguration, InstanceType, Offer};
 use canary_gate::measurement::Measurement;
 use canary_gate::metric::{Amount, Metric};
 use canary_gate::plan::{
-    LadderSize, NextRound, RoundRule, RoundRun, Rung, Situation, SpendingRule, aim, has_enough,
-    next_round,
+    LadderSize, RoundRule, RoundRun, Rung, Situation, aim, has_enough, next_round,
 };
 use canary_gate::spec::{Bound, Budget, BudgetLine, CanaryPolicy, Design, Level, LineOrigin};
 use canary_gate::units::{Bytes, Seconds};
@@ -218,7 +217,7 @@ impl Job<'_> {
                 shortest: None,
                 aim: aim(&budget, &offer, &measurements, &so_far),
                 doubt: is_in_doubt.then_some(Seconds(limit)),
-                spending: SpendingRule::UpToAShare(CanaryPolicy::DEFAULT_MAX_SHARE),
+                share: CanaryPolicy::DEFAULT_MAX_SHARE,
             };
             let rule = RoundRule {
                 at_once: 1,
@@ -226,7 +225,7 @@ impl Job<'_> {
                 aim_after: &aim_after,
                 shortest_after: &|_| None,
             };
-            let NextRound::Run(round) = next_round(&situation, &rule) else {
+            let Ok(round) = next_round(&situation, &rule) else {
                 break;
             };
             for RoundRun { rung, .. } in round {

@@ -18,7 +18,7 @@ use tokio::sync::watch;
 use crate::canary::{CanaryRun, Dataset, DrawProblem, Key};
 use crate::instance::{Capacity, InstanceConfiguration, InstanceType, Price};
 use crate::measurement::Measurement;
-use crate::plan::{Plan, PlannedAlternative, PoolPlan, WarmPool};
+use crate::plan::{Plan, PlannedConfiguration, PoolPlan, WarmPool};
 use crate::spec::Job;
 use crate::units::{Fraction, Seconds};
 
@@ -110,7 +110,7 @@ pub struct ListedData {
 /// A job whose canaries are planned.
 pub struct Planned<'p> {
     pub dataset: &'p Dataset,
-    pub alternatives: &'p mut [PlannedAlternative],
+    pub alternatives: &'p mut [PlannedConfiguration],
     /// The key of its code; `None` where git knows nothing of it.
     pub code: Option<Key>,
     /// The job as the commit itself writes it, before the base's policy.

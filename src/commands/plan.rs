@@ -85,7 +85,7 @@ pub(crate) async fn plan(arguments: &PlanArguments) -> Result<u8, AppError> {
         let mut session = backend::open(&*backend, &project, job).await?;
         let listed = session.list().await?;
         let earlier = history.last_check(job).await?;
-        match plan::plan_within(
+        match plan::plan(
             job,
             &listed.dataset,
             &|instance| project.offer(instance),

@@ -16,7 +16,7 @@ use crate::console::{AppError, files, say, warn};
 use crate::gate::pass_env;
 use crate::github::id_token::{IdTokenError, IdTokenService};
 use crate::instance::{InstanceConfiguration, InstanceType};
-use crate::plan::{NotMeasured, Plan, PlannedAlternative, PoolPlan};
+use crate::plan::{NotMeasured, Plan, PlannedConfiguration, PoolPlan};
 use crate::spec::{BackendKind, Job};
 use crate::units::Bytes;
 use crate::workspace::project::Project;
@@ -102,7 +102,7 @@ pub(crate) async fn prepare<'a>(
         project,
         job,
         dataset,
-        &mut plan.alternatives,
+        &mut plan.all[1..],
         plan.pools.as_ref(),
     )?;
     let ready = session.prepare(planned).await?;
@@ -115,7 +115,7 @@ pub(crate) fn planned<'p>(
     project: &'p Project,
     job: &'p Job,
     dataset: &'p Dataset,
-    alternatives: &'p mut [PlannedAlternative],
+    alternatives: &'p mut [PlannedConfiguration],
     pools: Option<&'p PoolPlan>,
 ) -> Result<Planned<'p>, AppError> {
     Ok(Planned {
@@ -142,7 +142,7 @@ fn check_prices(project: &Project, job: &Job, plan: &mut Plan) -> Result<(), Bac
             ),
         ));
     }
-    for alternative in &mut plan.alternatives {
+    for alternative in &mut plan.all[1..] {
         if alternative.runs.is_ok() && unpriced(&alternative.instance).is_some() {
             alternative.runs = Err(NotMeasured::NoPrice);
         }

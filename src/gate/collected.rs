@@ -15,7 +15,7 @@ use crate::gate::runner::{Runner, RunningConfiguration};
 use crate::grammar::list;
 use crate::instance::InstanceConfiguration;
 use crate::measurement::Measurement;
-use crate::plan::{self, NotMeasured, Plan, PlannedAlternative};
+use crate::plan::{self, NotMeasured, Plan, PlannedConfiguration};
 use crate::verdict::Reason;
 
 const START_THEM: &str = "start them with canary-gate run --detach at this commit, with this spec, and collect when they have ended; after seven days a canary is not collected any more";
@@ -43,7 +43,7 @@ pub(crate) async fn collect(
     let offer_of = |instance: &InstanceConfiguration| runner.project.offer(instance);
     let chosen = plan::detached_runs(input.of.job, input.dataset, plan, &offer_of);
     (plan.notes).extend(detached::counts_left_out(input.of.job, &chosen));
-    let found = match look_for(input, &plan.base, chosen.own, runner).await {
+    let found = match look_for(input, &plan.own().base, chosen.own, runner).await {
         Err(error) if error.is_transient() => {
             let why = error.in_a_line();
             return Ok(not_yet(&format!(
@@ -85,7 +85,7 @@ pub(crate) async fn collect(
     match found.missing() {
         None => {}
         Some(missing)
-            if !has_enough(&collected, &plan.base)
+            if !has_enough(&collected, &plan.own().base)
                 && !has_cause
                 && collected.broke_off.is_none() =>
         {
@@ -95,7 +95,7 @@ pub(crate) async fn collect(
             "{missing}; canary-gate run --detach starts what is missing"
         )),
     }
-    let alternatives = plan.alternatives.iter_mut().zip(chosen.alternatives);
+    let alternatives = plan.all[1..].iter_mut().zip(chosen.alternatives);
     for (number, (alternative, runs)) in alternatives.enumerate() {
         let notes = &mut plan.notes;
         let runs = match runs {
@@ -137,7 +137,7 @@ pub(crate) async fn collect(
 /// Why canaries of an alternative are not read.
 fn why_not(
     found: &FoundCanaries,
-    alternative: &PlannedAlternative,
+    alternative: &PlannedConfiguration,
     collected: &JobMeasurements,
 ) -> Option<NotMeasured> {
     if found.is_nothing() {

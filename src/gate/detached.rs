@@ -58,7 +58,7 @@ pub(crate) async fn launch(
 ) -> Result<DetachedJob, AppError> {
     let mut launched = DetachedJob {
         canaries: Vec::new(),
-        instance: plan.base.clone(),
+        instance: plan.own().base.clone(),
         notes: plan.notes.clone(),
     };
     let started = launched.start_all(input, plan, runner).await;
@@ -104,7 +104,7 @@ impl DetachedJob {
         let chosen = plan::detached_runs(job, input.dataset, plan, &offer_of);
         self.notes.extend(counts_left_out(job, &chosen));
         let account = input.account;
-        let slice = |place: usize| account.slice(account.left().map(|_| plan.slices[place]));
+        let slice = |place: usize| account.slice(account.left().map(|_| plan.all[place].slice));
         let own = slice(0);
         let limit = plan.is_adaptive();
         let limit = limit.then(|| limit_of_each(job, project, &chosen.own, &own));
@@ -144,7 +144,7 @@ impl DetachedJob {
             if let Err(why) = started {
                 self.notes.push(format!(
                     "no canary on {} was started: {why}",
-                    plan.alternatives[place].instance
+                    plan.all[place + 1].instance
                 ));
             }
         }

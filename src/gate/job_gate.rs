@@ -83,7 +83,7 @@ pub(crate) async fn gate<'a>(
         left_of_run: account.left(),
         earlier: &earlier,
     };
-    let mut plan = match plan::plan_within(job, &dataset, &offer_of, alternatives, known) {
+    let mut plan = match plan::plan(job, &dataset, &offer_of, alternatives, known) {
         Ok(plan) => plan,
         Err(PlanError::Unknown(reason)) => {
             let report = whole_report::unknown_report(job, &affected.by, &reason, Vec::new());

@@ -204,7 +204,7 @@ impl<'a> Lab<'a> {
         let is_next = before.all(|state| state.stage == ConfigurationStage::Ended);
         // `instance` has proved role, image and code, and the machines are not those of the ones before.
         let may_run_beside = self.runner.project.traits().is_remote
-            && !one.follows
+            && !one.planned.follows
             && self.states[0].is_proved
             // What the pull request has left may not pay for both, and `instance` is judged.
             && self.input.account.is_covered()
@@ -214,10 +214,10 @@ impl<'a> Lab<'a> {
 
     /// Between two rounds those before use no machines, but need them again, and may keep some.
     fn has_room_beside_those_before(&self, place: usize) -> bool {
-        let own = &self.configurations[place].instance;
+        let own = &self.configurations[place].planned.instance;
         let before = self.configurations.iter().zip(&self.states[..place]);
         let at_work = before.filter(|(_, state)| state.stage != ConfigurationStage::Ended);
-        let at_work = at_work.map(|(one, _)| &one.instance).chain([own]);
+        let at_work = at_work.map(|(one, _)| &one.planned.instance).chain([own]);
         let is_alike = |one: &&InstanceConfiguration| one.single_type() == own.single_type();
         let instances: Vec<&InstanceConfiguration> = at_work.filter(is_alike).collect();
         instances.len() < 2 || self.input.of.ready.has_room_for_all(&instances)
@@ -366,10 +366,12 @@ impl<'a> Lab<'a> {
         let cancellation = &self.runner.cancellation;
         self.states[place].stage = ConfigurationStage::EndingPools;
         self.under_way.push(Box::pin(async move {
-            let mut ended = ready.end_pools(Some(&one.instance), cancellation).await;
+            let mut ended = ready
+                .end_pools(Some(&one.planned.instance), cancellation)
+                .await;
             // Those on another configuration's machines are its own to end.
-            if one.is_on_fewer() && !one.follows {
-                ended.extend(ready.end_pools(Some(&one.base), cancellation).await);
+            if one.is_on_fewer() && !one.planned.follows {
+                ended.extend(ready.end_pools(Some(&one.planned.base), cancellation).await);
             }
             (place, EndedStep::Pools(ended))
         }));
@@ -398,7 +400,7 @@ impl<'a> Lab<'a> {
         if has_failed {
             plan.leave_out_alternatives(&NotMeasured::CodeFailed);
         }
-        let alternatives = plan.alternatives.iter_mut().zip(&mut self.states[1..]);
+        let alternatives = plan.all[1..].iter_mut().zip(&mut self.states[1..]);
         for (alternative, state) in alternatives {
             if let Some(why) = state.why_not.take()
                 && alternative.runs.is_ok()

@@ -12,7 +12,9 @@ use crate::gate::ended_pools;
 use crate::gate::gate_run::GateRun;
 use crate::gate::runner::Runner;
 use crate::measurement::Measurement;
-use crate::plan::{self, Account, Alternatives, KeptMachines, Limit, Plan, PlannedRuns};
+use crate::plan::{
+    self, Account, Alternatives, KeptMachines, KnownBefore, Limit, Plan, PlannedRuns,
+};
 use crate::spec::Job;
 use crate::units::Usd;
 use crate::workspace::project::Project;
@@ -69,7 +71,13 @@ async fn measure(
     };
     let (session, listed) = unless_cancelled(look, &runner.cancellation).await??;
     let offer_of = |instance: &_| project.offer(instance);
-    let mut plan = plan::plan(job, &listed.dataset, &offer_of, Alternatives::Skip)?;
+    let mut plan = plan::plan(
+        job,
+        &listed.dataset,
+        &offer_of,
+        Alternatives::Skip,
+        KnownBefore::default(),
+    )?;
     // No machine is kept for a next one.
     plan.pools = None;
     let run = smallest(job, &plan, &listed.dataset);
@@ -112,12 +120,12 @@ async fn measure(
 
 /// The first canary that a run of the gate would start.
 fn smallest(job: &Job, plan: &Plan, dataset: &Dataset) -> CanaryRun {
-    match &plan.runs {
+    match plan.runs() {
         PlannedRuns::Fixed(runs) => runs[0].clone(),
         PlannedRuns::Ladder(sizes) => plan::canary(
             job,
             dataset,
-            &plan.base,
+            &plan.own().base,
             &sizes[0],
             &[],
             job.canary.max_runtime,

@@ -5,11 +5,10 @@ use canary_gate::instance::{InstanceConfiguration, InstanceType, Offer};
 use canary_gate::measurement::{Measurement, Outcome, Usage};
 use canary_gate::metric::Metric;
 use canary_gate::plan::{
-    Aim, LadderSize, NARROW, NextRound, Reached, RoundRule, RoundRun, Rung, Situation,
-    SpendingRule, has_enough, next_round,
+    Aim, LadderSize, NARROW, Reached, RoundRule, RoundRun, Rung, Situation, has_enough, next_round,
 };
 use canary_gate::spec::{CanaryPolicy, Design};
-use canary_gate::units::{Bytes, Fraction, Seconds};
+use canary_gate::units::{Bytes, Fraction, Percent, Seconds};
 
 use super::workload::{Run, Workload};
 
@@ -88,7 +87,7 @@ pub(crate) fn adaptive(workload: &Workload, spending: Spending, at_once: usize) 
             shortest: None,
             doubt: spending.doubt(&result.canaries),
             aim: aim(&result.canaries),
-            spending: spending.rule(),
+            share: spending.share(),
         };
         let rule = RoundRule {
             at_once,
@@ -96,7 +95,7 @@ pub(crate) fn adaptive(workload: &Workload, spending: Spending, at_once: usize) 
             aim_after: &aim,
             shortest_after: &|_| None,
         };
-        let NextRound::Run(round) = next_round(&situation, &rule) else {
+        let Ok(round) = next_round(&situation, &rule) else {
             return result;
         };
         let mut seconds = Vec::new();
@@ -130,10 +129,10 @@ impl Spending {
         }
     }
 
-    fn rule(self) -> SpendingRule {
+    fn share(self) -> Percent {
         match self {
-            Self::All(_) => SpendingRule::WholeBudget,
-            Self::AShare => SpendingRule::UpToAShare(CanaryPolicy::DEFAULT_MAX_SHARE),
+            Self::All(_) => Percent(f64::INFINITY),
+            Self::AShare => CanaryPolicy::DEFAULT_MAX_SHARE,
         }
     }
 

@@ -10,7 +10,7 @@ mod round;
 mod situation;
 
 pub use resolution::shortest_for_memory;
-pub use round::{NextRound, RoundRule, RoundRun, next_round};
+pub use round::{RoundRule, next_round};
 pub use situation::has_enough;
 
 use crate::forecast::CanaryTime;
@@ -84,17 +84,9 @@ pub struct Situation<'a> {
     pub aim: Aim,
     /// Where the full run may take far longer than its forecast: how long it may take by the budget, 0 without a budget.
     pub doubt: Option<Seconds>,
-    pub spending: SpendingRule,
-}
-
-/// How much of the budget may be spent.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum SpendingRule {
     /// All canaries together take no more than this share of the predicted full run. The fewest runs that a forecast needs are
-    /// made in any case: where none fits, the cheapest.
-    UpToAShare(Percent),
-    /// All of it, to compare designs at equal cost.
-    WholeBudget,
+    /// made in any case: where none fits, the cheapest. Infinite to compare designs at equal cost.
+    pub share: Percent,
 }
 
 /// Whether the forecast needs more runs.
@@ -115,15 +107,12 @@ pub enum Reached {
     Narrow,
 }
 
-/// What to do next.
+/// The next run.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Next {
-    /// Run this rung, and stop it after `limit`.
-    Run {
-        rung: Rung,
-        limit: Seconds,
-    },
-    Done(StopReason),
+pub struct RoundRun {
+    pub rung: Rung,
+    /// It is stopped after so long.
+    pub limit: Seconds,
 }
 
 /// Why the design runs no more canaries.
@@ -134,7 +123,7 @@ pub enum StopReason {
     NothingHelps,
     /// The same, and a larger one would fit if a canary might run longer.
     MaxRuntime,
-    /// Any further canary would pass what [`SpendingRule`] allows.
+    /// Any further canary would pass the share.
     BeyondTheShare,
     /// No completed canary measured a time, so no further one can be planned.
     NoTimes,
@@ -154,7 +143,7 @@ struct NextRung {
 }
 
 /// The next canary, or why there is none. Deterministic.
-pub fn next(situation: &Situation) -> Next {
+pub fn next(situation: &Situation) -> Result<RoundRun, StopReason> {
     next_by(
         situation,
         CanaryTime::learn(situation.measurements).as_ref(),
@@ -162,31 +151,30 @@ pub fn next(situation: &Situation) -> Next {
 }
 
 /// The same by times that were learned from the runs that have ended: some of the situation's may still be supposed.
-fn next_by(situation: &Situation, time: Option<&CanaryTime>) -> Next {
-    let done = |why| Next::Done(why);
+fn next_by(situation: &Situation, time: Option<&CanaryTime>) -> Result<RoundRun, StopReason> {
     if situation
         .measurements
         .iter()
         .any(|run| !run.is_completed() && run.outcome != Outcome::TimedOut)
     {
-        return done(StopReason::Ended);
+        return Err(StopReason::Ended);
     }
     let enough = situation.has_enough();
     if let Aim::Reached(reached) = situation.aim
         && enough
         && situation.shortest.is_none()
     {
-        return done(StopReason::Reached(reached));
+        return Err(StopReason::Reached(reached));
     }
     let left = situation.left();
     let limit = Seconds(left.min(situation.max_runtime.0));
-    let run = |rung| Next::Run { rung, limit };
+    let run = |rung| Ok(RoundRun { rung, limit });
     let Some(time) = time else {
         // The time of a first run is unknown except for its limit; if it timed out, no larger one is run.
         return match situation.open_rungs().next() {
             Some(rung) if situation.measurements.is_empty() && limit.0 > 0.0 => run(*rung),
-            _ if situation.completed().next().is_some() => done(StopReason::NoTimes),
-            _ => done(StopReason::TooExpensive),
+            _ if situation.completed().next().is_some() => Err(StopReason::NoTimes),
+            _ => Err(StopReason::TooExpensive),
         };
     };
     let room = left - RESERVE * situation.budget.map_or(0.0, |budget| budget.0);
@@ -205,7 +193,7 @@ fn next_by(situation: &Situation, time: Option<&CanaryTime>) -> Next {
         let long: Vec<NextRung> = within.iter().filter(long).copied().collect();
         match (choose(situation, &long, room), situation.aim) {
             (Some(rung), _) => return run(rung),
-            (None, Aim::Reached(reached)) if enough => return done(StopReason::Reached(reached)),
+            (None, Aim::Reached(reached)) if enough => return Err(StopReason::Reached(reached)),
             (None, _) => {}
         }
     }
@@ -219,13 +207,12 @@ fn next_by(situation: &Situation, time: Option<&CanaryTime>) -> Next {
     };
     // One run predicts the next poorly: if that takes far longer than predicted, it is stopped while the fewest runs that a
     // forecast needs are still affordable.
-    let run =
-        |rung: Rung| Next::Run {
-            rung,
-            limit: Seconds(limit.0.min(
-                (left - situation.kept_besides(&rung, time)).max(candidate(&rung, time).upper),
-            )),
-        };
+    let run = |rung: Rung| {
+        let without_others = left - situation.kept_besides(&rung, time);
+        let longest = without_others.max(candidate(&rung, time).upper);
+        let limit = Seconds(limit.0.min(longest));
+        Ok(RoundRun { rung, limit })
+    };
     if let Some(rung) = chosen(&within, room) {
         // The last of the fewest is run in any case; where most of the time is fixed, a larger one costs hardly more.
         let is_last = situation.aim == Aim::GoOn && situation.missing_runs() == 1;
@@ -245,7 +232,7 @@ fn next_by(situation: &Situation, time: Option<&CanaryTime>) -> Next {
         return run(instead.unwrap_or(rung));
     }
     if enough {
-        return done(if chosen(&open, room).is_some() {
+        return Err(if chosen(&open, room).is_some() {
             StopReason::BeyondTheShare
         } else if situation.is_kept_by_max_runtime(time, room.min(worth)) {
             StopReason::MaxRuntime
@@ -268,7 +255,7 @@ fn next_by(situation: &Situation, time: Option<&CanaryTime>) -> Next {
     let kept = situation.kept_for_the_fewest(&likely);
     match choose_cheapest(situation, &likely, room - kept) {
         Some(rung) => run(rung),
-        None => done(StopReason::TooExpensive),
+        None => Err(StopReason::TooExpensive),
     }
 }
 

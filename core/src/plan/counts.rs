@@ -1,11 +1,11 @@
 //! Canaries on other counts of machines than the design runs on.
 
 use super::design::canary;
-use super::{NotMeasured, PlannedAlternative, PlannedRuns};
+use super::{NotMeasured, PlannedConfiguration, PlannedRuns};
 use crate::canary::{CanaryRun, Dataset};
 use crate::instance::InstanceConfiguration;
 use crate::spec::{CountsOf, Job};
-use crate::units::count_as_float;
+use crate::units::{Usd, count_as_float};
 
 /// With fewer a host may get none, and is paid all the same.
 const OBJECTS_A_HOST: u64 = 2;
@@ -14,10 +14,7 @@ const OBJECTS_A_HOST: u64 = 2;
 pub const PART_OF_THE_SHARE: f64 = 0.5;
 
 /// So many of the machines of a configuration.
-pub(super) fn with_count(
-    configuration: &InstanceConfiguration,
-    count: u32,
-) -> InstanceConfiguration {
+fn with_count(configuration: &InstanceConfiguration, count: u32) -> InstanceConfiguration {
     match configuration {
         InstanceConfiguration::Homogeneous { instance_type, .. } => {
             InstanceConfiguration::Homogeneous {
@@ -29,14 +26,6 @@ pub(super) fn with_count(
     }
 }
 
-/// The machines that the design of `job.instance` runs on: fewer than it has where `canary.counts` says so.
-pub fn base_instance(job: &Job) -> InstanceConfiguration {
-    match job.counts().into_iter().next().flatten() {
-        Some(counts) => with_count(&job.instance, counts.base),
-        None => job.instance.clone(),
-    }
-}
-
 /// What runs on a configuration, and the counts that no size of the design has objects for. `runs` are the design's, on any machines.
 pub(super) fn on_counts(
     job: &Job,
@@ -44,14 +33,15 @@ pub(super) fn on_counts(
     configuration: &InstanceConfiguration,
     counts: Option<CountsOf>,
     runs: &PlannedRuns,
-) -> (PlannedAlternative, Vec<u32>) {
-    let on = |base: InstanceConfiguration, runs, counts| PlannedAlternative {
+) -> (PlannedConfiguration, Vec<u32>) {
+    let on = |base: InstanceConfiguration, runs, counts| PlannedConfiguration {
         instance: configuration.clone(),
         base,
         counts,
         follows: false,
         runs,
         worst_case: None,
+        slice: Usd(0.0),
     };
     let Some(counts) = counts else {
         let runs = Ok(runs.on(configuration));
@@ -78,7 +68,7 @@ pub(super) fn on_counts(
         Some(count) => Err(NotMeasured::TooFewObjects(*count)),
         None => Ok(PlannedRuns::Fixed(further)),
     };
-    let following = PlannedAlternative {
+    let following = PlannedConfiguration {
         follows: true,
         ..on(base, runs, Vec::new())
     };

@@ -3,7 +3,8 @@
 use super::counts::PART_OF_THE_SHARE;
 use super::design::canary_after;
 use super::{
-    LadderSize, NotMeasured, Plan, PlannedRuns, level, part_of_instance, seconds_for_each,
+    LadderSize, NotMeasured, Plan, PlannedConfiguration, PlannedRuns, level, part_of_instance,
+    seconds_for_each,
 };
 use crate::canary::{CanaryRun, Dataset};
 use crate::forecast::FEWEST_RUNS;
@@ -40,7 +41,7 @@ pub fn detached_runs(
     plan: &Plan,
     offer_of: OfferOf<'_>,
 ) -> DetachedRuns {
-    let sizes = match &plan.runs {
+    let sizes = match plan.runs() {
         PlannedRuns::Fixed(_) => Vec::new(),
         PlannedRuns::Ladder(sizes) => chosen(
             job,
@@ -50,30 +51,27 @@ pub fn detached_runs(
         ),
     };
     let mut left_out = Vec::new();
-    let mut on = |judged: &InstanceConfiguration,
-                  machines: &InstanceConfiguration,
-                  planned: &PlannedRuns,
-                  counts: &[CanaryRun]| {
+    let mut on = |one: &PlannedConfiguration, planned: &PlannedRuns| {
         let mut runs = match planned {
             PlannedRuns::Fixed(runs) => runs.clone(),
-            PlannedRuns::Ladder(_) => of_sizes(job, dataset, machines, &sizes),
+            PlannedRuns::Ladder(_) => of_sizes(job, dataset, one.runs_on(), &sizes),
         };
         let mut left = match plan.is_adaptive() {
             true => job.canary.max_share.as_fraction().0 - runs.iter().map(part_of).sum::<f64>(),
             false => f64::INFINITY,
         };
-        for run in counts {
+        for run in &one.counts {
             // What is judged is made in any case, as the fewest are.
-            let fits = run.instance == *judged || part_of(run) <= left + ROUNDING;
+            let fits = run.instance == one.instance || part_of(run) <= left + ROUNDING;
             left -= if fits { part_of(run) } else { 0.0 };
             if fits { &mut runs } else { &mut left_out }.push(run.clone());
         }
         runs
     };
-    let own = on(&job.instance, &plan.base, &plan.runs, &plan.counts);
-    let alternatives = plan.alternatives.iter().map(|one| {
+    let own = on(plan.own(), plan.runs());
+    let alternatives = plan.all[1..].iter().map(|one| {
         let planned = one.runs.as_ref().map_err(NotMeasured::clone)?;
-        Ok(on(&one.instance, one.runs_on(), planned, &one.counts))
+        Ok(on(one, planned))
     });
     DetachedRuns {
         alternatives: alternatives.collect(),
@@ -108,17 +106,17 @@ fn of_sizes(
 /// Of the data, for the canaries on `base`: what those on further counts leave, and at least half of `canary.max_share`.
 fn share_of_the_sizes(job: &Job, plan: &Plan) -> f64 {
     let share = job.canary.max_share.as_fraction().0;
-    let counts: f64 = plan.counts.iter().map(part_of).sum();
+    let counts: f64 = plan.own().counts.iter().map(part_of).sum();
     share - counts.min(PART_OF_THE_SHARE * share)
 }
 
 /// The largest part of a full run on `base` that ends in time where the full run on `instance` just keeps its budget; `None` without
 /// a budget. Fewer machines may take so many times as long.
 fn longest(job: &Job, plan: &Plan, offer_of: OfferOf<'_>) -> Option<f64> {
-    let [all, base] = [&job.instance, &plan.base].map(|one| f64::from(one.total_count()));
+    let [all, base] = [&job.instance, &plan.own().base].map(|one| f64::from(one.total_count()));
     let allowed = allowed_by_the_budget(job, &offer_of(&job.instance))?.0 * all / base;
-    let on_base = std::iter::repeat_n(&plan.base, FEWEST_RUNS);
-    let on_counts = plan.counts.iter().map(|run| &run.instance);
+    let on_base = std::iter::repeat_n(&plan.own().base, FEWEST_RUNS);
+    let on_counts = plan.own().counts.iter().map(|run| &run.instance);
     let paid = seconds_for_each(
         part_of_instance(job),
         on_base.chain(on_counts).map(offer_of),

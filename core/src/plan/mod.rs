@@ -20,11 +20,11 @@ pub use account::{
     worst_case_of,
 };
 pub use adaptive::{
-    Aim, LadderSize, NARROW, Next, NextRound, Reached, RoundRule, RoundRun, Rung, Situation,
-    SpendingRule, StopReason, has_enough, next, next_round, shortest_for_memory,
+    Aim, LadderSize, NARROW, Reached, RoundRule, RoundRun, Rung, Situation, StopReason, has_enough,
+    next, next_round, shortest_for_memory,
 };
 pub use aim::{aim, aim_without_lines};
-pub use counts::{PART_OF_THE_SHARE, base_instance};
+pub use counts::PART_OF_THE_SHARE;
 pub use design::{canary, level, level_of_size};
 pub use detached::{DetachedRuns, allowed_by_the_budget, detached_runs};
 pub use share::{fewest, is_enough, within_the_share};
@@ -44,28 +44,44 @@ use crate::verdict::Reason;
 /// The canary runs of one job.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
-    /// On `base`.
-    pub runs: PlannedRuns,
-    /// `instance`, or fewer of its machines.
-    pub base: InstanceConfiguration,
-    /// One canary on each further count of its machines.
-    pub counts: Vec<CanaryRun>,
-    /// Their worst-case cost, which is the whole spend limit for the adaptive design; absent without a price.
-    pub worst_case: Option<Usd>,
+    /// `instance` first, whose runs are planned, then the alternatives in the order of the spec.
+    pub all: Vec<PlannedConfiguration>,
     /// The longest that all runs can take, those of alternatives included: in the cloud the longest of them with its
     /// start-up by input mode, on this machine `parallel` at a time in the fixed design, one after the other in the adaptive one.
     pub wall_clock: Seconds,
-    /// One entry for each alternative, in the order of the spec.
-    pub alternatives: Vec<PlannedAlternative>,
     /// What is kept of machines in the cloud; `None` on this machine.
     pub pools: Option<PoolPlan>,
-    /// What each configuration may spend of the limit, in US dollars: `instance` first, then the alternatives. It is divided before
-    /// the first canary, so that what runs on one does not depend on what the others cost. In the fixed design an alternative has
-    /// its worst case and `instance` the rest; in the adaptive one `instance` has three fifths, and the alternatives the rest in
-    /// equal parts.
-    pub slices: Vec<Usd>,
     /// Cautions, as sentences.
     pub notes: Vec<String>,
+}
+
+/// `instance`, or an alternative, with its runs, or why it is not measured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlannedConfiguration {
+    pub instance: InstanceConfiguration,
+    /// On which the design's runs are: `instance`, or fewer of its machines.
+    pub base: InstanceConfiguration,
+    /// One canary on each further count of its machines.
+    pub counts: Vec<CanaryRun>,
+    /// Its canaries on `base` are those of a configuration before it; `runs` is what it needs besides.
+    pub follows: bool,
+    pub runs: Result<PlannedRuns, NotMeasured>,
+    /// At most `slice` for the adaptive design; absent without a price.
+    pub worst_case: Option<Usd>,
+    /// What it may spend of the limit. That is divided before the first canary, so that what runs on one does not depend on what
+    /// the others cost. In the fixed design an alternative has its worst case and `instance` the rest; in the adaptive one `instance`
+    /// has three fifths, and the alternatives the rest in equal parts.
+    pub slice: Usd,
+}
+
+impl PlannedConfiguration {
+    /// The machines of `runs`.
+    pub fn runs_on(&self) -> &InstanceConfiguration {
+        match self.follows {
+            true => &self.instance,
+            false => &self.base,
+        }
+    }
 }
 
 /// What a design runs on one configuration.
@@ -109,39 +125,45 @@ impl PlannedRuns {
 }
 
 impl Plan {
+    /// Of `instance`.
+    pub fn own(&self) -> &PlannedConfiguration {
+        &self.all[0]
+    }
+
+    /// What the design runs on `instance`.
+    pub fn runs(&self) -> &PlannedRuns {
+        let runs = self.own().runs.as_ref();
+        runs.expect("a plan is made only with runs on `instance`")
+    }
+
     pub fn is_adaptive(&self) -> bool {
-        matches!(self.runs, PlannedRuns::Ladder(_))
+        matches!(self.runs(), PlannedRuns::Ladder(_))
     }
 
     /// Each alternative, with the reason if it is not measured.
     pub fn outcomes(&self) -> Vec<(&InstanceConfiguration, Option<String>)> {
-        self.alternatives
-            .iter()
-            .map(|alternative| {
-                let why = alternative.runs.as_ref().err().map(ToString::to_string);
-                (&alternative.instance, why)
-            })
-            .collect()
+        let why = |one: &PlannedConfiguration| one.runs.as_ref().err().map(ToString::to_string);
+        let alternatives = self.all[1..].iter();
+        alternatives.map(|one| (&one.instance, why(one))).collect()
     }
 
     /// Marks the alternatives that were still to be measured as not measured.
     pub fn leave_out_alternatives(&mut self, why: &NotMeasured) {
-        for alternative in &mut self.alternatives {
-            if alternative.runs.is_ok() {
-                alternative.runs = Err(why.clone());
-            }
+        for alternative in self.all[1..].iter_mut().filter(|one| one.runs.is_ok()) {
+            alternative.runs = Err(why.clone());
         }
     }
 
     /// The worst-case cost of all planned runs, including those of measured alternatives; `None` without a price. In the adaptive
     /// design one that was given up later counts too, for it may have run.
     pub fn total_worst_case(&self) -> Option<Usd> {
-        let counts = |one: &&PlannedAlternative| self.is_adaptive() || one.runs.is_ok();
-        let alternatives = self.alternatives.iter().filter(counts);
-        alternatives
-            .filter_map(|one| one.worst_case)
-            .chain(self.worst_case)
-            .reduce(|sum, amount| sum + amount)
+        let counts = |one: &&PlannedConfiguration| self.is_adaptive() || one.runs.is_ok();
+        let worst = self
+            .all
+            .iter()
+            .filter(counts)
+            .filter_map(|one| one.worst_case);
+        worst.reduce(|sum, amount| sum + amount)
     }
 }
 
@@ -154,25 +176,6 @@ pub(super) fn part_of_instance(job: &Job) -> Usd {
         true => job.canary.spend_limit,
         false => job.canary.spend_limit * PART_OF_INSTANCE,
     }
-}
-
-/// What each of so many alternatives may spend.
-fn adaptive_slice(limit: Usd, alternatives: usize) -> Usd {
-    limit * ((1.0 - PART_OF_INSTANCE) / count_as_float(alternatives.max(1)))
-}
-
-/// An alternative with its runs, or why it is not measured.
-#[derive(Debug, Clone, PartialEq)]
-pub struct PlannedAlternative {
-    pub instance: InstanceConfiguration,
-    /// On which the design's runs are: `instance`, or fewer of its machines.
-    pub base: InstanceConfiguration,
-    /// One canary on each further count of its machines.
-    pub counts: Vec<CanaryRun>,
-    /// Its canaries on `base` are those of a configuration before it; `runs` is what it needs besides.
-    pub follows: bool,
-    pub runs: Result<PlannedRuns, NotMeasured>,
-    pub worst_case: Option<Usd>,
 }
 
 /// Why an alternative is not measured. This never fails a plan.
@@ -253,6 +256,15 @@ pub enum Alternatives {
     Skip,
 }
 
+/// What is known before a job is planned, beside itself.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct KnownBefore<'a> {
+    /// What the limit of the whole run of the gate leaves; `None` without such a limit.
+    pub left_of_run: Option<Usd>,
+    /// The canaries of the newest check, by which machines are kept or not.
+    pub earlier: &'a [Measurement],
+}
+
 /// Plans a job's design over its listed data.
 ///
 /// The fixed design on `instance` must fit the spend limit as a whole; else it is an error. Alternatives follow in the order of
@@ -263,100 +275,106 @@ pub fn plan(
     dataset: &Dataset,
     offer_of: OfferOf<'_>,
     alternatives: Alternatives,
-) -> Result<Plan, PlanError> {
-    plan_within(job, dataset, offer_of, alternatives, KnownBefore::default())
-}
-
-/// What is known before a job is planned, beside itself.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct KnownBefore<'a> {
-    /// What the limit of the whole run of the gate leaves; `None` without such a limit.
-    pub left_of_run: Option<Usd>,
-    /// The canaries of the newest check, by which machines are kept or not.
-    pub earlier: &'a [Measurement],
-}
-
-/// The same with what is known before.
-pub fn plan_within(
-    job: &Job,
-    dataset: &Dataset,
-    offer_of: OfferOf<'_>,
-    alternatives: Alternatives,
     known: KnownBefore<'_>,
 ) -> Result<Plan, PlanError> {
     let mut notes = Vec::new();
     let runs = design::runs(job, dataset, &mut notes)?;
-    // Nothing is spent yet: this account only finds what would fit.
-    let spend_limit = job.canary.spend_limit;
-    let limit = known.left_of_run.map_or(spend_limit, |left| {
-        if left < spend_limit {
-            left
-        } else {
-            spend_limit
-        }
-    });
-    let account = Account::new(Some(limit), Limit::Job);
-    let mut all_counts = job.counts().into_iter();
-    let own = all_counts.next().flatten();
-    let (own, too_many) = counts::on_counts(job, dataset, &job.instance, own, &runs);
-    let PlannedAlternative { base, counts, .. } = own;
-    let runs = runs.on(&base);
-    notes.extend(
-        too_many
-            .iter()
-            .map(|count| too_few_objects(job, &base, *count)),
-    );
-    notes.extend(none_on_all(job, &base, &counts, &too_many));
     let is_ladder = matches!(runs, PlannedRuns::Ladder(_));
-    let mut alternatives: Vec<PlannedAlternative> = job
-        .alternatives
-        .iter()
-        .zip(all_counts)
-        .map(|(instance, counts)| {
-            let (mut one, _) = counts::on_counts(job, dataset, instance, counts, &runs);
-            if alternatives == Alternatives::Skip {
-                one.runs = Err(NotMeasured::Skipped);
-            }
-            one
-        })
-        .collect();
-    let measured = alternatives.iter().filter(|one| one.runs.is_ok()).count();
-    let slice = adaptive_slice(limit, measured);
-    let own_slice = limit - slice * count_as_float(measured);
-    let within = |worst: Option<Usd>, slice: Usd| match is_ladder {
-        true => worst.map(|worst| least(worst, slice)),
-        false => worst,
-    };
-    let worst = worst_on(job, &base, (&runs, &counts), offer_of);
-    let mut worst = within(worst, own_slice);
-    if let Some(worst) = worst
-        && !account.takes(worst)
-    {
-        let (whose, raised) = match limit < spend_limit {
-            true => (
-                format!("the {} that are left of --max-spend", limit.exact()),
-                "--max-spend",
-            ),
-            false => (
-                format!("the spend limit of {spend_limit}"),
-                "canary.spend_limit",
-            ),
-        };
-        let why = format!("the canaries may cost up to {worst}, above {whose}");
-        return Err(PlanError::Unknown(Reason::new(why).advising(format!(
-            "raise {raised}, lower canary.max_runtime or request fewer runs"
-        ))));
+    let spend_limit = job.canary.spend_limit;
+    let limit = least(known.left_of_run.unwrap_or(spend_limit), spend_limit);
+    let instances = [&job.instance].into_iter().chain(&job.alternatives);
+    let mut all = Vec::with_capacity(1 + job.alternatives.len());
+    for (instance, counts) in instances.zip(job.counts()) {
+        let (mut one, too_many) = counts::on_counts(job, dataset, instance, counts, &runs);
+        if all.is_empty() {
+            notes.extend((too_many.iter()).map(|count| too_few_objects(job, &one.base, *count)));
+            notes.extend(none_on_all(job, &one, &too_many));
+        } else if alternatives == Alternatives::Skip {
+            one.runs = Err(NotMeasured::Skipped);
+        }
+        all.push(one);
     }
-    for one in &mut alternatives {
-        let Ok(runs) = &one.runs else { continue };
-        let worst = worst_on(job, one.runs_on(), (runs, &one.counts), offer_of);
-        one.worst_case = within(worst, slice);
+    if is_ladder {
+        let measured = all[1..].iter().filter(|one| one.runs.is_ok()).count();
+        let part = (1.0 - PART_OF_INSTANCE) / count_as_float(measured.max(1));
+        divide(limit, &mut all, |_| limit * part);
+    }
+    let within = |worst: Usd, slice: Usd| {
+        if is_ladder {
+            least(worst, slice)
+        } else {
+            worst
+        }
+    };
+    // Nothing is spent yet: this account only finds what would fit.
+    let account = Account::new(Some(limit), Limit::Job);
+    for (place, one) in all.iter_mut().enumerate() {
+        one.worst_case = worst_on(job, one, offer_of).map(|worst| within(worst, one.slice));
         if let Some(worst) = one.worst_case
             && !account.takes(worst)
         {
+            if place == 0 {
+                return Err(too_expensive(worst, limit, spend_limit));
+            }
             one.runs = Err(NotMeasured::TooExpensive(worst));
         }
     }
+    let left = account.left().unwrap_or_default();
+    let pools = (!job.instance.is_local())
+        .then(|| PoolPlan::new(job, &all, known.earlier, (limit, left), offer_of));
+    if let Some(pools) = &pools {
+        let measured = all.iter_mut().filter(|one| one.runs.is_ok());
+        for (one, idle) in measured.zip(pools.longest_idle()) {
+            one.worst_case = one.worst_case.map(|worst| within(worst + idle, one.slice));
+        }
+    }
+    if !is_ladder {
+        divide(limit, &mut all, |one| one.worst_case.unwrap_or_default());
+    }
+    notes.extend(cautions(job, dataset, &all[0]));
+    let on_this_machine = || all.iter().map(|one| longest(job, one)).sum();
+    Ok(Plan {
+        wall_clock: (pools.as_ref()).map_or_else(on_this_machine, PoolPlan::longest),
+        all,
+        pools,
+        notes,
+    })
+}
+
+/// Divides the limit: an alternative that is measured has `slice`, and `instance` the rest.
+fn divide(
+    limit: Usd,
+    all: &mut [PlannedConfiguration],
+    slice: impl Fn(&PlannedConfiguration) -> Usd,
+) {
+    let mut left = limit;
+    for one in all[1..].iter_mut().filter(|one| one.runs.is_ok()) {
+        one.slice = slice(one);
+        left = left - one.slice;
+    }
+    all[0].slice = left;
+}
+
+fn too_expensive(worst: Usd, limit: Usd, spend_limit: Usd) -> PlanError {
+    let (whose, raised) = match limit < spend_limit {
+        true => (
+            format!("the {} that are left of --max-spend", limit.exact()),
+            "--max-spend",
+        ),
+        false => (
+            format!("the spend limit of {spend_limit}"),
+            "canary.spend_limit",
+        ),
+    };
+    let why = format!("the canaries may cost up to {worst}, above {whose}");
+    PlanError::Unknown(Reason::new(why).advising(format!(
+        "raise {raised}, lower canary.max_runtime or request fewer runs"
+    )))
+}
+
+/// What of the draw and of the machines a reader should know.
+fn cautions(job: &Job, dataset: &Dataset, own: &PlannedConfiguration) -> Vec<String> {
+    let mut notes = Vec::new();
     for channel in dataset.sampled() {
         let files = channel.rows.iter().flat_map(|rows| rows.files());
         let sorted = files.filter(|file| !file.sorted_by.is_empty());
@@ -369,11 +387,11 @@ pub fn plan_within(
             )
         }));
     }
-    let hosts = u64::from(DataLayout::of(job, None).hosts_of_shards(&base));
+    let hosts = u64::from(DataLayout::of(job, None).hosts_of_shards(&own.base));
     let is_sharded = job.training.channels.iter().any(|channel| {
         channel.sample.is_drawn() && channel.distribution == Distribution::ShardedByS3Key
     });
-    if let Some(objects) = runs.fewest_objects()
+    if let Some(objects) = own.runs.as_ref().ok().and_then(PlannedRuns::fewest_objects)
         && is_sharded
         && objects < hosts
     {
@@ -388,61 +406,23 @@ pub fn plan_within(
             job.canary.parallel
         ));
     }
-    let pools = (!job.instance.is_local()).then(|| {
-        let money = (limit, account.left().unwrap_or_default());
-        PoolPlan::new(job, &runs, &alternatives, known.earlier, money, offer_of)
-    });
-    if let Some(pools) = &pools {
-        let measured = alternatives.iter_mut().filter(|one| one.runs.is_ok());
-        let worst_cases = measured.map(|one| &mut one.worst_case);
-        let slices = [own_slice].into_iter().chain(std::iter::repeat(slice));
-        let each = std::iter::once(&mut worst).chain(worst_cases);
-        for ((worst, idle), slice) in each.zip(pools.longest_idle()).zip(slices) {
-            *worst = within(worst.map(|worst| worst + idle), slice);
-        }
-    }
-    let on_this_machine = || {
-        let measured = alternatives.iter().filter_map(|one| one.runs.as_ref().ok());
-        let on_counts = job.canary.max_runtime * count_as_float(counts.len());
-        measured
-            .chain([&runs])
-            .map(|runs| runs.longest(job))
-            .sum::<Seconds>()
-            + on_counts
-    };
-    let others: Vec<Usd> = (alternatives.iter())
-        .map(|one| match (&one.runs, is_ladder) {
-            (Err(_), _) => Usd(0.0),
-            (Ok(_), true) => slice,
-            (Ok(_), false) => one.worst_case.unwrap_or_default(),
-        })
-        .collect();
-    let own = limit - others.iter().copied().sum();
-    Ok(Plan {
-        slices: [own].into_iter().chain(others).collect(),
-        wall_clock: (pools.as_ref()).map_or_else(on_this_machine, PoolPlan::longest),
-        runs,
-        base,
-        counts,
-        worst_case: worst,
-        alternatives,
-        pools,
-        notes,
+    notes
+}
+
+/// The longest that the canaries of a configuration can take on this machine.
+fn longest(job: &Job, one: &PlannedConfiguration) -> Seconds {
+    one.runs.as_ref().map_or(Seconds(0.0), |runs| {
+        runs.longest(job) + job.canary.max_runtime * count_as_float(one.counts.len())
     })
 }
 
-/// The most that a configuration's canaries can cost beside any limit; `None` without a price. Where the adaptive design may repeat
-/// sizes, for levels of work or since there are too few, that is all that there is.
-fn worst_on(
-    job: &Job,
-    on: &InstanceConfiguration,
-    (runs, counts): (&PlannedRuns, &[CanaryRun]),
-    offer_of: OfferOf<'_>,
-) -> Option<Usd> {
+/// The most that a configuration's canaries can cost beside any limit; `None` without a price, and without canaries. Where the adaptive
+/// design may repeat sizes, for levels of work or since there are too few, that is all that there is.
+fn worst_on(job: &Job, one: &PlannedConfiguration, offer_of: OfferOf<'_>) -> Option<Usd> {
+    let on = one.runs_on();
     let offer = offer_of(on);
     let idle = |runs| warm_pool::longest_idle(job, on, runs, &offer);
-    let counts = worst_of_counts(counts, offer_of);
-    let runs = match runs {
+    let runs = match one.runs.as_ref().ok()? {
         PlannedRuns::Fixed(runs) => worst_case(runs, &offer)? + idle(runs.len()),
         PlannedRuns::Ladder(sizes) => {
             let once = worst_case_of(job.canary.max_runtime, &offer)?;
@@ -453,13 +433,10 @@ fn worst_on(
             }
         }
     };
-    Some(runs + counts)
-}
-
-/// Of canaries on several counts, each at its own price; nothing where one has none.
-fn worst_of_counts(counts: &[CanaryRun], offer_of: OfferOf<'_>) -> Usd {
-    let worst = |run: &CanaryRun| worst_case(std::slice::from_ref(run), &offer_of(&run.instance));
-    counts.iter().filter_map(worst).sum()
+    // Each further count at its own price; nothing where one has none.
+    let of_count =
+        |run: &CanaryRun| worst_case(std::slice::from_ref(run), &offer_of(&run.instance));
+    Some(runs + one.counts.iter().filter_map(of_count).sum())
 }
 
 fn too_few_objects(job: &Job, base: &InstanceConfiguration, machines: u32) -> String {
@@ -471,23 +448,16 @@ fn too_few_objects(job: &Job, base: &InstanceConfiguration, machines: u32) -> St
 }
 
 /// Where `canary.counts` leaves out the count of the full run.
-fn none_on_all(
-    job: &Job,
-    base: &InstanceConfiguration,
-    counts: &[CanaryRun],
-    too_many: &[u32],
-) -> Option<String> {
+fn none_on_all(job: &Job, own: &PlannedConfiguration, too_many: &[u32]) -> Option<String> {
     let all = job.instance.total_count();
-    let further = counts.iter().map(|run| run.instance.total_count());
-    let planned: Vec<u32> = [base.total_count()]
-        .into_iter()
-        .chain(further)
-        .chain(too_many.iter().copied())
-        .collect();
+    let further = own.counts.iter().map(|run| run.instance.total_count());
+    let planned = std::iter::once(own.base.total_count()).chain(further);
+    let mut planned: Vec<u32> = planned.chain(too_many.iter().copied()).collect();
     if planned.contains(&all) {
         return None;
     }
-    let with_all: Vec<String> = (planned.iter().chain([&all])).map(u32::to_string).collect();
+    planned.push(all);
+    let with_all: Vec<String> = planned.iter().map(u32::to_string).collect();
     Some(format!(
         "No canary runs on all {all} machines of {}, since canary.counts does not name {all}: time and cost follow from fewer, and what only \
          {all} show, such as an error or more memory, stays unseen. `counts: [{}]` runs one there.",
@@ -516,16 +486,6 @@ pub fn full_run(job: &Job, dataset: &Dataset) -> CanaryRun {
         bytes: dataset.bytes_total(),
         bytes_total: dataset.bytes_total(),
         max_runtime: job.training.max_runtime,
-    }
-}
-
-impl PlannedAlternative {
-    /// The machines of `runs`.
-    pub fn runs_on(&self) -> &InstanceConfiguration {
-        match self.follows {
-            true => &self.instance,
-            false => &self.base,
-        }
     }
 }
 

@@ -6,7 +6,7 @@
 use std::fmt;
 
 use super::start_up::StartUpMode;
-use super::{PlannedAlternative, PlannedRuns, base_instance, fewest};
+use super::{PlannedConfiguration, PlannedRuns, fewest};
 use crate::instance::{InstanceConfiguration, InstanceType, Offer, OfferOf};
 use crate::measurement::Measurement;
 use crate::spec::{Job, WarmPoolPolicy};
@@ -108,19 +108,15 @@ impl PoolPlan {
     /// `earlier` are the canaries of an earlier check, which say how many the adaptive design makes.
     pub(super) fn new(
         job: &Job,
-        runs: &PlannedRuns,
-        alternatives: &[PlannedAlternative],
+        all: &[PlannedConfiguration],
         earlier: &[Measurement],
         (spend_limit, left): (Usd, Usd),
         offer_of: OfferOf<'_>,
     ) -> Self {
-        let measured = alternatives
-            .iter()
-            .filter_map(|one| Some((one.runs_on(), one.runs.as_ref().ok()?)));
-        let base = &base_instance(job);
         let parallel = job.canary.parallel.max(1);
-        let canaries = |(instance, runs): (&InstanceConfiguration, &PlannedRuns)| {
-            let (canaries, longest_chain) = match runs {
+        let canaries = |one: &PlannedConfiguration| {
+            let instance = one.runs_on();
+            let (canaries, longest_chain) = match one.runs.as_ref().ok()? {
                 PlannedRuns::Fixed(runs) => {
                     let first = fewest(runs).min(runs.len());
                     let width = parallel as usize;
@@ -133,7 +129,7 @@ impl PoolPlan {
                     (canaries, sizes.len())
                 }
             };
-            ConfigurationCanaries {
+            Some(ConfigurationCanaries {
                 canaries,
                 longest_chain,
                 at_once: parallel.min(u32::try_from(canaries.max(1)).unwrap_or(parallel)),
@@ -141,12 +137,10 @@ impl PoolPlan {
                 can_be_kept: matches!(instance, InstanceConfiguration::Homogeneous { .. })
                     && !job.training.sagemaker.spot,
                 instance: instance.clone(),
-            }
+            })
         };
         Self {
-            all: ([(base, runs)].into_iter().chain(measured))
-                .map(canaries)
-                .collect(),
+            all: all.iter().filter_map(canaries).collect(),
             policy: job.canary.warm_pool,
             spend_limit,
             left,

@@ -8,7 +8,7 @@ use crate::canary::{CanaryRun, ChannelData, Dataset, HandedShare, WorkLevel};
 use crate::change::AffectedJob;
 use crate::forecast::FEWEST_RUNS;
 use crate::grammar;
-use crate::plan::{self, LadderSize, NoPool, Plan, PlannedAlternative, PlannedRuns, WarmPool};
+use crate::plan::{self, LadderSize, NoPool, Plan, PlannedConfiguration, PlannedRuns, WarmPool};
 use crate::rows::{READ_THROUGH, RowBlocks, RowFormat};
 use crate::spec::Traits;
 use crate::units::{Bytes, Fraction};
@@ -33,7 +33,7 @@ pub struct PlannedJob<'a> {
 impl fmt::Display for PlannedJob<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.heading())?;
-        for size in sizes(&self.plan.runs) {
+        for size in sizes(self.plan.runs()) {
             let (fraction, drawn) = (size.fraction.to_string(), self.drawn(&size));
             writeln!(f, "  {fraction:>5}  {drawn}{}", size.times)?;
         }
@@ -66,12 +66,12 @@ impl fmt::Display for PlannedJob<'_> {
             };
             writeln!(f, "  warm pool       {instance}: {text}")?;
         }
-        for run in &self.plan.counts {
+        for run in &self.plan.own().counts {
             let (on, fraction, noun) = (&run.instance, run.fraction, self.dataset.noun());
             let objects = format!("{} of {} {noun}s", run.objects, run.objects_total);
             writeln!(f, "  count           {on}: {fraction}, {objects}")?;
         }
-        for alternative in &self.plan.alternatives {
+        for alternative in &self.plan.all[1..] {
             let (instance, runs) = (&alternative.instance, runs_of(alternative));
             writeln!(f, "  alternative     {instance} · {runs}")?;
         }
@@ -109,7 +109,7 @@ impl PlannedJob<'_> {
 
     fn heading(&self) -> String {
         let job = self.affected.job;
-        let runs = match &self.plan.runs {
+        let runs = match self.plan.runs() {
             PlannedRuns::Ladder(_) => "canaries chosen one by one".to_owned(),
             PlannedRuns::Fixed(list) => grammar::count(list.len(), "canary"),
         };
@@ -121,11 +121,15 @@ impl PlannedJob<'_> {
                 format!(", because {first} and {more} more changed")
             }
         };
-        let counts = self.plan.counts.iter();
+        let counts = self.plan.own().counts.iter();
         let counts: String = counts
             .map(|run| format!(", one on {}", run.instance))
             .collect();
-        format!("{} · {runs} on {}{counts}{cause}", job.name, self.plan.base)
+        format!(
+            "{} · {runs} on {}{counts}{cause}",
+            job.name,
+            self.plan.own().base
+        )
     }
 
     fn work_levels(&self) -> Option<String> {
@@ -167,9 +171,10 @@ impl PlannedJob<'_> {
     fn worst_case(&self) -> String {
         let canary = &self.affected.job.canary;
         let (limit, longest) = (canary.spend_limit, canary.max_runtime);
-        match self.plan.worst_case {
+        match self.plan.own().worst_case {
             Some(worst) if self.plan.is_adaptive() => {
-                let (own, all) = (self.plan.slices[0], self.plan.slices.iter().copied().sum());
+                let own = self.plan.own().slice;
+                let all = self.plan.all.iter().map(|one| one.slice).sum();
                 let part = match own < all {
                     true => format!("{own}, its part of {all},"),
                     false => limit.to_string(),
@@ -191,7 +196,7 @@ impl PlannedJob<'_> {
 
     fn share(&self) -> String {
         let share = self.affected.job.canary.max_share;
-        let on_counts = match self.plan.counts.as_slice() {
+        let on_counts = match self.plan.own().counts.as_slice() {
             [] => "",
             [_] => "; the one on another count of machines is part of it",
             _ => "; those on other counts of machines are part of it",
@@ -330,7 +335,7 @@ fn sizes(runs: &PlannedRuns) -> Vec<PlannedSize<'_>> {
     sizes.collect()
 }
 
-fn runs_of(alternative: &PlannedAlternative) -> String {
+fn runs_of(alternative: &PlannedConfiguration) -> String {
     let worst = alternative.worst_case;
     let worst = worst.map_or(String::new(), |worst| format!(", worst case {worst}"));
     match &alternative.runs {

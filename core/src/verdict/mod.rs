@@ -360,4 +360,4 @@ pub fn worst(verdicts: impl Iterator<Item = Verdict>) -> Verdict {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

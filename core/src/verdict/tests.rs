@@ -15,7 +15,7 @@ pub(super) fn nothing_known() -> Forecast {
     Forecast::unknown(&Unknown("no canary run completed".to_owned()))
 }
 
-pub(super) fn at_most(kind: impl Into<LineKind>, limit: f64) -> BudgetLine {
+pub(crate) fn at_most(kind: impl Into<LineKind>, limit: f64) -> BudgetLine {
     let kind = kind.into();
     BudgetLine {
         kind,

@@ -92,9 +92,9 @@ impl<'a> Session<'a> for ReplayJob<'a> {
 
     fn check_supply(&self, plan: &mut Plan) -> Result<Vec<BackendError>, BackendError> {
         let (recording, job) = (&self.backend.recording, self.job);
-        recording.check(job, &job.instance, &plan.runs)?;
+        recording.check(job, &job.instance, plan.runs())?;
         let mut given_up = Vec::new();
-        for alternative in &mut plan.alternatives {
+        for alternative in &mut plan.all[1..] {
             if let Ok(runs) = &alternative.runs
                 && let Err(error) = recording.check(job, &alternative.instance, runs)
             {

@@ -13,7 +13,7 @@ use crate::console::{AppError, Loudness, print_prose, say};
 use crate::exit;
 use crate::gate::backend;
 use crate::grammar::count;
-use crate::plan::{self, Alternatives};
+use crate::plan::{self, Alternatives, KnownBefore};
 use crate::spec::Job;
 use crate::workspace::changed_files::named_jobs;
 use crate::workspace::idle_globs::warn_of_idle_globs;
@@ -160,7 +160,13 @@ fn planned(
             "write one under `prices`",
         );
     }
-    match plan::plan(job, &listed.dataset, &offer, Alternatives::Skip) {
+    match plan::plan(
+        job,
+        &listed.dataset,
+        &offer,
+        Alternatives::Skip,
+        KnownBefore::default(),
+    ) {
         Ok(mut plan) => {
             if let Err(error) = backend::check_supply(session, &mut plan) {
                 return CheckedThing::refused("plan", error);

@@ -9,7 +9,7 @@ use crate::backend::sagemaker::RunTags;
 use crate::cli::{ChangeArguments, SpecArguments};
 use crate::gate::backend;
 use crate::instance::Offer;
-use crate::plan::{self, Alternatives, PlannedRuns};
+use crate::plan::{self, Alternatives, KnownBefore, PlannedRuns};
 use crate::units::Usd;
 use crate::workspace::base_commit::BaseCommit;
 use crate::workspace::base_policy;
@@ -108,12 +108,19 @@ impl TestCheckout {
             let mut session = backend.open(job).await.unwrap();
             let dataset = session.list().await.unwrap().dataset;
             let offer_of = |instance: &_| Offer::unknown(instance);
-            let mut plan = plan::plan(job, &dataset, &offer_of, Alternatives::Skip).unwrap();
+            let mut plan = plan::plan(
+                job,
+                &dataset,
+                &offer_of,
+                Alternatives::Skip,
+                KnownBefore::default(),
+            )
+            .unwrap();
             let ready = backend::prepare(session, project, job, &dataset, &mut plan)
                 .await
                 .unwrap();
             let keys = JobKeys::of(ready.keys(&dataset).await.unwrap(), &[]);
-            let PlannedRuns::Fixed(runs) = plan.runs else {
+            let PlannedRuns::Fixed(runs) = plan.runs() else {
                 panic!("the spec asks for the fixed design");
             };
             let canaries = runs.iter().map(|run| keys.canary(run)).collect();

@@ -11,24 +11,18 @@ use crate::console::progress::Earlier;
 use crate::gate::batch::Ran;
 use crate::instance::{InstanceConfiguration, Offer};
 use crate::measurement::Measurement;
-use crate::plan::{self, Account, NotMeasured, Plan, PlannedRuns, StopReason};
+use crate::plan::{
+    self, Account, NotMeasured, Plan, PlannedConfiguration, PlannedRuns, StopReason,
+};
 use crate::units::{Seconds, Usd};
 use crate::verdict::Reason;
 use crate::workspace::project::Project;
 
 /// `instance`, or an alternative.
 pub(super) struct Configuration {
-    pub(super) instance: InstanceConfiguration,
+    pub(super) planned: PlannedConfiguration,
     /// As the full run buys it.
     pub(super) full_run_offer: Offer,
-    /// On which the design's canaries run: `instance`, or fewer of its machines.
-    pub(super) base: InstanceConfiguration,
-    /// One canary on each further count of its machines.
-    pub(super) counts: Vec<CanaryRun>,
-    /// The canaries on `base` are those of a configuration before it.
-    pub(super) follows: bool,
-    /// Those planned; an alternative may have none.
-    pub(super) runs: Result<PlannedRuns, NotMeasured>,
     pub(super) account: Account,
     /// False where no further canary may start.
     pub(super) is_wanted: Cell<bool>,
@@ -38,45 +32,19 @@ impl Configuration {
     /// `instance` first, then the alternatives.
     pub(super) fn all(input: &LabInput<'_>, plan: &Plan, project: &Project) -> Vec<Self> {
         let job = input.of.job;
-        let is_limited = input.account.left().is_some();
-        let mut slices = plan.slices.iter().copied().filter(|_| is_limited);
-        let mut all = Vec::with_capacity(1 + plan.alternatives.len());
-        let mut add = |instance: &InstanceConfiguration,
-                       base: &InstanceConfiguration,
-                       counts: &[CanaryRun],
-                       follows,
-                       runs| {
-            all.push(Self {
-                instance: instance.clone(),
-                full_run_offer: project.offer_to(job, instance),
-                base: base.clone(),
-                counts: counts.to_vec(),
-                follows,
-                runs,
-                account: input.account.slice(slices.next()),
-                is_wanted: Cell::new(true),
-            });
+        let limit = input.account.left();
+        let configuration = |one: &PlannedConfiguration| Self {
+            full_run_offer: project.offer_to(job, &one.instance),
+            account: input.account.slice(limit.map(|_| one.slice)),
+            planned: one.clone(),
+            is_wanted: Cell::new(true),
         };
-        let own = Ok(plan.runs.clone());
-        add(&job.instance, &plan.base, &plan.counts, false, own);
-        for one in &plan.alternatives {
-            let runs = one.runs.clone();
-            add(&one.instance, &one.base, &one.counts, one.follows, runs);
-        }
-        all
-    }
-
-    /// The machines of `runs`.
-    pub(super) fn runs_on(&self) -> &InstanceConfiguration {
-        match self.follows {
-            true => &self.instance,
-            false => &self.base,
-        }
+        plan.all.iter().map(configuration).collect()
     }
 
     /// Whether the design runs on fewer machines than the full run has.
     pub(super) fn is_on_fewer(&self) -> bool {
-        self.base != self.instance
+        self.planned.base != self.planned.instance
     }
 }
 
@@ -173,7 +141,7 @@ impl ConfigurationState {
         project: &Project,
     ) -> Result<Self, AppError> {
         Ok(Self {
-            stage: match one.runs {
+            stage: match one.planned.runs {
                 Ok(_) => ConfigurationStage::Waiting,
                 Err(_) => ConfigurationStage::Ended,
             },
@@ -202,7 +170,7 @@ async fn worst_of_the_fewest(
     project: &Project,
 ) -> Result<Usd, AppError> {
     let mut worst = Usd(0.0);
-    let Ok(PlannedRuns::Fixed(runs)) = &one.runs else {
+    let Ok(PlannedRuns::Fixed(runs)) = &one.planned.runs else {
         return Ok(worst);
     };
     if !one.account.is_of_pull_request() {

@@ -32,7 +32,7 @@ impl ConfigurationDesign<'_> {
     pub(super) fn on_base(&self) -> Vec<Measurement> {
         let on_base = self.state.measured.iter();
         on_base
-            .filter(|run| run.is_on(&self.one.base))
+            .filter(|run| run.is_on(&self.one.planned.base))
             .cloned()
             .collect()
     }
@@ -44,7 +44,7 @@ impl ConfigurationDesign<'_> {
             !left_out.contains(&run.instance)
                 && !measured.iter().any(|known| known.is_on(&run.instance))
         };
-        self.one.counts.iter().filter(is_open)
+        self.one.planned.counts.iter().filter(is_open)
     }
 
     /// The next canary on a further count, once those on the first make a forecast: run where share and money have room for it, else
@@ -81,8 +81,8 @@ impl ConfigurationDesign<'_> {
     fn shares_with(&self, run: &CanaryRun) -> bool {
         let (one, measured) = (self.one, &self.state.measured);
         let runs = std::slice::from_ref(run);
-        run.instance == one.instance
-            || plan::within_the_share(self.input.of.job, &one.base, measured, runs) == 1
+        run.instance == one.planned.instance
+            || plan::within_the_share(self.input.of.job, &one.planned.base, measured, runs) == 1
     }
 
     /// How long it may take: `canary.max_runtime`, or what the money pays for. `None` where that is less than it would likely take on
@@ -116,7 +116,7 @@ impl ConfigurationDesign<'_> {
     /// Of `left`, in seconds of the first count, what canaries on further counts may take: their worst cases, within a part of it.
     pub(super) fn kept_for_counts(&self, left: Seconds) -> Seconds {
         let max_runtime = self.input.of.job.canary.max_runtime;
-        let base = f64::from(self.one.base.total_count());
+        let base = f64::from(self.one.planned.base.total_count());
         let worst = self.open_counts().map(|run| {
             let longest = max_runtime + TIME_TO_STOP + self.kept_after(&run.instance);
             longest * (f64::from(run.instance.total_count()) / base)
@@ -136,7 +136,7 @@ impl ConfigurationDesign<'_> {
 
     /// What canaries took, in seconds of the machines that the design runs on.
     pub(super) fn taken(&self) -> Seconds {
-        let base = f64::from(self.one.base.total_count());
+        let base = f64::from(self.one.planned.base.total_count());
         let taken = self.state.measured.iter().filter_map(|run| {
             let machines = f64::from(run.instance.total_count()) / base;
             // Machines that were kept for it are paid for like its own time.
@@ -148,7 +148,7 @@ impl ConfigurationDesign<'_> {
     /// What the canaries say of the full run, of which those on the first count may be supposed.
     pub(super) fn provisional(&self, on_base: &[Measurement]) -> Forecast {
         let further = self.state.measured.iter();
-        let further = further.filter(|run| !run.is_on(&self.one.base));
+        let further = further.filter(|run| !run.is_on(&self.one.planned.base));
         self.provisional_of(&on_base.iter().chain(further).cloned().collect::<Vec<_>>())
     }
 
@@ -160,7 +160,7 @@ impl ConfigurationDesign<'_> {
         let offer_of = |instance: &InstanceConfiguration| {
             (self.runner.project).offer_to(input.of.job, instance)
         };
-        other_counts::provisional(&one.instance, measured, &offer_of, self.layout)
+        other_counts::provisional(&one.planned.instance, measured, &offer_of, self.layout)
     }
 
     /// What this configuration and those before it measured on the machines that the design runs on.
@@ -168,14 +168,14 @@ impl ConfigurationDesign<'_> {
         let states = self.before.iter().chain([self.state]);
         let known = states.flat_map(|state| &state.measured);
         known
-            .filter(|run| run.is_on(&self.one.base))
+            .filter(|run| run.is_on(&self.one.planned.base))
             .cloned()
             .collect()
     }
 
     /// Whether an alternative whose canaries on fewer machines are those of another has some to go with.
     pub(super) fn has_base(&self) -> Result<(), NotMeasured> {
-        match self.one.follows && !plan::has_enough(&self.measured_on_base()) {
+        match self.one.planned.follows && !plan::has_enough(&self.measured_on_base()) {
             true => Err(NotMeasured::NoneOnFewer),
             false => Ok(()),
         }

@@ -10,8 +10,8 @@ use crate::gate::runner::Runner;
 use crate::instance::{InstanceConfiguration, Offer};
 use crate::measurement::{self, Measurement, Outcome};
 use crate::plan::{
-    self, LadderSize, Limit, NextRound, NotMeasured, PlannedRuns, RoundRule, RoundRun, Rung,
-    Situation, SpendingRule, StopReason, TIME_TO_STOP,
+    self, LadderSize, Limit, NotMeasured, PlannedRuns, RoundRule, RoundRun, Rung, Situation,
+    StopReason, TIME_TO_STOP,
 };
 use crate::units::Seconds;
 
@@ -48,7 +48,7 @@ impl ConfigurationDesign<'_> {
         if state.done.is_some() || state.broke_off.is_some() || self.is_over {
             return Some(NextCanaries::Done(state.done));
         }
-        match &self.one.runs {
+        match &self.one.planned.runs {
             Ok(PlannedRuns::Ladder(sizes)) => {
                 let goes_on = !self.one.is_on_fewer() && self.goes_on_in_any_case();
                 if !state.late.is_empty() && !goes_on {
@@ -77,7 +77,7 @@ impl ConfigurationDesign<'_> {
             if !(self.one.account).fits_pull_request(self.state.worst_of_the_fewest) {
                 return NextCanaries::LeaveOutTheRest(self.refused_of(runs.len(), runs.len()));
             }
-            let limited = |run: &CanaryRun| match self.one.follows {
+            let limited = |run: &CanaryRun| match self.one.planned.follows {
                 // The canary on a further count of machines, with a time limit that the money pays for.
                 true => CanaryRun {
                     max_runtime: self.limit_of_count(run).or(run.max_runtime),
@@ -99,13 +99,14 @@ impl ConfigurationDesign<'_> {
             return NextCanaries::Done(None);
         }
         let job = self.input.of.job;
-        let fitting = plan::within_the_share(job, &self.one.base, &self.state.measured, more);
+        let fitting =
+            plan::within_the_share(job, &self.one.planned.base, &self.state.measured, more);
         let note = (fitting < more.len()).then(|| {
             format!(
                 "{} of {} canaries on {} were not run: with them all canaries would take more than canary.max_share ({}) of the full run.",
                 more.len() - fitting,
                 runs.len(),
-                self.one.runs_on(),
+                self.one.planned.runs_on(),
                 job.canary.max_share,
             )
         });
@@ -129,20 +130,27 @@ impl ConfigurationDesign<'_> {
                 limit.name()
             ),
         };
-        let instance = &self.one.instance;
+        let instance = &self.one.planned.instance;
         format!("{refused} of {of} canaries on {instance} were not run: {why}.")
     }
 
     /// The adaptive design: the next round.
     fn next_batch(&self, ladder: &[LadderSize]) -> NextCanaries {
         let round = match self.round(ladder) {
-            NextRound::Run(round) => round,
-            NextRound::Done(done) => return NextCanaries::Done(Some(done)),
+            Ok(round) => round,
+            Err(done) => return NextCanaries::Done(Some(done)),
         };
         let (job, dataset) = (self.input.of.job, self.input.dataset);
         let on_base = self.on_base();
         let canary = |RoundRun { rung, limit }: RoundRun| {
-            plan::canary(job, dataset, &self.one.base, &rung.size, &on_base, limit)
+            plan::canary(
+                job,
+                dataset,
+                &self.one.planned.base,
+                &rung.size,
+                &on_base,
+                limit,
+            )
         };
         let runs = round.into_iter().map(canary).collect();
         NextCanaries::Run(CanaryBatch::new(BatchKind::Round, runs, self.open()), None)
@@ -157,29 +165,30 @@ impl ConfigurationDesign<'_> {
         }
     }
 
-    fn round(&self, ladder: &[LadderSize]) -> NextRound {
+    fn round(&self, ladder: &[LadderSize]) -> Result<Vec<RoundRun>, StopReason> {
         let (job, one, here) = (self.input.of.job, self.one, &self.state.measured);
         let offer = &one.full_run_offer;
         // The same code would fail again, on more data.
         let is_bad = |run: &&Measurement| {
-            !run.is_completed() && run.outcome != Outcome::TimedOut && !run.is_on(&one.base)
+            !run.is_completed() && run.outcome != Outcome::TimedOut && !run.is_on(&one.planned.base)
         };
         if here.iter().any(|run| is_bad(&run)) {
-            return NextRound::Done(StopReason::Ended);
+            return Err(StopReason::Ended);
         }
         let on_base = self.on_base();
         let rungs = self.rungs(ladder, on_base.len());
         let spent = self.taken();
         // Its machines may be kept after it, which is set aside with it.
-        let kept = self.kept_after(&one.base);
+        let kept = self.kept_after(&one.planned.base);
         let left = one
             .account
-            .seconds_left(&self.runner.project.offer(&one.base));
+            .seconds_left(&self.runner.project.offer(&one.planned.base));
         let left = left.map(|left| left - self.kept_for_counts(left));
         let left = left.map(|left| Seconds((left.0 - kept.0).max(0.0)));
         let forecast = self.provisional(&on_base);
         // Two runs leave every forecast in doubt; the third is chosen by what they say.
-        let [all, base] = [&one.instance, &one.base].map(|one| f64::from(one.total_count()));
+        let [all, base] =
+            [&one.planned.instance, &one.planned.base].map(|one| f64::from(one.total_count()));
         let machines = all / base;
         let is_in_doubt = plan::has_enough(&on_base) && forecast.is_in_doubt();
         let situation = Situation {
@@ -192,12 +201,12 @@ impl ConfigurationDesign<'_> {
             aim: self.aim(offer, &on_base, &forecast),
             doubt: is_in_doubt.then(|| self.allowed_by_the_budget(offer) * machines),
             // Each configuration by its own full run.
-            spending: SpendingRule::UpToAShare(self.share_with_room()),
+            share: self.share_with_room(),
         };
         // Levels of work take turns run by run, and those of a round would have one.
         let levels = [0, 1].map(|more| plan::level(job, on_base.len() + more));
         let at_once = match levels[0] == levels[1] {
-            true => self.input.of.ready.room(&one.base).at_once as usize,
+            true => self.input.of.ready.room(&one.planned.base).at_once as usize,
             false => 1,
         };
         plan::next_round(
@@ -219,7 +228,7 @@ impl ConfigurationDesign<'_> {
                 size: *size,
                 work: work.as_ref().map_or(1.0, |work| work.level / work.full),
                 supply: self.input.of.ready.supply(
-                    &self.one.base,
+                    &self.one.planned.base,
                     size.fraction,
                     work.as_ref().map(|work| work.level),
                 ),
@@ -234,8 +243,10 @@ impl ConfigurationDesign<'_> {
             return Some(NotMeasured::CouldNotRun);
         }
         // Others ran on fewer of its machines, and its own canary was refused.
-        let is_refused = match &self.one.runs {
-            Ok(PlannedRuns::Fixed(runs)) => self.one.follows && !runs.is_empty() && !self.is_over,
+        let is_refused = match &self.one.planned.runs {
+            Ok(PlannedRuns::Fixed(runs)) => {
+                self.one.planned.follows && !runs.is_empty() && !self.is_over
+            }
             _ => done == Some(StopReason::TooExpensive),
         };
         (is_empty && is_refused).then(|| NotMeasured::NothingLeft(self.one.account.limit()))

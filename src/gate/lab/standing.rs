@@ -27,7 +27,7 @@ impl ConfigurationDesign<'_> {
         let here: Vec<Measurement> = self.state.measured.iter().chain(free).cloned().collect();
         let completed = here
             .iter()
-            .filter(|run| run.is_completed() && run.is_on(&self.one.base));
+            .filter(|run| run.is_completed() && run.is_on(&self.one.planned.base));
         if completed.count() < FEWEST {
             return;
         }

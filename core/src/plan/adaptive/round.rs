@@ -5,12 +5,12 @@
 //! what the round's runs take is counted with its upper end. A round ends before a run that only their results would ask for.
 
 use super::{
-    Aim, LIMIT_SHARE, LONGEST_JUMP, Next, NextRung, PART_OF_THE_SECOND, Rung, Situation,
-    SpendingRule, StopReason, candidate, next, next_by,
+    Aim, LIMIT_SHARE, LONGEST_JUMP, NextRung, PART_OF_THE_SECOND, RoundRun, Rung, Situation,
+    StopReason, candidate, next, next_by,
 };
 use crate::forecast::{CanaryTime, FEWEST_RUNS, supposed};
 use crate::measurement::Measurement;
-use crate::units::{Percent, Seconds, count_as_float};
+use crate::units::{Seconds, count_as_float};
 
 /// So many times the upper end of its time is kept for a run that others run beside: it may take longer than the runs before it
 /// let one expect. Of 1, 1.5 and 2, the least that kept the errors of all workloads of `tests/data/training-runs.csv`.
@@ -29,42 +29,25 @@ pub struct RoundRule<'a> {
     pub shortest_after: &'a dyn Fn(&[Measurement]) -> Option<Seconds>,
 }
 
-/// What to run next, at once.
-#[derive(Debug, Clone, PartialEq)]
-pub enum NextRound {
-    /// At least one; all may start together.
-    Run(Vec<RoundRun>),
-    Done(StopReason),
-}
-
-/// One run of a round.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct RoundRun {
-    pub rung: Rung,
-    /// It is stopped after so long.
-    pub limit: Seconds,
-}
-
-/// The next round, or why there is none. Deterministic.
+/// The next round, at least one run, or why there is none. Deterministic.
 ///
 /// Beside the first canary of all runs the second, where both are known without its time. The limits of a round's runs, with what
 /// each sets aside beside the first, sum to no more than the budget leaves.
-pub fn next_round(situation: &Situation, rule: &RoundRule<'_>) -> NextRound {
-    let (first, limit) = match next(situation) {
-        Next::Run { rung, limit } => (rung, limit),
-        Next::Done(done) => return NextRound::Done(done),
-    };
-    let alone = vec![RoundRun { rung: first, limit }];
+pub fn next_round(
+    situation: &Situation,
+    rule: &RoundRule<'_>,
+) -> Result<Vec<RoundRun>, StopReason> {
+    let alone = next(situation)?;
     let Some(time) = CanaryTime::learn(situation.measurements) else {
-        let second = beside_the_first(situation, rule, &first);
-        let second = second.map(|rung| RoundRun { rung, limit });
-        return NextRound::Run(alone.into_iter().chain(second).collect());
+        let second = beside_the_first(situation, rule, &alone.rung);
+        let second = second.map(|rung| RoundRun { rung, ..alone });
+        return Ok([alone].into_iter().chain(second).collect());
     };
     let mut round = DraftRound {
         situation,
         rule,
         time: &time,
-        runs: vec![first],
+        runs: vec![alone.rung],
         ended: situation.measurements.to_vec(),
     };
     while round.runs.len() < rule.at_once {
@@ -73,22 +56,19 @@ pub fn next_round(situation: &Situation, rule: &RoundRule<'_>) -> NextRound {
             None => break,
         }
     }
-    match round.runs.len() {
-        1 => NextRound::Run(alone),
-        _ => NextRound::Run(round.with_limits()),
-    }
+    Ok(match round.runs.len() {
+        1 => vec![alone],
+        _ => round.with_limits(),
+    })
 }
 
 /// The second canary of all, as large as its data allow: run by run the time of the first seldom makes it another one. `None`
 /// unless the budget covers the fewest runs of a forecast at their longest.
 fn beside_the_first(situation: &Situation<'_>, rule: &RoundRule<'_>, first: &Rung) -> Option<Rung> {
-    let SpendingRule::UpToAShare(share) = situation.spending else {
-        return None;
-    };
     let (max_runtime, fewest) = (situation.max_runtime.0, count_as_float(FEWEST_RUNS));
     let fits = fewest * max_runtime + (fewest - 1.0) * rule.beside.0 <= situation.left();
     let is_first = situation.measurements.is_empty() && rule.at_once > 1;
-    let by_data = PART_OF_THE_SECOND * share.as_fraction().0;
+    let by_data = PART_OF_THE_SECOND * situation.share.as_fraction().0;
     let smallest = first.size.fraction.0;
     let mut larger = situation.open_rungs().filter(|rung| {
         let fraction = rung.size.fraction.0;
@@ -132,14 +112,9 @@ impl DraftRound<'_> {
             ..*self.situation
         };
         let fits = |one: &NextRung| one.upper <= after.left();
-        let rung = match (self.ended_count(), self.situation.spending, after.aim) {
-            (1, SpendingRule::UpToAShare(share), Aim::GoOn) => self.farthest_unseen(&after, share),
-            // How far the budget reaches only a second run shows.
-            (1, SpendingRule::WholeBudget, Aim::GoOn) => None,
-            _ => match next_by(&after, Some(self.time)) {
-                Next::Run { rung, .. } => Some(rung),
-                Next::Done(_) => None,
-            },
+        let rung = match (self.situation.completed().count(), after.aim) {
+            (1, Aim::GoOn) => self.farthest_unseen(&after),
+            _ => next_by(&after, Some(self.time)).ok().map(|next| next.rung),
         };
         // A repeat would be drawn as the one beside it.
         let is_beside = |rung: &Rung| self.runs.iter().any(|run| run.size == rung.size);
@@ -149,13 +124,15 @@ impl DraftRound<'_> {
     /// While one canary alone has shown how long the full run is, beside the second the largest that is within the share by its
     /// data: with it all canaries together hold no more of the data than they may take of the full run. Nothing once a forecast
     /// has its fewest runs.
-    fn farthest_unseen(&self, after: &Situation, share: Percent) -> Option<Rung> {
+    fn farthest_unseen(&self, after: &Situation) -> Option<Rung> {
         let parts = self
             .ended
             .iter()
             .map(|run| run.data_share() * run.work_share());
-        let left = share.as_fraction().0 - parts.sum::<f64>();
-        let is_open = after.longest_timed_out() == 0.0 && !after.has_enough();
+        let share = after.share.as_fraction().0;
+        let left = share - parts.sum::<f64>();
+        // How far a whole budget reaches only a second run shows.
+        let is_open = share.is_finite() && after.longest_timed_out() == 0.0 && !after.has_enough();
         let last = self.runs.last()?;
         after
             .open_rungs()
@@ -166,10 +143,6 @@ impl DraftRound<'_> {
                 upper <= (LIMIT_SHARE * after.max_runtime.0).min(after.left())
             })
             .copied()
-    }
-
-    fn ended_count(&self) -> usize {
-        self.situation.completed().count()
     }
 
     /// Of the round's runs so far.

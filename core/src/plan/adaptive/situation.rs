@@ -2,7 +2,7 @@
 
 use super::{
     KEPT_BESIDES, LIMIT_SHARE, NextRung, PART_OF_THE_BUDGET, PART_OF_THE_SECOND, Rung, Situation,
-    SpendingRule, UPPER, candidate,
+    UPPER, candidate,
 };
 use crate::forecast::{CanaryTime, FEWEST_RUNS, FEWEST_SIZES};
 use crate::measurement::{Measurement, Outcome};
@@ -56,33 +56,33 @@ impl Situation<'_> {
             .map_or(f64::INFINITY, |budget| budget.0 - self.spent.0)
     }
 
-    /// How much longer runs may take by the rule of spending, in seconds.
+    /// How much longer runs may take by the share, in seconds.
     pub(super) fn worth(&self, time: &CanaryTime) -> f64 {
-        match self.spending {
-            SpendingRule::UpToAShare(_) if self.is_the_second() => f64::INFINITY,
-            SpendingRule::UpToAShare(share) => {
-                let share = share.as_fraction().0;
-                let full_run = time.at(1.0, 1.0);
-                let allowed = match self.doubt {
-                    None => share * full_run.median(),
-                    Some(by_the_budget) => {
-                        let upper_end = share * full_run.quantile(UPPER);
-                        upper_end.max(PART_OF_THE_BUDGET * by_the_budget.0)
-                    }
-                };
-                allowed.max(share * self.longest_timed_out()) - self.spent.0
-            }
-            SpendingRule::WholeBudget => f64::INFINITY,
+        if self.is_the_second() {
+            return f64::INFINITY;
         }
+        let share = self.share.as_fraction().0;
+        let full_run = time.at(1.0, 1.0);
+        let allowed = match self.doubt {
+            None => share * full_run.median(),
+            Some(by_the_budget) => {
+                let upper_end = share * full_run.quantile(UPPER);
+                upper_end.max(PART_OF_THE_BUDGET * by_the_budget.0)
+            }
+        };
+        // No run was stopped, and the share may be infinite.
+        let of_stopped = match self.longest_timed_out() {
+            0.0 => 0.0,
+            longest => share * longest,
+        };
+        allowed.max(of_stopped) - self.spent.0
     }
 
-    /// The largest share of data and work of a second run; infinite for another run, or where another rule holds.
+    /// The largest share of data and work of a second run; infinite for another run.
     pub(super) fn limit_of_the_second(&self) -> f64 {
-        match self.spending {
-            SpendingRule::UpToAShare(share) if self.is_the_second() => {
-                PART_OF_THE_SECOND * share.as_fraction().0
-            }
-            _ => f64::INFINITY,
+        match self.is_the_second() {
+            true => PART_OF_THE_SECOND * self.share.as_fraction().0,
+            false => f64::INFINITY,
         }
     }
 

@@ -34,12 +34,21 @@ pub(super) fn run(percent: f64, seconds: f64) -> Measurement {
     }
 }
 
-fn ended(percent: f64, outcome: Outcome) -> Measurement {
-    Measurement {
-        outcome,
-        ..run(percent, 60.0)
-    }
+/// `1:10` of a percent in 10 s; `5:60!` was stopped at its time limit.
+fn runs(text: &str) -> Vec<Measurement> {
+    let of = |word: &str| {
+        let (percent, seconds) = word.trim_end_matches('!').split_once(':').unwrap();
+        let mut run = run(percent.parse().unwrap(), seconds.parse().unwrap());
+        if word.ends_with('!') {
+            run.outcome = Outcome::TimedOut;
+        }
+        run
+    };
+    text.split_whitespace().map(of).collect()
 }
+
+/// Where no share limits what canaries may take.
+const WHOLE: Percent = Percent(f64::INFINITY);
 
 /// An hour for all canaries, an hour for each.
 fn situation<'a>(ladder: &'a [Rung], measurements: &'a [Measurement]) -> Situation<'a> {
@@ -55,14 +64,19 @@ fn situation<'a>(ladder: &'a [Rung], measurements: &'a [Measurement]) -> Situati
         shortest: None,
         aim: Aim::GoOn,
         doubt: None,
-        spending: SpendingRule::WholeBudget,
+        share: WHOLE,
     }
 }
 
-fn percent_of(next: Next) -> f64 {
+fn percent_of(run: &RoundRun) -> f64 {
+    (run.rung.size.fraction.0 * 1000.0).round() / 10.0
+}
+
+/// The size in percent, or why there is none.
+fn said(next: &Result<RoundRun, StopReason>) -> String {
     match next {
-        Next::Run { rung, .. } => (rung.size.fraction.0 * 1000.0).round() / 10.0,
-        Next::Done(done) => panic!("nothing more to run: {done:?}"),
+        Ok(run) => percent_of(run).to_string(),
+        Err(why) => format!("{why:?}"),
     }
 }
 
@@ -89,11 +103,12 @@ fn simulate(
             super::next(&now),
             "the same situation gives the same answer"
         );
-        let (rung, limit) = match next {
-            Next::Run { rung, limit } => (rung, limit),
-            Next::Done(done) => return (order, measurements, done),
+        let next = match next {
+            Ok(next) => next,
+            Err(done) => return (order, measurements, done),
         };
-        let percent = percent_of(next);
+        let RoundRun { rung, limit } = next;
+        let percent = percent_of(&next);
         order.push(percent);
         let time = seconds(rung.size.share);
         measurements.push(if time <= limit.0 {
@@ -145,7 +160,7 @@ fn whole_designs_by_example() {
         let start = Situation {
             budget: Some(Seconds(budget.into())),
             max_runtime: Seconds(max_runtime.into()),
-            spending: SpendingRule::UpToAShare(Percent(share.into())),
+            share: Percent(share.into()),
             ..situation(&ladder, &[])
         };
         let (fixed, growing) = (f64::from(fixed), f64::from(growing));
@@ -159,86 +174,116 @@ fn whole_designs_by_example() {
     }
 }
 
+/// The next size in percent after these runs, or why there is none.
 #[test]
-fn without_a_time_of_a_completed_run_no_further_one_is_planned() {
+fn next_runs_by_example() {
+    let decided = Aim::Reached(Reached::Decided);
+    let (all, two, far) = (&LADDER[..], &[1.0, 2.0][..], &[1.0, 3.0, 10.0, 50.0][..]);
+    let (hour, minutes) = (3600.0, Some(Seconds(180.0)));
+    for (sizes, made, aim, budget, share, shortest, expected) in [
+        // A size that was ended at its limit closes the larger ones.
+        (all, "5:60! 1:60 2:61", Aim::GoOn, hour, WHOLE, None, "3"),
+        (
+            all,
+            "5:60! 1:60 2:61 3:62",
+            Aim::GoOn,
+            hour,
+            WHOLE,
+            None,
+            "NothingHelps",
+        ),
+        (all, "1:60!", Aim::GoOn, hour, WHOLE, None, "TooExpensive"),
+        // What is reached is known once there are three runs on two sizes; more canaries would not change it, so the cheapest do.
+        (all, "1:10", decided, hour, WHOLE, None, "2"),
+        (all, "1:10 2:12", decided, hour, WHOLE, None, "3"),
+        (all, "1:10 1:10 1:10", decided, hour, WHOLE, None, "2"),
+        (
+            all,
+            "1:10 1:10 2:12",
+            decided,
+            hour,
+            WHOLE,
+            None,
+            "Reached(Decided)",
+        ),
+        // Two sizes are repeated to three runs.
+        (two, "1:10 2:10", Aim::GoOn, hour, WHOLE, None, "2"),
+        (
+            two,
+            "1:10 2:10 2:10",
+            Aim::GoOn,
+            hour,
+            WHOLE,
+            None,
+            "NothingHelps",
+        ),
+        // Of a full run of about 230 s, 11 s are left, and 1 % takes 10: 3 % in 14 is run in place of a repeat.
+        (far, "1:10 10:30", Aim::GoOn, hour, Percent(22.0), None, "3"),
+        (far, "1:10 10:30", decided, hour, Percent(22.0), None, "3"),
+        // Where no line is undecided, a third size that takes far longer is not worth it.
+        (
+            &[1.0, 10.0, 50.0],
+            "1:10 10:30",
+            decided,
+            hour,
+            Percent(22.0),
+            None,
+            "1",
+        ),
+        (
+            &[1.0, 10.0, 50.0],
+            "1:10 10:30",
+            Aim::GoOn,
+            hour,
+            Percent(22.0),
+            None,
+            "50",
+        ),
+        // A quantity that short runs do not measure, as where CloudWatch alone sees memory, is measured by longer ones.
+        (
+            all,
+            "1:20 2:40 3:60",
+            decided,
+            hour,
+            WHOLE,
+            None,
+            "Reached(Decided)",
+        ),
+        (all, "1:20 2:40 3:60", decided, hour, WHOLE, minutes, "20"),
+        (all, "1:20 2:40 3:60", Aim::GoOn, hour, WHOLE, minutes, "20"),
+        // Where none is affordable that is long enough, what else is decided is decided.
+        (
+            all,
+            "1:20 2:40 3:60",
+            decided,
+            270.0,
+            WHOLE,
+            minutes,
+            "Reached(Decided)",
+        ),
+        (all, "1:20 2:40 3:60", Aim::GoOn, 270.0, WHOLE, minutes, "5"),
+    ] {
+        let (ladder, measurements) = (ladder(sizes), runs(made));
+        let here = Situation {
+            aim,
+            share,
+            shortest,
+            budget: Some(Seconds(budget)),
+            ..situation(&ladder, &measurements)
+        };
+        assert_eq!(said(&next(&here)), expected, "{made} {aim:?} of {budget}");
+    }
+}
+
+#[test]
+fn a_run_without_a_time_or_that_failed_ends_the_design_and_a_size_without_supply_is_passed_over() {
     let ladder = ladder(&LADDER);
+    let after = |runs: &[Measurement]| next(&situation(&ladder, runs));
     let untimed = Measurement {
         training_seconds: None,
         ..run(1.0, 0.0)
     };
-    assert_eq!(
-        next(&situation(&ladder, &[untimed])),
-        Next::Done(StopReason::NoTimes)
-    );
-}
-
-#[test]
-fn the_first_run_may_take_what_is_left_and_no_longer_than_a_canary_may() {
-    let ladder = ladder(&LADDER);
-    let limit = |budget, max_runtime| match next(&Situation {
-        budget,
-        max_runtime: Seconds(max_runtime),
-        ..situation(&ladder, &[])
-    }) {
-        Next::Run { limit, .. } => limit.0,
-        Next::Done(done) => panic!("{done:?}"),
-    };
-    assert_eq!(limit(Some(Seconds(100.0)), 3600.0), 100.0);
-    assert_eq!(limit(Some(Seconds(5000.0)), 3600.0), 3600.0);
-    assert_eq!(limit(None, 3600.0), 3600.0);
-}
-
-#[test]
-fn beside_the_second_run_the_fewest_are_kept_and_the_third_may_take_all_that_is_left() {
-    let ladder = ladder(&LADDER);
-    let runs = [run(1.0, 10.0), run(5.0, 30.0)];
-    let limit = |runs| match next(&situation(&ladder, runs)) {
-        Next::Run { limit, .. } => limit.0,
-        Next::Done(done) => panic!("{done:?}"),
-    };
-    // Twice what a run of 2 % and one of 3 % are likely to take, which is more than one of 1 %.
-    let second = limit(&runs[..1]);
-    assert!(second < 3590.0 - 2.0 * (10.0 + 10.0), "{second}");
-    assert_eq!(limit(&runs), 3560.0);
-}
-
-#[test]
-fn a_size_that_was_ended_at_its_limit_closes_the_larger_ones() {
-    let ladder = ladder(&LADDER);
-    let runs = [
-        ended(5.0, Outcome::TimedOut),
-        run(1.0, 60.0),
-        run(2.0, 61.0),
-        run(3.0, 62.0),
-    ];
-    assert_eq!(percent_of(next(&situation(&ladder, &runs[..3]))), 3.0);
-    assert_eq!(
-        next(&situation(&ladder, &runs)),
-        Next::Done(StopReason::NothingHelps)
-    );
-    let first = [ended(1.0, Outcome::TimedOut)];
-    assert_eq!(
-        next(&situation(&ladder, &first)),
-        Next::Done(StopReason::TooExpensive)
-    );
-}
-
-#[test]
-fn a_size_without_supply_is_passed_over() {
-    let mut ladder = ladder(&[1.0, 2.0, 5.0]);
-    ladder[0].supply = Some(0);
-    assert_eq!(percent_of(next(&situation(&ladder, &[]))), 2.0);
-    ladder[2].supply = Some(0);
-    let runs = [run(2.0, 10.0)];
-    assert_eq!(
-        next(&situation(&ladder, &runs)),
-        Next::Done(StopReason::TooExpensive)
-    );
-}
-
-#[test]
-fn a_run_that_failed_ends_the_design() {
-    let ladder = ladder(&LADDER);
+    assert_eq!(after(&[untimed]), Err(StopReason::NoTimes));
     for outcome in [
         Outcome::Failed {
             exit_code: None,
@@ -251,44 +296,44 @@ fn a_run_that_failed_ends_the_design() {
         Outcome::Stopped,
         Outcome::NoCapacity,
     ] {
-        let runs = [run(1.0, 10.0), ended(5.0, outcome)];
-        assert_eq!(
-            next(&situation(&ladder, &runs)),
-            Next::Done(StopReason::Ended)
-        );
+        let failed = Measurement {
+            outcome,
+            ..run(5.0, 60.0)
+        };
+        assert_eq!(after(&[run(1.0, 10.0), failed]), Err(StopReason::Ended));
     }
+    let mut few = self::ladder(&[1.0, 2.0, 5.0]);
+    few[0].supply = Some(0);
+    assert_eq!(said(&next(&situation(&few, &[]))), "2");
+    few[2].supply = Some(0);
+    let measured = [run(2.0, 10.0)];
+    assert_eq!(said(&next(&situation(&few, &measured))), "TooExpensive");
 }
 
+/// In seconds, of the run after these.
 #[test]
-fn what_is_reached_is_known_once_there_are_three_runs_on_two_sizes() {
+fn a_run_may_take_what_is_left_and_the_second_leaves_room_for_the_fewest() {
     let ladder = ladder(&LADDER);
-    let after = |runs: &[Measurement]| {
-        next(&Situation {
-            aim: Aim::Reached(Reached::Decided),
-            ..situation(&ladder, runs)
-        })
+    let limit = |made, budget: Option<f64>| {
+        let measurements = runs(made);
+        let budget = budget.map(Seconds);
+        let here = Situation {
+            budget,
+            ..situation(&ladder, &measurements)
+        };
+        next(&here).unwrap().limit.0
     };
-    let one = [run(1.0, 10.0)];
-    let same = [run(1.0, 10.0), run(1.0, 10.0), run(1.0, 10.0)];
-    let enough = [run(1.0, 10.0), run(1.0, 10.0), run(2.0, 12.0)];
-    // More canaries would not change the verdict: the cheapest will do.
-    assert_eq!(percent_of(after(&one)), 2.0);
-    assert_eq!(percent_of(after(&enough[1..])), 3.0);
-    assert_eq!(percent_of(after(&same)), 2.0);
-    assert_eq!(
-        after(&enough),
-        Next::Done(StopReason::Reached(Reached::Decided))
-    );
+    assert_eq!(limit("", Some(100.0)), 100.0);
+    assert_eq!(limit("", Some(5000.0)), 3600.0);
+    assert_eq!(limit("", None), 3600.0);
+    // Twice what a run of 2 % and one of 3 % are likely to take, which is more than one of 1 %.
+    let second = limit("1:10", Some(3600.0));
+    assert!(second < 3590.0 - 2.0 * (10.0 + 10.0), "{second}");
+    assert_eq!(limit("1:10 5:30", Some(3600.0)), 3560.0);
 }
 
 #[test]
-fn two_sizes_are_repeated_to_three_runs_and_one_size_is_not() {
-    let two = ladder(&[1.0, 2.0]);
-    let (order, _, done) = simulate(&situation(&two, &[]), |share| 10.0 + share);
-    assert_eq!(
-        (order.as_slice(), done),
-        ([1.0, 2.0, 2.0].as_slice(), StopReason::NothingHelps)
-    );
+fn one_size_is_not_repeated_and_a_job_of_short_canaries_is_designed_as_any() {
     let one = ladder(&[1.0]);
     for aim in [Aim::GoOn, Aim::Reached(Reached::Narrow)] {
         let start = Situation {
@@ -297,34 +342,12 @@ fn two_sizes_are_repeated_to_three_runs_and_one_size_is_not() {
             ..situation(&one, &[])
         };
         let (order, _, done) = simulate(&start, |share| 10.0 + share);
-        assert_eq!(
-            (order.as_slice(), done),
-            ([1.0].as_slice(), StopReason::TooExpensive)
-        );
+        assert_eq!((order, done), (vec![1.0], StopReason::TooExpensive));
     }
-}
-
-#[test]
-fn a_third_size_is_run_in_place_of_a_repeat_that_alone_keeps_to_the_share() {
-    let ladder = ladder(&[1.0, 3.0, 10.0, 50.0]);
-    let runs = [run(1.0, 10.0), run(10.0, 30.0)];
-    // Of a full run of about 230 s, 11 s are left: 1 % takes 10, 3 % 14.
-    for aim in [Aim::GoOn, Aim::Reached(Reached::Decided)] {
-        let of_share = Situation {
-            aim,
-            spending: SpendingRule::UpToAShare(Percent(22.0)),
-            ..situation(&ladder, &runs)
-        };
-        assert_eq!(percent_of(next(&of_share)), 3.0, "{aim:?}");
-        // Where no line is undecided, a third size that takes far longer is not worth it.
-        let far = [ladder[0], ladder[2], ladder[3]];
-        let far = Situation {
-            ladder: &far,
-            ..of_share
-        };
-        let percent = percent_of(next(&far));
-        assert_eq!(percent == 1.0, aim != Aim::GoOn, "{aim:?} {percent}");
-    }
+    let ladder = ladder(&LADDER);
+    let start = situation(&ladder, &[]);
+    let order = |shortest| simulate(&Situation { shortest, ..start }, |share| 1.0 + 10.0 * share).0;
+    assert_eq!(order(Some(Seconds(180.0))), order(None));
 }
 
 proptest! {
@@ -357,50 +380,6 @@ proptest! {
         let has_a_forecast = matches!(done, StopReason::NothingHelps | StopReason::MaxRuntime);
         prop_assert_eq!(has_a_forecast, completed >= FEWEST_RUNS);
     }
-}
-
-/// As where CloudWatch alone sees the memory of a canary, from three minutes on.
-#[test]
-fn a_quantity_that_short_runs_do_not_measure_is_measured_by_longer_ones() {
-    let ladder = ladder(&LADDER);
-    let runs = [run(1.0, 20.0), run(2.0, 40.0), run(3.0, 60.0)];
-    let decided = Aim::Reached(Reached::Decided);
-    let with = |aim, shortest, budget| {
-        next(&Situation {
-            aim,
-            shortest,
-            budget,
-            ..situation(&ladder, &runs)
-        })
-    };
-    let shortest = Some(Seconds(180.0));
-    assert_eq!(
-        with(decided, None, None),
-        Next::Done(StopReason::Reached(Reached::Decided))
-    );
-    for aim in [decided, Aim::GoOn] {
-        let larger = percent_of(with(aim, shortest, None));
-        assert!(larger >= 10.0, "{larger}");
-    }
-    // Where none is affordable that is long enough, what else is decided is decided.
-    let little = Some(Seconds(120.0 + 150.0));
-    assert_eq!(
-        with(decided, shortest, little),
-        Next::Done(StopReason::Reached(Reached::Decided))
-    );
-    assert_eq!(percent_of(with(Aim::GoOn, shortest, little)), 5.0);
-}
-
-#[test]
-fn a_job_whose_every_canary_is_too_short_is_designed_as_if_none_were() {
-    let ladder = ladder(&LADDER);
-    let start = Situation {
-        shortest: Some(Seconds(180.0)),
-        ..situation(&ladder, &[])
-    };
-    let (order, _, _) = simulate(&start, |percent| 1.0 + 0.1 * percent);
-    let (same, _, _) = simulate(&situation(&ladder, &[]), |percent| 1.0 + 0.1 * percent);
-    assert_eq!(order, same);
 }
 
 mod rounds;

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::forecast::tests::run;
-use crate::plan::tests::{dataset, free, job};
-use crate::plan::{Alternatives, PlannedRuns, plan};
+use crate::plan::PlannedRuns;
+use crate::plan::tests::{job, planned};
 use crate::spec::CanaryCounts;
 use crate::units::{Percent, Seconds};
 
@@ -44,8 +44,7 @@ fn each_of_several_machines_has_a_start_up_of_its_own() {
         job.instance = machines(4);
         job.canary.counts = CanaryCounts::OneAndAll;
         job.canary.max_share = Percent(share);
-        let plan = plan(&job, &dataset(100), &free, Alternatives::Skip).unwrap();
-        let PlannedRuns::Fixed(runs) = plan.runs else {
+        let PlannedRuns::Fixed(runs) = planned(&job).runs().clone() else {
             panic!("the design is fixed")
         };
         let fitting = [1, 4].map(|count| {

@@ -6,7 +6,7 @@ use super::*;
 use crate::metric::MemoryOf;
 use crate::plan::TIME_TO_STOP;
 
-const A_QUARTER: SpendingRule = SpendingRule::UpToAShare(Percent(25.0));
+const A_QUARTER: Percent = Percent(25.0);
 
 /// Three at once, and what stopping takes.
 fn rule<'a>(at_once: usize, aim_after: &'a dyn Fn(&[Measurement]) -> Aim) -> RoundRule<'a> {
@@ -30,123 +30,63 @@ fn decided_by_the_fewest(runs: &[Measurement]) -> Aim {
     }
 }
 
-fn asked(situation: &Situation, rule: &RoundRule<'_>) -> Vec<RoundRun> {
-    match next_round(situation, rule) {
-        NextRound::Run(runs) => runs,
-        NextRound::Done(done) => panic!("nothing more to run: {done:?}"),
-    }
+fn decided(_: &[Measurement]) -> Aim {
+    Aim::Reached(Reached::Decided)
 }
 
-fn percents(runs: &[RoundRun]) -> Vec<f64> {
-    let percent = |run: &RoundRun| (run.rung.size.fraction.0 * 1000.0).round() / 10.0;
-    runs.iter().map(percent).collect()
-}
-
-/// By its data the second may have 40 % of the share, and ten times the first.
+/// What runs at once after these, in percent; `max_runtime` is 600 s.
 #[test]
-fn beside_the_first_runs_the_second_where_the_worst_cases_of_the_fewest_fit() {
-    let ladder = ladder(&LADDER);
-    let first = |share, budget, at_once| {
-        let start = Situation {
-            budget: Some(Seconds(budget)),
-            max_runtime: Seconds(600.0),
-            spending: SpendingRule::UpToAShare(Percent(share)),
-            ..situation(&ladder, &[])
-        };
-        percents(&asked(&start, &rule(at_once, &goes_on)))
-    };
+fn rounds_by_example() {
+    // The worst cases of the fewest.
     let enough = 3.0 * 600.0 + 2.0 * TIME_TO_STOP.0;
-    assert_eq!(first(25.0, enough, 3), [1.0, 10.0]);
-    assert_eq!(first(25.0, enough, 2), [1.0, 10.0]);
-    assert_eq!(first(10_000.0, enough, 3), [1.0, 10.0]);
-    // Nothing but the smallest is within so small a share.
-    assert_eq!(first(4.0, enough, 3), [1.0]);
-    assert_eq!(first(25.0, enough - 1.0, 3), [1.0]);
-    assert_eq!(first(25.0, enough, 1), [1.0]);
-}
-
-/// A budget to be spent wholly says nothing of the second.
-#[test]
-fn by_another_rule_the_first_canary_is_alone() {
-    let ladder = ladder(&LADDER);
-    let start = Situation {
-        budget: None,
-        spending: SpendingRule::WholeBudget,
-        ..situation(&ladder, &[])
-    };
-    assert_eq!(percents(&asked(&start, &rule(3, &goes_on))), [1.0]);
-}
-
-/// Together they hold no more of the data than the share: of a quarter 1 and 10 % leave 14 %, of 32 % they leave 21 %.
-#[test]
-fn beside_the_second_runs_the_farthest_that_is_within_the_share_by_its_data() {
-    let ladder = ladder(&LADDER);
-    let runs = [run(1.0, 10.0)];
-    let start = Situation {
-        budget: None,
-        spending: A_QUARTER,
-        ..situation(&ladder, &runs)
-    };
-    assert_eq!(percents(&asked(&start, &rule(3, &goes_on))), [10.0]);
-    let most = Situation {
-        spending: SpendingRule::UpToAShare(Percent(32.0)),
-        ..start
-    };
-    assert_eq!(percents(&asked(&most, &rule(3, &goes_on))), [10.0, 20.0]);
-    let tenth = Situation {
-        spending: SpendingRule::UpToAShare(Percent(10.0)),
-        ..start
-    };
-    assert_eq!(percents(&asked(&tenth, &rule(3, &goes_on))), [3.0, 5.0]);
-}
-
-#[test]
-fn a_run_that_only_results_would_ask_for_is_in_no_round() {
-    let ladder = ladder(&LADDER);
-    let runs = [run(1.0, 10.0), run(5.0, 30.0)];
-    let start = situation(&ladder, &runs);
-    let third = asked(&start, &rule(3, &decided_by_the_fewest));
-    assert_eq!(third.len(), 1, "{third:?}");
-    let more = asked(&start, &rule(3, &goes_on));
-    assert_eq!(more.len(), 3, "{more:?}");
-    assert_eq!(percents(&more)[0], percents(&third)[0]);
-}
-
-#[test]
-fn where_the_cheapest_runs_will_do_they_run_at_once() {
-    let ladder = ladder(&LADDER);
-    let runs = [run(1.0, 10.0)];
-    let start = Situation {
-        aim: Aim::Reached(Reached::Decided),
-        ..situation(&ladder, &runs)
-    };
-    let cheapest = rule(3, &|_| Aim::Reached(Reached::Decided));
-    assert_eq!(percents(&asked(&start, &cheapest)), [2.0, 3.0]);
-}
-
-#[test]
-fn where_money_is_short_a_round_is_one_run() {
-    let ladder = ladder(&LADDER);
-    let runs = [run(1.0, 10.0), run(5.0, 30.0)];
-    let short = Situation {
-        budget: Some(Seconds(180.0)),
-        ..situation(&ladder, &runs)
-    };
-    assert_eq!(asked(&short, &rule(3, &goes_on)).len(), 1);
-}
-
-/// Each run of the next round was ended at its limit: the design goes on with smaller ones, if it can.
-#[test]
-fn a_round_that_timed_out_closes_the_larger_sizes() {
-    let ladder = ladder(&LADDER);
-    let runs = [
-        run(1.0, 60.0),
-        ended(3.0, Outcome::TimedOut),
-        ended(20.0, Outcome::TimedOut),
-    ];
-    let after = asked(&situation(&ladder, &runs), &rule(3, &goes_on));
-    assert_eq!(percents(&after)[0], 2.0);
-    assert!(percents(&after).iter().all(|percent| *percent < 3.0));
+    let (hour, decided_by_three): (_, fn(&[Measurement]) -> Aim) =
+        (Some(3600.0), decided_by_the_fewest);
+    let goes_on: fn(&[Measurement]) -> Aim = goes_on;
+    for (made, budget, share, at_once, aim, expected) in [
+        // By its data the second may have 45 % of the share, and ten times the first.
+        ("", Some(enough), A_QUARTER, 3, goes_on, &[1.0, 10.0][..]),
+        ("", Some(enough), A_QUARTER, 2, goes_on, &[1.0, 10.0]),
+        (
+            "",
+            Some(enough),
+            Percent(10_000.0),
+            3,
+            goes_on,
+            &[1.0, 10.0],
+        ),
+        // Nothing but the smallest is within so small a share.
+        ("", Some(enough), Percent(4.0), 3, goes_on, &[1.0]),
+        ("", Some(enough - 1.0), A_QUARTER, 3, goes_on, &[1.0]),
+        ("", Some(enough), A_QUARTER, 1, goes_on, &[1.0]),
+        // Together they hold no more of the data than the share: of a quarter 1 and 10 % leave 14 %, of 32 % they leave 21 %.
+        ("1:10", None, A_QUARTER, 3, goes_on, &[10.0]),
+        ("1:10", None, Percent(32.0), 3, goes_on, &[10.0, 20.0]),
+        ("1:10", None, Percent(10.0), 3, goes_on, &[3.0, 5.0]),
+        // A run that only results would ask for is in no round.
+        ("1:10 5:30", hour, WHOLE, 3, decided_by_three, &[50.0]),
+        ("1:10 5:30", hour, WHOLE, 3, goes_on, &[50.0, 20.0, 10.0]),
+        // Where money is short a round is one run.
+        ("1:10 5:30", Some(180.0), WHOLE, 3, goes_on, &[10.0]),
+        // Where the cheapest runs will do they run at once.
+        ("1:10", hour, WHOLE, 3, decided, &[2.0, 3.0]),
+        // A round that timed out closes the larger sizes.
+        ("1:60 3:60! 20:60!", hour, WHOLE, 3, goes_on, &[2.0]),
+    ] {
+        let (ladder, measurements) = (ladder(&LADDER), runs(made));
+        let here = Situation {
+            budget: budget.map(Seconds),
+            max_runtime: Seconds(600.0),
+            share,
+            aim: aim(&measurements),
+            ..situation(&ladder, &measurements)
+        };
+        let round = next_round(&here, &rule(at_once, &aim)).unwrap();
+        let percents: Vec<f64> = round.iter().map(percent_of).collect();
+        assert_eq!(
+            percents, expected,
+            "{made} of {budget:?} at {share}, {at_once}"
+        );
+    }
 }
 
 proptest! {
@@ -163,7 +103,7 @@ proptest! {
         let ladder = ladder(&LADDER);
         let start = Situation {
             budget: budget.map(Seconds),
-            spending: share.map_or(SpendingRule::WholeBudget, |share| SpendingRule::UpToAShare(Percent(share))),
+            share: share.map_or(WHOLE, Percent),
             ..situation(&ladder, &[])
         };
         let (_, measurements, _) = simulate(&start, |share| 1.0 + fixed + growing * share);
@@ -172,13 +112,7 @@ proptest! {
             let spent = here.iter().filter_map(Measurement::time).sum();
             let now = Situation { measurements: here, spent, ..start };
             let round = next_round(&now, &rule(1, &goes_on));
-            match (next(&now), round) {
-                (Next::Run { rung, limit }, NextRound::Run(runs)) => {
-                    prop_assert_eq!(runs, vec![RoundRun { rung, limit }]);
-                }
-                (Next::Done(one), NextRound::Done(other)) => prop_assert_eq!(one, other),
-                (one, other) => prop_assert!(false, "{:?} and {:?}", one, other),
-            }
+            prop_assert_eq!(next(&now).map(|run| vec![run]), round);
         }
     }
 
@@ -202,10 +136,10 @@ proptest! {
                 budget: Some(Seconds(budget)),
                 spent: Seconds(spent),
                 max_runtime: Seconds(max_runtime),
-                spending: if is_share { A_QUARTER } else { SpendingRule::WholeBudget },
+                share: if is_share { A_QUARTER } else { WHOLE },
                 ..situation(&ladder, &runs)
             };
-            let NextRound::Run(asked) = next_round(&now, &rule(at_once, &goes_on)) else {
+            let Ok(asked) = next_round(&now, &rule(at_once, &goes_on)) else {
                 break;
             };
             prop_assert!(asked.len() <= at_once.max(1));
@@ -216,7 +150,7 @@ proptest! {
             prop_assert!(asked.iter().all(|one| one.limit.0 > 0.0 && one.limit.0 <= max_runtime));
             for one in asked {
                 let time = 1.0 + fixed + growing * one.rung.size.share.powf(exponent);
-                let percent = (one.rung.size.fraction.0 * 1000.0).round() / 10.0;
+                let percent = percent_of(&one);
                 spent += time.min(one.limit.0);
                 runs.push(match time <= one.limit.0 {
                     true => run(percent, time),
