@@ -14,7 +14,7 @@ use crate::drift::CheckRecord;
 use crate::gate::job_keys::JobKeys;
 use crate::gate::open_history;
 use crate::history::record::{self, Command, Content, Record, Writer};
-use crate::history::{self, BaseWanted, Damaged, Entry, FirstReadable, History, ScopeSpend};
+use crate::history::{self, BaseWanted, Damaged, Entry, Loaded, History, ScopeSpend};
 use crate::measurement::{Measurement, Outcome, Reused};
 use crate::report::InstanceForecast;
 use crate::report::JobReport;
@@ -251,9 +251,9 @@ impl RunHistory {
         Ok(self.seen(found.await?))
     }
 
-    fn seen(&self, found: FirstReadable) -> Option<Record> {
+    fn seen(&self, found: Loaded) -> Option<Record> {
         self.warn_of(found.damaged);
-        Some(found.record?.1)
+        Some(found.records.into_iter().next()?.1)
     }
 
     /// Keeps what a canary of this run measured, or one that it adopted. A record that cannot be written loses nothing: the measurement is in the
@@ -390,8 +390,7 @@ impl RunHistory {
     }
 
     async fn append(&self, record: Record) {
-        let newest = self.of_job(&record.job).pop();
-        match self.history.append(&record, newest.as_ref()).await {
+        match self.history.append(&record).await {
             Ok(entry) => {
                 let known = &mut self.known.borrow_mut();
                 known.written.push(entry.clone());

@@ -3,22 +3,13 @@
 use super::entry::Entry;
 use super::record::{Event, ForecastRecord, Record, RecordKind};
 use super::scope::Scope;
-use super::{Damaged, History, HistoryError, Loaded};
+use super::{History, HistoryError, Loaded};
 use crate::instance::InstanceConfiguration;
 
 /// How many records are read at once at most; each batch is twice the one before.
 const LARGEST_BATCH: usize = 64;
 /// The most records that are read to find one.
 const MOST_LOOKED_AT: usize = 1000;
-
-/// The first readable record that is wanted.
-#[derive(Debug, Default)]
-pub struct FirstReadable {
-    /// `None` if no record is both readable and wanted.
-    pub record: Option<(Entry, Record)>,
-    /// Records before it that could not be read.
-    pub damaged: Vec<Damaged>,
-}
 
 /// What becomes of a record that was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,11 +31,6 @@ pub struct BaseWanted<'a> {
     pub branch: &'a str,
 }
 
-/// The newest record of a job, of any kind.
-pub fn newest<'e>(entries: &'e [Entry], job: &str) -> Option<&'e Entry> {
-    entries.iter().rfind(|entry| entry.job == job)
-}
-
 /// A job's forecasts, newest first.
 pub fn forecasts<'e>(entries: &'e [Entry], job: &'e str) -> impl Iterator<Item = &'e Entry> {
     let is_wanted = move |entry: &&Entry| entry.kind == RecordKind::Forecast && entry.job == job;
@@ -63,27 +49,24 @@ pub fn canaries<'e>(
 }
 
 /// Whether a name's key is the start of a full key.
-pub(super) fn is_start(key: &str, of: &str) -> bool {
+fn is_start(key: &str, of: &str) -> bool {
     !key.is_empty() && of.starts_with(key)
 }
 
 impl History {
-    /// The first readable record that is wanted; reads in the order given, no more than needed.
+    /// The first readable record that is wanted, and those before it that could not be read; reads in the order given, no more than
+    /// needed.
     pub async fn first<'e>(
         &self,
         entries: impl IntoIterator<Item = &'e Entry>,
         mut is_wanted: impl FnMut(&Record) -> bool,
-    ) -> Result<FirstReadable, HistoryError> {
+    ) -> Result<Loaded, HistoryError> {
         let look = |record: &Record| match is_wanted(record) {
             true => RecordUse::Last,
             false => RecordUse::Skip,
         };
         let entries = entries.into_iter().take(MOST_LOOKED_AT);
-        let (mut loaded, _) = self.load_until(entries, 1, look).await?;
-        Ok(FirstReadable {
-            record: loaded.records.pop(),
-            damaged: loaded.damaged,
-        })
+        Ok(self.load_until(entries, 1, look).await?.0)
     }
 
     /// Reads records in the order given and in growing batches, `size` at first, up to the one that is the last; says whether there
@@ -123,7 +106,7 @@ impl History {
         job: &str,
         canary_key: &str,
         mut is_wanted: impl FnMut(&Record) -> bool,
-    ) -> Result<FirstReadable, HistoryError> {
+    ) -> Result<Loaded, HistoryError> {
         // The name holds only a part of the key.
         let is_same = |record: &Record| record.key() == Some(canary_key) && is_wanted(record);
         self.first(canaries(entries, job, canary_key), is_same)
@@ -140,7 +123,7 @@ impl History {
         entries: &[Entry],
         job: &str,
         base: &BaseWanted<'_>,
-    ) -> Result<FirstReadable, HistoryError> {
+    ) -> Result<Loaded, HistoryError> {
         let is_of_branch = |record: &Record| record.writer.branch.as_deref() == Some(base.branch);
         let is_comparable = |record: &Record| {
             let found = record.forecast();
@@ -164,7 +147,7 @@ impl History {
                     && is_comparable(record)
             };
             let found = self.first(of_code, is_same).await?;
-            if found.record.is_some() {
+            if !found.records.is_empty() {
                 return Ok(found);
             }
             damaged = found.damaged;
@@ -178,7 +161,7 @@ impl History {
         // Both searches may have met the same one.
         found.damaged.retain(|known| !damaged.contains(known));
         damaged.append(&mut found.damaged);
-        Ok(FirstReadable { damaged, ..found })
+        Ok(Loaded { damaged, ..found })
     }
 
     /// A job's checks for drift on the default branch, oldest first, starting with the newest baseline. Outside GitHub Actions

@@ -22,8 +22,7 @@ const EXTENSION: &str = ".json";
 /// A record's name and folder, parsed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Entry {
-    /// When it was recorded, to the millisecond: names sort by time. Later than the record's own `recorded_at` if the clock was
-    /// set back.
+    /// When it was recorded, to the millisecond: names sort by time.
     pub recorded_at: Timestamp,
     pub scope: Scope,
     pub job: String,
@@ -35,18 +34,10 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// A name for a record that is written now, at its `recorded_at`. It sorts after `newest`, unless that came from a wrong
-    /// clock.
-    pub(super) fn of(record: &Record, scope: Scope, newest: Option<&Self>, id: String) -> Self {
-        let now = to_the_millisecond(record.recorded_at);
-        let after = newest
-            .filter(|newest| !newest.is_ahead_of(now))
-            .and_then(|newest| {
-                let next = SignedDuration::from_millis(1);
-                newest.recorded_at.checked_add(next).ok()
-            });
+    /// A name for a record, by its `recorded_at`.
+    pub(super) fn of(record: &Record, scope: Scope, id: String) -> Self {
         Self {
-            recorded_at: after.map_or(now, |after| after.max(now)),
+            recorded_at: to_the_millisecond(record.recorded_at),
             scope,
             job: record.job.clone(),
             kind: record.kind(),

@@ -12,7 +12,6 @@ use std::time::{Duration, SystemTime};
 
 use nix::libc::{O_NOFOLLOW, O_NONBLOCK};
 
-use super::entry::Entry;
 use super::scope::{Scope, job_of};
 use super::{FoundPaths, HistoryError, LARGEST_RECORD, LINK, Placement, reading};
 
@@ -21,7 +20,8 @@ const OF_FOLDERS: u32 = 0o700;
 const OF_FILES: u32 = 0o600;
 /// An older temporary file has no writer any more.
 const LONGEST_WRITE: Duration = Duration::from_secs(24 * 60 * 60);
-const TEMPORARY: &str = ".tmp";
+/// How the name of a temporary file begins.
+const TEMPORARY: &str = ".record-";
 
 #[derive(Debug)]
 pub(super) struct RecordFolder {
@@ -138,36 +138,28 @@ impl RecordFolder {
     pub(super) fn put(&self, path: &str, content: &[u8]) -> Result<Placement, HistoryError> {
         let cannot = |error| self.cannot_write(path, error);
         let record = self.make_folder_of(path)?;
-        let temporary = temporary_of(&record);
-        let mut file = match new_file(&temporary) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                return Ok(Placement::NameTaken);
-            }
-            made => made.map_err(cannot)?,
-        };
+        let folder = record.parent().unwrap_or(&self.root);
+        let mut file = temporary().tempfile_in(folder).map_err(cannot)?;
         let written = file
             .write_all(content)
-            .and_then(|()| file.sync_all())
-            .and_then(|()| fs::hard_link(&temporary, &record));
-        // If this fails, a later writer removes it.
-        let _ = fs::remove_file(&temporary);
-        match written {
+            .and_then(|()| file.as_file().sync_all());
+        written.map_err(cannot)?;
+        match fs::hard_link(file.path(), &record) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 return Ok(Placement::NameTaken);
             }
-            written => written.map_err(cannot)?,
+            linked => linked.map_err(cannot)?,
         }
-        let folder = record.parent().unwrap_or(&self.root);
         make_durable(folder).map_err(cannot)?;
-        remove_leftovers(folder, path);
+        remove_leftovers(folder);
         Ok(Placement::Whole)
     }
 
-    /// Fails unless a record can be written: writes a temporary file beside it, and removes that.
+    /// Fails unless a record can be written: makes a temporary file beside it, which is removed again.
     pub(super) fn try_out(&self, path: &str) -> Result<(), HistoryError> {
-        let temporary = temporary_of(&self.make_folder_of(path)?);
-        new_file(&temporary)
-            .and_then(|_| fs::remove_file(&temporary))
+        let record = self.make_folder_of(path)?;
+        let made = temporary().tempfile_in(record.parent().unwrap_or(&self.root));
+        made.map(drop)
             .map_err(|error| self.cannot_write(path, error))
     }
 
@@ -256,10 +248,11 @@ impl RecordFolder {
     }
 }
 
-fn new_file(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true).mode(OF_FILES);
-    options.open(path)
+/// Hidden, so that it is not mistaken for a record, and for its owner alone.
+fn temporary() -> tempfile::Builder<'static, 'static> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(TEMPORARY).suffix(".tmp");
+    builder
 }
 
 /// Some file systems cannot sync a folder, and need not.
@@ -277,21 +270,10 @@ fn make_durable(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// Hidden, so that it is not mistaken for a record.
-fn temporary_of(record: &Path) -> PathBuf {
-    let stem = record.file_stem().unwrap_or_default().to_string_lossy();
-    record.with_file_name(format!(".{stem}{TEMPORARY}"))
-}
-
-/// Removes temporary files of writers that were interrupted long ago, beside a record. Failure has no consequence.
-fn remove_leftovers(folder: &Path, record: &str) {
-    let (above, _) = record.rsplit_once('/').unwrap_or_default();
-    let is_ours = |name: &str| {
-        let stem = name.strip_prefix('.')?.strip_suffix(TEMPORARY)?;
-        Entry::parse(&format!("{above}/{stem}.json"))
-    };
+/// Removes temporary files of writers that were interrupted long ago. Failure has no consequence.
+fn remove_leftovers(folder: &Path) {
     for found in fs::read_dir(folder).into_iter().flatten().flatten() {
-        if found.file_name().to_str().and_then(is_ours).is_none() {
+        if !found.file_name().to_string_lossy().starts_with(TEMPORARY) {
             continue;
         }
         // Of a link its own, as of a file.

@@ -17,7 +17,7 @@ mod scope;
 mod scope_spend;
 pub mod tally;
 
-pub use choose::{BaseWanted, FirstReadable, RecordUse, canaries, forecasts, newest};
+pub use choose::{BaseWanted, RecordUse, canaries, forecasts};
 pub use entry::Entry;
 pub use record::RecordKind;
 pub use scope::Scope;
@@ -270,29 +270,23 @@ impl History {
         Ok(loaded)
     }
 
-    /// Writes a record under a unique name, whole or not at all. `newest` is the newest known entry of its job: the new name
-    /// sorts after it, also if the clock was set back.
+    /// Writes a record under a unique name, whole or not at all.
     ///
     /// # Errors
     ///
     /// When the record was not written, or may not have been.
-    pub async fn append(
-        &self,
-        record: &Record,
-        newest: Option<&Entry>,
-    ) -> Result<Entry, HistoryError> {
-        self.append_as(record, newest, random_id).await
+    pub async fn append(&self, record: &Record) -> Result<Entry, HistoryError> {
+        self.append_as(record, random_id).await
     }
 
     async fn append_as(
         &self,
         record: &Record,
-        newest: Option<&Entry>,
         mut id: impl FnMut() -> String,
     ) -> Result<Entry, HistoryError> {
         let content = reading::write(record);
         for _ in 0..TRIES {
-            let entry = Entry::of(record, self.scope, newest, id());
+            let entry = Entry::of(record, self.scope, id());
             // Every written record must be readable.
             reading::read(&content, &entry).map_err(|why| {
                 HistoryError::new(

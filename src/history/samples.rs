@@ -136,7 +136,7 @@ impl Sample {
     }
 
     pub(super) async fn keep(&self, record: &Record) -> Entry {
-        self.history.append(record, None).await.unwrap()
+        self.history.append(record).await.unwrap()
     }
 
     pub(super) fn file(&self, entry: &Entry) -> PathBuf {

@@ -1,10 +1,10 @@
 //! What the canaries of one scope have cost, by its records.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry as Known;
 
-use super::choose::is_start;
 use super::record::{Content, Record, canary_identity};
-use super::{Damaged, Entry, History, HistoryError, RecordKind, Scope};
+use super::{Damaged, Entry, History, HistoryError, RecordKind};
 use crate::instance::InstanceConfiguration;
 use crate::measurement::{Measurement, Outcome};
 use crate::units::Usd;
@@ -55,111 +55,51 @@ pub(super) fn bill(run: &Measurement) -> Usd {
     run.cost.into_iter().chain(run.idle_usd).sum()
 }
 
-/// The bill of each canary.
+/// What each canary was billed, by its training job; one whose bill is unknown is an error.
 #[derive(Debug, Default)]
-struct Bills {
-    known: BTreeMap<String, Usd>,
-    /// Training jobs with a bill, and those that were stopped without one.
-    billed_jobs: BTreeSet<String>,
-    unbilled: BTreeMap<String, UnbilledCanary>,
-    /// Those that canaries of this scope took over from another run.
-    adopted: BTreeMap<String, AdoptedCanary>,
-}
-
-/// A canary whose training job another run started: that run has it in its account, if it came so far.
-#[derive(Debug, Clone)]
-struct AdoptedCanary {
-    training_job: String,
-    job: String,
-    canary_key: Option<String>,
-    cost: Usd,
-}
-
-impl AdoptedCanary {
-    fn of(record: &Record) -> Option<Self> {
-        let Content::Canary {
-            canary_key,
-            measurement,
-            is_adopted: true,
-            at_most: Some(cost),
-        } = &record.content
-        else {
-            return None;
-        };
-        Some(Self {
-            training_job: measurement.training_job.clone()?,
-            job: record.job.clone(),
-            canary_key: canary_key.clone(),
-            cost: *cost,
-        })
-    }
-
-    fn is_paid_by(&self, record: &Record) -> bool {
-        let runs = record.measurements().iter();
-        let mut paid = runs.filter(|run| is_paid_canary(record, run));
-        paid.any(|run| run.training_job.as_ref() == Some(&self.training_job))
-    }
-}
+struct Bills(BTreeMap<String, Result<Usd, UnbilledCanary>>);
 
 impl Bills {
     fn add(&mut self, record: &Record) {
-        if let Some(canary) = AdoptedCanary::of(record) {
-            let known = self.adopted.entry(canary.training_job.clone());
-            let known = known.or_insert_with(|| canary.clone());
-            if canary.cost > known.cost {
-                *known = canary;
-            }
-        }
-        let runs = record.measurements().iter();
-        for run in runs.filter(|run| is_paid_canary(record, run)) {
-            if let Some(name) = &run.training_job {
-                match (run.cost, &run.outcome) {
-                    (Some(_), _) => drop(self.billed_jobs.insert(name.clone())),
-                    (None, Outcome::Stopped) => {
-                        let known = self.unbilled.remove(name);
-                        let canary = UnbilledCanary {
-                            job: run.job.clone(),
-                            instance: run.instance.clone(),
-                            // A forecast holds the canary as well, and not its worst case.
-                            at_most: record.at_most().or(known.and_then(|one| one.at_most)),
-                        };
-                        self.unbilled.insert(name.clone(), canary);
-                    }
-                    // Nothing was billed, as where its machines never started.
-                    (None, _) => {}
+        for run in record.measurements() {
+            let bill = match (&record.content, &run.training_job) {
+                // Who takes a training job over from another run says for what, where nobody may have it in an account.
+                (Content::Canary { is_adopted, .. }, _) if *is_adopted => match record.at_most() {
+                    Some(bill) => Ok(bill),
+                    None => continue,
+                },
+                _ if !is_paid_canary(record, run) => continue,
+                (_, Some(_)) if run.cost.is_none() && run.outcome == Outcome::Stopped => {
+                    Err(UnbilledCanary {
+                        job: run.job.clone(),
+                        instance: run.instance.clone(),
+                        at_most: record.at_most(),
+                    })
                 }
-            }
-            let bill = bill(run);
-            let known = self.known.entry(canary_identity(run)).or_default();
-            // Kept machines are billed after a canary's own record was written.
-            if bill > *known {
-                *known = bill;
+                _ => Ok(bill(run)),
+            };
+            let name = run.training_job.clone();
+            match self.0.entry(name.unwrap_or_else(|| canary_identity(run))) {
+                Known::Vacant(place) => drop(place.insert(bill)),
+                Known::Occupied(mut known) => match (known.get_mut(), bill) {
+                    // Kept machines are billed after a canary's own record was written.
+                    (Ok(known), Ok(bill)) if bill > *known => *known = bill,
+                    // A later run may have found the training job, and its bill.
+                    (known @ Err(_), Ok(bill)) => *known = Ok(bill),
+                    // A forecast holds the canary as well, and not its worst case.
+                    (Err(known), Err(canary)) => known.at_most = canary.at_most.or(known.at_most),
+                    (Ok(_), _) => {}
+                },
             }
         }
-    }
-
-    /// Adopted training jobs that no run of this scope has in its account, with their bill or without.
-    fn of_others(&self) -> Vec<AdoptedCanary> {
-        let adopted = self.adopted.values();
-        let is_of_others = |one: &&AdoptedCanary| {
-            let name = &one.training_job;
-            !self.billed_jobs.contains(name) && !self.unbilled.contains_key(name)
-        };
-        adopted.filter(is_of_others).cloned().collect()
     }
 
     fn sum(self) -> PaidCanaries {
-        let known: Usd = self.known.values().copied().sum();
-        let mut paid = PaidCanaries {
-            billed: known,
-            unbilled: Vec::new(),
-        };
-        for (name, canary) in self.unbilled {
-            // A later run may have found the training job, and its bill.
-            match self.adopted.get(&name) {
-                _ if self.billed_jobs.contains(&name) => {}
-                Some(adopted) => paid.billed = paid.billed + adopted.cost,
-                None => paid.unbilled.push(canary),
+        let mut paid = PaidCanaries::default();
+        for bill in self.0.into_values() {
+            match bill {
+                Ok(bill) => paid.billed = paid.billed + bill,
+                Err(canary) => paid.unbilled.push(canary),
             }
         }
         paid
@@ -193,30 +133,7 @@ impl History {
                 bills.add(record);
             }
         }
-        let mut of_nobody = Usd(0.0);
-        for adopted in bills.of_others() {
-            if !self.is_paid_by_main(&adopted).await? {
-                of_nobody = of_nobody + adopted.cost;
-            }
-        }
-        let mut paid = bills.sum();
-        paid.billed = paid.billed + of_nobody;
-        Ok(ScopeSpend::Known(paid))
-    }
-
-    /// Whether the default branch has it in its account.
-    async fn is_paid_by_main(&self, adopted: &AdoptedCanary) -> Result<bool, HistoryError> {
-        let Some(key) = &adopted.canary_key else {
-            return Ok(false);
-        };
-        let listing = self.list(Some(&adopted.job)).await?;
-        let entries: Vec<Entry> = (listing.entries.into_iter())
-            .filter(|entry| entry.scope == Scope::Main && is_start(&entry.key, key))
-            .filter(|entry| entry.kind == RecordKind::Canary)
-            .collect();
-        let loaded = self.load(&entries).await?;
-        let mut records = loaded.records.iter();
-        Ok(records.any(|(_, record)| adopted.is_paid_by(record)))
+        Ok(ScopeSpend::Known(bills.sum()))
     }
 }
 

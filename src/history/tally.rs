@@ -24,8 +24,6 @@ const COMMIT_DIGITS: usize = 7;
 const LONGEST_URL: usize = 300;
 /// More repositories of one job are not named.
 const MOST_REPOSITORIES: usize = 5;
-/// The newest checks that choose the branch that is drawn.
-const CHECKS_THAT_CHOOSE: usize = 20;
 
 /// The figures of a history, as far as its records were added, oldest first.
 #[derive(Debug, Default)]
@@ -157,8 +155,10 @@ impl JobTally {
         let checks_of_branches: usize = (self.branches.values())
             .map(|series| series.checks.len())
             .sum();
-        let branch = busiest(&self.branches);
-        let drawn = branch.and_then(|branch| self.branches.remove_entry(&branch));
+        // A release now and then does not take the place of the branch that is checked most.
+        let busiest = (self.branches.iter()).max_by_key(|(_, series)| series.checks.len());
+        let busiest = busiest.map(|(branch, _)| branch.clone());
+        let drawn = busiest.and_then(|branch| self.branches.remove_entry(&branch));
         let drawn =
             drawn.filter(|(_, of_branch)| !of_branch.is_empty() || self.own_machines.is_empty());
         let (source, series) = match drawn {
@@ -189,26 +189,6 @@ impl JobTally {
             repositories: self.repositories.into_iter().collect(),
         }
     }
-}
-
-/// The branch that most of the newest checks are of: one that was renamed gives way soon, and a release now and then does not
-/// take its place.
-fn busiest(branches: &BTreeMap<Option<String>, JobSeries>) -> Option<Option<String>> {
-    let mut newest: Vec<(Timestamp, &Option<String>)> = (branches.iter())
-        .flat_map(|(branch, series)| {
-            let newest = series.checks.iter().rev().take(CHECKS_THAT_CHOOSE);
-            newest.map(move |check| (check.at, branch))
-        })
-        .collect();
-    newest.sort_unstable();
-    let newest = newest.iter().rev().take(CHECKS_THAT_CHOOSE);
-    let mut counts: BTreeMap<&Option<String>, usize> =
-        branches.keys().map(|branch| (branch, 0)).collect();
-    for (_, branch) in newest {
-        *counts.entry(branch).or_default() += 1;
-    }
-    let busiest = counts.into_iter().max_by_key(|(_, count)| *count);
-    busiest.map(|(branch, _)| branch.clone())
 }
 
 impl JobSeries {

@@ -133,8 +133,8 @@ async fn what_was_kept_is_listed_and_read() {
     for place in places() {
         let history = place.history(Scope::Main).await;
         assert_eq!(history.list(None).await.unwrap(), Listing::default());
-        let second = history.append(&canary(1, 6), None).await.unwrap();
-        let first = history.append(&canary(0, 5), None).await.unwrap();
+        let second = history.append(&canary(1, 6)).await.unwrap();
+        let first = history.append(&canary(0, 5)).await.unwrap();
         let listing = history.list_at(Some("churn"), at(2)).await.unwrap();
         assert_eq!(listing.entries, [first, second]);
         let other = history.list(Some("chur")).await.unwrap();
@@ -156,7 +156,7 @@ async fn a_run_writes_and_reads_what_its_scope_lets_it() {
     for place in places() {
         for scope in scopes {
             let history = place.history(scope).await;
-            let entry = history.append(&canary(0, 5), None).await.unwrap();
+            let entry = history.append(&canary(0, 5)).await.unwrap();
             assert_eq!(entry.scope, scope);
         }
         // A scope that is none, and another history beside this one.
@@ -204,7 +204,7 @@ fn writers_at_the_same_time_lose_nothing() {
                         for number in 0..EACH {
                             // All at the same instant.
                             let record = canary(0, writer * EACH + number);
-                            history.append(&record, None).await.unwrap();
+                            history.append(&record).await.unwrap();
                         }
                     });
                 });
@@ -223,7 +223,7 @@ fn writers_at_the_same_time_lose_nothing() {
 async fn one_that_is_damaged_hides_no_other() {
     for place in places() {
         let history = place.history(Scope::Main).await;
-        let entry = history.append(&canary(0, 5), None).await.unwrap();
+        let entry = history.append(&canary(0, 5)).await.unwrap();
         let whole = place.content(&entry.path());
         let put = |minutes: i64, content: &[u8]| {
             let recorded_at = at(minutes);
@@ -289,12 +289,7 @@ async fn a_history_of_many_pages_is_listed_whole_and_only_what_is_wanted_is_read
     let mut kept = Vec::new();
     for number in 0..25 {
         let minutes = i64::try_from(number).unwrap();
-        kept.push(
-            history
-                .append(&canary(minutes, number % 5), None)
-                .await
-                .unwrap(),
-        );
+        kept.push(history.append(&canary(minutes, number % 5)).await.unwrap());
     }
     aws.page_size(4);
     let pages = aws.calls(Operation::ListObjectsV2);
@@ -307,7 +302,7 @@ async fn a_history_of_many_pages_is_listed_whole_and_only_what_is_wanted_is_read
         .newest_canary(&listing.entries, "churn", &key(3), |_| true)
         .await
         .unwrap();
-    assert_eq!(found.record.unwrap(), (kept[23].clone(), canary(23, 3)));
+    assert_eq!(found.records, [(kept[23].clone(), canary(23, 3))]);
     assert_eq!(aws.calls(Operation::GetObject) - reads, 1);
 }
 
@@ -318,7 +313,7 @@ async fn an_answer_that_was_lost_makes_no_second_record() {
     aws.fail(Operation::PutObject)
         .on_call(1)
         .with(Fault::AnswerLost);
-    let entry = history.append(&canary(0, 5), None).await.unwrap();
+    let entry = history.append(&canary(0, 5)).await.unwrap();
     assert_eq!(aws.calls(Operation::PutObject), 2);
     assert_eq!(keys(&aws), [format!("{PREFIX}{}", entry.path())]);
     assert_eq!(all(&history).await.0, [canary(0, 5)]);
@@ -335,10 +330,10 @@ async fn a_name_that_is_taken_is_left_to_whom_it_belongs() {
         )
     };
     aws.fail(Operation::PutObject).on_call(1).with(taken());
-    history.append(&canary(0, 5), None).await.unwrap();
+    history.append(&canary(0, 5)).await.unwrap();
     assert_eq!(all(&history).await.0, [canary(0, 5)]);
     aws.fail(Operation::PutObject).with(taken());
-    let error = history.append(&canary(1, 5), None).await.unwrap_err();
+    let error = history.append(&canary(1, 5)).await.unwrap_err();
     assert!(
         error.what.contains("5 random names are all taken"),
         "{error}"
@@ -358,10 +353,10 @@ async fn a_conflict_with_another_write_is_waited_out() {
     aws.fail(Operation::PutObject)
         .on_calls(1..=2)
         .with(conflict());
-    history.append(&canary(0, 5), None).await.unwrap();
+    history.append(&canary(0, 5)).await.unwrap();
     assert_eq!(all(&history).await.0, [canary(0, 5)]);
     aws.fail(Operation::PutObject).with(conflict());
-    let error = history.append(&canary(1, 5), None).await.unwrap_err();
+    let error = history.append(&canary(1, 5)).await.unwrap_err();
     assert!(error.is_transient);
     assert!(
         error.what.contains("another write is in progress"),
@@ -383,7 +378,7 @@ async fn throttling_is_waited_out_or_an_error() {
     aws.fail(Operation::GetObject)
         .on_call(1)
         .with(Fault::Dropped);
-    history.append(&canary(0, 5), None).await.unwrap();
+    history.append(&canary(0, 5)).await.unwrap();
     assert_eq!(all(&history).await, (vec![canary(0, 5)], vec![]));
     aws.fail(Operation::GetObject).with(Fault::Throttled);
     let listing = history.list_at(None, at(1)).await.unwrap();
@@ -398,7 +393,7 @@ async fn a_store_without_conditional_writes_is_refused() {
     let unknown = "A header you provided implies functionality that is not implemented.";
     aws.fail(Operation::PutObject)
         .with(Fault::error("NotImplemented", unknown));
-    let error = history.append(&canary(0, 5), None).await.unwrap_err();
+    let error = history.append(&canary(0, 5)).await.unwrap_err();
     assert!(
         error.what.contains("does not support conditional writes"),
         "{error}"
@@ -414,7 +409,7 @@ async fn a_store_without_conditional_writes_is_refused() {
 async fn what_is_not_allowed_names_the_permission() {
     let aws = bucket();
     let history = history(&aws, Scope::Main).await;
-    let entry = history.append(&canary(0, 5), None).await.unwrap();
+    let entry = history.append(&canary(0, 5)).await.unwrap();
     for operation in [
         Operation::ListObjectsV2,
         Operation::GetObject,
@@ -427,7 +422,7 @@ async fn what_is_not_allowed_names_the_permission() {
         .load(std::slice::from_ref(&entry))
         .await
         .unwrap_err();
-    let write = history.append(&canary(1, 5), None).await.unwrap_err();
+    let write = history.append(&canary(1, 5)).await.unwrap_err();
     for (error, doing, permission) in [
         (
             list,
@@ -465,7 +460,7 @@ async fn a_bucket_that_is_elsewhere_or_nowhere_says_so() {
     aws.make_bucket_in(BUCKET, "eu-west-1");
     let error = history(&aws, Scope::Main)
         .await
-        .append(&canary(0, 5), None)
+        .append(&canary(0, 5))
         .await
         .unwrap_err();
     assert_eq!(

@@ -3,12 +3,10 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 
 use super::*;
 use crate::history::samples::{Sample, at, canary, forecast};
-use crate::history::{History, reading};
+use crate::history::{Entry, History, reading};
 
-/// The name of the temporary file of a record.
-fn hidden(entry: &Entry) -> String {
-    format!(".{}{TEMPORARY}", entry.stem())
-}
+/// The name of a temporary file.
+const HIDDEN: &str = ".record-Ab3xYz.tmp";
 
 fn mode(path: &Path) -> u32 {
     path.metadata().unwrap().permissions().mode() & 0o777
@@ -102,7 +100,7 @@ async fn nothing_is_read_through_links() {
             .unwrap();
         assert_eq!(direct.records, []);
         if depth < 2 {
-            let error = sample.to(Scope::Main).append(&canary(1, 5), None).await;
+            let error = sample.to(Scope::Main).append(&canary(1, 5)).await;
             assert!(error.unwrap_err().what.contains("is a link"));
         }
     }
@@ -110,7 +108,7 @@ async fn nothing_is_read_through_links() {
     symlink(elsewhere.root(), sample.root()).unwrap();
     let error = sample.history.list(None).await.unwrap_err();
     assert!(error.what.contains("is a link"), "{error}");
-    assert!(sample.history.append(&canary(1, 5), None).await.is_err());
+    assert!(sample.history.append(&canary(1, 5)).await.is_err());
     assert_eq!(elsewhere.all().await.0.records.len(), 1);
 }
 
@@ -119,24 +117,19 @@ async fn a_record_is_not_written_through_a_link_in_its_place() {
     let sample = Sample::new(Scope::Main);
     let first = sample.keep(&canary(0, 5)).await;
     let target = sample.root().join("victim");
-    let next = || Entry::of(&canary(1, 5), Scope::Main, None, "c".repeat(16));
+    let next = || Entry::of(&canary(1, 5), Scope::Main, "c".repeat(16));
     let folder = sample.file(&first).parent().unwrap().to_owned();
-    for name in [next().file_name(), hidden(&next())] {
-        symlink(&target, folder.join(&name)).unwrap();
-        let kept = RecordFolder::new(sample.root())
-            .put(&next().path(), b"text")
-            .unwrap();
-        assert_eq!(kept, Placement::NameTaken);
-        assert!(!target.exists());
-        fs::remove_file(folder.join(name)).unwrap();
-    }
+    symlink(&target, folder.join(next().file_name())).unwrap();
+    let kept = RecordFolder::new(sample.root()).put(&next().path(), b"text");
+    assert_eq!(kept.unwrap(), Placement::NameTaken);
+    assert!(!target.exists());
 }
 
 #[tokio::test]
 async fn a_pipe_in_a_records_place_is_not_waited_for() {
     let sample = Sample::new(Scope::Main);
     sample.keep(&canary(0, 5)).await;
-    let pipe = Entry::of(&canary(1, 5), Scope::Main, None, "d".repeat(16));
+    let pipe = Entry::of(&canary(1, 5), Scope::Main, "d".repeat(16));
     nix::unistd::mkfifo(&sample.file(&pipe), nix::sys::stat::Mode::S_IRWXU).unwrap();
     let (loaded, damaged) = sample.all().await;
     assert_eq!(loaded.records.len(), 1);
@@ -163,7 +156,7 @@ async fn what_is_no_folder_says_so() {
 async fn a_writer_may_be_broken_off_anywhere() {
     let content = reading::write(&canary(1, 6));
     let whole = content.len();
-    let entry = Entry::of(&canary(1, 6), Scope::Main, None, "e".repeat(16));
+    let entry = Entry::of(&canary(1, 6), Scope::Main, "e".repeat(16));
     // How much of the temporary file is there, and of the record in its place.
     let mut states: Vec<(Option<usize>, Option<usize>)> = vec![(None, None)];
     states.extend((0..=whole).map(|length| (Some(length), None)));
@@ -181,7 +174,7 @@ async fn a_writer_may_be_broken_off_anywhere() {
                 fs::write(folder.join(name), &content[..length]).unwrap();
             }
         };
-        put(hidden(&entry), temporary);
+        put(HIDDEN.to_owned(), temporary);
         put(entry.file_name(), record);
 
         let (loaded, damaged) = sample.all().await;
@@ -204,7 +197,7 @@ async fn a_writer_may_be_broken_off_anywhere() {
         );
         // Another writer may be at it still.
         assert_eq!(sample.hidden().len(), usize::from(temporary.is_some()));
-        for name in [hidden(&entry), entry.file_name(), next.file_name()] {
+        for name in [HIDDEN.to_owned(), entry.file_name(), next.file_name()] {
             let _ = fs::remove_file(folder.join(name));
         }
     }
@@ -215,22 +208,18 @@ async fn a_writer_removes_what_others_left_long_ago() {
     let sample = Sample::new(Scope::Main);
     let first = sample.keep(&canary(0, 5)).await;
     let folder = sample.file(&first).parent().unwrap().to_owned();
-    let name = |digit: &str| {
-        let entry = Entry::of(&canary(1, 5), Scope::Main, None, digit.repeat(16));
-        hidden(&entry)
-    };
     let put = |name: &str, age: Duration| {
         let file = File::create(folder.join(name)).unwrap();
         file.set_modified(SystemTime::now() - age).unwrap();
     };
     let hour = Duration::from_secs(60 * 60);
-    put(&name("1"), 25 * hour);
-    put(&name("2"), 23 * hour);
+    put(".record-old.tmp", 25 * hour);
+    put(HIDDEN, 23 * hour);
     put(".somebody-elses.tmp", 48 * hour);
     sample.keep(&canary(2, 5)).await;
     let mut left = sample.hidden();
     left.sort();
-    assert_eq!(left, [name("2"), ".somebody-elses.tmp".to_owned()]);
+    assert_eq!(left, [HIDDEN, ".somebody-elses.tmp"]);
 }
 
 #[tokio::test]
@@ -241,14 +230,11 @@ async fn a_name_that_is_taken_is_never_written_over() {
         move || digits.next().expect("no more is drawn").repeat(16)
     };
     let (history, record) = (&sample.history, canary(0, 5));
-    let one = history
-        .append_as(&record, None, draw(&["1"]))
-        .await
-        .unwrap();
-    let again = history.append_as(&record, None, draw(&["1", "1", "2"]));
+    let one = history.append_as(&record, draw(&["1"])).await.unwrap();
+    let again = history.append_as(&record, draw(&["1", "1", "2"]));
     let again = again.await.unwrap();
     assert_eq!((one.id, again.id), ("1".repeat(16), "2".repeat(16)));
-    let error = history.append_as(&record, None, draw(&["1"; 5])).await;
+    let error = history.append_as(&record, draw(&["1"; 5])).await;
     let error = error.unwrap_err();
     assert!(error.what.contains("5 random names"), "{error}");
     assert_eq!(sample.all().await.0.records.len(), 2);

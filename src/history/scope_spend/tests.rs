@@ -1,4 +1,5 @@
 use super::*;
+use crate::history::Scope;
 use crate::history::samples::{Sample, baseline, canary, forecast, full_run};
 use crate::measurement::Reused;
 
@@ -127,23 +128,13 @@ async fn a_stopped_canary_has_no_bill_and_its_worst_case() {
 }
 
 #[tokio::test]
-async fn a_training_job_that_the_default_branch_paid_is_in_its_account() {
-    let sample = Sample::new(OURS);
-    sample.keep(&adopted(1, Some(0.5))).await;
-    let of_main = sample.to(Scope::Main);
-    of_main.append(&billed(1, 0.5, None), None).await.unwrap();
-    let spent = sample.history.scope_spend().await.unwrap();
-    assert_eq!(spent, known(0.0));
-}
-
-#[tokio::test]
 async fn only_the_scope_of_the_run_counts() {
     let sample = Sample::new(OURS);
     sample.keep(&billed(1, 1.0, None)).await;
     for other in [Scope::Main, Scope::PullRequest(70), Scope::Queue] {
         let history = sample.to(other);
-        history.append(&billed(2, 5.0, None), None).await.unwrap();
-        history.append(&baseline(0, 1), None).await.unwrap();
+        history.append(&billed(2, 5.0, None)).await.unwrap();
+        history.append(&baseline(0, 1)).await.unwrap();
     }
     let spent = sample.history.scope_spend().await.unwrap();
     assert_eq!(spent, known(1.0));
