@@ -15,7 +15,7 @@ use nix::unistd::Pid;
 
 use super::error::shown;
 use super::shares::Shares;
-use crate::measurement::{PeakMemory, Utilization};
+use crate::measurement::{PeakMemory, Usage, Utilization};
 use crate::units::{Bytes, Percent};
 
 const QUERY: [&str; 4] = [
@@ -75,39 +75,14 @@ fn parse_line(line: &str) -> Option<Reading> {
     })
 }
 
-/// The average over the GPUs of one round.
-#[derive(Default)]
-struct Round {
-    sum: f64,
-    count: u32,
-}
-
-impl Round {
-    fn add(&mut self, value: Option<f64>) {
-        if let Some(value) = value {
-            self.sum += value;
-            self.count += 1;
-        }
-    }
-
-    fn close_into(&mut self, shares: &mut Shares) {
-        if self.count > 0 {
-            shares.add(self.sum / f64::from(self.count));
-        }
-        *self = Self::default();
-    }
-}
-
 #[derive(Default)]
 struct Readings {
-    last_index: Option<u32>,
-    /// GPUs of this round so far, and of the round with most.
-    read: u32,
-    most: u32,
-    busy: Round,
-    memory: Round,
-    busy_shares: Shares,
-    memory_shares: Shares,
+    /// Of the GPUs of this round so far.
+    round: Vec<Reading>,
+    /// GPUs of the round with most; 0 before one is closed.
+    most: usize,
+    busy: Shares,
+    memory: Shares,
     /// Of the fullest GPU.
     peak: Option<Held>,
     unreadable: Option<String>,
@@ -123,13 +98,10 @@ impl Readings {
             }
             return;
         };
-        if self.last_index.is_some_and(|last| reading.index <= last) {
+        if (self.round.last()).is_some_and(|last| reading.index <= last.index) {
             self.close_round();
         }
-        self.last_index = Some(reading.index);
-        self.read += 1;
-        self.busy.add(reading.busy_percent);
-        self.memory.add(reading.memory.map(|held| held.percent));
+        self.round.push(reading);
         if let Some(held) = reading.memory
             && self.peak.is_none_or(|peak| held.percent > peak.percent)
         {
@@ -138,15 +110,19 @@ impl Readings {
     }
 
     fn close_round(&mut self) {
-        self.most = self.most.max(self.read);
-        self.read = 0;
-        self.busy.close_into(&mut self.busy_shares);
-        self.memory.close_into(&mut self.memory_shares);
+        let round = std::mem::take(&mut self.round);
+        self.most = self.most.max(round.len());
+        let busy = round.iter().filter_map(|one| one.busy_percent);
+        self.busy.add_mean(busy);
+        let memory = round.iter().filter_map(|one| one.memory);
+        self.memory.add_mean(memory.map(|held| held.percent));
     }
 
-    fn usage(&mut self) -> GpuUsage {
+    /// The averages over all GPUs of the host, and the peak of the fullest; and a note where there are none.
+    fn usage(&mut self) -> (Usage, Option<String>) {
+        let is_read = self.most > 0 || !self.round.is_empty();
         // The end may come within a round: the mean of some GPUs is not that of all.
-        if self.read >= self.most {
+        if self.round.len() >= self.most {
             self.close_round();
         }
         let utilization = |shares: &Shares| {
@@ -162,32 +138,22 @@ impl Readings {
             source: NVIDIA_SMI.to_owned(),
             ..PeakMemory::default()
         });
-        let mut usage = GpuUsage {
-            busy: utilization(&self.busy_shares),
-            memory: utilization(&self.memory_shares),
-            peak,
-            note: None,
+        let usage = Usage {
+            gpu_percent: utilization(&self.busy),
+            gpu_memory_percent: utilization(&self.memory),
+            gpu_memory: peak,
+            ..Usage::default()
         };
-        if usage.busy.is_none() && usage.memory.is_none() {
-            usage.note = Some(match (&self.unreadable, self.last_index) {
-                (Some(line), _) => {
-                    format!("no GPU figures: nvidia-smi printed an unreadable line: `{line}`")
-                }
-                (None, Some(_)) => "no GPU figures: the GPU does not report them".to_owned(),
-                (None, None) => "no GPU figures: nvidia-smi printed nothing".to_owned(),
-            });
-        }
-        usage
+        let why = match &self.unreadable {
+            _ if usage.gpu_percent.is_some() || usage.gpu_memory_percent.is_some() => {
+                return (usage, None);
+            }
+            Some(line) => format!("nvidia-smi printed an unreadable line: `{line}`"),
+            None if is_read => "the GPU does not report them".to_owned(),
+            None => "nvidia-smi printed nothing".to_owned(),
+        };
+        (usage, Some(format!("no GPU figures: {why}")))
     }
-}
-
-/// The averages over all GPUs of the host, and the peak of the fullest.
-#[derive(Default)]
-pub(super) struct GpuUsage {
-    pub(super) busy: Option<Utilization>,
-    pub(super) memory: Option<Utilization>,
-    pub(super) peak: Option<PeakMemory>,
-    pub(super) note: Option<String>,
 }
 
 /// The tool with its output in a pipe.
@@ -235,7 +201,7 @@ impl GpuSampler {
     }
 
     /// Ends it and returns its readings.
-    pub(super) fn stop(self) -> GpuUsage {
+    pub(super) fn stop(self) -> (Usage, Option<String>) {
         // The thread is not waited for: a descendant that escaped may hold the pipe open.
         lock(&self.readings).usage()
     }
@@ -271,7 +237,7 @@ fn read_lines(mut output: impl BufRead, readings: &Mutex<Readings>) {
 mod tests {
     use super::*;
 
-    fn usage_of(text: &[u8]) -> GpuUsage {
+    fn usage_of(text: &[u8]) -> (Usage, Option<String>) {
         let readings = Mutex::default();
         read_lines(text, &readings);
         readings.into_inner().unwrap().usage()
@@ -280,11 +246,11 @@ mod tests {
     #[test]
     fn gpus_are_averaged_in_each_round() {
         let text = b"0, 100, 40960, 81920\n1, 0, 0, 81920\n0, 60, 81920, 81920\n1, 20, 0, 81920\n";
-        let usage = usage_of(text);
-        assert_eq!(usage.busy.unwrap().mean, Percent(45.0));
-        let memory = usage.memory.unwrap();
+        let (usage, note) = usage_of(text);
+        assert_eq!(usage.gpu_percent.unwrap().mean, Percent(45.0));
+        let memory = usage.gpu_memory_percent.unwrap();
         assert_eq!((memory.mean, memory.p99), (Percent(37.5), None));
-        assert_eq!(usage.note, None);
+        assert_eq!(note, None);
     }
 
     #[test]
@@ -292,32 +258,32 @@ mod tests {
         // The second GPU is smaller, and the round with its highest reading is cut.
         let text =
             b"0, 10, 9000, 80000\n1, 0, 100, 16000\n1, 0, 15000, 16000\n0, 9, 40000, 80000\n";
-        let peak = usage_of(text).peak.unwrap();
+        let peak = usage_of(text).0.gpu_memory.unwrap();
         assert_eq!(peak.bytes, Some(Bytes(15_000 * Bytes::MIB)));
         assert_eq!(peak.percent, Some(Percent(93.75)));
         assert!(!peak.is_lower_bound);
         // Never more than there is.
-        let over = usage_of(b"0, 10, 16384, 16380\n").peak.unwrap();
+        let over = usage_of(b"0, 10, 16384, 16380\n").0.gpu_memory.unwrap();
         assert_eq!(over.bytes, Some(Bytes(16_380 * Bytes::MIB)));
         assert_eq!(over.percent, Some(Percent(100.0)));
-        assert_eq!(usage_of(b"0, 10, [N/A], 16384\n").peak, None);
+        assert_eq!(usage_of(b"0, 10, [N/A], 16384\n").0.gpu_memory, None);
     }
 
     #[test]
     fn a_round_that_is_cut_at_the_end_does_not_count() {
-        let usage = usage_of(b"0, 100, 0, 100\n1, 0, 0, 100\n0, 60, 0, 100\n");
-        assert_eq!(usage.busy.unwrap().mean, Percent(50.0));
+        let (usage, _) = usage_of(b"0, 100, 0, 100\n1, 0, 0, 100\n0, 60, 0, 100\n");
+        assert_eq!(usage.gpu_percent.unwrap().mean, Percent(50.0));
     }
 
     #[test]
     fn a_value_that_a_gpu_does_not_have_is_absent_and_not_zero() {
-        let usage = usage_of(b"0, [N/A], 10, 100\n1, 50, [Not Supported], 100\n");
-        assert_eq!(usage.busy.unwrap().mean, Percent(50.0));
-        assert_eq!(usage.memory.unwrap().mean, Percent(10.0));
-        let none = usage_of(b"0, [N/A], [N/A], [N/A]\n");
-        assert!(none.busy.is_none() && none.memory.is_none());
+        let (usage, _) = usage_of(b"0, [N/A], 10, 100\n1, 50, [Not Supported], 100\n");
+        assert_eq!(usage.gpu_percent.unwrap().mean, Percent(50.0));
+        assert_eq!(usage.gpu_memory_percent.unwrap().mean, Percent(10.0));
+        let (none, note) = usage_of(b"0, [N/A], [N/A], [N/A]\n");
+        assert_eq!(none, Usage::default());
         assert_eq!(
-            none.note.unwrap(),
+            note.unwrap(),
             "no GPU figures: the GPU does not report them"
         );
     }
@@ -326,13 +292,13 @@ mod tests {
     fn garbage_is_reported_and_cannot_move_the_cursor() {
         let mut text = b"NVIDIA-SMI has \x1b[2Jfailed\n\xff\xfe\n".to_vec();
         text.extend(vec![b'x'; 100_000]);
-        let usage = usage_of(&text);
-        assert!(usage.busy.is_none());
+        let (usage, note) = usage_of(&text);
+        assert_eq!(usage, Usage::default());
         assert_eq!(
-            usage.note.unwrap(),
+            note.unwrap(),
             "no GPU figures: nvidia-smi printed an unreadable line: `NVIDIA-SMI has \\u{1b}[2Jfailed`"
         );
-        assert!(usage_of(b"").note.unwrap().ends_with("printed nothing"));
+        assert!(usage_of(b"").1.unwrap().ends_with("printed nothing"));
         for line in [
             "0, 1, 2",
             "0, 1, 2, 3, 4",

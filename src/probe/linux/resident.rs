@@ -10,15 +10,8 @@ use std::time::Duration;
 const STALE_CHANGE: f64 = 0.1;
 /// ... or after this time.
 const STALE_AGE: Duration = Duration::from_secs(10);
-/// Reading proportional sizes may take this share of the time that has passed, ...
-const BUDGET_SHARE: f64 = 0.004;
-/// ... beyond this.
-const BUDGET_AT_START: Duration = Duration::from_millis(60);
-/// The assumed cost of a reading until one was measured: ten milliseconds for each GiB.
-const ASSUMED_SECONDS_PER_BYTE: f64 = 0.01 / (1024.0 * 1024.0 * 1024.0);
-
-/// The cost of a smaller reading is mostly that of opening files, and does not predict the cost of larger ones.
-const LEAST_REPRESENTATIVE_BYTES: f64 = 256.0 * 1024.0 * 1024.0;
+/// After a reading the next one waits for this many times what it cost: 0.4% of the time is spent on them.
+const REST_AFTER_READING: u32 = 250;
 
 /// Proportional sizes, as read at one time.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -43,8 +36,8 @@ pub(super) struct ResidentSum {
     ratio: f64,
     /// The plain sum when the ratio was taken, and when that was.
     taken: Option<(f64, Duration)>,
-    spent: Duration,
-    seconds_per_byte: f64,
+    /// From when on the next reading is affordable.
+    rested: Duration,
     peak: f64,
     /// The highest plain sum without a ratio of its own.
     waiting: f64,
@@ -55,8 +48,7 @@ impl ResidentSum {
         Self {
             ratio: 1.0,
             taken: None,
-            spent: Duration::ZERO,
-            seconds_per_byte: ASSUMED_SECONDS_PER_BYTE,
+            rested: Duration::ZERO,
             peak: 0.0,
             waiting: 0.0,
         }
@@ -85,7 +77,7 @@ impl ResidentSum {
             .taken
             .is_some_and(|(_, when)| elapsed.saturating_sub(when) >= STALE_AGE);
         if (changed || aged)
-            && self.can_afford(plain, elapsed)
+            && elapsed >= self.rested
             && let Some(reading) = read_proportional()
         {
             self.take(plain, elapsed, reading);
@@ -98,18 +90,10 @@ impl ResidentSum {
         MemoryLevel::Known(level)
     }
 
-    fn can_afford(&self, plain: f64, elapsed: Duration) -> bool {
-        let expected = Duration::from_secs_f64(plain * self.seconds_per_byte);
-        self.spent + expected <= BUDGET_AT_START + elapsed.mul_f64(BUDGET_SHARE)
-    }
-
     fn take(&mut self, plain: f64, elapsed: Duration, reading: Proportional) {
-        self.spent += reading.cost;
+        self.rested = elapsed + reading.cost * REST_AFTER_READING;
         if reading.plain_bytes > 0.0 {
             self.ratio = (reading.bytes / reading.plain_bytes).clamp(0.0, 1.0);
-        }
-        if plain >= LEAST_REPRESENTATIVE_BYTES {
-            self.seconds_per_byte = reading.cost.as_secs_f64() / plain;
         }
         self.taken = Some((plain, elapsed));
         self.peak = self.peak.max(self.waiting * self.ratio);
@@ -184,7 +168,8 @@ mod tests {
     #[test]
     fn a_peak_that_could_not_be_corrected_at_once_is_corrected_later() {
         let mut sum = ResidentSum::new();
-        // Reading 20 GiB would take longer than is affordable half a second into the run.
+        sum.observe(GIB, 9, at(0.1), reading(GIB, GIB));
+        // Half a second has not passed since.
         assert_eq!(
             sum.observe(20.0 * GIB, 9, at(0.5), unread),
             Estimated(20.0 * GIB)

@@ -18,7 +18,7 @@ use super::container_host::TrainingContainer;
 use super::ending::{GRACE_FOR_LEFTOVERS, Shutdown, leftovers};
 use super::error::ProbeError;
 use super::fewer_rights::with_fewer_rights;
-use super::gpu::{GpuSampler, GpuUsage, NVIDIA_SMI};
+use super::gpu::{GpuSampler, NVIDIA_SMI};
 use super::host::{cores, memory_total};
 use super::host_load::HostLoad;
 use super::launched::LaunchedTree;
@@ -31,6 +31,7 @@ use super::signals::{CaughtSignals, Parent};
 use super::tree::{Look, Process, ProcessTree};
 use super::usage::CpuTime;
 use super::{Destination, Ending, OptMl, ProbeOptions, ProbeReport, UsageScope};
+use crate::measurement::Usage;
 use crate::units::Bytes;
 
 /// Two samples a second.
@@ -309,7 +310,7 @@ impl<'a> WatchedRun<'a> {
     }
 
     /// Ends the GPU sampler and all that it started: a daemon of it would outlive the probe.
-    fn end_sampler(&mut self) -> Option<GpuUsage> {
+    fn end_sampler(&mut self) -> Option<(Usage, Option<String>)> {
         let sampler = self.gpu.take()?;
         let pid = sampler.pid();
         let usage = sampler.stop();

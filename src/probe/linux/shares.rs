@@ -34,6 +34,12 @@ impl Shares {
         self.sum += percent;
     }
 
+    /// Takes the mean of these as one sample; none of none.
+    pub(super) fn add_mean(&mut self, percents: impl Iterator<Item = f64>) {
+        let (count, sum) = percents.fold((0_u32, 0.0), |(count, sum), one| (count + 1, sum + one));
+        self.add(sum / f64::from(count));
+    }
+
     /// `None` without a sample.
     pub(super) fn mean(&self) -> Option<Percent> {
         (self.count > 0).then(|| Percent(self.sum / f64::from(self.count)))

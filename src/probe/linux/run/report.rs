@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use super::WatchedRun;
 use crate::measurement::{PeakMemory, Usage};
-use crate::probe::linux::gpu::GpuUsage;
 use crate::probe::{Ending, ProbeReport, SCHEMA_VERSION};
 use crate::units::{Bytes, Seconds};
 
@@ -18,7 +17,7 @@ impl WatchedRun<'_> {
         wall: Duration,
         survivors: usize,
         stuck: usize,
-        gpu: Option<GpuUsage>,
+        gpu: Option<(Usage, Option<String>)>,
     ) -> ProbeReport {
         // A last sample, for the resident sets of processes that have ended.
         self.memory
@@ -35,9 +34,9 @@ impl WatchedRun<'_> {
         }
         let wall_seconds = Seconds(wall.as_secs_f64());
         let cpu_seconds = self.cpu.total();
-        let gpu = gpu.unwrap_or_default();
+        let (gpu, gpu_note) = gpu.unwrap_or_default();
         self.notes.extend(memory_note);
-        self.notes.extend(gpu.note);
+        self.notes.extend(gpu_note);
         if stuck > 0 {
             self.notes.push(format!(
                 "{stuck} processes of the command did not end when they were killed"
@@ -50,16 +49,11 @@ impl WatchedRun<'_> {
             cpu_seconds,
             usage: Usage {
                 memory: Some(memory),
-                other_memory: Vec::new(),
-                memory_seen_from: None,
                 cpu_percent: self.cpu.utilization(cpu_seconds, wall_seconds),
-                gpu_memory: gpu.peak,
-                other_gpu_memory: Vec::new(),
-                gpu_percent: gpu.busy,
-                gpu_memory_percent: gpu.memory,
                 io_wait_percent: self.load.io_wait(),
                 other_cpu_percent: self.load.cpu_percent(cpu_seconds),
                 cpu_pressure_percent: self.load.pressure_percent(),
+                ..gpu
             },
             samples: self.samples,
             opt_ml: self.opt_ml,
