@@ -82,14 +82,8 @@ impl BaseCommit {
             instances: BTreeMap::new(),
             unknown: BTreeMap::new(),
         };
-        let found = files
-            .into_iter()
-            .find_map(|file| Some((file.place, file.bytes?)));
         // An unreadable spec cannot have been run.
-        let Some((place, Ok(bytes))) = found else {
-            return base;
-        };
-        let Ok(spec) = base_policy::read(&place, &bytes) else {
+        let Some((place, Ok(spec))) = base_policy::spec_of(files) else {
             return base;
         };
         let folder = written_spec::folder_of(Path::new(&place)).to_string_lossy();

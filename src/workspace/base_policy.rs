@@ -209,61 +209,46 @@ fn apply_base(project: &mut Project, base: Base, cap: Usd) -> Result<(), AppErro
         Some(sha) => format!("{name} ({})", sha.get(..SHORT_COMMIT).unwrap_or(sha)),
         None => name.clone(),
     };
-    let recording = tree
-        .map(|tree| recording_note(project, &tree, &shown))
-        .transpose()?;
+    let recording = tree.and_then(|tree| recording_note(project, &tree, &shown));
     let policy = &mut project.policy;
-    policy.notes.extend(recording.flatten());
+    policy.notes.extend(recording);
     let looked_for: Vec<&str> = files.iter().map(|file| file.place.as_str()).collect();
     let looked_for = looked_for.join(", ");
-    let found = files
-        .into_iter()
-        .find_map(|file| Some((file.place, file.bytes?)));
-    let mut unreadable = None;
-    let spec = match &found {
-        None => {
-            policy.notes.push(format!(
-                "There is no spec on {shown} (looked for {looked_for}), so this pull request's own policy stands in."
-            ));
-            None
-        }
-        Some((place, bytes)) => match bytes
-            .as_ref()
-            .map_err(Clone::clone)
-            .and_then(|bytes| read(place, bytes))
-        {
-            Ok(spec) => Some(spec),
-            Err(why) => {
-                unreadable = Some(
-                    Reason::new(format!(
-                        "the spec {place} on {shown} cannot be read ({why}), so there is no policy to judge by"
-                    ))
-                    .advising("fix that spec in a pull request of its own, and the next change is judged again"),
-                );
-                None
+    let found = spec_of(files);
+    match &found {
+        None => policy.notes.push(format!(
+            "There is no spec on {shown} (looked for {looked_for}), so this pull request's own policy stands in."
+        )),
+        Some((place, _)) => {
+            if *place != project.place.file {
+                policy.notes.push(format!(
+                    "The spec of {shown} is {place}, that of this pull request is {}.",
+                    project.place.file
+                ));
             }
-        },
+            policy.source = Some(Policy::of(name, sha));
+        }
+    }
+    let place = found.as_ref().map(|(file, _)| SpecPlace {
+        folder: folder_of(Path::new(file)).to_string_lossy().into_owned(),
+        file: file.clone(),
+    });
+    let (spec, unreadable) = match found {
+        None => (None, None),
+        Some((_, Ok(spec))) => (Some(spec), None),
+        Some((place, Err(why))) => {
+            let why = format!(
+                "the spec {place} on {shown} cannot be read ({why}), so there is no policy to judge by"
+            );
+            let advice =
+                "fix that spec in a pull request of its own, and the next change is judged again";
+            (None, Some(Reason::new(why).advising(advice)))
+        }
     };
-    if let Some((place, _)) = &found
-        && *place != project.place.file
-    {
-        policy.notes.push(format!(
-            "The spec of {shown} is {place}, that of this pull request is {}.",
-            project.place.file
-        ));
-    }
-    if found.is_some() {
-        policy.source = Some(Policy::of(name, sha));
-    }
     // Whatever asks for the base's job of a name finds a renamed one.
-    let followed = spec
-        .as_ref()
-        .map(|base| policy::follow_renames(&project.spec, base).0);
-    policy.base = found.map(|(file, _)| BaseSpec {
-        place: SpecPlace {
-            folder: folder_of(Path::new(&file)).to_string_lossy().into_owned(),
-            file,
-        },
+    let followed = (spec.as_ref()).map(|base| policy::follow_renames(&project.spec, base).0);
+    policy.base = place.map(|place| BaseSpec {
+        place,
         spec: followed,
     });
     // The change must not decide whether an undecidable check fails.
@@ -296,41 +281,33 @@ fn apply_base(project: &mut Project, base: Base, cap: Usd) -> Result<(), AppErro
 
 /// That the recording is another than the base's: what is replayed is the change's own word. `None` where it is the same, or cannot be
 /// read, which is an error of its own.
-fn recording_note(project: &Project, base: &Tree, shown: &str) -> Result<Option<String>, AppError> {
-    let written = project.spec.recording.as_deref();
-    let file = written.map(|written| project.recording_file(written));
-    let Some(Ok(file)) = file else {
-        return Ok(None);
-    };
-    let Ok(path) = file.strip_prefix(&project.root) else {
-        return Ok(None);
-    };
-    let of_base = base.get(path);
-    let like = of_base.map_or("", |of_base| &of_base.blob);
-    let here = checkout::ids(&project.root, like, &[path]);
-    let is_same =
-        of_base.is_some_and(|of_base| matches!(&here[..], [Ok(id)] if *id == of_base.blob));
-    let checkout = project.checkout.as_ref().and_then(Checkout::git);
-    let is_checked_out = match (checkout, of_base) {
-        (Some(checkout), Some(of_base)) => !checkout
-            .as_checked_out(std::slice::from_ref(of_base))?
-            .is_empty(),
-        _ => false,
-    };
-    let differs = match of_base {
+fn recording_note(project: &Project, base: &Tree, shown: &str) -> Option<String> {
+    let file = project
+        .recording_file(project.spec.recording.as_deref()?)
+        .ok()?;
+    let path = file.strip_prefix(&project.root).ok()?;
+    let differs = match base.get(path).map(|of_base| &of_base.blob) {
         None => format!("is not on {shown}"),
+        Some(blob) if checkout::id_of(&file, blob).is_ok_and(|id| id == *blob) => return None,
         Some(_) => format!("is another than that of {shown}"),
     };
-    Ok((!is_same && !is_checked_out).then(|| {
-        format!(
-            "The recording {} {differs}: the runs that are replayed are this pull request's own.",
-            path.display()
-        )
-    }))
+    Some(format!(
+        "The recording {} {differs}: the runs that are replayed are this pull request's own.",
+        path.display()
+    ))
 }
 
-/// Reads the base's spec, or returns why it is invalid.
-pub(crate) fn read(place: &str, bytes: &[u8]) -> Result<Spec, String> {
+/// The base's spec, the first of its files that exists: its place, and what it says or why it is invalid.
+pub(crate) fn spec_of(files: Vec<BaseFile>) -> Option<(String, Result<Spec, String>)> {
+    let mut found = files
+        .into_iter()
+        .filter_map(|file| Some((file.place, file.bytes?)));
+    let (place, bytes) = found.next()?;
+    let spec = bytes.and_then(|bytes| read(&place, &bytes));
+    Some((place, spec))
+}
+
+fn read(place: &str, bytes: &[u8]) -> Result<Spec, String> {
     let source = SpecSource { name: place, bytes };
     spec::read(source, &tables::listed_types().collect::<Vec<_>>()).map_err(|errors| {
         let first = errors.problems().first().map(ToString::to_string);

@@ -1,8 +1,6 @@
 //! The change that the flags name: git references, a list of files, or everything.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
 use crate::change::{AffectedJob, Change, affected_jobs};
@@ -81,49 +79,15 @@ pub(crate) fn change(arguments: &ChangeArguments, project: &Project) -> Result<C
     })
 }
 
-/// A path as `git diff --name-only` writes it: one with bytes other than those of plain text in quotes, with octal escapes.
+/// A line of the list as a path. Git quotes a name with bytes other than those of plain text, unless `-c core.quotePath=false`; statuses
+/// and sums are of other lists.
 fn listed_path(line: &str) -> Result<PathBuf, AppError> {
-    let refused = || {
-        AppError::usage(format!("`{}` is not a path", printable(line))).help(
-            "list one path a line, relative to the checkout root, as `git diff --name-only --no-renames` does",
-        )
-    };
-    let path = match line
-        .strip_prefix('"')
-        .and_then(|rest| rest.strip_suffix('"'))
-    {
-        Some(quoted) => PathBuf::from(OsString::from_vec(unquoted(quoted).ok_or_else(refused)?)),
-        // The statuses and sums of other lists.
-        None if line.contains('\t') || line.contains(" | ") => return Err(refused()),
-        None => PathBuf::from(line),
-    };
-    Ok(without_dots(&path))
-}
-
-/// The bytes of a name that git wrote in quotes; `None` where it wrote it otherwise.
-fn unquoted(text: &str) -> Option<Vec<u8>> {
-    let mut bytes = text.bytes();
-    let mut name = Vec::new();
-    while let Some(byte) = bytes.next() {
-        name.push(match byte {
-            b'\\' => match bytes.next()? {
-                b'a' => 7,
-                b'b' => 8,
-                b't' => b'\t',
-                b'n' => b'\n',
-                b'v' => 11,
-                b'f' => 12,
-                b'r' => b'\r',
-                same @ (b'"' | b'\\') => same,
-                digit => {
-                    let digits = [digit, bytes.next()?, bytes.next()?];
-                    u8::from_str_radix(str::from_utf8(&digits).ok()?, 8).ok()?
-                }
-            },
-            plain => plain,
-        });
+    if line.starts_with('"') || line.contains('\t') || line.contains(" | ") {
+        return Err(AppError::usage(format!("`{}` is not a path", printable(line))).help(
+            "list one path a line, unquoted and relative to the checkout root, as `git -c core.quotePath=false diff --name-only --no-renames` does",
+        ));
     }
-    Some(name)
+    Ok(without_dots(&PathBuf::from(line)))
 }
 
 /// The affected jobs, limited to `names` unless that is empty.

@@ -120,32 +120,24 @@ fn in_folder(folder: &Path, places: &[&str]) -> Option<PathBuf> {
     files.find(|file| file.exists())
 }
 
-/// A spec beside the one that `file` would be, of which only one can count.
-pub(crate) enum OtherSpec {
-    /// At a default place, here or above; it has the jobs of the checkout.
-    Found(PathBuf),
-    /// With a name that is not looked for.
-    NearMiss(PathBuf),
-}
-
-/// What a new spec at `file` would hide, or be hidden by. `None` where `file` is at no default place, since such a file is read only
-/// where it is named.
-pub(crate) fn other_than(file: &Path) -> Option<OtherSpec> {
+/// The spec that a new one at `file` would hide, or be hidden by; or one with a name that is not looked for. `None` where `file` is at
+/// no default place, since such a file is read only where it is named.
+pub(crate) fn other_than(file: &Path) -> Option<PathBuf> {
     let whole = std::path::absolute(file).ok()?;
     let is_default = |place: &&&str| whole.ends_with(place);
     // The longest one: `.github/canary-gate.yml` ends with `canary-gate.yml` too.
     let place = DEFAULT_PLACES.iter().rev().find(is_default)?;
     let folder = whole.ancestors().nth(Path::new(place).iter().count())?;
     let root = (folder.ancestors()).position(|folder| folder.join(".git").exists());
-    let searched: Vec<&Path> = folder.ancestors().take(root.unwrap_or(0) + 1).collect();
+    let searched = folder.ancestors().take(root.unwrap_or(0) + 1);
     let first = |places: &[&str]| {
-        let all =
-            (searched.iter()).flat_map(|folder| places.iter().map(|place| folder.join(place)));
+        let all = searched
+            .clone()
+            .flat_map(|folder| places.iter().map(|place| folder.join(place)));
         let mut others = all.filter(|other| *other != whole && other.exists());
         others.next().map(|other| from_here(&other))
     };
-    (first(&DEFAULT_PLACES).map(OtherSpec::Found))
-        .or_else(|| first(&NEAR_MISSES).map(OtherSpec::NearMiss))
+    first(&DEFAULT_PLACES).or_else(|| first(&NEAR_MISSES))
 }
 
 /// An absolute path as a person in the working directory writes it: `../canary-gate.yml`.

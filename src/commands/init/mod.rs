@@ -16,7 +16,7 @@ use crate::cli::InitArguments;
 use crate::console::{AppError, files, printable, say};
 use crate::spec;
 use crate::workspace::project::{STATE_FOLDER, environment_region};
-use crate::workspace::written_spec::{self, OtherSpec};
+use crate::workspace::written_spec;
 
 /// The file of the schema in the gate's own folder.
 const SCHEMA: &str = "spec.v1.json";
@@ -156,27 +156,24 @@ fn write_schema(file: &Path, folder: &Path) -> Result<String, AppError> {
 /// limits.
 fn refuse_beside_another(file: &Path) -> Result<(), AppError> {
     let here = file.display();
-    match written_spec::other_than(file) {
-        _ if file.symlink_metadata().is_ok() => {
-            Err(AppError::usage(format!("{here} is already there")).help(
-                "name another file, `canary-gate init FILE`, or write over it with `--force`",
-            ))
-        }
-        None => Ok(()),
-        Some(OtherSpec::Found(other)) => Err(AppError::usage(format!(
-            "{} is already the spec of this checkout",
-            other.display()
-        ))
-        .help(format!(
+    if file.symlink_metadata().is_ok() {
+        return Err(AppError::usage(format!("{here} is already there"))
+            .help("name another file, `canary-gate init FILE`, or write over it with `--force`"));
+    }
+    let Some(other) = written_spec::other_than(file) else {
+        return Ok(());
+    };
+    let (shown, right) = (other.display(), other.with_extension("yml"));
+    Err(match right == other {
+        true => AppError::usage(format!("{shown} is already the spec of this checkout")).help(format!(
             "add the job there; `--force` writes {here} all the same, and from a folder only the nearest spec counts"
-        ))),
-        Some(OtherSpec::NearMiss(other)) => Err(AppError::usage(format!(
-            "{} is already there, under a name that is not looked for",
-            other.display()
+        )),
+        false => AppError::usage(format!(
+            "{shown} is already there, under a name that is not looked for"
         ))
         .help(format!(
             "rename it to {}; `--force` writes {here} all the same",
-            other.with_extension("yml").display()
-        ))),
-    }
+            right.display()
+        )),
+    })
 }
