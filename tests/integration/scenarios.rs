@@ -1,7 +1,8 @@
 //! The cases of `tests/scenarios`: each a small project, commands in it, and what they say.
 //!
 //! `## TITLE` begins a case: a project of the local job `sums` with 100 data files. `### PATH` and the lines below it are a file of it;
-//! `$ COMMAND` is run by a shell, in which `$PYTHON` may have pyarrow and `$REPOSITORY` is this repository; the lines below it say
+//! `$ COMMAND` is run by a shell, in which `$PYTHON` may have pyarrow and `$REPOSITORY` is this repository. What is written so before the
+//! first case, each case begins with. The lines below a command say
 //!
 //! - `? CODE`: its exit code; 0 without.
 //! - `> WORDS` and `! WORDS`: what stands on standard output and on standard error, where all white space is one space.
@@ -13,14 +14,16 @@ use std::path::Path;
 use crate::project::Project;
 
 fn run(text: &str) {
-    for case in text.split("\n## ").skip(1) {
+    let (start, cases) = text.split_once("\n## ").unwrap();
+    let is_step = |line: &&str| line.starts_with("### ") || line.starts_with("$ ");
+    let steps = || start.trim_end().lines().skip_while(|line| !is_step(line));
+    for case in cases.split("\n## ") {
         let (title, body) = case.split_once('\n').unwrap();
         let project = Project::with_script("true\n");
-        let mut lines = body.trim_end().lines().peekable();
+        let mut lines = steps().chain(body.trim_end().lines()).peekable();
         while let Some(line) = lines.next() {
-            let is_next = |line: &&str| line.starts_with("### ") || line.starts_with("$ ");
             let below: Vec<&str> =
-                std::iter::from_fn(|| lines.next_if(|line| !is_next(line))).collect();
+                std::iter::from_fn(|| lines.next_if(|line| !is_step(line))).collect();
             if let Some(path) = line.strip_prefix("### ") {
                 project.write(path, &(below.join("\n") + "\n"));
                 continue;
@@ -85,12 +88,17 @@ files!(
     bad_data,
     bad_scripts,
     caches,
+    change,
     container,
     data_root,
     draw,
+    gpu_candidates,
     gpu_memory,
+    history,
     logs_and_limits,
+    offline,
     private_data,
+    probe,
     probe_entry,
     rows,
     samples,
