@@ -128,12 +128,8 @@ pub(crate) fn other_than(file: &Path) -> Option<PathBuf> {
     // The longest one: `.github/canary-gate.yml` ends with `canary-gate.yml` too.
     let place = DEFAULT_PLACES.iter().rev().find(is_default)?;
     let folder = whole.ancestors().nth(Path::new(place).iter().count())?;
-    let root = (folder.ancestors()).position(|folder| folder.join(".git").exists());
-    let searched = folder.ancestors().take(root.unwrap_or(0) + 1);
     let first = |places: &[&str]| {
-        let all = searched
-            .clone()
-            .flat_map(|folder| places.iter().map(|place| folder.join(place)));
+        let all = searched(folder).flat_map(|folder| places.iter().map(|place| folder.join(place)));
         let mut others = all.filter(|other| *other != whole && other.exists());
         others.next().map(|other| from_here(&other))
     };
@@ -156,20 +152,20 @@ fn from_here(path: &Path) -> PathBuf {
     }
 }
 
-/// The working directory as the empty path, then the folders above it as `..`, `../..`, the last the root of the checkout.
-/// Outside of a checkout the working directory alone: what lies above is nobody's project.
+/// A folder and those above it up to the root of its checkout. Outside of a checkout the folder alone: what lies above is nobody's
+/// project.
+fn searched(folder: &Path) -> impl Iterator<Item = &Path> {
+    let mut all = folder.ancestors();
+    let root = all.position(|folder| folder.join(".git").exists());
+    folder.ancestors().take(root.unwrap_or(0) + 1)
+}
+
+/// Where a spec is looked for, as a person in the working directory writes it: the empty path, `..`, and so on.
 fn search_folders() -> Vec<PathBuf> {
-    let here = PathBuf::new();
-    let Ok(whole) = std::env::current_dir() else {
-        return vec![here];
-    };
-    let root = whole
-        .ancestors()
-        .position(|folder| folder.join(".git").exists());
-    let above = root.unwrap_or(0);
-    (0..=above)
-        .map(|steps| std::iter::repeat_n("..", steps).collect())
-        .collect()
+    match std::env::current_dir() {
+        Ok(here) => searched(&here).map(from_here).collect(),
+        Err(_) => vec![PathBuf::new()],
+    }
 }
 
 /// The error where no folder has a spec. A file whose name is nearly right is named.

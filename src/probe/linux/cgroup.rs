@@ -38,25 +38,29 @@ impl Cgroup {
     /// - v2 (kernel, admin-guide/cgroup-v2.rst): `anon` is anonymous memory; `shmem` is what is swap-backed in the
     ///   page cache, such as tmpfs and shared anonymous mappings.
     pub(super) fn level(&self) -> Option<u64> {
-        let stat = fs::read(self.folder.join("memory.stat")).ok()?;
-        parse_level(self.version, &stat)
+        let stat = self.read("memory.stat", "memory.stat")?;
+        parse_level(self.version, stat.as_bytes())
+    }
+
+    /// The file of this name in v1 or in v2.
+    fn read(&self, v1: &str, v2: &str) -> Option<String> {
+        let name = match self.version {
+            CgroupVersion::V1 => v1,
+            CgroupVersion::V2 => v2,
+        };
+        fs::read_to_string(self.folder.join(name)).ok()
     }
 
     /// The highest memory use including page cache, in bytes: an upper bound.
     pub(super) fn peak_with_cache(&self) -> Option<u64> {
-        number_in(&self.folder.join(match self.version {
-            CgroupVersion::V1 => "memory.max_usage_in_bytes",
-            CgroupVersion::V2 => "memory.peak",
-        }))
+        let peak = self.read("memory.max_usage_in_bytes", "memory.peak")?;
+        peak.trim().parse().ok()
     }
 
     /// How many of its processes the OOM killer has ended, for any shortage.
     pub(super) fn oom_kills(&self) -> Option<u64> {
-        let file = match self.version {
-            CgroupVersion::V1 => "memory.oom_control",
-            CgroupVersion::V2 => "memory.events",
-        };
-        procfs::number(&fs::read(self.folder.join(file)).ok()?, b"oom_kill")
+        let events = self.read("memory.oom_control", "memory.events")?;
+        procfs::number(events.as_bytes(), b"oom_kill")
     }
 
     pub(super) fn source(&self) -> &'static str {
@@ -117,10 +121,13 @@ impl Controller {
     }
 
     /// The probe's own cgroup and its visible ancestors.
-    fn ancestry(&self) -> impl Iterator<Item = &Path> {
-        (self.own.folder)
-            .ancestors()
-            .take_while(|folder| folder.starts_with(&self.mount))
+    fn ancestry(&self) -> impl Iterator<Item = Cgroup> {
+        let folders = self.own.folder.ancestors();
+        let visible = folders.take_while(|folder| folder.starts_with(&self.mount));
+        visible.map(|folder| Cgroup {
+            version: self.own.version,
+            folder: folder.to_owned(),
+        })
     }
 
     /// The smallest memory limit in effect, in bytes.
@@ -128,28 +135,25 @@ impl Controller {
         match self.own.version {
             CgroupVersion::V1 => {
                 // The smallest of all above, made by the kernel; without a limit a number near 2^63.
-                let stat = fs::read(self.own.folder.join("memory.stat")).ok()?;
-                procfs::number(&stat, b"hierarchical_memory_limit").filter(|limit| *limit < 1 << 62)
+                let stat = self.own.read("memory.stat", "memory.stat")?;
+                let limit = procfs::number(stat.as_bytes(), b"hierarchical_memory_limit");
+                limit.filter(|limit| *limit < 1 << 62)
             }
             CgroupVersion::V2 => self
                 .ancestry()
-                .filter_map(|folder| number_in(&folder.join("memory.max")))
+                .filter_map(|cgroup| cgroup.read("memory.max", "memory.max")?.trim().parse().ok())
                 .min(),
         }
     }
 
     /// The CPU quota in effect, in cores.
     pub(super) fn cpu_quota(&self) -> Option<f64> {
-        self.ancestry()
-            .filter_map(|folder| match self.own.version {
-                CgroupVersion::V1 => parse_quota(&format!(
-                    "{} {}",
-                    fs::read_to_string(folder.join("cpu.cfs_quota_us")).ok()?,
-                    fs::read_to_string(folder.join("cpu.cfs_period_us")).ok()?
-                )),
-                CgroupVersion::V2 => parse_quota(&fs::read_to_string(folder.join("cpu.max")).ok()?),
-            })
-            .min_by(f64::total_cmp)
+        let quotas = self.ancestry().filter_map(|cgroup| {
+            let quota = cgroup.read("cpu.cfs_quota_us", "cpu.max")?;
+            let period = cgroup.read("cpu.cfs_period_us", "").unwrap_or_default();
+            parse_quota(&format!("{quota} {period}"))
+        });
+        quotas.min_by(f64::total_cmp)
     }
 }
 
@@ -175,10 +179,6 @@ fn parse_quota(text: &str) -> Option<f64> {
     let quota: f64 = words.next()?.parse().ok()?;
     let period: f64 = words.next()?.parse().ok()?;
     (quota > 0.0 && period > 0.0).then(|| quota / period)
-}
-
-fn number_in(path: &Path) -> Option<u64> {
-    fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
 /// OOM kills that may have hit a command without a cgroup of its own: those in the probe's cgroup and on the whole host.

@@ -8,7 +8,7 @@ use super::procfs::KernelFileReader;
 use super::shares::Shares;
 use super::tree::Process;
 use super::usage::{own_cpu_time, ticks_per_second};
-use crate::measurement::Utilization;
+use crate::measurement::{Usage, Utilization};
 use crate::units::{Percent, Seconds};
 
 /// In `/proc/PID`, `Documentation/scheduler/sched-stats.rst`: for how many nanoseconds the main thread ran, and waited for a CPU.
@@ -34,25 +34,27 @@ fn parse_pressure(text: &[u8]) -> Option<Duration> {
 }
 
 /// The host's CPU time by use, in ticks: since boot, or between two readings.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 struct HostCpu {
     /// A core was idle because a process waited for a disk.
-    io_wait: u64,
+    io_wait: f64,
     /// Idle, for a disk or for nothing.
-    idle: u64,
-    total: u64,
+    idle: f64,
+    total: f64,
 }
 
 impl HostCpu {
+    fn now(reader: &mut KernelFileReader) -> Option<Self> {
+        Self::parse(reader.file("/proc/stat").ok()?)
+    }
+
     /// Reads the first line of `/proc/stat`, `proc_stat(5)`: user nice system idle iowait irq softirq steal, and the time of
     /// guests, which is in user and nice already.
     fn parse(text: &[u8]) -> Option<Self> {
         let line = text.split(|byte| *byte == b'\n').next()?;
-        let mut words = str::from_utf8(line).ok()?.split_ascii_whitespace();
-        if words.next()? != "cpu" {
-            return None;
-        }
-        let ticks: Vec<u64> = words.take(8).map_while(|word| word.parse().ok()).collect();
+        let ticks = str::from_utf8(line).ok()?.strip_prefix("cpu ")?;
+        let ticks = ticks.split_ascii_whitespace().take(8);
+        let ticks: Vec<f64> = ticks.map_while(|word| word.parse().ok()).collect();
         let io_wait = *ticks.get(4)?;
         Some(Self {
             io_wait,
@@ -64,31 +66,21 @@ impl HostCpu {
     /// The ticks since an earlier reading; `None` if none passed.
     fn since(self, earlier: Self) -> Option<Self> {
         Some(Self {
-            total: (self.total.checked_sub(earlier.total)).filter(|ticks| *ticks > 0)?,
+            total: Some(self.total - earlier.total).filter(|ticks| *ticks > 0.0)?,
             // `proc_stat(5)`: the I/O wait may decrease.
-            io_wait: self.io_wait.saturating_sub(earlier.io_wait),
-            idle: self.idle.saturating_sub(earlier.idle),
+            io_wait: (self.io_wait - earlier.io_wait).max(0.0),
+            idle: (self.idle - earlier.idle).max(0.0),
         })
     }
 
-    /// So many ticks in percent of all.
-    fn percent(self, ticks: f64) -> f64 {
-        (ticks / as_float(self.total) * 100.0).clamp(0.0, 100.0)
-    }
-
     fn io_wait_percent(self) -> f64 {
-        self.percent(as_float(self.io_wait))
+        (self.io_wait / self.total * 100.0).min(100.0)
     }
 
     /// What was busy and was not the command's `own` ticks.
     fn other_percent(self, own: f64) -> f64 {
-        self.percent(as_float(self.total.saturating_sub(self.idle)) - own)
+        ((self.total - self.idle - own) / self.total * 100.0).max(0.0)
     }
-}
-
-/// Ticks as seconds: an exact conversion to a float.
-fn as_float(ticks: u64) -> f64 {
-    Duration::from_secs(ticks).as_secs_f64()
 }
 
 /// One reading of every source.
@@ -99,6 +91,17 @@ struct LoadReading {
     /// CPU time of the probe itself.
     probe: Duration,
     pressure: Option<Duration>,
+}
+
+impl LoadReading {
+    fn now(pressure_file: &Path, reader: &mut KernelFileReader) -> Self {
+        Self {
+            at: Instant::now(),
+            cpu: HostCpu::now(reader),
+            probe: own_cpu_time(),
+            pressure: reader.file(pressure_file).ok().and_then(parse_pressure),
+        }
+    }
 }
 
 /// Readings at the start and at the end of the command, and samples between.
@@ -112,21 +115,21 @@ pub(super) struct HostLoad {
     io_waits: Shares,
     sampled: Option<HostCpu>,
     first: LoadReading,
-    last: Option<LoadReading>,
+    last: LoadReading,
 }
 
 impl HostLoad {
     pub(super) fn new(cgroup: Option<&OwnCgroup>, reader: &mut KernelFileReader) -> Self {
         let of_cgroup = cgroup.and_then(OwnCgroup::cpu_pressure_file);
         let pressure_file = of_cgroup.unwrap_or_else(|| PathBuf::from(HOST_PRESSURE));
-        let first = Self::read(&pressure_file, reader);
+        let first = LoadReading::now(&pressure_file, reader);
         Self {
             pressure_file,
             waited: None,
             io_waits: Shares::default(),
             sampled: first.cpu,
             first,
-            last: None,
+            last: first,
         }
     }
 
@@ -138,7 +141,7 @@ impl HostLoad {
             nanoseconds.parse().ok().map(Duration::from_nanos)
         };
         self.waited = processes.iter().filter_map(waited).chain(self.waited).max();
-        if let Some(now) = host_cpu(reader) {
+        if let Some(now) = HostCpu::now(reader) {
             let before = self.sampled.replace(now);
             if let Some(passed) = before.and_then(|before| now.since(before)) {
                 self.io_waits.add(passed.io_wait_percent());
@@ -148,67 +151,49 @@ impl HostLoad {
 
     /// The command has ended.
     pub(super) fn end(&mut self, reader: &mut KernelFileReader) {
-        self.last = Some(Self::read(&self.pressure_file, reader));
+        self.last = LoadReading::now(&self.pressure_file, reader);
     }
 
-    fn read(pressure_file: &PathBuf, reader: &mut KernelFileReader) -> LoadReading {
-        LoadReading {
-            at: Instant::now(),
-            cpu: host_cpu(reader),
-            probe: own_cpu_time(),
-            pressure: reader.file(pressure_file).ok().and_then(parse_pressure),
+    /// Adds to a usage, by the CPU time that the command took itself: the share of the machine's CPU time in which a core waited for a
+    /// disk, and what neither the command nor the probe took; both absent if the run was too short for the machine's clock of ten
+    /// milliseconds, or `/proc/stat` cannot be read. And the share of the command's time in which it waited for a CPU.
+    pub(super) fn add_to(&self, usage: Usage, own: Seconds) -> Usage {
+        let share = |mean: f64, p99: Option<Percent>, source: String| Utilization {
+            mean: Percent(mean),
+            p99,
+            source,
+        };
+        let (first, last) = (self.first, self.last);
+        let passed = (last.cpu.zip(first.cpu)).and_then(|(last, first)| last.since(first));
+        let own = own.0 + (last.probe.saturating_sub(first.probe)).as_secs_f64();
+        let is_of_host = self.pressure_file == Path::new(HOST_PRESSURE);
+        let waited = match self.waited.filter(|_| is_of_host) {
+            Some(longest) => Some((
+                longest,
+                "schedstat of the process that waited longest".into(),
+            )),
+            None => (last.pressure.zip(first.pressure)).map(|(last, first)| {
+                let file = self.pressure_file.display().to_string();
+                (last.saturating_sub(first), file)
+            }),
+        };
+        let wall = (last.at - first.at).as_secs_f64();
+        Usage {
+            io_wait_percent: passed.map(|passed| {
+                let source = "/proc/stat of the host".to_owned();
+                share(passed.io_wait_percent(), self.io_waits.p99(), source)
+            }),
+            other_cpu_percent: passed.map(|passed| {
+                let source = "/proc/stat of the host, less the process tree".to_owned();
+                share(passed.other_percent(own * ticks_per_second()), None, source)
+            }),
+            cpu_pressure_percent: waited.filter(|_| wall > 0.0).map(|(waited, source)| {
+                let percent = waited.as_secs_f64() / wall * 100.0;
+                share(percent.min(100.0), None, source)
+            }),
+            ..usage
         }
     }
-
-    /// The share of the machine's CPU time in which a core waited for a disk; `None` if the run was too short for the machine's
-    /// clock of ten milliseconds, or `/proc/stat` cannot be read.
-    pub(super) fn io_wait(&self) -> Option<Utilization> {
-        let passed = self.last?.cpu?.since(self.first.cpu?)?;
-        Some(Utilization {
-            mean: Percent(passed.io_wait_percent()),
-            p99: self.io_waits.p99(),
-            source: "/proc/stat of the host".to_owned(),
-        })
-    }
-
-    /// Of all CPU time of the machine what neither the command, which took `own`, nor the probe took.
-    pub(super) fn cpu_percent(&self, own: Seconds) -> Option<Utilization> {
-        let last = self.last?;
-        let passed = last.cpu?.since(self.first.cpu?)?;
-        let own = own.0 + (last.probe.saturating_sub(self.first.probe)).as_secs_f64();
-        Some(Utilization {
-            mean: Percent(passed.other_percent(own * ticks_per_second())),
-            p99: None,
-            source: "/proc/stat of the host, less the process tree".to_owned(),
-        })
-    }
-
-    /// Of the time of the command.
-    pub(super) fn pressure_percent(&self) -> Option<Utilization> {
-        let last = self.last?;
-        let is_of_host = self.pressure_file == Path::new(HOST_PRESSURE);
-        let (waited, source) = match self.waited.filter(|_| is_of_host) {
-            Some(longest) => (
-                longest,
-                "schedstat of the process that waited longest".to_owned(),
-            ),
-            None => (
-                last.pressure?.saturating_sub(self.first.pressure?),
-                self.pressure_file.display().to_string(),
-            ),
-        };
-        let wall = (last.at - self.first.at).as_secs_f64();
-        let percent = (waited.as_secs_f64() / wall * 100.0).clamp(0.0, 100.0);
-        (wall > 0.0).then_some(Utilization {
-            mean: Percent(percent),
-            p99: None,
-            source,
-        })
-    }
-}
-
-fn host_cpu(reader: &mut KernelFileReader) -> Option<HostCpu> {
-    HostCpu::parse(reader.file("/proc/stat").ok()?)
 }
 
 #[cfg(test)]
@@ -233,7 +218,7 @@ mod tests {
         let before =
             HostCpu::parse(b"cpu  1000 0 500 8000 200 0 10 0 300 0\ncpu0 1 2 3\n").unwrap();
         let after = HostCpu::parse(b"cpu  1100 0 520 8060 210 0 10 10 390 0\n").unwrap();
-        assert_eq!(before.total, 9710);
+        assert_eq!(before.total, 9710.0);
         let passed = after.since(before).unwrap();
         assert_eq!(passed.io_wait_percent(), 5.0);
         assert_eq!(passed.other_percent(50.0), 40.0);

@@ -50,10 +50,7 @@ impl WatchedRun<'_> {
             usage: Usage {
                 memory: Some(memory),
                 cpu_percent: self.cpu.utilization(cpu_seconds, wall_seconds),
-                io_wait_percent: self.load.io_wait(),
-                other_cpu_percent: self.load.cpu_percent(cpu_seconds),
-                cpu_pressure_percent: self.load.pressure_percent(),
-                ..gpu
+                ..self.load.add_to(gpu, cpu_seconds)
             },
             samples: self.samples,
             opt_ml: self.opt_ml,
