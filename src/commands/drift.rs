@@ -5,7 +5,7 @@ use crate::assess::input::JobInput;
 use crate::assess::judge;
 use crate::change::{AffectedJob, Change};
 use crate::cli::DriftArguments;
-use crate::commands::publish::{self, Output};
+use crate::commands::publish::{self, ReportOutput};
 use crate::commands::run::{Checked, RunRequest};
 use crate::console::{AppError, Loudness, print, printable, signals};
 use crate::drift::CheckRecord;
@@ -39,7 +39,7 @@ pub(crate) async fn drift(arguments: &DriftArguments, loudness: Loudness) -> Res
         }
         return Ok(0);
     }
-    let output = Output::prepare(&arguments.output, &project.root, loudness)?;
+    let output = ReportOutput::prepare(&arguments.output, &project.root, loudness)?;
     let strictness = publish::strictness(&arguments.verdict, &project.spec);
     if arguments.from_history {
         let report = from_history(&project, &jobs, &origin, strictness).await?;

@@ -7,7 +7,7 @@ use crate::assess::input::JobInput;
 use crate::assess::judge;
 use crate::assess::whole_report;
 use crate::cli::ForecastArguments;
-use crate::commands::publish::{self, Output};
+use crate::commands::publish::{self, ReportOutput};
 use crate::console::files::{self};
 use crate::console::{AppError, Loudness};
 use crate::exit::Strictness;
@@ -33,7 +33,7 @@ pub(crate) fn forecast(arguments: &ForecastArguments, loudness: Loudness) -> Res
         Some(project) => project.root.clone(),
         None => files::current_folder()?,
     };
-    let output = Output::prepare(&arguments.output, &root, loudness)?;
+    let output = ReportOutput::prepare(&arguments.output, &root, loudness)?;
     let refused = AppError::usage(format!(
         "the measurements {} cannot be read",
         arguments.file.display()

@@ -24,7 +24,7 @@ pub(crate) fn strictness(arguments: &VerdictArguments, spec: &Spec) -> Strictnes
 
 /// What a command line names for its report, checked before anything is spent.
 #[derive(Debug)]
-pub(crate) struct Output<'a> {
+pub(crate) struct ReportOutput<'a> {
     arguments: &'a OutputArguments,
     files: Vec<(&'a Path, ReportFormat)>,
     root: PathBuf,
@@ -33,7 +33,7 @@ pub(crate) struct Output<'a> {
     loudness: Loudness,
 }
 
-impl<'a> Output<'a> {
+impl<'a> ReportOutput<'a> {
     /// Checks the template, and each path: its kind, that it is no link, and that its folder is there.
     pub(crate) fn prepare(
         arguments: &'a OutputArguments,

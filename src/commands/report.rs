@@ -1,7 +1,7 @@
 //! `report --from`: renders stored reports.
 
 use crate::cli::ReportArguments;
-use crate::commands::publish::Output;
+use crate::commands::publish::ReportOutput;
 use crate::console::files;
 use crate::console::{AppError, Loudness};
 use crate::report;
@@ -9,7 +9,7 @@ use crate::workspace::stored_report;
 
 pub(crate) fn report(arguments: &ReportArguments, loudness: Loudness) -> Result<u8, AppError> {
     let here = files::current_folder()?;
-    let output = Output::prepare(&arguments.output, &here, loudness)?;
+    let output = ReportOutput::prepare(&arguments.output, &here, loudness)?;
     let mut parts = Vec::new();
     for file in &arguments.from {
         parts.push(stored_report::read(file)?);

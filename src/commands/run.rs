@@ -5,7 +5,7 @@
 use crate::backend::{Reuse, RunPart};
 use crate::change::AffectedJob;
 use crate::cli::RunArguments;
-use crate::commands::publish::{self, Output};
+use crate::commands::publish::{self, ReportOutput};
 use crate::console::signals::{self, Interruption};
 use crate::console::{AppError, Loudness};
 pub(crate) use crate::gate::RunRequest;
@@ -33,7 +33,7 @@ pub(crate) async fn run(arguments: &RunArguments, loudness: Loudness) -> Result<
     let change =
         changed_files::change(&arguments.change, &project)?.without(&project.relative(written()));
     project.refuse_to_write_over_the_recording(written())?;
-    let output = Output::prepare(&arguments.output, &project.root, loudness)?;
+    let output = ReportOutput::prepare(&arguments.output, &project.root, loudness)?;
     let request = RunRequest {
         jobs: &arguments.change.jobs,
         part: match (arguments.detach, arguments.collect) {
