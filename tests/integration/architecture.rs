@@ -78,7 +78,7 @@ const HOMES: [(&str, &[&str]); 24] = [
     ("http_body_util", &["github/client.rs"]),
     ("octocrab", &["github/client.rs"]),
     ("parquet", &["rows/row_groups.rs", "rows/tests"]),
-    ("plotters", &["report/html/plot/draw.rs"]),
+    ("plotters", &["report/html/draw.rs"]),
     ("reqwest", &["github/client.rs"]),
     ("sha1", &["code/tree.rs"]),
     ("indicatif", &["console/progress.rs"]),
