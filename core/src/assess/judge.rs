@@ -15,7 +15,7 @@ use crate::measurement::{Measurement, newest_data};
 use crate::metric::{MemoryOf, Metric};
 use crate::plan::Account;
 use crate::report::{Delta, InstanceForecast, JobPolicy, JobReport, Spend};
-use crate::spec::{LineKind, LineOrigin};
+use crate::spec::{LineKind, LineOrigin, Words};
 use crate::units::{Seconds, Usd};
 use crate::verdict::{self, Contender, JudgedLine, LineVerdict, Reason, Recommendation, Verdict};
 

@@ -5,7 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::raw::Words;
+use super::Words as _;
 
 /// Where canaries run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -14,14 +14,6 @@ pub enum BackendKind {
     Sagemaker,
     Local,
     Replay,
-}
-
-impl Words for BackendKind {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("sagemaker", Self::Sagemaker),
-        ("local", Self::Local),
-        ("replay", Self::Replay),
-    ];
 }
 
 impl fmt::Display for BackendKind {

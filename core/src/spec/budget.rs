@@ -1,11 +1,19 @@
-//! What a job may cost: the lines of its budget, written and implicit.
+//! What a job may cost: the lines of its budget, written and implicit, and drift.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value as Json, json};
 
-use super::{Level, LineKind};
-use crate::metric::{Amount, MemoryOf, Metric};
-use crate::units::{Fraction, Percent, Seconds};
+use super::backend_kind::RunPlace;
+use super::field::FieldRule;
+use super::instances::Instances;
+use super::keys::{Entries, Keys, Map, described, keys, mapping, mapping_schema, read_mapping};
+use super::kind::{Definitions, Kind, amount, quantity_schema, words, wrong_kind};
+use super::reader::{At, Reader, did_you_mean, quoted};
+use super::yaml::{Node, Value};
+use super::{Level, LineKind, PrintedMetric, Training};
+use crate::metric::{Amount, LineForm, LongForm, MemoryOf, Metric, MetricNameError, Unit};
+use crate::units::{Fraction, Percent, Seconds, Usd};
 
 /// Whether the limit is an upper or a lower one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -92,14 +100,8 @@ pub enum StatedGrowth {
     Linear,
 }
 
-impl StatedGrowth {
-    /// As a spec has it.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Linear => "linear",
-        }
-    }
+words! {
+    StatedGrowth: "none" None, "linear" Linear;
 }
 
 impl Budget {
@@ -158,6 +160,407 @@ impl Budget {
             if !is_covered {
                 self.lines.push(implicit);
             }
+        }
+    }
+}
+
+const MAX: &str = "max";
+const MIN: &str = "min";
+const AT_LEAST: &str = "at_least";
+const LEVEL: &str = "level";
+
+/// A budget line, whichever form it was written in.
+#[derive(Default)]
+pub(super) struct WrittenLine {
+    max: Option<Amount>,
+    min: Option<Amount>,
+    at_least: Option<Amount>,
+    level: Option<Level>,
+}
+
+/// How the line of a kind is written: a bare amount is an upper limit, and the long form says more; a line with a limit of either
+/// side has no short form, since a bare `20%` would not say which way.
+#[derive(Clone, Copy)]
+struct LineWriting {
+    unit: Unit,
+    /// Of the amount that an increase must pass too.
+    at_least: Option<Unit>,
+    /// Whether the limit is of either side, and then what stands in an example of it.
+    either_side: Option<(&'static str, &'static str)>,
+    long: LongForm,
+}
+
+/// Of a load.
+const LOAD: LineWriting = LineWriting {
+    unit: Unit::Percent,
+    at_least: None,
+    either_side: Some(("20", "%")),
+    long: LongForm {
+        name: "UtilizationLine",
+        description: "A limit of a load, either from above or from below.",
+    },
+};
+
+/// Of what the script prints.
+const PRINTED: LineWriting = LineWriting {
+    unit: Unit::Number,
+    at_least: None,
+    either_side: Some(("9000", "")),
+    long: LongForm {
+        name: "MetricLine",
+        description: "A limit of what the script prints, either from above or from below: of the median of the later half of a run's values.",
+    },
+};
+
+impl LineWriting {
+    fn of(kind: LineKind) -> Self {
+        let upper = |at_least, long| Self {
+            unit: kind.unit(),
+            at_least,
+            either_side: None,
+            long,
+        };
+        match kind.form() {
+            LineForm::Max(long) | LineForm::Share(long) => upper(None, long),
+            LineForm::Increase(long) => upper(kind.metric().map(Metric::unit), long),
+            LineForm::Load => LOAD,
+            LineForm::Printed => PRINTED,
+        }
+    }
+
+    fn read(self, node: &Node, at: &At, reader: &mut Reader<'_>) -> Option<WrittenLine> {
+        if !matches!(node.value, Value::Mapping(_)) {
+            return match self.either_side {
+                Some(example) => refuse_short(example, node, at, reader),
+                None => Some(WrittenLine {
+                    max: Some(amount(self.unit, node, at, reader)?),
+                    ..WrittenLine::default()
+                }),
+            };
+        }
+        read_mapping(node, at, reader, |entries, reader| {
+            self.take(entries, reader)
+        })
+    }
+
+    /// The keys of the long form.
+    fn take(self, entries: &mut Entries<'_>, reader: &mut Reader<'_>) -> WrittenLine {
+        let is_upper = self.either_side.is_none();
+        let mut limit = |key, is_required, unit: Unit, doc: String, reader: &mut Reader<'_>| {
+            let schema = move |definitions: &mut Definitions| {
+                let schema = match unit {
+                    Unit::Number => f64::schema(definitions),
+                    _ => quantity_schema(unit.written()),
+                };
+                described(schema, &doc)
+            };
+            entries.take_with(
+                key,
+                is_required,
+                schema,
+                reader,
+                |node, at, reader| match unit {
+                    Unit::Number => f64::read(node, at, reader).map(|limit| unit.amount(limit)),
+                    _ => amount(unit, node, at, reader),
+                },
+            )
+        };
+        let what = match (self.at_least, self.unit) {
+            (Some(_), _) => "limit, as a share of the base.",
+            (None, Unit::Number) => "limit, above 0.",
+            (None, _) => "limit.",
+        };
+        let max = limit(
+            MAX,
+            is_upper,
+            self.unit,
+            format!("The upper {what}"),
+            reader,
+        );
+        let lower = format!("The lower {what}");
+        let min = (self.either_side).and_then(|_| limit(MIN, false, self.unit, lower, reader));
+        let at_least = self.at_least.and_then(|unit| {
+            let nothing = unit.exact(0.0);
+            let doc = format!("The smallest increase that can be a breach. Default: {nothing}.");
+            limit(AT_LEAST, false, unit, doc, reader)
+        });
+        let doc = &["Whether a breach fails the check. Default: fail."];
+        WrittenLine {
+            max,
+            min,
+            at_least,
+            level: entries.take::<Level>(LEVEL, false, doc, reader),
+        }
+    }
+
+    fn schema(self, definitions: &mut Definitions) -> Json {
+        let LongForm { name, description } = self.long;
+        let long = mapping_schema(name, description, definitions, |entries, reader| {
+            self.take(entries, reader)
+        });
+        match self.either_side {
+            Some(_) => long,
+            None => json!({ "anyOf": [quantity_schema(self.unit.written()), long] }),
+        }
+    }
+}
+
+/// Complains about a limit that does not say which way it goes.
+fn refuse_short<T>(
+    (number, unit): (&str, &str),
+    node: &Node,
+    at: &At,
+    reader: &mut Reader<'_>,
+) -> Option<T> {
+    let (Value::Text(text) | Value::Number(text)) = &node.value else {
+        let wanted = format!("a mapping such as `{{min: {number}{unit}}}`");
+        return wrong_kind(node, &wanted, at, reader);
+    };
+    let written = text.trim_end_matches('%').trim();
+    let is_number = written.parse::<f64>().is_ok();
+    let example = if is_number { written } else { number };
+    reader.refuse(
+        at,
+        format!(
+            "{} does not say whether it is a lower or an upper limit",
+            quoted(text)
+        ),
+        format!("write `{{min: {example}{unit}}}` or `{{max: {example}{unit}}}`"),
+    );
+    None
+}
+
+/// The lines that are written, in the order of [`LineKind::ALL`].
+#[derive(Default)]
+pub(super) struct WrittenLines(Vec<(LineKind, WrittenLine)>);
+
+impl Keys for WrittenLines {
+    fn take(entries: &mut Entries<'_>, reader: &mut Reader<'_>) -> Self {
+        let lines = LineKind::ALL.into_iter().filter_map(|kind| {
+            let writing = LineWriting::of(kind);
+            let schema = move |definitions: &mut Definitions| {
+                described(writing.schema(definitions), kind.description())
+            };
+            let line = entries.take_with(
+                kind.fixed_key(),
+                false,
+                schema,
+                reader,
+                |node, at, reader| writing.read(node, at, reader),
+            );
+            Some((kind, line?))
+        });
+        Self(lines.collect())
+    }
+}
+
+/// A line about what the script prints.
+pub(super) enum PrintedLine {}
+
+impl Kind for PrintedLine {
+    type Value = WrittenLine;
+
+    fn read(node: &Node, at: &At, reader: &mut Reader<'_>) -> Option<WrittenLine> {
+        PRINTED.read(node, at, reader)
+    }
+
+    fn schema(definitions: &mut Definitions) -> Json {
+        PRINTED.schema(definitions)
+    }
+}
+
+mapping! {
+    /// The limits of the full run. Each line is judged by itself.
+    struct BudgetKeys named "Budget" {
+        with lines: WrittenLines,
+        /// Limits of what the script prints, by a name of `training.metrics`: of the median of the later half of a run's values.
+        optional metrics: Map<PrintedLine>,
+        /// The probability with which a line must hold, more than 50% and less than 100%. Default: 95%.
+        optional certainty: Fraction,
+        /// The level of a line that the base exceeds already. Default: warn.
+        optional existing_breach: Level,
+        /// The most that the time of the full run grows with the data, by your word; it holds as long as the canaries do not grow faster.
+        optional growth: StatedGrowth,
+    }
+}
+
+keys! {
+    /// The increase that a scheduled check reports as drift.
+    pub struct DriftPolicy named "Drift" {
+        /// The share of the baseline by which the forecast cost may be higher; time where no price is known. Default: 15%.
+        plain max: Percent, or Percent(15.0) => FieldRule::BASE.uncounted();
+        /// The smallest increase that can be drift, in US dollars. Default: 0 USD.
+        plain at_least: Usd, or Usd(0.0) => FieldRule::BASE.uncounted();
+    }
+}
+
+impl Reader<'_> {
+    /// The lines in the order of [`LineKind::ALL`], then those about what the script prints as they are written, then the implicit
+    /// ones that no written line covers.
+    pub(super) fn budget(
+        &mut self,
+        job: &At,
+        keys: BudgetKeys,
+        training: Option<&Training>,
+        instances: Option<&Instances>,
+    ) -> Budget {
+        let at = job.key("budget");
+        let mut lines = Vec::new();
+        for (kind, line) in keys.lines.0 {
+            if let (Some(training), LineKind::Absolute(Metric::CostPerStep)) = (training, kind) {
+                self.check_cost_per_step(&at.key(kind.fixed_key()), training, job);
+            }
+            lines.extend(self.line(&at.key(kind.fixed_key()), kind, &line));
+        }
+        for (name, line) in keys.metrics.into_iter().flatten() {
+            let at = at.key("metrics").key(&name);
+            lines.extend(self.printed_line(&at, &name, &line, training, job));
+        }
+        let mut budget = Budget {
+            lines,
+            certainty: keys.certainty.unwrap_or(Budget::DEFAULT_CERTAINTY),
+            existing_breach: keys.existing_breach.unwrap_or(Level::Warn),
+            growth: keys.growth,
+        };
+        let share = budget.certainty;
+        if share.0 <= 0.5 || share.0 >= 1.0 {
+            self.refuse(
+                &at.key("certainty"),
+                format!("a certainty of {share} is out of reach"),
+                "write more than 50% and less than 100%, such as `95%`",
+            );
+        }
+        budget.renew_implicit_lines(training.and_then(|training| training.max_runtime));
+        let is_local = instances.is_some_and(|(instance, _)| instance.is_local());
+        // A recording may be of this machine's runs.
+        let may_be_recorded = self.is_on(RunPlace::Recorded);
+        if (self.is_on(RunPlace::This) || may_be_recorded && is_local) && !self.has_local_price {
+            for line in &budget.lines {
+                if line.kind.metric().is_some_and(Metric::is_priced) {
+                    self.refuse(
+                        &at.key(&line.kind.to_string()),
+                        "this machine has no price, so its cost is not known",
+                        "write `prices: {local: 1.20 USD/h}` at the top, or remove the line",
+                    );
+                }
+            }
+        }
+        budget
+    }
+
+    fn line(&mut self, at: &At, kind: LineKind, line: &WrittenLine) -> Option<BudgetLine> {
+        self.remember(at);
+        let (bound, limit) = match LineWriting::of(kind).either_side {
+            None => (Bound::Max, line.max?),
+            Some((number, unit)) => self.either_limit(at, line, &format!("{number}{unit}"))?,
+        };
+        let key = match bound {
+            Bound::Max => at.key(MAX),
+            Bound::Min => at.key(MIN),
+        };
+        // A bare limit is the line itself.
+        let limit_at = if self.is_written(&key) { &key } else { at };
+        let number = limit.number;
+        match kind.form() {
+            LineForm::Load if number <= 0.0 || number > 100.0 => {
+                self.wrong(limit_at, "a load is more than 0% and at most 100%");
+            }
+            _ if number <= 0.0 => self.wrong(limit_at, "a limit is more than 0"),
+            LineForm::Share(_) if number > 100.0 => {
+                self.warn(limit_at, "is more than a machine has");
+            }
+            _ => {}
+        }
+        let at_least = match kind {
+            LineKind::Increase(metric) => line.at_least.or(Some(metric.unit().amount(0.0))),
+            LineKind::Absolute(_) | LineKind::Named(_) => None,
+        };
+        Some(BudgetLine {
+            kind,
+            bound,
+            limit,
+            level: line.level.unwrap_or(Level::Fail),
+            at_least,
+            origin: LineOrigin::Written,
+            overridden: None,
+        })
+    }
+
+    fn either_limit(
+        &mut self,
+        at: &At,
+        line: &WrittenLine,
+        example: &str,
+    ) -> Option<(Bound, Amount)> {
+        match (line.max, line.min) {
+            (Some(max), None) => return Some((Bound::Max, max)),
+            (None, Some(min)) => return Some((Bound::Min, min)),
+            (Some(_), Some(_)) => {
+                let message = "one line has one limit: either `max` or `min`";
+                self.wrong(&at.key(MIN), message);
+            }
+            // A limit that could not be read was complained of.
+            (None, None) if self.is_wrong(at) => {}
+            (None, None) => {
+                let help = format!("write `min: {example}` or `max: {example}`");
+                self.refuse(at, "the line has no limit", help);
+            }
+        }
+        None
+    }
+
+    /// A line about what the script prints; its name is one of `training.metrics`, whose pattern can be read.
+    fn printed_line(
+        &mut self,
+        at: &At,
+        name: &str,
+        line: &WrittenLine,
+        training: Option<&Training>,
+        job: &At,
+    ) -> Option<BudgetLine> {
+        let metrics = training.map(|training| &training.metrics);
+        // Not said of a training that could not be read.
+        let complained = self.is_wrong(&job.key("training").key("metrics"));
+        let own_name = at.own_name();
+        if let Some(metrics) = metrics.filter(|_| !complained) {
+            match metrics.iter().find(|(known, _)| known == name) {
+                None => {
+                    const OTHERWISE: &str = "write it there with its regular expression, such as `tokens_per_second: 'tok/s: ([0-9.]+)'`";
+                    let known = metrics.iter().map(|(name, _)| name.as_str());
+                    let help = did_you_mean(name, known).unwrap_or_else(|| OTHERWISE.to_owned());
+                    let message = format!("`training.metrics` has no {}", quoted(name));
+                    self.refuse(&own_name, message, help);
+                }
+                Some((_, pattern)) => {
+                    if let Err(error) = PrintedMetric::new(name, pattern) {
+                        self.refuse(
+                            &own_name,
+                            format!("its pattern in `training.metrics` cannot be read: {error}"),
+                            "a metric of a budget line is read with Rust's regular expressions, which have no look-around and no back-references",
+                        );
+                    }
+                }
+            }
+        }
+        match name.parse() {
+            Ok(name) => self.line(at, LineKind::Named(name), line),
+            Err(MetricNameError) => {
+                let help = "name the metric so, in `training.metrics` too";
+                self.refuse(&own_name, MetricNameError.to_string(), help);
+                None
+            }
+        }
+    }
+
+    fn check_cost_per_step(&mut self, line: &At, training: &Training, job: &At) {
+        let mut keys = ["step_metric", "metrics"].into_iter();
+        let complained = keys.any(|key| self.is_wrong(&job.key("training").key(key)));
+        if training.step_metric.is_none() && !complained {
+            self.refuse(
+                line,
+                "a cost per step needs `training.step_metric`",
+                "write `metrics: {step: 'step time: ([0-9.]+)'}` and `step_metric: step`",
+            );
         }
     }
 }

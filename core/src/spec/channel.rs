@@ -2,16 +2,27 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value as Json, json};
 
-use super::field::{FieldRule, fields};
-use super::{ChannelDraw, Compression, RecordWrapper};
+use super::FileSystem;
+use super::backend_kind::RunPlace;
+use super::draw::{ChannelDraw, DrawKeys};
+use super::field::FieldRule;
+use super::instances::{Instances, group_names};
+use super::keys::{List, keys};
+use super::kind::{Definitions, Kind, Text, one_of, words};
+use super::limits::{self, s3_uri_problem};
+use super::reader::{At, Reader, quoted};
+use super::share::SampledBy;
+use super::yaml::Node;
 
 /// What another draw means.
 pub(super) const DRAWS: &str = "It is how the data of a canary are drawn.";
 
 /// How a channel's objects reach the script.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub enum InputMode {
+    #[default]
     File,
     FastFile,
     Pipe,
@@ -25,26 +36,22 @@ pub enum Distribution {
     ShardedByS3Key,
 }
 
-fields! {
-    /// One input channel.
-    #[derive(Debug, Clone, PartialEq)]
-    pub struct Channel {
-        pub name: String = FieldRule::HEAD,
-        /// An `s3://` prefix or, with [`FileSystem::of_uri`](super::FileSystem::of_uri), a directory of a file system; a path locally.
-        pub uri: String = FieldRule::UNCOMPARED,
-        /// What `uri` is the address of, in S3.
-        pub data_type: DataType = FieldRule::HEAD,
-        pub mode: InputMode = FieldRule::HEAD.setting(),
-        pub content_type: Option<String> = FieldRule::HEAD,
-        pub distribution: Distribution = FieldRule::HEAD.setting(),
-        pub compression: Compression = FieldRule::HEAD.setting(),
-        pub record_wrapper: RecordWrapper = FieldRule::HEAD.setting(),
-        pub sample: ChannelSample = FieldRule::named(DRAWS).setting(),
-        /// Which of its objects a canary gets, where it is sampled.
-        pub draw: ChannelDraw = FieldRule::named(DRAWS).setting(),
-        /// The instance groups that get it; empty: all.
-        pub groups: Vec<String> = FieldRule::HEAD,
-    }
+/// How a channel's objects are compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum Compression {
+    #[default]
+    None,
+    /// SageMaker unpacks each object; only a Pipe channel has it.
+    Gzip,
+}
+
+/// What SageMaker puts around each object of a channel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum RecordWrapper {
+    #[default]
+    None,
+    /// Each object becomes one RecordIO record; only a Pipe channel has it.
+    RecordIo,
 }
 
 /// What the address of a channel in S3 names.
@@ -59,12 +66,21 @@ pub enum DataType {
     AugmentedManifest,
 }
 
+words! {
+    InputMode: "File" File, "FastFile" FastFile, "Pipe" Pipe;
+    Distribution: "FullyReplicated" FullyReplicated, "ShardedByS3Key" ShardedByS3Key;
+    Compression: "None" None, "Gzip" Gzip;
+    RecordWrapper: "None" None, "RecordIO" RecordIo;
+    DataType: "S3Prefix" Prefix, "ManifestFile" Manifest, "AugmentedManifestFile" AugmentedManifest;
+}
+
 /// What a canary gets of a channel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ChannelSample {
     /// All of it.
     Whole,
     /// A draw of its objects.
+    #[default]
     Objects,
     /// A draw of the rows of its one object, or of each of a few.
     Rows,
@@ -86,5 +102,314 @@ impl ChannelSample {
     }
 }
 
+impl Kind for ChannelSample {
+    type Value = Self;
+
+    fn read(node: &Node, at: &At, reader: &mut Reader<'_>) -> Option<Self> {
+        let words = [
+            (json!(true), Self::Objects),
+            (json!(false), Self::Whole),
+            (json!("rows"), Self::Rows),
+        ];
+        one_of(&words, node, at, reader)
+    }
+
+    fn schema(_: &mut Definitions) -> Json {
+        json!({ "enum": [true, false, "rows"] })
+    }
+}
+
 /// How the `uri` of local data outside the checkout begins.
 pub const ON_THIS_MACHINE: &str = "file://";
+
+keys! {
+    /// One input channel.
+    pub struct Channel named "Channel" {
+        beside name: String => FieldRule::HEAD;
+        /// The place of the data: an `s3://bucket/prefix/`; locally a path. With `sample: false` also a file system of
+        /// SageMaker's, `fsx://fs-0123456789abcdef0/mount/path` or `efs://fs-0123456789abcdef0/path`.
+        needed uri: Text as String => FieldRule::UNCOMPARED;
+        /// What the `uri` is the address of: `S3Prefix` of objects, or a `ManifestFile` that lists them, of whose lines canaries
+        /// get a share. Default: S3Prefix.
+        plain data_type: DataType => FieldRule::HEAD;
+        /// The input mode: how objects reach the script. Default: File.
+        plain mode: InputMode => FieldRule::HEAD.setting();
+        /// The MIME type that the script receives, for instance `text/csv`.
+        optional content_type: Text as String => FieldRule::HEAD;
+        /// The way in which objects are divided among several machines. Default: FullyReplicated.
+        plain distribution: Distribution => FieldRule::HEAD.setting();
+        /// SageMaker: the compression of the objects, which SageMaker unpacks; mode Pipe only. Default: None.
+        plain compression: Compression => FieldRule::HEAD.setting();
+        /// SageMaker: what SageMaker puts around each object, for algorithms that read RecordIO; mode Pipe only. Default: None.
+        plain record_wrapper: RecordWrapper => FieldRule::HEAD.setting();
+        /// Whether canaries take a sample of the channel; if not, every canary reads all of it. With `rows` they take a sample of
+        /// the rows of its object, or of each of a few: CSV, TSV, JSON lines, text, Parquet by row groups. Default: true.
+        plain sample: ChannelSample => FieldRule::named(DRAWS).setting();
+        with draw: DrawKeys as ChannelDraw => FieldRule::named(DRAWS).setting();
+        /// The instance groups that get the channel. Default: all.
+        plain groups: List<Text> as Vec<String> => FieldRule::HEAD;
+    }
+}
+
+impl Reader<'_> {
+    /// Checks the channels below `at`, and gives each its name and its sample.
+    pub(super) fn channels(
+        &mut self,
+        at: &At,
+        read: Vec<(String, Channel)>,
+        instances: Option<&Instances>,
+        in_vpc: bool,
+        sampling: SampledBy,
+    ) -> Vec<Channel> {
+        let count = read.len();
+        if sampling == SampledBy::Gate && count < *limits::CHANNELS.start() && !self.is_wrong(at) {
+            self.wrong(at, "there is no channel to train on");
+        }
+        self.too_many(at, "channels", count, *limits::CHANNELS.end());
+        let mut channels: Vec<Channel> = read
+            .into_iter()
+            .map(|(name, channel)| {
+                let is_said = self.is_written(&at.key(&name).key("sample"));
+                Channel {
+                    sample: match is_said {
+                        true => channel.sample,
+                        false => sampling.default_sample(),
+                    },
+                    name,
+                    ..channel
+                }
+            })
+            .collect();
+        self.check_groups(at, &channels, instances);
+        self.check_partners(at, &channels);
+        for channel in &channels {
+            self.check_channel(&at.key(&channel.name), channel, in_vpc);
+        }
+        channels.retain(|channel| !channel.uri.is_empty());
+        if sampling == SampledBy::Gate
+            && !channels.is_empty()
+            && channels.iter().all(|channel| !channel.sample.is_drawn())
+        {
+            let in_file_system = |channel: &Channel| FileSystem::of_uri(&channel.uri).is_some();
+            let help = if channels.iter().all(in_file_system) {
+                "put the data that grows into S3: a canary takes its share from there; or write `work`, so that canaries do less of it"
+            } else {
+                "remove `sample: false` from the channel that grows with the data; or write `work`, so that canaries do less of it"
+            };
+            let message = "no channel is sampled, so a canary would be a full run";
+            self.refuse(at, message, help);
+        }
+        channels
+    }
+
+    fn check_channel(&mut self, at: &At, channel: &Channel, in_vpc: bool) {
+        if !limits::is_channel_name(&channel.name) {
+            let message =
+                "a channel's name is 1 to 64 letters, digits, dots, hyphens and underscores";
+            self.wrong(&at.own_name(), message);
+        }
+        let Channel { uri, mode, .. } = channel;
+        if uri.is_empty() {
+            return;
+        }
+        let uri_at = at.key("uri");
+        let file_system = FileSystem::of_uri(uri);
+        if self.is_on(RunPlace::This) {
+            if uri.starts_with("s3:") || file_system.is_some() {
+                let help = format!(
+                    "{} reads files: write a folder's path, or choose `backend: sagemaker`",
+                    self.backend_words()
+                );
+                self.refuse(&uri_at, format!("{} is not a path", quoted(uri)), help);
+            } else {
+                self.data_path(&uri_at, uri);
+            }
+        } else if let Some(file_system) = &file_system {
+            self.check_file_system(at, channel, file_system.as_ref().err(), in_vpc);
+        } else if self.is_on(RunPlace::Cloud) || uri.starts_with("s3:") {
+            self.form(&uri_at, uri, s3_uri_problem(uri));
+            if *mode == InputMode::FastFile && !uri.ends_with('/') {
+                let message = "FastFile reads whole folders: end the address with `/`";
+                self.warn(&uri_at, message);
+            }
+        } else {
+            self.data_path(&uri_at, uri);
+        }
+        if self.is_on(RunPlace::This) {
+            let backend = self.backend_words();
+            match mode {
+                InputMode::File => {}
+                InputMode::FastFile => {
+                    self.warn(&at.key("mode"), format!("{backend} reads it as `File`"));
+                }
+                InputMode::Pipe => {
+                    let message = format!("{backend} has no pipe mode");
+                    self.refuse(&at.key("mode"), message, "write `mode: File`");
+                }
+            }
+        }
+        if let Some(text) = &channel.content_type {
+            let at = at.key("content_type");
+            self.too_long(&at, "a content type", text, limits::CONTENT_TYPE);
+        }
+        self.check_packing(at, channel);
+        self.check_data_type(at, channel, file_system.is_some());
+        // A canary's rows are a file of its own, which no machine gets a part of.
+        if channel.distribution == Distribution::ShardedByS3Key
+            && channel.sample == ChannelSample::Rows
+        {
+            self.refuse(
+                &at.key("distribution"),
+                "`ShardedByS3Key` divides whole objects among machines, and `sample: rows` is for one object or a few",
+                "remove `distribution`, or split the data into objects and write `sample: true`",
+            );
+        }
+        self.check_draw(at, channel);
+    }
+
+    /// SageMaker unpacks and wraps what it pipes, and nothing else.
+    fn check_packing(&mut self, at: &At, channel: &Channel) {
+        for (key, is_packed) in [
+            ("compression", channel.compression != Compression::None),
+            (
+                "record_wrapper",
+                channel.record_wrapper != RecordWrapper::None,
+            ),
+        ] {
+            let at = at.key(key);
+            if self.is_on(RunPlace::This) && self.has(&at) {
+                self.no_effect(&at);
+            } else if is_packed && channel.mode != InputMode::Pipe {
+                self.refuse(
+                    &at,
+                    "SageMaker unpacks and wraps what it pipes only",
+                    "write `mode: Pipe`, or remove the key: in another mode the script gets the objects as they are",
+                );
+            }
+        }
+    }
+
+    /// What lists objects can be drawn from line by line, and what describes them too cannot.
+    fn check_data_type(&mut self, at: &At, channel: &Channel, is_file_system: bool) {
+        let (message, help) = match channel.data_type {
+            DataType::Prefix => return,
+            _ if self.is_on(RunPlace::This) || is_file_system => (
+                "a manifest lists objects in S3",
+                "remove `data_type`, and let `uri` name the folder of the data",
+            ),
+            DataType::AugmentedManifest => (
+                "an augmented manifest cannot be sampled: SageMaker streams it with attribute names, which a spec cannot say",
+                "name the objects' prefix as `uri` and their labels under `always`, or list the objects in a `ManifestFile`; or write `share` if the script can draw its own share",
+            ),
+            DataType::Manifest if channel.mode == InputMode::FastFile => (
+                "FastFile reads whole folders, not manifests",
+                "write `mode: File`",
+            ),
+            DataType::Manifest => return,
+        };
+        self.refuse(&at.key("data_type"), message, help);
+    }
+
+    /// A directory of a file system: whole in every canary, mounted on every machine, and reached through a VPC.
+    fn check_file_system(
+        &mut self,
+        at: &At,
+        channel: &Channel,
+        problem: Option<&&str>,
+        in_vpc: bool,
+    ) {
+        let (uri, sample) = (at.key("uri"), at.key("sample"));
+        if let Some(problem) = problem {
+            self.refuse(
+                &uri,
+                format!("{} {problem}", quoted(&channel.uri)),
+                "write `fsx://fs-0123456789abcdef0/mount/path` or `efs://fs-0123456789abcdef0/path`",
+            );
+        }
+        if channel.sample.is_drawn() || !self.is_written(&sample) {
+            let is_said = self.is_written(&sample);
+            self.refuse(
+                if is_said { &sample } else { &uri },
+                "a canary cannot take a share of a file system's files",
+                "write `sample: false`, so that every canary gets them all, or put the data into S3",
+            );
+        }
+        if self.is_written(&at.key("groups")) {
+            self.refuse(
+                &at.key("groups"),
+                "a file system is mounted on the machines of all groups",
+                "remove `groups` from all channels, or put the data into S3",
+            );
+        }
+        if channel.mode != InputMode::File {
+            let message = "a file system is read in mode File only";
+            self.refuse(&at.key("mode"), message, "remove `mode`");
+        }
+        if channel.distribution != Distribution::FullyReplicated {
+            let message = "a file system is whole on every machine";
+            self.refuse(&at.key("distribution"), message, "remove `distribution`");
+        }
+        if !in_vpc {
+            self.refuse(
+                &uri,
+                "a file system is reached through a VPC",
+                "write `subnets` and `security_groups` under `training`",
+            );
+        }
+    }
+
+    /// SageMaker wants groups on every channel or on none, and each must exist.
+    fn check_groups(&mut self, at: &At, channels: &[Channel], instances: Option<&Instances>) {
+        let groups_at = |channel: &Channel| at.key(&channel.name).key("groups");
+        let with_groups: Vec<&Channel> = channels
+            .iter()
+            .filter(|channel| self.has(&groups_at(channel)) || !channel.groups.is_empty())
+            .collect();
+        let count = with_groups.len();
+        if count > 0 && count < channels.len() {
+            self.wrong(at, "`groups` must stand on every channel or on none");
+        }
+        if instances.is_none() || count == 0 {
+            return;
+        }
+        let clusters = group_names(instances);
+        for channel in &with_groups {
+            let at = groups_at(channel);
+            if clusters.is_empty() {
+                let message = "neither `instance` nor `alternatives` has instance groups";
+                self.wrong(&at, message);
+                continue;
+            }
+            self.too_many(&at, "groups", channel.groups.len(), limits::GROUPS);
+            self.check_group_names(&at, &channel.groups, &clusters);
+        }
+        let named: Vec<&String> = with_groups.iter().flat_map(|it| &it.groups).collect();
+        let all = clusters.iter().flatten().copied();
+        let mut unreached: Vec<&str> = all
+            .filter(|group| !named.iter().any(|name| name == group))
+            .collect();
+        unreached.sort_unstable();
+        unreached.dedup();
+        for group in unreached {
+            let group = quoted(group);
+            self.warn(at, format!("no channel names the instance group {group}, so its machines get no data; where they need some, add it to the `groups` of a channel"));
+        }
+    }
+
+    /// Each of the groups in a list must be in every configuration that has groups.
+    pub(super) fn check_group_names(&mut self, at: &At, groups: &[String], clusters: &[Vec<&str>]) {
+        for (index, name) in groups.iter().enumerate() {
+            let lacks = |cluster: &&Vec<&str>| !cluster.contains(&name.as_str());
+            if let Some(cluster) = clusters.iter().find(lacks) {
+                let known = cluster.iter().copied();
+                self.unknown(
+                    &at.item(index),
+                    name,
+                    "names no instance group",
+                    known,
+                    None,
+                );
+            }
+        }
+    }
+}

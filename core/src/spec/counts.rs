@@ -1,15 +1,19 @@
 //! On how many machines the canaries of a configuration run.
 
+use super::keys::List;
+use super::kind::{Count, Refined};
+use super::reader::{At, Reader};
 use super::{Job, Level, LineKind};
 use crate::instance::InstanceConfiguration;
 use crate::metric::Metric;
 
 /// On how many machines canaries run, where the full run takes several.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum CanaryCounts {
     /// All on as many as the full run has.
     AsTheFullRun,
     /// All on one, and one canary on as many as the full run has.
+    #[default]
     OneAndAll,
     /// As written, rising: all on the first, and one canary on each other.
     Written(Vec<u32>),
@@ -23,6 +27,15 @@ impl CanaryCounts {
             Self::OneAndAll => "1 and all machines".to_owned(),
             Self::Written(counts) => format!("{counts:?}"),
         }
+    }
+}
+
+impl Refined for CanaryCounts {
+    type Of = List<Count>;
+    type Value = Self;
+
+    fn refine(counts: Vec<u32>, _: &At, _: &mut Reader<'_>) -> Option<Self> {
+        Some(Self::Written(counts))
     }
 }
 

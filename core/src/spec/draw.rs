@@ -1,8 +1,17 @@
-//! Which objects of a sampled channel a canary gets.
+//! Which objects of a sampled channel a canary gets: what goes together, and what has no meaning.
 
 use std::fmt;
 
 use serde::Serialize;
+
+use super::keys::{List, mapping};
+use super::kind::{Text, words};
+use super::paths::path_problem;
+use super::reader::{At, Reader, quoted};
+use super::{Channel, ChannelSample};
+
+/// Each is held against every file of the channel, of which there may be millions.
+const MOST_PATTERNS_OF_A_CHANNEL: usize = 20;
 
 /// What is drawn of a sampled channel.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
@@ -73,6 +82,152 @@ impl fmt::Display for ChannelDraw {
         match keys.is_empty() {
             true => f.write_str("random"),
             false => write!(f, "{{{}}}", keys.join(", ")),
+        }
+    }
+}
+
+words! {
+    DrawUnit: "folder" Folder;
+    DrawOrder: "random" Random, "last" Last;
+}
+
+mapping! {
+    /// The keys of a channel that say what is drawn of it.
+    struct DrawKeys named "Draw" {
+        /// Patterns of files that every canary gets, beside the drawn ones, for instance `[labels.csv, "*.json"]`.
+        optional always: List<Text>,
+        /// Another channel: canaries get the files that have the stems of those that it draws, such as masks of images.
+        optional draw_with: Text,
+        /// `folder`: canaries have a share of every top folder, such as the classes of images, in place of one of the channel.
+        optional by: DrawUnit,
+        /// Which files come first: `random` by the seed; `last` takes the last by name, such as the newest months. Default: random.
+        optional order: DrawOrder,
+    }
+}
+
+impl From<DrawKeys> for ChannelDraw {
+    fn from(keys: DrawKeys) -> Self {
+        let rule = match keys.draw_with {
+            Some(with) => DrawRule::With(with),
+            None => DrawRule::Share {
+                order: keys.order.unwrap_or_default(),
+                by: keys.by.unwrap_or_default(),
+            },
+        };
+        let always = keys.always.unwrap_or_default();
+        Self { rule, always }
+    }
+}
+
+impl Reader<'_> {
+    pub(super) fn check_draw(&mut self, at: &At, channel: &Channel) {
+        let unused = match channel.sample {
+            ChannelSample::Objects => None,
+            ChannelSample::Whole => Some((
+                "nothing is drawn of this channel: every canary gets all of it",
+                "remove the key, or `sample: false`",
+            )),
+            ChannelSample::Rows => Some((
+                "rows of each file are drawn, not files",
+                "remove the key; files that every canary gets whole belong on a channel of their own, with `sample: false`",
+            )),
+        };
+        let mut keys = ["always", "draw_with", "by", "order"]
+            .map(|key| at.key(key))
+            .to_vec();
+        keys.retain(|key| self.has(key));
+        for key in &keys {
+            if let Some((message, help)) = unused {
+                self.refuse(key, message, help);
+            }
+            if matches!(channel.draw.rule, DrawRule::With(_))
+                && [at.key("by"), at.key("order")].contains(key)
+            {
+                self.refuse(
+                    key,
+                    "beside `draw_with` the other channel says which files are drawn",
+                    "write it on that channel",
+                );
+            }
+        }
+        let always = at.key("always");
+        if self.is_written(&always) {
+            self.check_always(&always, &channel.draw.always);
+        }
+    }
+
+    fn check_always(&mut self, at: &At, always: &[String]) {
+        let mut is_wrong = false;
+        for (index, text) in always.iter().enumerate() {
+            let path = text.strip_prefix('!').unwrap_or(text);
+            let (problem, help) = if path.starts_with('/') {
+                (
+                    "is not below the channel",
+                    "write the path from the channel's folder, such as `labels.csv`",
+                )
+            } else if let Some((problem, _)) = path_problem(path) {
+                (
+                    problem,
+                    "patterns are over paths below the channel: write one from the channel's folder, such as `labels.csv`",
+                )
+            } else {
+                continue;
+            };
+            is_wrong = true;
+            let message = format!("{} {problem}", quoted(text));
+            self.refuse(&at.item(index), message, help);
+        }
+        if is_wrong {
+            return;
+        }
+        let count = always.len();
+        if count > MOST_PATTERNS_OF_A_CHANNEL {
+            self.refuse(
+                at,
+                format!("{count} patterns; a channel has at most {MOST_PATTERNS_OF_A_CHANNEL}"),
+                "let a pattern stand for several files: `\"*.json\"`; or put them into a channel of their own with `sample: false`",
+            );
+        } else if always.is_empty() {
+            self.refuse_empty(at, always, "there is no pattern", Some("remove the key"));
+        } else if always.iter().all(|one| one.starts_with('!')) {
+            self.refuse(
+                at,
+                "no pattern includes anything",
+                "name the files that every canary gets, such as `[labels.csv]`",
+            );
+        } else {
+            self.globs(at, always);
+        }
+    }
+
+    /// `draw_with` names a channel that draws by itself.
+    pub(super) fn check_partners(&mut self, at: &At, channels: &[Channel]) {
+        for channel in channels {
+            let DrawRule::With(name) = &channel.draw.rule else {
+                continue;
+            };
+            let at = at.key(&channel.name).key("draw_with");
+            let Some(other) = channels.iter().find(|other| other.name == *name) else {
+                let known = channels.iter().map(|other| other.name.as_str());
+                let otherwise = Some("name one of `channels`");
+                self.unknown(&at, name, "names no channel", known, otherwise);
+                continue;
+            };
+            let problem = if *name == channel.name {
+                "the channel cannot be drawn with itself"
+            } else if matches!(other.draw.rule, DrawRule::With(_)) {
+                "that channel is itself drawn with another one"
+            } else {
+                match other.sample {
+                    ChannelSample::Objects => continue,
+                    ChannelSample::Whole => {
+                        "nothing is drawn of that channel: every canary gets all of it"
+                    }
+                    ChannelSample::Rows => "rows of each file of that channel are drawn, not files",
+                }
+            };
+            let help = "name a channel that is sampled by itself, such as `draw_with: images`";
+            self.refuse(&at, problem, help);
         }
     }
 }

@@ -1,16 +1,21 @@
-//! The problems of a spec, as values and as text for a terminal.
+//! The problems of a spec, as values and as text for a terminal: each with the lines of the file around it, cropped and cleaned so
+//! that a hostile or endless line does no harm.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::ops::Range;
 
-use miette::{
-    Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteDiagnostic, MietteError,
-    MietteSpanContents, SourceCode, SourceSpan, SpanContents,
-};
-
 use super::FilePosition;
-use super::excerpt::{NumberedLines, clean};
-use super::problems::Problem;
+use crate::secret::unseen::is_invisible;
+
+/// One error.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Problem {
+    pub(super) path: String,
+    pub(super) message: String,
+    pub(super) help: Option<String>,
+    /// Absent if the error has no place in the file.
+    pub(super) span: Option<Range<usize>>,
+}
 
 /// The problems of a spec that could not be read; never empty.
 #[derive(Debug, Clone)]
@@ -99,20 +104,24 @@ impl SpecErrors {
 
     /// The text for a terminal of `width` columns: the number of problems, then each with its place, its line and what to do.
     pub fn render(&self, colours: bool, width: usize) -> String {
-        let width = width.max(60);
-        let theme = if colours {
-            GraphicalTheme::unicode()
-        } else {
-            GraphicalTheme::unicode_nocolor()
+        let page = Page {
+            colours,
+            width: width.max(60),
         };
-        let handler = GraphicalReportHandler::new_themed(theme)
-            .with_width(width)
-            .with_links(false);
-        let mut text = draw(&handler, &MietteDiagnostic::new(self.to_string()));
         let lines = NumberedLines::of(&self.bytes);
+        let mut text = page.headline(&self.to_string());
         for problem in self.problems.iter().take(Self::SHOWN) {
             text.push('\n');
-            text.push_str(&self.render_one(&handler, &lines, problem, width));
+            text += &match problem.span.as_ref().zip(problem.place) {
+                Some((span, place)) => {
+                    let place = format!("{}:{}:{}", self.name, place.line, place.column);
+                    page.excerpt(&lines, span, &place, &problem.label())
+                }
+                None => page.headline(&format!("{}: {problem}", self.name)),
+            };
+            if let Some(help) = &problem.help {
+                text += &page.paragraph(["  help: ", "        "], CYAN, help);
+            }
         }
         let hidden = self.count().saturating_sub(Self::SHOWN);
         if hidden > 0 {
@@ -120,44 +129,108 @@ impl SpecErrors {
         }
         text
     }
-
-    fn render_one(
-        &self,
-        handler: &GraphicalReportHandler,
-        lines: &NumberedLines<'_>,
-        problem: &SpecProblem,
-        width: usize,
-    ) -> String {
-        let Some((span, place)) = problem.span.as_ref().zip(problem.place) else {
-            let mut whole = MietteDiagnostic::new(format!("{}: {problem}", self.name));
-            whole.help.clone_from(&problem.help);
-            return draw(handler, &whole);
-        };
-        let view = lines.view(span, width);
-        let label = wrap(&problem.label(), view.label_width(width));
-        let mut snippet = MietteDiagnostic::new(String::new())
-            .with_label(LabeledSpan::new_primary_with_span(Some(label), view.span));
-        snippet.help.clone_from(&problem.help);
-        let snippet = miette::Report::new(snippet).with_source_code(CroppedSource {
-            name: self.name.clone(),
-            place,
-            first_line: view.first_line,
-            text: view.text,
-        });
-        // The handler starts each report with a line of its own; here one headline covers all.
-        let report = draw(handler, snippet.as_ref());
-        let body = report.find('\n').map_or(0, |newline| newline + 1);
-        let lines: Vec<&str> = report[body..].lines().map(str::trim_end).collect();
-        lines.join("\n") + "\n"
-    }
 }
 
-fn draw(handler: &GraphicalReportHandler, diagnostic: &dyn Diagnostic) -> String {
-    let mut text = String::new();
-    handler
-        .render_report(&mut text, diagnostic)
-        .expect("a string takes all that is written");
-    text
+const RED: &str = "31";
+const CYAN: &str = "36";
+
+/// How a text is laid out.
+#[derive(Clone, Copy)]
+struct Page {
+    colours: bool,
+    width: usize,
+}
+
+impl Page {
+    fn paint(self, colour: &str, text: &str) -> String {
+        match self.colours {
+            true => format!("\u{1b}[{colour}m{text}\u{1b}[0m"),
+            false => text.to_owned(),
+        }
+    }
+
+    fn headline(self, text: &str) -> String {
+        self.paragraph(["  × ", "  │ "], RED, text)
+    }
+
+    /// A text behind one mark, its further lines behind another.
+    fn paragraph(self, [first, further]: [&str; 2], colour: &str, text: &str) -> String {
+        let wrapped = wrap(text, self.width - first.chars().count());
+        let marks = std::iter::once(first).chain(std::iter::repeat(further));
+        let lines = wrapped.lines().zip(marks);
+        lines
+            .map(|(line, mark)| format!("{}{line}\n", self.paint(colour, mark)))
+            .collect()
+    }
+
+    /// The line of a span and the one before, cropped to the same columns, which show the problem. Only the span's first line is
+    /// underlined, and what is wrong stands below.
+    fn excerpt(
+        self,
+        lines: &NumberedLines<'_>,
+        span: &Range<usize>,
+        place: &str,
+        label: &str,
+    ) -> String {
+        let start = span.start.min(lines.bytes.len());
+        let number = lines.line_of(start);
+        let line = lines.line(number);
+        let start = start.min(line.end);
+        let end = span.end.clamp(start, line.end);
+        let cells = |bytes| -> Vec<char> { lines.text(bytes).chars().map(visible).collect() };
+        let from = cells(line.start..start).len();
+        // An empty span is drawn as one cell.
+        let length = cells(start..end).len().max(1);
+        let gutter = (number + 1).to_string().len();
+        let room = self.width.saturating_sub(gutter + 4).max(40);
+        let whole = cells(line);
+        let shift = match whole.len().max(from + 1) <= room {
+            true => 0,
+            false => from.saturating_sub(room / 3),
+        };
+        let crop = |line: &[char]| -> String {
+            let mut shown: Vec<char> = line.iter().copied().skip(shift).take(room).collect();
+            if shift > 0 && !shown.is_empty() {
+                shown[0] = '…';
+            }
+            if line.len() > shift + room {
+                shown[room - 1] = '…';
+            }
+            shown.into_iter().collect()
+        };
+        let from = from - shift;
+        let length = length.min(room.saturating_sub(from)).max(1);
+        let middle = length / 2;
+        let mut text = format!(" {:gutter$} ╭─[{place}]\n", "");
+        let mut add = |mark: &str, sign: char, line: &str| {
+            let line = format!(" {mark:>gutter$} {sign} {line}");
+            let _ = writeln!(text, "{}", line.trim_end());
+        };
+        if let Some(above) = number.checked_sub(1) {
+            let line = cells(lines.line(above));
+            if line.iter().any(|c| *c != ' ') {
+                add(&number.to_string(), '│', &crop(&line));
+            }
+        }
+        add(&(number + 1).to_string(), '│', &crop(&whole));
+        let underline = format!("{}┬{}", "─".repeat(middle), "─".repeat(length - middle - 1));
+        let pad = " ".repeat(from);
+        add("", '·', &format!("{pad}{}", self.paint(RED, &underline)));
+        let pad = " ".repeat(from + middle);
+        let used = gutter + 4 + from + middle + 4;
+        let label = wrap(label, self.width.saturating_sub(used).max(30));
+        match label.split_once('\n') {
+            None => add("", '·', &format!("{pad}{} {label}", self.paint(RED, "╰──"))),
+            Some((first, further)) => {
+                add("", '·', &format!("{pad}{} {first}", self.paint(RED, "╰─┤")));
+                for line in further.lines() {
+                    add("", '·', &format!("{pad}  {} {line}", self.paint(RED, "│")));
+                }
+            }
+        }
+        let _ = writeln!(text, " {:gutter$} ╰────", "");
+        text
+    }
 }
 
 /// Breaks a text at spaces into lines of at most `width` characters; a longer word stands alone.
@@ -190,42 +263,71 @@ impl fmt::Display for SpecErrors {
 
 impl std::error::Error for SpecErrors {}
 
-/// A few lines with their position in the file, which may be cropped.
-#[derive(Debug)]
-struct CroppedSource {
-    name: String,
-    place: FilePosition,
-    /// From 0.
-    first_line: usize,
-    text: String,
+/// A file with the offsets of its lines.
+pub(super) struct NumberedLines<'a> {
+    bytes: &'a [u8],
+    /// The offset of each line's first byte; never empty.
+    starts: Vec<usize>,
 }
 
-impl SourceCode for CroppedSource {
-    fn read_span<'a>(
-        &'a self,
-        _: &SourceSpan,
-        context_before: usize,
-        _: usize,
-    ) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
-        // Asked without context, the handler wants the place for its header, else the lines.
-        let (line, column) = if context_before == 0 {
-            (at_index(self.place.line), at_index(self.place.column))
-        } else {
-            (self.first_line, 0)
+impl<'a> NumberedLines<'a> {
+    pub(super) fn of(bytes: &'a [u8]) -> Self {
+        let newlines = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
+        let starts = std::iter::once(0)
+            .chain(newlines.map(|(index, _)| index + 1))
+            .collect();
+        Self { bytes, starts }
+    }
+
+    /// The index of the line that holds an offset.
+    fn line_of(&self, offset: usize) -> usize {
+        self.starts.partition_point(|start| *start <= offset) - 1
+    }
+
+    /// The bytes of a line without its end.
+    fn line(&self, index: usize) -> Range<usize> {
+        let start = self.starts[index];
+        let mut end = match self.starts.get(index + 1) {
+            Some(next) => next - 1,
+            None => self.bytes.len(),
         };
-        Ok(Box::new(MietteSpanContents::new_named(
-            self.name.clone(),
-            self.text.as_bytes(),
-            (0, self.text.len()).into(),
-            line,
-            column,
-            self.text.lines().count(),
-        )))
+        if end > start && self.bytes[end - 1] == b'\r' {
+            end -= 1;
+        }
+        start..end
+    }
+
+    fn text(&self, range: Range<usize>) -> String {
+        String::from_utf8_lossy(&self.bytes[range]).into_owned()
+    }
+
+    /// Line and column of an offset; columns count characters.
+    pub(super) fn place(&self, offset: usize) -> FilePosition {
+        let offset = offset.min(self.bytes.len());
+        let line = self.line_of(offset);
+        let column = self.text(self.starts[line]..offset).chars().count();
+        let from_one = |index: usize| u32::try_from(index + 1).unwrap_or(u32::MAX);
+        FilePosition {
+            line: from_one(line),
+            column: from_one(column),
+        }
     }
 }
 
-fn at_index(from_one: u32) -> usize {
-    usize::try_from(from_one.saturating_sub(1)).unwrap_or(usize::MAX)
+/// Text without control characters.
+fn clean(text: &str) -> String {
+    text.chars().map(visible).collect()
+}
+
+/// A picture of a control character; the replacement character for one that moves or hides text.
+fn visible(c: char) -> char {
+    match c {
+        '\u{0}'..='\u{1f}' => char::from_u32(0x2400 + u32::from(c)).unwrap_or('\u{fffd}'),
+        '\u{7f}' => '\u{2421}',
+        '\u{2028}' | '\u{2029}' => '\u{fffd}',
+        _ if c.is_control() || is_invisible(c) => '\u{fffd}',
+        _ => c,
+    }
 }
 
 #[cfg(test)]
@@ -327,5 +429,35 @@ mod tests {
         assert!(report.starts_with("  × the spec has 33 problems; nothing was run\n"));
         assert_eq!(report.matches("wrong").count(), 20);
         assert!(report.ends_with("\n  and 13 more\n"));
+    }
+
+    #[test]
+    fn places_count_lines_and_characters_from_one() {
+        let lines = NumberedLines::of("a: 1\nüb: 2\r\n".as_bytes());
+        assert_eq!(lines.place(0), FilePosition { line: 1, column: 1 });
+        assert_eq!(lines.place(7), FilePosition { line: 2, column: 2 });
+        assert_eq!(lines.place(9999), FilePosition { line: 3, column: 1 });
+    }
+
+    #[test]
+    fn every_span_of_every_text_is_shown() {
+        for text in [
+            "",
+            "a",
+            "\n",
+            "a\n\nb\r\n",
+            "ü: ß",
+            "\u{feff}a",
+            &"long ".repeat(300),
+        ] {
+            for start in 0..text.len() + 2 {
+                for length in [0, 1, 2, 500] {
+                    let span = start..start + length;
+                    let report = rendered(text, vec![problem("a", "wrong", None, span)]);
+                    assert!(report.contains('┬'), "{text:?} {start}: {report}");
+                    assert!(report.lines().all(|line| line.chars().count() <= 80));
+                }
+            }
+        }
     }
 }

@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::raw::Words;
 use super::{
     Budget, CanaryCounts, Channel, ChannelDraw, ChannelSample, Design, FollowingCount, Job, Level,
-    Override, PrintedMetric, ProbePolicy, ScriptShare, SpecWarning, WarmPoolPolicy, Work,
+    Override, PrintedMetric, ProbePolicy, ScriptShare, SpecWarning, WarmPoolPolicy, Words, Work,
 };
 use crate::instance::{InstanceConfiguration, InstanceType};
 use crate::units::{Bytes, Fraction, Percent, Seconds, Usd, UsdPerHour};
@@ -215,76 +214,7 @@ macro_rules! fields {
     };
 }
 
-/// Defines keys that mean a field each, once: the key with its doc, the kind of its value, what that means, and the field's
-/// [`FieldRule`]. `optional` is `None` where it is not written, `plain` a default.
-macro_rules! keys {
-    (
-        $(#[doc = $doc:expr])+
-        pub struct $name:ident of $raw:ident {
-            $(
-                $(#[doc = $field_doc:expr])+
-                $need:ident $field:ident: $kind:ty as $meaning:ty $(, or $default:expr)? => $rule:expr;
-            )+
-        }
-    ) => {
-        $crate::spec::raw::mapping! {
-            $(#[doc = $doc])+
-            pub(in crate::spec) struct $raw {
-                $($(#[doc = $field_doc])+ optional $field: $kind,)+
-            }
-        }
-
-        $crate::spec::field::fields! {
-            $(#[doc = $doc])+
-            #[derive(Debug, Clone, PartialEq)]
-            pub struct $name {
-                $($(#[doc = $field_doc])+ pub $field: $crate::spec::field::meaning!($need $meaning) = $rule,)+
-            }
-        }
-
-        impl From<$raw> for $name {
-            fn from(raw: $raw) -> Self {
-                use $crate::spec::raw::Plain;
-                Self {
-                    $($field: {
-                        let written = raw.$field.map(Plain::plain);
-                        $crate::spec::field::meant!($need written $(, $default)?)
-                    },)+
-                }
-            }
-        }
-
-        impl Default for $name {
-            fn default() -> Self {
-                $raw::default().into()
-            }
-        }
-    };
-}
-
-/// The type of what a key means.
-macro_rules! meaning {
-    (optional $meaning:ty) => {
-        Option<$meaning>
-    };
-    (plain $meaning:ty) => {
-        $meaning
-    };
-}
-
-macro_rules! meant {
-    (optional $written:ident) => {
-        $written
-    };
-    (plain $written:ident) => {
-        $written.unwrap_or_default()
-    };
-    (plain $written:ident, $default:expr) => {
-        $written.unwrap_or($default)
-    };
-}
-
-pub(in crate::spec) use {fields, keys, meaning, meant};
+pub(in crate::spec) use fields;
 
 /// A single value.
 pub(in crate::spec) trait FieldValue: Clone {

@@ -1,68 +1,76 @@
 //! The **spec**: which training jobs exist, what they may cost, and how their canaries run.
 //!
-//! What the user typed and what it means are two things: `raw` mirrors the YAML, [`Spec`] is the valid meaning, and
-//! `read` is the one way from the first to the second. It makes all complaints at once (`SpecErrors`).
+//! Each part of the spec is declared once, by `keys!` or `mapping!`: its keys, what each takes and means, and whose it is. What is
+//! written is read straight into that, each key's place is kept, and checks that never stop at their first complaint make all of
+//! them at once ([`SpecErrors`]).
 
 mod backend_kind;
 mod budget;
+mod canary;
 mod channel;
 mod counts;
 mod draw;
+mod editor;
 mod errors;
-mod excerpt;
 mod field;
 mod file_system;
+mod instances;
+mod job;
+mod keys;
+mod kind;
+mod limits;
 mod metric;
 mod overrides;
-mod packing;
 pub mod page;
+mod paths;
 pub mod policy;
-mod problems;
-mod raw;
 mod read;
+mod reader;
 mod secret_places;
 mod settings;
 mod share;
 mod training;
-mod warm_pool;
 mod words;
 mod yaml;
 pub mod yaml_text;
 
 pub use backend_kind::{BackendKind, Traits};
-pub use budget::{Bound, Budget, BudgetLine, LineOrigin, OverrideInForce, StatedGrowth};
-pub use channel::{Channel, ChannelSample, DataType, Distribution, InputMode, ON_THIS_MACHINE};
+pub use budget::{
+    Bound, Budget, BudgetLine, DriftPolicy, LineOrigin, OverrideInForce, StatedGrowth,
+};
+pub use canary::{CanaryPolicy, Design, ProbePolicy, WarmPoolPolicy};
+pub use channel::{
+    Channel, ChannelSample, Compression, DataType, Distribution, InputMode, ON_THIS_MACHINE,
+    RecordWrapper,
+};
 pub use counts::{CanaryCounts, CountsOf};
 pub use draw::{ChannelDraw, DrawOrder, DrawRule, DrawUnit};
 pub use errors::{SpecErrors, SpecProblem};
 pub use file_system::{FileSystem, FileSystemKind};
+pub use job::Job;
+pub use kind::Words;
 pub use metric::{PatternError, PrintedMetric};
-pub use packing::{Compression, RecordWrapper};
-pub use raw::{DriftPolicy, Words};
+pub use overrides::{Override, OverrideState};
 pub use read::{SpecSource, read};
 pub use secret_places::{holds_secrets, is_secret_name, is_secret_place};
 pub use settings::{ChangedSetting, TrainingSettings};
-pub use share::{FollowingCount, FullShare, ScriptShare, SharePlace};
+pub use share::{FollowingCount, FullShare, ScriptShare, SharePlace, Work};
 pub use training::{
     ContainerWords, Framework, LauncherKind, LocalTraining, NO_CREDENTIALS, NoImage,
     SagemakerTraining, ScriptLauncher, Training,
 };
-pub use warm_pool::WarmPoolPolicy;
 pub use yaml::MAX_SPEC_BYTES;
 
 pub use crate::metric::LineKind;
 use field::{FieldRule, fields};
-use share::SampledBy;
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::instance::{InstanceConfiguration, InstanceType};
-use crate::metric::Amount;
-use crate::units::{Fraction, Percent, Seconds, Usd, UsdPerHour};
+use crate::instance::InstanceType;
+use crate::units::UsdPerHour;
 
 /// Whether an unknown outcome fails the check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -135,173 +143,9 @@ pub struct SpecWarning {
     pub message: String,
 }
 
-fields! {
-    /// One training job: what triggers it, the full run, and its budget.
-    #[derive(Debug, Clone, PartialEq)]
-    pub struct Job {
-        /// 1-63 letters, digits and inner hyphens; underscores as well where it is replayed.
-        pub name: String = FieldRule::HEAD.uncounted(),
-        /// Globs over paths relative to the spec's folder; `!` excludes, a leading `/` is the checkout root. Empty: `**`.
-        pub paths: Vec<String> = FieldRule::HEAD.uncounted(),
-        pub training: Training = FieldRule::EACH,
-        /// What the team will train on; the budget is judged on it.
-        pub instance: InstanceConfiguration = FieldRule::HEAD.uncounted(),
-        pub alternatives: Vec<InstanceConfiguration> = FieldRule::HEAD.uncounted(),
-        /// Those of `alternatives` that a range of counts names.
-        pub ranged: Vec<InstanceConfiguration> = FieldRule::HEAD.uncounted(),
-        /// The script draws its own share of the data; no channel is sampled then.
-        pub share: Option<ScriptShare> = FieldRule::named(channel::DRAWS),
-        /// A count of examples that goes with what is drawn of a channel.
-        pub following: Option<FollowingCount> = FieldRule::named(channel::DRAWS).at("share"),
-        pub work: Option<Work> = FieldRule::UNCOMPARED,
-        pub canary: CanaryPolicy = FieldRule::EACH,
-        pub budget: Budget = FieldRule::BASE.uncounted(),
-        pub drift: DriftPolicy = FieldRule::EACH,
-    }
-}
-
-impl Job {
-    /// Whether canaries hold all of the data, and differ in their work alone.
-    pub fn differs_in_work_alone(&self) -> bool {
-        let mut channels = self.training.channels.iter();
-        self.work.is_some()
-            && self.share.is_none()
-            && !channels.any(|channel| channel.sample.is_drawn())
-    }
-}
-
-/// Canaries do less work per datum too: a hyperparameter whose full value and canary levels are given.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Work {
-    /// One of `training.hyperparameters`, whose value there is `full`.
-    pub hyperparameter: String,
-    /// More than 0.
-    pub full: f64,
-    /// Never empty; rising, more than 0, at most `full`.
-    pub canary: Vec<f64>,
-}
-
-impl fmt::Display for Work {
-    /// `epochs 10 (canaries: 1, 2)`
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let levels: Vec<String> = self.canary.iter().map(ToString::to_string).collect();
-        let levels = levels.join(", ");
-        write!(
-            f,
-            "{} {} (canaries: {levels})",
-            self.hyperparameter, self.full
-        )
-    }
-}
-
-/// Which canary runs are asked for.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Design {
-    /// Every fraction, `replicates` times. Fractions rise strictly.
-    Fixed {
-        fractions: Vec<Fraction>,
-        replicates: u32,
-    },
-    /// Chosen run by run; fractions rise strictly.
-    Adaptive { fractions: Vec<Fraction> },
-}
-
-impl Design {
-    /// The sizes of the adaptive design where none are written.
-    pub const LADDER: [Fraction; 7] = [
-        Fraction(0.01),
-        Fraction(0.02),
-        Fraction(0.03),
-        Fraction(0.05),
-        Fraction(0.1),
-        Fraction(0.2),
-        Fraction(0.5),
-    ];
-
-    /// The adaptive one as it is by default.
-    pub fn adaptive() -> Self {
-        Self::Adaptive {
-            fractions: Self::LADDER.to_vec(),
-        }
-    }
-}
-
-fields! {
-    /// How canaries run and what they may cost.
-    #[derive(Debug, Clone, PartialEq)]
-    pub struct CanaryPolicy {
-        pub design: Design = FieldRule::BASE.uncounted(),
-        pub counts: CanaryCounts = FieldRule::BASE.uncounted(),
-        pub spend_limit: Usd = FieldRule::BASE.uncounted(),
-        /// Of the forecast full run, for all canaries of the job together; more than 0.
-        pub max_share: Percent = FieldRule::BASE.uncounted(),
-        /// A full run that takes less is not worth a canary, and the report says so.
-        pub skip_below: Seconds = FieldRule::HEAD.uncounted(),
-        pub max_runtime: Seconds = FieldRule::BASE.uncounted(),
-        pub parallel: u32 = FieldRule::BASE.uncounted(),
-        pub warm_pool: WarmPoolPolicy = FieldRule::BASE.uncounted(),
-        /// Whether canaries on the job's instance take the capacity of its training plan.
-        pub training_plan: bool = FieldRule::BASE.uncounted(),
-        /// Whether the script may join sampled tables.
-        pub joined: bool = FieldRule::BASE.uncounted(),
-        pub reuse: Seconds = FieldRule::BASE.uncounted(),
-        pub seed: u64 = FieldRule::HEAD,
-        pub probe: ProbePolicy = FieldRule::BASE,
-    }
-}
-
-impl CanaryPolicy {
-    /// Of [`Self::max_share`].
-    pub const DEFAULT_MAX_SHARE: Percent = Percent(25.0);
-}
-
-/// Whether to sample inside the container, where the backend starts one.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub enum ProbePolicy {
-    Off,
-    /// Where the job has an entry point.
-    ScriptMode,
-    /// The command of a plain image.
-    Command(Vec<String>),
-}
-
-impl ProbePolicy {
-    /// As a spec says it.
-    fn words(&self) -> String {
-        match self {
-            Self::Off => "false".to_owned(),
-            Self::ScriptMode => "true".to_owned(),
-            Self::Command(words) => words.join(" "),
-        }
-    }
-}
-
-/// A known overrun, agreed to, with ceiling, reason and expiry.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Override {
-    pub job: String,
-    pub budget: LineKind,
-    pub up_to: Amount,
-    pub until: jiff::civil::Date,
-    pub reason: String,
-}
-
-/// What an override does on a given day.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OverrideState {
-    /// Its line is judged at `up_to`.
-    InForce,
-    /// Its last day has passed; the written limit counts.
-    Expired,
-    /// It is no wider than the written limit, which counts.
-    NoWider,
-    /// Its line is not there.
-    NoLine,
-}
-
 /// The JSON Schema of a spec, draft 2020-12, made from the types it is read with.
 pub fn json_schema() -> serde_json::Value {
-    raw::json_schema()
+    read::schema()
 }
 
 /// A commented spec for the local backend to start from; it passes [`read()`].

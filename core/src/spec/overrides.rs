@@ -1,8 +1,38 @@
-//! Overrides on a given day: which are in force, how they change a budget, and the notes about them.
+//! Known overruns that were agreed to: how they are written, which are in force on a given day, how they change a budget, and the
+//! notes about them.
 
 use jiff::civil::Date;
+use serde_json::{Value as Json, json};
 
-use super::{BudgetLine, Job, LineOrigin, Override, OverrideInForce, OverrideState, Spec};
+use super::keys::mapping;
+use super::kind::{AnyText, Definitions, Kind, Text, Words, parsed, word_kinds, wrong_kind};
+use super::reader::{At, Reader, did_you_mean, quoted};
+use super::yaml::{Node, Value};
+use super::{Bound, BudgetLine, Job, LineKind, LineOrigin, OverrideInForce, Spec};
+use crate::metric::Amount;
+
+/// A known overrun, agreed to, with ceiling, reason and expiry.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Override {
+    pub job: String,
+    pub budget: LineKind,
+    pub up_to: Amount,
+    pub until: Date,
+    pub reason: String,
+}
+
+/// What an override does on a given day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OverrideState {
+    /// Its line is judged at `up_to`.
+    InForce,
+    /// Its last day has passed; the written limit counts.
+    Expired,
+    /// It is no wider than the written limit, which counts.
+    NoWider,
+    /// Its line is not there.
+    NoLine,
+}
 
 impl Override {
     /// Its effect on `job` on `today` (UTC), given the written line. The last day counts.
@@ -76,122 +106,185 @@ impl Spec {
     }
 }
 
+impl Words for LineKind {
+    const WORDS: &'static [(&'static str, Self)] = &{
+        let mut words = [("", Self::ALL[0]); Self::ALL.len()];
+        let mut index = 0;
+        while index < words.len() {
+            words[index] = (Self::ALL[index].fixed_key(), Self::ALL[index]);
+            index += 1;
+        }
+        words
+    };
+}
+
+word_kinds!(LineKind);
+
+/// A quantity whose unit another key decides.
+pub(super) enum AnyQuantity {}
+
+impl Kind for AnyQuantity {
+    type Value = String;
+
+    fn read(node: &Node, at: &At, reader: &mut Reader<'_>) -> Option<String> {
+        AnyText::read(node, at, reader)
+    }
+
+    fn schema(_: &mut Definitions) -> Json {
+        json!({ "type": "string", "examples": ["90 USD", "12h", "95%"] })
+    }
+}
+
+/// A day of the calendar.
+impl Kind for Date {
+    type Value = Self;
+
+    fn read(node: &Node, at: &At, reader: &mut Reader<'_>) -> Option<Self> {
+        let Value::Text(text) = &node.value else {
+            return wrong_kind(node, "a date such as `2026-12-31`", at, reader);
+        };
+        // jiff reads much more, a time of day among it, which would be dropped in silence.
+        let is_plain = text.len() == 10 && text.bytes().all(|b| b.is_ascii_digit() || b == b'-');
+        let day = text.parse().ok().filter(|_| is_plain);
+        if day.is_none() {
+            let help = "write year, month and day, such as `2026-12-31`";
+            reader.refuse(at, format!("{} is not a date", quoted(text)), help);
+        }
+        day
+    }
+
+    fn schema(_: &mut Definitions) -> Json {
+        json!({ "type": "string", "format": "date" })
+    }
+}
+
+mapping! {
+    /// A known overrun that is agreed to.
+    struct OverrideKeys named "Override" {
+        /// The name of the job.
+        required job: Text,
+        /// The key of the budget line.
+        required budget: LineKind,
+        /// The limit that counts in place of the line's own, in the line's unit.
+        required up_to: AnyQuantity,
+        /// The last day on which the override counts, in UTC, for instance `2026-12-31`.
+        required until: Date,
+        /// The reason for which the overrun was agreed to.
+        required reason: Text,
+    }
+}
+
+impl Reader<'_> {
+    /// `jobs` are those that could be read.
+    pub(super) fn overrides(&mut self, written: Vec<OverrideKeys>, jobs: &[Job]) -> Vec<Override> {
+        let mut read: Vec<Override> = Vec::new();
+        for (index, keys) in written.into_iter().enumerate() {
+            let at = At::ROOT.key("overrides").item(index);
+            let Some(one) = self.one_override(&at, keys, jobs) else {
+                continue;
+            };
+            let is_same = |other: &Override| (&other.job, other.budget) == (&one.job, one.budget);
+            if read.iter().any(is_same) {
+                let name = quoted(&one.job);
+                self.wrong(
+                    &at,
+                    format!("a second override of `{}` for {name}", one.budget),
+                );
+            }
+            read.push(one);
+        }
+        read
+    }
+
+    fn one_override(&mut self, at: &At, keys: OverrideKeys, jobs: &[Job]) -> Option<Override> {
+        let up_to = match (&keys.up_to, keys.budget) {
+            (Some(up_to), Some(kind)) => self.up_to(&at.key("up_to"), up_to, kind),
+            _ => None,
+        };
+        if let Some(name) = &keys.job {
+            let all = At::ROOT.key("jobs");
+            if !self.is_written(&all.key(name)) {
+                let help = did_you_mean(name, jobs.iter().map(|job| job.name.as_str()));
+                let message = format!("there is no job {}", quoted(name));
+                self.push(&at.key("job"), message, help);
+            } else if let (Some(kind), Some(job)) =
+                (keys.budget, jobs.iter().find(|job| job.name == *name))
+            {
+                let line_at = all.key(name).key("budget").key(&kind.to_string());
+                match (job.budget.written_line(kind), up_to) {
+                    (None, _) if self.is_wrong(&line_at) => {}
+                    (None, _) => {
+                        let name = quoted(name);
+                        let message = format!("the budget of {name} has no line `{kind}`");
+                        self.wrong(&at.key("budget"), message);
+                    }
+                    (Some(line), Some(limit)) if !line.would_be_widened_by(limit) => {
+                        let side = match line.bound {
+                            Bound::Max => "above",
+                            Bound::Min => "below",
+                        };
+                        let message =
+                            format!("is not {side} the budget's own limit, so it changes nothing");
+                        self.warn(&at.key("up_to"), message);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Some(Override {
+            job: keys.job?,
+            budget: keys.budget?,
+            up_to: up_to?,
+            until: keys.until?,
+            reason: keys.reason?,
+        })
+    }
+
+    /// The ceiling in the unit of its line.
+    fn up_to(&mut self, at: &At, text: &str, kind: LineKind) -> Option<Amount> {
+        let limit = parsed(kind.unit().parse(text), at, self)?;
+        if limit.number <= 0.0 {
+            self.wrong(at, "a limit is more than 0");
+            return None;
+        }
+        Some(limit)
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::spec::{SpecSource, read};
-    use crate::units::{Percent, Usd};
 
-    fn spec(text: &str) -> Spec {
-        let source = SpecSource {
-            name: "canary-gate.yml",
-            bytes: text.as_bytes(),
-        };
-        read(source, &[]).unwrap_or_else(|errors| panic!("{}", errors.render(false, 100)))
-    }
-
-    fn with(budget: &str, overrides: &str) -> Spec {
-        spec(&format!(
-            "version: 1\nbackend: local\nprices: {{local: 1 USD/h}}\njobs:\n  churn:\n    training: {{command: [sh, train.sh], max_runtime: 4h, channels: {{train: {{uri: data}}}}}}\n    instance: local\n    budget: {{{budget}}}\noverrides:\n  - {{job: churn, {overrides}}}\n"
-        ))
-    }
-
-    fn day(text: &str) -> Date {
-        text.parse().unwrap()
-    }
-
-    fn lines(spec: &Spec) -> Vec<String> {
-        let lines = spec.jobs[0].budget.lines.iter();
-        lines
-            .map(|line| format!("{} {}", line.kind, line.limit_words()))
-            .collect()
-    }
-
+    /// A block is a budget, an override of it and a day: an override counts up to its last day, never tightens, and does not lift
+    /// what always holds: the machine has no more memory for it, and the job is ended at its limit all the same.
     #[test]
-    fn an_override_counts_up_to_its_last_day() {
-        let written = with(
-            "cost: 50 USD",
-            "budget: cost, up_to: 90 USD, until: 2026-12-31, reason: agreed",
-        );
-        let mut before = written.clone();
-        let notes = before.apply_overrides(day("2026-12-31"));
-        assert_eq!(lines(&before)[0], "cost 90 USD");
-        assert_eq!(
-            notes,
-            [(
-                "churn".to_owned(),
-                "An override is in force: until 2026-12-31 the cost budget is 90 USD, where 50 USD is written. The reason: agreed".to_owned()
-            )]
-        );
-        let overridden = before.jobs[0].budget.lines[0].overridden.as_ref().unwrap();
-        assert_eq!(overridden.written_limit, 50.0);
-
-        let mut after = written.clone();
-        let notes = after.apply_overrides(day("2027-01-01"));
-        assert_eq!(after, written);
-        assert_eq!(
-            notes[0].1,
-            "The override of the cost budget, 90 USD, expired on 2026-12-31; 50 USD counts, as is written."
-        );
-    }
-
-    #[test]
-    fn the_override_of_a_lower_limit_is_a_floor() {
-        let mut spec = with(
-            "cpu_utilization: {min: 40%}",
-            "budget: cpu_utilization, up_to: 20%, until: 2026-12-31, reason: agreed",
-        );
-        let notes = spec.apply_overrides(day("2026-12-01"));
-        assert_eq!(lines(&spec)[0], "cpu_utilization at least 20%");
-        assert!(
-            notes[0].1.contains(
-                "the CPU utilization budget is at least 20%, where at least 40% is written"
-            )
-        );
-    }
-
-    #[test]
-    fn an_override_never_tightens() {
-        let written = with(
-            "cost: 50 USD",
-            "budget: cost, up_to: 40 USD, until: 2026-12-31, reason: agreed",
-        );
-        let mut spec = written.clone();
-        assert!(spec.apply_overrides(day("2026-12-01")).is_empty());
-        assert_eq!(spec, written);
-    }
-
-    /// The machine has no more memory for it, and the job is ended at its limit all the same.
-    #[test]
-    fn an_override_does_not_lift_what_always_holds() {
-        let mut spec = with(
-            "time: 2h",
-            "budget: time, up_to: 8h, until: 2026-12-31, reason: agreed",
-        );
-        assert_eq!(lines(&spec), ["time 2h", "memory 100%", "gpu_memory 100%"]);
-        spec.apply_overrides(day("2026-12-01"));
-        assert_eq!(
-            lines(&spec),
-            ["time 8h", "memory 100%", "gpu_memory 100%", "time 4h"]
-        );
-    }
-
-    #[test]
-    fn an_override_of_an_increase_moves_its_share_and_leaves_its_amount() {
-        let mut spec = with(
-            "cost_increase: {max: 20%, at_least: 5 USD}",
-            "budget: cost_increase, up_to: 40%, until: 2026-12-31, reason: agreed",
-        );
-        let notes = spec.apply_overrides(day("2026-12-01"));
-        assert!(
-            notes[0]
-                .1
-                .contains("the cost increase budget is +40%, where +20% is written"),
-            "{}",
-            notes[0].1
-        );
-        let line = &spec.jobs[0].budget.lines[0];
-        assert_eq!(line.limit, Percent(40.0).into());
-        assert_eq!(line.at_least, Some(Usd(5.0).into()));
+    fn each_override_counts_as_its_case_shows() {
+        let blocks = include_str!("testdata/overrides.txt")
+            .trim_end()
+            .split("\n\n");
+        let shown = blocks.map(|block| {
+            let [budget, agreed, today] = block.lines().collect::<Vec<_>>()[..] else {
+                panic!("{block}")
+            };
+            let text = format!(
+                "version: 1\nbackend: local\nprices: {{local: 1 USD/h}}\njobs:\n  churn:\n    training: {{command: [sh, train.sh], max_runtime: 4h, channels: {{train: {{uri: data}}}}}}\n    instance: local\n    budget: {{{budget}}}\noverrides:\n  - {{job: churn, {agreed}, reason: agreed}}\n"
+            );
+            let source = SpecSource {
+                name: "canary-gate.yml",
+                bytes: text.as_bytes(),
+            };
+            let mut spec = read(source, &[]).unwrap();
+            let notes = spec.apply_overrides(today.parse().unwrap());
+            let lines = spec.jobs[0].budget.lines.iter();
+            let lines = lines.map(|line| {
+                let written = line.overridden.as_ref().map(|it| it.written_limit);
+                let at_least = line.at_least.map(|it| it.exact());
+                format!("{} {} {written:?} {at_least:?}", line.kind, line.limit_words())
+            });
+            let notes = notes.into_iter().map(|(job, note)| format!("{job}: {note}"));
+            let said: Vec<String> = lines.chain(notes).collect();
+            format!("{block}\n{}\n", said.join("\n"))
+        });
+        insta::assert_snapshot!(shown.collect::<Vec<_>>().join("\n"));
     }
 }

@@ -13,7 +13,6 @@ use rename::RenamedJob;
 pub use rename::follow_renames;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
 use super::{BackendKind, Job, Override, Spec};
 use crate::instance::InstanceType;
@@ -64,23 +63,9 @@ pub enum BasePolicyError {
         base: BackendKind,
         head: BackendKind,
     },
-    /// The head requests something that the base's policy does not allow; never empty.
+    /// The head requests something that the base's policy does not allow: the field and why, never empty.
     #[error("{}", sentence(.0))]
-    NotAllowed(Vec<PolicyProblem>),
-}
-
-/// One thing that the base's policy does not allow.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PolicyProblem {
-    /// The field of the head's spec, e.g. `jobs.churn.instance`.
-    pub field: String,
-    pub message: String,
-}
-
-impl fmt::Display for PolicyProblem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.field, self.message)
-    }
+    NotAllowed(Vec<String>),
 }
 
 impl BasePolicyError {
@@ -98,17 +83,14 @@ impl BasePolicyError {
 }
 
 /// The first problems on one line.
-fn sentence(problems: &[PolicyProblem]) -> String {
+fn sentence(problems: &[String]) -> String {
     const SHOWN: usize = 5;
-    let mut shown: Vec<String> = problems
-        .iter()
-        .take(SHOWN)
-        .map(ToString::to_string)
-        .collect();
-    if problems.len() > SHOWN {
-        shown.push(format!("and {} more", problems.len() - SHOWN));
+    let shown = problems.iter().take(SHOWN).map(String::as_str);
+    let shown = shown.collect::<Vec<_>>().join("; ");
+    match problems.len().saturating_sub(SHOWN) {
+        0 => shown,
+        more => format!("{shown}; and {more} more"),
     }
-    shown.join("; ")
 }
 
 /// The head's spec under the base's policy. Both specs are as read, without overrides applied.

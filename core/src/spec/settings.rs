@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Job;
 use super::field::fields_of;
-use super::problems::cut;
+use super::reader::cut;
 
 /// Of a value, in characters; what is longer is cut.
 const VALUE_LIMIT: usize = 200;

@@ -1,10 +1,20 @@
-//! Who draws a canary's share of the data, and what a script is handed that draws it itself.
+//! Who draws a canary's share of the data, what a script is handed that draws it itself, and canaries that do less work per datum.
 
 use std::fmt;
 
 use serde::Serialize;
 
-use super::ChannelSample;
+use super::keys::{List, mapping};
+use super::kind::{AnyText, Text};
+use super::reader::{At, Reader, quoted};
+use super::{ChannelSample, Job, Training, limits};
+
+/// The value of `full` with which the full run is handed nothing.
+const OMIT: &str = "omit";
+/// With fewer examples the canaries' shares are too coarse: of 9 examples the smallest is 11 %.
+const FEWEST_EXAMPLES: u64 = 10;
+/// Two levels show what work costs. More than a few are a mistake, and every level multiplies the runs.
+const MOST_LEVELS: usize = 10;
 
 /// Who draws the share of the data that a canary holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,6 +126,349 @@ impl FullShare {
             Self::One => Some("1.0".to_owned()),
             Self::Omitted => None,
             Self::Examples(examples) => Some(examples.to_string()),
+        }
+    }
+}
+
+mapping! {
+    /// The place in which a script is handed its share of the data, `0.01` or a number of examples. Give one of the two.
+    struct ShareKeys named "Share" {
+        /// The name of the hyperparameter, for instance `data_fraction` or `max_train_samples`.
+        optional hyperparameter: Text,
+        /// The name of the environment variable, for instance `DATA_FRACTION`.
+        optional environment: Text,
+        /// The value in the full run: `1.0` for a share, a whole number for a count of examples, `omit` where the full run is
+        /// handed nothing. Default: 1.0.
+        optional full: AnyText,
+        /// A sampled channel: the script is handed the number of examples that goes with what is drawn of it, such as
+        /// `num_training_samples`.
+        optional follows: Text,
+    }
+}
+
+impl Reader<'_> {
+    pub(super) fn share(
+        &mut self,
+        at: &At,
+        keys: ShareKeys,
+        training: Option<&Training>,
+    ) -> Option<ScriptShare> {
+        let full = self.full_share(at, keys.full.as_deref());
+        let place = self.share_place(at, keys.hyperparameter, keys.environment)?;
+        if let Some(training) = training {
+            // Two draws, one by the gate and one by the script, would give neither share.
+            let channels = training.channels.iter();
+            for channel in channels.filter(|channel| channel.sample.is_drawn()) {
+                let name = quoted(&channel.name);
+                self.refuse(
+                    at,
+                    format!("the script draws its share, and the channel {name} is sampled too"),
+                    "remove `sample` from the channel, so that every canary gets all of it; or remove `share`; or, where the script is to know how many examples it has, write `full: N, follows: CHANNEL`",
+                );
+            }
+            self.check_full_value(at, &place, full?, training);
+        }
+        Some(ScriptShare { place, full: full? })
+    }
+
+    /// A count that goes with what is drawn of a channel.
+    pub(super) fn following_count(
+        &mut self,
+        at: &At,
+        keys: ShareKeys,
+        training: Option<&Training>,
+    ) -> Option<FollowingCount> {
+        let channel = keys.follows?;
+        let (follows_at, full_at) = (at.key("follows"), at.key("full"));
+        let full = match self.full_share(at, keys.full.as_deref())? {
+            FullShare::Examples(examples) => Some(examples),
+            _ => {
+                let is_written = keys.full.is_some();
+                self.refuse(
+                    if is_written { &full_at } else { at },
+                    "what follows a channel is a number of examples",
+                    "write the number of all examples as `full`, such as `full: 50000`",
+                );
+                None
+            }
+        };
+        let place = self.share_place(at, keys.hyperparameter, keys.environment)?;
+        if let Some(training) = training {
+            const HELP: &str = "name a channel that is sampled";
+            let mut channels = training.channels.iter();
+            match channels.find(|known| known.name == channel) {
+                Some(known) if known.sample.is_drawn() => {}
+                Some(_) => {
+                    let name = quoted(&channel);
+                    let message =
+                        format!("nothing is drawn of {name}: every canary gets all of it");
+                    self.refuse(&follows_at, message, HELP);
+                }
+                None => {
+                    let known = training.channels.iter().map(|known| known.name.as_str());
+                    self.unknown(&follows_at, &channel, "names no channel", known, Some(HELP));
+                }
+            }
+            self.check_full_value(at, &place, FullShare::Examples(full?), training);
+        }
+        Some(FollowingCount {
+            place,
+            full: full?,
+            channel,
+        })
+    }
+
+    fn share_place(
+        &mut self,
+        at: &At,
+        hyperparameter: Option<String>,
+        environment: Option<String>,
+    ) -> Option<SharePlace> {
+        match (hyperparameter, environment) {
+            (Some(name), None) => {
+                self.check_share_hyperparameter(&at.key("hyperparameter"), &name);
+                Some(SharePlace::Hyperparameter(name))
+            }
+            (None, Some(name)) => {
+                self.check_share_variable(&at.key("environment"), &name);
+                Some(SharePlace::Environment(name))
+            }
+            (Some(_), Some(_)) => {
+                self.refuse(
+                    &at.key("environment"),
+                    "the share is handed over twice",
+                    "write `hyperparameter` or `environment`, whichever the script reads",
+                );
+                None
+            }
+            (None, None) => {
+                self.refuse(
+                    at,
+                    "it is not said how the script gets its share",
+                    "write `share: {hyperparameter: NAME}` or `share: {environment: NAME}`",
+                );
+                None
+            }
+        }
+    }
+
+    fn check_share_hyperparameter(&mut self, at: &At, name: &str) {
+        self.too_long(at, "a name", name, limits::HYPERPARAMETER_NAME);
+        let is_odd = |c: char| c.is_whitespace() || c.is_control() || c == '=';
+        if name.is_empty() || name.starts_with('-') || name.contains(is_odd) {
+            self.refuse(
+                at,
+                format!("{} cannot be a hyperparameter's name", quoted(name)),
+                "write the name alone, such as `data_fraction`: the script gets `--data_fraction 0.01`",
+            );
+        } else if limits::is_hyperparameter_of_sagemaker(name) {
+            let message = format!("{} is one of SageMaker's own settings", quoted(name));
+            self.refuse(at, message, "name a hyperparameter that the script reads");
+        }
+    }
+
+    fn check_share_variable(&mut self, at: &At, name: &str) {
+        self.too_long(at, "a name", name, limits::ENVIRONMENT_TEXT);
+        if !limits::is_variable_name(name) {
+            self.refuse(
+                at,
+                format!("{} cannot be a variable's name", quoted(name)),
+                "write letters, digits and underscores, no digit first, such as `DATA_FRACTION`",
+            );
+        } else if limits::is_variable_of_others(name) {
+            self.refuse(
+                at,
+                format!("{} has a meaning to other programs", quoted(name)),
+                "name a variable that the script alone reads, such as `DATA_FRACTION`",
+            );
+        }
+    }
+
+    fn full_share(&mut self, at: &At, full: Option<&str>) -> Option<FullShare> {
+        let Some(text) = full else {
+            return Some(FullShare::One);
+        };
+        if text == OMIT {
+            return Some(FullShare::Omitted);
+        }
+        if matches!(text.parse::<f64>(), Ok(1.0)) {
+            return Some(FullShare::One);
+        }
+        let count = |text: &str| text.parse().ok().filter(|count| *count >= FEWEST_EXAMPLES);
+        if let Some(examples) = count(text) {
+            return Some(FullShare::Examples(examples));
+        }
+        let is_odd = text.parse::<u64>().is_err() && text.starts_with(|c: char| c.is_ascii_digit());
+        let (problem, help) = if is_odd {
+            let plain: String = text.chars().filter(|c| !"_, '".contains(*c)).collect();
+            let meant = plain.parse::<f64>().ok().map(|number| number.to_string());
+            let meant = meant.filter(|text| count(text).is_some());
+            let meant = meant.as_deref().unwrap_or("120000");
+            (
+                "is no number of examples",
+                format!("write digits only, such as `{meant}`; `1.0`, the default, for a share"),
+            )
+        } else {
+            (
+                "is not what a full run is handed",
+                format!(
+                    "write the number of all examples, {FEWEST_EXAMPLES} or more, for a count; `1.0`, the default, for a share; `{OMIT}` where the full run is handed nothing"
+                ),
+            )
+        };
+        self.refuse(&at.key("full"), format!("{} {problem}", quoted(text)), help);
+        None
+    }
+
+    /// What the spec writes under that name is the full run's value.
+    fn check_full_value(
+        &mut self,
+        at: &At,
+        place: &SharePlace,
+        full: FullShare,
+        training: &Training,
+    ) {
+        let (written, name) = match place {
+            SharePlace::Hyperparameter(name) => (&training.hyperparameters, name),
+            SharePlace::Environment(name) => (&training.environment, name),
+        };
+        let Some((_, value)) = written.iter().find(|(known, _)| known == name) else {
+            return;
+        };
+        let expected = full.text();
+        let is_same = expected.as_ref().is_some_and(|expected| {
+            value == expected || value.parse::<f64>().ok() == expected.parse::<f64>().ok()
+        });
+        if !is_same {
+            let expected = expected.unwrap_or_else(|| "not there".to_owned());
+            let (name, value) = (quoted(name), quoted(value));
+            self.refuse(
+                at,
+                format!("in the full run {name} is {expected}, but `training` says {value}"),
+                "write the full run's value as `full`, or remove the name from `training`",
+            );
+        }
+    }
+}
+
+/// Canaries do less work per datum too: a hyperparameter whose full value and canary levels are given.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Work {
+    /// One of `training.hyperparameters`, whose value there is `full`.
+    pub hyperparameter: String,
+    /// More than 0.
+    pub full: f64,
+    /// Never empty; rising, more than 0, at most `full`.
+    pub canary: Vec<f64>,
+}
+
+impl fmt::Display for Work {
+    /// `epochs 10 (canaries: 1, 2)`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let levels: Vec<String> = self.canary.iter().map(ToString::to_string).collect();
+        let levels = levels.join(", ");
+        write!(
+            f,
+            "{} {} (canaries: {levels})",
+            self.hyperparameter, self.full
+        )
+    }
+}
+
+impl Job {
+    /// Whether canaries hold all of the data, and differ in their work alone.
+    pub fn differs_in_work_alone(&self) -> bool {
+        let mut channels = self.training.channels.iter();
+        self.work.is_some()
+            && self.share.is_none()
+            && !channels.any(|channel| channel.sample.is_drawn())
+    }
+}
+
+mapping! {
+    /// A hyperparameter that says how much work one datum takes, such as a number of rounds.
+    struct WorkKeys named "Work" {
+        /// The name of the hyperparameter under `training.hyperparameters`.
+        required hyperparameter: Text,
+        /// The value in the full run, the same as under `training.hyperparameters`.
+        required full: f64,
+        /// The values in canaries, rising. Every fraction of the data is run at each; where no channel is sampled they take the
+        /// place of fractions.
+        required canary: List<f64>,
+    }
+}
+
+impl Reader<'_> {
+    pub(super) fn work(
+        &mut self,
+        at: &At,
+        keys: WorkKeys,
+        training: Option<&Training>,
+        is_alone: bool,
+    ) -> Option<Work> {
+        if let (Some(name), Some(training)) = (&keys.hyperparameter, training) {
+            self.check_work_name(at, name, keys.full, training);
+        }
+        if keys.full.is_some_and(|full| full <= 0.0) {
+            self.wrong(&at.key("full"), "the full work is more than 0");
+        }
+        if let Some(levels) = &keys.canary {
+            let full = keys.full.unwrap_or(f64::INFINITY);
+            self.check_levels(&at.key("canary"), levels, full, is_alone);
+        }
+        Some(Work {
+            hyperparameter: keys.hyperparameter?,
+            full: keys.full?,
+            canary: keys.canary?,
+        })
+    }
+
+    fn check_levels(&mut self, at: &At, levels: &[f64], full: f64, is_alone: bool) {
+        self.refuse_empty(at, levels, "there is no level", None);
+        self.at_most(at, levels.len(), "levels", MOST_LEVELS, "planned");
+        if let [only] = levels
+            && (*only < full || is_alone)
+        {
+            let message = match is_alone {
+                true => "no channel is sampled, and one level does not show what the rest takes",
+                false => "one level below the full work does not show what the rest takes",
+            };
+            let help = "write two levels, e.g. a tenth and a fifth of the full work";
+            self.refuse(at, message, help);
+        }
+        let mut last = 0.0;
+        for (index, level) in levels.iter().enumerate() {
+            let at = at.item(index);
+            if *level <= last {
+                let than = match last {
+                    0.0 => "0".to_owned(),
+                    _ => format!("{last}, the level before"),
+                };
+                self.wrong(&at, format!("{level} is not more than {than}"));
+            }
+            if *level > full {
+                self.wrong(&at, format!("{level} is more than the full work of {full}"));
+            }
+            last = last.max(*level);
+        }
+    }
+
+    fn check_work_name(&mut self, at: &At, name: &str, full: Option<f64>, training: &Training) {
+        let mut all = training.hyperparameters.iter();
+        let names = all.clone().map(|(name, _)| name.as_str());
+        let Some((_, value)) = all.find(|(known, _)| known == name) else {
+            let at = at.key("hyperparameter");
+            return self.unknown(&at, name, "names no hyperparameter", names, None);
+        };
+        if let Some(full) = full
+            && value.parse::<f64>().ok() != Some(full)
+        {
+            let (name, value) = (quoted(name), quoted(value));
+            self.refuse(
+                &at.key("full"),
+                format!("the full work is {full}, but the hyperparameter {name} is {value}"),
+                "write the same number in both places: that of the full run",
+            );
         }
     }
 }

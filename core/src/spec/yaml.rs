@@ -6,7 +6,11 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use serde_saphyr::granit_parser::{Event, Options, Parser, ScalarStyle, ScanError, Span, Tag};
+use serde_saphyr::granit_parser::{
+    Event, Options, Parser, ScalarStyle, ScanError, Span, StrInput, Tag,
+};
+
+use super::errors::Problem;
 
 /// The largest spec that is read. A caller reads at most one byte more, to detect a larger file.
 pub const MAX_SPEC_BYTES: usize = 1 << 20;
@@ -46,147 +50,196 @@ pub(super) struct YamlKey {
     pub(super) span: Range<usize>,
 }
 
+type Parsed<T> = Result<T, Problem>;
+
 /// Why the bytes are not a tree: only the first problem, since later ones may follow from it.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct YamlProblem {
-    pub(super) message: String,
-    pub(super) help: Option<String>,
-    /// Absent if the problem has no place in the file.
-    pub(super) span: Option<Range<usize>>,
+fn problem(message: impl Into<String>, span: Range<usize>) -> Problem {
+    Problem {
+        path: String::new(),
+        message: message.into(),
+        help: None,
+        span: Some(span),
+    }
 }
 
-impl YamlProblem {
-    fn new(message: impl Into<String>, span: Range<usize>) -> Self {
-        Self {
-            message: message.into(),
-            help: None,
-            span: Some(span),
-        }
-    }
-
-    fn of_file(message: impl Into<String>, help: impl Into<String>) -> Self {
-        Self {
-            message: message.into(),
-            help: Some(help.into()),
-            span: None,
-        }
-    }
-
+impl Problem {
     fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
+        self
+    }
+
+    /// Of the whole file.
+    fn anywhere(mut self) -> Self {
+        self.span = None;
         self
     }
 }
 
 /// The tree of a file. Spans count from the first of `bytes`, a byte order mark included.
-pub(super) fn parse(bytes: &[u8]) -> Result<Node, YamlProblem> {
+pub(super) fn parse(bytes: &[u8]) -> Parsed<Node> {
     if bytes.len() > MAX_SPEC_BYTES {
-        return Err(YamlProblem::of_file(
-            format!("the file is larger than {} MiB", MAX_SPEC_BYTES >> 20),
-            "a spec is a few kB; is this the right file?",
-        ));
+        let message = format!("the file is larger than {} MiB", MAX_SPEC_BYTES >> 20);
+        let help = "a spec is a few kB; is this the right file?";
+        return Err(problem(message, 0..0).help(help).anywhere());
     }
     let text = std::str::from_utf8(bytes).map_err(|error| not_utf8(bytes, error.valid_up_to()))?;
     let without_mark = text.strip_prefix('\u{feff}').unwrap_or(text);
-    Builder::new(without_mark, text.len() - without_mark.len()).build()
+    let mut options = Options::default();
+    options.set_emit_comments(false);
+    let mut builder = Builder {
+        text: without_mark,
+        offset: text.len() - without_mark.len(),
+        events: Parser::new_from_str_with_options(without_mark, options),
+        documents: 0,
+        anchors: HashMap::new(),
+        nodes: 0,
+        text_bytes: 0,
+    };
+    let first = builder.next()?;
+    let root = first.map(|event| builder.node(event, 0)).transpose()?;
+    builder.next()?;
+    root.filter(|root| root.value != Value::Null)
+        .ok_or_else(|| {
+            let help = "`canary-gate init` writes a spec to start from";
+            problem("the file is empty", 0..0).help(help).anywhere()
+        })
 }
 
-fn not_utf8(bytes: &[u8], at: usize) -> YamlProblem {
+fn not_utf8(bytes: &[u8], at: usize) -> Problem {
     let help = if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
         "the file looks like UTF-16; save it as UTF-8"
     } else {
         "save the file as UTF-8"
     };
-    YamlProblem::new(
-        format!("byte {at} of the file is not UTF-8 (0x{:02x})", bytes[at]),
-        at..at + 1,
-    )
-    .help(help)
+    let message = format!("byte {at} of the file is not UTF-8 (0x{:02x})", bytes[at]);
+    problem(message, at..at + 1).help(help)
 }
 
-/// An open collection and its anchor.
-struct Open {
-    collection: Collection,
-    start: usize,
-    anchor: usize,
-}
-
-enum Collection {
-    Sequence(Vec<Node>),
-    /// The entries so far, and the key whose value comes next.
-    Mapping(Vec<(YamlKey, Node)>, Option<YamlKey>),
-}
-
-/// The node that an alias copies, and what a copy adds to the counts.
-struct Anchored {
-    node: Node,
-    nodes: usize,
-    bytes: usize,
-}
+/// What the parser tells, with its bytes in the file.
+type Told<'text> = (Event<'text>, Range<usize>);
 
 struct Builder<'text> {
     text: &'text str,
     /// Bytes before `text` in the file.
     offset: usize,
-    stack: Vec<Open>,
-    anchors: HashMap<usize, Anchored>,
-    root: Option<Node>,
+    events: Parser<'text, StrInput<'text>>,
+    documents: usize,
+    /// The nodes that aliases copy.
+    anchors: HashMap<usize, Node>,
     nodes: usize,
     text_bytes: usize,
 }
 
 impl<'text> Builder<'text> {
-    fn new(text: &'text str, offset: usize) -> Self {
-        Self {
-            text,
-            offset,
-            stack: Vec::new(),
-            anchors: HashMap::new(),
-            root: None,
-            nodes: 0,
-            text_bytes: 0,
-        }
-    }
-
-    fn build(mut self) -> Result<Node, YamlProblem> {
-        let mut options = Options::default();
-        options.set_emit_comments(false);
-        let mut documents = 0;
-        for event in Parser::new_from_str_with_options(self.text, options) {
+    /// The next event that is part of the tree; `None` at the end.
+    fn next(&mut self) -> Parsed<Option<Told<'text>>> {
+        loop {
+            let Some(event) = self.events.next() else {
+                return Ok(None);
+            };
             let (event, span) = event.map_err(|error| self.syntax(&error))?;
             let span = self.bytes_of(span);
             match event {
                 Event::DocumentStart(..) => {
-                    documents += 1;
-                    if documents > 1 {
-                        return Err(YamlProblem::new("a second document starts here", span)
-                            .help("a spec is one YAML document; remove the `---`"));
+                    self.documents += 1;
+                    if self.documents > 1 {
+                        let help = "a spec is one YAML document; remove the `---`";
+                        return Err(problem("a second document starts here", span).help(help));
                     }
                 }
-                Event::Scalar(text, style, anchor, tag) => {
+                Event::Scalar(_, _, _, ref tag)
+                | Event::SequenceStart(_, _, ref tag)
+                | Event::MappingStart(_, _, ref tag) => {
                     refuse_tag(tag.as_deref(), &span)?;
-                    self.scalar(&text, style, anchor, span)?;
+                    return Ok(Some((event, span)));
                 }
-                Event::SequenceStart(_, anchor, tag) => {
-                    refuse_tag(tag.as_deref(), &span)?;
-                    self.open(Collection::Sequence(Vec::new()), anchor, span)?;
+                Event::SequenceEnd | Event::MappingEnd | Event::Alias(_) => {
+                    return Ok(Some((event, span)));
                 }
-                Event::MappingStart(_, anchor, tag) => {
-                    refuse_tag(tag.as_deref(), &span)?;
-                    self.open(Collection::Mapping(Vec::new(), None), anchor, span)?;
-                }
-                Event::SequenceEnd | Event::MappingEnd => self.close(&span)?,
-                Event::Alias(anchor) => self.alias(anchor, span)?,
                 _ => {}
             }
         }
-        match self.root {
-            Some(node) if node.value != Value::Null => Ok(node),
-            _ => Err(YamlProblem::of_file(
-                "the file is empty",
-                "`canary-gate init` writes a spec to start from",
-            )),
+    }
+
+    /// The node that begins with an event, `depth` collections below the root.
+    fn node(&mut self, (event, span): Told<'text>, depth: usize) -> Parsed<Node> {
+        let (value, span, anchor) = match event {
+            Event::Scalar(text, style, anchor, _) => {
+                self.count(1, text.len(), &span)?;
+                let value = match style {
+                    ScalarStyle::Plain => plain_value(&text),
+                    _ => Value::Text(text.into_owned()),
+                };
+                (value, span, anchor)
+            }
+            Event::Alias(anchor) => {
+                let Some(node) = self.anchors.get(&anchor) else {
+                    let message = "an alias is inside the value that it names";
+                    return Err(problem(message, span));
+                };
+                // Counted before it is copied, so that an alias bomb is never built.
+                let (nodes, bytes) = weight(node);
+                self.count(nodes, bytes, &span)?;
+                return Ok(self.anchors[&anchor].clone());
+            }
+            Event::SequenceStart(_, anchor, _) => {
+                self.open(&span, depth)?;
+                let mut items = Vec::new();
+                let end = loop {
+                    match self.next()? {
+                        Some((Event::SequenceEnd, end)) => break end.end,
+                        Some(event) => items.push(self.node(event, depth + 1)?),
+                        None => break span.end,
+                    }
+                };
+                let span = span.start..end.max(span.start);
+                (Value::Sequence(items), span, anchor)
+            }
+            Event::MappingStart(_, anchor, _) => {
+                self.open(&span, depth)?;
+                let mut entries = Vec::new();
+                let end = loop {
+                    match self.next()? {
+                        Some((Event::MappingEnd, end)) => break end.end,
+                        Some(event) => {
+                            let key = self.key(event)?;
+                            if let Some(event) = self.next()? {
+                                entries.push((key, self.node(event, depth + 1)?));
+                            }
+                        }
+                        None => break span.end,
+                    }
+                };
+                let span = span.start..end.max(span.start);
+                (Value::Mapping(entries), span, anchor)
+            }
+            _ => return Err(problem("nothing to close here", span)),
+        };
+        let node = Node { value, span };
+        if anchor > 0 {
+            self.anchors.insert(anchor, node.clone());
         }
+        Ok(node)
+    }
+
+    /// The key that an event is.
+    fn key(&mut self, (event, span): Told<'text>) -> Parsed<YamlKey> {
+        let Event::Scalar(text, style, ..) = event else {
+            // A collection or an alias is legal YAML but not part of a spec.
+            self.count(1, 0, &span)?;
+            return Err(problem("a key must be plain text", span));
+        };
+        self.count(1, text.len(), &span)?;
+        if style == ScalarStyle::Plain && text == "<<" {
+            let message = "merge keys are not read in a spec";
+            return Err(problem(message, span).help("write the keys out"));
+        }
+        // The parser reports `~` for an empty key.
+        if span.is_empty() || text.is_empty() {
+            return Err(problem("a key is missing here", span).help("write `key: value`"));
+        }
+        let text = text.into_owned();
+        Ok(YamlKey { text, span })
     }
 
     fn bytes_of(&self, span: Span) -> Range<usize> {
@@ -196,149 +249,28 @@ impl<'text> Builder<'text> {
         start + self.offset..end + self.offset
     }
 
-    fn count(
-        &mut self,
-        nodes: usize,
-        bytes: usize,
-        span: &Range<usize>,
-    ) -> Result<(), YamlProblem> {
+    fn count(&mut self, nodes: usize, bytes: usize, span: &Range<usize>) -> Parsed<()> {
         self.nodes += nodes;
         self.text_bytes += bytes;
-        if self.nodes > MAX_NODES || self.text_bytes > MAX_TEXT_BYTES {
-            return Err(YamlProblem::new(
-                "the file holds far more values than a spec needs",
-                span.clone(),
-            )
-            .help(format!(
-                "at most {MAX_NODES} values are read, each use of an alias counted in full"
-            )));
-        }
-        Ok(())
-    }
-
-    fn scalar(
-        &mut self,
-        text: &str,
-        style: ScalarStyle,
-        anchor: usize,
-        span: Range<usize>,
-    ) -> Result<(), YamlProblem> {
-        self.count(1, text.len(), &span)?;
-        let plain = style == ScalarStyle::Plain;
-        if let Some(Open {
-            collection: Collection::Mapping(_, pending @ None),
-            ..
-        }) = self.stack.last_mut()
-        {
-            if plain && text == "<<" {
-                return Err(YamlProblem::new("merge keys are not read in a spec", span)
-                    .help("write the keys out"));
-            }
-            // The parser reports `~` for an empty key.
-            if span.is_empty() || text.is_empty() {
-                return Err(
-                    YamlProblem::new("a key is missing here", span).help("write `key: value`")
-                );
-            }
-            *pending = Some(YamlKey {
-                text: text.to_owned(),
-                span,
-            });
+        if self.nodes <= MAX_NODES && self.text_bytes <= MAX_TEXT_BYTES {
             return Ok(());
         }
-        let value = if plain {
-            plain_value(text)
-        } else {
-            Value::Text(text.to_owned())
-        };
-        self.place(Node { value, span }, anchor);
-        Ok(())
+        let message = "the file holds far more values than a spec needs";
+        let help =
+            format!("at most {MAX_NODES} values are read, each use of an alias counted in full");
+        Err(problem(message, span.clone()).help(help))
     }
 
-    fn open(
-        &mut self,
-        collection: Collection,
-        anchor: usize,
-        span: Range<usize>,
-    ) -> Result<(), YamlProblem> {
-        self.count(1, 0, &span)?;
-        self.refuse_as_key(&span)?;
-        if self.stack.len() == MAX_DEPTH {
-            return Err(YamlProblem::new(
-                format!("nested deeper than {MAX_DEPTH} levels"),
-                span,
-            ));
+    fn open(&mut self, span: &Range<usize>, depth: usize) -> Parsed<()> {
+        self.count(1, 0, span)?;
+        if depth < MAX_DEPTH {
+            return Ok(());
         }
-        self.stack.push(Open {
-            collection,
-            start: span.start,
-            anchor,
-        });
-        Ok(())
+        let message = format!("nested deeper than {MAX_DEPTH} levels");
+        Err(problem(message, span.clone()))
     }
 
-    fn close(&mut self, span: &Range<usize>) -> Result<(), YamlProblem> {
-        let Some(open) = self.stack.pop() else {
-            return Err(YamlProblem::new("nothing to close here", span.clone()));
-        };
-        let value = match open.collection {
-            Collection::Sequence(items) => Value::Sequence(items),
-            Collection::Mapping(entries, _) => Value::Mapping(entries),
-        };
-        let node = Node {
-            value,
-            span: open.start..span.end.max(open.start),
-        };
-        self.place(node, open.anchor);
-        Ok(())
-    }
-
-    fn alias(&mut self, anchor: usize, span: Range<usize>) -> Result<(), YamlProblem> {
-        self.refuse_as_key(&span)?;
-        let Some(anchored) = self.anchors.get(&anchor) else {
-            return Err(YamlProblem::new(
-                "an alias is inside the value that it names",
-                span,
-            ));
-        };
-        let (nodes, bytes) = (anchored.nodes, anchored.bytes);
-        // Counted before it is copied, so that an alias bomb is never built.
-        self.count(nodes, bytes, &span)?;
-        let node = self.anchors[&anchor].node.clone();
-        self.place(node, 0);
-        Ok(())
-    }
-
-    /// Adds a finished node to the open collection.
-    fn place(&mut self, node: Node, anchor: usize) {
-        if anchor > 0 {
-            let (nodes, bytes) = weight(&node);
-            let node = node.clone();
-            self.anchors.insert(anchor, Anchored { node, nodes, bytes });
-        }
-        match self.stack.last_mut().map(|open| &mut open.collection) {
-            None => self.root = Some(node),
-            Some(Collection::Sequence(items)) => items.push(node),
-            Some(Collection::Mapping(entries, pending)) => {
-                if let Some(key) = pending.take() {
-                    entries.push((key, node));
-                }
-            }
-        }
-    }
-
-    /// Refuses a collection or an alias as a key, which is legal YAML but not part of a spec.
-    fn refuse_as_key(&self, span: &Range<usize>) -> Result<(), YamlProblem> {
-        match self.stack.last() {
-            Some(Open {
-                collection: Collection::Mapping(_, None),
-                ..
-            }) => Err(YamlProblem::new("a key must be plain text", span.clone())),
-            _ => Ok(()),
-        }
-    }
-
-    fn syntax(&self, error: &ScanError) -> YamlProblem {
+    fn syntax(&self, error: &ScanError) -> Problem {
         let at = error
             .marker()
             .byte_offset()
@@ -351,25 +283,21 @@ impl<'text> Builder<'text> {
             let indent = &line[..line.len() - line.trim_start_matches([' ', '\t']).len()];
             if let Some(tab) = indent.find('\t') {
                 let tab = self.offset + line_start + tab;
-                return YamlProblem::new("a tab indents this line; use spaces", tab..tab + 1);
+                return problem("a tab indents this line; use spaces", tab..tab + 1);
             }
             line_start += line.len();
         }
         // The parser stops at the end of the file if a collection is not closed: show the last written line.
         let at = at.min(self.text.trim_end().len()) + self.offset;
-        YamlProblem::new(format!("this is not YAML: {}", error.info()), at..at)
+        problem(format!("this is not YAML: {}", error.info()), at..at)
     }
 }
 
-fn refuse_tag(tag: Option<&Tag>, span: &Range<usize>) -> Result<(), YamlProblem> {
-    match tag {
-        None => Ok(()),
-        Some(tag) => Err(YamlProblem::new(
-            format!("the tag `{}` has no meaning in a spec", tag.original()),
-            span.clone(),
-        )
-        .help("to make text of a value, put it in quotes")),
-    }
+fn refuse_tag(tag: Option<&Tag>, span: &Range<usize>) -> Parsed<()> {
+    let Some(tag) = tag else { return Ok(()) };
+    let message = format!("the tag `{}` has no meaning in a spec", tag.original());
+    let help = "to make text of a value, put it in quotes";
+    Err(problem(message, span.clone()).help(help))
 }
 
 /// The numbers of nodes and of bytes of text in a tree.

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use crate::spec::field::{Field, Whose};
-use crate::spec::problems::cut;
+use crate::spec::reader::cut;
 
 /// More than anyone reads of one job.
 const MOST_NOTES: usize = 40;

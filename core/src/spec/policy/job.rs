@@ -1,10 +1,9 @@
 //! One job that both know: the head's work under the base's policy.
 
-use super::PolicyProblem;
 use super::difference::{Differences, LONGEST_VALUE, NONE};
 use crate::metric::Metric;
 use crate::spec::field::{Field, FieldRule, HasFields, fields_of};
-use crate::spec::problems::cut;
+use crate::spec::reader::cut;
 use crate::spec::{Budget, FileSystem, Job, LineKind, Override, Spec};
 
 /// The fields of a job, with the overrides of its budget.
@@ -75,55 +74,37 @@ fn say_longer_run(base: &Job, head: &Job, differences: &mut Differences) {
     }
 }
 
-/// What of the head's spec would be refused in one file with the base's policy. The head's own file was valid.
-pub(super) fn not_allowed(spec: &Spec) -> Vec<PolicyProblem> {
+/// What of the head's spec would be refused in one file with the base's policy: the field and why. The head's own file was valid.
+pub(super) fn not_allowed(spec: &Spec) -> Vec<String> {
     let mut problems = Vec::new();
     let is_allowed = spec.allowed();
     for job in &spec.jobs {
-        let configurations = std::iter::once(("instance".to_owned(), &job.instance)).chain(
-            job.alternatives
-                .iter()
-                .enumerate()
-                .map(|(index, instance)| (format!("alternatives[{index}]"), instance)),
-        );
-        for (key, configuration) in configurations {
-            for (kind, _) in configuration.members() {
-                if !is_allowed(kind) {
-                    problems.push(PolicyProblem {
-                        field: format!("jobs.{}.{key}", job.name),
-                        message: format!("`{kind}` is not among the base's `allowed_instances`"),
-                    });
-                }
-            }
+        let place = format!("jobs.{}", job.name);
+        let others = job.alternatives.iter().enumerate();
+        let others = others.map(|(index, one)| (format!("alternatives[{index}]"), one));
+        let own = std::iter::once(("instance".to_owned(), &job.instance));
+        for (key, configuration) in own.chain(others) {
+            let members = configuration.members().into_iter();
+            let refused = members.filter(|(kind, _)| !is_allowed(kind));
+            problems.extend(refused.map(|(kind, _)| {
+                format!("{place}.{key}: `{kind}` is not among the base's `allowed_instances`")
+            }));
         }
-        problems.extend(channel_problems(job));
-    }
-    problems
-}
-
-/// The head's channels may not go with the base's network and output.
-fn channel_problems(job: &Job) -> Vec<PolicyProblem> {
-    let mut problems = Vec::new();
-    let training = &job.training;
-    let has_network = training.sagemaker.is_in_vpc();
-    let output = training.sagemaker.output.as_ref();
-    let output = output.map(|output| format!("{}/", output.trim_end_matches('/')));
-    for channel in &training.channels {
-        let field = format!("jobs.{}.training.channels.{}.uri", job.name, channel.name);
-        if FileSystem::of_uri(&channel.uri).is_some() && !has_network {
-            problems.push(PolicyProblem {
-                field,
-                message: "a file system is reached through a VPC, and the base's policy names no `subnets` and `security_groups`".to_owned(),
-            });
-        } else if channel.uri.starts_with("s3://")
-            && output
-                .as_ref()
-                .is_some_and(|output| output.starts_with(channel.uri.as_str()))
-        {
-            problems.push(PolicyProblem {
-                field,
-                message: "the base's `output` lies within these data, so that what canaries write would be read as data".to_owned(),
-            });
+        // The head's channels may not go with the base's network and output.
+        let sagemaker = &job.training.sagemaker;
+        let output = sagemaker.output.as_deref().unwrap_or_default();
+        let output = format!("{}/", output.trim_end_matches('/'));
+        for channel in &job.training.channels {
+            let uri = channel.uri.as_str();
+            let why = if FileSystem::of_uri(uri).is_some() && !sagemaker.is_in_vpc() {
+                "a file system is reached through a VPC, and the base's policy names no `subnets` and `security_groups`"
+            } else if uri.starts_with("s3://") && output.starts_with(uri) {
+                "the base's `output` lies within these data, so that what canaries write would be read as data"
+            } else {
+                continue;
+            };
+            let field = format!("{place}.training.channels.{}.uri", channel.name);
+            problems.push(format!("{field}: {why}"));
         }
     }
     problems

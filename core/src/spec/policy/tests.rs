@@ -202,99 +202,21 @@ fn thousands_of_differences_are_counted() {
     );
 }
 
-/// Values of keys, as text of the file: below `training`, `canary`, `budget`, the job and the file.
-const VALUES: [(&str, &[&str]); 16] = [
-    (
-        "TRAINING",
-        &[
-            "role: arn:aws:iam::123456789012:role/Admin",
-            "role: arn:aws:iam::123456789012:role/T",
-        ],
-    ),
-    ("TRAINING", &["output: s3://output/", "output: s3://other/"]),
-    (
-        "TRAINING",
-        &[
-            "",
-            "volume_kms_key: alias/a",
-            "output_kms_key: alias/b",
-            "network_isolation: true",
-        ],
-    ),
-    (
-        "TRAINING",
-        &[
-            "",
-            "checkpoints: s3://checkpoints/",
-            "tags: {team: growth}",
-            "max_runtime: 3h",
-        ],
-    ),
-    (
-        "TRAINING",
-        &[
-            "",
-            "subnets: [subnet-0a1b2c3d], security_groups: [sg-0a1b2c3d]",
-        ],
-    ),
-    ("CANARY", &["", "spend_limit: 9 USD", "max_runtime: 20m"]),
-    (
-        "CANARY",
-        &[
-            "",
-            "parallel: 2",
-            "warm_pool: off",
-            "warm_pool: {keep_alive: 10m}",
-            "probe: false",
-        ],
-    ),
-    ("CANARY", &["", "seed: 5", "reuse: 1d"]),
-    (
-        "BUDGET",
-        &["", "cost: 50 USD", "cost: {max: 60 USD, level: warn}"],
-    ),
-    (
-        "BUDGET",
-        &[
-            "",
-            "time: 8h",
-            "cpu_utilization: {min: 20%}",
-            "cost_increase: 20%",
-        ],
-    ),
-    ("BUDGET", &["", "certainty: 80%", "existing_breach: fail"]),
-    (
-        "JOB",
-        &["", "drift: {max: 30%}", "drift: {at_least: 3 USD}"],
-    ),
-    ("NAME", &["churn", "ranker"]),
-    ("TOP", &["", "region: us-east-1", "region: eu-west-1"]),
-    (
-        "TOP",
-        &[
-            "",
-            "history: records",
-            "strict: true",
-            "on_inconclusive: pass",
-        ],
-    ),
-    (
-        "TOP",
-        &[
-            "",
-            "prices: {ml.m5.xlarge: 1 USD/h}",
-            "allowed_instances: [\"ml.*\"]",
-        ],
-    ),
-];
+/// Values of keys, as text of the file, behind where they stand: below `training`, `canary`, `budget`, the job and the file.
+const VALUES: &str = include_str!("testdata/values.txt");
 
 /// Any value of each policy field.
 fn any_spec() -> impl Strategy<Value = Spec> {
-    prop::collection::vec(any::<prop::sample::Index>(), VALUES.len()).prop_map(|chosen| {
+    let lines = || {
+        VALUES
+            .lines()
+            .map(|line| line.split(" | ").collect::<Vec<_>>())
+    };
+    prop::collection::vec(any::<prop::sample::Index>(), lines().count()).prop_map(move |chosen| {
         let of = |place: &str| {
-            let values = VALUES.iter().zip(&chosen).filter(|((of, _), _)| *of == place);
-            let values = values.map(|((_, values), chosen)| *chosen.get(values));
-            let written: Vec<&str> = values.filter(|value| !value.is_empty()).collect();
+            let chosen = lines().zip(&chosen).filter(|(line, _)| line[0] == place);
+            let chosen = chosen.map(|(line, index)| *index.get(&line[1..]));
+            let written: Vec<&str> = chosen.filter(|value| !value.is_empty()).collect();
             written.join(", ")
         };
         let (job, top) = (of("JOB"), of("TOP"));

@@ -1,24 +1,21 @@
 //! `framework: {pytorch: 2.8, python: py312}`: an image of AWS by its framework's version, in place of its address.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::sync::LazyLock;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator};
-
 use crate::instance::{InstanceType, tables};
 use crate::spec::field::FieldValue;
-use crate::spec::problems::{At, Findings, Located, quoted};
-use crate::spec::raw::{AnyText, FromNode, mapping};
-use crate::spec::read::{Instances, SpecReader};
-use crate::spec::yaml::Node;
+use crate::spec::instances::{Instances, configurations};
+use crate::spec::keys::mapping;
+use crate::spec::kind::{AnyText, Refined};
+use crate::spec::reader::{At, Reader, quoted};
 
 const WAY_OUT: &str =
     "or write the address of an image: `image: ACCOUNT.dkr.ecr.REGION.amazonaws.com/NAME:TAG`";
 
 mapping! {
     /// An image of AWS by its framework. Give one framework.
-    pub(in crate::spec) struct RawFramework {
+    struct FrameworkKeys named "Framework" {
         /// The version of PyTorch, such as `2.8`.
         optional pytorch: AnyText,
         /// The version of TensorFlow, such as `2.19`.
@@ -174,37 +171,40 @@ impl Framework {
     }
 }
 
-impl FromNode for Framework {
-    fn from_node(node: &Node, at: &At, findings: &mut Findings) -> Option<Self> {
-        let raw = RawFramework::from_node(node, at, findings)?;
+impl Refined for Framework {
+    type Of = FrameworkKeys;
+    type Value = Self;
+
+    fn refine(keys: FrameworkKeys, at: &At, reader: &mut Reader<'_>) -> Option<Self> {
         let named = [
-            ("pytorch", raw.pytorch),
-            ("tensorflow", raw.tensorflow),
-            ("sklearn", raw.sklearn),
-            ("xgboost", raw.xgboost),
+            ("pytorch", keys.pytorch),
+            ("tensorflow", keys.tensorflow),
+            ("sklearn", keys.sklearn),
+            ("xgboost", keys.xgboost),
         ];
         let named = named.into_iter();
         let mut named = named.filter_map(|(name, version)| Some((name, version?)));
         let (Some((name, version)), None) = (named.next(), named.next()) else {
-            findings.wrong_with_help(
-                at,
-                "needs exactly one framework",
-                format!("write one, such as `framework: {{pytorch: 2.8}}`, {WAY_OUT}"),
-            );
+            let help = format!("write one, such as `framework: {{pytorch: 2.8}}`, {WAY_OUT}");
+            reader.refuse(at, "needs exactly one framework", help);
             return None;
         };
         let images = FRAMEWORKS.iter().find(|images| images.name == name)?;
-        let found = version_of(images, &version, findings)?;
-        if let Some(python) = raw.python
-            && python.value.0 != found.python
-        {
-            findings.wrong_with_help(
-                &python.at,
-                format!(
-                    "{name} {} has no image with {}, by the table of {AS_OF}",
-                    found.version,
-                    quoted(&python.value.0)
-                ),
+        let Some(found) = version_of(images, &version) else {
+            let near = nearest(images, version.trim());
+            let version = quoted(version.trim());
+            reader.refuse(
+                &at.key(name),
+                format!("no image of {name} {version} is known, by the table of {AS_OF}"),
+                format!("the nearest is `{near}`, {WAY_OUT}"),
+            );
+            return None;
+        };
+        if let Some(python) = keys.python.filter(|python| *python != found.python) {
+            let (version, python) = (found.version, quoted(&python));
+            reader.refuse(
+                &at.key("python"),
+                format!("{name} {version} has no image with {python}, by the table of {AS_OF}"),
                 format!("write `python: {}`, {WAY_OUT}", found.python),
             );
         }
@@ -212,76 +212,39 @@ impl FromNode for Framework {
     }
 }
 
-impl JsonSchema for Framework {
-    fn inline_schema() -> bool {
-        RawFramework::inline_schema()
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        RawFramework::schema_name()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        RawFramework::json_schema(generator)
-    }
-}
-
 /// `2.8` is the newest of `2.8.x`.
-fn version_of(
-    images: &'static FrameworkImages,
-    written: &Located<AnyText>,
-    findings: &mut Findings,
-) -> Option<Framework> {
-    let text = written.value.0.trim();
+fn version_of(images: &'static FrameworkImages, written: &str) -> Option<Framework> {
     let is_meant = |version: &str| {
-        let rest = version.strip_prefix(text);
+        let rest = version.strip_prefix(written.trim());
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '-']))
     };
     let mut versions = images.versions.iter().rev();
-    if let Some((version, python)) = versions.find(|(version, _)| is_meant(version)) {
-        return Some(Framework {
-            images,
-            version,
-            python,
-        });
-    }
-    let near = nearest(images, text);
-    findings.wrong_with_help(
-        &written.at,
-        format!(
-            "no image of {} {} is known, by the table of {AS_OF}",
-            images.name,
-            quoted(text)
-        ),
-        format!("the nearest is `{near}`, {WAY_OUT}"),
-    );
-    None
+    let (version, python) = versions.find(|(version, _)| is_meant(version))?;
+    Some(Framework {
+        images,
+        version,
+        python,
+    })
 }
 
-impl SpecReader<'_> {
+impl Reader<'_> {
     /// That there is an image for every machine of the job, in the spec's region where that is written.
     pub(super) fn check_framework(
         &mut self,
-        framework: &Framework,
         at: &At,
+        framework: &Framework,
         instances: Option<&Instances>,
     ) {
-        let Some((instance, alternatives)) = instances else {
-            return;
-        };
         let region = self.region.as_deref().unwrap_or("us-east-1");
-        let types = std::iter::once(instance)
-            .chain(alternatives)
-            .flat_map(|configuration| configuration.members());
-        let mut known: Vec<String> = Vec::new();
-        for (kind, _) in types {
-            if let Err(error) = framework.image(kind, region)
-                && !known.contains(&error.to_string())
-            {
-                let help = WAY_OUT.trim_start_matches("or ");
-                self.findings.wrong_with_help(at, error.to_string(), help);
-                known.push(error.to_string());
-            }
+        let types = configurations(instances).flat_map(|configuration| configuration.members());
+        let mut errors: Vec<String> = types
+            .filter_map(|(kind, _)| framework.image(kind, region).err())
+            .map(|error| error.to_string())
+            .collect();
+        let mut known = std::collections::HashSet::new();
+        errors.retain(|error| known.insert(error.clone()));
+        for error in errors {
+            self.refuse(at, error, WAY_OUT.trim_start_matches("or "));
         }
     }
 }
@@ -314,63 +277,28 @@ fn nearest(images: &FrameworkImages, written: &str) -> &'static str {
 mod tests {
     use super::*;
 
+    fn images(name: &str) -> &'static FrameworkImages {
+        FRAMEWORKS.iter().find(|it| it.name == name).unwrap()
+    }
+
     fn framework(name: &str, version: &str) -> Framework {
-        let images = FRAMEWORKS
-            .iter()
-            .find(|images| images.name == name)
-            .unwrap();
-        let (version, python) = images
-            .versions
-            .iter()
-            .find(|(known, _)| *known == version)
-            .unwrap();
-        Framework {
-            images,
-            version,
-            python,
-        }
+        version_of(images(name), version).unwrap()
     }
 
     /// The addresses that the Python SDK's `image_uris.retrieve` gives (sagemaker-core 2.27.0).
     #[test]
     fn images_are_those_of_the_sdk() {
-        for (name, version, machine, region, address) in [
-            (
-                "pytorch",
-                "2.8.0",
-                "ml.m5.xlarge",
-                "us-east-1",
-                "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.8.0-cpu-py312",
-            ),
-            (
-                "pytorch",
-                "2.8.0",
-                "ml.g5.xlarge",
-                "eu-south-1",
-                "692866216735.dkr.ecr.eu-south-1.amazonaws.com/pytorch-training:2.8.0-gpu-py312",
-            ),
-            (
-                "tensorflow",
-                "2.19.0",
-                "ml.p4d.24xlarge",
-                "cn-north-1",
-                "727897471807.dkr.ecr.cn-north-1.amazonaws.com.cn/tensorflow-training:2.19.0-gpu-py312",
-            ),
-            (
-                "sklearn",
-                "1.4-2",
-                "ml.g5.xlarge",
-                "us-west-2",
-                "246618743249.dkr.ecr.us-west-2.amazonaws.com/sagemaker-scikit-learn:1.4-2-cpu-py3",
-            ),
-            (
-                "xgboost",
-                "1.7-1",
-                "ml.m5.xlarge",
-                "us-east-1",
-                "683313688378.dkr.ecr.us-east-1.amazonaws.com/sagemaker-xgboost:1.7-1",
-            ),
-        ] {
+        const IMAGES: &str = "\
+pytorch 2.8.0 ml.m5.xlarge us-east-1 763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.8.0-cpu-py312
+pytorch 2.8.0 ml.g5.xlarge eu-south-1 692866216735.dkr.ecr.eu-south-1.amazonaws.com/pytorch-training:2.8.0-gpu-py312
+tensorflow 2.19.0 ml.p4d.24xlarge cn-north-1 727897471807.dkr.ecr.cn-north-1.amazonaws.com.cn/tensorflow-training:2.19.0-gpu-py312
+sklearn 1.4-2 ml.g5.xlarge us-west-2 246618743249.dkr.ecr.us-west-2.amazonaws.com/sagemaker-scikit-learn:1.4-2-cpu-py3
+xgboost 1.7-1 ml.m5.xlarge us-east-1 683313688378.dkr.ecr.us-east-1.amazonaws.com/sagemaker-xgboost:1.7-1";
+        for line in IMAGES.lines() {
+            let [name, version, machine, region, address] = line.split(' ').collect::<Vec<_>>()[..]
+            else {
+                panic!("{line}")
+            };
             let found = framework(name, version).image(&machine.parse().unwrap(), region);
             assert_eq!(found.as_deref(), Ok(address));
         }
@@ -398,15 +326,7 @@ mod tests {
 
     #[test]
     fn the_nearest_version_is_by_its_numbers() {
-        let nearest_of = |name: &str, written: &str| {
-            nearest(
-                FRAMEWORKS
-                    .iter()
-                    .find(|images| images.name == name)
-                    .unwrap(),
-                written,
-            )
-        };
+        let nearest_of = |name, written| nearest(images(name), written);
         assert_eq!(nearest_of("pytorch", "2.12"), "2.10.0");
         assert_eq!(nearest_of("pytorch", "1.9"), "1.13.1");
         assert_eq!(nearest_of("xgboost", "1.6"), "1.5-1");

@@ -1,16 +1,20 @@
 //! `distribution: {torchrun: {}}`: what starts the script's processes on each machine, in the words of AWS's training toolkit.
 
-use crate::spec::field::{FieldValue, json};
 use std::fmt;
 
 use serde::Serialize;
+use serde_json::{Value as Json, json};
 
-use super::{RawTraining, is_script};
+use super::{TrainingKeys, is_script};
 use crate::instance::InstanceConfiguration;
 use crate::spec::backend_kind::RunPlace;
-use crate::spec::problems::{At, Located, quoted};
-use crate::spec::raw::{KeyedLauncher, List, RawLauncher, Text};
-use crate::spec::read::{Instances, SpecReader, group_names, limits};
+use crate::spec::field::{self, FieldValue};
+use crate::spec::instances::{Instances, configurations, group_names};
+use crate::spec::keys::{List, mapping};
+use crate::spec::kind::{Count, Definitions, Kind, Text, wrong_kind};
+use crate::spec::limits;
+use crate::spec::reader::{At, Reader, quoted};
+use crate::spec::yaml::{Node, Value};
 
 /// More than the cores of most machines.
 const PROCESSES: u32 = 128;
@@ -37,7 +41,7 @@ impl FieldValue for ScriptLauncher {
     }
 
     fn value(&self) -> Option<String> {
-        Some(json(self))
+        Some(field::json(self))
     }
 }
 
@@ -155,54 +159,135 @@ impl fmt::Display for ScriptLauncher {
     }
 }
 
+/// `{}`.
+pub(in crate::spec) enum NoKeys {}
+
+impl Kind for NoKeys {
+    type Value = ();
+
+    fn read(node: &Node, at: &At, reader: &mut Reader<'_>) -> Option<()> {
+        let message = match &node.value {
+            Value::Mapping(keys) if keys.is_empty() => return Some(()),
+            Value::Mapping(_) => {
+                "takes no keys: it starts a process for each GPU of a machine, or one"
+            }
+            Value::Null => "no value, where `{}` is needed",
+            _ => return wrong_kind(node, "`{}`", at, reader),
+        };
+        reader.refuse(at, message, "write `torchrun: {}`");
+        None
+    }
+
+    fn schema(_: &mut Definitions) -> Json {
+        json!({ "type": "object", "maxProperties": 0 })
+    }
+}
+
+mapping! {
+    /// What mpirun is started with.
+    struct MpiKeys named "Mpi" {
+        /// The number of processes on each machine, from 1 to 128. Without it one for each GPU, or one.
+        optional processes_per_host: Count,
+        /// More options of mpirun, such as `-verbose -x NCCL_DEBUG=INFO`.
+        optional options: Text,
+    }
+}
+
+mapping! {
+    /// What starts the script's processes on each machine. Give one launcher.
+    struct PlainLauncherKeys named "Launcher" {
+        /// `{}`: torchrun, with a process for each GPU of a machine, or one.
+        optional torchrun: NoKeys,
+        /// mpirun.
+        optional mpi: MpiKeys,
+        /// The instance group whose machines the launcher starts processes on, in a list. Needed where there are several groups.
+        optional groups: List<Text>,
+    }
+}
+
+/// A launcher with its keys, of which the bare name is a likely mistake.
+pub(in crate::spec) enum LauncherKeys {}
+
+impl Kind for LauncherKeys {
+    type Value = PlainLauncherKeys;
+
+    fn read(node: &Node, at: &At, reader: &mut Reader<'_>) -> Option<PlainLauncherKeys> {
+        let Value::Text(name) = &node.value else {
+            return PlainLauncherKeys::read(node, at, reader);
+        };
+        let help = match name.as_str() {
+            "torchrun" => "write `{torchrun: {}}`",
+            "mpi" | "mpirun" => "write `{mpi: {}}`",
+            _ => "write `{torchrun: {}}` or `{mpi: {}}`",
+        };
+        let message = format!("{}, where a launcher with its keys is needed", quoted(name));
+        reader.refuse(at, message, help);
+        None
+    }
+
+    fn schema(definitions: &mut Definitions) -> Json {
+        PlainLauncherKeys::schema(definitions)
+    }
+}
+
 /// What SageMaker's toolkit can launch: the script of an `entry_point`, in an image that has the launcher.
-pub(super) fn check_on_sagemaker(reader: &mut SpecReader<'_>, raw: &RawTraining) {
-    let Some(distribution) = &raw.distribution else {
+pub(super) fn check_on_sagemaker(reader: &mut Reader<'_>, training: &TrainingKeys, at: &At) {
+    let Some(launcher) = &training.distribution else {
         return;
     };
-    let (at, keys) = (&distribution.at, &raw.sagemaker);
+    let (keys, launcher_at) = (&training.sagemaker, at.key("distribution"));
     let by_itself = "a command can start its own launcher: `container: {entrypoint: [torchrun, /opt/program/train.py]}`";
     if keys.algorithm.is_some() {
-        reader.findings.wrong_with_help(
-            at,
-            "an algorithm starts itself, without a launcher",
-            "remove `distribution`",
-        );
-        return;
+        let message = "an algorithm starts itself, without a launcher";
+        return reader.refuse(&launcher_at, message, "remove `distribution`");
     }
-    if (keys.container.as_ref()).is_some_and(|container| container.value.entrypoint.is_some()) {
-        reader.findings.wrong_with_help(
-            at,
+    if !keys.container.entrypoint.is_empty() {
+        return reader.refuse(
+            &launcher_at,
             "`container.entrypoint` replaces the training toolkit, which would start the launcher",
             format!("remove one of them; {by_itself}"),
         );
-        return;
     }
     let Some(entry_point) = &keys.entry_point else {
-        reader.findings.wrong_with_help(
-            at,
+        return reader.refuse(
+            &launcher_at,
             "needs an `entry_point`: AWS's training toolkit starts the launcher, for that script only",
             format!("write `source_dir` and `entry_point`; {by_itself}"),
         );
-        return;
     };
-    if let Some(torchrun) = &distribution.value.0.torchrun {
-        if !entry_point.value.text.ends_with(".py") {
-            reader.findings.wrong_with_help(
-                &torchrun.at,
-                format!("torchrun starts Python files, and `entry_point` is {}", quoted(&entry_point.value.text)),
-                "name a file that ends with `.py`, or start torchrun in the script and remove `distribution`",
+    if launcher.torchrun.is_some() && !entry_point.ends_with(".py") {
+        reader.refuse(
+            &launcher_at.key("torchrun"),
+            format!("torchrun starts Python files, and `entry_point` is {}", quoted(entry_point)),
+            "name a file that ends with `.py`, or start torchrun in the script and remove `distribution`",
+        );
+    }
+    // AWS's images for scikit-learn and XGBoost have no launcher, that of TensorFlow has no torchrun.
+    let framework = keys
+        .framework
+        .as_ref()
+        .map_or("", |framework| framework.name());
+    for (key, program, is_written) in [
+        ("torchrun", "torchrun", launcher.torchrun.is_some()),
+        ("mpi", "mpirun", launcher.mpi.is_some()),
+    ] {
+        let lacks_it = match framework {
+            "sklearn" | "xgboost" => true,
+            "tensorflow" => key == "torchrun",
+            _ => false,
+        };
+        if is_written && lacks_it {
+            reader.refuse(
+                &launcher_at.key(key),
+                format!("AWS's image of {framework} has no {program}"),
+                "remove `distribution`, or choose another image",
             );
         }
-        refuse_frameworks(reader, raw, &torchrun.at, "torchrun");
     }
-    if let Some(mpi) = &distribution.value.0.mpi {
-        refuse_frameworks(reader, raw, &mpi.at, "mpirun");
-    }
-    for entry in (raw.hyperparameters.iter()).flat_map(|all| &all.value.entries) {
-        if ALL.contains(&entry.name.value.as_str()) {
-            reader.findings.wrong_with_help(
-                &entry.name.at,
+    for (name, _) in training.hyperparameters.iter().flatten() {
+        if ALL.contains(&name.as_str()) {
+            reader.refuse(
+                &at.key("hyperparameters").name(name),
                 "is set for the training toolkit by `distribution`",
                 "remove it here",
             );
@@ -211,83 +296,62 @@ pub(super) fn check_on_sagemaker(reader: &mut SpecReader<'_>, raw: &RawTraining)
 }
 
 /// What this machine's launchers can start.
-pub(super) fn check_locally(reader: &mut SpecReader<'_>, raw: &RawTraining) {
-    let torchrun =
-        (raw.distribution.as_ref()).and_then(|distribution| distribution.value.0.torchrun.as_ref());
-    let (Some(torchrun), Some(command)) = (torchrun, &raw.local.command) else {
+pub(super) fn check_locally(reader: &mut Reader<'_>, training: &TrainingKeys, at: &At) {
+    let launcher = training.distribution.as_ref();
+    if launcher.is_none_or(|launcher| launcher.torchrun.is_none())
+        || !reader.has(&at.key("command"))
+    {
         return;
-    };
+    }
     // It takes the place of the words before the script.
-    let script = command.value.0.iter().find(|word| is_script(&word.value.0));
-    if script.is_none_or(|script| !script.value.0.ends_with(".py")) {
-        reader.findings.wrong_with_help(
-            &torchrun.at,
+    let script = training.local.command.iter().find(|word| is_script(word));
+    if script.is_none_or(|script| !script.ends_with(".py")) {
+        reader.refuse(
+            &at.key("distribution").key("torchrun"),
             "torchrun starts Python files, and `command` names none",
             "write `command: [python3, train.py]`, or start torchrun in the command and remove `distribution`",
         );
     }
 }
 
-/// AWS's images for scikit-learn and XGBoost have no launcher, that of TensorFlow has no torchrun.
-fn refuse_frameworks(reader: &mut SpecReader<'_>, raw: &RawTraining, at: &At, launcher: &str) {
-    let framework = raw.sagemaker.framework.as_ref();
-    let name = framework.map_or("", |framework| framework.value.name());
-    if matches!(
-        (name, launcher),
-        ("sklearn" | "xgboost", _) | ("tensorflow", "torchrun")
-    ) {
-        reader.findings.wrong_with_help(
-            at,
-            format!("AWS's image of {name} has no {launcher}"),
-            "remove `distribution`, or choose another image",
-        );
-    }
-}
-
-impl SpecReader<'_> {
+impl Reader<'_> {
     pub(super) fn launcher(
         &mut self,
-        raw: Located<KeyedLauncher>,
+        at: &At,
+        keys: PlainLauncherKeys,
         instances: Option<&Instances>,
     ) -> Option<ScriptLauncher> {
         const HELP: &str = "write `{torchrun: {}}` or `{mpi: {processes_per_host: 8}}`";
-        let RawLauncher {
-            torchrun,
-            mpi,
-            groups,
-        } = raw.value.0;
-        let kind = match (torchrun, mpi) {
-            (Some(_), None) => LauncherKind::Torchrun,
+        let mpi_at = at.key("mpi");
+        let kind = match (keys.torchrun, keys.mpi) {
+            (Some(()), None) => LauncherKind::Torchrun,
             (None, Some(mpi)) => {
-                if let Some(count) = &mpi.value.processes_per_host {
-                    let (at, count) = (&count.at, count.value.0);
-                    (self.findings).at_most(at, count, "processes on a host", PROCESSES, "started");
+                if let Some(count) = mpi.processes_per_host {
+                    let at = mpi_at.key("processes_per_host");
+                    self.at_most(&at, count, "processes on a host", PROCESSES, "started");
                 }
-                self.check_local_hosts(&mpi.at, groups.as_ref(), instances);
-                if let Some(options) = &mpi.value.options {
-                    let text = &options.value.0;
-                    self.at_most(&options.at, "a value", text, limits::HYPERPARAMETER_VALUE);
-                }
+                self.check_local_hosts(&mpi_at, keys.groups.as_deref(), instances);
+                let options = mpi.options.as_deref().unwrap_or_default();
+                let most = limits::HYPERPARAMETER_VALUE;
+                self.too_long(&mpi_at.key("options"), "a value", options, most);
                 LauncherKind::Mpi {
-                    processes_per_host: mpi.value.processes_per_host.map(|count| count.value.0),
-                    options: mpi.value.options.map(|options| options.value.0),
+                    processes_per_host: mpi.processes_per_host,
+                    options: mpi.options,
                 }
             }
-            (Some(_), Some(mpi)) => {
+            (Some(()), Some(_)) => {
                 let message = "a job has one launcher";
-                self.findings
-                    .wrong_with_help(&mpi.at, message, "remove `torchrun` or `mpi`");
+                self.refuse(&mpi_at, message, "remove `torchrun` or `mpi`");
                 return None;
             }
             (None, None) => {
-                if !self.findings.is_known(&raw.at.path) {
-                    let message = "names no launcher";
-                    self.findings.wrong_with_help(&raw.at, message, HELP);
+                if !self.is_wrong(at) {
+                    self.refuse(at, "names no launcher", HELP);
                 }
                 return None;
             }
         };
-        let group = self.launched_group(groups, &raw.at, instances);
+        let group = self.launched_group(at, keys.groups, instances);
         Some(ScriptLauncher { kind, group })
     }
 
@@ -295,28 +359,20 @@ impl SpecReader<'_> {
     fn check_local_hosts(
         &mut self,
         at: &At,
-        groups: Option<&Located<List<Text>>>,
+        groups: Option<&[String]>,
         instances: Option<&Instances>,
     ) {
-        if !self.is_on(RunPlace::This) {
-            return;
-        }
-        let is_launched = |name: &str| {
-            let mut named = groups.iter().flat_map(|groups| &groups.value.0);
-            groups.is_none() || named.any(|group| group.value.0 == name)
-        };
         let hosts = |configuration: &InstanceConfiguration| match configuration {
             InstanceConfiguration::Homogeneous { count, .. } => *count,
-            InstanceConfiguration::Heterogeneous { groups, .. } => {
-                let launched = groups.iter().filter(|group| is_launched(&group.name));
+            InstanceConfiguration::Heterogeneous { groups: all, .. } => {
+                let is_launched = |name| groups.is_none_or(|groups| groups.contains(name));
+                let launched = all.iter().filter(|group| is_launched(&group.name));
                 launched.map(|group| group.count).sum()
             }
         };
-        let mut configurations = instances
-            .into_iter()
-            .flat_map(|(instance, alternatives)| std::iter::once(instance).chain(alternatives));
-        if let Some(several) = configurations.find(|configuration| hosts(configuration) > 1) {
-            self.findings.wrong_with_help(
+        let several = configurations(instances).find(|configuration| hosts(configuration) > 1);
+        if let Some(several) = several.filter(|_| self.is_on(RunPlace::This)) {
+            self.refuse(
                 at,
                 format!("mpirun reaches other machines through SSH, which the host processes of `{several}` do not have"),
                 "write `instance: local` and `processes_per_host`, or `torchrun: {}`",
@@ -327,15 +383,16 @@ impl SpecReader<'_> {
     /// Of several groups one may have a launcher, and every configuration with groups must have it.
     fn launched_group(
         &mut self,
-        groups: Option<Located<List<Text>>>,
         at: &At,
+        groups: Option<Vec<String>>,
         instances: Option<&Instances>,
     ) -> Option<String> {
         let clusters = group_names(instances);
+        let groups_at = at.key("groups");
         let Some(groups) = groups else {
             if let Some(cluster) = clusters.iter().find(|cluster| cluster.len() > 1) {
                 let example = cluster.iter().max().copied().unwrap_or_default();
-                self.findings.wrong_with_help(
+                self.refuse(
                     at,
                     "does not say which instance group the launcher is for",
                     format!("write `groups: [{example}]`"),
@@ -344,28 +401,16 @@ impl SpecReader<'_> {
             return None;
         };
         if instances.is_some() && clusters.is_empty() {
-            self.findings.wrong_with_help(
-                &groups.at,
-                "neither `instance` nor `alternatives` has instance groups",
-                "remove `groups`",
-            );
+            let message = "neither `instance` nor `alternatives` has instance groups";
+            self.refuse(&groups_at, message, "remove `groups`");
             return None;
         }
-        let count = groups.value.0.len();
+        let count = groups.len();
         if count != 1 {
-            self.findings.wrong_with_help(
-                &groups.at,
-                format!("{count} groups, where one has the launcher"),
-                "name one group",
-            );
+            let message = format!("{count} groups, where one has the launcher");
+            self.refuse(&groups_at, message, "name one group");
         }
-        for group in &groups.value.0 {
-            let name = group.value.0.as_str();
-            if let Some(cluster) = clusters.iter().find(|cluster| !cluster.contains(&name)) {
-                let known = cluster.iter().copied();
-                (self.findings).unknown(&group.at, name, "names no instance group", known, None);
-            }
-        }
-        groups.value.0.into_iter().next().map(|group| group.value.0)
+        self.check_group_names(&groups_at, &groups, &clusters);
+        groups.into_iter().next()
     }
 }

@@ -2,13 +2,12 @@
 
 use std::path::Path;
 
-use super::{BackendEntry, RawTraining, launcher};
+use super::{BackendEntry, SagemakerTraining, TrainingKeys, launcher};
 use crate::spec::backend_kind::RunPlace;
-use crate::spec::field::{FieldRule, keys};
-use crate::spec::problems::{At, Findings, Located, quoted};
-use crate::spec::raw::{AnyText, FromNode, List, MappingKeys, Plain, Text, inline_schema};
-use crate::spec::read::SpecReader;
-use crate::spec::yaml::Node;
+use crate::spec::field::FieldRule;
+use crate::spec::keys::{List, keys, names};
+use crate::spec::kind::{AnyText, Refined, Text};
+use crate::spec::reader::{At, Reader, quoted};
 use crate::spec::{Traits, holds_secrets};
 
 /// Each is mounted for each canary.
@@ -26,7 +25,7 @@ pub(super) const ENTRY: BackendEntry = BackendEntry {
 
 keys! {
     /// What only the local backend understands.
-    pub struct LocalTraining of LocalKeys {
+    pub struct LocalTraining named "Local" {
         /// Local jobs: the command that trains, for instance `[python3, train.py]`.
         plain command: List<AnyText> as Vec<String> => FieldRule::HEAD.setting().command();
         /// Local jobs: folders of the home folder that canaries may read, for instance `["~/.cache/huggingface/hub"]`. Who starts
@@ -36,12 +35,13 @@ keys! {
 }
 
 /// A folder of the home folder, without `~/`.
-#[derive(Debug)]
-pub(in crate::spec) struct CacheFolder(String);
+pub(in crate::spec) enum CacheFolder {}
 
-impl FromNode for CacheFolder {
-    fn from_node(node: &Node, at: &At, findings: &mut Findings) -> Option<Self> {
-        let Text(text) = Text::from_node(node, at, findings)?;
+impl Refined for CacheFolder {
+    type Of = Text;
+    type Value = String;
+
+    fn refine(text: String, at: &At, reader: &mut Reader<'_>) -> Option<String> {
         let below = text.strip_prefix("~/").unwrap_or_default();
         let below = below.trim_end_matches('/');
         let is_plain = |part: &str| !matches!(part, "" | "." | "..");
@@ -61,20 +61,8 @@ impl FromNode for CacheFolder {
                 "name the folder that holds the models or the data alone",
             ))
         };
-        if let Some((problem, help)) = problem {
-            findings.wrong_with_help(at, format!("{} {problem}", quoted(&text)), help);
-        }
-        Some(Self(below.to_owned()))
-    }
-}
-
-inline_schema!(CacheFolder, "Text", { "type": "string", "minLength": 1 });
-
-impl Plain for CacheFolder {
-    type Value = String;
-
-    fn plain(self) -> String {
-        self.0
+        reader.form(at, &text, problem);
+        Some(below.to_owned())
     }
 }
 
@@ -92,66 +80,56 @@ pub(in crate::spec) fn is_script(word: &str) -> bool {
 }
 
 /// What a local job must have, cannot have, or ignores.
-fn check(reader: &mut SpecReader<'_>, raw: &RawTraining, at: &At) {
-    let image = raw.sagemaker.image.as_ref().map(|image| &image.at);
-    let role = raw.sagemaker.role.as_ref().map(|role| &role.at);
-    let refused: Vec<&At> = [image, role].into_iter().flatten().collect();
-    for at in &refused {
-        reader.findings.wrong_with_help(
-            at,
-            "a local job has no image and no role",
-            "write `command: [python3, train.py]` in their place",
-        );
+fn check(reader: &mut Reader<'_>, keys: &TrainingKeys, at: &At) {
+    for key in names::<SagemakerTraining>() {
+        let at = at.key(key);
+        if matches!(key, "image" | "role") && reader.is_written(&at) {
+            reader.refuse(
+                &at,
+                "a local job has no image and no role",
+                "write `command: [python3, train.py]` in their place",
+            );
+        } else if reader.has(&at) {
+            reader.no_effect(&at);
+        }
     }
-    if raw.local.command.is_none() {
-        reader.findings.missing(
+    if !reader.has(&at.key("command")) {
+        reader.missing(
             at,
             "command",
             "a local job needs `command`",
             Some("write `command: [python3, train.py]`"),
         );
     }
-    launcher::check_locally(reader, raw);
-    for at in raw.sagemaker.places() {
-        if !refused.contains(&at) {
-            reader.no_effect(at);
-        }
-    }
+    launcher::check_locally(reader, keys, at);
 }
 
-impl SpecReader<'_> {
+impl Reader<'_> {
     /// What holds of the keys whatever the backend is.
-    pub(super) fn check_local_keys(&mut self, keys: &LocalKeys) {
-        if let Some(command) = &keys.command {
-            self.check_command(command);
+    pub(super) fn check_local_keys(&mut self, at: &At, keys: &LocalTraining) {
+        let (command, caches) = (at.key("command"), at.key("caches"));
+        if self.has(&command) {
+            self.check_command(&command, &keys.command);
         }
-        if let Some(caches) = &keys.caches {
-            let count = caches.value.0.len();
-            if count > MOST_CACHES {
-                let message = format!("{count} caches; a job has at most {MOST_CACHES}");
-                self.findings.wrong(&caches.at, message);
-            }
+        let count = keys.caches.len();
+        if count > MOST_CACHES {
+            let message = format!("{count} caches; a job has at most {MOST_CACHES}");
+            self.wrong(&caches, message);
         }
     }
 
-    pub(in crate::spec) fn check_command(&mut self, command: &Located<List<AnyText>>) {
-        let first = command.value.0.first().map(|word| word.value.0.trim());
-        if first.is_none_or(str::is_empty) {
-            self.findings.wrong_with_help(
-                &command.at,
-                "the command names no program",
-                "write `[python3, train.py]`",
-            );
-        } else if let [only] = command.value.0.as_slice()
-            && only.value.0.trim().contains(char::is_whitespace)
+    pub(in crate::spec) fn check_command(&mut self, at: &At, command: &[String]) {
+        if command.first().is_none_or(|word| word.trim().is_empty()) {
+            let message = "the command names no program";
+            self.refuse(at, message, "write `[python3, train.py]`");
+        } else if let [only] = command
+            && only.trim().contains(char::is_whitespace)
         {
-            self.findings.warn(
-                &command.at,
-                format!(
-                    "{} is one word with a space in it, so it names one program; write each word by itself: `[python3, train.py]`",
-                    quoted(&only.value.0)
-                ),
+            let message = format!(
+                "{} is one word with a space in it, so it names one program; write each word by itself: `[python3, train.py]`",
+                quoted(only)
             );
+            self.warn(at, message);
         }
     }
 }

@@ -19,14 +19,13 @@ pub use local::LocalTraining;
 pub use program::{ContainerWords, NO_CREDENTIALS};
 pub use sagemaker::SagemakerTraining;
 
-pub(super) use common::RawTraining;
+pub(super) use common::TrainingKeys;
 pub(super) use local::is_script;
 
 use super::BackendKind;
 use super::Traits;
 use super::backend_kind::RunPlace;
-use super::problems::At;
-use super::read::SpecReader;
+use super::reader::{At, Reader};
 use crate::units::Seconds;
 
 impl BackendKind {
@@ -55,9 +54,9 @@ struct BackendEntry {
     traits: Traits,
     place: RunPlace,
     /// Checks the keys of `training` that the backend must have, cannot have or ignores.
-    check: fn(&mut SpecReader<'_>, &RawTraining, &At),
+    check: fn(&mut Reader<'_>, &TrainingKeys, &At),
     /// The default of `training.max_runtime`.
-    max_runtime: fn(&RawTraining) -> Option<Seconds>,
+    max_runtime: fn(&TrainingKeys) -> Option<Seconds>,
 }
 
 impl BackendEntry {

@@ -1,11 +1,12 @@
 //! What a SageMaker job starts, and from where: its image or algorithm, the words in place of the image's own entry point, and
 //! the registry of the image.
 
-use super::RawTraining;
-use crate::spec::field::{FieldRule, keys};
-use crate::spec::problems::{Located, quoted};
-use crate::spec::raw::{AnyText, List, Plain, Text};
-use crate::spec::read::{SpecReader, limits};
+use super::TrainingKeys;
+use crate::spec::field::FieldRule;
+use crate::spec::keys::{List, keys};
+use crate::spec::kind::AnyText;
+use crate::spec::limits;
+use crate::spec::reader::{At, Reader, quoted};
 
 /// What another image, framework, algorithm or command means.
 pub(super) const STARTED: &str = "Canaries and the full run start it.";
@@ -18,19 +19,11 @@ pub const NO_CREDENTIALS: &str = "none";
 
 keys! {
     /// What a container starts in place of the image's own entry point.
-    pub struct ContainerWords of RawContainer {
+    pub struct ContainerWords named "Container" {
         /// The program and its first words, for instance `[python3, /opt/program/train.py]`.
         plain entrypoint: List<AnyText> as Vec<String> => FieldRule::named(STARTED).setting().command();
         /// The words behind it. Without `entrypoint` the image's own entry point gets them, in place of `train`.
         plain arguments: List<AnyText> as Vec<String> => FieldRule::named(STARTED).setting().command();
-    }
-}
-
-impl Plain for RawContainer {
-    type Value = ContainerWords;
-
-    fn plain(self) -> ContainerWords {
-        self.into()
     }
 }
 
@@ -47,61 +40,48 @@ impl ContainerWords {
 }
 
 /// The keys that contradict each other.
-pub(super) fn check(reader: &mut SpecReader<'_>, raw: &RawTraining) {
-    let keys = &raw.sagemaker;
-    if let (Some(_), Some(algorithm)) = (&keys.image, &keys.algorithm) {
-        reader.findings.wrong_with_help(
-            &algorithm.at,
+pub(super) fn check(reader: &mut Reader<'_>, training: &TrainingKeys, at: &At) {
+    let keys = &training.sagemaker;
+    if keys.image.is_some() && keys.algorithm.is_some() {
+        reader.refuse(
+            &at.key("algorithm"),
             "an algorithm brings its own image",
             "remove `image`, or `algorithm`",
         );
     }
-    if let Some(framework) = &keys.framework
-        && (keys.image.is_some() || keys.algorithm.is_some())
-    {
-        reader.findings.wrong_with_help(
-            &framework.at,
+    if keys.framework.is_some() && (keys.image.is_some() || keys.algorithm.is_some()) {
+        reader.refuse(
+            &at.key("framework"),
             "a job has one image",
             "remove `framework`, or what stands beside it: `image`, `algorithm`",
         );
     }
-    if let (Some(container), Some(entry_point)) = (&keys.container, &keys.entry_point)
-        && container.value.entrypoint.is_some()
-    {
-        reader.findings.warn(
-            &entry_point.at,
-            "`container.entrypoint` replaces the training toolkit, which would start this script; let the entrypoint start the toolkit, or remove `entry_point`",
-        );
+    if keys.entry_point.is_some() && !keys.container.entrypoint.is_empty() {
+        reader.warn(&at.key("entry_point"), "`container.entrypoint` replaces the training toolkit, which would start this script; let the entrypoint start the toolkit, or remove `entry_point`");
     }
-    check_registry(reader, raw);
+    check_registry(reader, training, at);
     let Some(channel) = &keys.source_channel else {
         return;
     };
+    let channel_at = at.key("source_channel");
     if let Some(entry_point) = &keys.entry_point {
-        reader.findings.wrong_with_help(
-            &channel.at,
+        reader.refuse(
+            &channel_at,
             "the script of `entry_point` comes as an archive, which the training toolkit unpacks",
-            format!(
-                "remove `source_channel`, or remove `entry_point` and write what starts the script: `container: {{entrypoint: [python3, /opt/ml/input/data/{}/{}]}}`",
-                channel.value.text, entry_point.value.text
-            ),
+            format!("remove `source_channel`, or remove `entry_point` and write what starts the script: `container: {{entrypoint: [python3, /opt/ml/input/data/{channel}/{entry_point}]}}`"),
         );
     }
-    let channels = raw.channels.as_ref().map(|channels| &channels.value.names);
-    if channels.is_some_and(|names| names.contains(&channel.value.text)) {
-        reader.findings.wrong_with_help(
-            &channel.at,
-            format!(
-                "{} is a channel of data already",
-                quoted(&channel.value.text)
-            ),
+    if reader.is_written(&at.key("channels").key(channel)) {
+        reader.refuse(
+            &channel_at,
+            format!("{} is a channel of data already", quoted(channel)),
             "remove it from `channels`: canaries get the files of `source_dir` on it",
         );
     }
-    let count = channels.map_or(0, Vec::len);
+    let count = training.channels.as_ref().map_or(0, Vec::len);
     if count == *limits::CHANNELS.end() {
-        reader.findings.wrong_with_help(
-            &channel.at,
+        reader.refuse(
+            &channel_at,
             format!("{count} channels beside it; SageMaker takes {count} in all"),
             "put two channels under one prefix",
         );
@@ -109,69 +89,64 @@ pub(super) fn check(reader: &mut SpecReader<'_>, raw: &RawTraining) {
 }
 
 /// A registry of one's own is reached through a VPC, and ECR needs none of this.
-fn check_registry(reader: &mut SpecReader<'_>, raw: &RawTraining) {
-    let keys = &raw.sagemaker;
-    let Some(registry) = &keys.registry_credentials else {
+fn check_registry(reader: &mut Reader<'_>, training: &TrainingKeys, at: &At) {
+    let keys = &training.sagemaker;
+    if keys.registry_credentials.is_none() {
         return;
-    };
-    let in_ecr = |image: &Located<Text>| limits::region_of_image(&image.value.0).is_some();
+    }
+    let registry = at.key("registry_credentials");
     match &keys.image {
-        None => reader.findings.wrong_with_help(
-            &registry.at,
+        None => reader.refuse(
+            &registry,
             "only an `image` comes from a registry of one's own",
             "write `image`, or remove the key",
         ),
-        Some(image) if in_ecr(image) => reader.findings.wrong_with_help(
-            &registry.at,
+        Some(image) if limits::region_of_image(image).is_some() => reader.refuse(
+            &registry,
             "the image is in Amazon ECR, which the role reads",
             "remove the key",
         ),
         Some(_) => {}
     }
-    if keys.subnets.is_none() && keys.security_groups.is_none() {
-        reader.findings.wrong_with_help(
-            &registry.at,
+    if !["subnets", "security_groups"]
+        .iter()
+        .any(|key| reader.is_written(&at.key(key)))
+    {
+        reader.refuse(
+            &registry,
             "SageMaker reaches a registry of one's own through a VPC",
             "write `subnets` and `security_groups` under `training`",
         );
     }
 }
 
-impl SpecReader<'_> {
-    pub(super) fn check_container(&mut self, raw: &Located<RawContainer>) {
-        let RawContainer {
-            entrypoint,
-            arguments,
-        } = &raw.value;
-        if entrypoint.is_none() && arguments.is_none() {
-            self.findings.wrong_with_help(
-                &raw.at,
+impl Reader<'_> {
+    pub(super) fn check_container(&mut self, at: &At, container: &ContainerWords) {
+        let (entrypoint, arguments) = (at.key("entrypoint"), at.key("arguments"));
+        if !self.is_written(&entrypoint) && !self.is_written(&arguments) {
+            self.refuse(
+                at,
                 "says neither `entrypoint` nor `arguments`",
                 "write what the container starts: `container: {entrypoint: [python3, /opt/program/train.py]}`",
             );
         }
-        for list in [entrypoint, arguments].into_iter().flatten() {
-            self.check_words(list);
-        }
-        if let Some(entrypoint) = entrypoint {
-            self.check_command(entrypoint);
+        self.check_words(&entrypoint, &container.entrypoint);
+        self.check_words(&arguments, &container.arguments);
+        if self.is_written(&entrypoint) {
+            self.check_command(&entrypoint, &container.entrypoint);
         }
     }
 
-    fn check_words(&mut self, words: &Located<List<AnyText>>) {
-        if self.is_empty(words) {
-            self.findings.wrong_with_help(
-                &words.at,
-                "the list is empty",
-                "remove the key: the image's own words count then",
-            );
-        }
-        self.at_most_many(&words.at, "words", words.value.0.len(), WORDS);
-        for word in &words.value.0 {
-            self.at_most(&word.at, "a word", &word.value.0, WORD);
-            if word.value.0.contains(['\n', '\r']) {
-                self.findings.wrong_with_help(
-                    &word.at,
+    fn check_words(&mut self, at: &At, words: &[String]) {
+        let help = Some("remove the key: the image's own words count then");
+        self.refuse_empty(at, words, "the list is empty", help);
+        self.too_many(at, "words", words.len(), WORDS);
+        for (index, word) in words.iter().enumerate() {
+            let at = at.item(index);
+            self.too_long(&at, "a word", word, WORD);
+            if word.contains(['\n', '\r']) {
+                self.refuse(
+                    &at,
                     "a word holds no line end",
                     "put the script into the image or into `source_dir`",
                 );

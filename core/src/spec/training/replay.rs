@@ -3,9 +3,7 @@
 use super::{BackendEntry, sagemaker};
 use crate::spec::Traits;
 use crate::spec::backend_kind::RunPlace;
-use crate::spec::problems::{At, Located};
-use crate::spec::raw::Formed;
-use crate::spec::read::{ProjectPath, SpecReader};
+use crate::spec::reader::{At, Reader};
 
 pub(super) const ENTRY: BackendEntry = BackendEntry {
     traits: Traits {
@@ -14,32 +12,29 @@ pub(super) const ENTRY: BackendEntry = BackendEntry {
     },
     place: RunPlace::Recorded,
     // The default of the backend that the job is written for.
-    max_runtime: |raw| (raw.sagemaker.image.as_ref()).and(Some(sagemaker::MAX_RUNTIME)),
+    max_runtime: |keys| (keys.sagemaker.image.as_ref()).and(Some(sagemaker::MAX_RUNTIME)),
     ..BackendEntry::ANY
 };
 
-impl SpecReader<'_> {
-    pub(in crate::spec) fn check_recording(
-        &mut self,
-        recording: Option<&Located<Formed<ProjectPath>>>,
-        root: &At,
-    ) {
-        match (recording, self.place) {
-            (None, RunPlace::Recorded) => self.findings.missing(
-                root,
+impl Reader<'_> {
+    pub(in crate::spec) fn check_recording(&mut self) {
+        let at = At::ROOT.key("recording");
+        match (self.has(&at), self.place()) {
+            (false, RunPlace::Recorded) => self.missing(
+                &At::ROOT,
                 "recording",
                 "the replay backend needs `recording`",
                 Some("write `recording: runs.csv`"),
             ),
-            (Some(recording), RunPlace::This) => self.findings.wrong_with_help(
-                &recording.at,
-                format!(
-                    "{} runs canaries and reads no recording",
-                    self.backend_words()
-                ),
-                "remove the key, or choose `backend: replay`",
-            ),
-            (Some(recording), RunPlace::Cloud) => self.no_effect(&recording.at),
+            (true, RunPlace::This) => {
+                let backend = self.backend_words();
+                self.refuse(
+                    &at,
+                    format!("{backend} runs canaries and reads no recording"),
+                    "remove the key, or choose `backend: replay`",
+                );
+            }
+            (true, RunPlace::Cloud) => self.no_effect(&at),
             _ => {}
         }
     }

@@ -1,7 +1,8 @@
-//! What is refused or remarked, and the words for it.
+//! What a spec means, what is refused or remarked, and the words for it.
 //!
 //! A file of `cases` holds changes of a spec of `testdata`, a block each: the text behind `-` gives way to that behind `+`, `&` leads
-//! to another change, and what is behind `>` goes to the end. The snapshot of the file shows what is said of each.
+//! to another change, and what is behind `>` goes to the end. The snapshot of the file shows what is said of each; of one that is
+//! accepted, which fields have another meaning now.
 
 use super::*;
 
@@ -55,24 +56,31 @@ fn changed(spec: &str, block: &str) -> String {
     text + &behind(block, '>') + "\n"
 }
 
-fn said(text: &str) -> String {
-    match try_read(text) {
-        Err(_) => problems(text).join("\n"),
-        Ok(spec) => {
-            let warnings = remarks(&spec).into_iter();
-            let warnings = warnings.map(|warning| format!("warning: {warning}"));
-            let accepted = ["accepted".to_owned()].into_iter();
-            let all: Vec<String> = accepted.chain(warnings).collect();
-            all.join("\n")
-        }
-    }
+fn said(base: &Spec, text: &str) -> String {
+    let Ok(spec) = try_read(text) else {
+        return problems(text).join("\n");
+    };
+    let (before, now) = (fields(base), fields(&spec));
+    let lacks = |all: &str, line: &str| {
+        !line.starts_with("hash: ") && !all.lines().any(|other| other == line)
+    };
+    let gone = before.lines().filter(|line| lacks(&now, line));
+    let new = now.lines().filter(|line| lacks(&before, line));
+    let all: Vec<String> = std::iter::once("accepted".to_owned())
+        .chain(gone.map(|line| format!("- {line}")))
+        .chain(new.map(|line| format!("+ {line}")))
+        .chain(remarks(&spec).iter().map(|it| format!("warning: {it}")))
+        .collect();
+    all.join("\n")
 }
 
 #[test]
 fn each_change_of_a_spec_is_said_to_be_what_its_case_shows() {
     for (name, spec, changes) in CASES {
+        let base = self::spec(spec);
         let blocks = changes.trim_end().split("\n\n");
-        let shown = blocks.map(|block| format!("{block}\n{}\n", said(&changed(spec, block))));
+        let shown =
+            blocks.map(|block| format!("{block}\n{}\n", said(&base, &changed(spec, block))));
         let shown: Vec<String> = shown.collect();
         insta::assert_snapshot!(name, shown.join("\n"));
     }

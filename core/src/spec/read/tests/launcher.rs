@@ -1,7 +1,7 @@
 //! What starts the script's processes: `training.distribution`.
 
 use super::*;
-use crate::spec::{LauncherKind, ScriptLauncher};
+use crate::spec::ScriptLauncher;
 
 const SCRIPT: &str = include_str!("testdata/launcher.yml");
 
@@ -17,27 +17,10 @@ fn launcher(text: &str) -> ScriptLauncher {
 }
 
 #[test]
-fn a_launcher_is_one_of_two() {
-    let plain = |kind| ScriptLauncher { kind, group: None };
-    assert_eq!(launcher(SCRIPT), plain(LauncherKind::Torchrun));
-    assert_eq!(
-        launcher(&with("{mpi: {processes_per_host: 128, options: -x A=1}}")),
-        plain(LauncherKind::Mpi {
-            processes_per_host: Some(128),
-            options: Some("-x A=1".to_owned())
-        })
-    );
-}
-
-#[test]
 fn one_group_has_the_launcher() {
     let on = |groups: &str| {
         with(&format!("{{torchrun: {{}}{groups}}}")).replace("2x ml.m5.xlarge", GROUPS)
     };
-    assert_eq!(
-        launcher(&on(", groups: [dnn]")).group.as_deref(),
-        Some("dnn")
-    );
     // A homogeneous row beside it has none.
     let beside = on(", groups: [dnn]") + "    alternatives: [2x ml.g5.xlarge]\n";
     let launcher = launcher(&beside);

@@ -94,15 +94,6 @@ help: `canary-gate init` writes a spec to start from
 }
 
 #[test]
-fn a_file_of_two_megabytes_is_refused() {
-    let text = format!("version: 1\n# {}", "x".repeat(2 << 20));
-    assert_eq!(
-        problems(&text),
-        ["the file is larger than 1 MiB (a spec is a few kB; is this the right file?)"]
-    );
-}
-
-#[test]
 fn missing_and_repeated_keys_are_named() {
     assert_eq!(
         problems("strict: true\nstrict: false\n"),
@@ -149,6 +140,31 @@ fn a_script_leaves_less_room_for_hyperparameters() {
         problems(&many(93)),
         [
             "jobs.churn.training.hyperparameters: 96 hyperparameters; SageMaker takes 100, 5 of which start the script of `entry_point`, so at most 95"
+        ]
+    );
+}
+
+/// Each pattern is held against every file of the checkout.
+#[test]
+fn more_patterns_than_can_be_tried_are_refused() {
+    let spec = |jobs: usize, patterns: usize| {
+        let globs = vec!["'**/*a*'"; patterns].join(", ");
+        let (head, job) = LOCAL.split_once("  churn:\n").unwrap();
+        let job = format!("{job}    paths: [{globs}]\n");
+        let jobs = (0..jobs).map(|number| format!("  job{number}:\n{job}"));
+        format!("{head}{}", jobs.collect::<String>())
+    };
+    assert!(try_read(&spec(1, 200)).is_ok());
+    assert_eq!(
+        problems(&spec(1, 201)),
+        [
+            "jobs.job0.paths: 201 patterns; a job has at most 200 (let a pattern stand for a folder: `\"src/**\"`)"
+        ]
+    );
+    assert_eq!(
+        problems(&spec(11, 200)),
+        [
+            "jobs: 2200 patterns in the `paths` of all jobs; at most 2000 are read (let a pattern stand for a folder: `\"src/**\"`; or give parts of the project a spec each)"
         ]
     );
 }

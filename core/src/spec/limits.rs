@@ -4,46 +4,45 @@
 
 use std::ops::RangeInclusive;
 
-use super::SpecReader;
-use crate::spec::backend_kind::RunPlace;
-use crate::spec::problems::{At, Located, TextForm};
-use crate::spec::raw;
+use super::backend_kind::RunPlace;
+use super::kind::forms;
+use super::reader::{At, Reader};
 use crate::units::Seconds;
 
-pub(in crate::spec) const CHANNELS: RangeInclusive<usize> = 1..=20;
-pub(in crate::spec) const HYPERPARAMETERS: usize = 100;
+pub(super) const CHANNELS: RangeInclusive<usize> = 1..=20;
+pub(super) const HYPERPARAMETERS: usize = 100;
 /// What starts a script: `sagemaker_program`, `sagemaker_submit_directory`, `sagemaker_region`,
 /// `sagemaker_container_log_level` and `sagemaker_job_name`.
-pub(in crate::spec) const SCRIPT_MODE_HYPERPARAMETERS: usize = 5;
-pub(in crate::spec) const HYPERPARAMETER_NAME: usize = 256;
-pub(in crate::spec) const HYPERPARAMETER_VALUE: usize = 2500;
+pub(super) const SCRIPT_MODE_HYPERPARAMETERS: usize = 5;
+pub(super) const HYPERPARAMETER_NAME: usize = 256;
+pub(super) const HYPERPARAMETER_VALUE: usize = 2500;
 /// The API takes 2500 characters; its text still promises only these.
-pub(in crate::spec) const HYPERPARAMETER_VALUE_PROMISED: usize = 256;
-pub(in crate::spec) const ENVIRONMENT: usize = 100;
-pub(in crate::spec) const ENVIRONMENT_TEXT: usize = 512;
+pub(super) const HYPERPARAMETER_VALUE_PROMISED: usize = 256;
+pub(super) const ENVIRONMENT: usize = 100;
+pub(super) const ENVIRONMENT_TEXT: usize = 512;
 /// SageMaker takes 50; canary-gate sets four of its own.
-pub(in crate::spec) const TAGS: usize = 45;
-pub(in crate::spec) const TAG_NAME: usize = 128;
-pub(in crate::spec) const TAG_VALUE: usize = 256;
-pub(in crate::spec) const METRICS: usize = 40;
-pub(in crate::spec) const METRIC_NAME: usize = 255;
-pub(in crate::spec) const METRIC_PATTERN: usize = 500;
-pub(in crate::spec) const IMAGE: usize = 255;
-pub(in crate::spec) const CONTENT_TYPE: usize = 256;
-pub(in crate::spec) const S3_URI: usize = 1024;
-pub(in crate::spec) const KMS_KEY: usize = 2048;
-pub(in crate::spec) const SUBNETS: usize = 16;
-pub(in crate::spec) const SECURITY_GROUPS: usize = 5;
-pub(in crate::spec) const GROUPS: usize = 5;
+pub(super) const TAGS: usize = 45;
+pub(super) const TAG_NAME: usize = 128;
+pub(super) const TAG_VALUE: usize = 256;
+pub(super) const METRICS: usize = 40;
+pub(super) const METRIC_NAME: usize = 255;
+pub(super) const METRIC_PATTERN: usize = 500;
+pub(super) const IMAGE: usize = 255;
+pub(super) const CONTENT_TYPE: usize = 256;
+pub(super) const S3_URI: usize = 1024;
+pub(super) const KMS_KEY: usize = 2048;
+pub(super) const SUBNETS: usize = 16;
+pub(super) const SECURITY_GROUPS: usize = 5;
+pub(super) const GROUPS: usize = 5;
 /// The largest EBS volume, in GB.
-pub(in crate::spec) const VOLUME_GB: u32 = 16_384;
-pub(in crate::spec) const LONGEST_RUN: Seconds = Seconds(28.0 * 86_400.0);
+pub(super) const VOLUME_GB: u32 = 16_384;
+pub(super) const LONGEST_RUN: Seconds = Seconds(28.0 * 86_400.0);
 /// Nothing limits a run on one's own machine; more than a year is a slip.
-pub(in crate::spec) const LONGEST_LOCAL_RUN: Seconds = Seconds(365.0 * 86_400.0);
-pub(in crate::spec) const KEEP_ALIVE: Seconds = Seconds(3600.0);
+pub(super) const LONGEST_LOCAL_RUN: Seconds = Seconds(365.0 * 86_400.0);
+pub(super) const KEEP_ALIVE: Seconds = Seconds(3600.0);
 
 /// `[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}`
-pub(in crate::spec) fn is_job_name(text: &str) -> bool {
+pub(super) fn is_job_name(text: &str) -> bool {
     let inner = |b: u8| b.is_ascii_alphanumeric() || b == b'-';
     (1..=63).contains(&text.len())
         && text.bytes().all(inner)
@@ -52,7 +51,7 @@ pub(in crate::spec) fn is_job_name(text: &str) -> bool {
 }
 
 /// `[A-Za-z0-9.\-_]{1,64}`, which SageMaker takes for channels; `.` and `..` would be no folder of their own.
-pub(in crate::spec) fn is_channel_name(text: &str) -> bool {
+pub(super) fn is_channel_name(text: &str) -> bool {
     (1..=64).contains(&text.len())
         && text
             .bytes()
@@ -62,13 +61,13 @@ pub(in crate::spec) fn is_channel_name(text: &str) -> bool {
 }
 
 /// `[a-zA-Z_][a-zA-Z0-9_]*`
-pub(in crate::spec) fn is_variable_name(text: &str) -> bool {
+pub(super) fn is_variable_name(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
 /// Whether SageMaker or its toolkit gives a hyperparameter of this name a meaning: `sagemaker_program`, `_tuning_objective_metric`.
-pub(in crate::spec) fn is_hyperparameter_of_sagemaker(name: &str) -> bool {
+pub(super) fn is_hyperparameter_of_sagemaker(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     ["sagemaker_", "sm_", "_tuning_objective"]
         .iter()
@@ -76,7 +75,7 @@ pub(in crate::spec) fn is_hyperparameter_of_sagemaker(name: &str) -> bool {
 }
 
 /// Whether the system, SageMaker, AWS or the gate gives a variable of this name a meaning: `PATH`, `LD_PRELOAD`, `SM_CHANNELS`.
-pub(in crate::spec) fn is_variable_of_others(name: &str) -> bool {
+pub(super) fn is_variable_of_others(name: &str) -> bool {
     const NAMES: &str = "PATH HOME TMPDIR TMP TEMP USER LOGNAME SHELL PWD IFS ENV BASH_ENV LANG TZ \
         TRAINING_JOB_NAME TRAINING_JOB_ARN";
     const BEGINNINGS: &str =
@@ -87,18 +86,18 @@ pub(in crate::spec) fn is_variable_of_others(name: &str) -> bool {
 }
 
 /// `\p{L}\p{Z}\p{N}_.:/=+-@`; letters and digits by the tables of Rust's standard library.
-pub(in crate::spec) fn is_tag_text(text: &str) -> bool {
+pub(super) fn is_tag_text(text: &str) -> bool {
     text.chars()
         .all(|c| c.is_alphanumeric() || c == ' ' || "_.:/=+-@".contains(c))
 }
 
 /// The id of an account of AWS: 12 digits.
-pub(in crate::spec) fn is_account(text: &str) -> bool {
+pub(super) fn is_account(text: &str) -> bool {
     text.len() == 12 && text.bytes().all(|b| b.is_ascii_digit())
 }
 
 /// The region of an image's registry; `None` if it is not Amazon ECR: `123456789012.dkr.ecr.us-east-1.amazonaws.com/train:1`.
-pub(in crate::spec) fn region_of_image(image: &str) -> Option<&str> {
+pub(super) fn region_of_image(image: &str) -> Option<&str> {
     let (host, _) = image.split_once('/')?;
     let (account, rest) = host.split_once(".dkr.ecr.")?;
     let (region, domain) = rest.split_once('.')?;
@@ -106,7 +105,7 @@ pub(in crate::spec) fn region_of_image(image: &str) -> Option<&str> {
 }
 
 /// `us-east-1`, `ap-southeast-2`, `us-gov-west-1`.
-pub(in crate::spec) fn is_region(text: &str) -> bool {
+pub(super) fn is_region(text: &str) -> bool {
     let parts: Vec<&str> = text.split('-').collect();
     let [area, names @ .., number] = parts.as_slice() else {
         return false;
@@ -120,7 +119,7 @@ pub(in crate::spec) fn is_region(text: &str) -> bool {
 }
 
 /// `arn:aws:iam::123456789012:role/Name`, in any partition.
-pub(in crate::spec) fn is_role(text: &str) -> bool {
+pub(super) fn is_role(text: &str) -> bool {
     let name = |b: u8| b.is_ascii_alphanumeric() || b"_+=,.@-/".contains(&b);
     let role = resource_of(text, "iam").and_then(|it| it.strip_prefix("role/"));
     let is_role = |role: &str| !role.is_empty() && role.bytes().all(name);
@@ -138,7 +137,7 @@ fn resource_of<'a>(text: &'a str, service: &str) -> Option<&'a str> {
 }
 
 /// A name, or an ARN that ends with one.
-pub(in crate::spec) fn is_algorithm(text: &str) -> bool {
+pub(super) fn is_algorithm(text: &str) -> bool {
     let name = match text.rsplit_once('/') {
         Some((arn, name)) if arn.starts_with("arn:aws") && arn.contains(":sagemaker:") => name,
         _ => text,
@@ -147,19 +146,19 @@ pub(in crate::spec) fn is_algorithm(text: &str) -> bool {
 }
 
 /// `arn:aws:lambda:us-east-1:123456789012:function:name`
-pub(in crate::spec) fn is_function(text: &str) -> bool {
+pub(super) fn is_function(text: &str) -> bool {
     let name = resource_of(text, "lambda").and_then(|it| it.strip_prefix("function:"));
     name.is_some_and(|name| !name.is_empty())
 }
 
 /// `arn:aws:sagemaker:us-east-1:123456789012:training-plan/name`
-pub(in crate::spec) fn is_training_plan(text: &str) -> bool {
+pub(super) fn is_training_plan(text: &str) -> bool {
     let name = resource_of(text, "sagemaker").and_then(|it| it.strip_prefix("training-plan/"));
     name.is_some_and(|name| !name.is_empty())
 }
 
 /// An id such as `subnet-0a1b` or `sg-0a1b`.
-pub(in crate::spec) fn is_id(text: &str, prefix: &str) -> bool {
+pub(super) fn is_id(text: &str, prefix: &str) -> bool {
     text.len() <= 32
         && text.strip_prefix(prefix).is_some_and(|id| {
             !id.is_empty() && id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
@@ -167,50 +166,46 @@ pub(in crate::spec) fn is_id(text: &str, prefix: &str) -> bool {
 }
 
 /// `[a-zA-Z0-9:/_-]*`
-pub(in crate::spec) fn is_kms_key(text: &str) -> bool {
+pub(super) fn is_kms_key(text: &str) -> bool {
     text.len() <= KMS_KEY
         && text
             .bytes()
             .all(|b| b.is_ascii_alphanumeric() || b":/_-".contains(&b))
 }
 
-/// Why a text is not `s3://bucket/…`.
-pub(in crate::spec) fn s3_uri_problem(text: &str) -> Option<&'static str> {
+/// Why a text is not `s3://bucket/…`, and what to write.
+pub(super) fn s3_uri_problem(text: &str) -> Option<(&'static str, &'static str)> {
+    let wrong = |problem| Some((problem, "write `s3://bucket/prefix/`"));
     let Some(rest) = text.strip_prefix("s3://") else {
-        return Some("is not an S3 address");
+        return wrong("is not an S3 address");
     };
     let (bucket, key) = rest.split_once('/').unwrap_or((rest, ""));
     let bucket_character =
         |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'.' || b == b'-';
     if !(3..=63).contains(&bucket.len()) || !bucket.bytes().all(bucket_character) {
-        return Some("does not name a bucket (3 to 63 lowercase letters, digits, dots, hyphens)");
+        return wrong("does not name a bucket (3 to 63 lowercase letters, digits, dots, hyphens)");
     }
     if bucket.ends_with("--x-s3") {
-        return Some(
+        return wrong(
             "is a directory bucket (S3 Express One Zone), whose keys cannot be listed in order",
         );
     }
     if text.len() > S3_URI {
-        return Some("is longer than the 1024 characters SageMaker takes");
+        return wrong("is longer than the 1024 characters SageMaker takes");
     }
     if key.chars().any(char::is_control) {
-        return Some("holds a control character");
+        return wrong("holds a control character");
     }
     None
 }
 
-/// `s3://bucket/prefix/`
-#[derive(Debug)]
-pub(in crate::spec) enum S3Address {}
-
-impl TextForm for S3Address {
-    fn problem(text: &str) -> Option<(&'static str, &'static str)> {
-        Some((s3_uri_problem(text)?, "write `s3://bucket/prefix/`"))
-    }
+forms! {
+    /// `s3://bucket/prefix/`
+    S3Address: s3_uri_problem;
 }
 
 /// Capture groups of a regular expression; `None` when its brackets do not match.
-pub(in crate::spec) fn capture_groups(pattern: &str) -> Option<usize> {
+pub(super) fn capture_groups(pattern: &str) -> Option<usize> {
     let (mut groups, mut open, mut in_class) = (0, 0_usize, false);
     let mut characters = pattern.chars().peekable();
     while let Some(c) = characters.next() {
@@ -244,70 +239,24 @@ pub(in crate::spec) fn capture_groups(pattern: &str) -> Option<usize> {
     (open == 0 && !in_class).then_some(groups)
 }
 
-impl SpecReader<'_> {
-    /// Complains about a text that is too long, and shows by how much.
-    pub(in crate::spec) fn at_most(&mut self, at: &At, what: &str, text: &str, limit: usize) {
-        let length = text.chars().count();
-        if length > limit {
-            self.findings.wrong(
-                at,
-                format!("{what} of {length} characters; SageMaker takes at most {limit}"),
-            );
-        }
-    }
-
-    /// Complains about too many of something.
-    pub(in crate::spec) fn at_most_many(
-        &mut self,
-        at: &At,
-        what: &str,
-        count: usize,
-        limit: usize,
-    ) {
-        if count > limit {
-            self.findings.wrong(
-                at,
-                format!("{count} {what}; SageMaker takes at most {limit}"),
-            );
-        }
-    }
-
-    /// The same of a list.
-    pub(in crate::spec) fn at_most_of<T>(
-        &mut self,
-        list: Option<&Located<raw::List<T>>>,
-        what: &str,
-        limit: usize,
-    ) {
-        if let Some(list) = list {
-            self.at_most_many(&list.at, what, list.value.0.len(), limit);
-        }
-    }
-
+impl Reader<'_> {
     /// A runtime that SageMaker can enforce: 1 second to 28 days. Elsewhere only the lower end holds.
-    pub(in crate::spec) fn runtime(
-        &mut self,
-        runtime: &Located<raw::Quantity<Seconds>>,
-    ) -> Seconds {
-        let seconds = runtime.value.0;
-        if seconds.0 < 1.0 {
-            self.findings.wrong(&runtime.at, "a run needs at least 1s");
-            return seconds;
-        }
+    pub(super) fn check_runtime(&mut self, at: &At, runtime: Seconds) {
         let (limit, message) = match self.is_on(RunPlace::Cloud) {
             true => (
                 LONGEST_RUN,
-                format!("{seconds}; SageMaker allows at most {LONGEST_RUN}"),
+                format!("{runtime}; SageMaker allows at most {LONGEST_RUN}"),
             ),
             false => (
                 LONGEST_LOCAL_RUN,
                 format!("a run takes at most {}", LONGEST_LOCAL_RUN.exact()),
             ),
         };
-        if seconds > limit {
-            self.findings.wrong(&runtime.at, message);
+        if runtime.0 < 1.0 {
+            self.wrong(at, "a run needs at least 1s");
+        } else if runtime > limit {
+            self.wrong(at, message);
         }
-        seconds
     }
 }
 

@@ -1,0 +1,439 @@
+//! What a job trains on: `instance` and its `alternatives`, with ranges of counts.
+
+use globset::{Glob, GlobMatcher};
+use serde_json::{Value as Json, json};
+
+use super::Spec;
+use super::backend_kind::RunPlace;
+use super::keys::{Either, List, Map, mapping};
+use super::kind::{Definitions, Kind, Refined, Text};
+use super::limits;
+use super::paths::ScriptPath;
+use super::reader::{At, Reader, near_miss, quoted};
+use super::yaml::Node;
+use crate::instance::{InstanceConfiguration, InstanceError, InstanceGroup, InstanceType};
+
+/// More host processes than any one machine trains with.
+const LOCAL_PROCESSES: u32 = 64;
+/// More machines than any quota gives.
+const MACHINES: u32 = 10_000;
+/// More than a team lists; each takes time to compile.
+const PATTERNS: usize = 100;
+/// More rows than a report can show.
+const ALTERNATIVES: usize = 50;
+/// A report shows a row for each power of two.
+const MOST_OF_A_RANGE: u32 = 512;
+
+/// What a job trains on: `instance`, then its alternatives.
+pub(super) type Instances = (InstanceConfiguration, Vec<InstanceConfiguration>);
+
+/// All of these, `instance` first.
+pub(super) fn configurations(
+    instances: Option<&Instances>,
+) -> impl Iterator<Item = &InstanceConfiguration> {
+    let all = instances.into_iter();
+    all.flat_map(|(instance, others)| std::iter::once(instance).chain(others))
+}
+
+/// The names of the instance groups of each configuration that has some.
+pub(super) fn group_names(instances: Option<&Instances>) -> Vec<Vec<&str>> {
+    let groups = configurations(instances).map(InstanceConfiguration::groups);
+    groups
+        .filter(|groups| !groups.is_empty())
+        .map(|groups| groups.iter().map(|group| group.name.as_str()).collect())
+        .collect()
+}
+
+/// Compares a pattern of `allowed_instances` with a type.
+fn lets_in(patterns: &[GlobMatcher], kind: &InstanceType) -> bool {
+    patterns.iter().any(|pattern| pattern.is_match(kind.name()))
+}
+
+impl Spec {
+    /// Whether `allowed_instances` lets a machine type in. The patterns were found to be valid when the spec was read.
+    pub fn allowed(&self) -> impl Fn(&InstanceType) -> bool + use<> {
+        let patterns = self.allowed_instances.iter();
+        let patterns: Vec<_> = patterns
+            .filter_map(|pattern| Some(Glob::new(pattern).ok()?.compile_matcher()))
+            .collect();
+        move |kind| patterns.is_empty() || lets_in(&patterns, kind)
+    }
+}
+
+/// Patterns over instance types, which the reader keeps in compiled form for the instances that follow.
+pub(super) enum InstancePatterns {}
+
+impl Refined for InstancePatterns {
+    type Of = List<Text>;
+    type Value = Vec<String>;
+
+    fn refine(mut patterns: Vec<String>, at: &At, reader: &mut Reader<'_>) -> Option<Vec<String>> {
+        let help = Some("leave `allowed_instances` out to allow all");
+        reader.refuse_empty(at, &patterns, "an empty list allows no instance", help);
+        reader.at_most(at, patterns.len(), "patterns", PATTERNS, "read");
+        patterns.truncate(PATTERNS);
+        let mut matchers = Vec::new();
+        for (index, text) in patterns.iter().enumerate() {
+            match Glob::new(text) {
+                Ok(glob) if text.len() <= 100 => matchers.push(glob.compile_matcher()),
+                Ok(_) => reader.wrong(&at.item(index), "the pattern is too long"),
+                Err(error) => {
+                    let message = format!("{} is not a pattern: {}", quoted(text), error.kind());
+                    reader.wrong(&at.item(index), message);
+                }
+            }
+        }
+        reader.allowed_instances = Some(matchers);
+        Some(patterns)
+    }
+}
+
+/// The schema of machines, as people say them.
+fn machines_schema(counts: &str, examples: [&str; 4], error: &str) -> Json {
+    let kind = r"(local|ml\.[a-zA-Z0-9-]+\.[a-zA-Z0-9-]+)";
+    let examples: Vec<&str> = examples.into_iter().filter(|it| !it.is_empty()).collect();
+    json!({
+        "type": "string",
+        "pattern": format!(r"^\s*({counts}x\s+)?{kind}\s*$"),
+        "examples": examples,
+        "errorMessage": format!("write an instance type, {error}"),
+    })
+}
+
+/// Type and count of `6x ml.m5.4xlarge`: `ml.m5.2xlarge`, `local`, `2x local`.
+pub(super) enum Machines {}
+
+impl Kind for Machines {
+    type Value = (InstanceType, u32);
+
+    fn read(node: &Node, at: &At, reader: &mut Reader<'_>) -> Option<Self::Value> {
+        let text = Text::read(node, at, reader)?;
+        if let Some((_, last, kind)) = range_parts(&text) {
+            reader.refuse(
+                at,
+                format!(
+                    "{} is a range, and machines that run have one count",
+                    quoted(&text)
+                ),
+                format!(
+                    "write one, such as `{last}x {kind}`; a range is an item of `alternatives`"
+                ),
+            );
+            return None;
+        }
+        reader.machines(&text, at)
+    }
+
+    fn schema(_: &mut Definitions) -> Json {
+        let examples = ["ml.m5.2xlarge", "6x ml.m5.4xlarge", "local", "2x local"];
+        machines_schema(
+            "[1-9][0-9]*",
+            examples,
+            "with a count where there are several: `ml.m5.2xlarge`, `6x ml.m5.4xlarge`, or `local`",
+        )
+    }
+}
+
+/// The rows of a range of counts, `1-8x ml.m5.xlarge`, or what [`Machines`] are.
+pub(super) enum MachineRange {}
+
+impl Kind for MachineRange {
+    /// The rows, and whether they are those of a range.
+    type Value = (Vec<InstanceConfiguration>, bool);
+
+    fn read(node: &Node, at: &At, reader: &mut Reader<'_>) -> Option<Self::Value> {
+        let text = Text::read(node, at, reader)?;
+        match range_parts(&text) {
+            Some(range) => Some((reader.range(&text, range, at)?, true)),
+            None => Some((vec![homogeneous(reader.machines(&text, at)?)], false)),
+        }
+    }
+
+    fn schema(_: &mut Definitions) -> Json {
+        let examples = [
+            "ml.m5.2xlarge",
+            "6x ml.m5.4xlarge",
+            "1-8x ml.m5.4xlarge",
+            "",
+        ];
+        machines_schema(
+            "[1-9][0-9]*(-[1-9][0-9]*)?",
+            examples,
+            "with a count or a range of counts where there are several: `ml.m5.2xlarge`, `6x ml.m5.4xlarge`, `1-8x ml.m5.4xlarge`",
+        )
+    }
+}
+
+fn homogeneous((instance_type, count): (InstanceType, u32)) -> InstanceConfiguration {
+    InstanceConfiguration::Homogeneous {
+        instance_type,
+        count,
+    }
+}
+
+mapping! {
+    /// Named groups of different machines; every group is billed for the whole job.
+    struct GroupKeys named "Groups" {
+        /// The machines of each group, by the group's name, for instance `data: 2x ml.c5.9xlarge`.
+        required groups: Map<Machines>,
+        /// The script that starts all groups, if it is not the job's `entry_point`.
+        optional entry_point: ScriptPath,
+    }
+}
+
+/// Groups whose names and numbers are checked.
+pub(super) enum Groups {}
+
+impl Refined for Groups {
+    type Of = GroupKeys;
+    type Value = InstanceConfiguration;
+
+    fn refine(keys: GroupKeys, at: &At, reader: &mut Reader<'_>) -> Option<InstanceConfiguration> {
+        let (groups, at) = (keys.groups?, at.key("groups"));
+        if groups.is_empty() && !reader.is_wrong(&at) {
+            reader.wrong(&at, "there is no group");
+        }
+        reader.too_many(&at, "instance groups", groups.len(), limits::GROUPS);
+        for (name, _) in &groups {
+            if !limits::is_channel_name(name) {
+                let message =
+                    "a group's name is 1 to 64 letters, digits, dots, hyphens and underscores";
+                reader.wrong(&at.name(name), message);
+            }
+        }
+        let local = groups.iter().filter(|(_, (kind, _))| kind.is_local());
+        let processes: u64 = local.map(|(_, (_, count))| u64::from(*count)).sum();
+        if !groups
+            .iter()
+            .any(|(_, (_, count))| *count > LOCAL_PROCESSES)
+        {
+            let (what, most) = ("processes in all groups", u64::from(LOCAL_PROCESSES));
+            reader.at_most(&at, processes, what, most, "started");
+        }
+        let groups = groups.into_iter();
+        let groups = groups.map(|(name, (instance_type, count))| InstanceGroup {
+            name,
+            instance_type,
+            count,
+        });
+        Some(InstanceConfiguration::Heterogeneous {
+            groups: groups.collect(),
+            entry_point: keys.entry_point,
+        })
+    }
+}
+
+/// Machines as people say them, or named groups of them.
+pub(super) enum Instance {}
+
+impl Refined for Instance {
+    type Of = Either<Machines, Groups>;
+    type Value = InstanceConfiguration;
+
+    fn refine(
+        read: Either<(InstanceType, u32), InstanceConfiguration>,
+        at: &At,
+        reader: &mut Reader<'_>,
+    ) -> Option<InstanceConfiguration> {
+        reader.remember(at);
+        Some(match read {
+            Either::Short(machines) => homogeneous(machines),
+            Either::Long(groups) => groups,
+        })
+    }
+}
+
+/// Configurations to compare, each an instance or a range of counts of one.
+pub(super) type AlternativeRows = List<Either<MachineRange, Groups>>;
+
+impl Reader<'_> {
+    /// The rows of `alternatives` beside `instance`, and those of them that a range names.
+    pub(super) fn alternatives(
+        &mut self,
+        at: &At,
+        read: Vec<<Either<MachineRange, Groups> as Kind>::Value>,
+        instance: Option<&InstanceConfiguration>,
+    ) -> (Vec<InstanceConfiguration>, Vec<InstanceConfiguration>) {
+        self.at_most(at, read.len(), "alternatives", ALTERNATIVES, "compared");
+        let (mut others, mut ranged) = (Vec::new(), Vec::new());
+        for (index, alternative) in read.into_iter().take(ALTERNATIVES).enumerate() {
+            let (rows, is_range) = match alternative {
+                Either::Short(rows) => rows,
+                Either::Long(groups) => (vec![groups], false),
+            };
+            for row in rows {
+                let is_new = instance != Some(&row) && !others.contains(&row);
+                match (is_new, is_range) {
+                    // A count of it that is compared already has its row.
+                    (false, true) => continue,
+                    (false, false) => {
+                        let message = format!("{} stands here twice", quoted(&row.to_string()));
+                        self.wrong(&at.item(index), message);
+                    }
+                    (true, true) => ranged.push(row.clone()),
+                    (true, false) => {}
+                }
+                others.push(row);
+            }
+        }
+        (others, ranged)
+    }
+
+    pub(super) fn not_an_instance(&mut self, error: &InstanceError, at: &At) {
+        let help = match &error.suggestion {
+            Some(suggestion) => format!("did you mean {}?", quoted(suggestion)),
+            None => "write `ml.m5.xlarge`, `2x ml.m5.xlarge`, `local` or `2x local`".to_owned(),
+        };
+        let message = format!("{} is not an instance", quoted(&error.found));
+        self.refuse(at, message, help);
+    }
+
+    /// Type and count of `6x ml.m5.4xlarge`.
+    fn machines(&mut self, text: &str, at: &At) -> Option<(InstanceType, u32)> {
+        let parsed = text.parse();
+        if parsed.is_err()
+            && let Some(meant) = counts_meant(text)
+            && meant != text
+        {
+            let range = match meant.contains('-') {
+                true => "; a range is an item of `alternatives`",
+                false => "",
+            };
+            let message = format!("{} is not an instance", quoted(text));
+            self.refuse(at, message, format!("write {}{range}", quoted(&meant)));
+            return None;
+        }
+        // The configuration's own text form of groups is for programs; a spec writes a mapping.
+        if text.contains(':') {
+            let message = format!("{} is not an instance", quoted(text));
+            let help = "groups are written `{groups: {name: 2x ml.m5.xlarge}}`";
+            self.refuse(at, message, help);
+            return None;
+        }
+        let (instance_type, count) = match parsed {
+            Ok(InstanceConfiguration::Homogeneous {
+                instance_type,
+                count,
+            }) => (instance_type, count),
+            Ok(InstanceConfiguration::Heterogeneous { .. }) => return None,
+            Err(error) => {
+                self.not_an_instance(&error, at);
+                return None;
+            }
+        };
+        self.check_type(&instance_type, at);
+        let (what, most) = match instance_type.is_local() {
+            true => ("processes", LOCAL_PROCESSES),
+            false => ("machines", MACHINES),
+        };
+        self.at_most(at, count, what, most, "started");
+        Some((instance_type, count))
+    }
+
+    /// The rows of `1-8x ml.m5.xlarge`: the powers of two times the first, and the last.
+    fn range(
+        &mut self,
+        text: &str,
+        (first, last, kind): (&str, &str, &str),
+        at: &At,
+    ) -> Option<Vec<InstanceConfiguration>> {
+        let kind: InstanceType = match kind.parse() {
+            Ok(kind) => kind,
+            Err(error) => {
+                self.not_an_instance(&error, at);
+                return None;
+            }
+        };
+        let (Ok(first), Ok(last)) = (first.parse::<u32>(), last.parse::<u32>()) else {
+            let message = format!("{} has a count that cannot be", quoted(text));
+            self.wrong(at, message);
+            return None;
+        };
+        let problem = match (first, last) {
+            (0, _) => Some("begins with no machine".to_owned()),
+            (first, last) if first >= last => Some(format!("does not rise from {first} to {last}")),
+            (_, last) if last > MOST_OF_A_RANGE => Some(format!(
+                "ends with {last}; at most {MOST_OF_A_RANGE} are compared"
+            )),
+            _ => None,
+        };
+        if let Some(problem) = problem {
+            self.refuse(
+                at,
+                format!("the range {} {problem}", quoted(text)),
+                format!("write a range such as `1-8x {kind}`, up to {MOST_OF_A_RANGE}, or one count: `4x {kind}`"),
+            );
+            return None;
+        }
+        self.machines(&format!("{last}x {kind}"), at)?;
+        let powers = std::iter::successors(Some(first), |count| count.checked_mul(2));
+        let counts = powers.take_while(|count| *count < last).chain([last]);
+        Some(
+            counts
+                .map(|count| homogeneous((kind.clone(), count)))
+                .collect(),
+        )
+    }
+
+    fn check_type(&mut self, instance_type: &InstanceType, at: &At) {
+        if self.is_on(RunPlace::This) && !instance_type.is_local() {
+            let message = format!("{} has no `{instance_type}`", self.backend_words());
+            let help = "write `local` or `2x local`, or choose `backend: sagemaker`";
+            return self.refuse(at, message, help);
+        }
+        if self.is_on(RunPlace::Cloud) && instance_type.is_local() {
+            let help = "write one such as `ml.m5.xlarge`, or choose `backend: local`";
+            return self.refuse(at, "SageMaker has no instance `local`", help);
+        }
+        if let Some(allowed) = &self.allowed_instances
+            && !lets_in(allowed, instance_type)
+        {
+            let message = format!("`{instance_type}` is not among `allowed_instances`");
+            self.wrong(at, message);
+        }
+        self.warn_if_unknown(instance_type, at);
+    }
+
+    pub(super) fn warn_if_unknown(&mut self, instance_type: &InstanceType, at: &At) {
+        let known = self.known_types;
+        if instance_type.is_local() || known.is_empty() || known.contains(&instance_type.name()) {
+            return;
+        }
+        let near = near_miss(instance_type.name(), known.iter().copied());
+        let near = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+        let message = format!(
+            "`{instance_type}` is not among the training instances this program knows{near}"
+        );
+        self.warn(at, message);
+    }
+}
+
+/// What was meant by counts that are written another way: `1-8x ml.m5.xlarge` for `1..8 x ml.m5.xlarge`, `4x ml.m5.xlarge` for
+/// `4 x ml.m5.xlarge`.
+fn counts_meant(text: &str) -> Option<String> {
+    let kind_at = ["ml.", "local"].iter().find_map(|kind| text.find(kind))?;
+    let (counts, kind) = text.split_at(kind_at);
+    let kind = kind.trim_end();
+    let is_between = |character: char| character.is_whitespace() || "-.:x×*–—".contains(character);
+    let parts: Vec<&str> = counts
+        .split(is_between)
+        .filter(|part| !part.is_empty() && *part != "to")
+        .collect();
+    let numbers: Option<Vec<u32>> = parts.iter().map(|part| part.parse().ok()).collect();
+    let is_one = !kind.contains(char::is_whitespace);
+    match numbers?.as_slice() {
+        [count] if is_one && *count > 0 => Some(format!("{count}x {kind}")),
+        [first, last] if is_one && first != last && first.min(last) > &0 => {
+            Some(format!("{}-{}x {kind}", first.min(last), first.max(last)))
+        }
+        _ => None,
+    }
+}
+
+/// First, last and type of `1-8x ml.m5.xlarge`.
+fn range_parts(text: &str) -> Option<(&str, &str, &str)> {
+    let (counts, kind) = text.trim().split_once(char::is_whitespace)?;
+    let (first, last) = counts.strip_suffix('x')?.split_once('-')?;
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    (is_number(first) && is_number(last)).then_some((first, last, kind.trim()))
+}

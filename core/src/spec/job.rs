@@ -1,0 +1,251 @@
+//! One training job: what triggers it, the full run, its canaries and its budget.
+
+use super::backend_kind::RunPlace;
+use super::budget::BudgetKeys;
+use super::canary::CanaryPolicy;
+use super::channel::DRAWS;
+use super::field::{FieldRule, fields};
+use super::instances::{AlternativeRows, Instance};
+use super::keys::{Either, List, mapping};
+use super::kind::Text;
+use super::limits;
+use super::reader::{At, Reader, quoted};
+use super::share::{SampledBy, ShareKeys, WorkKeys};
+use super::training::{TrainingKeys, is_script};
+use super::{Budget, DriftPolicy, FollowingCount, ScriptShare, Training, Work};
+use crate::instance::InstanceConfiguration;
+
+fields! {
+    /// One training job: what triggers it, the full run, and its budget.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Job {
+        /// 1-63 letters, digits and inner hyphens; underscores as well where it is replayed.
+        pub name: String = FieldRule::HEAD.uncounted(),
+        /// Globs over paths relative to the spec's folder; `!` excludes, a leading `/` is the checkout root. Empty: `**`.
+        pub paths: Vec<String> = FieldRule::HEAD.uncounted(),
+        pub training: Training = FieldRule::EACH,
+        /// What the team will train on; the budget is judged on it.
+        pub instance: InstanceConfiguration = FieldRule::HEAD.uncounted(),
+        pub alternatives: Vec<InstanceConfiguration> = FieldRule::HEAD.uncounted(),
+        /// Those of `alternatives` that a range of counts names.
+        pub ranged: Vec<InstanceConfiguration> = FieldRule::HEAD.uncounted(),
+        /// The script draws its own share of the data; no channel is sampled then.
+        pub share: Option<ScriptShare> = FieldRule::named(DRAWS),
+        /// A count of examples that goes with what is drawn of a channel.
+        pub following: Option<FollowingCount> = FieldRule::named(DRAWS).at("share"),
+        pub work: Option<Work> = FieldRule::UNCOMPARED,
+        pub canary: CanaryPolicy = FieldRule::EACH,
+        pub budget: Budget = FieldRule::BASE.uncounted(),
+        pub drift: DriftPolicy = FieldRule::EACH,
+    }
+}
+
+mapping! {
+    /// One training job.
+    struct JobKeys named "Job" {
+        /// Patterns of the files that count, relative to the spec's folder; `!` excludes, a leading `/` is the checkout root. A
+        /// change of one triggers the job. All of `source_dir` counts that no `!` leaves out. Canaries get no other files. Default:
+        /// every file.
+        optional paths: List<Text>,
+        /// The full run: its code, its data and its settings.
+        required training: TrainingKeys,
+        /// The machines of the full run. The budget is judged on them.
+        required instance: Instance,
+        /// Other configurations to compare, which never change the exit code. A range of counts, `1-8x ml.m5.xlarge`, is a row for
+        /// each power of two and for its end.
+        optional alternatives: AlternativeRows,
+        /// Where the script is handed its share of the data, which it draws itself: of a database, a hub, a generator. No channel
+        /// is sampled then, but with `follows`: then the gate draws, and the script is handed a count.
+        optional share: ShareKeys,
+        /// The hyperparameter that canaries set lower. Where no channel is sampled, canaries differ in it alone.
+        optional work: WorkKeys,
+        /// The rules of the canary runs: how many there are, and what they may cost.
+        optional canary: CanaryPolicy,
+        /// The limits of the full run.
+        optional budget: BudgetKeys,
+        /// The increase that a scheduled check reports as drift.
+        optional drift: DriftPolicy,
+    }
+}
+
+impl Reader<'_> {
+    /// The job of the keys at `at`; `None` where a part that it must have could not be read.
+    pub(super) fn job(&mut self, at: &At, name: String, keys: JobKeys) -> Option<Job> {
+        self.check_job_name(at, &name);
+        self.remember(&at.own_name());
+        if let Some(paths) = &keys.paths {
+            self.globs(&at.key("paths"), paths);
+        }
+        self.check_groups_of(at, &keys);
+        let canary = keys.canary.unwrap_or_default();
+        if let Some(training) = &keys.training {
+            self.refuse_two_commands(&at.key("canary"), &canary.probe, training);
+        }
+        self.refuse_shared_work(at, keys.share.as_ref(), keys.work.as_ref());
+        let alternatives = keys.alternatives.unwrap_or_default();
+        let (alternatives, ranged) = self.alternatives(
+            &at.key("alternatives"),
+            alternatives,
+            keys.instance.as_ref(),
+        );
+        let instances = keys.instance.map(|instance| (instance, alternatives));
+        let (share, following) = match keys.share {
+            Some(share) if share.follows.is_some() => (None, Some(share)),
+            share => (share, None),
+        };
+        let sampling = match (&share, &keys.work) {
+            (Some(_), _) => SampledBy::Script,
+            (None, Some(_)) => SampledBy::GateIfAny,
+            (None, None) => SampledBy::Gate,
+        };
+        let canary_at = at.key("canary");
+        let canary = self.canary(
+            &canary_at,
+            canary,
+            instances.as_ref(),
+            keys.training.as_ref(),
+        );
+        let training =
+            (keys.training).and_then(|it| self.training(at, it, instances.as_ref(), sampling));
+        let share_at = at.key("share");
+        let share = share.and_then(|share| self.share(&share_at, share, training.as_ref()));
+        let following =
+            following.and_then(|keys| self.following_count(&share_at, keys, training.as_ref()));
+        let is_sampled =
+            |training: &Training| training.channels.iter().any(|it| it.sample.is_drawn());
+        let is_work_alone =
+            sampling == SampledBy::GateIfAny && training.as_ref().is_some_and(|it| !is_sampled(it));
+        let unused = match (&keys.work, is_work_alone) {
+            (None, _) => None,
+            (Some(_), true) => Some((
+                "fractions",
+                "has no effect: no channel is sampled, so the levels of `work.canary` are the sizes of canaries",
+            )),
+            (Some(_), false) => Some((
+                "counts",
+                "has no effect beside levels of `work` on sampled data: all canaries run on the machines of `instance`",
+            )),
+        };
+        if let Some((key, message)) = unused
+            && self.is_written(&canary_at.key(key))
+        {
+            self.warn(&canary_at.key(key), message);
+        }
+        let work = (keys.work)
+            .and_then(|work| self.work(&at.key("work"), work, training.as_ref(), is_work_alone));
+        let budget = keys.budget.unwrap_or_default();
+        let budget = self.budget(at, budget, training.as_ref(), instances.as_ref());
+        let drift = keys.drift.unwrap_or_default();
+        if drift.max.0 <= 0.0 {
+            self.wrong(&at.key("drift").key("max"), "a limit is more than 0");
+        }
+        let (instance, alternatives) = instances?;
+        Some(Job {
+            name,
+            paths: keys.paths.unwrap_or_default(),
+            training: training?,
+            instance,
+            alternatives,
+            ranged,
+            share,
+            following,
+            work,
+            canary,
+            budget,
+            drift,
+        })
+    }
+
+    /// A recording may be of anybody's jobs, so that replayed ones may have underscores as well.
+    fn check_job_name(&mut self, at: &At, name: &str) {
+        let (name_of, expected) = match self.is_on(RunPlace::Recorded) {
+            true => (
+                name.replace('_', "a"),
+                "1 to 63 letters, digits, underscores and inner hyphens",
+            ),
+            false => (
+                name.to_owned(),
+                "1 to 63 letters, digits and inner hyphens, as SageMaker wants them",
+            ),
+        };
+        if !limits::is_job_name(&name_of) {
+            let message = format!("{} cannot be a job's name", quoted(name));
+            self.refuse(&at.own_name(), message, expected);
+        }
+    }
+
+    /// A canary's level of work would stand where its share is handed over.
+    fn refuse_shared_work(&mut self, at: &At, share: Option<&ShareKeys>, work: Option<&WorkKeys>) {
+        let share = share.and_then(|share| share.hyperparameter.as_ref());
+        let work = work.and_then(|work| work.hyperparameter.as_ref());
+        if share.is_some() && share == work {
+            self.refuse(
+                &at.key("work").key("hyperparameter"),
+                "`work` and `share` set the same hyperparameter",
+                "name what the script reads its share from in `share`, and what makes canaries do less work per datum in `work`; or remove one of them",
+            );
+        }
+    }
+
+    /// Instance groups of `instance` or of an alternative, against what the training says.
+    fn check_groups_of(&mut self, at: &At, keys: &JobKeys) {
+        let Some(training) = &keys.training else {
+            return;
+        };
+        let own = keys.instance.iter().map(|own| (at.key("instance"), own));
+        let others = keys.alternatives.iter().flatten().enumerate();
+        let others = others.filter_map(|(index, one)| match one {
+            Either::Short(_) => None,
+            Either::Long(groups) => Some((at.key("alternatives").item(index), groups)),
+        });
+        let groups: Vec<_> = own
+            .chain(others)
+            .filter(|(_, one)| !one.groups().is_empty())
+            .collect();
+        let scripts = groups.iter().filter_map(|(at, one)| match one {
+            InstanceConfiguration::Heterogeneous { entry_point, .. } => {
+                Some((at.key("entry_point"), entry_point.as_ref()?))
+            }
+            InstanceConfiguration::Homogeneous { .. } => None,
+        });
+        let has_command = self.is_on(RunPlace::This)
+            && !training.local.command.is_empty()
+            && !training.local.command.iter().any(|word| is_script(word));
+        let training_at = at.key("training");
+        let is_bare = self.is_on(RunPlace::Cloud)
+            && training.sagemaker.entry_point.is_none()
+            && !self.is_wrong(&training_at.key("entry_point"));
+        for (at, script) in scripts {
+            if has_command {
+                self.refuse(
+                    &at,
+                    format!("`command` names no script that {} could take the place of", quoted(script)),
+                    "write a command with a script that ends with `.py` or `.sh`, such as `[python3, train.py]`; or remove `entry_point`",
+                );
+            } else if is_bare {
+                self.refuse(
+                    &at,
+                    format!("the training has no `entry_point` that {} could take the place of", quoted(script)),
+                    "write `source_dir` and `entry_point` under `training`; or remove this one, and let the script look for its group",
+                );
+            }
+        }
+        if groups.is_empty() || !self.is_on(RunPlace::Cloud) {
+            return;
+        }
+        let spot = training_at.key("spot");
+        if training.sagemaker.spot && groups[0].0 == at.key("instance") {
+            self.refuse(
+                &spot,
+                "instance groups with spot capacity are documented nowhere and refused here",
+                "remove `spot`, or choose one type of machine as `instance`",
+            );
+        } else if training.sagemaker.spot {
+            self.warn(&spot, "instance groups with spot capacity are documented nowhere: a full run on the alternatives with groups is taken to be on demand");
+        }
+        if !training.sagemaker.subnets.is_empty() {
+            // Groups that cannot talk to each other wait until the time limit, and are billed for it.
+            self.warn(&training_at.key("subnets"), "machines of instance groups talk to each other: a security group has to let its own members in, or the job hangs until its time limit");
+        }
+    }
+}

@@ -1,0 +1,466 @@
+//! Mappings, lists and the choice between two forms; and the macros that define a mapping with all that hangs on its keys once.
+
+use std::collections::{HashMap, HashSet};
+use std::marker::PhantomData;
+
+use serde_json::{Value as Json, json};
+
+use super::kind::{Definitions, Kind, wrong_kind};
+use super::reader::{At, Reader, either, near_miss, quoted};
+use super::yaml::{Node, Value, YamlKey};
+
+/// The keys of a mapping, or a part of them that has a type of its own.
+pub(super) trait Keys: Sized {
+    /// Takes what is written under each.
+    fn take(entries: &mut Entries<'_>, reader: &mut Reader<'_>) -> Self;
+}
+
+/// The names of the keys.
+pub(super) fn names<K: Keys>() -> impl Iterator<Item = &'static str> {
+    listed(K::take).1.into_iter().map(|key| key.name)
+}
+
+/// What a mapping without keys means.
+pub(super) fn unwritten<K: Keys>() -> K {
+    listed(K::take).0
+}
+
+/// What is taken of an empty mapping, and the keys that were asked for.
+fn listed<T>(take: impl Fn(&mut Entries<'_>, &mut Reader<'_>) -> T) -> (T, Vec<AskedKey>) {
+    let root = At::ROOT;
+    let mut entries = Entries::of(&root);
+    // What is required is complained of in vain.
+    let taken = take(&mut entries, &mut Reader::default());
+    (taken, entries.keys)
+}
+
+/// Reads a mapping with the keys that `take` asks for and no others.
+pub(super) fn read_mapping<T>(
+    node: &Node,
+    at: &At,
+    reader: &mut Reader<'_>,
+    take: impl Fn(&mut Entries<'_>, &mut Reader<'_>) -> T,
+) -> Option<T> {
+    let keys = listed(&take).1;
+    let known: Vec<&str> = keys.iter().map(|key| key.name).collect();
+    let mut entries = Entries::open(node, at, &known, reader)?;
+    Some(take(&mut entries, reader))
+}
+
+/// The schema of such a mapping, among the definitions in the order in which they are first referred to.
+pub(super) fn mapping_schema<T>(
+    name: &str,
+    description: &str,
+    definitions: &mut Definitions,
+    take: impl Fn(&mut Entries<'_>, &mut Reader<'_>) -> T,
+) -> Json {
+    if !definitions.contains_key(name) {
+        definitions.insert(name.to_owned(), Json::Null);
+        let keys = listed(take).1;
+        let mut properties = Definitions::new();
+        for key in &keys {
+            properties.insert(key.name.to_owned(), (key.schema)(definitions));
+        }
+        let mut schema = json!({
+            "description": description,
+            "type": "object",
+            "properties": properties,
+            "additionalProperties": false,
+        });
+        let required = keys.iter().filter(|key| key.is_required);
+        let required: Vec<&str> = required.map(|key| key.name).collect();
+        if !required.is_empty() {
+            schema["required"] = required.into();
+        }
+        definitions[name] = schema;
+    }
+    json!({ "$ref": format!("#/$defs/{name}") })
+}
+
+/// A schema with its description.
+pub(super) fn described(mut schema: Json, description: &str) -> Json {
+    schema["description"] = description.into();
+    schema
+}
+
+/// Doc comments as one description: lines joined, the space after `///` gone.
+pub(super) fn description(lines: &[&str]) -> String {
+    let lines: Vec<&str> = lines.iter().map(|line| line.trim()).collect();
+    lines.join(" ").trim().to_owned()
+}
+
+/// A key that was asked for.
+struct AskedKey {
+    name: &'static str,
+    is_required: bool,
+    schema: Box<dyn Fn(&mut Definitions) -> Json>,
+}
+
+/// The entries of a mapping whose keys are known.
+pub(super) struct Entries<'a> {
+    entries: HashMap<&'a str, (&'a YamlKey, &'a Node)>,
+    /// Unknown keys that are nearly these; each is complained about.
+    near_misses: HashMap<&'static str, (&'a YamlKey, &'a Node)>,
+    at: &'a At,
+    keys: Vec<AskedKey>,
+}
+
+impl<'a> Entries<'a> {
+    fn of(at: &'a At) -> Self {
+        Self {
+            entries: HashMap::new(),
+            near_misses: HashMap::new(),
+            at,
+            keys: Vec::new(),
+        }
+    }
+
+    /// Complains about what is no mapping, about unknown keys and about keys given twice.
+    fn open(
+        node: &'a Node,
+        at: &'a At,
+        known: &[&'static str],
+        reader: &mut Reader<'_>,
+    ) -> Option<Self> {
+        let Value::Mapping(written) = &node.value else {
+            let some: Vec<&str> = known.iter().copied().take(4).collect();
+            let wanted = format!("a mapping with keys such as {}", either(&some));
+            return wrong_kind(node, &wanted, at, reader);
+        };
+        let mut open = Self::of(at);
+        for (key, value) in written {
+            if !known.contains(&key.text.as_str()) {
+                if let Some(near) = unknown_key(key, at, known, reader) {
+                    open.near_misses.insert(near, (key, value));
+                }
+            } else if open.entries.contains_key(key.text.as_str()) {
+                given_twice(key, at, reader);
+            } else {
+                open.entries.insert(&key.text, (key, value));
+            }
+        }
+        Some(open)
+    }
+
+    /// The value of a key with the lines of its doc comment; complains about a required one that is missing.
+    pub(super) fn take<K: Kind>(
+        &mut self,
+        name: &'static str,
+        is_required: bool,
+        doc: &'static [&'static str],
+        reader: &mut Reader<'_>,
+    ) -> Option<K::Value> {
+        let schema =
+            |definitions: &mut Definitions| described(K::schema(definitions), &description(doc));
+        self.take_with(name, is_required, schema, reader, K::read)
+    }
+
+    /// The same of a value that `read` reads.
+    pub(super) fn take_with<T>(
+        &mut self,
+        name: &'static str,
+        is_required: bool,
+        schema: impl Fn(&mut Definitions) -> Json + 'static,
+        reader: &mut Reader<'_>,
+        read: impl Fn(&Node, &At, &mut Reader<'_>) -> Option<T>,
+    ) -> Option<T> {
+        let schema = Box::new(schema);
+        self.keys.push(AskedKey {
+            name,
+            is_required,
+            schema,
+        });
+        // A misspelt key is one problem, and not also a missing one with all that follows.
+        let meant = || self.near_misses.remove(name).filter(|_| is_required);
+        let Some((key, node)) = self.entries.remove(name).or_else(meant) else {
+            if is_required {
+                reader.wrong(self.at, format!("the key `{name}` is missing"));
+            }
+            return None;
+        };
+        let at = self.at.key(name);
+        reader.found(&at, key, node);
+        read(node, &at, reader)
+    }
+}
+
+/// Complains about a key; returns the known one that was probably meant.
+fn unknown_key(
+    key: &YamlKey,
+    at: &At,
+    known: &[&'static str],
+    reader: &mut Reader<'_>,
+) -> Option<&'static str> {
+    // The search for a near miss takes time, and a list this long is not read to its end.
+    let near = match reader.is_full() {
+        true => None,
+        false => near_miss(&key.text, known.iter().copied()),
+    };
+    let help = match near {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("known here: {}", known.join(", ")),
+    };
+    let message = format!("unknown key {}", quoted(&key.text));
+    reader.push_at(&at.path, key.span.clone(), message, Some(help));
+    near
+}
+
+pub(super) fn given_twice(key: &YamlKey, at: &At, reader: &mut Reader<'_>) {
+    let message = format!("the key {} is given twice", quoted(&key.text));
+    reader.push_at(&at.path, key.span.clone(), message, None);
+}
+
+/// A mapping whose keys are names that a person chose, in the order of the file.
+pub(super) struct Map<K>(PhantomData<K>);
+
+impl<K: Kind> Kind for Map<K> {
+    type Value = Vec<(String, K::Value)>;
+
+    fn read(node: &Node, at: &At, reader: &mut Reader<'_>) -> Option<Self::Value> {
+        let Value::Mapping(written) = &node.value else {
+            return wrong_kind(node, "a mapping of names to values", at, reader);
+        };
+        let mut seen = HashSet::new();
+        let mut map = Vec::new();
+        for (key, node) in written {
+            if !seen.insert(key.text.as_str()) {
+                given_twice(key, at, reader);
+                continue;
+            }
+            let place = at.key(&key.text);
+            reader.found(&place, key, node);
+            if key.text.contains('\0') {
+                reader.wrong(&at.name(&key.text), "the key holds a NUL character");
+            }
+            let value = K::read(node, &place, reader);
+            map.extend(value.map(|value| (key.text.clone(), value)));
+        }
+        Some(map)
+    }
+
+    fn schema(definitions: &mut Definitions) -> Json {
+        json!({ "type": "object", "additionalProperties": K::schema(definitions) })
+    }
+}
+
+/// A list of values of one kind. What cannot be read is left out, and those behind it move up.
+pub(super) struct List<K>(PhantomData<K>);
+
+impl<K: Kind> Kind for List<K> {
+    type Value = Vec<K::Value>;
+
+    fn read(node: &Node, at: &At, reader: &mut Reader<'_>) -> Option<Self::Value> {
+        let Value::Sequence(items) = &node.value else {
+            let (Value::Text(text) | Value::Number(text)) = &node.value else {
+                return wrong_kind(node, "a list", at, reader);
+            };
+            let message = format!("{}, where a list is needed", quoted(text));
+            reader.refuse(at, message, format!("write {}", quoted(&list_of(text))));
+            return None;
+        };
+        let mut list = Vec::new();
+        for (index, item) in items.iter().enumerate() {
+            reader.found_item(at, index, item);
+            if let Some(value) = K::read(item, &at.item(index), reader) {
+                reader.found_item(at, list.len(), item);
+                list.push(value);
+            }
+        }
+        Some(list)
+    }
+
+    fn schema(definitions: &mut Definitions) -> Json {
+        json!({ "type": "array", "items": K::schema(definitions) })
+    }
+}
+
+/// The words of a text as a list: `[python3, train.py]`.
+fn list_of(text: &str) -> String {
+    let is_plain = |word: &str| {
+        word.starts_with(|c: char| c.is_alphanumeric() || "-./_".contains(c))
+            && (word.chars()).all(|c| c.is_alphanumeric() || "-./_%=+*".contains(c))
+    };
+    let words = text.split(|c: char| c.is_whitespace() || c == ',');
+    let words = words.filter(|word| !word.is_empty());
+    let words: Vec<String> = words
+        .map(|word| match is_plain(word) {
+            true => word.to_owned(),
+            false => format!("\"{}\"", word.escape_default()),
+        })
+        .collect();
+    format!("[{}]", words.join(", "))
+}
+
+/// A value with a short form, which is a scalar, and a long one, which is a mapping.
+pub(super) enum Either<S, L> {
+    Short(S),
+    Long(L),
+}
+
+impl<S: Kind, L: Kind> Kind for Either<S, L> {
+    type Value = Either<S::Value, L::Value>;
+
+    fn read(node: &Node, at: &At, reader: &mut Reader<'_>) -> Option<Self::Value> {
+        match node.value {
+            Value::Mapping(_) => L::read(node, at, reader).map(Either::Long),
+            _ => S::read(node, at, reader).map(Either::Short),
+        }
+    }
+
+    fn schema(definitions: &mut Definitions) -> Json {
+        json!({ "anyOf": [S::schema(definitions), L::schema(definitions)] })
+    }
+}
+
+/// Implements [`Keys`] and [`Kind`] for a struct whose fields are keys.
+macro_rules! read_keys {
+    (
+        $name:ident, $schema:literal, [$($doc:expr),+],
+        $($need:ident $field:ident: $kind:ty, [$($field_doc:expr),*], [$($default:expr)?];)+
+    ) => {
+        impl $crate::spec::keys::Keys for $name {
+            fn take(
+                entries: &mut $crate::spec::keys::Entries<'_>,
+                reader: &mut $crate::spec::reader::Reader<'_>,
+            ) -> Self {
+                Self {
+                    $($field: $crate::spec::keys::key!(
+                        $need $field: $kind, entries, reader, &[$($field_doc),*] $(, $default)?
+                    ),)+
+                }
+            }
+        }
+
+        impl $crate::spec::kind::Kind for $name {
+            type Value = Self;
+
+            fn read(
+                node: &$crate::spec::yaml::Node,
+                at: &$crate::spec::reader::At,
+                reader: &mut $crate::spec::reader::Reader<'_>,
+            ) -> Option<Self> {
+                use $crate::spec::keys::{Keys, read_mapping};
+                read_mapping(node, at, reader, Self::take)
+            }
+
+            fn schema(definitions: &mut $crate::spec::kind::Definitions) -> serde_json::Value {
+                use $crate::spec::keys::{Keys, description, mapping_schema};
+                mapping_schema($schema, &description(&[$($doc),+]), definitions, Self::take)
+            }
+        }
+    };
+}
+
+/// Takes what is written under a key: `with` is a part of several keys, and `beside` none.
+macro_rules! key {
+    (with $field:ident: $kind:ty, $entries:ident, $reader:ident, $doc:expr) => {
+        <$kind as $crate::spec::keys::Keys>::take($entries, $reader).into()
+    };
+    (beside $field:ident: $kind:ty, $entries:ident, $reader:ident, $doc:expr) => {
+        <$kind>::default()
+    };
+    (required $field:ident: $kind:ty, $entries:ident, $reader:ident, $doc:expr) => {
+        $entries.take::<$kind>(stringify!($field), true, $doc, $reader)
+    };
+    (optional $field:ident: $kind:ty, $entries:ident, $reader:ident, $doc:expr) => {
+        $entries.take::<$kind>(stringify!($field), false, $doc, $reader)
+    };
+    (needed $field:ident: $kind:ty, $entries:ident, $reader:ident, $doc:expr) => {
+        $crate::spec::keys::key!(required $field: $kind, $entries, $reader, $doc).unwrap_or_default()
+    };
+    (plain $field:ident: $kind:ty, $entries:ident, $reader:ident, $doc:expr) => {
+        $crate::spec::keys::key!(optional $field: $kind, $entries, $reader, $doc).unwrap_or_default()
+    };
+    (plain $field:ident: $kind:ty, $entries:ident, $reader:ident, $doc:expr, $default:expr) => {
+        $crate::spec::keys::key!(optional $field: $kind, $entries, $reader, $doc).unwrap_or($default)
+    };
+}
+
+/// Defines a mapping once: its keys with their docs become a struct of what is written, the way to read it, and its JSON Schema.
+macro_rules! mapping {
+    (
+        $(#[doc = $doc:expr])+
+        struct $name:ident named $schema:literal {
+            $($(#[doc = $field_doc:expr])* $need:ident $field:ident: $kind:ty,)+
+        }
+    ) => {
+        $(#[doc = $doc])+
+        #[derive(Default)]
+        pub(in crate::spec) struct $name {
+            $(
+                $(#[doc = $field_doc])*
+                pub(in crate::spec) $field: $crate::spec::keys::written!($need $kind),
+            )+
+        }
+
+        $crate::spec::keys::read_keys! {
+            $name, $schema, [$($doc),+],
+            $($need $field: $kind, [$($field_doc),*], [];)+
+        }
+    };
+}
+
+/// The type of what is written under a key.
+macro_rules! written {
+    (with $kind:ty) => {
+        $kind
+    };
+    ($need:ident $kind:ty) => {
+        Option<<$kind as $crate::spec::kind::Kind>::Value>
+    };
+}
+
+/// Defines a mapping of the valid spec once: each key with its doc, the kind of its value and what that means, its default, and
+/// the field's [`FieldRule`](crate::spec::field::FieldRule). `optional` is `None` where it is not written, `plain` a default;
+/// `with` is a part of several keys, and `beside` is no key.
+macro_rules! keys {
+    (
+        $(#[doc = $doc:expr])+
+        pub struct $name:ident named $schema:literal {
+            $(
+                $(#[doc = $field_doc:expr])*
+                $need:ident $field:ident: $kind:ty $(as $meaning:ty)? $(, or $default:expr)? => $rule:expr;
+            )+
+        }
+    ) => {
+        $crate::spec::field::fields! {
+            $(#[doc = $doc])+
+            #[derive(Debug, Clone, PartialEq)]
+            pub struct $name {
+                $(
+                    $(#[doc = $field_doc])*
+                    pub $field: $crate::spec::keys::meaning!($need $kind $(as $meaning)?) = $rule,
+                )+
+            }
+        }
+
+        $crate::spec::keys::read_keys! {
+            $name, $schema, [$($doc),+],
+            $($need $field: $kind, [$($field_doc),*], [$($default)?];)+
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                $crate::spec::keys::unwritten()
+            }
+        }
+    };
+}
+
+/// The type of what a key means.
+macro_rules! meaning {
+    (optional $kind:ty as $meaning:ty) => {
+        Option<$meaning>
+    };
+    (optional $kind:ty) => {
+        Option<$kind>
+    };
+    ($need:ident $kind:ty as $meaning:ty) => {
+        $meaning
+    };
+    ($need:ident $kind:ty) => {
+        $kind
+    };
+}
+
+pub(super) use {key, keys, mapping, meaning, read_keys, written};

@@ -1,0 +1,378 @@
+//! What keys take: for each kind of value the way to read it from a node, and its JSON Schema.
+
+use std::str::FromStr;
+
+use serde_json::{Value as Json, json};
+
+use super::reader::{At, Reader, did_you_mean, either, quoted, write_one_of};
+use super::yaml::{Node, Value};
+use super::{BackendKind, Level, OnInconclusive};
+use crate::metric::{Amount, Unit, WrittenForm};
+use crate::units::{Fraction, Percent, Seconds, UnitError, Usd, UsdPerHour};
+
+/// The schemas that others refer to, by name.
+pub(super) type Definitions = serde_json::Map<String, Json>;
+
+/// What a key takes.
+pub(super) trait Kind {
+    /// What that means.
+    type Value;
+
+    /// `None` after a complaint; what can still be read below the node is read, and complained about too.
+    fn read(node: &Node, at: &At, reader: &mut Reader<'_>) -> Option<Self::Value>;
+
+    /// The schema where it is used: written out, or a reference into `definitions`.
+    fn schema(definitions: &mut Definitions) -> Json;
+}
+
+/// What a key takes that is written as another kind, and means more or less than that.
+pub(super) trait Refined {
+    type Of: Kind;
+    type Value;
+
+    /// `None` after a complaint.
+    fn refine(
+        read: <Self::Of as Kind>::Value,
+        at: &At,
+        reader: &mut Reader<'_>,
+    ) -> Option<Self::Value>;
+}
+
+impl<R: Refined> Kind for R {
+    type Value = R::Value;
+
+    fn read(node: &Node, at: &At, reader: &mut Reader<'_>) -> Option<R::Value> {
+        let read = R::Of::read(node, at, reader)?;
+        R::refine(read, at, reader)
+    }
+
+    fn schema(definitions: &mut Definitions) -> Json {
+        R::Of::schema(definitions)
+    }
+}
+
+/// Complains that a node is of another kind than its key wants.
+pub(super) fn wrong_kind<T>(
+    node: &Node,
+    wanted: &str,
+    at: &At,
+    reader: &mut Reader<'_>,
+) -> Option<T> {
+    let found = match &node.value {
+        Value::Null => {
+            let message = format!("no value, where {wanted} is needed");
+            reader.refuse(at, message, "give it a value, or remove the key");
+            return None;
+        }
+        Value::Bool(value) => format!("`{value}`"),
+        Value::Number(text) => format!("the number {}", quoted(text)),
+        Value::Text(text) => quoted(text),
+        Value::Sequence(_) => "a list".to_owned(),
+        Value::Mapping(_) => "a mapping".to_owned(),
+    };
+    reader.wrong(at, format!("{found}, where {wanted} is needed"));
+    None
+}
+
+/// Text without NUL bytes: a path, an argument or an AWS field can hold none.
+fn without_nul(text: &str, at: &At, reader: &mut Reader<'_>) -> Option<String> {
+    if text.contains('\0') {
+        reader.wrong(at, "the text holds a NUL character");
+        return None;
+    }
+    Some(text.to_owned())
+}
+
+/// Text that says something.
+pub(super) enum Text {}
+
+impl Kind for Text {
+    type Value = String;
+
+    fn read(node: &Node, at: &At, reader: &mut Reader<'_>) -> Option<String> {
+        match &node.value {
+            Value::Text(text) if text.trim().is_empty() => {
+                reader.wrong(at, "the text is empty");
+                None
+            }
+            Value::Text(text) => without_nul(text, at, reader),
+            Value::Number(text) => {
+                let message = format!("the number {}, where text is needed", quoted(text));
+                let help = format!("write `\"{}\"`", quoted(text).trim_matches('`'));
+                reader.refuse(at, message, help);
+                None
+            }
+            _ => wrong_kind(node, "text", at, reader),
+        }
+    }
+
+    fn schema(_: &mut Definitions) -> Json {
+        json!({ "type": "string", "minLength": 1 })
+    }
+}
+
+/// Text of a form: what is wrong with another text, behind it in a sentence, and what to write. Such text is kept: the key is there.
+macro_rules! forms {
+    ($($(#[$doc:meta])* $form:ident: $problem:expr;)+) => {$(
+        $(#[$doc])*
+        pub(in crate::spec) enum $form {}
+
+        impl $crate::spec::kind::Refined for $form {
+            type Of = $crate::spec::kind::Text;
+            type Value = String;
+
+            fn refine(
+                text: String,
+                at: &$crate::spec::reader::At,
+                reader: &mut $crate::spec::reader::Reader<'_>,
+            ) -> Option<String> {
+                let problem: fn(&str) -> Option<(&'static str, &'static str)> = $problem;
+                reader.form(at, &text, problem(&text));
+                Some(text)
+            }
+        }
+    )+};
+}
+
+pub(super) use forms;
+
+/// Text, a number or a switch, kept as it was written: what SageMaker hands over as text.
+pub(super) enum AnyText {}
+
+impl Kind for AnyText {
+    type Value = String;
+
+    fn read(node: &Node, at: &At, reader: &mut Reader<'_>) -> Option<String> {
+        match &node.value {
+            Value::Text(text) | Value::Number(text) => without_nul(text, at, reader),
+            Value::Bool(value) => Some(value.to_string()),
+            Value::Null => {
+                let message = "no value, where text is needed";
+                reader.refuse(at, message, "for empty text write `\"\"`");
+                None
+            }
+            Value::Sequence(_) | Value::Mapping(_) => {
+                wrong_kind(node, "a single value", at, reader)
+            }
+        }
+    }
+
+    fn schema(_: &mut Definitions) -> Json {
+        json!({ "type": ["string", "number", "boolean"] })
+    }
+}
+
+impl Kind for bool {
+    type Value = Self;
+
+    fn read(node: &Node, at: &At, reader: &mut Reader<'_>) -> Option<Self> {
+        match &node.value {
+            Value::Bool(value) => Some(*value),
+            Value::Text(text) => {
+                let meant = match text.to_lowercase().as_str() {
+                    "true" | "yes" | "on" | "y" => Some("true"),
+                    "false" | "no" | "off" | "n" => Some("false"),
+                    _ => None,
+                };
+                let message = format!("{}, where true or false is needed", quoted(text));
+                reader.push(at, message, meant.map(|meant| format!("write `{meant}`")));
+                None
+            }
+            _ => wrong_kind(node, "true or false", at, reader),
+        }
+    }
+
+    fn schema(_: &mut Definitions) -> Json {
+        json!({ "type": "boolean" })
+    }
+}
+
+/// A whole number from 1.
+pub(super) enum Count {}
+
+/// Plain numbers, each with what it is called, how it is read, and its schema.
+macro_rules! numbers {
+    ($($(#[$doc:meta])* $kind:ty as $value:ty: $wanted:literal, $is:expr, $schema:tt;)+) => {$(
+        $(#[$doc])*
+        impl Kind for $kind {
+            type Value = $value;
+
+            fn read(node: &Node, at: &At, reader: &mut Reader<'_>) -> Option<$value> {
+                let is: fn(&$value) -> bool = $is;
+                let number = match &node.value {
+                    Value::Number(text) => text.parse().ok().filter(is),
+                    _ => None,
+                };
+                number.or_else(|| wrong_kind(node, $wanted, at, reader))
+            }
+
+            fn schema(_: &mut Definitions) -> Json {
+                json!($schema)
+            }
+        }
+    )+};
+}
+
+numbers! {
+    u64 as u64: "a whole number", |_| true, { "type": "integer", "format": "uint64", "minimum": 0 };
+    Count as u32: "a whole number from 1", |count| *count >= 1, { "type": "integer", "minimum": 1 };
+    f64 as f64: "a number", |number| number.is_finite(), { "type": "number", "format": "double" };
+}
+
+/// Quantities, each with how a person writes it.
+macro_rules! quantities {
+    ($($unit:ty: $written:expr;)+) => {$(
+        impl Kind for $unit {
+            type Value = Self;
+
+            fn read(node: &Node, at: &At, reader: &mut Reader<'_>) -> Option<Self> {
+                quantity(node, $written, Self::from_str, at, reader)
+            }
+
+            fn schema(_: &mut Definitions) -> Json {
+                quantity_schema($written)
+            }
+        }
+    )+};
+}
+
+quantities! {
+    Seconds: Unit::Time.written();
+    Usd: Unit::Money.written();
+    UsdPerHour: WrittenForm {
+        pattern: r"^\s*[0-9_]*\.?[0-9_]*\s*USD/h\s*$",
+        examples: ["1.20 USD/h", "0.461 USD/h"],
+    };
+    Percent: Unit::Percent.written();
+    Fraction: WrittenForm { examples: ["1%", "2.5%"], ..Unit::Percent.written() };
+}
+
+/// An amount of a unit that the budget line decides.
+pub(super) fn amount(unit: Unit, node: &Node, at: &At, reader: &mut Reader<'_>) -> Option<Amount> {
+    quantity(node, unit.written(), |text| unit.parse(text), at, reader)
+}
+
+fn quantity<T>(
+    node: &Node,
+    written: WrittenForm,
+    parse: impl Fn(&str) -> Result<T, UnitError>,
+    at: &At,
+    reader: &mut Reader<'_>,
+) -> Option<T> {
+    let (Value::Text(text) | Value::Number(text)) = &node.value else {
+        let [example, _] = written.examples;
+        return wrong_kind(node, &format!("a quantity such as `{example}`"), at, reader);
+    };
+    parsed(parse(text), at, reader)
+}
+
+/// Complains of a quantity that could not be parsed.
+pub(super) fn parsed<T>(
+    quantity: Result<T, UnitError>,
+    at: &At,
+    reader: &mut Reader<'_>,
+) -> Option<T> {
+    let refused = |error: UnitError| {
+        reader.push(at, error.problem, write_one_of(&error.suggestions));
+    };
+    quantity.map_err(refused).ok()
+}
+
+pub(super) fn quantity_schema(written: WrittenForm) -> Json {
+    let [one, other] = written.examples;
+    json!({
+        "type": "string",
+        "pattern": written.pattern,
+        "examples": written.examples,
+        "errorMessage": format!("write a number with its unit, such as `{one}` or `{other}`"),
+    })
+}
+
+/// What is written as one of a few words.
+pub trait Words: Copy + PartialEq + 'static {
+    const WORDS: &'static [(&'static str, Self)];
+
+    /// As a spec says it; SageMaker has the same words.
+    fn word(self) -> &'static str {
+        let written = Self::WORDS.iter().find(|(_, meant)| *meant == self);
+        written.map_or("", |(word, _)| *word)
+    }
+}
+
+/// Kinds that are one of a few words.
+macro_rules! word_kinds {
+    ($($kind:ty),+) => {$(
+        impl $crate::spec::kind::Kind for $kind {
+            type Value = Self;
+
+            fn read(
+                node: &$crate::spec::yaml::Node,
+                at: &$crate::spec::reader::At,
+                reader: &mut $crate::spec::reader::Reader<'_>,
+            ) -> Option<Self> {
+                let words = <Self as $crate::spec::Words>::WORDS.iter();
+                let words = words.map(|(word, meant)| (serde_json::json!(word), *meant));
+                $crate::spec::kind::one_of(&words.collect::<Vec<_>>(), node, at, reader)
+            }
+
+            fn schema(_: &mut $crate::spec::kind::Definitions) -> serde_json::Value {
+                let words = <Self as $crate::spec::Words>::WORDS.iter();
+                serde_json::json!({ "enum": words.map(|(word, _)| *word).collect::<Vec<_>>() })
+            }
+        }
+    )+};
+}
+
+/// Words, each with what it means.
+macro_rules! words {
+    ($($kind:ty: $($word:literal $meaning:ident),+;)+) => {
+        $(impl $crate::spec::Words for $kind {
+            const WORDS: &'static [(&'static str, Self)] = &[$(($word, Self::$meaning)),+];
+        })+
+
+        $crate::spec::kind::word_kinds!($($kind),+);
+    };
+}
+
+pub(super) use {word_kinds, words};
+
+words! {
+    BackendKind: "sagemaker" Sagemaker, "local" Local, "replay" Replay;
+    OnInconclusive: "fail" Fail, "pass" Pass;
+    Level: "fail" Fail, "warn" Warn;
+}
+
+/// Reads one of a few words or switches.
+pub(super) fn one_of<T: Copy>(
+    words: &[(Json, T)],
+    node: &Node,
+    at: &At,
+    reader: &mut Reader<'_>,
+) -> Option<T> {
+    let written = match &node.value {
+        Value::Text(text) => json!(text),
+        Value::Bool(is_on) => json!(is_on),
+        _ => Json::Null,
+    };
+    if let Some((_, meant)) = words.iter().find(|(word, _)| *word == written) {
+        return Some(*meant);
+    }
+    let spelled = |word: &Json| {
+        word.as_str()
+            .map_or_else(|| word.to_string(), str::to_owned)
+    };
+    let known: Vec<String> = words.iter().map(|(word, _)| spelled(word)).collect();
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    match &node.value {
+        Value::Text(text) if known.contains(&text.as_str()) => {
+            let message = format!("the text \"{text}\", where {} is needed", either(&known));
+            reader.refuse(at, message, "remove the quotes");
+        }
+        Value::Text(text) => {
+            let message = format!("{}, where {} is needed", quoted(text), either(&known));
+            reader.push(at, message, did_you_mean(text, known));
+        }
+        _ => return wrong_kind(node, &either(&known), at, reader),
+    }
+    None
+}

@@ -1,0 +1,382 @@
+//! [`Reader`]: what every check of a spec knows, and where it leaves the problems and warnings that it finds, each with its place.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Range;
+
+use globset::GlobMatcher;
+
+use super::backend_kind::RunPlace;
+use super::errors::Problem;
+use super::yaml::{Node, Value, YamlKey};
+use super::{BackendKind, SpecWarning};
+
+/// The place of a value: its field path, or of the key itself.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct At {
+    /// `jobs.churn.budget.cost`; empty for the whole file.
+    pub(super) path: String,
+    is_name: bool,
+}
+
+impl At {
+    /// The whole file.
+    pub(super) const ROOT: Self = Self {
+        path: String::new(),
+        is_name: false,
+    };
+
+    fn value(path: String) -> Self {
+        Self {
+            path,
+            is_name: false,
+        }
+    }
+
+    /// The place of the value of a key below this one.
+    pub(super) fn key(&self, key: &str) -> Self {
+        let dot = if self.path.is_empty() { "" } else { "." };
+        Self::value(format!("{}{dot}{}", self.path, shorten(key)))
+    }
+
+    /// The place of a key below this one.
+    pub(super) fn name(&self, key: &str) -> Self {
+        Self {
+            is_name: true,
+            ..self.key(key)
+        }
+    }
+
+    /// The place of the key of this value.
+    pub(super) fn own_name(&self) -> Self {
+        let path = self.path.clone();
+        Self {
+            path,
+            is_name: true,
+        }
+    }
+
+    /// The place of an item of this list.
+    pub(super) fn item(&self, index: usize) -> Self {
+        Self::value(format!("{}[{index}]", self.path))
+    }
+}
+
+/// What all checks need to know, and what they found so far.
+#[derive(Default)]
+pub(super) struct Reader<'a> {
+    pub(super) problems: Vec<Problem>,
+    /// Problems beyond [`Reader::KEPT`], only counted.
+    pub(super) further: usize,
+    pub(super) warnings: Vec<(usize, SpecWarning)>,
+    /// What to underline for the key and for the value of each field that is written.
+    pub(super) spans: BTreeMap<String, [Range<usize>; 2]>,
+    pub(super) known_types: &'a [&'a str],
+    /// As written.
+    pub(super) region: Option<String>,
+    /// Absent when it could not be read; then nothing that depends on it is checked.
+    pub(super) backend: Option<BackendKind>,
+    /// Patterns that compile; absent when the spec allows all.
+    pub(super) allowed_instances: Option<Vec<GlobMatcher>>,
+    pub(super) has_local_price: bool,
+    /// Offsets of jobs, instances and budget lines, by field path: for annotations of a pull request.
+    pub(super) places: Vec<(String, usize)>,
+}
+
+impl Reader<'_> {
+    /// The most problems kept, so that a hostile file cannot fill the memory.
+    const KEPT: usize = 500;
+
+    /// Whether canaries run there.
+    pub(super) fn is_on(&self, place: RunPlace) -> bool {
+        self.place() == place
+    }
+
+    /// Where canaries run.
+    pub(super) fn place(&self) -> RunPlace {
+        self.backend.map_or(RunPlace::Unknown, BackendKind::place)
+    }
+
+    /// The backend in an error's words: `the local backend`.
+    pub(super) fn backend_words(&self) -> String {
+        match self.backend {
+            Some(backend) => format!("the {backend} backend"),
+            None => "the backend".to_owned(),
+        }
+    }
+
+    /// Keeps the place of what is read under a key. A collection is shown by its key, as is what was left empty.
+    pub(super) fn found(&mut self, at: &At, key: &YamlKey, node: &Node) {
+        let shown = match node.value {
+            Value::Mapping(_) | Value::Sequence(_) => &key.span,
+            _ if node.span.is_empty() => &key.span,
+            _ => &node.span,
+        };
+        let spans = [key.span.clone(), shown.clone()];
+        self.spans.insert(at.path.clone(), spans);
+    }
+
+    /// Keeps the place of an item of the list `list`.
+    pub(super) fn found_item(&mut self, list: &At, index: usize, node: &Node) {
+        let span = match node.span.is_empty() {
+            true => self.span(list),
+            false => node.span.clone(),
+        };
+        self.spans
+            .insert(list.item(index).path, [span.clone(), span]);
+    }
+
+    /// Whether there is such a key or item, readable or not.
+    pub(super) fn is_written(&self, at: &At) -> bool {
+        self.spans.contains_key(&at.path)
+    }
+
+    /// Whether there is such a key, and nothing was wrong with it so far.
+    pub(super) fn has(&self, at: &At) -> bool {
+        self.is_written(at) && !self.is_wrong(at)
+    }
+
+    /// What to underline: the value, or what it would stand in.
+    fn span(&self, at: &At) -> Range<usize> {
+        let mut path = at.path.as_str();
+        loop {
+            if let Some([name, value]) = self.spans.get(path) {
+                return if at.is_name { name } else { value }.clone();
+            }
+            // The root has no key: its first byte stands for it.
+            let Some(end) = path.rfind(['.', '[']).or((!path.is_empty()).then_some(0)) else {
+                return self.spans.get("").map_or(0..1, |[_, root]| root.clone());
+            };
+            path = &path[..end];
+        }
+    }
+
+    /// Keeps where the file's own mapping begins.
+    pub(super) fn found_root(&mut self, start: usize) {
+        let span = start..start + 1;
+        self.spans.insert(String::new(), [span.clone(), span]);
+    }
+
+    /// Keeps where a field stands, for annotations of a pull request.
+    pub(super) fn remember(&mut self, at: &At) {
+        self.places.push((at.path.clone(), self.span(at).start));
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.problems.len() >= Self::KEPT
+    }
+
+    pub(super) fn wrong(&mut self, at: &At, message: impl Into<String>) {
+        self.push(at, message.into(), None);
+    }
+
+    /// Adds a problem with its solution.
+    pub(super) fn refuse(&mut self, at: &At, message: impl Into<String>, help: impl Into<String>) {
+        self.push(at, message.into(), Some(help.into()));
+    }
+
+    pub(super) fn push(&mut self, at: &At, message: String, help: Option<String>) {
+        self.push_at(&at.path, self.span(at), message, help);
+    }
+
+    /// Adds a problem of a key that has no field.
+    pub(super) fn push_at(
+        &mut self,
+        path: &str,
+        span: Range<usize>,
+        message: String,
+        help: Option<String>,
+    ) {
+        if self.is_full() {
+            self.further += 1;
+            return;
+        }
+        self.problems.push(Problem {
+            path: path.to_owned(),
+            message,
+            help,
+            span: Some(span),
+        });
+    }
+
+    /// Reports text that is not of a form: the problem, behind the text in a sentence, and what to write.
+    pub(super) fn form(&mut self, at: &At, text: &str, problem: Option<(&str, &str)>) {
+        if let Some((problem, help)) = problem {
+            self.refuse(at, format!("{} {problem}", quoted(text)), help);
+        }
+    }
+
+    /// Reports more of something than are read.
+    pub(super) fn at_most<N>(&mut self, at: &At, count: N, what: &str, most: N, are: &str)
+    where
+        N: Copy + PartialOrd + fmt::Display,
+    {
+        if count > most {
+            self.wrong(at, format!("{count} {what}; at most {most} are {are}"));
+        }
+    }
+
+    /// Reports more of something than SageMaker takes.
+    pub(super) fn too_many(&mut self, at: &At, what: &str, count: usize, limit: usize) {
+        if count > limit {
+            let message = format!("{count} {what}; SageMaker takes at most {limit}");
+            self.wrong(at, message);
+        }
+    }
+
+    /// Reports a text that is longer than SageMaker takes, and by how much.
+    pub(super) fn too_long(&mut self, at: &At, what: &str, text: &str, limit: usize) {
+        let length = text.chars().count();
+        if length > limit {
+            let message = format!("{what} of {length} characters; SageMaker takes at most {limit}");
+            self.wrong(at, message);
+        }
+    }
+
+    /// Reports a name that none of `known` is, with the one that was probably meant.
+    pub(super) fn unknown<'a>(
+        &mut self,
+        at: &At,
+        name: &str,
+        what: &str,
+        known: impl IntoIterator<Item = &'a str>,
+        otherwise: Option<&str>,
+    ) {
+        let help = did_you_mean(name, known).or_else(|| otherwise.map(str::to_owned));
+        self.push(at, format!("{} {what}", quoted(name)), help);
+    }
+
+    /// Reports a missing key that another key requires, unless the key is present with an invalid value.
+    pub(super) fn missing(&mut self, at: &At, key: &str, message: &str, help: Option<&str>) {
+        if !self.is_wrong(&at.key(key)) {
+            self.push(at, message.to_owned(), help.map(str::to_owned));
+        }
+    }
+
+    /// Whether a field, or one below it, has a problem.
+    pub(super) fn is_wrong(&self, at: &At) -> bool {
+        self.problems.iter().any(|problem| {
+            let below = problem.path.strip_prefix(&at.path);
+            below.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+        })
+    }
+
+    /// Reports a list that was written with nothing in it; one whose items could not be read has its complaints already.
+    pub(super) fn refuse_empty<T>(
+        &mut self,
+        at: &At,
+        list: &[T],
+        message: &str,
+        help: Option<&str>,
+    ) {
+        if list.is_empty() && self.is_written(at) && !self.is_wrong(at) {
+            self.push(at, message.to_owned(), help.map(str::to_owned));
+        }
+    }
+
+    /// Adds a warning about a valid value.
+    pub(super) fn warn(&mut self, at: &At, message: impl Into<String>) {
+        let warning = SpecWarning {
+            field: at.path.clone(),
+            message: message.into(),
+        };
+        self.warnings.push((self.span(at).start, warning));
+    }
+
+    /// Says that a key does nothing under the chosen backend.
+    pub(super) fn no_effect(&mut self, at: &At) {
+        if let Some(backend) = self.backend {
+            self.warn(at, format!("has no effect on the {backend} backend"));
+        }
+    }
+
+    /// Warnings in the order of the file.
+    pub(super) fn into_warnings(mut self) -> Vec<SpecWarning> {
+        self.warnings.sort_by_key(|(start, _)| *start);
+        self.warnings.into_iter().map(|(_, value)| value).collect()
+    }
+}
+/// Text of the file between back ticks, shortened to fit a line.
+pub(super) fn quoted(text: &str) -> String {
+    format!("`{}`", shorten(text))
+}
+
+/// The solution of a problem: ``write `30s`, `30m` or `30h` ``.
+pub(super) fn write_one_of(spellings: &[String]) -> Option<String> {
+    let spellings: Vec<String> = spellings.iter().map(|text| quoted(text)).collect();
+    let spellings: Vec<&str> = spellings.iter().map(String::as_str).collect();
+    (!spellings.is_empty()).then(|| format!("write {}", either(&spellings)))
+}
+
+/// At most 64 characters of a text.
+fn shorten(text: &str) -> String {
+    cut(text, 64)
+}
+
+/// At most so many characters of a text, and a mark where there are more.
+pub(super) fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// The known word most similar to a misspelt one.
+pub(super) fn near_miss<'a>(
+    written: &str,
+    known: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
+    // The distance takes time proportional to both lengths; no known word is this long.
+    if written.len() > 64 {
+        return None;
+    }
+    let written = written.to_lowercase().replace('-', "_");
+    let allowed = (written.chars().count() / 3).max(1);
+    // A hostile file can have many names. AWS lists more than 200 instance types.
+    known
+        .into_iter()
+        .take(400)
+        .map(|word| {
+            let plain = word.to_lowercase().replace('-', "_");
+            (strsim::damerau_levenshtein(&written, &plain), word)
+        })
+        .filter(|(distance, _)| *distance <= allowed)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, word)| word)
+}
+
+/// The solution of a misspelt word: ``did you mean `budget`?``.
+pub(super) fn did_you_mean<'a>(
+    written: &str,
+    known: impl IntoIterator<Item = &'a str>,
+) -> Option<String> {
+    near_miss(written, known).map(|near| format!("did you mean {}?", quoted(near)))
+}
+
+/// A list of words: `a, b or c`.
+pub(super) fn either(words: &[&str]) -> String {
+    match words {
+        [] => String::new(),
+        [only] => (*only).to_owned(),
+        [first @ .., last] => format!("{} or {last}", first.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_near_miss_is_found_and_a_far_one_is_not() {
+        let known = ["budget", "instance", "max_runtime", "job"];
+        assert_eq!(near_miss("bugdet", known), Some("budget"));
+        assert_eq!(near_miss("Instances", known), Some("instance"));
+        assert_eq!(near_miss("max-runtime", known), Some("max_runtime"));
+        assert_eq!(near_miss("colour", known), None);
+    }
+
+    #[test]
+    fn long_text_is_cut_at_a_character() {
+        assert_eq!(quoted(&"ü".repeat(65)), format!("`{}…`", "ü".repeat(64)));
+    }
+}
