@@ -7,16 +7,6 @@ use std::ops::Range;
 use super::FilePosition;
 use crate::secret::unseen::is_invisible;
 
-/// One error.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Problem {
-    pub(super) path: String,
-    pub(super) message: String,
-    pub(super) help: Option<String>,
-    /// Absent if the error has no place in the file.
-    pub(super) span: Option<Range<usize>>,
-}
-
 /// The problems of a spec that could not be read; never empty.
 #[derive(Debug, Clone)]
 pub struct SpecErrors {
@@ -28,8 +18,8 @@ pub struct SpecErrors {
     further: usize,
 }
 
-/// One problem. All its text is safe to print: nothing of the file reaches a terminal as a control character.
-#[derive(Debug, Clone)]
+/// One problem. Among [`SpecErrors`] all its text is safe to print: nothing of the file reaches a terminal as a control character.
+#[derive(Debug, Clone, PartialEq)]
 pub struct SpecProblem {
     /// The field, e.g. `jobs.churn.budget.cost`; empty where the whole file is concerned.
     pub field: String,
@@ -39,7 +29,7 @@ pub struct SpecProblem {
     pub help: Option<String>,
     /// Absent if the problem has no place in the file.
     pub place: Option<FilePosition>,
-    span: Option<Range<usize>>,
+    pub(super) span: Option<Range<usize>>,
 }
 
 impl SpecProblem {
@@ -66,19 +56,17 @@ impl SpecErrors {
     pub(super) fn new(
         name: &str,
         bytes: &[u8],
-        mut problems: Vec<Problem>,
+        mut problems: Vec<SpecProblem>,
         further: usize,
     ) -> Self {
         let lines = NumberedLines::of(bytes);
         problems.sort_by_key(|problem| problem.span.as_ref().map(|span| span.start));
-        let problem = |problem: Problem| SpecProblem {
-            field: clean(&problem.path),
-            message: clean(&problem.message),
-            help: problem.help.as_deref().map(clean),
-            place: problem.span.as_ref().map(|span| lines.place(span.start)),
-            span: problem.span,
-        };
-        let problems = problems.into_iter().map(problem).collect();
+        for problem in &mut problems {
+            problem.field = clean(&problem.field);
+            problem.message = clean(&problem.message);
+            problem.help = problem.help.as_deref().map(clean);
+            problem.place = problem.span.as_ref().map(|span| lines.place(span.start));
+        }
         Self {
             name: clean(name),
             bytes: bytes.to_vec(),
@@ -339,16 +327,17 @@ mod tests {
         message: &str,
         help: Option<&str>,
         span: std::ops::Range<usize>,
-    ) -> Problem {
-        Problem {
-            path: path.to_owned(),
+    ) -> SpecProblem {
+        SpecProblem {
+            field: path.to_owned(),
             message: message.to_owned(),
             help: help.map(str::to_owned),
+            place: None,
             span: Some(span),
         }
     }
 
-    fn rendered(text: &str, problems: Vec<Problem>) -> String {
+    fn rendered(text: &str, problems: Vec<SpecProblem>) -> String {
         SpecErrors::new("canary-gate.yml", text.as_bytes(), problems, 0).render(false, 80)
     }
 

@@ -7,7 +7,7 @@ use std::ops::Range;
 use globset::GlobMatcher;
 
 use super::backend_kind::RunPlace;
-use super::errors::Problem;
+use super::errors::SpecProblem;
 use super::yaml::{Node, Value, YamlKey};
 use super::{BackendKind, SpecWarning};
 
@@ -65,7 +65,7 @@ impl At {
 /// What all checks need to know, and what they found so far.
 #[derive(Default)]
 pub(super) struct Reader<'a> {
-    pub(super) problems: Vec<Problem>,
+    pub(super) problems: Vec<SpecProblem>,
     /// Problems beyond [`Reader::KEPT`], only counted.
     pub(super) further: usize,
     pub(super) warnings: Vec<(usize, SpecWarning)>,
@@ -191,10 +191,11 @@ impl Reader<'_> {
             self.further += 1;
             return;
         }
-        self.problems.push(Problem {
-            path: path.to_owned(),
+        self.problems.push(SpecProblem {
+            field: path.to_owned(),
             message,
             help,
+            place: None,
             span: Some(span),
         });
     }
@@ -256,7 +257,7 @@ impl Reader<'_> {
     /// Whether a field, or one below it, has a problem.
     pub(super) fn is_wrong(&self, at: &At) -> bool {
         self.problems.iter().any(|problem| {
-            let below = problem.path.strip_prefix(&at.path);
+            let below = problem.field.strip_prefix(&at.path);
             below.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
         })
     }

@@ -10,7 +10,7 @@ use serde_saphyr::granit_parser::{
     Event, Options, Parser, ScalarStyle, ScanError, Span, StrInput, Tag,
 };
 
-use super::errors::Problem;
+use super::errors::SpecProblem;
 
 /// The largest spec that is read. A caller reads at most one byte more, to detect a larger file.
 pub const MAX_SPEC_BYTES: usize = 1 << 20;
@@ -50,19 +50,20 @@ pub(super) struct YamlKey {
     pub(super) span: Range<usize>,
 }
 
-type Parsed<T> = Result<T, Problem>;
+type Parsed<T> = Result<T, SpecProblem>;
 
 /// Why the bytes are not a tree: only the first problem, since later ones may follow from it.
-fn problem(message: impl Into<String>, span: Range<usize>) -> Problem {
-    Problem {
-        path: String::new(),
+fn problem(message: impl Into<String>, span: Range<usize>) -> SpecProblem {
+    SpecProblem {
+        field: String::new(),
         message: message.into(),
         help: None,
+        place: None,
         span: Some(span),
     }
 }
 
-impl Problem {
+impl SpecProblem {
     fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
@@ -105,7 +106,7 @@ pub(super) fn parse(bytes: &[u8]) -> Parsed<Node> {
         })
 }
 
-fn not_utf8(bytes: &[u8], at: usize) -> Problem {
+fn not_utf8(bytes: &[u8], at: usize) -> SpecProblem {
     let help = if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
         "the file looks like UTF-16; save it as UTF-8"
     } else {
@@ -270,7 +271,7 @@ impl<'text> Builder<'text> {
         Err(problem(message, span.clone()))
     }
 
-    fn syntax(&self, error: &ScanError) -> Problem {
+    fn syntax(&self, error: &ScanError) -> SpecProblem {
         let at = error
             .marker()
             .byte_offset()
