@@ -133,43 +133,30 @@ mod tests {
         PathGlobs::new(&patterns, folder)
     }
 
+    /// Paths are relative to the spec's folder, which is no pattern itself; a leading slash is the root, the last glob that matches
+    /// decides, a star stays within its folder, and the folders of the gate and of git never match.
     #[test]
-    fn paths_are_relative_to_the_specs_folder() {
-        let globs = globs(&["training/**", "requirements.txt"], "services/churn");
-        assert!(globs.matches("services/churn/training/train.py"));
-        assert!(globs.matches("services/churn/requirements.txt"));
-        assert!(!globs.matches("training/train.py"));
-        assert!(!globs.matches("services/churn/requirements.txt.bak"));
-    }
-
-    #[test]
-    fn a_leading_slash_is_the_checkout_root() {
-        assert!(globs(&["/shared/**"], "services/churn").matches("shared/features.py"));
-    }
-
-    #[test]
-    fn the_last_glob_that_matches_decides() {
-        let globs = globs(&["**", "!**/*.md", "model-card.md"], "");
-        assert!(globs.matches("train.py"));
-        assert!(!globs.matches("docs/notes.md"));
-        assert!(globs.matches("model-card.md"));
-    }
-
-    #[test]
-    fn a_star_stays_within_its_folder() {
-        assert!(!globs(&["src/*.py"], "").matches("src/deep/train.py"));
-    }
-
-    #[test]
-    fn a_folder_named_like_a_pattern_is_just_a_folder() {
-        assert!(globs(&["**"], "odd[1]").matches("odd[1]/train.py"));
-        assert!(!globs(&["**"], "odd[1]").matches("odd1/train.py"));
-    }
-
-    #[test]
-    fn own_and_git_folders_never_match() {
-        assert!(!globs(&["**"], "").matches(".canary-gate/measurements.jsonl"));
-        assert!(!globs(&["**"], "").matches("vendor/.git/config"));
+    fn what_globs_match() {
+        for case in "\
+services/churn: training/** requirements.txt = services/churn/training/train.py services/churn/requirements.txt ! training/train.py services/churn/requirements.txt.bak
+services/churn: /shared/** = shared/features.py
+: ** !**/*.md model-card.md = train.py model-card.md ! docs/notes.md
+: src/*.py = ! src/deep/train.py
+odd[1]: ** = odd[1]/train.py ! odd1/train.py
+: ** = ! .canary-gate/measurements.jsonl vendor/.git/config"
+            .lines()
+        {
+            let (folder, rest) = case.split_once(": ").unwrap();
+            let (patterns, paths) = rest.split_once(" = ").unwrap();
+            let globs = globs(&patterns.split(' ').collect::<Vec<_>>(), folder);
+            let mut is_meant = true;
+            for path in paths.split(' ') {
+                match path {
+                    "!" => is_meant = false,
+                    path => assert_eq!(globs.matches(path), is_meant, "{case}: {path}"),
+                }
+            }
+        }
     }
 
     #[test]
