@@ -101,9 +101,9 @@ fn machines_schema(counts: &str, examples: [&str; 4], error: &str) -> Json {
 }
 
 /// Type and count of `6x ml.m5.4xlarge`: `ml.m5.2xlarge`, `local`, `2x local`.
-pub(super) enum Machines {}
+pub(super) enum EqualMachines {}
 
-impl Kind for Machines {
+impl Kind for EqualMachines {
     type Value = (InstanceType, u32);
 
     fn read(node: &Node, at: &At, reader: &mut Reader<'_>) -> Option<Self::Value> {
@@ -134,7 +134,7 @@ impl Kind for Machines {
     }
 }
 
-/// The rows of a range of counts, `1-8x ml.m5.xlarge`, or what [`Machines`] are.
+/// The rows of a range of counts, `1-8x ml.m5.xlarge`, or what [`EqualMachines`] are.
 pub(super) enum MachineRange {}
 
 impl Kind for MachineRange {
@@ -175,7 +175,7 @@ mapping! {
     /// Named groups of different machines; every group is billed for the whole job.
     struct GroupKeys named "Groups" {
         /// The machines of each group, by the group's name, for instance `data: 2x ml.c5.9xlarge`.
-        required groups: Map<Machines>,
+        required groups: Map<EqualMachines>,
         /// The script that starts all groups, if it is not the job's `entry_point`.
         optional entry_point: ScriptPath,
     }
@@ -227,7 +227,7 @@ impl Refined for Groups {
 pub(super) enum Instance {}
 
 impl Refined for Instance {
-    type Of = Either<Machines, Groups>;
+    type Of = Either<EqualMachines, Groups>;
     type Value = InstanceConfiguration;
 
     fn refine(
