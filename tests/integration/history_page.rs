@@ -179,50 +179,6 @@ fn a_history_of_several_versions_is_one_page() {
     assert!(answer(&page).contains(said), "{}", answer(&page));
 }
 
-/// A check a week, which costs more from spring on and is over budget in the end.
-#[test]
-fn a_year_of_checks_is_drawn() {
-    const WEEK: i64 = 7 * 24 * 60;
-    let mut records = Vec::new();
-    for week in 0..52_u32 {
-        let cost = 40.0 + f64::from(week % 5) + if week < 20 { 0.0 } else { 8.0 };
-        for (job, factor) in [("churn", 1.0), ("ranker", 0.2), ("embeddings", 6.0)] {
-            let minute = (i64::from(week) - 51) * WEEK;
-            let verdict = match (job, week) {
-                ("churn", 45..) => "exceeded",
-                ("ranker", 51) => "unknown",
-                _ => "within",
-            };
-            records.push(canary("main", job, minute, cost * factor / 50.0));
-            let mut check = forecast("main", job, minute + 1, verdict, cost * factor);
-            let limit = if job == "churn" { 46.0 } else { 400.0 };
-            check.1["content"]["forecasts"][0]["budget"] = json!([{
-                "line": "cost", "limit": limit, "bound": "max", "level": "fail", "decides": true,
-                "verdict": if verdict == "exceeded" { "exceeded" } else { "within" },
-            }]);
-            records.push(check);
-        }
-    }
-    let project = project(&records);
-    exported(&project, &["page.html"]).ended_with(0);
-    let page = project.read("page.html");
-    leave("history-year", &page);
-    assert!(
-        answer(&page).contains("2 of 3 jobs need attention"),
-        "{page}"
-    );
-    assert!(page.contains("<svg"));
-}
-
-#[test]
-fn an_empty_history_is_a_page() {
-    let project = project(&[]);
-    exported(&project, &["page.html"]).ended_with(0);
-    let page = project.read("page.html");
-    leave("history-empty", &page);
-    assert!(answer(&page).contains("No job has a record yet"), "{page}");
-}
-
 #[test]
 fn a_prefix_in_s3_that_several_specs_share_is_one_page() {
     let aws = FakeAws::start();
