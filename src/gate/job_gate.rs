@@ -296,7 +296,7 @@ fn set_unfinished_verdict(
         is_now(report, Verdict::Unknown);
         let said = reason.to_string();
         report.notes.retain(|note| *note != said);
-        report.set_reason(reason);
+        report.reason = reason;
     }
     // An error that a person must correct is the command's own; the job is not judged by it.
     if failure.is_some() && report.verdict == Verdict::Unknown {

@@ -70,7 +70,7 @@ pub fn hold_against_earlier(
 
 fn not_judged(report: &mut JobReport, reason: &str) {
     report.verdict = Verdict::NotJudged;
-    report.set_reason(reason.into());
+    report.reason = reason.into();
     if let Some(row) = report.forecasts.first_mut() {
         row.verdict = Verdict::NotJudged;
     }
@@ -101,12 +101,12 @@ fn add(job: &Job, series: &[&CheckRecord], report: &mut JobReport) {
         Ok(found) => {
             report.drift = found;
             if report.has_drifted() && report.verdict == Verdict::NotJudged {
-                report.set_reason("a full run takes more than the drift policy allows".into());
+                report.reason = "a full run takes more than the drift policy allows".into();
             }
         }
         Err(unknown) => {
             report.verdict = report.verdict.min(Verdict::Unknown);
-            report.set_reason(Reason::new(format!("drift is unknown: {unknown}")));
+            report.reason = Reason::new(format!("drift is unknown: {unknown}"));
         }
     }
 }

@@ -140,8 +140,7 @@ fn of_one_data(input: &JobInput<'_>) -> JobReport {
     JobReport {
         name: input.name.to_owned(),
         verdict,
-        reason: reason.to_string(),
-        what_to_do: reason.advice,
+        reason,
         affected_by: input.affected_by.to_vec(),
         instance: input.instance.clone(),
         baseline: input

@@ -40,8 +40,7 @@ pub fn unknown_report(
     JobReport {
         name: job.name.clone(),
         verdict: Verdict::Unknown,
-        reason: reason.to_string(),
-        what_to_do: reason.advice.clone(),
+        reason: reason.clone(),
         affected_by: affected_by.to_vec(),
         instance: job.instance.clone(),
         baseline: None,

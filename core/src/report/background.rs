@@ -6,9 +6,8 @@ use super::comparison::{self, Column};
 use super::document::DocumentLine;
 use super::label::Label;
 use super::text::Prose;
-use super::versus_twin;
 use super::words::{self, Quantity, Subject};
-use super::{InstanceForecast, JobReport, PhaseEstimates};
+use super::{InstanceForecast, JobReport};
 use crate::forecast::{Estimate, Law};
 use crate::instance::Price;
 use crate::measurement::newest_data::NewestData;
@@ -33,7 +32,6 @@ pub(super) fn explanations(job: &JobReport, columns: &[Column]) -> Vec<(Vec<Stri
             law_sentence(job, forecast),
             phases_sentence(forecast),
             unshown_sentence(forecast, columns),
-            versus_twin::basis(forecast),
         ];
         let sentences: Vec<String> = sentences.into_iter().flatten().collect();
         if sentences.is_empty() {
@@ -62,7 +60,10 @@ fn source_sentence(forecast: &InstanceForecast) -> Option<String> {
 /// `Phases: start-up 2m, not billed; download 40s; training 5h 40m; upload 12s.` Absent where training is all there is.
 fn phases_sentence(forecast: &InstanceForecast) -> Option<String> {
     let phases = &forecast.phases;
-    if !has_other_phases(phases) {
+    let training = phases.training.map_or(0.0, |training| training.point);
+    let others = [phases.startup, phases.download, phases.upload];
+    let mut others = others.iter().flatten();
+    if !others.any(|phase| phase.point >= LEAST_PHASE * training) {
         return None;
     }
     let phase = |name: &str, estimate: &Option<Estimate>, remark: &str| {
@@ -79,14 +80,6 @@ fn phases_sentence(forecast: &InstanceForecast) -> Option<String> {
     .flatten()
     .collect();
     (!parts.is_empty()).then(|| format!("Phases: {}.", parts.join("; ")))
-}
-
-/// Whether a phase beside the training is worth a word.
-pub(super) fn has_other_phases(phases: &PhaseEstimates) -> bool {
-    let training = phases.training.map_or(0.0, |training| training.point);
-    let others = [phases.startup, phases.download, phases.upload];
-    let mut others = others.iter().flatten();
-    others.any(|phase| phase.point >= LEAST_PHASE * training)
 }
 
 /// `Beside the table: CPU 22% (20–24).`

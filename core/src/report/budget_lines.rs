@@ -1,10 +1,115 @@
-//! A job's budget line by line: as sentences beside the table of a report, and as a table of its own.
+//! A budget line beside its forecast; and all lines of a job, as sentences beside the table of a report and as a table of their own.
 
-use super::comparison::{chance_of, decisive_line, shown_excuse, value_of};
 use super::document::{Align, Table};
-use super::{JobReport, words};
-use crate::spec::Level;
-use crate::verdict::{self, BudgetRow, LineVerdict};
+use super::{InstanceForecast, JobReport, words};
+use crate::forecast::Estimate;
+use crate::metric::{LineKind, Metric};
+use crate::spec::{Bound, Level};
+use crate::verdict::{self, BudgetRow, LineVerdict, Verdict};
+
+/// Where nothing else is wrong, the breach that was there before is what there is to see.
+pub(super) fn shown_excuse(forecast: &InstanceForecast) -> Option<&BudgetRow> {
+    let is_fine = matches!(forecast.verdict, Verdict::Within | Verdict::NotJudged);
+    let mut rows = forecast.budget.iter();
+    rows.find(|row| is_fine && row.excuse().is_some())
+}
+
+/// The most memory that a canary used, where that is all that is known of it.
+pub(super) fn highest_canary(metric: Metric, forecast: &InstanceForecast) -> Option<f64> {
+    match metric {
+        Metric::Memory => forecast.memory_at_least,
+        Metric::GpuMemory => forecast.gpu_memory_at_least,
+        _ => None,
+    }
+}
+
+pub(super) fn is_lower_bound(metric: Metric, forecast: &InstanceForecast) -> bool {
+    match metric {
+        Metric::Memory => forecast.memory_is_lower_bound,
+        Metric::GpuMemory => forecast.gpu_memory_is_lower_bound,
+        _ => false,
+    }
+}
+
+/// How likely the limit is passed: `24% likely over`, or why that is not known of a line at risk.
+pub(super) fn chance_of(row: &BudgetRow, forecast: &InstanceForecast) -> Option<String> {
+    let doubt = (row.verdict == LineVerdict::AtRisk).then(|| {
+        let metric = row.line.metric();
+        match metric.is_some_and(|metric| is_lower_bound(metric, forecast)) {
+            true => "a lower bound".to_owned(),
+            // What is over the limit is at risk only where other work made it so.
+            false if value_of(row.line, forecast).is_some_and(|value| value > row.limit) => {
+                "machine busy".to_owned()
+            }
+            false => "growth in doubt".to_owned(),
+        }
+    });
+    let chance = row.chance_of_breach.map(|p| words::chance(p, row.bound));
+    chance.or(doubt)
+}
+
+/// How much of a line is used: `cost 126%`, `of limit`; where that says little the value itself, `CPU utilization 12%`.
+pub(super) fn use_of(row: &BudgetRow, forecast: &InstanceForecast) -> Vec<String> {
+    let name = row.line.words();
+    let Some(value) = value_of(row.line, forecast) else {
+        return vec![name.into_owned()];
+    };
+    if row.bound == Bound::Min || row.line.is_increase() {
+        let figure = words::line_figure(row.line, value, row.limit);
+        vec![format!("{name} {figure}")]
+    } else {
+        let (used, of_limit) = words::used(value / row.limit);
+        vec![format!("{name} {used}"), of_limit.to_owned()]
+    }
+}
+
+/// The line that a row's verdict rests on, as the verdict chose it.
+pub(super) fn decisive_line(forecast: &InstanceForecast) -> Option<&BudgetRow> {
+    forecast.budget.iter().find(|row| row.decides)
+}
+
+/// The point that a line's limit is held against, in the unit of the limit; of memory without one the most that a canary used.
+pub(super) fn value_of(line: LineKind, forecast: &InstanceForecast) -> Option<f64> {
+    if let LineKind::Absolute(metric) = line
+        && let Some(highest) = highest_canary(metric, forecast)
+    {
+        return Some(highest);
+    }
+    estimate_of(line, forecast).map(|estimate| estimate.point)
+}
+
+/// The estimate that a line's limit is held against, in the unit of the limit.
+pub(super) fn estimate_of(line: LineKind, forecast: &InstanceForecast) -> Option<Estimate> {
+    match line {
+        LineKind::Absolute(metric) => forecast.estimates[metric],
+        LineKind::Named(name) => forecast.metrics.get(&name).copied(),
+        LineKind::Increase(metric) => increase(metric, forecast),
+    }
+}
+
+/// The change against the base, in percent of it: of the forecast less the change where the report does not say.
+pub(super) fn increase(metric: Metric, forecast: &InstanceForecast) -> Option<Estimate> {
+    let delta = &forecast.delta;
+    let (percent, amount) = match metric {
+        Metric::Cost => (delta.cost_percent, delta.cost_usd),
+        Metric::Time => (delta.time_percent, delta.time_seconds),
+        _ => return None,
+    };
+    percent.or_else(|| {
+        let (amount, total) = (amount?, forecast.estimates[metric]?);
+        let base = total.point - amount.point;
+        (base > 0.0).then(|| scaled(amount, 100.0 / base))
+    })
+}
+
+pub(super) fn scaled(estimate: Estimate, factor: f64) -> Estimate {
+    Estimate {
+        point: estimate.point * factor,
+        lower: estimate.lower * factor,
+        upper: estimate.upper * factor,
+        ..estimate
+    }
+}
 
 /// One sentence for each line of a job's judged configuration that is over, at risk or unknown and that its table row
 /// does not already show.

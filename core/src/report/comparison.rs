@@ -3,16 +3,18 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
+use super::budget_lines::{
+    chance_of, decisive_line, highest_canary, increase, is_lower_bound, scaled, shown_excuse,
+    use_of,
+};
 use super::document::{Align, Cell, Table, TableColumn, TableRow};
 use super::many_jobs;
 use super::mark::Mark;
 use super::text::Prose;
 use super::words::{self, Quantity};
 use super::{InstanceForecast, JobReport};
-use crate::forecast::Estimate;
 use crate::instance::{InstanceGroup, Price, PriceKind};
 use crate::metric::{LineKind, MemoryOf, Metric, MetricName};
-use crate::spec::Bound;
 use crate::units::Bytes;
 use crate::verdict::{BudgetRow, LineVerdict, Verdict};
 
@@ -163,18 +165,6 @@ impl<'a> Comparison<'a> {
         let place = |column: &Column| decisive.iter().position(|decisive| decisive == column);
         (self.columns).sort_by_key(|column| place(column).unwrap_or(usize::MAX));
         self
-    }
-
-    /// Whether there is a figure, or something to compare.
-    pub(super) fn says_more(&self) -> bool {
-        let has_figure = |row: &ComparisonRow<'_>| {
-            let mut figures = self
-                .columns
-                .iter()
-                .map(|column| column.figure(row.forecast));
-            figures.any(|figure| figure.is_some())
-        };
-        self.rows.len() > 1 || self.rows.iter().any(has_figure)
     }
 
     /// `None` without rows. With several jobs the second column names the job.
@@ -331,7 +321,7 @@ impl<'a> ComparisonRow<'a> {
         let own = |words: &str| vec![words.to_owned()];
         if let Some(why) = &forecast.not_measured {
             // Of a job that was not planned the headline has said it.
-            let is_said = is_judged && job.reason == *why;
+            let is_said = is_judged && job.reason.to_string() == *why;
             let why = (!is_said).then(|| why.clone());
             return match known_from_others(forecast) {
                 // Why it was not measured then stands with where the number comes from.
@@ -460,13 +450,6 @@ pub(super) fn unshown_figures(forecast: &InstanceForecast, shown: &[Column]) -> 
     memory.chain(columns).collect()
 }
 
-/// Where nothing else is wrong, the breach that was there before is what there is to see.
-pub(super) fn shown_excuse(forecast: &InstanceForecast) -> Option<&BudgetRow> {
-    let is_fine = matches!(forecast.verdict, Verdict::Within | Verdict::NotJudged);
-    let mut rows = forecast.budget.iter();
-    rows.find(|row| is_fine && row.excuse().is_some())
-}
-
 /// What the canaries of other configurations say about one that was not measured, by its worst line, else by its memory:
 /// `memory 2.1x limit` and its chance.
 fn known_from_others(forecast: &InstanceForecast) -> Option<(Vec<String>, String)> {
@@ -476,104 +459,6 @@ fn known_from_others(forecast: &InstanceForecast) -> Option<(Vec<String>, String
         rows.find(|row| row.line == LineKind::Absolute(Metric::Memory))
     })?;
     Some((use_of(row, forecast), chance_of(row, forecast)?))
-}
-
-/// The most memory that a canary used, where that is all that is known of it.
-pub(super) fn highest_canary(metric: Metric, forecast: &InstanceForecast) -> Option<f64> {
-    match metric {
-        Metric::Memory => forecast.memory_at_least,
-        Metric::GpuMemory => forecast.gpu_memory_at_least,
-        _ => None,
-    }
-}
-
-fn is_lower_bound(metric: Metric, forecast: &InstanceForecast) -> bool {
-    match metric {
-        Metric::Memory => forecast.memory_is_lower_bound,
-        Metric::GpuMemory => forecast.gpu_memory_is_lower_bound,
-        _ => false,
-    }
-}
-
-/// How likely the limit is passed: `24% likely over`, or why that is not known of a line at risk.
-pub(super) fn chance_of(row: &BudgetRow, forecast: &InstanceForecast) -> Option<String> {
-    let doubt = (row.verdict == LineVerdict::AtRisk).then(|| {
-        let metric = row.line.metric();
-        match metric.is_some_and(|metric| is_lower_bound(metric, forecast)) {
-            true => "a lower bound".to_owned(),
-            // What is over the limit is at risk only where other work made it so.
-            false if value_of(row.line, forecast).is_some_and(|value| value > row.limit) => {
-                "machine busy".to_owned()
-            }
-            false => "growth in doubt".to_owned(),
-        }
-    });
-    let chance = row.chance_of_breach.map(|p| words::chance(p, row.bound));
-    chance.or(doubt)
-}
-
-/// How much of a line is used: `cost 126%`, `of limit`; where that says little the value itself, `CPU utilization 12%`.
-fn use_of(row: &BudgetRow, forecast: &InstanceForecast) -> Vec<String> {
-    let name = row.line.words();
-    let Some(value) = value_of(row.line, forecast) else {
-        return vec![name.into_owned()];
-    };
-    let is_increase = Column::of_line(row.line) == Column::VersusBase;
-    if row.bound == Bound::Min || is_increase {
-        let figure = words::line_figure(row.line, value, row.limit);
-        vec![format!("{name} {figure}")]
-    } else {
-        let (used, of_limit) = words::used(value / row.limit);
-        vec![format!("{name} {used}"), of_limit.to_owned()]
-    }
-}
-
-/// The line that a row's verdict rests on, as the verdict chose it.
-pub(super) fn decisive_line(forecast: &InstanceForecast) -> Option<&BudgetRow> {
-    forecast.budget.iter().find(|row| row.decides)
-}
-
-/// The point that a line's limit is held against, in the unit of the limit; of memory without one the most that a canary used.
-pub(super) fn value_of(line: LineKind, forecast: &InstanceForecast) -> Option<f64> {
-    if let LineKind::Absolute(metric) = line
-        && let Some(highest) = highest_canary(metric, forecast)
-    {
-        return Some(highest);
-    }
-    estimate_of(line, forecast).map(|estimate| estimate.point)
-}
-
-/// The estimate that a line's limit is held against, in the unit of the limit.
-pub(super) fn estimate_of(line: LineKind, forecast: &InstanceForecast) -> Option<Estimate> {
-    match line {
-        LineKind::Absolute(metric) => forecast.estimates[metric],
-        LineKind::Named(name) => forecast.metrics.get(&name).copied(),
-        LineKind::Increase(metric) => increase(metric, forecast),
-    }
-}
-
-/// The change against the base, in percent of it: of the forecast less the change where the report does not say.
-fn increase(metric: Metric, forecast: &InstanceForecast) -> Option<Estimate> {
-    let delta = &forecast.delta;
-    let (percent, amount) = match metric {
-        Metric::Cost => (delta.cost_percent, delta.cost_usd),
-        Metric::Time => (delta.time_percent, delta.time_seconds),
-        _ => return None,
-    };
-    percent.or_else(|| {
-        let (amount, total) = (amount?, forecast.estimates[metric]?);
-        let base = total.point - amount.point;
-        (base > 0.0).then(|| scaled(amount, 100.0 / base))
-    })
-}
-
-fn scaled(estimate: Estimate, factor: f64) -> Estimate {
-    Estimate {
-        point: estimate.point * factor,
-        lower: estimate.lower * factor,
-        upper: estimate.upper * factor,
-        ..estimate
-    }
 }
 
 /// `+31%`, or `within noise` where the interval holds no change at all.

@@ -35,17 +35,14 @@ pub(super) fn for_page(report: &Report) -> Document {
 /// The report in a comment.
 pub(super) fn document(report: &Report) -> Document {
     let mut document = for_page(report);
-    document.folds.retain(|fold| fold.kind != FoldKind::OfPage);
+    document.folds.retain(|fold| fold.kind > FoldKind::Change);
     document
 }
 
 /// The same for a terminal.
 pub(super) fn for_terminal(report: &Report, depth: ReportDepth) -> Document {
     let jobs: Vec<&JobReport> = report.jobs.iter().collect();
-    let comparison = Comparison::of(&jobs);
-    let mut document = of_comparison(report, &comparison);
-    // The headline says as much as a row without a figure.
-    document.table = document.table.filter(|_| comparison.says_more());
+    let document = of_comparison(report, &Comparison::of(&jobs));
     match depth {
         ReportDepth::Brief if !jobs.is_empty() => in_brief(document),
         ReportDepth::Brief | ReportDepth::Whole => document,
@@ -65,39 +62,26 @@ fn of_comparison(report: &Report, comparison: &Comparison<'_>) -> Document {
     let (mut table, mut folds) = (comparison.table(), Vec::new());
     if many_jobs::is_many(&jobs) {
         let (shown, others) = comparison.tables_of_many();
-        folds = many_folds(shown.is_none(), others, std::mem::take(&mut remarks));
+        folds.extend(rows_fold(others));
+        let remarks = Block::list(std::mem::take(&mut remarks));
+        folds.extend(Fold::of(FoldKind::Remarks, remarks));
         table = shown;
     }
     folds.extend(what_to_do::agreement(report));
     let drifts = comparison::worst_first(&jobs).into_iter();
     let drifts = drifts.filter_map(|job| drift_fold(job, jobs.len() > 1));
     folds.extend(drifts.take(CHARTS_SHOWN));
+    let of_table = |kind, table: Option<Table>| Fold::of(kind, table.map(Block::Table));
+    let canaries = of_table(FoldKind::Canaries, canaries::canary_runs(&jobs));
+    let hosts = of_table(FoldKind::Hosts, hosts::hosts(&jobs));
+    let of_hosts = "of the largest canary of each configuration";
     let others = [
-        table_fold(
-            FoldKind::Canaries,
-            "Canaries",
-            canaries::spend(&jobs),
-            canaries::canary_runs(&jobs),
-        ),
-        table_fold(
-            FoldKind::Hosts,
-            "Hosts",
-            "of the largest canary of each configuration".to_owned(),
-            hosts::hosts(&jobs),
-        ),
-        page_fold(
-            "configurations",
-            "Configurations compared",
-            plots(&jobs, figures::compared),
-        ),
+        canaries.map(|fold| fold.with_detail(canaries::spend(&jobs))),
+        hosts.map(|fold| fold.with_detail(of_hosts.to_owned())),
+        Fold::of(FoldKind::Compared, plots(&jobs, figures::compared)),
         law_fold(&jobs, comparison),
-        page_fold("change", "Change against the base", changes(&jobs)),
-        table_fold(
-            FoldKind::Budget,
-            "The budget, line by line",
-            String::new(),
-            budget_lines::table(&jobs),
-        ),
+        Fold::of(FoldKind::Change, changes(&jobs)),
+        of_table(FoldKind::Budget, budget_lines::table(&jobs)),
         caution_fold(&jobs, [further, folded].concat()),
     ];
     folds.extend(others.into_iter().flatten());
@@ -113,49 +97,11 @@ fn of_comparison(report: &Report, comparison: &Comparison<'_>) -> Document {
     }
 }
 
-fn many_folds(all: bool, rows: Option<Table>, remarks: Vec<DocumentLine>) -> Vec<Fold> {
-    let rows = rows.and_then(|table| {
-        let jobs = table.rows.iter().filter(|row| row.rank == 0).count();
-        let title = if all { "All rows" } else { "All other rows" };
-        let jobs = words::count(jobs, "job");
-        table_fold(FoldKind::Rows, title, jobs, Some(table))
-    });
-    let remarks = list_fold(
-        FoldKind::Remarks,
-        "Job by job: why, and what to do",
-        remarks,
-    );
-    rows.into_iter().chain(remarks).collect()
-}
-
-fn table_fold(
-    kind: FoldKind,
-    title: &'static str,
-    detail: String,
-    table: Option<Table>,
-) -> Option<Fold> {
-    let detail = match detail.is_empty() {
-        true => Prose::default(),
-        false => Prose::literal(detail),
-    };
-    let blocks = vec![Block::Table(table?)];
-    Some(Fold {
-        detail,
-        ..Fold::of(kind, title, blocks)?
-    })
-}
-
-fn list_fold(kind: FoldKind, title: &'static str, lines: Vec<DocumentLine>) -> Option<Fold> {
-    let list = (!lines.is_empty()).then_some(Block::List(lines));
-    Fold::of(kind, title, list.into_iter().collect())
-}
-
-fn page_fold(id: &str, title: &'static str, blocks: Vec<Block>) -> Option<Fold> {
-    let fold = Fold::of(FoldKind::OfPage, title, blocks)?;
-    Some(Fold {
-        id: id.to_owned(),
-        ..fold
-    })
+fn rows_fold(rows: Option<Table>) -> Option<Fold> {
+    let rows = rows?;
+    let jobs = rows.rows.iter().filter(|row| row.rank == 0).count();
+    let fold = Fold::of(FoldKind::Rows, [Block::Table(rows)])?;
+    Some(fold.with_detail(words::count(jobs, "job")))
 }
 
 /// Plots of each job, the worst first, under its name where there are several.
@@ -272,7 +218,7 @@ fn job_headlines(job: &JobReport) -> Vec<Headline> {
     };
     let mut headlines = Vec::new();
     if words::shows_verdict(job) {
-        let phrase = Prose::own(words::job_phrase(job));
+        let phrase = Prose::own(words::verdict_phrase(job.verdict, job.forecasts.first()));
         let accepted = job.policy.accepted.as_ref();
         let phrase = match accepted {
             Some(accepted) => Prose::fill(
@@ -287,7 +233,7 @@ fn job_headlines(job: &JobReport) -> Vec<Headline> {
                 Some(_) => Mark::Doubtful,
                 None => words::shown_verdict(job.verdict, job.forecasts.first()).into(),
             },
-            text: match job.reason.is_empty() {
+            text: match job.reason.why.is_empty() {
                 true => Prose::fill("{} {}", [name(), phrase]),
                 false => Prose::fill("{} {}: {}", [name(), phrase, reason]),
             },
@@ -409,12 +355,7 @@ fn drift_fold(job: &JobReport, several_jobs: bool) -> Option<Fold> {
     // Not in the title, where no code can be set.
     let name = job_name(job, several_jobs).filter(|_| causes.is_some() || chart.is_some());
     let name = name.map(|name| Block::List(vec![DocumentLine::new(Label::More, name)]));
-    let blocks = [name, chart, causes].into_iter().flatten().collect();
-    Fold::of(
-        FoldKind::Drift,
-        "The drift: its causes, and every check",
-        blocks,
-    )
+    Fold::of(FoldKind::Drift, [name, chart, causes].into_iter().flatten())
 }
 
 fn law_fold(jobs: &[&JobReport], comparison: &Comparison<'_>) -> Option<Fold> {
@@ -429,14 +370,13 @@ fn law_fold(jobs: &[&JobReport], comparison: &Comparison<'_>) -> Option<Fold> {
             lines.push(DocumentLine::new(Label::Law, text).about(names));
         }
     }
-    let lines = (!lines.is_empty()).then_some(Block::List(lines));
-    let blocks = lines.into_iter().chain(plots(jobs, figures::laws));
-    Fold::of(FoldKind::Law, "How the forecast was made", blocks.collect())
+    let lines = Block::list(lines).into_iter();
+    Fold::of(FoldKind::Law, lines.chain(plots(jobs, figures::laws)))
 }
 
 fn caution_fold(jobs: &[&JobReport], mut lines: Vec<DocumentLine>) -> Option<Fold> {
     let whole = jobs.iter().filter_map(|job| what_to_do::whole_reason(job));
     lines.extend(whole.map(|text| DocumentLine::new(Label::Note, text).brief_where(true)));
     lines.extend(background::cautions(jobs));
-    list_fold(FoldKind::Cautions, "Prices, assumptions, cautions", lines)
+    Fold::of(FoldKind::Cautions, Block::list(lines))
 }

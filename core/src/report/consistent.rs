@@ -60,14 +60,14 @@ fn judge_by_rows(job: &mut JobReport) {
     let mut rows = main.budget.iter();
     let row = rows.find(|row| of_row(row) == Some(by_rows));
     let line = row.map_or("a line of the budget".into(), |row| row.line.words());
-    job.set_reason(Reason::new(format!(
+    job.reason = Reason::new(format!(
         "{line}: {}, by this report's own table",
         match by_rows {
             Verdict::Exceeded => "over the limit",
             Verdict::AtRisk => "at risk",
             _ => "unknown",
         }
-    )));
+    ));
 }
 
 /// Whether a line is over by its own chance, whatever is said of it, or by the estimate beside it, which is a median.
@@ -144,7 +144,7 @@ mod tests {
     /// What becomes of a report: verdict, code, and the first job's reason.
     fn judged(mut report: Report) -> (Verdict, u8, String) {
         make_consistent(&mut report);
-        let reason = report.jobs[0].reason.clone();
+        let reason = report.jobs[0].reason.to_string();
         (report.verdict, report.exit_code, reason)
     }
 
@@ -154,7 +154,7 @@ mod tests {
         (report.verdict, report.exit_code) = (Verdict::Within, 0);
         let job = &mut report.jobs[0];
         job.verdict = Verdict::Within;
-        job.reason = "cost is 1 USD, 49 USD below 50 USD".to_owned();
+        job.reason = "cost is 1 USD, 49 USD below 50 USD".into();
         job.forecasts[0].verdict = Verdict::Within;
         report
     }

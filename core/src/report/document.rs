@@ -112,6 +112,11 @@ pub(super) enum Block {
 }
 
 impl Block {
+    /// `None` without lines.
+    pub(super) fn list(lines: Vec<DocumentLine>) -> Option<Self> {
+        (!lines.is_empty()).then_some(Self::List(lines))
+    }
+
     /// A paragraph of one line.
     pub(super) fn line(label: Label, text: Prose) -> Self {
         Self::Lines(vec![DocumentLine::new(label, text)])
@@ -132,22 +137,31 @@ pub(super) struct Fold {
 
 impl Fold {
     /// `None` without content.
-    pub(super) fn of(kind: FoldKind, title: &'static str, blocks: Vec<Block>) -> Option<Self> {
+    pub(super) fn of(kind: FoldKind, blocks: impl IntoIterator<Item = Block>) -> Option<Self> {
+        let blocks: Vec<Block> = blocks.into_iter().collect();
+        let (id, title) = kind.names();
         (!blocks.is_empty()).then(|| Self {
             kind,
-            id: kind.id().to_owned(),
+            id: id.to_owned(),
             title: Prose::own(title),
             detail: Prose::default(),
             blocks,
         })
+    }
+
+    pub(super) fn with_detail(self, detail: String) -> Self {
+        let detail = Prose::literal(detail);
+        Self { detail, ..self }
     }
 }
 
 /// What is folded. Where the length is limited, the first goes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum FoldKind {
-    /// Plots and tables that a page has and a comment does not.
-    OfPage,
+    /// Plots of the configurations, on a page alone.
+    Compared,
+    /// Tables of what a change is made of, on a page alone.
+    Change,
     Canaries,
     Hosts,
     Budget,
@@ -163,18 +177,23 @@ pub(super) enum FoldKind {
 }
 
 impl FoldKind {
-    fn id(self) -> &'static str {
+    /// The address within a page, and the title.
+    fn names(self) -> (&'static str, &'static str) {
         match self {
-            Self::OfPage => "more",
-            Self::Canaries => "canaries",
-            Self::Hosts => "hosts",
-            Self::Budget => "budget",
-            Self::Law => "law",
-            Self::Cautions => "assumptions",
-            Self::Drift => "drift",
-            Self::Agreement => "agreement",
-            Self::Remarks => "remarks",
-            Self::Rows => "further-rows",
+            Self::Compared => ("configurations", "Configurations compared"),
+            Self::Change => ("change", "Change against the base"),
+            Self::Canaries => ("canaries", "Canaries"),
+            Self::Hosts => ("hosts", "Hosts"),
+            Self::Budget => ("budget", "The budget, line by line"),
+            Self::Law => ("law", "How the forecast was made"),
+            Self::Cautions => ("assumptions", "Prices, assumptions, cautions"),
+            Self::Drift => ("drift", "The drift: its causes, and every check"),
+            Self::Agreement => (
+                "agreement",
+                "To agree to the overrun until a day: lines for the spec of the base",
+            ),
+            Self::Remarks => ("remarks", "Job by job: why, and what to do"),
+            Self::Rows => ("further-rows", "Further rows"),
         }
     }
 }

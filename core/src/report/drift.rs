@@ -10,12 +10,6 @@ use crate::forecast::Estimate;
 use crate::metric::Metric;
 use crate::units::Usd;
 
-/// Of the checks on a terminal's line.
-const CHECKS_IN_A_LINE: usize = 40;
-
-/// The whole height of the bars is at least this much of the baseline, in percent: a thousandth is no mountain.
-const LEAST_RANGE: f64 = 10.0;
-
 /// The sign of a check.
 pub(super) fn mark(drift: &Drift) -> Mark {
     match (drift.drifted, is_less(drift)) {
@@ -222,40 +216,6 @@ pub(super) fn causes(drift: &Drift) -> Option<Table> {
     };
     let (time, cost) = (drift.change.time_seconds, drift.change.cost_usd);
     causes::table(&shown, "interval of these two checks", time, cost)
-}
-
-/// The checks in one line: `▁▁▂▁▅▅▆ 7 checks since 2026-11-02`. `None` for fewer than two.
-///
-/// Without numbers: one law gives the levels of all checks, and they differ from the figures of the newest two.
-pub(super) fn line(drift: &Drift) -> Option<String> {
-    const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-    let levels: Vec<f64> = drift
-        .checks
-        .iter()
-        .map(|check| check.level_percent)
-        .collect();
-    if levels.len() < 2 {
-        return None;
-    }
-    let shown = &levels[levels.len().saturating_sub(CHECKS_IN_A_LINE)..];
-    let lowest = shown.iter().copied().fold(f64::INFINITY, f64::min);
-    let highest = shown.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let range = (highest - lowest).max(LEAST_RANGE);
-    let bar = |level: &f64| {
-        let part = (level - lowest) / range;
-        // Of the bars the first whose share of the range is not passed; a flat line stands at the bottom.
-        let place = (1..BARS.len()).find(|place| {
-            let end = f64::from(u32::try_from(*place).unwrap_or(u32::MAX)) / 8.0;
-            part.is_nan() || part < end
-        });
-        BARS[place.unwrap_or(BARS.len()) - 1]
-    };
-    let bars: String = shown.iter().map(bar).collect();
-    let since = since(drift).unwrap_or_default();
-    Some(format!(
-        "{bars} {} since {since}",
-        words::count(levels.len(), "check"),
-    ))
 }
 
 #[cfg(test)]

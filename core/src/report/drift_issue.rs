@@ -52,7 +52,7 @@ pub fn drift_over(report: &Report) -> String {
     let shown = shown.map(|(job, drift)| DocumentLine::new(Label::More, named_finding(job, drift)));
     let lines: Vec<DocumentLine> = shown.chain(further(checked.len())).collect();
     let over = Block::line(Label::More, Prose::own("The drift is over."));
-    let list = (!lines.is_empty()).then_some(Block::List(lines));
+    let list = Block::list(lines);
     markdown::lay_out(&Document {
         blocks: [over].into_iter().chain(list).collect(),
         footer: last_line(report),
@@ -122,7 +122,6 @@ fn body(report: &Report, drifted: &[(&JobReport, &Drift)]) -> String {
     }
     blocks.extend(further(drifted.len()).map(|line| Block::List(vec![line])));
     blocks.extend(how_to_end(drifted));
-    blocks.extend(others(report));
     markdown::lay_out(&Document {
         blocks,
         footer: last_line(report),
@@ -157,16 +156,6 @@ fn how_to_end(drifted: &[(&JobReport, &Drift)]) -> [Block; 2] {
         Block::line(Label::End, Prose::default()),
         Block::List(ways.into()),
     ]
-}
-
-/// `No drift: churn and digits.`
-fn others(report: &Report) -> Option<Block> {
-    let others = report.jobs.iter();
-    let others = others.filter(|job| job.drift.as_ref().is_some_and(|drift| !drift.drifted));
-    let names = others.map(|job| Prose::name(job.name.as_str()));
-    let names = Prose::list(names.take(JOBS_SHOWN).collect())?;
-    let text = Prose::fill("No drift: {}.", [names]);
-    Some(Block::line(Label::More, text))
 }
 
 fn further(count: usize) -> Option<DocumentLine> {
@@ -204,19 +193,12 @@ mod tests {
         let mut other = report.jobs[0].clone();
         other.name = "digits".to_owned();
         report.jobs.push(other);
-        report.jobs.extend(samples::of("not_drifted").jobs);
-        report.jobs[2].name = "ranker".to_owned();
         let issue = drift_issue(&report).unwrap();
         assert_eq!(
             issue.title,
             "canary-gate: 2 jobs drifted: churn (+26%), digits (+26%)"
         );
         assert_eq!(issue.body.matches("### 📈").count(), 2);
-        assert!(
-            issue.body.contains("\n\nNo drift: `ranker`.\n\n"),
-            "{}",
-            issue.body
-        );
         report.jobs = vec![report.jobs[0].clone(); 30];
         let issue = drift_issue(&report).unwrap();
         assert!(issue.title.chars().count() <= TITLE_LIMIT);

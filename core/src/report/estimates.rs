@@ -23,16 +23,6 @@ impl Estimates {
     }
 }
 
-impl<const COUNT: usize> From<[(Metric, Option<Estimate>); COUNT]> for Estimates {
-    fn from(known: [(Metric, Option<Estimate>); COUNT]) -> Self {
-        let mut estimates = Self::default();
-        for (metric, estimate) in known {
-            estimates[metric] = estimate;
-        }
-        estimates
-    }
-}
-
 impl Index<Metric> for Estimates {
     type Output = Option<Estimate>;
 
@@ -102,7 +92,8 @@ mod tests {
             upper: 72.0,
             level: 0.9,
         };
-        let estimates = Estimates::from([(Metric::Cost, Some(estimate))]);
+        let mut estimates = Estimates::default();
+        estimates[Metric::Cost] = Some(estimate);
         let mut json = serde_json::to_value(&estimates).unwrap();
         let keys: Vec<&String> = json.as_object().unwrap().keys().collect();
         assert_eq!(keys, ["cost_usd"]);

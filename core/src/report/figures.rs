@@ -1,7 +1,7 @@
 //! The plots of a job's report: the interval of each configuration, and the law of time.
 
 use super::background::{abscissa, completed};
-use super::comparison::highest_canary;
+use super::budget_lines::highest_canary;
 use super::plot::{AxisUnit, PLOT_LINES, Plot, PlotAxis, PlotColour, PlotShape, highest};
 use super::text::Prose;
 use super::words::{self, Quantity};
@@ -130,7 +130,6 @@ fn intervals(job: &JobReport, metric: Metric) -> Option<Plot> {
         y,
         marks: limits.chain(intervals).collect(),
         is_in_comment: false,
-        in_a_line: None,
     })
 }
 
@@ -223,7 +222,6 @@ fn law(job: &JobReport, forecast: &InstanceForecast) -> Option<Plot> {
         lines: PLOT_LINES,
         marks: marks.collect(),
         is_in_comment,
-        in_a_line: None,
     })
 }
 

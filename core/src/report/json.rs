@@ -1,6 +1,8 @@
 //! The report as JSON, and back: what other programs read, what `report --from` renders again.
 
+use schemars::Schema;
 use schemars::generate::SchemaSettings;
+use schemars::transform::{RecursiveTransform, Transform};
 use serde_json::Value;
 
 use super::redact::redact;
@@ -158,34 +160,29 @@ fn schema_of<T: schemars::JsonSchema>(title: &str) -> Value {
         .into_generator()
         .into_root_schema_for::<T>();
     schema.insert("title".to_owned(), title.into());
-    let mut schema = schema.to_value();
-    forbid_null(&mut schema);
-    schema
+    RecursiveTransform(forbid_null).transform(&mut schema);
+    schema.to_value()
 }
 
 /// Schemars writes an optional field as `T or null`. An absent value is an omitted key here, never null.
-fn forbid_null(schema: &mut Value) {
-    match schema {
-        Value::Object(fields) => {
-            if let Some(Value::Array(types)) = fields.get_mut("type") {
-                types.retain(|kind| kind != "null");
-                if let [only] = types.as_slice() {
-                    let only = only.clone();
-                    fields.insert("type".to_owned(), only);
-                }
-            }
-            if let Some(Value::Array(options)) = fields.get_mut("anyOf") {
-                options.retain(|option| option.get("type") != Some(&Value::from("null")));
-                if let [Value::Object(only)] = options.as_slice() {
-                    let only = only.clone();
-                    fields.remove("anyOf");
-                    fields.extend(only);
-                }
-            }
-            fields.values_mut().for_each(forbid_null);
+fn forbid_null(schema: &mut Schema) {
+    let Some(fields) = schema.as_object_mut() else {
+        return;
+    };
+    if let Some(Value::Array(types)) = fields.get_mut("type") {
+        types.retain(|kind| kind != "null");
+        if let [only] = types.as_slice() {
+            let only = only.clone();
+            fields.insert("type".to_owned(), only);
         }
-        Value::Array(items) => items.iter_mut().for_each(forbid_null),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+    if let Some(Value::Array(options)) = fields.get_mut("anyOf") {
+        options.retain(|option| option.get("type") != Some(&Value::from("null")));
+        if let [Value::Object(only)] = options.as_slice() {
+            let only = only.clone();
+            fields.remove("anyOf");
+            fields.extend(only);
+        }
     }
 }
 

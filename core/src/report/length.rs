@@ -181,7 +181,7 @@ mod tests {
             .map(|index| {
                 let mut job = sample.clone();
                 job.name = format!("{index} {text}");
-                job.reason = text.to_owned();
+                job.reason = text.into();
                 job.verdict = match index % 3 {
                     1 => Verdict::Exceeded,
                     _ => Verdict::Within,

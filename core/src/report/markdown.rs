@@ -286,14 +286,6 @@ mod tests {
         }
     }
 
-    #[test]
-    fn ours_is_a_template_like_any_other() {
-        let ours = template::Template::parse(template::OURS).unwrap();
-        for (name, report) in samples::all() {
-            assert_eq!(render_by(&ours, &report), render(&report), "{name}");
-        }
-    }
-
     /// What a template may name is what it is given.
     #[test]
     fn the_example_has_every_value_and_no_other() {

@@ -56,6 +56,7 @@ mod text;
 mod versus_twin;
 mod what_to_do;
 pub mod words;
+mod written_reason;
 
 pub use acceptance::{Acceptance, accept_overruns, overrun_ends};
 pub use drift_issue::{DriftIssue, drift_issue, drift_over};
@@ -170,10 +171,8 @@ pub struct JobPolicy {
     pub accepted: Option<Acceptance>,
 }
 
-impl JobPolicy {
-    fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// The result of one job.
@@ -182,10 +181,10 @@ impl JobPolicy {
 pub struct JobReport {
     pub name: String,
     pub verdict: Verdict,
-    /// One sentence, without the job's name: `cost is 63 USD, 13 USD above 50 USD`. May hold text of the training code.
-    pub reason: String,
-    /// The end of `reason`, after `; `, where that says what to do about it.
-    pub what_to_do: Option<String>,
+    /// Why its verdict is what it is, and what to do about it. May hold text of the training code.
+    #[serde(flatten, with = "written_reason")]
+    #[schemars(with = "written_reason::WrittenReason")]
+    pub reason: Reason,
     /// The changed paths that concern this job.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub affected_by: Vec<String>,
@@ -205,7 +204,7 @@ pub struct JobReport {
     pub warnings: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    #[serde(default, skip_serializing_if = "JobPolicy::is_default")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub policy: JobPolicy,
     /// The result of a check for drift; absent without one.
     pub drift: Option<Drift>,
@@ -213,30 +212,6 @@ pub struct JobReport {
 }
 
 impl JobReport {
-    /// `reason` without what it says to do.
-    pub(super) fn why(&self) -> &str {
-        let advice = self.what_to_do.as_deref().unwrap_or_default();
-        let why = self
-            .reason
-            .strip_suffix(advice)
-            .and_then(|why| why.strip_suffix("; "));
-        why.unwrap_or(&self.reason)
-    }
-
-    /// Why its verdict is what it is, and what to do about it.
-    pub fn as_reason(&self) -> Reason {
-        Reason {
-            why: self.why().to_owned(),
-            advice: self.what_to_do.clone(),
-        }
-    }
-
-    /// Gives it another reason.
-    pub fn set_reason(&mut self, reason: Reason) {
-        self.reason = reason.to_string();
-        self.what_to_do = reason.advice;
-    }
-
     /// Whether a check found that it drifted.
     pub fn has_drifted(&self) -> bool {
         self.drift.as_ref().is_some_and(|drift| drift.drifted)
@@ -324,9 +299,9 @@ pub struct InstanceForecast {
     /// The level of what the script prints, for each such line of the budget; omitted if there is none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub metrics: BTreeMap<MetricName, Estimate>,
-    #[serde(default, skip_serializing_if = "PhaseEstimates::is_empty")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub phases: PhaseEstimates,
-    #[serde(default, skip_serializing_if = "Delta::is_empty")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub delta: Delta,
     /// Groups of machines beside machines of one type; absent of a configuration of one type.
     pub versus_twin: Option<VersusTwin>,
@@ -392,12 +367,6 @@ pub struct PhaseEstimates {
     pub upload: Option<Estimate>,
 }
 
-impl PhaseEstimates {
-    pub fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
 /// The change against the base; empty without a baseline.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -412,12 +381,6 @@ pub struct Delta {
     /// The causes of the change; empty if they are unknown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<CauseShare>,
-}
-
-impl Delta {
-    pub fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
 }
 
 /// The cost of this run's own canaries, without reused ones.

@@ -143,7 +143,6 @@ impl OverTime {
                 .filter_map(|(colour, shape)| Some((colour, shape?)))
                 .collect(),
             is_in_comment: false,
-            in_a_line: None,
         })
     }
 }
@@ -186,7 +185,6 @@ pub(super) fn checks(drift: &Drift) -> Option<Plot> {
     Some(Plot {
         caption: Prose::literal(caption),
         is_in_comment: true,
-        in_a_line: drift::line(drift).map(Prose::literal),
         ..plot
     })
 }

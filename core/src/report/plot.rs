@@ -1,5 +1,4 @@
-//! A **plot** as a value: lines, points and intervals over two axes. A page draws all of it, a comment its line and its limit, and a
-//! terminal has it in a line of text.
+//! A **plot** as a value: lines, points and intervals over two axes. A page draws all of it, a comment its line and its limit.
 
 use jiff::Timestamp;
 
@@ -29,8 +28,6 @@ pub(super) struct Plot {
     pub(super) marks: Vec<(PlotColour, PlotShape)>,
     /// Whether a comment draws it too.
     pub(super) is_in_comment: bool,
-    /// The same in one line, where nothing can be drawn.
-    pub(super) in_a_line: Option<Prose>,
 }
 
 /// The height of a plot over two axes of numbers.
@@ -259,6 +256,19 @@ mod tests {
                 assert!((0.0..=1.0).contains(&place), "{value} at {place}");
             }
         }
+    }
+
+    #[test]
+    fn an_axis_of_time_names_its_ends() {
+        let first: Timestamp = "2026-01-05T04:17:00Z".parse().unwrap();
+        let days = |weeks: i64| {
+            let last = first + jiff::SignedDuration::from_hours(7 * 24 * weeks);
+            let axis = PlotAxis::times(first, last);
+            let days = axis.ticks().iter().map(|(_, day)| day.as_str());
+            days.collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(days(39), "2026-01-05 2026-04-06 2026-07-06 2026-10-05");
+        assert_eq!(days(0), "2026-01-05");
     }
 
     #[test]

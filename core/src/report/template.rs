@@ -102,7 +102,7 @@ fn of_job(job: &JobReport) -> Value {
     json!({
         "name": line(&job.name),
         "verdict": job.verdict,
-        "reason": for_markdown_with_code(&job.reason, PARAGRAPH_LIMIT),
+        "reason": for_markdown_with_code(&job.reason.to_string(), PARAGRAPH_LIMIT),
         "instance": line(&job.instance.to_string()),
         "canary_usd": job.spend.canary_usd,
         "estimates": estimates.collect::<Value>(),

@@ -143,11 +143,7 @@ fn push_block(text: &mut String, block: &Block, style: TerminalStyle) {
         Block::Headline(headline) => push_headline(text, headline, style),
         Block::Lines(lines) | Block::List(lines) => push_lines(text, lines, style),
         Block::Table(table) => push_table(text, table, style),
-        Block::Plot(plot) => {
-            if let Some(line) = &plot.in_a_line {
-                push_labelled(text, "checks", &inline(line), style);
-            }
-        }
+        Block::Plot(_) => {}
         Block::Problems(excerpt) => push_problems(text, excerpt, style),
         Block::Paste(excerpt) => push_paste(text, excerpt),
     }
@@ -156,32 +152,18 @@ fn push_block(text: &mut String, block: &Block, style: TerminalStyle) {
 /// Of what a page folds only the lines, and the rows of jobs: other tables and charts would be scrolled past.
 fn push_fold(text: &mut String, fold: &Fold, style: TerminalStyle) {
     match fold.kind {
-        FoldKind::OfPage | FoldKind::Agreement | FoldKind::Budget | FoldKind::Hosts => {}
         FoldKind::Canaries => push_labelled(text, "canaries", &inline(&fold.detail), style),
         FoldKind::Law | FoldKind::Cautions | FoldKind::Rows | FoldKind::Remarks => {
             for block in &fold.blocks {
                 push_block(text, block, style);
             }
         }
-        FoldKind::Drift => push_drift(text, &fold.blocks, style),
-    }
-}
-
-/// Each cause in a line of its own, and all checks in one.
-fn push_drift(text: &mut String, blocks: &[Block], style: TerminalStyle) {
-    for block in blocks {
-        match block {
-            Block::Table(causes) => {
-                for (index, row) in causes.rows.iter().enumerate() {
-                    let label = if index == 0 { "causes" } else { "" };
-                    let mut cells = row.cells.iter().map(|cell| inline(&cell.text));
-                    let cause = cells.next().unwrap_or_default();
-                    let amounts = cells.collect::<Vec<_>>().join(", ");
-                    push_labelled(text, label, &format!("{cause}: {amounts}"), style);
-                }
-            }
-            block => push_block(text, block, style),
-        }
+        FoldKind::Compared
+        | FoldKind::Change
+        | FoldKind::Agreement
+        | FoldKind::Budget
+        | FoldKind::Hosts
+        | FoldKind::Drift => {}
     }
 }
 
@@ -236,36 +218,28 @@ pub(super) fn table(table: &Table) -> String {
 }
 
 /// The widest form of the table that fits: intervals beside their numbers, else below them, else each part of a cell below the others, else without the columns
-/// that decide least. Returns those left out.
+/// that decide least, else with short names. Returns the columns left out.
 fn fitted_table(table: &Table, style: TerminalStyle) -> (String, Vec<usize>) {
-    let width = |form: &Form<'_>| {
-        let table = form.table(TerminalStyle::default());
-        let widths = table.lines().map(|line| line.chars().count());
-        widths.max().unwrap_or(0)
-    };
-    let fits = |form: &Form<'_>| style.width.is_none_or(|limit| width(form) <= limit.into());
-    let mut form = Form {
-        table,
-        columns: (0..table.columns.len()).collect(),
-        details: Details::Beside,
-    };
-    let mut left_out = Vec::new();
-    while !fits(&form) {
-        if let Some(narrower) = form.details.narrower() {
-            form.details = narrower;
-            continue;
-        }
-        let weighed = form.columns.iter().enumerate();
+    let mut columns: Vec<usize> = (0..table.columns.len()).collect();
+    let (mut details, mut left_out) = (Details::Beside, Vec::new());
+    loop {
+        let plain = in_form(table, &columns, details, TerminalStyle::default());
+        let width = plain.lines().map(|line| line.chars().count()).max();
+        let fits = style.width.is_none_or(|most| width <= Some(most.into()));
+        let weighed = columns.iter().enumerate();
         let weighed =
             weighed.filter_map(|(place, &index)| Some((table.columns[index].weight?, place)));
-        match weighed.min() {
-            Some((_, place)) => left_out.push(form.columns.remove(place)),
-            None if form.details == Details::AllBelow => form.details = Details::Shortest,
+        match (details, weighed.min()) {
+            _ if fits => break,
+            (Details::Beside, _) => details = Details::Below,
+            (Details::Below, _) => details = Details::AllBelow,
+            (Details::AllBelow, Some((_, place))) => left_out.push(columns.remove(place)),
+            (Details::AllBelow, None) => details = Details::Shortest,
             // Nothing more can go: the terminal will break the lines.
-            None => break,
+            (Details::Shortest, _) => break,
         }
     }
-    (form.table(style), left_out)
+    (in_form(table, &columns, details, style), left_out)
 }
 
 /// Where an interval or a chance stands, and what a share is of or a further group of machines.
@@ -279,91 +253,67 @@ enum Details {
     Shortest,
 }
 
-impl Details {
-    fn narrower(self) -> Option<Self> {
-        match self {
-            Self::Beside => Some(Self::Below),
-            Self::Below => Some(Self::AllBelow),
-            Self::AllBelow | Self::Shortest => None,
-        }
+/// These columns of a table.
+fn in_form(table: &Table, columns: &[usize], details: Details, style: TerminalStyle) -> String {
+    let mut shown = comfy_table::Table::new();
+    // Without this the table would ask the process's own terminal.
+    shown.force_no_tty();
+    if style.colours {
+        shown.enforce_styling();
     }
+    shown
+        .load_style(comfy_table::presets::NOTHING)
+        .set_content_arrangement(ContentArrangement::Disabled);
+    let titles = columns.iter().map(|index| {
+        let title = inline(&table.columns[*index].title);
+        comfy_table::Cell::new(title).add_attribute(Attribute::Dim)
+    });
+    shown.set_header(titles);
+    for row in &table.rows {
+        shown.add_row(
+            columns
+                .iter()
+                .map(|index| cell(&row.cells[*index], details)),
+        );
+    }
+    for column in shown.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
+    let lines = shown.lines();
+    lines
+        .map(|line| format!("{INDENT}{}\n", line.trim_end()))
+        .collect()
 }
 
-/// One way to lay a table out.
-struct Form<'a> {
-    table: &'a Table,
-    /// Those that are shown.
-    columns: Vec<usize>,
-    details: Details,
-}
-
-impl Form<'_> {
-    fn table(&self, style: TerminalStyle) -> String {
-        let mut table = comfy_table::Table::new();
-        // Without this the table would ask the process's own terminal.
-        table.force_no_tty();
-        if style.colours {
-            table.enforce_styling();
-        }
-        table
-            .load_style(comfy_table::presets::NOTHING)
-            .set_content_arrangement(ContentArrangement::Disabled);
-        let titles = self.columns.iter().map(|index| {
-            let title = inline(&self.table.columns[*index].title);
-            comfy_table::Cell::new(title).add_attribute(Attribute::Dim)
-        });
-        table.set_header(titles);
-        for row in &self.table.rows {
-            table.add_row(
-                self.columns
-                    .iter()
-                    .map(|index| self.cell(&row.cells[*index])),
-            );
-        }
-        for column in table.column_iter_mut() {
-            column.set_padding((0, 2));
-        }
-        let lines = table.lines();
-        let lines: Vec<String> = lines
-            .map(|line| format!("{INDENT}{}\n", line.trim_end()))
-            .collect();
-        lines.concat()
+fn cell(cell: &Cell, details: Details) -> comfy_table::Cell {
+    let (between, limit, of_detail) = match details {
+        Details::Beside => (" ", usize::MAX, DETAIL_LIMIT),
+        Details::Below => (" ", usize::MAX, NARROW_DETAIL_LIMIT),
+        Details::AllBelow => ("\n", NARROW_NAME_LIMIT, NARROW_DETAIL_LIMIT),
+        Details::Shortest => ("\n", SHORTEST_LIMIT, SHORTEST_LIMIT),
+    };
+    let limit = cell.mark.map_or(limit, |_| VERDICT_LIMIT);
+    let parts = cell.text.parts().map(|part| within(&part, limit));
+    let mut text = parts.collect::<Vec<_>>().join(between);
+    if let Some(mark) = cell.mark {
+        text = format!("{} {text}", mark.sign());
     }
-
-    fn cell(&self, cell: &Cell) -> comfy_table::Cell {
-        let (between, limit) = match (self.details, cell.mark) {
-            (Details::AllBelow | Details::Shortest, Some(_)) => ("\n", VERDICT_LIMIT),
-            (Details::Shortest, None) => ("\n", SHORTEST_LIMIT),
-            (Details::AllBelow, None) => ("\n", NARROW_NAME_LIMIT),
-            (Details::Beside | Details::Below, Some(_)) => (" ", VERDICT_LIMIT),
-            (Details::Beside | Details::Below, None) => (" ", usize::MAX),
+    if let Some(detail) = &cell.detail {
+        let detail = within(detail, of_detail);
+        text = match (details, cell.mark) {
+            (Details::Beside, Some(_)) => format!("{text}, {detail}"),
+            (Details::Beside, None) => format!("{text} ({detail})"),
+            _ => format!("{text}\n{detail}"),
         };
-        let parts = cell.text.parts().map(|part| within(&part, limit));
-        let text = parts.collect::<Vec<_>>().join(between);
-        let text = match cell.mark {
-            Some(mark) => format!("{} {text}", mark.sign()),
-            None => text,
-        };
-        let detail = cell.detail.as_ref().map(|detail| match self.details {
-            Details::Beside => within(detail, DETAIL_LIMIT),
-            Details::Below | Details::AllBelow => within(detail, NARROW_DETAIL_LIMIT),
-            Details::Shortest => within(detail, SHORTEST_LIMIT),
-        });
-        let text = match (detail, self.details) {
-            (Some(detail), Details::Beside) if cell.mark.is_some() => format!("{text}, {detail}"),
-            (Some(detail), Details::Beside) => format!("{text} ({detail})"),
-            (Some(detail), _) => format!("{text}\n{detail}"),
-            (None, _) => text,
-        };
-        let mut shown = comfy_table::Cell::new(text);
-        if let Some(colour) = cell.mark.and_then(|mark| colour(mark.tone())) {
-            shown = shown.fg(colour);
-        }
-        if cell.is_strong {
-            shown = shown.add_attribute(Attribute::Bold);
-        }
-        shown
     }
+    let mut shown = comfy_table::Cell::new(text);
+    if let Some(colour) = cell.mark.and_then(|mark| colour(mark.tone())) {
+        shown = shown.fg(colour);
+    }
+    if cell.is_strong {
+        shown = shown.add_attribute(Attribute::Bold);
+    }
+    shown
 }
 
 fn prose_width(style: TerminalStyle) -> usize {

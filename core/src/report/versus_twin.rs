@@ -98,30 +98,6 @@ pub(super) fn sentence(forecast: &InstanceForecast) -> Option<Prose> {
     Some(Prose::joined(sentences, " "))
 }
 
-/// `Beside ml.p3.2xlarge time and cost are taken to grow by one law on both, as far as the canaries of both agree; step by step the groups
-/// are cheaper while ml.c5.9xlarge costs less than 21 USD/h (20–23).`
-pub(super) fn basis(forecast: &InstanceForecast) -> Option<String> {
-    let versus = forecast.versus_twin.as_ref()?;
-    let twin = &versus.instance;
-    let mut sentence = match versus.shares_law {
-        true => format!(
-            "Beside {twin} time and cost are taken to grow by one law on both, as far as the canaries of both agree"
-        ),
-        false => {
-            format!("Beside {twin} each ratio is of two draws, one from each forecast")
-        }
-    };
-    if let Some(even) = &versus.break_even
-        && let Some(price) = &even.usd_per_hour_by_step
-    {
-        let (price, kind) = (per_hour(price), even.instance_type.name());
-        sentence.push_str(&format!(
-            "; step by step the groups are cheaper while {kind} costs less than {price}"
-        ));
-    }
-    Some(format!("{sentence}."))
-}
-
 /// `6.61 times as long (6.40–6.82)`.
 fn times(ratio: &Estimate, words: &str) -> String {
     let point = Quantity::Number.figure(ratio.point);

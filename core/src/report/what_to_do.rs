@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::comparison;
+use super::budget_lines::estimate_of;
 use super::document::{Block, Fold, FoldKind};
 use super::recommendation::generous;
 use super::text::{Prose, Verbatim};
@@ -23,7 +23,7 @@ pub(super) fn text(job: &JobReport) -> Option<Prose> {
     Some(match job.verdict {
         Verdict::Exceeded if job.policy.accepted.is_none() => over_budget(job),
         Verdict::Failed => failed(job),
-        Verdict::Unknown => help::sentence(job.what_to_do.as_deref()?),
+        Verdict::Unknown => help::sentence(job.reason.advice.as_deref()?),
         _ => return None,
     })
 }
@@ -31,16 +31,17 @@ pub(super) fn text(job: &JobReport) -> Option<Prose> {
 /// Why, without what to do about it, as far as it has room in a headline.
 pub(super) fn short_reason(job: &JobReport) -> Prose {
     match job.verdict {
-        Verdict::Unknown => Prose::at_most(job.why(), LONGEST_REASON),
-        _ => Prose::literal(job.reason.as_str()),
+        Verdict::Unknown => Prose::at_most(job.reason.why.as_str(), LONGEST_REASON),
+        _ => Prose::literal(job.reason.to_string()),
     }
 }
 
 /// The whole reason, where the headline has only its beginning.
 pub(super) fn whole_reason(job: &JobReport) -> Option<Prose> {
-    let is_cut = job.verdict == Verdict::Unknown && job.why().chars().count() > LONGEST_REASON;
+    let why = job.reason.why.as_str();
+    let is_cut = job.verdict == Verdict::Unknown && why.chars().count() > LONGEST_REASON;
     let name = Prose::name(job.name.as_str());
-    is_cut.then(|| Prose::fill("{}: {}", [name, Prose::paragraph(job.why())]))
+    is_cut.then(|| Prose::fill("{}: {}", [name, Prose::paragraph(why)]))
 }
 
 fn over_budget(job: &JobReport) -> Prose {
@@ -118,8 +119,7 @@ pub(super) fn agreement(report: &Report) -> Option<Fold> {
     }
     let lines = ["overrides:".to_owned()].into_iter().chain(lines);
     let lines = Verbatim::new(lines.collect::<Vec<_>>());
-    let title = "To agree to the overrun until a day: lines for the spec of the base";
-    Fold::of(FoldKind::Agreement, title, vec![Block::Paste(lines)])
+    Fold::of(FoldKind::Agreement, [Block::Paste(lines)])
 }
 
 /// The lines that fail the job.
@@ -136,7 +136,7 @@ fn overrides(job: &JobReport) -> Vec<(LineKind, String)> {
     };
     let rows = over_rows(forecast);
     rows.filter_map(|row| {
-        let estimate = comparison::estimate_of(row.line, forecast)?;
+        let estimate = estimate_of(row.line, forecast)?;
         let enough = match row.bound {
             Bound::Max => estimate.upper,
             Bound::Min => estimate.lower,
@@ -220,7 +220,7 @@ mod tests {
         let theirs = "The account-level limit. ".repeat(9);
         let why = format!("AWS refused sagemaker:CreateTrainingJob: {theirs}");
         let advice = "ask for a quota with `request` of <b>AWS</b>";
-        report.jobs[0].set_reason(crate::verdict::Reason::new(why).advising(advice));
+        report.jobs[0].reason = crate::verdict::Reason::new(why).advising(advice);
         let page = markdown::render(&report);
         let headline = page.lines().next().unwrap();
         assert!(

@@ -116,12 +116,7 @@ pub fn phrase(verdict: Verdict) -> &'static str {
     }
 }
 
-/// The same of a job, of which a breach may have been there before.
-pub fn job_phrase(job: &JobReport) -> &'static str {
-    verdict_phrase(job.verdict, job.forecasts.first())
-}
-
-/// The same of a verdict and the forecast that it is about.
+/// The same of a verdict and the forecast that it is about, of which a breach may have been there before.
 pub fn verdict_phrase(verdict: Verdict, forecast: Option<&InstanceForecast>) -> &'static str {
     let shown = shown_verdict(verdict, forecast);
     if shown == verdict {

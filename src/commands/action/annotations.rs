@@ -66,7 +66,12 @@ fn of_job(job: &JobReport, project: Option<&Project>) -> Option<String> {
     let budget = job.forecasts.first().map(|forecast| &forecast.budget);
     let deciding = budget.and_then(|lines| lines.iter().find(|line| line.decides));
     let spot = spot(job, deciding, project);
-    Some(commands::annotation(level, spot, &title, &job.reason))
+    Some(commands::annotation(
+        level,
+        spot,
+        &title,
+        &job.reason.to_string(),
+    ))
 }
 
 /// The place in the spec: the budget line, else the job's instance, else the job.

@@ -116,7 +116,7 @@ fn judged_again(
     let sound = sound.filter(|run| run.job == job.name && run.has_sound_amounts());
     let measurements: Vec<Measurement> = sound.cloned().collect();
     if measurements.is_empty() {
-        return whole_report::unknown_report(job, by, &part.as_reason(), part.notes.clone());
+        return whole_report::unknown_report(job, by, &part.reason, part.notes.clone());
     }
     let not_measured = |instance: &InstanceConfiguration| {
         let is_measured = part.measurements.iter().any(|run| run.is_on(instance));
@@ -146,7 +146,7 @@ fn judged_again(
     // Without a written budget only the leg knows that its canaries could not be decided.
     if report.verdict == Verdict::NotJudged && part.verdict == Verdict::Unknown {
         report.verdict = Verdict::Unknown;
-        report.set_reason(part.as_reason());
+        report.reason = part.reason.clone();
     }
     report
 }

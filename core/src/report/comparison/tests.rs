@@ -69,7 +69,7 @@ fn a_job_that_was_not_planned_says_why_once() {
     let mut job = samples::of("over-budget").jobs.remove(0);
     job.forecasts[0].not_measured = Some("the data is empty".to_owned());
     assert!(standing(&job).1.is_some());
-    job.reason = "the data is empty".to_owned();
+    job.reason = "the data is empty".into();
     assert_eq!(standing(&job), ("not measured".to_owned(), None));
 }
 

@@ -1,5 +1,4 @@
 use super::*;
-use crate::drift::Check;
 use crate::report::{samples, terminal};
 
 fn drifted() -> JobReport {
@@ -171,11 +170,6 @@ fn checks_of_one_day_differ_by_their_time() {
         let at = format!("2026-11-21T17:{minute:02}:59Z");
         check.at = at.parse().unwrap();
     }
-    let seen = line(drift).unwrap();
-    assert!(
-        seen.ends_with(" 7 checks since 2026-11-21 17:06 UTC"),
-        "{seen}"
-    );
     assert!(
         said(&job).contains("against 2026-11-21 17:06 UTC is within noise"),
         "{}",
@@ -215,25 +209,4 @@ fn no_number_of_a_stored_report_breaks_its_rendering() {
             assert!(text.len() < 20_000, "{number}: {}", text.len());
         }
     }
-}
-
-#[test]
-fn whatever_a_stored_report_says_of_its_checks_is_a_line() {
-    let mut drift = drifted().drift.unwrap();
-    assert_eq!(line(&drift).unwrap(), "▁▂▁▁▇██ 7 checks since 2026-11-02");
-    let check = drift.checks[0].clone();
-    let with = |level_percent| Check {
-        level_percent,
-        ..check.clone()
-    };
-    drift.checks = vec![with(100.0); 3];
-    assert!(line(&drift).unwrap().starts_with("▁▁▁ "));
-    drift.checks = vec![with(100.0), with(100.1), with(103.0)];
-    assert!(line(&drift).unwrap().starts_with("▁▁▃ "));
-    drift.checks = vec![with(1e308), with(-1e308), with(f64::NAN)];
-    line(&drift).unwrap();
-    drift.checks = vec![with(100.0); 100_000];
-    assert!(line(&drift).unwrap().len() < 400);
-    drift.checks.truncate(1);
-    assert_eq!(line(&drift), None);
 }

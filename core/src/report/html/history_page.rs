@@ -328,7 +328,7 @@ fn checks(figures: &HistoryFigures) -> Fold {
 
 fn section(id: impl Into<String>, title: Prose, blocks: Vec<Block>) -> Fold {
     Fold {
-        kind: FoldKind::OfPage,
+        kind: FoldKind::Compared,
         id: id.into(),
         title,
         detail: Prose::default(),

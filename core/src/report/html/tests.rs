@@ -59,10 +59,9 @@ fn page_of(words: &str) -> String {
         lines: PLOT_LINES,
         marks: vec![(PlotColour::Purple, PlotShape::Points(vec![(1.0, 0.0)]))],
         is_in_comment: false,
-        in_a_line: None,
     };
     let fold = Fold {
-        kind: FoldKind::OfPage,
+        kind: FoldKind::Compared,
         id: "one".to_owned(),
         title: Prose::literal(words),
         detail: Prose::name(words),

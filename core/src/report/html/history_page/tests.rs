@@ -207,24 +207,6 @@ fn what_is_wrong_beside_the_worst_is_said_too() {
 }
 
 #[test]
-fn an_axis_names_the_first_and_the_newest_check() {
-    let dates = |weeks: u16| {
-        let page = read(&render(&page_of(vec![job(
-            "churn",
-            weekly(weeks, |_| 50.0),
-        )])));
-        let is_day = |text: &&String| text.len() == 10 && text.starts_with("2026-");
-        let dates: Vec<String> = page.texts.iter().filter(is_day).cloned().collect();
-        dates
-    };
-    assert_eq!(
-        dates(40)[6..10],
-        ["2026-01-05", "2026-04-06", "2026-07-06", "2026-10-05"]
-    );
-    assert_eq!(dates(1)[3..4], ["2026-01-05"]);
-}
-
-#[test]
 fn many_jobs_are_a_small_page() {
     let jobs = (0..600).map(|number| {
         job(
