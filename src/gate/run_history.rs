@@ -14,7 +14,7 @@ use crate::drift::CheckRecord;
 use crate::gate::job_keys::JobKeys;
 use crate::gate::open_history;
 use crate::history::record::{self, Command, Content, Record, Writer};
-use crate::history::{self, BaseWanted, Damaged, Entry, Loaded, History, ScopeSpend};
+use crate::history::{self, BaseWanted, Damaged, Entry, History, Loaded, ScopeSpend};
 use crate::measurement::{Measurement, Outcome, Reused};
 use crate::report::InstanceForecast;
 use crate::report::JobReport;

@@ -152,24 +152,14 @@ pub(super) fn further_lines(job: &JobReport) -> Vec<String> {
 
 /// The budgets, line by line; of each job what fails the check first.
 pub(super) fn table(jobs: &[&JobReport]) -> Option<Table> {
-    let rows = jobs.iter().flat_map(|job| {
-        let name = if jobs.len() > 1 {
-            job.name.clone()
-        } else {
-            String::new()
-        };
-        let lines = budget_rows(job).into_iter();
-        lines.map(move |line| [&[name.clone()][..], &line].concat())
-    });
     let columns = [
-        ("Job", Align::Left),
         ("Line", Align::Left),
         ("Limit", Align::Right),
         ("Forecast", Align::Right),
         ("Chance", Align::Right),
         ("Outcome", Align::Left),
     ];
-    Table::of_texts(&columns, rows)
+    Table::of_jobs(jobs, columns, budget_rows)
 }
 
 /// Line, limit, forecast, chance, outcome.

@@ -12,27 +12,9 @@ use crate::units::{Percent, Seconds, Usd};
 /// Ways to start that are named in one line.
 const STARTS_SHOWN: usize = 3;
 
-/// The canary runs, in the order of the plan; those of one size in one line. With several jobs the first column names the job.
+/// The canary runs, in the order of the plan; those of one size in one line.
 pub(super) fn canary_runs(jobs: &[&JobReport]) -> Option<Table> {
-    let rows = jobs.iter().flat_map(|job| {
-        let lines = by_size(&job.measurements);
-        let name = if jobs.len() > 1 {
-            job.name.as_str()
-        } else {
-            ""
-        };
-        // A column of ones says nothing.
-        let are_several = lines.len() < job.measurements.len();
-        let count = move |runs: &[&Measurement]| match are_several {
-            true => runs.len().to_string(),
-            false => String::new(),
-        };
-        lines
-            .into_iter()
-            .map(move |runs| [vec![name.to_owned(), count(&runs)], cells(job, &runs)].concat())
-    });
     let columns = [
-        ("Job", Align::Left),
         ("Runs", Align::Right),
         ("Instance", Align::Left),
         ("Data", Align::Right),
@@ -48,7 +30,13 @@ pub(super) fn canary_runs(jobs: &[&JobReport]) -> Option<Table> {
         ("Saved", Align::Right),
         ("Outcome", Align::Left),
     ];
-    Table::of_texts(&columns, rows)
+    Table::of_jobs(jobs, columns, |job| {
+        let lines = by_size(&job.measurements);
+        // A column of ones says nothing.
+        let are_several = lines.len() < job.measurements.len();
+        let lines = lines.into_iter();
+        lines.map(|runs| cells(job, &runs, are_several)).collect()
+    })
 }
 
 /// Runs on one configuration with the same data, work and outcome.
@@ -67,8 +55,8 @@ fn by_size(runs: &[Measurement]) -> Vec<Vec<&Measurement>> {
     sizes
 }
 
-/// Of runs of one size, without the job's name and their number; of memory the highest peak.
-fn cells(job: &JobReport, runs: &[&Measurement]) -> Vec<String> {
+/// Of runs of one size; of memory the highest peak.
+fn cells(job: &JobReport, runs: &[&Measurement], is_counted: bool) -> [String; 14] {
     let first = runs[0];
     let mut forecasts = job.forecasts.iter();
     let forecast = forecasts.find(|forecast| first.is_on(&forecast.instance));
@@ -105,7 +93,9 @@ fn cells(job: &JobReport, runs: &[&Measurement]) -> Vec<String> {
     }
     let saved = runs.iter().filter_map(|run| run.reused?.saved_usd);
     let saved = saved.reduce(|sum, usd| sum + usd);
-    vec![
+    let count = is_counted.then(|| runs.len().to_string());
+    [
+        count.unwrap_or_default(),
         first.instance.to_string(),
         data(first),
         work(first),

@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 
+use super::JobReport;
 use super::label::{Label, Lead};
 use super::mark::Mark;
 use super::plot::Plot;
@@ -241,6 +242,25 @@ impl Table {
         });
         let table = Self::of(kept.iter().map(|&index| columns[index]), rows);
         (!table.rows.is_empty()).then_some(table)
+    }
+
+    /// The rows of each job, under its name where there are several.
+    pub(super) fn of_jobs<const COUNT: usize>(
+        jobs: &[&JobReport],
+        columns: [(&'static str, Align); COUNT],
+        rows: impl Fn(&JobReport) -> Vec<[String; COUNT]>,
+    ) -> Option<Self> {
+        let rows = jobs.iter().flat_map(|job| {
+            let name = if jobs.len() > 1 {
+                job.name.as_str()
+            } else {
+                ""
+            };
+            let rows = rows(job).into_iter();
+            rows.map(move |row| [&[name.to_owned()][..], &row].concat())
+        });
+        let columns: Vec<_> = [("Job", Align::Left)].into_iter().chain(columns).collect();
+        Self::of_texts(&columns, rows)
     }
 
     /// What its cells say.

@@ -11,19 +11,9 @@ use crate::metric::MemoryOf;
 /// Rows of one canary: of more hosts the rest is counted.
 const MOST_HOSTS: usize = 16;
 
-/// A row for each host. With several jobs the first column names the job.
+/// A row for each host.
 pub(super) fn hosts(jobs: &[&JobReport]) -> Option<Table> {
-    let rows = jobs.iter().flat_map(|job| {
-        let name = match jobs.len() {
-            1 => String::new(),
-            _ => job.name.clone(),
-        };
-        largest(job)
-            .into_iter()
-            .flat_map(move |run| of_run(&name, run))
-    });
     let columns = [
-        ("Job", Align::Left),
         ("Instance", Align::Left),
         ("Group", Align::Left),
         ("Host", Align::Left),
@@ -33,7 +23,9 @@ pub(super) fn hosts(jobs: &[&JobReport]) -> Option<Table> {
         ("GPU", Align::Right),
         ("GPU mem", Align::Right),
     ];
-    Table::of_texts(&columns, rows)
+    Table::of_jobs(jobs, columns, |job| {
+        largest(job).into_iter().flat_map(of_run).collect()
+    })
 }
 
 /// The largest canary of each configuration whose hosts are known, the newest of several.
@@ -52,7 +44,7 @@ fn largest(job: &JobReport) -> Vec<&Measurement> {
 }
 
 /// In the order of the configuration's groups; hosts of an unknown group are last.
-fn of_run(job: &str, run: &Measurement) -> Vec<Vec<String>> {
+fn of_run(run: &Measurement) -> Vec<[String; 8]> {
     let groups = run.instance.groups();
     let place = |host: &HostUsage| {
         let is_own = |group: &InstanceGroup| Some(&group.name) == host.group.as_ref();
@@ -62,18 +54,17 @@ fn of_run(job: &str, run: &Measurement) -> Vec<Vec<String>> {
     hosts.sort_by_key(|host| place(host));
     let data = words::requested_and_drawn(run.fraction, run.data_share());
     let left = hosts.len().saturating_sub(MOST_HOSTS);
-    let mut rows: Vec<Vec<String>> = Vec::new();
+    let mut rows: Vec<[String; 8]> = Vec::new();
     for host in hosts.into_iter().take(MOST_HOSTS) {
-        let (job, instance) = match rows.is_empty() {
-            true => (job.to_owned(), format!("{} ({data})", run.instance)),
-            false => Default::default(),
+        let instance = match rows.is_empty() {
+            true => format!("{} ({data})", run.instance),
+            false => String::new(),
         };
         let (group, bytes) = match &host.group {
             None if !groups.is_empty() => ("unknown".to_owned(), String::new()),
             group => (group.clone().unwrap_or_default(), host.bytes.to_string()),
         };
-        rows.push(vec![
-            job,
+        rows.push([
             instance,
             group,
             host.host.clone(),
@@ -85,8 +76,8 @@ fn of_run(job: &str, run: &Measurement) -> Vec<Vec<String>> {
         ]);
     }
     if left > 0 {
-        let mut rest = vec![String::new(); 9];
-        rest[3] = format!("and {left} more");
+        let mut rest = <[String; 8]>::default();
+        rest[2] = format!("and {left} more");
         rows.push(rest);
     }
     rows
