@@ -230,14 +230,9 @@ impl JobFigures {
     pub fn awaits_forecast(&self) -> bool {
         !self.standing.needs_attention() && self.unfinished.is_some()
     }
-
-    /// Whether the newest check for drift found some, and nobody accepted it.
-    pub fn has_drifted(&self) -> bool {
-        has_drifted(&self.checks)
-    }
 }
 
-/// Whether the newest of these that is a check for drift, or a baseline, found drift.
+/// Whether the newest of these that is a check for drift, or a baseline, found drift that nobody accepted.
 pub fn has_drifted(checks: &[CheckFigures]) -> bool {
     let newest = (checks.iter()).rfind(|check| check.is_baseline || check.drifted.is_some());
     newest.is_some_and(|check| !check.is_baseline && check.drifted == Some(true))

@@ -8,7 +8,7 @@ use super::super::document::{
 };
 use super::super::history_figures::{
     CheckFigures, Fault, FigureAndLimit, FullRunFigures, HistoryFigures, JobFigures, JobStanding,
-    Month, SeriesSource, Spent, UnreadableRecords,
+    Month, SeriesSource, Spent, UnreadableRecords, has_drifted,
 };
 use super::super::label::Label;
 use super::super::mark::Mark;
@@ -238,7 +238,7 @@ fn standing(job: &JobFigures) -> Cell {
     let judged = verdict
         .filter(|(verdict, _)| *verdict != job.standing && verdict.needs_attention())
         .map(|(_, phrase)| phrase);
-    let has_drifted = job.has_drifted() && job.standing != JobStanding::Drifted;
+    let has_drifted = has_drifted(&job.checks) && job.standing != JobStanding::Drifted;
     let also = [
         judged,
         has_drifted.then_some("drifted"),
