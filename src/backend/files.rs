@@ -11,7 +11,7 @@ use crate::canary::{DataObject, Objects};
 use crate::spec::{Channel, InputMode, Job, ON_THIS_MACHINE};
 use crate::units::Bytes;
 
-use super::project_paths::{Closed, ProjectPaths, Unresolved};
+use super::project_paths::{Closed, PathHelp, ProjectPaths};
 
 /// A smaller file is soon read, holes and all.
 const LEAST_SPARSE: Bytes = Bytes(Bytes::GIB);
@@ -25,25 +25,21 @@ pub(super) fn channel_path(
     channel: &Channel,
 ) -> Result<PathBuf, BackendError> {
     let field = format!("jobs.{}.training.channels.{}.uri", job.name, channel.name);
-    paths.resolve(&channel.uri).map_err(|problem| match problem {
-        Unresolved::Missing(path, source) => BackendError::io(
-            format!("{field}: the data `{}` cannot be read: {}", channel.uri, path.display()),
-            "put the data there, or correct the path; it is relative to the spec's folder, a leading `/` is the checkout root",
-            source,
-        ),
-        Unresolved::Outside(path) if channel.uri.starts_with(ON_THIS_MACHINE) => BackendError::new(
-            format!("{field}: `{}` leads outside the checkout, to {}, which is not open: a spec alone opens no folder", channel.uri, path.display()),
-            "where it may be read by the code of a change, start the gate with `--data-root DIR`, DIR being a folder that it lies in",
-        ),
-        Unresolved::Outside(path) => BackendError::new(
-            format!("{field}: `{}` leads outside the checkout, to {}", channel.uri, path.display()),
-            "keep the data inside the checkout; or, where it is yours, write `uri: file:///PATH` and start the gate with `--data-root DIR`",
-        ),
-        Unresolved::Private(path) => BackendError::new(
-            format!("{field}: `{}` leads to {}, which is private: git's, the gate's own, or a file of secrets", channel.uri, path.display()),
-            "name a folder of data, none in `.git`, `.canary-gate` or the history, and none named `.env`",
-        ),
-    })
+    let help = PathHelp {
+        what: "the data ",
+        missing: "put the data there, or correct the path; it is relative to the spec's folder, a leading `/` is the checkout root",
+        outside: match channel.uri.starts_with(ON_THIS_MACHINE) {
+            true => {
+                "where it may be read by the code of a change, start the gate with `--data-root DIR`, DIR being a folder that it lies in"
+            }
+            false => {
+                "keep the data inside the checkout; or, where it is yours, write `uri: file:///PATH` and start the gate with `--data-root DIR`"
+            }
+        },
+        private: "name a folder of data, none in `.git`, `.canary-gate` or the history, and none named `.env`",
+    };
+    let resolved = paths.resolve(&channel.uri);
+    resolved.map_err(|problem| problem.refused(&field, &channel.uri, &help))
 }
 
 /// Where the spec names a channel.
@@ -68,9 +64,12 @@ pub(super) fn list_channel(
     let mut objects = Vec::new();
     if path.is_file() {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let metadata = path.metadata();
+        let metadata = metadata.map_err(|source| unreadable(&field, &path, source))?;
+        refuse_sparse(&path, &metadata, &field)?;
         objects.push(DataObject {
             key: name.into_owned(),
-            bytes: file_bytes(&path, &field)?,
+            bytes: Bytes(metadata.len()),
         });
     } else {
         let mut trail = vec![path.clone()];
@@ -94,13 +93,7 @@ fn walk(
     field: &str,
     objects: &mut Vec<DataObject>,
 ) -> Result<(), BackendError> {
-    let unreadable = |path: &Path, source| {
-        BackendError::io(
-            format!("{field}: {} cannot be read", path.display()),
-            "make it readable for the user that runs the gate",
-            source,
-        )
-    };
+    let unreadable = |path: &Path, source| unreadable(field, path, source);
     let Some(folder) = trail.last().cloned() else {
         return Ok(());
     };
@@ -203,14 +196,10 @@ fn open_target(
     Ok(real)
 }
 
-fn file_bytes(path: &Path, field: &str) -> Result<Bytes, BackendError> {
-    let metadata = path.metadata().map_err(|source| {
-        BackendError::io(
-            format!("{field}: {} cannot be read", path.display()),
-            "make it readable for the user that runs the gate",
-            source,
-        )
-    })?;
-    refuse_sparse(path, &metadata, field)?;
-    Ok(Bytes(metadata.len()))
+fn unreadable(field: &str, path: &Path, source: std::io::Error) -> BackendError {
+    BackendError::io(
+        format!("{field}: {} cannot be read", path.display()),
+        "make it readable for the user that runs the gate",
+        source,
+    )
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use crate::backend::BackendError;
 use crate::code::CodeTree;
 use crate::spec::ON_THIS_MACHINE;
 
@@ -96,6 +97,51 @@ pub(super) enum Unresolved {
     Missing(PathBuf, std::io::Error),
     Outside(PathBuf),
     Private(PathBuf),
+}
+
+/// What to do where a path does not lead to a file or folder in the checkout.
+pub(super) struct PathHelp {
+    /// Before the path, such as `the data `.
+    pub(super) what: &'static str,
+    pub(super) missing: &'static str,
+    pub(super) outside: &'static str,
+    pub(super) private: &'static str,
+}
+
+impl Unresolved {
+    /// The problem with a path that is written in a field of the spec.
+    pub(super) fn refused(self, field: &str, written: &str, help: &PathHelp) -> BackendError {
+        let said = format!("{field}: `{written}`");
+        match self {
+            Self::Missing(path, source) => BackendError::io(
+                format!(
+                    "{field}: {}`{written}` cannot be read: {}",
+                    help.what,
+                    path.display()
+                ),
+                help.missing,
+                source,
+            ),
+            Self::Outside(path) => {
+                let closed = match written.starts_with(ON_THIS_MACHINE) {
+                    true => ", which is not open: a spec alone opens no folder",
+                    false => "",
+                };
+                let path = path.display();
+                BackendError::new(
+                    format!("{said} leads outside the checkout, to {path}{closed}"),
+                    help.outside,
+                )
+            }
+            Self::Private(path) => BackendError::new(
+                format!(
+                    "{said} leads to {}, which is private: git's, the gate's own, or a file of secrets",
+                    path.display()
+                ),
+                help.private,
+            ),
+        }
+    }
 }
 
 /// Why training code may not have a file.

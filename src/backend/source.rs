@@ -9,7 +9,7 @@ use crate::backend::BackendError;
 use crate::code::{BlobHash, CodeFile, PathKind};
 use crate::spec::Job;
 
-use super::project_paths::{ProjectPaths, Unresolved};
+use super::project_paths::{PathHelp, ProjectPaths};
 
 /// A job's source.
 #[derive(Debug)]
@@ -84,27 +84,16 @@ pub(super) fn find(paths: &ProjectPaths, job: &Job) -> Result<Source, BackendErr
     let field = format!("jobs.{}.training.source_dir", job.name);
     let folder = match &job.training.source_dir {
         None => paths.spec_folder.clone(),
-        Some(written) => paths.resolve(written).map_err(|problem| match problem {
-            Unresolved::Missing(path, source) => BackendError::io(
-                format!("{field}: `{written}` cannot be read: {}", path.display()),
-                "correct the path; it is relative to the spec's folder",
-                source,
-            ),
-            Unresolved::Outside(path) => BackendError::new(
-                format!(
-                    "{field}: `{written}` leads outside the checkout, to {}",
-                    path.display()
-                ),
-                "keep the source inside the checkout",
-            ),
-            Unresolved::Private(path) => BackendError::new(
-                format!(
-                    "{field}: `{written}` leads to {}, which is private: git's, the gate's own, or a file of secrets",
-                    path.display()
-                ),
-                "name the folder that holds the script",
-            ),
-        })?,
+        Some(written) => {
+            let help = PathHelp {
+                what: "",
+                missing: "correct the path; it is relative to the spec's folder",
+                outside: "keep the source inside the checkout",
+                private: "name the folder that holds the script",
+            };
+            let resolved = paths.resolve(written);
+            resolved.map_err(|problem| problem.refused(&field, written, &help))?
+        }
     };
     if !folder.is_dir() {
         return Err(BackendError::new(

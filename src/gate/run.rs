@@ -22,7 +22,6 @@ use crate::gate::runner::Runner;
 use crate::gate::turns::{JobCompany, Turn, Turns};
 use crate::report::Leftovers;
 use crate::spec::Job;
-use crate::units::Usd;
 use crate::workspace::project::Project;
 
 /// Checks every affected job. Everything it started has ended when it returns, unless a second signal came.
@@ -51,11 +50,13 @@ pub(crate) async fn run(
 
     warn_of_no_price(project, affected, request);
 
+    // What was detached is paid already: no limit keeps it from being read.
+    let max_spend = (request.max_spend).filter(|_| request.part != RunPart::Collect);
     let company = match project.traits().is_remote {
         true => JobCompany::WithOthers,
         false => JobCompany::Alone,
     };
-    let mut turns = Turns::new(max_spend(request), pull_request.account(), company);
+    let mut turns = Turns::new(max_spend, pull_request.account(), company);
     // A second signal drops this work; the next start finds what is left.
     let left = Cell::new(Leftovers::Unknown);
     let work = async {
@@ -139,13 +140,6 @@ async fn bills_of(
         ));
         BillingState::Open
     })
-}
-
-/// The limit of the run. What was detached is paid already: no limit keeps it from being read.
-fn max_spend(request: &RunRequest<'_>) -> Option<Usd> {
-    request
-        .max_spend
-        .filter(|_| request.part != RunPart::Collect)
 }
 
 /// The limit of the pull request with what its earlier checks cost.

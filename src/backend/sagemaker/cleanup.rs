@@ -108,9 +108,7 @@ impl SagemakerBackend {
         }
         // The signal came while the rest was stopped.
         self.state.borrow_mut().own.extend(kept.iter().cloned());
-        let stopped_before = stopped.unwrap_or_default();
-        let stopped = self.stop_the_rest(cancellation, &nothing).await?;
-        Ok(stopped_before.and(stopped))
+        self.stop_the_rest(cancellation, &nothing).await
     }
 
     /// Stops every job of this run that is left, such as one that a killed gate started and that this one did not ask for again,
@@ -201,13 +199,6 @@ pub(super) struct StoppedRest {
 }
 
 impl StoppedRest {
-    fn and(self, more: Self) -> Self {
-        Self {
-            jobs: self.jobs + more.jobs,
-            pools: self.pools + more.pools,
-        }
-    }
-
     /// As a sentence without a capital; `None` where there was nothing.
     pub(super) fn said(&self) -> Option<String> {
         let jobs = (self.jobs > 0).then(|| format!("stopped {}", count(self.jobs, "training job")));

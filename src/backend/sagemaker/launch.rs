@@ -240,6 +240,7 @@ impl ReadyJob<'_> {
             }
             // Whatever the code: SageMaker has several for it.
             if let Some(kind) = quota::missing_in_region(&error.message) {
+                self.backend.forget(&name.to_string());
                 let region = &self.backend.aws().region;
                 return Err(BackendError::new(
                     format!("SageMaker does not train on {kind} in {region}"),

@@ -119,6 +119,8 @@ pub struct SagemakerBackend {
     /// The program that runs as the probe in a container.
     program: PathBuf,
     pace: Pace,
+    /// Made again when credentials expire.
+    aws: RefCell<Aws>,
     state: RefCell<RunState>,
     /// When this process began.
     began: jiff::Timestamp,
@@ -127,11 +129,9 @@ pub struct SagemakerBackend {
     room: QuotaRoom,
 }
 
-/// What a run of the gate has done in AWS until now.
-#[derive(Debug)]
+/// What a run of the gate has done in AWS until now, and learned of it.
+#[derive(Debug, Default)]
 struct RunState {
-    /// Made again when credentials expire.
-    aws: Aws,
     /// Training jobs that this run is to stop, and that may still be running.
     own: BTreeSet<String>,
     /// Training jobs that are waited for at this moment, with their machines.
@@ -168,22 +168,8 @@ impl SagemakerBackend {
             tags,
             program,
             pace: Pace::new(pace),
-            state: RefCell::new(RunState {
-                aws,
-                own: BTreeSet::new(),
-                watched: BTreeMap::new(),
-                pools: Pools::new(),
-                kept_pools: Vec::new(),
-                has_run: false,
-                has_unmeasured: false,
-                counted: BTreeSet::new(),
-                has_access: false,
-                refuses_profiler: false,
-                prices: BTreeMap::new(),
-                no_prices: None,
-                quotas: BTreeMap::new(),
-                all_quotas: None,
-            }),
+            aws: RefCell::new(aws),
+            state: RefCell::default(),
             began: jiff::Timestamp::now(),
             asking: Mutex::default(),
             room: QuotaRoom::default(),
@@ -192,7 +178,7 @@ impl SagemakerBackend {
 
     /// The clients as they are now.
     fn aws(&self) -> Aws {
-        self.state.borrow().aws.clone()
+        self.aws.borrow().clone()
     }
 }
 

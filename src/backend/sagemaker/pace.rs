@@ -3,7 +3,6 @@
 use std::cell::Cell;
 use std::time::Duration;
 
-use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 
 use crate::aws::time_scale;
@@ -45,9 +44,9 @@ impl Pace {
         tokio::time::sleep_until(turn).await;
     }
 
-    /// Waits until the `count`th look at a job.
-    pub(super) async fn before_look(&self, job: &str, count: u32) {
-        let spread = SPREAD_OF_LOOKS.mul_f64(share(job, count));
+    /// Waits until the next look at a job.
+    pub(super) async fn before_look(&self) {
+        let spread = SPREAD_OF_LOOKS.mul_f64(random());
         self.wait(BETWEEN_LOOKS + spread).await;
     }
 
@@ -77,12 +76,6 @@ pub(super) fn random() -> f64 {
     use std::hash::{BuildHasher, Hasher};
     let bits = std::hash::RandomState::new().build_hasher().finish();
     f64::from(u32::try_from(bits >> 32).unwrap_or(0)) / (f64::from(u32::MAX) + 1.0)
-}
-
-/// In [0, 1), by the name: spread without a generator.
-fn share(job: &str, count: u32) -> f64 {
-    let hash = Sha256::digest(format!("{job}/{count}"));
-    f64::from(u16::from_be_bytes([hash[0], hash[1]])) / f64::from(u16::MAX)
 }
 
 #[cfg(test)]

@@ -327,8 +327,10 @@ impl ReadyJob<'_> {
                 Some((before, OpenPool { stage, ..pool }))
             });
             pooled.ended.extend(before);
-            // AWS chooses among alike pools: the one that was meant is there for others.
-            free_again(pools, meant);
+            // AWS chooses among alike pools: the one that was meant is there for others. A lost one is looked at when pools are ended.
+            if start == Start::Warm {
+                free_again(pools, meant);
+            }
         }
         let is_ended = |pool: &OpenPool| matches!(pool.stage, PoolStage::Ended(_));
         if pools.get(&name).is_some_and(is_ended) {

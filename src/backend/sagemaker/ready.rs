@@ -102,7 +102,11 @@ impl ReadyJob<'_> {
                 ended: None,
                 retries: retries.clone(),
             });
-            let description = match self.watch(run, &found, watcher).await {
+            let (name, instance) = (found.name.to_string(), run.instance.clone());
+            (self.backend.state.borrow_mut().watched).insert(name.clone(), instance);
+            let end = self.watch(&found, watcher).await;
+            self.backend.state.borrow_mut().watched.remove(&name);
+            let description = match end {
                 WatchEnd::Lost { error, is_left } => {
                     if !is_left {
                         self.backend.stop_if_ours(&found).await;

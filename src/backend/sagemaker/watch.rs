@@ -10,7 +10,6 @@ use super::pace::Pace;
 use super::ready_job::ReadyJob;
 use crate::aws::call::{Call, CallError, FailureKind};
 use crate::backend::{BackendError, CanaryProgress, Watcher};
-use crate::canary::CanaryRun;
 use crate::instance::{InstanceConfiguration, InstanceType};
 use crate::units::Seconds;
 
@@ -47,14 +46,8 @@ pub(super) enum WatchEnd {
 
 impl ReadyJob<'_> {
     /// Waits until the job is over; reports each change of its status.
-    pub(super) async fn watch(
-        &self,
-        run: &CanaryRun,
-        found: &Found,
-        watcher: &Watcher<'_>,
-    ) -> WatchEnd {
+    pub(super) async fn watch(&self, found: &Found, watcher: &Watcher<'_>) -> WatchEnd {
         let name = found.name.to_string();
-        let _watched = Watched::begin(self.backend, &name, &run.instance);
         let mut troubles = Troubles::default();
         let mut reported = String::new();
         let mut looks_for_times = 0;
@@ -63,7 +56,7 @@ impl ReadyJob<'_> {
             // What is there already may be over.
             if look > 0 || found.is_new {
                 tokio::select! {
-                    () = self.backend.pace.before_look(&name, look) => {}
+                    () = self.backend.pace.before_look() => {}
                     () = watcher.cancellation.cancelled() => {}
                 }
             }
@@ -194,7 +187,7 @@ impl SagemakerBackend {
         let known = self.aws();
         // The variables that were looked at before have not changed.
         if let Ok(fresh) = known.reloaded(self.pace.factor()).await {
-            self.state.borrow_mut().aws = fresh;
+            *self.aws.borrow_mut() = fresh;
         }
     }
 
@@ -239,23 +232,6 @@ fn has_waited_too_long(description: &JobDescription, now: jiff::Timestamp) -> bo
         && description
             .created_at
             .is_some_and(|created| adoption::age(created, now) > LONGEST_WAIT)
-}
-
-/// A job among those that are watched, as long as it is.
-struct Watched<'a>(&'a SagemakerBackend, String);
-
-impl<'a> Watched<'a> {
-    fn begin(backend: &'a SagemakerBackend, name: &str, instance: &InstanceConfiguration) -> Self {
-        let watched = &mut backend.state.borrow_mut().watched;
-        watched.insert(name.to_owned(), instance.clone());
-        Self(backend, name.to_owned())
-    }
-}
-
-impl Drop for Watched<'_> {
-    fn drop(&mut self) {
-        self.0.state.borrow_mut().watched.remove(&self.1);
-    }
 }
 
 /// What went wrong in a row.
