@@ -10,15 +10,15 @@ use crate::aws::{FakeAws, Fault, Operation};
 /// A fake with these objects, two keys a page.
 fn aws(objects: &[(&str, usize)]) -> FakeAws {
     let aws = FakeAws::start();
-    aws.make_bucket("b");
+    aws.make_bucket("data");
     for (key, bytes) in objects {
-        aws.put_object("b", key, "x".repeat(*bytes));
+        aws.put_object("data", key, "x".repeat(*bytes));
     }
     aws.page_size(2);
     aws
 }
 
-/// The channel `uri` of a spec, such as `s3://b/train/, mode: FastFile`, listed; or what is said in place of it.
+/// The channel `uri` of a spec, such as `s3://data/train/, mode: FastFile`, listed; or what is said in place of it.
 fn listed(aws: &FakeAws, uri: &str) -> Result<ListedChannel, String> {
     let spec = super::spec(super::FIXED).replace("s3://data/churn/train/", uri);
     let source = SpecSource {
@@ -58,16 +58,26 @@ fn a_channel_is_all_that_begins_like_its_uri_without_the_markers_of_folders() {
     ];
     const FLAT: &[(&str, usize)] = &[("part-1", 1), ("part-2", 2), ("x/data.csv", 3)];
     for (objects, uri, base, expected) in [
-        (TREE, "s3://b/data/train/", "s3://b/data/train/", TRAIN),
-        (TREE, "s3://b/data/train", "s3://b/data/train/", TRAIN),
-        (FLAT, "s3://b", "s3://b/", FLAT),
-        (FLAT, "s3://b/x/data.csv", "s3://b/x/", &[("data.csv", 3)]),
-        (FLAT, "s3://b/part-", "s3://b/", &FLAT[..2]),
+        (
+            TREE,
+            "s3://data/data/train/",
+            "s3://data/data/train/",
+            TRAIN,
+        ),
+        (TREE, "s3://data/data/train", "s3://data/data/train/", TRAIN),
+        (FLAT, "s3://data", "s3://data/", FLAT),
+        (
+            FLAT,
+            "s3://data/x/data.csv",
+            "s3://data/x/",
+            &[("data.csv", 3)],
+        ),
+        (FLAT, "s3://data/part-", "s3://data/", &FLAT[..2]),
         // What an old tool leaves for an empty folder is no data.
         (
             &[("train-old/", 0), ("train/y", 1)],
-            "s3://b/train",
-            "s3://b/train/",
+            "s3://data/train",
+            "s3://data/train/",
             &[("y", 1)],
         ),
     ] {
@@ -101,35 +111,34 @@ fn many_pages_are_asked_for_side_by_side_and_found_in_order() {
                 .about("delimiter=")
                 .with(fault);
         }
-        assert_eq!(keys(&listed(&aws, "s3://b/train/").unwrap()), expected);
+        assert_eq!(keys(&listed(&aws, "s3://data/train/").unwrap()), expected);
     }
 }
 
 #[test]
 fn a_prefix_that_catches_more_or_less_than_was_meant_is_refused() {
-    let end_it =
-        "train.uri: `s3://b/train` also matches `train-old/x` | end it with `/`: `s3://b/train/`";
+    let end_it = "train.uri: `s3://data/train` also matches `train-old/x` | end it with `/`: `s3://data/train/`";
     for (objects, uri, said) in [
-        (["train-old/x", "train/y"], "s3://b/train", end_it),
+        (["train-old/x", "train/y"], "s3://data/train", end_it),
         (
             ["train/y", "train0/x"],
-            "s3://b/train",
+            "s3://data/train",
             &end_it.replace("train-old", "train0"),
         ),
         (
             ["x.csv", "x.csv.bak"],
-            "s3://b/x.csv",
-            "train.uri: `s3://b/x.csv` also matches `x.csv.bak` | give the data a folder of its own and end the uri with `/`: SageMaker takes every key that begins so",
+            "s3://data/x.csv",
+            "train.uri: `s3://data/x.csv` also matches `x.csv.bak` | give the data a folder of its own and end the uri with `/`: SageMaker takes every key that begins so",
         ),
         (
             ["part-1", "part-2"],
-            "s3://b/part-, mode: FastFile",
-            "train.uri: `s3://b/part-` ends within a name (`part-1`), and FastFile mode serves whole folders only | name the folder and end it with `/`, or use `mode: File`",
+            "s3://data/part-, mode: FastFile",
+            "train.uri: `s3://data/part-` ends within a name (`part-1`), and FastFile mode serves whole folders only | name the folder and end it with `/`, or use `mode: File`",
         ),
         (
             ["x", "train/"],
-            "s3://b/train/",
-            "train.uri: there are no objects in s3://b/train/ | check the prefix with `aws s3 ls`; it is case-sensitive and does not begin with `/`",
+            "s3://data/train/",
+            "train.uri: there are no objects in s3://data/train/ | check the prefix with `aws s3 ls`; it is case-sensitive and does not begin with `/`",
         ),
     ] {
         let bytes = |key: &str| usize::from(!key.ends_with('/'));
@@ -140,8 +149,8 @@ fn a_prefix_that_catches_more_or_less_than_was_meant_is_refused() {
 
 #[test]
 fn what_s3_refuses_is_reported_with_what_to_do() {
-    let could_not = "train.uri: could not list s3://b/train/: ";
-    let permission = "s3:ListBucket on arn:aws:s3:::b with the prefix `train/`";
+    let could_not = "train.uri: could not list s3://data/train/: ";
+    let permission = "s3:ListBucket on arn:aws:s3:::data with the prefix `train/`";
     for (fault, said) in [
         (
             Fault::AccessDenied,
@@ -149,11 +158,11 @@ fn what_s3_refuses_is_reported_with_what_to_do() {
         ),
         (
             Fault::error("NoSuchBucket", "no"),
-            "train.uri: there is no bucket `b` | correct the name, or use credentials of the account that has it".to_owned(),
+            "train.uri: there is no bucket `data` | correct the name, or use credentials of the account that has it".to_owned(),
         ),
         (
             Fault::error("AuthorizationHeaderMalformed", "no"),
-            "train.uri: the bucket `b` is in another region, and this run is in us-east-1 | use a bucket in us-east-1, or correct `region`: SageMaker reads and writes only in its own region".to_owned(),
+            "train.uri: the bucket `data` is in another region, and this run is in us-east-1 | use a bucket in us-east-1, or correct `region`: SageMaker reads and writes only in its own region".to_owned(),
         ),
         (
             Fault::error("SlowDown", "no"),
@@ -166,7 +175,7 @@ fn what_s3_refuses_is_reported_with_what_to_do() {
     ] {
         let aws = aws(&[]);
         aws.fail(Operation::ListObjectsV2).with(fault);
-        assert_eq!(listed(&aws, "s3://b/train/").unwrap_err(), said);
+        assert_eq!(listed(&aws, "s3://data/train/").unwrap_err(), said);
     }
     let aws = aws(&[]);
     aws.make_bucket_in("far", "eu-west-1");
