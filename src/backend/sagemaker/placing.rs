@@ -19,7 +19,7 @@ pub(super) fn output(job: &Job) -> Result<S3Uri, BackendError> {
 }
 
 /// How a canary gets its data of a channel.
-enum Way<'a> {
+enum DataWay<'a> {
     /// All of it, where it lies.
     Whole,
     /// Drawn rows, as objects under a prefix of their own.
@@ -30,7 +30,7 @@ enum Way<'a> {
     Manifest,
 }
 
-impl<'a> Way<'a> {
+impl<'a> DataWay<'a> {
     fn of(channel: &Channel, data: &'a ChannelData) -> Self {
         match data.rows.as_ref().filter(|rows| !rows.is_all()) {
             _ if !channel.sample.is_drawn() => Self::Whole,
@@ -66,10 +66,10 @@ fn manifest(field: &str, base: &S3Uri, objects: &Objects) -> Result<Vec<u8>, Bac
 }
 
 /// Where what is placed of a canary's channel lies: its manifest, or the folder of what is staged.
-fn place_of(output: &S3Uri, name: &JobName, channel: &Channel, way: &Way<'_>) -> S3Uri {
+fn place_of(output: &S3Uri, name: &JobName, channel: &Channel, way: &DataWay<'_>) -> S3Uri {
     let channel = &channel.name;
     match way {
-        Way::Manifest => output.below(&format!("{name}/canary-gate/{channel}.manifest")),
+        DataWay::Manifest => output.below(&format!("{name}/canary-gate/{channel}.manifest")),
         _ => stage(output, &name.to_string()).below(&format!("{channel}/")),
     }
 }
@@ -85,12 +85,12 @@ impl ReadyJob<'_> {
         let channels = self.job.training.channels.iter().zip(&run.channels);
         let mut inputs: Vec<Input<'_>> = channels
             .map(|(channel, data)| {
-                let way = Way::of(channel, data);
+                let way = DataWay::of(channel, data);
                 let place = place_of(&output, name, channel, &way).to_string();
                 match way {
-                    Way::Whole => Input::whole(channel),
-                    Way::Rows(_) | Way::Copies => Input::of_prefix(channel, place),
-                    Way::Manifest => Input::of_manifest(channel, place),
+                    DataWay::Whole => Input::whole(channel),
+                    DataWay::Rows(_) | DataWay::Copies => Input::of_prefix(channel, place),
+                    DataWay::Manifest => Input::of_manifest(channel, place),
                 }
             })
             .collect();
@@ -110,11 +110,11 @@ impl ReadyJob<'_> {
         let (job, output) = (self.job, output(self.job)?);
         for (channel, data) in job.training.channels.iter().zip(&run.channels) {
             let objects = JobObjects::of_channel(self.backend.aws().s3, job, channel);
-            let way = Way::of(channel, data);
+            let way = DataWay::of(channel, data);
             let place = place_of(&output, name, channel, &way);
             match way {
-                Way::Whole => {}
-                Way::Rows(drawn) => {
+                DataWay::Whole => {}
+                DataWay::Rows(drawn) => {
                     let copied = objects
                         .copy_rows(&self.base(channel)?, drawn, &place)
                         .await?;
@@ -123,11 +123,11 @@ impl ReadyJob<'_> {
                     of_job.bytes = of_job.bytes + copied.bytes;
                     of_job.left += copied.left;
                 }
-                Way::Copies => {
+                DataWay::Copies => {
                     let base = self.base(channel)?;
                     objects.copy(&base, &data.objects, &place).await?;
                 }
-                Way::Manifest => {
+                DataWay::Manifest => {
                     let content = manifest(&objects.field, &self.base(channel)?, &data.objects)?;
                     let objects = JobObjects::of_output(objects.s3, job);
                     objects.put(&place, content, "application/json").await?;

@@ -165,34 +165,24 @@ fn our_variables_win_over_the_specs() {
 }
 
 #[test]
-fn debugger_is_asked_only_where_it_is() {
-    let spec = job(SPEC);
-    for (region, instance, asked) in [
-        ("us-east-1", "ml.m5.large", true),
-        ("eu-south-2", "ml.m5.large", false),
-        ("us-east-1", "ml.trn1.2xlarge", false),
-    ] {
-        let mut job = spec.clone();
-        job.instance = instance.parse().unwrap();
-        let request = try_create(&job, |launch| launch.region = region).unwrap();
-        let has = request.get_profiler_config().is_some();
-        assert_eq!(has, asked, "{region} {instance}");
-    }
-}
-
-#[test]
-fn debugger_is_not_asked_where_the_probe_runs_unless_the_spec_says_so() {
-    for (written, probe, asked) in [
-        (None, false, true),
-        (None, true, false),
-        (Some(true), true, true),
-        (Some(false), false, false),
+fn debugger_is_asked_where_it_is_and_no_probe_runs_unless_the_spec_says_so() {
+    for (region, instance, written, is_probed, asked) in [
+        ("us-east-1", "ml.m5.large", None, false, true),
+        ("us-east-1", "ml.m5.large", None, true, false),
+        ("us-east-1", "ml.m5.large", Some(true), true, true),
+        ("us-east-1", "ml.m5.large", Some(false), false, false),
+        ("eu-south-2", "ml.m5.large", None, false, false),
+        ("us-east-1", "ml.trn1.2xlarge", None, false, false),
     ] {
         let mut job = job(SPEC);
+        job.instance = instance.parse().unwrap();
         job.training.sagemaker.profiler = written;
-        let request = try_create(&job, |launch| launch.is_probed = probe);
+        let request = try_create(&job, |launch| {
+            launch.region = region;
+            launch.is_probed = is_probed;
+        });
         let has = request.unwrap().get_profiler_config().is_some();
-        assert_eq!(has, asked, "{written:?} {probe}");
+        assert_eq!(has, asked, "{region} {instance} {written:?} {is_probed}");
     }
 }
 
