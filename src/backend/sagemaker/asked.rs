@@ -85,32 +85,15 @@ fn sorted(pairs: Option<&std::collections::HashMap<String, String>>) -> BTreeMap
 
 /// Every type that the job may run on with its count, those of groups with their names.
 fn machines(resources: &types::ResourceConfig) -> Vec<String> {
-    let said = |name: Option<&str>, kind: Option<&types::TrainingInstanceType>, count| {
-        format!("{name:?} {kind:?} {count:?}")
-    };
-    let mut all = Vec::new();
-    if resources.instance_type().is_some() {
-        all.push(said(
-            None,
-            resources.instance_type(),
-            resources.instance_count(),
-        ));
-    }
-    if resources.selected_instance_type().is_some() {
-        let (kind, count) = (
-            resources.selected_instance_type(),
-            resources.selected_instance_count(),
-        );
-        all.push(said(None, kind, count));
-    }
-    let groups = resources.instance_groups().iter();
-    all.extend(groups.map(|group| {
-        said(
-            group.instance_group_name(),
-            group.instance_type(),
-            group.instance_count(),
-        )
-    }));
+    let asked = (resources.instance_type()).map(|kind| (None, kind, resources.instance_count()));
+    let selected = resources.selected_instance_type();
+    let selected = selected.map(|kind| (None, kind, resources.selected_instance_count()));
+    let groups = resources.instance_groups().iter().filter_map(|group| {
+        let (name, kind) = (group.instance_group_name(), group.instance_type()?);
+        Some((name, kind, group.instance_count()))
+    });
+    let all = asked.into_iter().chain(selected).chain(groups);
+    let mut all: Vec<String> = all.map(|machines| said(&machines)).collect();
     all.sort_unstable();
     all
 }

@@ -84,15 +84,15 @@ pub(super) struct JobDescription {
 
 impl JobDescription {
     pub(super) fn of(job: &DescribeTrainingJobOutput) -> Self {
-        let spans = Spans::of(job);
+        let spans = spans(job);
         let created_at = job.creation_time().and_then(timestamp);
         let resources = job.resource_config();
         let limit = job.stopping_condition();
         let phases = Phases {
-            startup: spans.sum(&["Starting", "Pending"]),
-            download: spans.sum(&["Downloading"]),
-            training: spans.sum(&["Training"]),
-            upload: spans.sum(&["Uploading"]),
+            startup: sum(&spans, &["Starting", "Pending"]),
+            download: sum(&spans, &["Downloading"]),
+            training: sum(&spans, &["Training"]),
+            upload: sum(&spans, &["Uploading"]),
         };
         Self {
             name: job.training_job_name().map(str::to_owned),
@@ -173,74 +173,48 @@ fn phase(status: &str) -> String {
 
 /// Whether the machine was fresh, as far as the job's own description says it: a slow start is a cold one. A quick start may
 /// be one on machines that were kept; only the description of the job before says so.
-fn start(provisioning: Option<Seconds>, spans: &Spans) -> Option<Start> {
+fn start(provisioning: Option<Seconds>, spans: &Spans<'_>) -> Option<Start> {
+    let count = |names: &[&str]| {
+        spans
+            .iter()
+            .filter(|(name, _)| names.contains(name))
+            .count()
+    };
     // It must have got machines, and this once: after an interruption the sum says nothing.
-    if !spans.has_worked() || spans.count("Starting") > 1 {
+    let has_worked = count(&["Downloading", "Training", "Uploading"]) > 0;
+    if !has_worked || count(&["Starting"]) > 1 {
         return None;
     }
     (provisioning? >= SLOW_START).then_some(Start::Cold)
 }
 
-/// The spans of statuses, in the order of the list.
-struct Spans(Vec<Span>);
+/// Statuses with the lengths of their spans, in the order of the list; an open span has none.
+type Spans<'a> = Vec<(&'a str, Option<Seconds>)>;
 
-struct Span {
-    status: String,
-    /// Absent for an open one.
-    length: Option<Seconds>,
+fn spans(job: &DescribeTrainingJobOutput) -> Spans<'_> {
+    let transitions = job.secondary_status_transitions();
+    let start_of = |one: &SecondaryStatusTransition| one.start_time().and_then(timestamp);
+    let next_starts = transitions.iter().skip(1).map(start_of).chain([None]);
+    // What is open when the job ends, ends with it; of a job that runs on it is not known yet.
+    let end_of_job = (job.training_end_time().or(job.last_modified_time()))
+        .filter(|_| state(job).is_final())
+        .and_then(timestamp);
+    let spans = transitions.iter().zip(next_starts);
+    let spans = spans.filter_map(|(transition, next)| {
+        let start = start_of(transition)?;
+        let end = transition.end_time().and_then(timestamp);
+        let end = end.or(next).or(end_of_job);
+        let status = transition.status().map_or("", |status| status.as_str());
+        Some((status, end.and_then(|end| seconds_between(start, end))))
+    });
+    spans.collect()
 }
 
-impl Spans {
-    fn of(job: &DescribeTrainingJobOutput) -> Self {
-        let transitions = job.secondary_status_transitions();
-        let starts = transitions
-            .iter()
-            .map(|one| one.start_time().and_then(timestamp));
-        let next_starts = starts.clone().skip(1).chain([None]);
-        // What is open when the job ends, ends with it; of a job that runs on it is not known yet.
-        let end_of_job = if state(job).is_final() {
-            let end = job.training_end_time().or(job.last_modified_time());
-            end.and_then(timestamp)
-        } else {
-            None
-        };
-        let spans = transitions.iter().zip(starts).zip(next_starts);
-        let spans = spans.filter_map(|((transition, start), next)| {
-            let start = start?;
-            let end = transition.end_time().and_then(timestamp);
-            let end = end.or(next).or(end_of_job);
-            Some(Span {
-                status: status(transition).to_owned(),
-                length: end.and_then(|end| seconds_between(start, end)),
-            })
-        });
-        Self(spans.collect())
-    }
-
-    fn of_status<'a>(&'a self, names: &'a [&str]) -> impl Iterator<Item = &'a Span> {
-        let is_one = |span: &&Span| names.contains(&span.status.as_str());
-        self.0.iter().filter(is_one)
-    }
-
-    /// `None` where there is no span that has ended.
-    fn sum(&self, names: &[&str]) -> Option<Seconds> {
-        let lengths = self.of_status(names).filter_map(|span| span.length);
-        lengths.reduce(|sum, length| sum + length)
-    }
-
-    fn count(&self, name: &str) -> usize {
-        self.of_status(&[name]).count()
-    }
-
-    /// Whether there were machines at any time.
-    fn has_worked(&self) -> bool {
-        let working = ["Downloading", "Training", "Uploading"];
-        self.of_status(&working).next().is_some()
-    }
-}
-
-fn status(transition: &SecondaryStatusTransition) -> &str {
-    transition.status().map_or("", |status| status.as_str())
+/// The time in some statuses; `None` where there is no span of theirs that has ended.
+fn sum(spans: &Spans<'_>, names: &[&str]) -> Option<Seconds> {
+    let own = spans.iter().filter(|(name, _)| names.contains(name));
+    let lengths = own.filter_map(|(_, length)| *length);
+    lengths.reduce(|sum, length| sum + length)
 }
 
 fn timestamp(time: &DateTime) -> Option<Timestamp> {
