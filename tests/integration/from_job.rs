@@ -31,19 +31,22 @@ fn without_credentials_nothing_is_written() {
 
 #[test]
 fn each_refusal_says_what_to_do() {
-    for (fault, what, help) in [
+    for (fault, code, what, help) in [
         (
             None,
+            1,
             "there is no training job `churn` in us-east-1",
             "--region",
         ),
         (
             Some(Fault::AccessDenied),
+            1,
             "AWS does not let you read the training job `churn` in us-east-1",
             "allow sagemaker:DescribeTrainingJob on",
         ),
         (
             Some(Fault::ExpiredToken),
+            14,
             "could not read the training job `churn` in us-east-1: the AWS session has expired",
             "sign in again",
         ),
@@ -55,7 +58,7 @@ fn each_refusal_says_what_to_do() {
         let arguments = ["init", "--from-job", "churn", "--region", "us-east-1"];
         project
             .run_with(&arguments, |command| aws.reach(command))
-            .ended_with(1)
+            .ended_with(code)
             .complained(what)
             .complained(help);
         assert!(!project.path("canary-gate.yml").exists());
