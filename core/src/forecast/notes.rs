@@ -53,81 +53,78 @@ pub(super) fn write(runs: &Runs, law: &Laws, doubts: [(&str, Option<Doubt>); 2])
         (MemoryOf::Machine.words(), &law.memory),
         (MemoryOf::Gpu.words(), &law.gpu_memory),
     ];
-    let mut notes = Vec::new();
-    for (subject, doubt) in doubts {
-        notes.extend(doubt.map(|doubt| format!("{subject} {doubt}")));
-    }
-
     let abscissa = runs.abscissa();
-    let held = abscissa.verb();
     let is_asked = flat_time(runs, law).is_some();
-    for (subject, law) in laws {
+    let in_doubt = doubts.into_iter().filter_map(|(subject, doubt)| {
+        let doubt = doubt?;
+        Some(format!("{subject} {doubt}"))
+    });
+    let flat = laws.iter().filter_map(|(subject, law)| {
         let is_flat = law.as_ref().is_some_and(|law| law.slope == 0.0);
-        if is_flat && !(subject == "time" && is_asked) {
-            notes.push(format!("{subject} seems not to grow with the {abscissa}"));
-        }
-    }
+        (is_flat && !(*subject == "time" && is_asked))
+            .then(|| format!("{subject} seems not to grow with the {abscissa}"))
+    });
     let is_growing = |law: &Option<Law>| law.as_ref().is_some_and(|law| law.slope > 0.0);
     let growing = laws.iter().filter(|(_, law)| is_growing(law));
     let growing: Vec<String> = growing.map(|(subject, _)| (*subject).to_owned()).collect();
-    if let Some(share) = runs.largest_share()
-        && share < 1.0
-        && !growing.is_empty()
-    {
-        notes.push(format!(
-            "the forecast of {} assumes that growth continues beyond the largest canary, which {held} {} of the {abscissa}, much as within the canaries",
-            grammar::list(&growing),
-            Fraction(share),
-        ));
-    }
-    if let Some(largest) = runs.largest_work()
-        && largest < 1.0
-    {
-        notes.push(format!(
-            "no canary did more than {} of the full run's work per datum; the part that grows with the work is assumed to be proportional to it",
-            Fraction(largest),
-        ));
-    }
-    if let Some(bound) = runs.unseen_memory() {
-        notes.push(format!(
-            "memory between two samples may have been higher, up to {bound} in one canary; the forecast is of what was sampled"
-        ));
-    }
-    notes.extend(runs.disturbed());
+    let reached = runs.largest_share();
+    let reached = reached.filter(|share| *share < 1.0 && !growing.is_empty());
     let percentiles = percentiles(runs);
-    if !percentiles.is_empty() {
-        notes.push(format!(
-            "{} is a 99th percentile instead of a mean, since the table has no means; the mean is lower",
-            percentiles.join(", ")
-        ));
-    }
-    match runs.without_bytes() {
-        0 => {}
-        1 => notes.push(
-            "the bytes of 1 run are unknown; the fraction requested replaces them".to_owned(),
-        ),
-        count => notes.push(format!(
-            "the bytes of {count} runs are unknown; the fractions requested replace them"
-        )),
-    }
-    notes.extend(runs.left_out());
-    notes
+    let of_all = [
+        reached.map(|share| {
+            format!(
+                "the forecast of {} assumes that growth continues beyond the largest canary, which {} {} of the {abscissa}, much as within the canaries",
+                grammar::list(&growing),
+                abscissa.verb(),
+                Fraction(share),
+            )
+        }),
+        runs.largest_work().filter(|work| *work < 1.0).map(|largest| {
+            format!(
+                "no canary did more than {} of the full run's work per datum; the part that grows with the work is assumed to be proportional to it",
+                Fraction(largest),
+            )
+        }),
+        runs.unseen_memory().map(|bound| {
+            format!(
+                "memory between two samples may have been higher, up to {bound} in one canary; the forecast is of what was sampled"
+            )
+        }),
+        runs.disturbed(),
+        (!percentiles.is_empty()).then(|| {
+            format!(
+                "{} is a 99th percentile instead of a mean, since the table has no means; the mean is lower",
+                percentiles.join(", ")
+            )
+        }),
+        match runs.without_bytes() {
+            0 => None,
+            1 => Some("the bytes of 1 run are unknown; the fraction requested replaces them".to_owned()),
+            count => Some(format!(
+                "the bytes of {count} runs are unknown; the fractions requested replace them"
+            )),
+        },
+    ];
+    (in_doubt.chain(flat))
+        .chain(of_all.into_iter().flatten())
+        .chain(runs.left_out())
+        .collect()
 }
 
 /// The levels whose only figure is a 99th percentile.
 fn percentiles(runs: &Runs) -> Vec<&'static str> {
-    let levels: [(&str, fn(&Usage) -> &Option<Utilization>); 3] = [
-        ("CPU utilization", |usage| &usage.cpu_percent),
-        ("GPU utilization", |usage| &usage.gpu_percent),
-        ("I/O wait", |usage| &usage.io_wait_percent),
-    ];
     let is_percentile = |level: fn(&Usage) -> &Option<Utilization>| {
         let entered = runs.entered().iter();
         let mut levels = entered.filter_map(|run| level(&run.usage).as_ref());
         levels.any(Utilization::is_percentile)
     };
+    let levels = [
+        ("CPU utilization", is_percentile(|usage| &usage.cpu_percent)),
+        ("GPU utilization", is_percentile(|usage| &usage.gpu_percent)),
+        ("I/O wait", is_percentile(|usage| &usage.io_wait_percent)),
+    ];
     let found = levels
         .into_iter()
-        .filter(|(_, level)| is_percentile(*level));
+        .filter(|(_, is_percentile)| *is_percentile);
     found.map(|(name, _)| name).collect()
 }
