@@ -440,96 +440,58 @@ mod tests {
         }
     }
 
-    fn of_hosts(hosts: &[[&[&str]; 2]]) -> (Option<PrintedLevel>, Vec<String>) {
-        let of_values = |values: &[&str]| {
+    /// Of hosts, parted by `;`, the streams, parted by `/`, as their values; `12x50` is twelve times 50. What comes of them.
+    fn level_of(hosts: &str) -> String {
+        let of_stream = |values: &str| {
             let mut read = Thinned::default();
-            values.iter().for_each(|value| read.add(number(value)));
+            for value in values.split_whitespace() {
+                let (times, value) = value.split_once('x').unwrap_or(("1", value));
+                (0..times.parse().unwrap()).for_each(|_| read.add(number(value)));
+            }
             // Nothing was read of a stream without values.
-            Printed(if values.is_empty() {
-                vec![]
-            } else {
-                vec![read]
-            })
+            Printed(if read.count == 0 { vec![] } else { vec![read] })
         };
-        let hosts: Vec<[Printed; 2]> = hosts.iter().map(|host| host.map(of_values)).collect();
+        let of_host = |host: &str| {
+            let (stdout, stderr) = host.split_once('/').unwrap_or((host, ""));
+            [stdout, stderr].map(of_stream)
+        };
+        let hosts: Vec<[Printed; 2]> = hosts.split(';').map(of_host).collect();
         let sought = Sought {
             step: None,
             levels: &[PrintedMetric::new("rate", r"tok/s: (\S+)").unwrap()],
         };
         let found = PrintedFigures::of_run(&sought, &hosts.iter().collect::<Vec<_>>(), true);
-        (found.metrics.values().next().copied(), found.notes)
+        let level = found.metrics.values().map(|level| {
+            let [lowest, highest] =
+                [level.lowest, level.highest].map(|end| end.unwrap_or(f64::NAN));
+            format!("{lowest} to {highest} of {}", level.values)
+        });
+        level.chain(found.notes).collect::<Vec<_>>().join("; ")
     }
 
-    /// Of hosts that print it the lowest and the highest; of the later half of each, in which a value that is no number may be any.
+    /// Of hosts that print it the lowest and the highest; a value that is no number may be any.
     #[test]
     fn the_level_is_the_median_of_the_later_half() {
-        let later = |values: [&'static str; 5]| [["9"; 5], values].concat();
-        let no_finite =
-            "half of the later values of the metric `rate` and more are no finite numbers";
-        for (hosts, ends, values, note) in [
-            (
-                vec![[
-                    &["1", "2", "3", "4", "5", "90", "100", "110", "95", "1e3"][..],
-                    &[],
-                ]],
-                [Some(100.0), Some(100.0)],
-                5,
-                "",
-            ),
+        for (hosts, level) in [
+            ("1 2 3 4 5 90 100 110 95 1e3", "100 to 100 of 5"),
             // The middle one of an odd count is in neither half.
+            ("5x1 7 10 20 30 40 50", "30 to 30 of 5"),
+            ("5x9 1 2 3 4 nan", "2 to 3 of 5"),
+            ("/12x40; 12x50/1; /2; /", "40 to 50 of 6"),
             (
-                vec![[
-                    &["1", "1", "1", "1", "1", "7", "10", "20", "30", "40", "50"],
-                    &[],
-                ]],
-                [Some(30.0), Some(30.0)],
-                5,
-                "",
+                "5x9 1 2 inf nan soon",
+                "1 to NaN of 5; half of the later values of the metric `rate` and more are no finite numbers",
             ),
             (
-                vec![[&later(["1", "2", "3", "4", "nan"]), &[]]],
-                [Some(2.0), Some(3.0)],
-                5,
-                "",
-            ),
-            (
-                vec![[&later(["1", "2", "inf", "nan", "soon"]), &[]]],
-                [Some(1.0), None],
-                5,
-                no_finite,
-            ),
-            (
-                vec![
-                    [&[], &["40"; 12]],
-                    [&["50"; 12], &["1"]],
-                    [&[], &["2"]],
-                    [&[], &[]],
-                ],
-                [Some(40.0), Some(50.0)],
-                6,
-                "",
-            ),
-        ] {
-            let (level, notes) = of_hosts(&hosts);
-            let [lowest, highest] = ends;
-            let expected = PrintedLevel {
-                lowest,
-                highest,
-                values,
-            };
-            assert_eq!((level, notes.join("; ")), (Some(expected), note.to_owned()));
-        }
-        for (values, why) in [
-            (
-                &["1"; 9][..],
+                "9x1",
                 "the metric `rate` has 4 values in the later half of the canary, where 5 are needed",
             ),
             (
-                &[],
+                "",
                 "fewer than 2 lines of the output matched the metric `rate`",
             ),
         ] {
-            assert_eq!(of_hosts(&[[values, &[]]]), (None, vec![why.to_owned()]));
+            assert_eq!(level_of(hosts), level, "{hosts}");
         }
     }
 

@@ -382,14 +382,15 @@ mod parquet_files {
         rows.map(|row| row.unwrap().to_string()).collect()
     }
 
+    /// Those without rows are passed over.
     #[test]
     fn row_groups_are_parted_and_read_as_before() {
-        let file = parquet_of(&[100, 50, 200, 1, 70], |id| id * 7919 % 421);
+        let file = parquet_of(&[100, 50, 200, 0, 1, 70], |id| id * 7919 % 421);
         let blocks = blocks_of("a.parquet", &file);
-        assert_eq!(blocks.len(), 5);
+        assert_eq!(blocks.len(), 6);
         let mut found = Vec::new();
         let mut bytes = 0;
-        for drawn in [&[1, 4][..], &[0, 2], &[3]] {
+        for drawn in [&[1, 5][..], &[0, 2, 3], &[4]] {
             let (result, sample, _) = copied(&blocks, &file, drawn);
             bytes += result.unwrap().bytes.0;
             found.extend(rows_of(&sample));
@@ -399,27 +400,22 @@ mod parquet_files {
         let mut all = rows_of(&file);
         all.sort();
         assert_eq!(found, all);
-    }
-
-    #[test]
-    fn a_draw_reads_its_row_groups_and_the_footer() {
-        let file = parquet_of(&[20_000; 20], |id| id * 7919 % 100_003);
-        let blocks = blocks_of("a.parquet", &file);
-        let (result, _, read) = copied(&blocks, &file, &[3, 11]);
-        assert_eq!(read - (64 << 10), result.unwrap().bytes.0);
-    }
-
-    #[test]
-    fn row_groups_without_rows_are_passed_over() {
-        let file = parquet_of(&[100, 0, 50, 0], |id| id * 7919 % 421);
-        let blocks = blocks_of("a.parquet", &file);
-        let (result, sample, _) = copied(&blocks, &file, &[0, 1, 2]);
-        assert_eq!(result.unwrap().bytes, blocks.bytes());
-        assert_eq!(rows_of(&sample).len(), 150);
         for nothing in [&[][..], &[0], &[0, 0]] {
             let problem = inspected("a.parquet", &parquet_of(nothing, |id| id));
             assert_eq!(problem.unwrap_err(), RowsProblem::Empty);
         }
+    }
+
+    #[test]
+    fn a_draw_reads_its_row_groups_and_the_footer_and_notices_another_file_of_the_same_size() {
+        let file = parquet_of(&[20_000; 20], |id| id * 7919 % 100_003);
+        let blocks = blocks_of("a.parquet", &file);
+        let (result, _, read) = copied(&blocks, &file, &[3, 11]);
+        assert_eq!(read - (64 << 10), result.unwrap().bytes.0);
+        let mut other = parquet_of(&[10_000; 40], |id| id * 7919 % 100_003);
+        other.resize(file.len(), 0);
+        let (result, _, _) = copied(&blocks, &other, &[1]);
+        assert!(result.is_err());
     }
 
     /// As writers with keys leave them where the footer stays plain: a nonce and a tag follow it.
@@ -434,16 +430,6 @@ mod parquet_files {
         signed.extend(b"PAR1");
         let problem = inspected("a.parquet", &signed).unwrap_err();
         assert_eq!(problem, RowsProblem::Encrypted);
-    }
-
-    #[test]
-    fn another_file_of_the_same_size_is_noticed() {
-        let file = parquet_of(&[100, 50, 200], |id| id * 7919 % 421);
-        let blocks = blocks_of("a.parquet", &file);
-        let mut other = parquet_of(&[100, 200, 50], |id| id * 7919 % 421);
-        other.resize(file.len(), 0);
-        let (result, _, _) = copied(&blocks, &other, &[1]);
-        assert!(result.is_err());
     }
 
     #[test]
