@@ -8,9 +8,7 @@ const FOLD_END: &str = "</details>";
 
 /// How the last verdict is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LastVerdict {
-    /// The text has a verdict of its own.
-    Replaced,
+pub(super) enum LastVerdict {
     /// Folded: the next one is being measured.
     Folded,
     /// As it was: there will be no other.
@@ -34,7 +32,6 @@ pub(super) fn verdict_in(comment: &str) -> Option<&str> {
 /// `text` with the verdict below it, in at most `limit` bytes: what is folded in the verdict goes first, then the verdict.
 pub(super) fn with_verdict(text: &str, verdict: &str, shown: LastVerdict, limit: usize) -> String {
     let opening = match shown {
-        LastVerdict::Replaced => return text.to_owned(),
         LastVerdict::Folded => "<details>",
         LastVerdict::GivenBack => "<details open>",
     };

@@ -14,7 +14,7 @@ pub mod error;
 pub mod event;
 pub mod id_token;
 pub mod identity;
-pub mod last_verdict;
+mod last_verdict;
 mod line;
 pub mod marker;
 #[expect(

@@ -45,17 +45,20 @@ pub struct PostText<'a> {
     /// Without the marker. A longer one than GitHub takes is cut.
     pub body: &'a str,
     pub intent: Intent,
-    pub last_verdict: LastVerdict,
 }
 
 /// What is to be there in the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Intent {
-    /// The text, in a new post if none of ours is there.
-    Show,
-    /// The text, if one of ours is there.
+    /// The text while the run is at work, above the last verdict.
+    Stub,
+    /// The text with its verdict, in a new post if none of ours is there.
+    Verdict,
+    /// The same, if one of ours is there.
     Refresh,
-    /// The text in place of this very run's stub.
+    /// The text of a run that has no verdict, above the last one.
+    NoVerdict,
+    /// The same, in place of this very run's stub.
     EndStub,
     /// No open issue; the text is the last word of one of ours.
     Close,
@@ -207,9 +210,9 @@ impl<'a> Rounds<'a> {
         identity: Identity,
         now: Timestamp,
     ) -> Self {
-        let state = match text.last_verdict {
-            LastVerdict::Folded => MarkerState::Running,
-            LastVerdict::Replaced | LastVerdict::GivenBack => MarkerState::Final,
+        let state = match text.intent {
+            Intent::Stub => MarkerState::Running,
+            _ => MarkerState::Final,
         };
         Self {
             publication,
@@ -247,7 +250,7 @@ impl<'a> Rounds<'a> {
         };
         let Some((kept, theirs)) = newest(&own) else {
             let is_wanted = match self.text.intent {
-                Intent::Show => true,
+                Intent::Stub | Intent::Verdict | Intent::NoVerdict => true,
                 // A new comment brings the hidden one up to date.
                 Intent::Refresh => !all.is_empty() && self.publication.older == OlderComments::Hide,
                 Intent::EndStub | Intent::Close => false,
@@ -317,10 +320,16 @@ impl<'a> Rounds<'a> {
 
     /// The marker and the text; over a comment with the verdict that it had.
     fn body_over(&self, post: Option<&Post>) -> String {
-        let (text, room) = (self.text, self.marker.room());
+        let (text, room) = (self.text.body, self.marker.room());
         let verdict = post.and_then(|post| verdict_in(&post.body));
-        let body = verdict.map(|verdict| with_verdict(text.body, verdict, text.last_verdict, room));
-        self.marker.above(body.as_deref().unwrap_or(text.body))
+        let shown = match self.text.intent {
+            Intent::Stub => Some(LastVerdict::Folded),
+            Intent::NoVerdict | Intent::EndStub => Some(LastVerdict::GivenBack),
+            Intent::Verdict | Intent::Refresh | Intent::Close => None,
+        };
+        let both = verdict.zip(shown);
+        let both = both.map(|(verdict, shown)| with_verdict(text, verdict, shown, room));
+        self.marker.above(both.as_deref().unwrap_or(text))
     }
 
     /// Lists, decides, and writes at most one text; how it ended if nothing was missing.
@@ -331,7 +340,7 @@ impl<'a> Rounds<'a> {
         let is_listed = |post: &Post| listed.iter().any(|other| other.number == post.number);
         let unlisted = self.created.clone().filter(|created| !is_listed(created));
         listed.extend(unlisted);
-        let may_open = place == PostPlace::Issues && self.text.intent == Intent::Show;
+        let may_open = place == PostPlace::Issues && self.text.intent == Intent::Verdict;
         let closed = match may_open && self.own(&listed).is_empty() {
             true => {
                 let time = self.marker.order.time;

@@ -3,7 +3,6 @@
 
 use canary_gate::github::client::{Github, Settings};
 use canary_gate::github::error::GithubError;
-use canary_gate::github::last_verdict::LastVerdict;
 use canary_gate::github::marker::{Marker, MarkerKind, MarkerState, Order};
 use canary_gate::github::posts::PostPlace;
 use canary_gate::github::publication::{
@@ -87,14 +86,13 @@ impl Stage {
                 title: (self.kind == MarkerKind::Drift).then_some(TITLE),
                 body,
                 intent,
-                last_verdict: LastVerdict::Replaced,
             };
             publication.publish(&text, marker.order.time).await
         })
     }
 
     fn try_to_publish(&self, run: u64) -> Result<Published, GithubError> {
-        self.try_as(run, Intent::Show, &format!("said by {run}"))
+        self.try_as(run, Intent::Verdict, &format!("said by {run}"))
     }
 
     fn publish(&self, run: u64) -> Published {
@@ -381,7 +379,7 @@ fn an_issue_is_closed_when_the_drift_is_over_and_a_new_drift_is_a_new_issue() {
     assert_eq!(stage.close(1).outcome, Nothing);
     assert_eq!(stage.publish(1).outcome, Created);
     // It says that already, though the run is another.
-    let again = stage.try_as(2, Intent::Show, "said by 1");
+    let again = stage.try_as(2, Intent::Verdict, "said by 1");
     assert_eq!(again.unwrap().outcome, Unchanged);
     assert_eq!(stage.close(3).outcome, Closed);
     // An older run that ends late does not open it again.

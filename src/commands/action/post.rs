@@ -3,7 +3,6 @@
 use crate::commands::run::Checked;
 use crate::console::{AppError, printable, say};
 use crate::github::error::GithubError;
-use crate::github::last_verdict::LastVerdict;
 use crate::github::publication::{Intent, PostText, Publication, PublicationOutcome, Published};
 use crate::report;
 
@@ -30,7 +29,7 @@ pub(super) async fn track(issue: &Publication, checked: &mut Checked, is_accepte
         && report.jobs.iter().all(|job| job.drift.is_some());
     let over = report::drift_over(report);
     let (title, body, intent) = match &drift {
-        Some(drift) => (Some(&*drift.title), &*drift.body, Intent::Show),
+        Some(drift) => (Some(&*drift.title), &*drift.body, Intent::Verdict),
         None if is_accepted || is_all_checked => (None, &*over, Intent::Close),
         None => return,
     };
@@ -38,7 +37,6 @@ pub(super) async fn track(issue: &Publication, checked: &mut Checked, is_accepte
         title,
         body,
         intent,
-        last_verdict: LastVerdict::Replaced,
     };
     let tracked = match publish(issue, &text).await {
         Err(error) => {

@@ -17,7 +17,6 @@ use crate::commands::sweep::{self, Sweeping};
 use crate::console::{AppError, files, say};
 use crate::github::commands::StopCommands;
 use crate::github::environment::Environment;
-use crate::github::last_verdict::LastVerdict;
 use crate::github::marker::Order;
 use crate::github::posts::PostPlace;
 use crate::github::publication::{Intent, OlderComments, PostText, Publication};
@@ -168,7 +167,6 @@ async fn finish_comment(
         title: None,
         body: &body,
         intent: Intent::EndStub,
-        last_verdict: LastVerdict::GivenBack,
     };
     match post::publish(&comment, &text).await {
         Ok(_) => Ok(()),

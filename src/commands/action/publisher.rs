@@ -9,7 +9,6 @@ use crate::github::client::Github;
 use crate::github::commands::{self, AnnotationLevel, StopCommands};
 use crate::github::environment::Environment;
 use crate::github::error::GithubErrorKind;
-use crate::github::last_verdict::LastVerdict;
 use crate::github::marker::{LONGEST_TEXT, MarkerState};
 use crate::github::posts::PostPlace;
 use crate::github::publication::{
@@ -189,8 +188,7 @@ impl Publisher {
         let text = PostText {
             title: None,
             body: &body,
-            intent: Intent::Show,
-            last_verdict: LastVerdict::Folded,
+            intent: Intent::Stub,
         };
         if let Err(error) = post::publish(comment, &text).await {
             say(&format!(
@@ -237,7 +235,7 @@ impl Publisher {
         }
         let texts = self.texts(&checked, spent, shown);
         step_files::write_summary(&self.environment, &texts.summary);
-        let url = self.post(&checked, &texts).await;
+        let url = self.post(&texts).await;
         let (report, project) = (&checked.report, checked.project.as_ref());
         let state = match texts.code {
             0 if self.is_pending => StatusState::Pending,
@@ -279,7 +277,9 @@ impl Publisher {
     ) -> PublishedTexts {
         let report = &checked.report;
         let error = checked.error.as_ref();
-        if let Some(error) = error.filter(|error| is_interruption(error.code())) {
+        let is_interruption =
+            |error: &&AppError| matches!(error.code(), exit::INTERRUPTED | exit::TERMINATED);
+        if let Some(error) = error.filter(is_interruption) {
             let ended = report::ended(&Ended {
                 how: "cancelled".to_owned(),
                 spent_usd: spent,
@@ -291,7 +291,7 @@ impl Publisher {
             return PublishedTexts {
                 code: error.code(),
                 comment: ended.clone(),
-                last_verdict: LastVerdict::GivenBack,
+                intent: Intent::NoVerdict,
                 summary: ended,
             };
         }
@@ -307,10 +307,18 @@ impl Publisher {
             None => report::render_within(report, limit),
         };
         let room = room.saturating_sub(shown.len());
+        // No job is affected, and the policy is the base's.
+        let project = checked.project.as_ref();
+        let is_nothing = report.exit_code == 0
+            && checked.affected == 0
+            && project.is_some_and(|project| project.policy.is_as_on_the_base());
         PublishedTexts {
             code: report.exit_code,
             comment: format!("{shown}{}", page(room)),
-            last_verdict: LastVerdict::Replaced,
+            intent: match is_nothing {
+                true => Intent::Refresh,
+                false => Intent::Verdict,
+            },
             summary: page(LONGEST_SUMMARY),
         }
     }
@@ -341,20 +349,12 @@ impl Publisher {
 
     /// Posts the comment if there is a pull request to post to, and notes for a later step that it is posted, and where. That it
     /// cannot be posted decides nothing: the report stands in the summary, and so does why.
-    async fn post(&mut self, checked: &Checked, texts: &PublishedTexts) -> Option<String> {
+    async fn post(&mut self, texts: &PublishedTexts) -> Option<String> {
         let comment = self.comment.as_ref()?;
-        // No job is affected, and the policy is the base's.
-        let is_nothing = texts.code == 0
-            && checked.affected == 0
-            && (checked.project.as_ref()).is_some_and(|project| project.policy.is_as_on_the_base());
         let text = PostText {
             title: None,
             body: &texts.comment,
-            intent: match is_nothing {
-                true => Intent::Refresh,
-                false => Intent::Show,
-            },
-            last_verdict: texts.last_verdict,
+            intent: texts.intent,
         };
         let failure = match post::publish(comment, &text).await {
             Ok(posted) => {
@@ -389,13 +389,9 @@ impl Publisher {
 struct PublishedTexts {
     code: u8,
     comment: String,
-    /// What becomes of the verdict that the comment had.
-    last_verdict: LastVerdict,
+    /// How the comment is to stand.
+    intent: Intent,
     summary: String,
-}
-
-fn is_interruption(code: u8) -> bool {
-    matches!(code, exit::INTERRUPTED | exit::TERMINATED)
 }
 
 /// The report as the log shows it.

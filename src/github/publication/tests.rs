@@ -1,3 +1,5 @@
+use std::sync::LazyLock;
+
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
@@ -70,27 +72,34 @@ fn posts(texts: &str, kind: MarkerKind) -> Vec<Post> {
         .collect()
 }
 
+/// A client that nothing is sent by.
+fn github() -> Github {
+    static GITHUB: LazyLock<Github> = LazyLock::new(|| {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.build().unwrap();
+        let _entered = runtime.enter();
+        let url = "https://api.github.com";
+        let settings = Settings {
+            api_url: url,
+            graphql_url: url,
+            repository: "example/models",
+            token: &Token::new("ghs_x"),
+            pace: 0.0,
+        };
+        Github::new(settings).unwrap()
+    });
+    GITHUB.clone()
+}
+
 /// Hands over the rounds of a publication that nothing is known of but its text, `2` or `2r`.
 fn with_rounds<T>(
     text: &str,
     (kind, intent, older): (MarkerKind, Intent, OlderComments),
     act: impl FnOnce(Rounds<'_>) -> T,
 ) -> T {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .build()
-        .unwrap();
-    let _entered = runtime.enter();
-    let url = "https://api.github.com";
-    let settings = Settings {
-        api_url: url,
-        graphql_url: url,
-        repository: "example/models",
-        token: &Token::new("ghs_x"),
-        pace: 0.0,
-    };
     let marker = marker_of(text, kind);
     let publication = Publication {
-        github: Github::new(settings).unwrap(),
+        github: github(),
         place: match kind {
             MarkerKind::Drift => PostPlace::Issues,
             MarkerKind::Report => PostPlace::PullRequest(7),
@@ -103,10 +112,9 @@ fn with_rounds<T>(
     let text = PostText {
         title: (kind == MarkerKind::Drift).then_some("drift"),
         body: &body,
-        intent,
-        last_verdict: match marker.state {
-            MarkerState::Running => LastVerdict::Folded,
-            MarkerState::Final => LastVerdict::Replaced,
+        intent: match marker.state {
+            MarkerState::Running => Intent::Stub,
+            MarkerState::Final => intent,
         },
     };
     act(Rounds::new(
@@ -137,39 +145,39 @@ fn short(step: &PublicationStep<'_>) -> String {
 
 #[test]
 fn from_what_is_listed_follows_what_is_done() {
-    use Intent::{Close, EndStub, Refresh, Show};
+    use Intent::{Close, EndStub, Refresh, Verdict};
     use OlderComments::{Hide, WriteOver};
     for (listed, text, intent, older, step) in [
         // The first, and the next ones.
-        ("", "1", Show, WriteOver, "create"),
-        ("1", "2", Show, WriteOver, "write over 1"),
-        ("1r", "2r", Show, WriteOver, "write over 1"),
-        ("1r", "1", Show, WriteOver, "write over 1"),
-        ("1", "1", Show, WriteOver, "Unchanged 1"),
+        ("", "1", Verdict, WriteOver, "create"),
+        ("1", "2", Verdict, WriteOver, "write over 1"),
+        ("1r", "2r", Verdict, WriteOver, "write over 1"),
+        ("1r", "1", Verdict, WriteOver, "write over 1"),
+        ("1", "1", Verdict, WriteOver, "Unchanged 1"),
         ("", "1", Refresh, WriteOver, "end"),
         ("1", "2", Refresh, WriteOver, "write over 1"),
         // A newer run is left alone, and so is a run's own last word by its stub.
-        ("2", "1", Show, WriteOver, "Superseded 1"),
-        ("2r", "1", Show, WriteOver, "Superseded 1"),
-        ("1", "1r", Show, WriteOver, "Superseded 1"),
+        ("2", "1", Verdict, WriteOver, "Superseded 1"),
+        ("2r", "1", Verdict, WriteOver, "Superseded 1"),
+        ("1", "1r", Verdict, WriteOver, "Superseded 1"),
         // Of those that were written at once the newest stays, of these the oldest.
-        ("1 2", "2", Show, WriteOver, "Unchanged 2 -1"),
-        ("2 2 1r", "2", Show, WriteOver, "Unchanged 1 -2 -3"),
-        ("1 2", "1", Show, WriteOver, "Superseded 2 -1"),
-        ("1 2", "3", Show, WriteOver, "write over 2"),
+        ("1 2", "2", Verdict, WriteOver, "Unchanged 2 -1"),
+        ("2 2 1r", "2", Verdict, WriteOver, "Unchanged 1 -2 -3"),
+        ("1 2", "1", Verdict, WriteOver, "Superseded 2 -1"),
+        ("1 2", "3", Verdict, WriteOver, "write over 2"),
         // Only our own about this spec count, and none from the future.
         (
             "mallory:1 github-actions:1 GitHub-Actions[bot]:1",
             "2",
-            Show,
+            Verdict,
             WriteOver,
             "create",
         ),
-        ("1x 9f", "2", Show, WriteOver, "create"),
+        ("1x 9f", "2", Verdict, WriteOver, "create"),
         // A comment of each run's own.
-        ("1", "2", Show, Hide, "create"),
-        ("1 2r", "2", Show, Hide, "write over 2"),
-        ("1 2", "1", Show, Hide, "Superseded 2"),
+        ("1", "2", Verdict, Hide, "create"),
+        ("1 2r", "2", Verdict, Hide, "write over 2"),
+        ("1 2", "1", Verdict, Hide, "Superseded 2"),
         ("", "2", Refresh, Hide, "end"),
         ("1", "2", Refresh, Hide, "create"),
         // The post step ends the stub of its run, and nothing else.
@@ -196,7 +204,7 @@ fn from_what_is_listed_follows_what_is_done() {
 #[test]
 fn what_was_sent_already_is_not_sent_again() {
     let kind = MarkerKind::Report;
-    let policy = (kind, Intent::Show, OlderComments::WriteOver);
+    let policy = (kind, Intent::Verdict, OlderComments::WriteOver);
     let created = Some((PublicationOutcome::Created, String::new()));
     for (is_created, gone, listed, step) in [
         (true, 0, "mallory:1", "end"),
@@ -244,7 +252,7 @@ fn an_older_run_does_not_open_what_a_newer_one_has_closed() {
         let closed_posts = posts(closed, kind);
         with_rounds(
             "2",
-            (kind, Intent::Show, OlderComments::WriteOver),
+            (kind, Intent::Verdict, OlderComments::WriteOver),
             |rounds| {
                 let decided = short(&rounds.decide(&[], &closed_posts));
                 assert_eq!(decided, step, "{closed}");
@@ -260,7 +268,7 @@ fn a_title_is_one_line_that_github_takes() {
         ("ä".repeat(256), "ä".repeat(256)),
         ("ä".repeat(257), format!("{}…", "ä".repeat(255))),
     ] {
-        let policy = (MarkerKind::Drift, Intent::Show, OlderComments::WriteOver);
+        let policy = (MarkerKind::Drift, Intent::Verdict, OlderComments::WriteOver);
         with_rounds("1", policy, |rounds| {
             let text = PostText {
                 title: Some(&title),
@@ -290,7 +298,7 @@ proptest! {
     fn in_the_end_one_is_there_with_the_newest_text_and_strangers_are_untouched(texts in any_texts(), text in "[123]r?") {
         let kind = MarkerKind::Report;
         let mut listed = posts(&texts.join(" "), kind);
-        let (left, newest, strangers) = with_rounds(&text, (kind, Intent::Show, OlderComments::WriteOver), |mut rounds| {
+        let (left, newest, strangers) = with_rounds(&text, (kind, Intent::Verdict, OlderComments::WriteOver), |mut rounds| {
             let ages = |rounds: &Rounds<'_>, listed: &[Post]| {
                 let own = rounds.own(listed).into_iter();
                 own.map(|(_, marker)| marker.age()).collect::<Vec<_>>()
