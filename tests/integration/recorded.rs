@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::project::{Finished, Project};
 
-pub(crate) const FORECAST: [&str; 4] = ["forecast", "runs.jsonl", "--format", "json"];
+const FORECAST: [&str; 4] = ["forecast", "runs.jsonl", "--format", "json"];
 
 /// One that completed, of 10 GB of data.
 pub(crate) fn canary(instance: &str, percent: u32, seconds: f64) -> Value {
@@ -53,7 +53,7 @@ region: us-east-1
     )
 }
 
-pub(crate) fn project(runs: &str, spec: &str) -> Project {
+fn project(runs: &str, spec: &str) -> Project {
     Project::empty()
         .file("runs.jsonl", runs)
         .file("canary-gate.yml", spec)
@@ -67,12 +67,6 @@ pub(crate) fn forecast(runs: &str, spec: &str) -> Finished {
 #[track_caller]
 pub(crate) fn job(finished: Finished, code: i32) -> Value {
     finished.ended_with(code).json()["jobs"][0].clone()
-}
-
-/// The lower end, the point and the upper end of an estimate.
-pub(crate) fn ends(row: &Value, metric: &str) -> [f64; 3] {
-    let estimate = &row["estimates"][metric];
-    ["lower", "point", "upper"].map(|end| estimate[end].as_f64().unwrap())
 }
 
 pub(crate) fn point(row: &Value, metric: &str) -> f64 {

@@ -3,6 +3,7 @@
 //! `## TITLE` begins a case: a project of the local job `sums` with 100 data files. `### PATH` and the lines below it are a file of it;
 //! `$ COMMAND` is run by a shell, in which `$PYTHON` may have pyarrow and `$REPOSITORY` is this repository. What is written so before the
 //! first case, each case begins with. The lines below a command say
+//! (`tests/scenarios/bin` has programs that make recordings and look into reports)
 //!
 //! - `? CODE`: its exit code; 0 without.
 //! - `> WORDS` and `! WORDS`: what stands on standard output and on standard error, where all white space is one space.
@@ -44,9 +45,9 @@ fn is_as_said(project: &Project, title: &str, command: &str, said: &[&str]) -> b
         .unwrap();
     let python = std::env::var("TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
     let found = format!(
-        "PATH={}:$PATH; PYTHON={python}; REPOSITORY={}",
+        "PATH={}:{repository}/tests/scenarios/bin:$PATH; PYTHON={python}; REPOSITORY={repository}",
         gate.display(),
-        env!("CARGO_MANIFEST_DIR")
+        repository = env!("CARGO_MANIFEST_DIR")
     );
     let ran = project.shell(&format!("{found}; {command}"));
     let words: Vec<&str> = ran.stdout.split_whitespace().collect();
@@ -85,23 +86,34 @@ macro_rules! files {
 }
 
 files!(
+    adaptive,
     bad_data,
     bad_scripts,
+    base,
     caches,
     change,
     container,
+    counts,
     data_root,
     draw,
+    drift,
     gpu_candidates,
     gpu_memory,
+    groups,
     history,
+    local_groups,
     logs_and_limits,
     offline,
+    outcomes,
     private_data,
     probe,
     probe_entry,
+    recommendation,
+    replay,
+    reuse,
     rows,
     samples,
     share,
-    steps
+    steps,
+    work
 );
