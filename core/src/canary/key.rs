@@ -271,59 +271,25 @@ jobs:
         code_key(&spec.jobs[0], &files)
     }
 
+    /// `+` before the edits of the spec that change what a canary does, `=` before those that change what it means.
     #[test]
-    fn what_changes_the_training_changes_the_code_key() {
+    fn what_changes_the_training_changes_the_code_key_and_what_changes_the_meaning_does_not() {
         let files = [("code/a.py", "1"), ("code/b.py", "2")];
         let key = key_of(SPEC, &files);
-        for (from, to) in [
-            ("train:1", "train:2"),
-            ("entry_point: train.py", "entry_point: main.py"),
-            ("epochs: 5", "epochs: 6"),
-            ("s3://data/train/}", "s3://data/train/, mode: FastFile}"),
-            ("s3://data/train/}", "s3://data/other/}"),
-            (
-                "      output:",
-                "      environment: {MODE: x}\n      output:",
-            ),
-            ("      output:", "      volume_gb: 99\n      output:"),
-            (
-                "      output:",
-                "      network_isolation: true\n      output:",
-            ),
-            (
-                "      output:",
-                "      container: {arguments: [a, b]}\n      output:",
-            ),
-            (
-                "      output:",
-                "      encrypt_traffic: true\n      output:",
-            ),
-            (
-                "      output:",
-                "      distribution: {mpi: {}}\n      output:",
-            ),
-            (
-                "      output:",
-                "      distribution: {mpi: {processes_per_host: 2}}\n      output:",
-            ),
-            (
-                "s3://data/train/}",
-                "s3://data/train/, mode: Pipe, compression: Gzip}",
-            ),
-            ("      output:", "      profiler: true\n      output:"),
-            ("seed: 1", "seed: 2"),
-            ("seed: 1", "probe: false"),
-            (
-                "    budget",
-                "    work: {hyperparameter: epochs, full: 5, canary: [1, 2]}\n    budget",
-            ),
-        ] {
-            assert!(SPEC.contains(from));
-            assert_ne!(key_of(&SPEC.replacen(from, to, 1), &files), key, "{to}");
+        for edit in include_str!("key_edits.txt").lines() {
+            let (from, to) = edit[2..].split_once(" => ").unwrap();
+            assert!(SPEC.contains(from), "{edit}");
+            let edited = SPEC.replacen(from, &to.replace("\\n", "\n"), 1);
+            let is_other = key_of(&edited, &files) != key;
+            assert_eq!(is_other, edit.starts_with('+'), "{edit}");
         }
-        assert_ne!(key_of(SPEC, &[("code/a.py", "1"), ("code/b.py", "3")]), key);
-        assert_ne!(key_of(SPEC, &[("code/a.py", "1"), ("code/c.py", "2")]), key);
-        assert_ne!(key_of(SPEC, &files[..1]), key);
+        for others in [
+            &[("code/a.py", "1"), ("code/b.py", "3")][..],
+            &[("code/a.py", "1"), ("code/c.py", "2")],
+            &files[..1],
+        ] {
+            assert_ne!(key_of(SPEC, others), key);
+        }
     }
 
     /// An earlier run was not asked for it.
@@ -339,34 +305,6 @@ jobs:
         };
         assert_ne!(with(1), key_of(&spec, &files));
         assert_eq!(with(1), with(2));
-    }
-
-    #[test]
-    fn what_changes_only_the_meaning_does_not() {
-        let files = [("code/a.py", "1"), ("code/b.py", "2")];
-        let key = key_of(SPEC, &files);
-        for (from, to) in [
-            ("role/Train", "role/Other"),
-            ("s3://canaries/out/", "s3://elsewhere/"),
-            ("time: 2h", "time: 3h"),
-            ("epochs: 5, depth: 6", "depth: 6, epochs: 5"),
-            ("      output:", "      max_runtime: 3h\n      output:"),
-            ("      output:", "      tags: {team: growth}\n      output:"),
-            (
-                "      output:",
-                "      output_kms_key: alias/out\n      output:",
-            ),
-            (
-                "      output:",
-                "      spot: true\n      checkpoints: s3://bucket/checkpoints/\n      output:",
-            ),
-            ("seed: 1", "max_runtime: 10m"),
-            ("seed: 1", "probe: true"),
-            ("seed: 1", "spend_limit: 9 USD"),
-        ] {
-            assert!(SPEC.contains(from));
-            assert_eq!(key_of(&SPEC.replacen(from, to, 1), &files), key, "{to}");
-        }
     }
 
     /// A canary that drew `keys` of the channel `train`.
@@ -401,75 +339,38 @@ jobs:
     fn a_canary_is_what_it_runs_on_and_what_it_draws() {
         let [code, data, other] = [1, 2, 3].map(|byte| Key([byte; 32]));
         let run = canary(&["a", "b"]);
-        let key = canary_key(&code, &data, &run);
-        let level = |level: f64| {
-            Some(WorkLevel {
-                hyperparameter: "epochs".to_owned(),
-                level,
-                full: 5.0,
-            })
-        };
-        let groups = |script: Option<&str>| {
-            let instance = InstanceConfiguration::Heterogeneous {
-                groups: Vec::new(),
-                entry_point: script.map(str::to_owned),
-            };
-            let run = CanaryRun {
-                instance,
-                ..run.clone()
-            };
+        let key_with = |change: &dyn Fn(&mut CanaryRun)| {
+            let mut run = run.clone();
+            change(&mut run);
             canary_key(&code, &data, &run)
         };
-        let others = [
-            groups(None),
-            groups(Some("start.py")),
-            groups(Some("launch.py")),
+        let level = |level: f64| WorkLevel {
+            hyperparameter: "epochs".to_owned(),
+            level,
+            full: 5.0,
+        };
+        let groups = |script: Option<&str>| InstanceConfiguration::Heterogeneous {
+            groups: Vec::new(),
+            entry_point: script.map(str::to_owned),
+        };
+        let keys = [
+            key_with(&|_| {}),
+            key_with(&|run| run.instance = groups(None)),
+            key_with(&|run| run.instance = groups(Some("start.py"))),
+            key_with(&|run| run.instance = groups(Some("launch.py"))),
+            key_with(&|run| run.instance = "2x ml.m5.xlarge".parse().unwrap()),
+            key_with(&|run| run.replicate = 1),
+            key_with(&|run| run.work = Some(level(1.0))),
+            key_with(&|run| run.work = Some(level(2.0))),
             canary_key(&other, &data, &run),
             canary_key(&code, &other, &run),
             canary_key(&code, &data, &canary(&["a", "c"])),
             canary_key(&code, &data, &canary(&["a"])),
-            canary_key(
-                &code,
-                &data,
-                &CanaryRun {
-                    instance: "2x ml.m5.xlarge".parse().unwrap(),
-                    ..run.clone()
-                },
-            ),
-            canary_key(
-                &code,
-                &data,
-                &CanaryRun {
-                    replicate: 1,
-                    ..run.clone()
-                },
-            ),
-            canary_key(
-                &code,
-                &data,
-                &CanaryRun {
-                    work: level(1.0),
-                    ..run.clone()
-                },
-            ),
-            canary_key(
-                &code,
-                &data,
-                &CanaryRun {
-                    work: level(2.0),
-                    ..run.clone()
-                },
-            ),
         ];
-        let distinct: BTreeSet<Key> = others.into_iter().chain([key]).collect();
-        assert_eq!(distinct.len(), others.len() + 1);
+        assert_eq!(BTreeSet::from(keys).len(), keys.len());
         // Another share that draws the same objects is the same run, and so is what the whole channels hold: that is in the
         // key of the data.
-        let same = CanaryRun {
-            fraction: Fraction(0.2),
-            ..run
-        };
-        assert_eq!(canary_key(&code, &data, &same), key);
+        assert_eq!(key_with(&|run| run.fraction = Fraction(0.2)), keys[0]);
     }
 
     #[test]

@@ -4,19 +4,6 @@ use super::*;
 use crate::instance::{InstanceConfiguration, Price};
 use crate::units::UsdPerHour;
 
-/// What happens to an account, in cents.
-#[derive(Debug, Clone, Copy)]
-enum AccountStep {
-    /// A run is launched that may cost so much; whether it fits.
-    Launch(u32, bool),
-    /// The oldest run that is under way has ended: billed so much, or without a price.
-    End(Option<u32>),
-    /// The oldest run that is under way is lost: its cost is not known.
-    Lose,
-    /// A canary is reused that would have cost so much, if that is known.
-    Reuse(Option<u32>),
-}
-
 fn cents(amount: u32) -> Usd {
     Usd(f64::from(amount) / 100.0)
 }
@@ -25,75 +12,54 @@ fn limited(limit: f64) -> Account {
     Account::new(Some(Usd(limit)), Limit::Job)
 }
 
-/// The account after `events`, with a limit of a dollar.
-fn after(events: &[AccountStep]) -> Account {
-    let account = limited(1.0);
-    let mut under_way = std::collections::VecDeque::new();
-    for event in events {
-        match *event {
-            AccountStep::Launch(worst, fits) => {
-                let before = account.0.sums.get();
-                let reservation = account.reserve(cents(worst));
-                assert_eq!(reservation.is_some(), fits, "{event:?} of {events:?}");
-                let is_same = account.0.sums.get() == before;
-                assert_eq!(is_same, !fits || worst == 0, "{event:?} of {events:?}");
-                under_way.extend(reservation);
-            }
-            AccountStep::End(billed) => {
-                let reservation = under_way.pop_front().expect("a run is under way");
-                reservation.settle(billed.map(cents));
-            }
-            AccountStep::Lose => drop(under_way.pop_front()),
-            AccountStep::Reuse(saved) => account.reuse(saved.map(cents)),
-        }
-    }
-    account
-}
-
+/// After these events, with a limit of a dollar, in cents: billed, saved and committed. `60` is launched and `!41` is refused; of the
+/// oldest run `=10` is billed, or `=-` nothing that is known, or it is `lost`; `+70` would have cost a reused one.
 #[test]
 fn what_was_billed_takes_the_place_of_what_was_reserved() {
-    use AccountStep::{End, Launch, Lose, Reuse};
-
-    // Events; billed, saved and committed, in cents.
-    type Example<'a> = (&'a [AccountStep], Option<u32>, Option<u32>, u32);
-    let table: [Example; 11] = [
-        (&[], None, None, 0),
-        (&[Launch(100, true)], None, None, 100),
-        (&[Launch(101, false)], None, None, 0),
-        (&[Launch(60, true), Launch(41, false)], None, None, 60),
-        (&[Launch(60, true), End(Some(10))], Some(10), None, 10),
-        (
-            &[Launch(60, true), End(Some(10)), Launch(90, true)],
-            Some(10),
-            None,
-            100,
-        ),
+    for (events, billed, saved, committed) in [
+        ("", None, None, 0),
+        ("100", None, None, 100),
+        ("!101", None, None, 0),
+        ("60 !41", None, None, 60),
+        ("60 =10", Some(10), None, 10),
+        ("60 =10 90", Some(10), None, 100),
         // Without a price, or never started.
-        (&[Launch(0, true), End(None)], None, None, 0),
+        ("0 =-", None, None, 0),
         // A run that was free was billed nothing, which is something to say.
-        (&[Launch(60, true), End(Some(0))], Some(0), None, 0),
-        (&[Launch(60, true), Lose, Launch(41, false)], None, None, 60),
-        // A reused canary leaves no more for others than one that was paid for.
-        (
-            &[
-                Reuse(Some(70)),
-                Reuse(None),
-                Launch(31, false),
-                Launch(30, true),
-            ],
-            None,
-            Some(70),
-            100,
-        ),
-        // It is never refused itself.
-        (&[Reuse(Some(120)), Launch(1, false)], None, Some(120), 120),
-    ];
-    for (events, billed, saved, committed) in table {
-        let account = after(events);
-        assert_eq!(account.billed(), billed.map(cents), "{events:?}");
-        assert_eq!(account.saved(), saved.map(cents), "{events:?}");
+        ("60 =0", Some(0), None, 0),
+        ("60 lost !41", None, None, 60),
+        // A reused canary leaves no more for others than one that was paid for, and is never refused itself.
+        ("+70 +- !31 30", None, Some(70), 100),
+        ("+120 !1", None, Some(120), 120),
+    ] {
+        let account = limited(1.0);
+        let mut under_way = std::collections::VecDeque::new();
+        for event in events.split_whitespace() {
+            let amount = event[1..].parse().ok().map(cents);
+            match &event[..1] {
+                "=" => under_way
+                    .pop_front()
+                    .map_or((), |run: Reservation| run.settle(amount)),
+                "l" => drop(under_way.pop_front()),
+                "+" => account.reuse(amount),
+                "!" => {
+                    let before = account.0.sums.get();
+                    assert!(
+                        account.reserve(amount.unwrap()).is_none(),
+                        "{event} of {events}"
+                    );
+                    assert_eq!(account.0.sums.get(), before, "{event} of {events}");
+                }
+                _ => {
+                    let reservation = account.reserve(cents(event.parse().unwrap()));
+                    under_way.push_back(reservation.unwrap());
+                }
+            }
+        }
+        let found = (account.billed(), account.saved());
+        assert_eq!(found, (billed.map(cents), saved.map(cents)), "{events}");
         let difference = account.committed().0 - cents(committed).0;
-        assert!(difference.abs() < 1e-12, "{events:?}: {account:?}");
+        assert!(difference.abs() < 1e-12, "{events}: {account:?}");
     }
 }
 
