@@ -1,15 +1,16 @@
 //! A forecast compared with the base.
 
 use crate::assess::base_result::BaseResult;
+use crate::assess::input::JobRuns;
 use crate::assess::other_counts::ForecastHere;
 use crate::drift::causes;
 use crate::forecast::ratio::{self, Growth, RatioEstimate};
-use crate::forecast::scale_out::DataLayout;
 use crate::forecast::{self, FEWEST_RUNS, Unknown};
 use crate::grammar::list;
-use crate::instance::{InstanceConfiguration, Offer, OfferOf};
+use crate::instance::{InstanceConfiguration, Offer};
 use crate::measurement::{self, Measurement};
 use crate::metric::Metric;
+use crate::plan::with_count;
 use crate::report::{Baseline, Delta};
 use crate::spec::LineKind;
 use crate::units::Fraction;
@@ -22,13 +23,11 @@ pub(super) struct BaseComparisonInput<'a> {
     pub offer: &'a Offer,
     /// Whether the budget is judged on it; then it is compared with the base's instance, whichever that is.
     pub is_judged: bool,
-    /// Of the job, on any machines.
-    pub measurements: &'a [Measurement],
+    /// Of this check.
+    pub runs: JobRuns<'a>,
     /// The machines whose canaries are compared: others than those of the forecast where it follows from another count of them. Then
     /// the base's canaries on the same count are compared.
     pub compared_on: &'a InstanceConfiguration,
-    pub offer_of: OfferOf<'a>,
-    pub layout: &'a DataLayout,
     pub certainty: Fraction,
 }
 
@@ -53,28 +52,39 @@ pub(super) fn versus(input: &BaseComparisonInput<'_>) -> Option<BaseComparison> 
         .iter()
         .filter(|run| run.has_sound_amounts());
     let sound: Vec<Measurement> = sound.cloned().collect();
-    let mut base = ForecastHere::of(instance, &sound, input.offer_of, input.layout);
-    base.with_other_counts(&sound, input.offer_of, input.layout);
-    let theirs = &as_many_of(instance, input.compared_on, own);
+    let of_base = JobRuns {
+        measurements: &sound,
+        ..input.runs
+    };
+    let mut base = ForecastHere::of(instance, of_base);
+    base.with_other_counts(of_base);
+    // As many machines as are compared here, where these are not all.
+    let theirs = &match input.compared_on.is_same_machines(own) {
+        true => instance.clone(),
+        false => with_count(instance, input.compared_on.total_count()),
+    };
     let here = |runs: &[Measurement], instance: &InstanceConfiguration| {
         let mut runs = measurement::on(runs, instance);
         measurement::choose_memory_sources(&mut runs, FEWEST_RUNS);
-        let hosts = input.layout.hosts_of_shards(instance);
-        let sharded = input.layout.by_heaviest_shard(&runs, hosts);
+        let hosts = input.runs.layout.hosts_of_shards(instance);
+        let sharded = input.runs.layout.by_heaviest_shard(&runs, hosts);
         sharded.unwrap_or(runs)
     };
     let before = &here(&sound, theirs);
     if !before.iter().any(Measurement::is_completed) {
         return None;
     }
-    let now = &here(input.measurements, input.compared_on);
+    let now = &here(input.runs.measurements, input.compared_on);
     let ForecastHere {
         forecast: base,
         offer,
         ..
     } = base;
     let comparison = ratio::compare(before, now);
-    let time = time_growth(&comparison, &base);
+    let time = match (&comparison, &base[Metric::Time]) {
+        (Ok(comparison), Ok(time)) => Ok(comparison.growth(time)),
+        (Err(unknown), _) | (_, Err(unknown)) => Err(unknown.clone()),
+    };
     let prices = (a_second(&offer), a_second(input.offer));
     let cost = match (&time, prices) {
         (Ok(time), (Some(before), Some(now))) => Ok(time.priced(before, now)),
@@ -116,30 +126,11 @@ pub(super) fn versus(input: &BaseComparisonInput<'_>) -> Option<BaseComparison> 
     })
 }
 
-/// The base's machines whose canaries are compared: those of its `instance`, so many as `compared_on` has where these are not all of `own`.
-fn as_many_of(
-    instance: &InstanceConfiguration,
-    compared_on: &InstanceConfiguration,
-    own: &InstanceConfiguration,
-) -> InstanceConfiguration {
-    match instance {
-        InstanceConfiguration::Homogeneous { instance_type, .. }
-            if !compared_on.is_same_machines(own) =>
-        {
-            InstanceConfiguration::Homogeneous {
-                instance_type: instance_type.clone(),
-                count: compared_on.total_count(),
-            }
-        }
-        instance => instance.clone(),
-    }
-}
-
 /// Why nothing is compared with a base that has canaries; `None` where this check has none to compare.
 pub(super) fn why_none(input: &BaseComparisonInput<'_>) -> Option<String> {
     let completed = |run: &&Measurement| run.is_completed();
     let theirs = measurement::machines_of(input.base.measurements.iter().filter(completed));
-    let ours = measurement::machines_of(input.measurements.iter().filter(completed));
+    let ours = measurement::machines_of(input.runs.measurements.iter().filter(completed));
     let is_measured = ours
         .iter()
         .any(|one| one.is_same_machines(input.compared_on));
@@ -162,15 +153,6 @@ fn exceeded_then(found: &BaseResult, instance: &InstanceConfiguration) -> Vec<Li
         .filter(|line| line.verdict == LineVerdict::Exceeded)
         .map(|line| line.line)
         .collect()
-}
-
-fn time_growth(
-    comparison: &Result<RatioEstimate, Unknown>,
-    base: &forecast::Forecast,
-) -> Result<Growth, Unknown> {
-    let comparison = comparison.as_ref().map_err(Clone::clone)?;
-    let time = base[Metric::Time].as_ref().map_err(Clone::clone)?;
-    Ok(comparison.growth(time))
 }
 
 /// The cost of one second of all machines, in USD; `None` without a price of each.
@@ -229,8 +211,9 @@ pub(super) fn named(base: &BaseResult, instance: &InstanceConfiguration) -> Base
 mod tests {
     use super::*;
     use crate::assess::row;
+    use crate::forecast::scale_out::DataLayout;
     use crate::forecast::tests::run;
-    use crate::instance::Price;
+    use crate::instance::{OfferOf, Price};
     use crate::spec::{Bound, Level};
     use crate::units::{Seconds, UsdPerHour};
     use crate::verdict::BudgetRow;
@@ -264,10 +247,12 @@ mod tests {
             base,
             offer: &offer_of(&machine()),
             is_judged: true,
-            measurements: &canaries(15.0),
+            runs: JobRuns {
+                measurements: &canaries(15.0),
+                offer_of,
+                layout: &DataLayout::default(),
+            },
             compared_on: &machine(),
-            offer_of,
-            layout: &DataLayout::default(),
             certainty: Fraction(0.95),
         })
     }
@@ -361,10 +346,12 @@ mod tests {
             base,
             offer: &a_dollar_an_hour(&"6x ml.c5.2xlarge".parse().unwrap()),
             is_judged: true,
-            measurements: &on_one_of("ml.c5.2xlarge", 15.0),
+            runs: JobRuns {
+                measurements: &on_one_of("ml.c5.2xlarge", 15.0),
+                offer_of: &a_dollar_an_hour,
+                layout: &DataLayout::default(),
+            },
             compared_on: &"ml.c5.2xlarge".parse().unwrap(),
-            offer_of: &a_dollar_an_hour,
-            layout: &DataLayout::default(),
             certainty: Fraction(0.95),
         });
     }

@@ -35,6 +35,26 @@ pub struct JobInput<'a> {
     pub notes: Vec<String>,
 }
 
+/// The canaries of a job, and what turns them into forecasts.
+#[derive(Clone, Copy)]
+pub struct JobRuns<'a> {
+    /// On any machines.
+    pub measurements: &'a [Measurement],
+    pub offer_of: OfferOf<'a>,
+    /// How the data reach the hosts of the full run.
+    pub layout: &'a DataLayout,
+}
+
+impl JobInput<'_> {
+    pub(super) fn runs(&self) -> JobRuns<'_> {
+        JobRuns {
+            measurements: self.measurements,
+            offer_of: self.offer_of,
+            layout: &self.layout,
+        }
+    }
+}
+
 /// The price at the time of the newest measurement that has one.
 pub fn measured_price(measurements: &[Measurement]) -> Option<Price> {
     measurements

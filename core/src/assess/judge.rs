@@ -184,8 +184,8 @@ fn judge_configuration(
     input: &JobInput<'_>,
     is_judged: bool,
 ) -> Judged {
-    let mut here = ForecastHere::of(instance, input.measurements, input.offer_of, &input.layout);
-    let others = here.with_other_counts(input.measurements, input.offer_of, &input.layout);
+    let mut here = ForecastHere::of(instance, input.runs());
+    let others = here.with_other_counts(input.runs());
     let certainty = input.budget.certainty;
     let time_by_share = match (&here.forecast[Metric::Time], others.scale_out) {
         (Ok(_), None) => here.time_by_share(&input.layout, certainty),
@@ -201,10 +201,8 @@ fn judge_configuration(
         base,
         offer: &offer,
         is_judged,
-        measurements: input.measurements,
+        runs: input.runs(),
         compared_on: others.whole.as_ref().unwrap_or(instance),
-        offer_of: input.offer_of,
-        layout: &input.layout,
         certainty,
     });
     let (against, delta) = match comparison.as_ref().and_then(base_comparison::versus) {

@@ -1,7 +1,7 @@
 //! A configuration whose canaries ran on several counts of its machines: its time follows from laws of scale-out, its memory from the
 //! count that has a forecast of its own.
 
-use crate::assess::input::{JobInput, measured_price};
+use crate::assess::input::{JobInput, JobRuns, measured_price};
 use crate::assess::row;
 use crate::forecast::scale_out::{
     DataLayout, Elsewhere, Measured, efficiency_by, elsewhere, one_count,
@@ -10,7 +10,7 @@ use crate::forecast::{
     self, Basis, Estimate, EstimateAtShare, FEWEST_RUNS, Forecast, Predictive, Unknown,
 };
 use crate::grammar;
-use crate::instance::{InstanceConfiguration, Offer, OfferOf};
+use crate::instance::{InstanceConfiguration, Offer};
 use crate::measurement::{self, Measurement, Outcome};
 use crate::metric::{MemoryOf, Metric};
 use crate::report::{InstanceForecast, ScaleOutBasis};
@@ -30,42 +30,26 @@ pub struct ForecastHere {
 type Extrapolate = fn(&Basis<'_>) -> Forecast;
 
 /// What canaries on several counts say of a configuration, however few they are. Not for a report.
-pub fn provisional(
-    instance: &InstanceConfiguration,
-    all: &[Measurement],
-    offer_of: OfferOf<'_>,
-    layout: &DataLayout,
-) -> Forecast {
-    let mut here = ForecastHere::by(forecast::provisional, instance, all, offer_of, layout);
+pub fn provisional(instance: &InstanceConfiguration, runs: JobRuns<'_>) -> Forecast {
+    let mut here = ForecastHere::by(forecast::provisional, instance, runs);
     // Of its own machines there is one canary, which is no forecast of them.
     here.forecast.quantities[Metric::Time] = Err(Unknown(String::new()));
-    here.take_other_counts(forecast::provisional, all, offer_of, layout);
+    here.take_other_counts(forecast::provisional, runs);
     here.forecast
 }
 
 impl ForecastHere {
-    pub fn of(
-        instance: &InstanceConfiguration,
-        measurements: &[Measurement],
-        offer_of: OfferOf<'_>,
-        layout: &DataLayout,
-    ) -> Self {
-        Self::by(forecast::forecast, instance, measurements, offer_of, layout)
+    pub fn of(instance: &InstanceConfiguration, runs: JobRuns<'_>) -> Self {
+        Self::by(forecast::forecast, instance, runs)
     }
 
-    fn by(
-        extrapolate: Extrapolate,
-        instance: &InstanceConfiguration,
-        measurements: &[Measurement],
-        offer_of: OfferOf<'_>,
-        layout: &DataLayout,
-    ) -> Self {
-        let mut here = measurement::on(measurements, instance);
+    fn by(extrapolate: Extrapolate, instance: &InstanceConfiguration, runs: JobRuns<'_>) -> Self {
+        let mut here = measurement::on(runs.measurements, instance);
         let sources = measurement::choose_memory_sources(&mut here, FEWEST_RUNS);
-        let offer = offer_of(instance)
+        let offer = (runs.offer_of)(instance)
             .or_price(|| measured_price(&here))
             .or_capacity(|| measured_capacity(&here));
-        let by_shard = by_shard(&here, instance, layout);
+        let by_shard = by_shard(&here, instance, runs.layout);
         let mut forecast = extrapolate(&Basis {
             offer: &offer,
             measurements: by_shard.as_deref().unwrap_or(&here),
@@ -105,15 +89,10 @@ impl ForecastHere {
     }
 
     /// Takes over what canaries on other counts of its machines say where its own are too few, if they say more.
-    pub fn with_other_counts(
-        &mut self,
-        all: &[Measurement],
-        offer_of: OfferOf<'_>,
-        layout: &DataLayout,
-    ) -> OtherCounts {
-        let is_open = self.is_unfinished() || self.hangs_on_others(all);
+    pub fn with_other_counts(&mut self, runs: JobRuns<'_>) -> OtherCounts {
+        let is_open = self.is_unfinished() || self.hangs_on_others(runs.measurements);
         let alone = is_open.then(|| self.forecast.clone());
-        let others = self.take_other_counts(forecast::forecast, all, offer_of, layout);
+        let others = self.take_other_counts(forecast::forecast, runs);
         if let Some(alone) = alone {
             self.forecast = alone;
         }
@@ -134,28 +113,20 @@ impl ForecastHere {
             && (of_type.iter().skip(1)).any(|count| is_cut_off(&measurement::on(all, count)))
     }
 
-    fn take_other_counts(
-        &mut self,
-        extrapolate: Extrapolate,
-        all: &[Measurement],
-        offer_of: OfferOf<'_>,
-        layout: &DataLayout,
-    ) -> OtherCounts {
+    fn take_other_counts(&mut self, extrapolate: Extrapolate, runs: JobRuns<'_>) -> OtherCounts {
         let configuration = self.offer.configuration.clone();
         if self.forecast[Metric::Time].is_ok() || configuration.single_type().is_none() {
             return OtherCounts::default();
         }
-        let others = other_counts(&configuration, all);
-        let here = |instance: &InstanceConfiguration| {
-            Self::by(extrapolate, instance, all, offer_of, layout)
-        };
+        let others = other_counts(&configuration, runs.measurements);
+        let here = |instance: &InstanceConfiguration| Self::by(extrapolate, instance, runs);
         let sources: Vec<Self> = others.iter().map(here).collect();
         let measured: Vec<Measured<'_>> = sources.iter().map(Self::measured).collect();
         let basis = Basis {
             offer: &self.offer,
-            measurements: all,
+            measurements: runs.measurements,
         };
-        let known = elsewhere(&basis, &measured, layout);
+        let known = elsewhere(&basis, &measured, runs.layout);
         let source = known.source.clone();
         let Some(scale_out) = known.scale_out.as_ref().map(row::scale_out_basis) else {
             return OtherCounts::default();
@@ -271,9 +242,7 @@ fn other_counts(
 /// Every configuration that canaries ran on, in their order, by what ran on it alone.
 pub fn all_measured(input: &JobInput<'_>) -> Vec<ForecastHere> {
     let measured = measurement::machines_of(input.measurements);
-    let here = |instance: &InstanceConfiguration| {
-        ForecastHere::of(instance, input.measurements, input.offer_of, &input.layout)
-    };
+    let here = |instance: &InstanceConfiguration| ForecastHere::of(instance, input.runs());
     measured.into_iter().map(here).collect()
 }
 
@@ -443,9 +412,13 @@ mod tests {
         });
         let all = [on_one.as_slice(), on_several].concat();
         let six = "6x ml.m5.xlarge".parse().unwrap();
-        let layout = DataLayout::default();
-        let mut here = ForecastHere::of(&six, &all, &Offer::unknown, &layout);
-        let others = here.with_other_counts(&all, &Offer::unknown, &layout);
+        let runs = JobRuns {
+            measurements: &all,
+            offer_of: &Offer::unknown,
+            layout: &DataLayout::default(),
+        };
+        let mut here = ForecastHere::of(&six, runs);
+        let others = here.with_other_counts(runs);
         assert_eq!(others.all[0].total_count(), 1);
         let time = here.forecast[Metric::Time].as_ref().ok()?;
         Some((time.median() / 60.0).round())

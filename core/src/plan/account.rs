@@ -225,7 +225,8 @@ impl Account {
 
     /// How long a run on these machines may still take, the time to stop it set aside; `None`: no limit, or no price.
     pub fn seconds_left(&self, offer: &Offer) -> Option<Seconds> {
-        seconds_paid_by(self.left()?, offer)
+        let left = seconds_for_each(self.left()?, std::iter::once(offer.clone()))?;
+        Some(Seconds(left.0.max(0.0)))
     }
 
     /// The limit that refused something, else its own.
@@ -297,12 +298,6 @@ fn change_each<'a>(accounts: impl Iterator<Item = &'a Account>, change: impl Fn(
         change(&mut sums);
         account.0.sums.set(sums);
     }
-}
-
-/// How long a run on these machines may take that is paid by `left`, the time to stop it set aside; `None` without a price.
-fn seconds_paid_by(left: Usd, offer: &Offer) -> Option<Seconds> {
-    let a_second = offer.cost(Seconds(1.0))?;
-    (a_second.0 > 0.0).then(|| Seconds((left.0 / a_second.0 - TIME_TO_STOP.0).max(0.0)))
 }
 
 /// How long each of several runs may take that `left` pays for together, each on machines of its own and with the time to stop it;

@@ -14,7 +14,7 @@ const OBJECTS_A_HOST: u64 = 2;
 pub const PART_OF_THE_SHARE: f64 = 0.5;
 
 /// So many of the machines of a configuration.
-fn with_count(configuration: &InstanceConfiguration, count: u32) -> InstanceConfiguration {
+pub fn with_count(configuration: &InstanceConfiguration, count: u32) -> InstanceConfiguration {
     match configuration {
         InstanceConfiguration::Homogeneous { instance_type, .. } => {
             InstanceConfiguration::Homogeneous {

@@ -4,7 +4,6 @@
 use crate::canary::{self, CanaryRun, ChannelData, Dataset, HandedShare, WorkLevel};
 use crate::forecast::{FEWEST_RUNS, FEWEST_SIZES};
 use crate::instance::InstanceConfiguration;
-use crate::measurement::Measurement;
 use crate::rows::{RowBlocks, RowFormat};
 use crate::spec::{Design, DrawRule, DrawUnit, Job};
 use crate::units::{Fraction, Seconds, count_as_float};
@@ -150,22 +149,9 @@ fn fixed(
     (0..replicates).flat_map(of_replicate).collect()
 }
 
-/// Draws the run that the adaptive design chose. `earlier` are the canaries of `instance` so far: their number gives the work
-/// level, and how many had this size the replicate.
+/// Draws the run that the adaptive design chose. `earlier` are the sizes of the canaries of `instance` so far: their number gives the
+/// work level, and how many had this size the replicate.
 pub fn canary(
-    job: &Job,
-    dataset: &Dataset,
-    instance: &InstanceConfiguration,
-    size: &LadderSize,
-    earlier: &[Measurement],
-    max_runtime: Seconds,
-) -> CanaryRun {
-    let earlier: Vec<Fraction> = earlier.iter().map(|run| run.fraction).collect();
-    canary_after(job, dataset, instance, size, &earlier, max_runtime)
-}
-
-/// The same by the sizes of the canaries before it.
-pub(super) fn canary_after(
     job: &Job,
     dataset: &Dataset,
     instance: &InstanceConfiguration,

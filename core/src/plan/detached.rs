@@ -1,7 +1,7 @@
 //! The canaries of a run that detaches: all that are started before anything is known of any.
 
 use super::counts::PART_OF_THE_SHARE;
-use super::design::canary_after;
+use super::design::canary;
 use super::{
     LadderSize, NotMeasured, Plan, PlannedConfiguration, PlannedRuns, level, part_of_instance,
     seconds_for_each,
@@ -90,14 +90,7 @@ fn of_sizes(
     let mut runs = Vec::with_capacity(FEWEST_RUNS);
     let mut earlier = Vec::with_capacity(FEWEST_RUNS);
     for size in sizes {
-        runs.push(canary_after(
-            job,
-            dataset,
-            instance,
-            size,
-            &earlier,
-            max_runtime,
-        ));
+        runs.push(canary(job, dataset, instance, size, &earlier, max_runtime));
         earlier.push(size.fraction);
     }
     runs

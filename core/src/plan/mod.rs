@@ -24,7 +24,7 @@ pub use adaptive::{
     next, next_round, shortest_for_memory,
 };
 pub use aim::{aim, aim_without_lines};
-pub use counts::PART_OF_THE_SHARE;
+pub use counts::{PART_OF_THE_SHARE, with_count};
 pub use design::{canary, level, level_of_size};
 pub use detached::{DetachedRuns, allowed_by_the_budget, detached_runs};
 pub use share::{fewest, is_enough, within_the_share};

@@ -7,7 +7,6 @@ use sha2::{Digest, Sha256};
 use super::*;
 use crate::canary::{ChannelData, DataObject};
 use crate::instance::{InstanceType, Offer, Price};
-use crate::measurement::{Measurement, Outcome};
 use crate::spec::{
     self, CanaryCounts, Channel, ChannelSample, Design, DrawOrder, DrawRule, DrawUnit, SpecSource,
     Work,
@@ -162,15 +161,8 @@ fn a_chosen_run_counts_its_size_and_takes_its_turn_of_the_levels() {
         bytes: Bytes(1000),
         share: 0.01,
     };
-    let earlier = [0.01, 0.02, 0.01, 0.01].map(|fraction| {
-        Measurement::without_figures(
-            "digits".to_owned(),
-            two_machines.clone(),
-            Fraction(fraction),
-            Outcome::Completed,
-        )
-    });
-    let chosen = |earlier: &[Measurement]| {
+    let earlier = [0.01, 0.02, 0.01, 0.01].map(Fraction);
+    let chosen = |earlier: &[Fraction]| {
         let run = canary(&job, &data, &two_machines, &size, earlier, Seconds(600.0));
         assert_eq!(run.instance, two_machines);
         assert_eq!(run.max_runtime, Some(Seconds(600.0)));

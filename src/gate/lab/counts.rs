@@ -2,6 +2,7 @@
 
 use super::configuration::{BatchKind, CanaryBatch};
 use super::design::{ConfigurationDesign, NextCanaries, provisional};
+use crate::assess::input::JobRuns;
 use crate::assess::other_counts;
 use crate::canary::CanaryRun;
 use crate::forecast::{CanaryTime, Forecast};
@@ -160,7 +161,12 @@ impl ConfigurationDesign<'_> {
         let offer_of = |instance: &InstanceConfiguration| {
             (self.runner.project).offer_to(input.of.job, instance)
         };
-        other_counts::provisional(&one.planned.instance, measured, &offer_of, self.layout)
+        let runs = JobRuns {
+            measurements: measured,
+            offer_of: &offer_of,
+            layout: self.layout,
+        };
+        other_counts::provisional(&one.planned.instance, runs)
     }
 
     /// What this configuration and those before it measured on the machines that the design runs on.

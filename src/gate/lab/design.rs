@@ -13,7 +13,7 @@ use crate::plan::{
     self, LadderSize, Limit, NotMeasured, PlannedRuns, RoundRule, RoundRun, Rung, Situation,
     StopReason, TIME_TO_STOP,
 };
-use crate::units::Seconds;
+use crate::units::{Fraction, Seconds};
 
 /// A configuration as its design sees it.
 pub(super) struct ConfigurationDesign<'a> {
@@ -142,13 +142,14 @@ impl ConfigurationDesign<'_> {
         };
         let (job, dataset) = (self.input.of.job, self.input.dataset);
         let on_base = self.on_base();
+        let earlier: Vec<Fraction> = on_base.iter().map(|run| run.fraction).collect();
         let canary = |RoundRun { rung, limit }: RoundRun| {
             plan::canary(
                 job,
                 dataset,
                 &self.one.planned.base,
                 &rung.size,
-                &on_base,
+                &earlier,
                 limit,
             )
         };
