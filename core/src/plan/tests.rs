@@ -258,7 +258,7 @@ fn canaries_that_share_a_machine_or_have_too_few_shards_are_noted() {
             job.canary.parallel = parallel;
             let train = job.training.channels.remove(0);
             job.training.channels.push(Channel {
-                sample: sample.clone(),
+                sample,
                 distribution,
                 ..train
             });
