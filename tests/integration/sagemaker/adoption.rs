@@ -55,7 +55,6 @@ fn what_is_too_old_or_not_wanted_is_run_anew() {
 fn what_counts_for_a_canary_makes_another_one() {
     type Change = fn(&Project, &FakeAws);
     let (project, aws) = project(FIXED);
-    let project = project.committed();
     let changes: [(usize, Change); 4] = [
         (3, |project, _| edit(project, &[("time: 2h", "time: 3h")])),
         (6, |project, _| edit(project, &[("epochs: 5", "epochs: 6")])),
