@@ -98,6 +98,7 @@ const HOMES: [(&str, &[&str]); 23] = [
         "regex",
         &[
             "spec/metric.rs",
+            "report/redact.rs",
             "secret/",
             "commands/action/inputs.rs",
             "commands/init/",

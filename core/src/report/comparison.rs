@@ -167,6 +167,15 @@ impl<'a> Comparison<'a> {
         self
     }
 
+    /// Whether there is a figure, or something to compare.
+    pub(super) fn says_more(&self) -> bool {
+        let has_figure = |row: &ComparisonRow<'_>| {
+            let mut columns = self.columns.iter();
+            columns.any(|column| column.figure(row.forecast).is_some())
+        };
+        self.rows.len() > 1 || self.rows.iter().any(has_figure)
+    }
+
     /// `None` without rows. With several jobs the second column names the job.
     pub(super) fn table(&self) -> Option<Table> {
         self.table_of(&self.rows)

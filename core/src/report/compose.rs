@@ -42,7 +42,10 @@ pub(super) fn document(report: &Report) -> Document {
 /// The same for a terminal.
 pub(super) fn for_terminal(report: &Report, depth: ReportDepth) -> Document {
     let jobs: Vec<&JobReport> = report.jobs.iter().collect();
-    let document = of_comparison(report, &Comparison::of(&jobs));
+    let comparison = Comparison::of(&jobs);
+    let mut document = of_comparison(report, &comparison);
+    // The headline says as much as a row without a figure.
+    document.table = document.table.filter(|_| comparison.says_more());
     match depth {
         ReportDepth::Brief if !jobs.is_empty() => in_brief(document),
         ReportDepth::Brief | ReportDepth::Whole => document,

@@ -66,7 +66,7 @@ fn rounds_by_example() {
         ("1:10 5:30", hour, WHOLE, 3, decided_by_three, &[50.0]),
         ("1:10 5:30", hour, WHOLE, 3, goes_on, &[50.0, 20.0, 10.0]),
         // Where money is short a round is one run.
-        ("1:10 5:30", Some(180.0), WHOLE, 3, goes_on, &[10.0]),
+        ("1:10 5:30", Some(180.0), WHOLE, 3, goes_on, &[20.0]),
         // Where the cheapest runs will do they run at once.
         ("1:10", hour, WHOLE, 3, decided, &[2.0, 3.0]),
         // A round that timed out closes the larger sizes.
