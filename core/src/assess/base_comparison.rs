@@ -23,7 +23,7 @@ pub(super) struct BaseComparisonInput<'a> {
     pub offer: &'a Offer,
     /// Whether the budget is judged on it; then it is compared with the base's instance, whichever that is.
     pub is_judged: bool,
-    /// Of this check.
+    /// The runs of this check, on any machines.
     pub runs: JobRuns<'a>,
     /// The machines whose canaries are compared: others than those of the forecast where it follows from another count of them. Then
     /// the base's canaries on the same count are compared.

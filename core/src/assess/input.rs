@@ -16,7 +16,7 @@ pub struct JobInput<'a> {
     pub affected_by: &'a [String],
     /// In the order of the spec, each with the reason if it was not measured.
     pub alternatives: Vec<(&'a InstanceConfiguration, Option<String>)>,
-    /// On `instance` and on the alternatives.
+    /// The runs on `instance` and on the alternatives.
     pub measurements: &'a [Measurement],
     /// `canary.max_runtime`, where it is known.
     pub max_runtime: Option<Seconds>,
@@ -38,7 +38,7 @@ pub struct JobInput<'a> {
 /// The canaries of a job, and what turns them into forecasts.
 #[derive(Clone, Copy)]
 pub struct JobRuns<'a> {
-    /// On any machines.
+    /// The runs of the job on any machines.
     pub measurements: &'a [Measurement],
     pub offer_of: OfferOf<'a>,
     /// How the data reach the hosts of the full run.

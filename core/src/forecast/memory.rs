@@ -287,16 +287,15 @@ fn percent_of(bytes: &Predictive, memory_of_each: Option<Bytes>, of: MemoryOf) -
     }
 }
 
-/// Which end of a group's distribution says how bad it is.
+/// Groups are compared by this quantile of their distributions.
 const UPPER: f64 = 0.95;
 
-/// By a law for each instance group on its own machines: over all hosts together the group that is fullest in small canaries would
+/// The memory of the group that comes nearest to its own limit, in percent, with the growth of the group that may grow most.
+///
+/// Each instance group has a law on its own machines: in a law over all hosts the group that is fullest in small canaries would
 /// hide one that grows.
 ///
-/// The memory of the group that comes nearest to its own limit, in percent, with the growth of whichever may grow most.
-///
-/// `None` where there are no groups, where all share one machine, and where the memory of a group is not known in every run, in
-/// percent of its machines.
+/// `None` where there are no groups, where all share one machine, and where a run does not say a group's memory in percent.
 fn worst_group(runs: &Runs, offer: &Offer, of: MemoryOf) -> Option<Predictive> {
     let groups = offer.configuration.groups().iter();
     let has_some = |gpus: Option<u32>| of == MemoryOf::Machine || gpus.is_none_or(|gpus| gpus > 0);
@@ -325,7 +324,7 @@ fn worst_group(runs: &Runs, offer: &Offer, of: MemoryOf) -> Option<Predictive> {
     worst
 }
 
-/// Of the fullest host of a group.
+/// The peak of memory on the fullest host of a group, in percent; `None` where no host of it says one.
 fn percent_of_group(run: &Measurement, group: &str, of: MemoryOf) -> Option<f64> {
     let own = |name: &Option<String>| name.as_deref() == Some(group);
     let hosts = run.hosts.iter().filter(|host| own(&host.group));

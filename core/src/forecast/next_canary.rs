@@ -27,7 +27,7 @@ impl CanaryTime {
     }
 }
 
-/// From as few runs as one with a value above 0.
+/// A law of however few runs have a value above 0; `None` without one.
 fn law_of_any(
     runs: &Runs,
     prior: &Prior,

@@ -63,19 +63,19 @@ impl Prior {
 /// One completed run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Observation {
-    /// Of the data, really sampled, in (0, 1].
+    /// The share of the data that was really sampled, in (0, 1].
     pub(super) share: f64,
     /// The fraction requested, which identifies the size: samples of one size differ a little in bytes.
     pub(super) fraction: f64,
-    /// Of the full run's work per datum, in (0, 1].
+    /// The share of the full run's work per datum, in (0, 1].
     pub(super) work: f64,
     /// Finite, and positive where a law is fit.
     pub(super) value: f64,
     /// The inverse of its noise variance, relative to that of an ordinary run.
     pub(super) weight: f64,
-    /// The first of its series, which finds caches cold, or one whose CPU other work took.
+    /// Whether it is the first of its series, which finds caches cold, or lost much of its CPU to other work.
     pub(super) is_doubtful: bool,
-    /// On a machine that had run a canary before: without what only a cold start takes.
+    /// Whether its machine had run a canary before: then it lacks what only a cold start takes.
     pub(super) is_warm: bool,
 }
 
@@ -92,11 +92,11 @@ const MOST_LOG_ODDS: f64 = 100.0;
 /// A run that was stopped early: its full value is more than `value`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct LowerBound {
-    /// Of the data, in (0, 1].
+    /// The share of the data, in (0, 1].
     pub(super) share: f64,
-    /// Of the full run's work, in (0, 1].
+    /// The share of the full run's work, in (0, 1].
     pub(super) work: f64,
-    /// Positive.
+    /// The value when it was stopped; positive.
     pub(super) value: f64,
 }
 
@@ -170,7 +170,7 @@ pub(super) struct Posterior {
     candidates: Vec<WeighedLaw>,
     /// The laws that are steeper than any of the family; their weights are odds against it.
     steeper: Vec<WeighedLaw>,
-    /// After the runs.
+    /// The noise as the runs show it.
     noise: ResidualNoise,
     weight_total: f64,
     largest_share: f64,

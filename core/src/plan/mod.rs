@@ -59,18 +59,18 @@ pub struct Plan {
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlannedConfiguration {
     pub instance: InstanceConfiguration,
-    /// On which the design's runs are: `instance`, or fewer of its machines.
+    /// The machines that the design runs on: `instance`, or fewer of its machines.
     pub base: InstanceConfiguration,
     /// One canary on each further count of its machines.
     pub counts: Vec<CanaryRun>,
     /// Its canaries on `base` are those of a configuration before it; `runs` is what it needs besides.
     pub follows: bool,
     pub runs: Result<PlannedRuns, NotMeasured>,
-    /// At most `slice` for the adaptive design; absent without a price.
+    /// The most that its runs can cost, in the adaptive design at most `slice`; absent without a price.
     pub worst_case: Option<Usd>,
-    /// What it may spend of the limit. That is divided before the first canary, so that what runs on one does not depend on what
-    /// the others cost. In the fixed design an alternative has its worst case and `instance` the rest; in the adaptive one `instance`
-    /// has three fifths, and the alternatives the rest in equal parts.
+    /// The part of the spend limit that it may spend. The limit is divided before the first canary, so that what runs on one does not
+    /// depend on what the others cost. In the fixed design an alternative has its worst case and `instance` the rest; in the adaptive
+    /// one `instance` has three fifths, and the alternatives the rest in equal parts.
     pub slice: Usd,
 }
 
@@ -106,7 +106,7 @@ impl PlannedRuns {
         }
     }
 
-    /// Of the smallest run.
+    /// The number of objects of the smallest run; `None` without runs.
     fn fewest_objects(&self) -> Option<u64> {
         match self {
             Self::Fixed(runs) => runs.first().map(|run| run.objects),
@@ -125,12 +125,12 @@ impl PlannedRuns {
 }
 
 impl Plan {
-    /// Of `instance`.
+    /// The configuration `instance`, which the budget is judged on.
     pub fn own(&self) -> &PlannedConfiguration {
         &self.all[0]
     }
 
-    /// What the design runs on `instance`.
+    /// The runs of the design on `instance`.
     pub fn runs(&self) -> &PlannedRuns {
         let runs = self.own().runs.as_ref();
         runs.expect("a plan is made only with runs on `instance`")
@@ -372,7 +372,7 @@ fn too_expensive(worst: Usd, limit: Usd, spend_limit: Usd) -> PlanError {
     )))
 }
 
-/// What of the draw and of the machines a reader should know.
+/// Sentences on the draw and on the machines that a reader should know.
 fn cautions(job: &Job, dataset: &Dataset, own: &PlannedConfiguration) -> Vec<String> {
     let mut notes = Vec::new();
     for channel in dataset.sampled() {

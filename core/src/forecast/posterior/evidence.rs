@@ -30,25 +30,25 @@ pub(in crate::forecast) struct Evidence<'a> {
     groups: Vec<Group>,
     /// Whether there are cold runs and warm ones, and that matters.
     is_mixed: bool,
-    /// A run of every share, work and start.
+    /// One run for each share, work and start that the runs have.
     places: Vec<Observation>,
-    /// After the runs.
+    /// The noise as the runs show it.
     noise: ResidualNoise,
     /// ln f of the share at which the prior of the fixed part holds: 0 for the full run.
     ln_reached: f64,
 }
 
-/// What is known of s^2 beside the residuals of the runs.
+/// The knowledge of s^2, the variance of the noise, to which the squares of the runs' residuals are added.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::forecast) struct ResidualNoise {
     /// s^2 times its degrees of freedom, without those residuals.
     pub(in crate::forecast) known_squares: f64,
-    /// With those runs.
+    /// The degrees of freedom of s^2, those of the runs included.
     pub(in crate::forecast) degrees_of_freedom: f64,
 }
 
 impl ResidualNoise {
-    /// After so many runs in groups, each of which has a location of its own.
+    /// The noise after so many runs in so many groups; each group has a location of its own, which takes a degree of freedom.
     pub(in crate::forecast) fn of(prior: &Prior, runs: usize, groups: usize) -> Self {
         Self {
             known_squares: prior.noise_degrees_of_freedom * prior.noise.powi(2),
@@ -62,7 +62,7 @@ impl ResidualNoise {
         (self.known_squares + squares) / self.degrees_of_freedom
     }
 
-    /// Of a value with this variance.
+    /// The spread of a value with this variance.
     pub(in crate::forecast) fn spread(&self, variance: f64) -> Spread {
         Spread {
             scale: variance.sqrt(),
@@ -70,7 +70,7 @@ impl ResidualNoise {
         }
     }
 
-    /// Of one new run about a location that runs of so much weight have shown.
+    /// The spread of one new run about a location that runs of so much weight have shown.
     pub(in crate::forecast) fn of_a_run(&self, squares: f64, weight_total: f64) -> Spread {
         self.spread(self.variance(squares) * (1.0 + 1.0 / weight_total))
     }
@@ -131,7 +131,7 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// Of one group of runs, each at a place of its own and all started alike: their growth is given beside them.
+    /// The evidence of one group of runs, each at a place of its own and all started alike. The caller gives their growth.
     pub(in crate::forecast) fn of_values(runs: Vec<Observation>, prior: &'a Prior) -> Self {
         let values = runs.iter().enumerate();
         let group = Group::of(values.map(|(place, run)| (place, run.value, run.weight)));
@@ -152,7 +152,7 @@ impl<'a> Evidence<'a> {
         self
     }
 
-    /// After the runs.
+    /// The noise as the runs show it.
     pub(in crate::forecast) fn noise(&self) -> ResidualNoise {
         self.noise
     }
@@ -469,7 +469,7 @@ pub(in crate::forecast) fn without_cold_parts(laws: &[WeighedLaw]) -> Vec<Weighe
 }
 
 impl Group {
-    /// Of runs by their place, value and weight.
+    /// A group of runs, each given by its place, value and weight.
     fn of(runs: impl Iterator<Item = (usize, f64, f64)>) -> Self {
         let run = |(place, value, weight): (usize, f64, f64)| ObservedRun {
             place,

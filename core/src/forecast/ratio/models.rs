@@ -97,7 +97,7 @@ pub(super) fn weigh(
 struct ComparedSides<'a> {
     sides: [&'a Side; 2],
     prior: &'a Prior,
-    /// After all runs of both sides.
+    /// The noise as all runs of both sides show it.
     noise: ResidualNoise,
     /// The least squares that both sides' residuals may have.
     least: f64,
@@ -105,7 +105,7 @@ struct ComparedSides<'a> {
     weights: [f64; 2],
     /// The laws of both sides together, each with its prior probability and the new side's center.
     common: Vec<(f64, WeighedLaw, f64)>,
-    /// For each form of law those of each side by itself.
+    /// The laws of each side by itself, for each form of law.
     apart: Vec<[Vec<Own>; 2]>,
 }
 
@@ -115,7 +115,7 @@ struct Own {
     candidate: WeighedLaw,
     /// Its prior probability.
     mass: f64,
-    /// Of the form, f and k, alone.
+    /// The prior probability of its form, f and k, alone.
     form: f64,
 }
 

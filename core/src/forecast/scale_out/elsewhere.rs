@@ -156,10 +156,11 @@ struct Machines<'a> {
     layout: &'a DataLayout,
 }
 
-/// What canaries on the wanted count used of memory beyond what the law of another count gives for as much data.
+/// The memory that canaries on the wanted count used beyond what the law of another count gives for as much data.
 #[derive(Default)]
 struct SeenHere {
-    /// So many times as much, and so much more of what the law gives for the full run; `None` where no canary used more.
+    /// The factor by which they used more, and the excess as a part of what the law gives for the full run; `None` where no canary used
+    /// more.
     more: Option<(f64, f64)>,
     /// Why the law may not hold here.
     doubt: Option<Doubt>,
@@ -175,7 +176,7 @@ impl<'a> Machines<'a> {
             .unzip();
         let here = source.map_or_else(SeenHere::default, |source| self.seen_here(source, notes));
         let bytes = match here.more {
-            // As much more whatever the data, or as many times as much: one canary does not tell.
+            // One canary does not tell whether the full run uses as many bytes more, or as many times as much.
             Some((times, beyond)) => by_law.and_then(|by_law: Predictive| {
                 Predictive::one_of(&[by_law.scaled(1.0 + beyond), by_law.scaled(times)])
             }),
@@ -198,7 +199,7 @@ impl<'a> Machines<'a> {
         }
     }
 
-    /// Of the data, on one host.
+    /// The share of the data that one host holds, 0-1.
     fn held(&self, instance: &InstanceConfiguration) -> f64 {
         self.layout.held_share(instance.total_count())
     }
@@ -263,7 +264,7 @@ impl<'a> Machines<'a> {
         Runs::choose(runs).weigh(self.of.words(), prior, in_bytes(self.of, source.offer))
     }
 
-    /// How many hosts share one wanted machine for each that shares one of `source`: local hosts are processes of one machine, and
+    /// The number of hosts on one wanted machine, divided by that on one of `source`: local hosts are processes of one machine, and
     /// their memory adds up.
     fn processes_beside(&self, source: &Measured) -> f64 {
         let processes = |instance: &InstanceConfiguration| match instance.is_local() {
@@ -273,7 +274,8 @@ impl<'a> Machines<'a> {
         processes(&self.wanted.offer.configuration) / processes(source.instance())
     }
 
-    /// By the canary that is most above the law of `source`, where one is above its interval, with a note where another law may hold.
+    /// Compares the canaries on the wanted machines with the law of `source`: the one that is most above it counts, where one is above
+    /// its interval. Adds a note where another law may hold.
     fn seen_here(&self, source: &Measured, notes: &mut Vec<String>) -> SeenHere {
         let configuration = &self.wanted.offer.configuration;
         let (mut here, others): (Vec<Measurement>, Vec<Measurement>) = self

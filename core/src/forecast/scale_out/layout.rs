@@ -167,16 +167,16 @@ impl DataLayout {
 /// The division of a job's data among its hosts. Deterministic, and independent of the order of the objects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Shards {
-    /// On the heaviest host, over all channels: the median over random divisions.
+    /// The bytes of all channels on the heaviest host: the median over random divisions.
     heaviest: Bytes,
-    /// Of the full data, each object once.
+    /// The bytes of the full data, with each object counted once.
     total: Bytes,
     /// As sentences.
     cautions: Vec<String>,
 }
 
 impl Shards {
-    /// Of the channels in shards, each by its name and its objects, among `hosts`, of which each has `on_every_host` too.
+    /// Divides the channels in shards, each given by its name and its objects, among `hosts`. Each host has `on_every_host` too.
     fn of(sharded: &[(&str, &[Bytes])], on_every_host: Bytes, hosts: u32) -> Self {
         let bytes: Bytes = sharded
             .iter()
@@ -209,7 +209,7 @@ impl Shards {
     }
 }
 
-/// What is uneven about a channel in shards, whose largest object comes first.
+/// A sentence on a channel in shards that is uneven, else `None`. The largest of its `objects` comes first.
 fn caution(name: &str, objects: &[Bytes], hosts: u32) -> Option<String> {
     let (count, among) = (objects.len(), count_of(hosts));
     let (fewest, most) = (count / among, count.div_ceil(among));

@@ -88,11 +88,11 @@ impl WeighedLaw<CountLaw> {
 pub struct ScaleOutLaws {
     /// Probabilities sum to 1.
     laws: Vec<WeighedLaw<CountLaw>>,
-    /// Seconds; the longest run.
+    /// The time of the longest run, in seconds.
     unit: f64,
     counts: BTreeSet<u32>,
     largest_share: f64,
-    /// After the runs.
+    /// The noise as the runs show it.
     noise: ResidualNoise,
 }
 

@@ -56,7 +56,7 @@ impl Situation<'_> {
             .map_or(f64::INFINITY, |budget| budget.0 - self.spent.0)
     }
 
-    /// How much longer runs may take by the share, in seconds.
+    /// The seconds that further runs may take by `canary.max_share`; infinite for the second run, negative where too much is spent.
     pub(super) fn worth(&self, time: &CanaryTime) -> f64 {
         if self.is_the_second() {
             return f64::INFINITY;
