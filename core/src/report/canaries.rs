@@ -55,7 +55,7 @@ fn by_size(runs: &[Measurement]) -> Vec<Vec<&Measurement>> {
     sizes
 }
 
-/// Of runs of one size; of memory the highest peak.
+/// The cells of a line for runs of one size. Memory is the highest peak of these runs.
 fn cells(job: &JobReport, runs: &[&Measurement], is_counted: bool) -> [String; 14] {
     let first = runs[0];
     let mut forecasts = job.forecasts.iter();

@@ -11,7 +11,7 @@ use super::{InstanceForecast, Report};
 use crate::forecast::Estimate;
 use crate::metric::Metric;
 
-/// As the library names them, in its order; its price stands before the last.
+/// The metrics as the library names them, in its order. Its price stands before the last of them.
 const METRICS: [(&str, Metric); 6] = [
     ("Projected_CPUUtilization", Metric::CpuUtilization),
     ("Projected_MemoryUsedPercent", Metric::Memory),

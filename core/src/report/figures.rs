@@ -45,7 +45,7 @@ fn near_limit(forecast: &InstanceForecast, metric: Metric, highest: f64) -> Opti
     most(forecast, metric).filter(|limit| *limit <= LIMIT_SHOWN_TO * highest)
 }
 
-/// What a page compares configurations by.
+/// The metrics by which a page compares configurations.
 const COMPARED: [Metric; 4] = [
     Metric::Time,
     Metric::Cost,

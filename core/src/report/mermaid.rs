@@ -12,7 +12,7 @@ use super::plot::{Plot, PlotShape};
 
 /// Purple and green of GitHub's palette, both at least 3:1 against its light and its dark background.
 const COLOURS: &str = "#8957e5, #2da44e";
-/// Of a line over an axis of numbers: enough to show a bend.
+/// A line over an axis of numbers is cut into so many intervals, which are enough to show a bend.
 const INTERVALS: u32 = 20;
 /// More names than this would overlap.
 const DAYS_SHOWN: usize = 10;
@@ -96,7 +96,7 @@ fn axis(title: &str, [from, to]: [f64; 2]) -> String {
     format!("\"{title}\" {from} --> {to}")
 }
 
-/// To a hundredth, which bends no straight line of an axis up to 2 or more.
+/// The value rounded to a hundredth, which bends no straight line of an axis up to 2 or more.
 fn number(value: f64) -> String {
     ((value * 100.0).round() / 100.0).to_string()
 }

@@ -9,7 +9,7 @@ use super::words::{self, Quantity, count};
 use crate::drift::Drift;
 use crate::forecast::Estimate;
 
-/// Of the line; a page of many jobs stays small.
+/// The most points of the line, so that a page of many jobs stays small.
 const MOST_POINTS: usize = 100;
 /// More points would hide the line.
 const MOST_DOTS: usize = 40;

@@ -12,19 +12,19 @@ const STRETCHES: i32 = 3;
 /// A drawing with its caption.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Plot {
-    /// What it shows.
+    /// The quantity that it shows, and of what.
     pub(super) title: String,
-    /// What a reader is to see in it, which stands above it.
+    /// A sentence above the plot that says what a reader is to see in it.
     pub(super) caption: Prose,
-    /// The same of what a page alone draws.
+    /// A sentence on what a page draws and a comment does not.
     pub(super) finer: Prose,
-    /// The same in numbers, for those who do not see it.
+    /// The content in numbers, for those who do not see the plot.
     pub(super) description: String,
     pub(super) x: PlotAxis,
     pub(super) y: PlotAxis,
-    /// In text lines. Intervals need as many as there are, other plots [`PLOT_LINES`].
+    /// The height in text lines: [`PLOT_LINES`], or for intervals one line each.
     pub(super) lines: u16,
-    /// The first is drawn below all others.
+    /// The shapes in the order of drawing: the first lies below all others.
     pub(super) marks: Vec<(PlotColour, PlotShape)>,
     /// Whether a comment draws it too.
     pub(super) is_in_comment: bool,
@@ -33,20 +33,20 @@ pub(super) struct Plot {
 /// The height of a plot over two axes of numbers.
 pub(super) const PLOT_LINES: u16 = 18;
 
-/// What is drawn, in values of the axes. What lies beyond an axis stands at its end.
+/// A shape, in values of the axes. A point beyond an axis stands at its end.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum PlotShape {
     Line(Vec<(f64, f64)>),
     /// A limit.
     Dashes([(f64, f64); 2]),
-    /// Between two lines of the same places: place, lower and upper end.
+    /// The area between two lines, each point given by its place, the lower and the upper end.
     Band(Vec<(f64, f64, f64)>),
     Points(Vec<(f64, f64)>),
     /// An interval, with its ends.
     Whisker((f64, f64), (f64, f64)),
 }
 
-/// The page's palette has a light and a dark one for each.
+/// A colour of a shape; the page's palette has a light and a dark tone of each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PlotColour {
     Purple,
@@ -55,7 +55,7 @@ pub(super) enum PlotColour {
     Orange,
 }
 
-/// The highest of those that are finite; 0 without one.
+/// The highest of the values that are finite and above 0; 0 without one.
 pub(super) fn highest(values: impl IntoIterator<Item = f64>) -> f64 {
     let finite = values.into_iter().filter(|value| value.is_finite());
     finite.fold(0.0, f64::max)
@@ -64,7 +64,7 @@ pub(super) fn highest(values: impl IntoIterator<Item = f64>) -> f64 {
 /// One axis of a plot. Its range is finite and never empty, whatever it was made of.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct PlotAxis {
-    /// What it counts, with its unit.
+    /// The quantity that it counts, with the unit.
     pub(super) title: String,
     from: f64,
     to: f64,
@@ -74,7 +74,8 @@ pub(super) struct PlotAxis {
 }
 
 impl PlotAxis {
-    /// From one value to another, with names at round values. A stored report may come from anybody.
+    /// An axis from one value to another, with names at round values. It is 0-1 where these are no range: a stored report may come from
+    /// anybody.
     pub(super) fn linear(title: impl Into<String>, from: f64, to: f64) -> Self {
         let is_range = from < to && (to - from).is_finite();
         let (from, to) = if is_range { (from, to) } else { (0.0, 1.0) };
@@ -93,7 +94,7 @@ impl PlotAxis {
         }
     }
 
-    /// One place for each name, from 0 on; the first is at the end of the axis, which is the top of an upright one.
+    /// An axis with a place for each name. The first name is at its end, which is the top of an upright axis.
     pub(super) fn names(names: impl IntoIterator<Item = String>) -> Self {
         let names = names.into_iter().enumerate();
         let ticks: Vec<(f64, String)> = names
@@ -106,12 +107,12 @@ impl PlotAxis {
         }
     }
 
-    /// The place of a name, counted from 0.
+    /// The place of the name with this index: 0, then -1, and so on.
     pub(super) fn place_of_name(index: usize) -> f64 {
         -count_as_float(index)
     }
 
-    /// From the first to the last, with their dates and some between, and room for these at both ends.
+    /// An axis from the first time to the last, with their dates and some between, and room for these dates at both ends.
     pub(super) fn times(first: Timestamp, last: Timestamp) -> Self {
         let length = last.duration_since(first);
         let dates = (0..=STRETCHES).map(|index| {
@@ -188,7 +189,7 @@ pub(super) struct AxisUnit {
 }
 
 impl AxisUnit {
-    /// Of time the largest of which there are two or more. `None` where there is nothing above 0.
+    /// The unit for values up to `top`; of time the largest unit of which `top` has two or more. `None` unless `top` is above 0.
     pub(super) fn up_to(quantity: Quantity, top: f64) -> Option<Self> {
         const TIMES: [(&str, f64); 4] = [
             ("days", 86_400.0),
@@ -213,7 +214,7 @@ impl AxisUnit {
         value / self.divisor
     }
 
-    /// With a little room above.
+    /// The axis from `from` to the top, with a little room above.
     pub(super) fn axis(&self, from: f64) -> PlotAxis {
         PlotAxis::linear(self.name, self.of(from), self.of(self.top * 1.05))
     }

@@ -249,11 +249,11 @@ enum Details {
     Below,
     /// Each part of a cell below the others too.
     AllBelow,
-    /// The same with short names.
+    /// As [`Self::AllBelow`], with short names.
     Shortest,
 }
 
-/// These columns of a table.
+/// The table as text, with these of its columns.
 fn in_form(table: &Table, columns: &[usize], details: Details, style: TerminalStyle) -> String {
     let mut shown = comfy_table::Table::new();
     // Without this the table would ask the process's own terminal.

@@ -116,7 +116,7 @@ pub fn phrase(verdict: Verdict) -> &'static str {
     }
 }
 
-/// The same of a verdict and the forecast that it is about, of which a breach may have been there before.
+/// The [`phrase`] of a verdict, but for a breach that the forecast shows to have been there at the base.
 pub fn verdict_phrase(verdict: Verdict, forecast: Option<&InstanceForecast>) -> &'static str {
     let shown = shown_verdict(verdict, forecast);
     if shown == verdict {

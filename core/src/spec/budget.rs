@@ -178,19 +178,19 @@ pub(super) struct WrittenLine {
     level: Option<Level>,
 }
 
-/// How the line of a kind is written: a bare amount is an upper limit, and the long form says more; a line with a limit of either
-/// side has no short form, since a bare `20%` would not say which way.
+/// The way a kind of line is written. A bare amount is an upper limit, and the long form says more. A line that may be limited from
+/// either side has no short form, since a bare `20%` would not say which side is meant.
 #[derive(Clone, Copy)]
 struct LineWriting {
     unit: Unit,
-    /// Of the amount that an increase must pass too.
+    /// The unit of the amount that an increase must pass too; `None` for other lines.
     at_least: Option<Unit>,
-    /// Whether the limit is of either side, and then what stands in an example of it.
+    /// The amount and unit of an example where the line may be limited from either side, else `None`.
     either_side: Option<(&'static str, &'static str)>,
     long: LongForm,
 }
 
-/// Of a load.
+/// The lines on a load.
 const LOAD: LineWriting = LineWriting {
     unit: Unit::Percent,
     at_least: None,
@@ -201,7 +201,7 @@ const LOAD: LineWriting = LineWriting {
     },
 };
 
-/// Of what the script prints.
+/// The lines on what the script prints.
 const PRINTED: LineWriting = LineWriting {
     unit: Unit::Number,
     at_least: None,

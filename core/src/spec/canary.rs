@@ -137,7 +137,7 @@ keys! {
 }
 
 impl CanaryPolicy {
-    /// Of [`Self::max_share`].
+    /// The default of [`Self::max_share`].
     pub const DEFAULT_MAX_SHARE: Percent = Percent(25.0);
 }
 
@@ -145,9 +145,9 @@ impl CanaryPolicy {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub enum ProbePolicy {
     Off,
-    /// Where the job has an entry point.
+    /// It samples where the job has an entry point.
     ScriptMode,
-    /// The command of a plain image.
+    /// It samples around this command of a plain image.
     Command(Vec<String>),
 }
 
@@ -180,7 +180,7 @@ impl Refined for ProbePolicy {
 }
 
 impl ProbePolicy {
-    /// As a spec says it.
+    /// The policy as a spec says it.
     pub(super) fn words(&self) -> String {
         match self {
             Self::Off => "false".to_owned(),
@@ -195,7 +195,7 @@ impl ProbePolicy {
 pub enum WarmPoolPolicy {
     /// A pool where it makes a check shorter for little money.
     Auto,
-    /// None; always so on a backend that has none.
+    /// No pool. A backend without pools always has this policy.
     Off,
     /// A pool for each configuration, kept for so long after a canary, from a second to an hour.
     KeepAlive(Seconds),
@@ -204,7 +204,7 @@ pub enum WarmPoolPolicy {
 impl WarmPoolPolicy {
     const WORDS: [(&'static str, Self); 2] = [("auto", Self::Auto), ("off", Self::Off)];
 
-    /// As a spec says it.
+    /// The policy as a spec says it.
     pub fn words(self) -> String {
         match self {
             Self::Auto => "auto".to_owned(),
@@ -471,7 +471,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What is written has to suit the job's machines.
+    /// Checks that the counts that are written suit the job's machines.
     fn check_counts(&mut self, at: &At, counts: &CanaryCounts, instances: Option<&Instances>) {
         let CanaryCounts::Written(counts) = counts else {
             return;

@@ -122,7 +122,7 @@ impl SpecErrors {
 const RED: &str = "31";
 const CYAN: &str = "36";
 
-/// How a text is laid out.
+/// The colours of the text, and its width in columns.
 #[derive(Clone, Copy)]
 struct Page {
     colours: bool,

@@ -11,7 +11,7 @@ use super::yaml::{Node, Value, YamlKey};
 
 /// The keys of a mapping, or a part of them that has a type of its own.
 pub(super) trait Keys: Sized {
-    /// Takes what is written under each.
+    /// Takes what is written under each key.
     fn take(entries: &mut Entries<'_>, reader: &mut Reader<'_>) -> Self;
 }
 
@@ -20,16 +20,16 @@ pub(super) fn names<K: Keys>() -> impl Iterator<Item = &'static str> {
     listed(K::take).1.into_iter().map(|key| key.name)
 }
 
-/// What a mapping without keys means.
+/// The meaning of a mapping without keys: the default of each.
 pub(super) fn unwritten<K: Keys>() -> K {
     listed(K::take).0
 }
 
-/// What is taken of an empty mapping, and the keys that were asked for.
+/// Takes from an empty mapping; returns what that means, and the keys that were asked for.
 fn listed<T>(take: impl Fn(&mut Entries<'_>, &mut Reader<'_>) -> T) -> (T, Vec<AskedKey>) {
     let root = At::ROOT;
     let mut entries = Entries::of(&root);
-    // What is required is complained of in vain.
+    // Nobody reads the complaints about required keys.
     let taken = take(&mut entries, &mut Reader::default());
     (taken, entries.keys)
 }

@@ -13,9 +13,9 @@ use crate::units::{Fraction, Percent, Seconds, UnitError, Usd, UsdPerHour};
 /// The schemas that others refer to, by name.
 pub(super) type Definitions = serde_json::Map<String, Json>;
 
-/// What a key takes.
+/// A kind of value that a key takes.
 pub(super) trait Kind {
-    /// What that means.
+    /// The meaning of such a value.
     type Value;
 
     /// `None` after a complaint; what can still be read below the node is read, and complained about too.
@@ -25,7 +25,7 @@ pub(super) trait Kind {
     fn schema(definitions: &mut Definitions) -> Json;
 }
 
-/// What a key takes that is written as another kind, and means more or less than that.
+/// A kind of value that is written as another kind, and means more or less than that.
 pub(super) trait Refined {
     type Of: Kind;
     type Value;
@@ -288,11 +288,11 @@ pub(super) fn quantity_schema(written: WrittenForm) -> Json {
     })
 }
 
-/// What is written as one of a few words.
+/// A type whose values are written as one of a few words.
 pub trait Words: Copy + PartialEq + 'static {
     const WORDS: &'static [(&'static str, Self)];
 
-    /// As a spec says it; SageMaker has the same words.
+    /// The word of a spec, which SageMaker has too.
     fn word(self) -> &'static str {
         let written = Self::WORDS.iter().find(|(_, meant)| *meant == self);
         written.map_or("", |(word, _)| *word)

@@ -11,11 +11,12 @@ use super::errors::SpecProblem;
 use super::yaml::{Node, Value, YamlKey};
 use super::{BackendKind, SpecWarning};
 
-/// The place of a value: its field path, or of the key itself.
+/// The place of a value, or of the key before it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct At {
-    /// `jobs.churn.budget.cost`; empty for the whole file.
+    /// The field path, e.g. `jobs.churn.budget.cost`; empty for the whole file.
     pub(super) path: String,
+    /// Whether the key is meant, and not its value.
     is_name: bool,
 }
 
@@ -62,7 +63,7 @@ impl At {
     }
 }
 
-/// What all checks need to know, and what they found so far.
+/// The knowledge that all checks need, and the problems and warnings that they found so far.
 #[derive(Default)]
 pub(super) struct Reader<'a> {
     pub(super) problems: Vec<SpecProblem>,
@@ -72,7 +73,7 @@ pub(super) struct Reader<'a> {
     /// What to underline for the key and for the value of each field that is written.
     pub(super) spans: BTreeMap<String, [Range<usize>; 2]>,
     pub(super) known_types: &'a [&'a str],
-    /// As written.
+    /// The region as it is written; absent where it is not.
     pub(super) region: Option<String>,
     /// Absent when it could not be read; then nothing that depends on it is checked.
     pub(super) backend: Option<BackendKind>,
@@ -87,7 +88,7 @@ impl Reader<'_> {
     /// The most problems kept, so that a hostile file cannot fill the memory.
     const KEPT: usize = 500;
 
-    /// Whether canaries run there.
+    /// Whether canaries run in this place.
     pub(super) fn is_on(&self, place: RunPlace) -> bool {
         self.place() == place
     }

@@ -320,7 +320,7 @@ impl Reader<'_> {
         None
     }
 
-    /// What the spec writes under that name is the full run's value.
+    /// Checks that the value which the spec writes under the place's name is the full run's.
     fn check_full_value(
         &mut self,
         at: &At,

@@ -52,7 +52,7 @@ pub(super) struct YamlKey {
 
 type Parsed<T> = Result<T, SpecProblem>;
 
-/// Why the bytes are not a tree: only the first problem, since later ones may follow from it.
+/// A problem that keeps the bytes from being a tree. Only the first is reported, since later ones may follow from it.
 fn problem(message: impl Into<String>, span: Range<usize>) -> SpecProblem {
     SpecProblem {
         field: String::new(),
@@ -69,7 +69,7 @@ impl SpecProblem {
         self
     }
 
-    /// Of the whole file.
+    /// The same problem as one of the whole file.
     fn anywhere(mut self) -> Self {
         self.span = None;
         self
@@ -116,7 +116,7 @@ fn not_utf8(bytes: &[u8], at: usize) -> SpecProblem {
     problem(message, at..at + 1).help(help)
 }
 
-/// What the parser tells, with its bytes in the file.
+/// An event of the parser, with its bytes in the file.
 type Told<'text> = (Event<'text>, Range<usize>);
 
 struct Builder<'text> {

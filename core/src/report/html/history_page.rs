@@ -365,7 +365,7 @@ fn by_month(months: &BTreeMap<Month, Spent>) -> Option<Table> {
     (!months.is_empty()).then(|| Table::of(columns, rows))
 }
 
-/// What the sections of jobs show, and which jobs have none.
+/// Explains the charts of the sections of jobs, and says how many jobs have no section.
 fn legend(figures: &HistoryFigures) -> Fold {
     let legend = Prose::own(
         "A purple line is the forecast of a full run, check by check; its band, or the bar of a single check, is the interval that \
@@ -389,7 +389,7 @@ fn legend(figures: &HistoryFigures) -> Fold {
     )
 }
 
-/// What the page has of each job.
+/// A section for each of the first [`MOST_DETAILED`] jobs.
 fn details(figures: &HistoryFigures) -> impl Iterator<Item = Fold> {
     let jobs = figures.jobs.iter().take(MOST_DETAILED).enumerate();
     jobs.map(|(place, job)| {
@@ -398,7 +398,7 @@ fn details(figures: &HistoryFigures) -> impl Iterator<Item = Fold> {
     })
 }
 
-/// How the job stands, its charts, and its newest checks.
+/// A job's section: how it stands, its charts, and its newest checks.
 fn of_job(job: &JobFigures) -> Vec<Block> {
     let Cell {
         mark, text, detail, ..

@@ -60,7 +60,7 @@ pub(super) fn render(document: &Document, about: &str) -> String {
     )
 }
 
-/// What a reader decides by: the answer, the table, what to do.
+/// The parts that a reader decides by: the answer, the table, what to do.
 fn header(document: &Document, about: &str) -> Markup {
     let headlines = document.headlines.iter().enumerate();
     let headlines = headlines.map(|(place, line)| match place {
@@ -82,7 +82,7 @@ fn header(document: &Document, about: &str) -> Markup {
     })
 }
 
-/// Parts of one subject.
+/// The parts of one subject as a section under the title of the first.
 fn section(folds: &[Fold]) -> Markup {
     let Fold { id, title, .. } = &folds[0];
     let heading = format!("{id}-title");
@@ -101,7 +101,7 @@ fn section(folds: &[Fold]) -> Markup {
     )
 }
 
-/// As one text, which is still to be escaped.
+/// The prose as one text, which is still to be escaped.
 fn plain(text: &Prose) -> String {
     text.flattened(|text| text.for_terminal(usize::MAX))
 }
