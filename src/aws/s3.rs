@@ -71,7 +71,7 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// To list what begins like a place.
+    /// The request to list the keys that begin like a place.
     pub(crate) fn list(s3: &'a Client, field: &'a str, place: &'a S3Uri) -> Self {
         Self::new(s3, field, place, "list", list_permission(place))
     }

@@ -99,9 +99,9 @@ pub(super) enum Unresolved {
     Private(PathBuf),
 }
 
-/// What to do where a path does not lead to a file or folder in the checkout.
+/// The words of an error about a path that does not lead to a file or folder in the checkout: what to do in each case.
 pub(super) struct PathHelp {
-    /// Before the path, such as `the data `.
+    /// The words before the path, such as `the data `.
     pub(super) what: &'static str,
     pub(super) missing: &'static str,
     pub(super) outside: &'static str,

@@ -55,7 +55,7 @@ pub(super) fn bill(run: &Measurement) -> Usd {
     run.cost.into_iter().chain(run.idle_usd).sum()
 }
 
-/// What each canary was billed, by its training job; one whose bill is unknown is an error.
+/// The bill of each canary, by its training job; `Err` where the bill is unknown.
 #[derive(Debug, Default)]
 struct Bills(BTreeMap<String, Result<Usd, UnbilledCanary>>);
 
@@ -86,7 +86,7 @@ impl Bills {
                     (Ok(known), Ok(bill)) if bill > *known => *known = bill,
                     // A later run may have found the training job, and its bill.
                     (known @ Err(_), Ok(bill)) => *known = Ok(bill),
-                    // A forecast holds the canary as well, and not its worst case.
+                    // The record of a forecast holds the canary as well, but not its worst case.
                     (Err(known), Err(canary)) => known.at_most = canary.at_most.or(known.at_most),
                     (Ok(_), _) => {}
                 },

@@ -82,7 +82,7 @@ pub(super) fn outcome(
     }
 }
 
-/// How bad an outcome is, the worst first: a host that we ended because another failed does not count.
+/// The rank of an outcome; 0 is the worst. A host that we ended because another failed counts less than that other.
 fn rank(outcome: &Outcome) -> u8 {
     match outcome {
         Outcome::OutOfMemory { .. } => 0,
@@ -131,7 +131,7 @@ pub(super) fn notes(
     notes
 }
 
-/// Of several hosts, the one that failed, or those that did not end in time.
+/// A sentence that names the host that failed, or those that did not end in time; `None` where no host did either.
 fn which_host(
     cluster: &Cluster,
     hosts: &[EndedHost<'_>],

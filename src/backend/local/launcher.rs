@@ -7,7 +7,7 @@ use crate::instance::Capacity;
 use crate::probe;
 use crate::spec::{Job, LauncherKind, ScriptLauncher};
 
-/// Of every host: all are processes of this machine.
+/// The address of every host: all hosts are processes of this machine.
 pub(super) const ADDRESS: &str = "127.0.0.1";
 
 /// Whether the launcher starts processes on this host.

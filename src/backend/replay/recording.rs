@@ -81,12 +81,12 @@ impl RecordedRuns {
         notes
     }
 
-    /// How many objects the job's data has; the first run that says it counts.
+    /// The number of objects of the job's data, by the first run that says it; `None` where no run does.
     fn objects_total(&self, job: &Job) -> Option<u64> {
         self.of_job(job).find_map(|run| run.objects_total)
     }
 
-    /// How large the job's data is; if the recording does not say it, the sizes of the listing say nothing.
+    /// The size of the job's data. Where the recording does not say it, the sizes of the listing say nothing.
     pub(super) fn bytes_total(&self, job: &Job) -> Option<Bytes> {
         self.of_job(job).find_map(|run| run.bytes_total)
     }
@@ -167,7 +167,7 @@ impl RecordedRuns {
             .filter(|(run, is_used)| run.job == job.name && run.is_on(instance) && !is_used.get())
     }
 
-    /// How many of them are of one fraction and, where both say one, of one work level.
+    /// The number of runs that are left of one fraction and, where both say one, of one work level.
     pub(super) fn left(
         &self,
         job: &Job,
@@ -213,7 +213,7 @@ impl RecordedRuns {
         lack.map_or(Ok(()), |lack| Err(self.lacks(&lack, job, instance)))
     }
 
-    /// That the recording has, or has not, what is asked for, and what a person can do.
+    /// The error that says what the recording lacks, what it has, and what a person can do.
     fn lacks(&self, what: &str, job: &Job, instance: &InstanceConfiguration) -> BackendError {
         let left = tally(self.unused(job, instance).map(|(run, _)| run.fraction));
         let mut of_job = self.of_job(job);

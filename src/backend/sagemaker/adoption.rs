@@ -13,11 +13,11 @@ use crate::units::Seconds;
 /// A detached job that is over waits for so long to be collected.
 pub(super) const LONGEST_TO_COLLECT: Seconds = Seconds(7.0 * 86_400.0);
 
-/// Whether a job under the name of a canary's attempt is the canary, over or still running, by how far it is, how it ended and how
-/// old it is; else its result does not count.
+/// Whether a job under the name of a canary's attempt stands for the canary, over or still running. That depends on how far it is, how
+/// it ended and how old it is; the result of another job does not count.
 ///
-/// `is_own`: it carries this run's tag; `tags` are those of who looks for it. A failure of the training code is the canary's result as well as a success is: the
-/// same code on the same data would fail again.
+/// `is_own` says that the job carries this run's tag; `tags` are those of the run that looks for it. A failure of the training code is
+/// a result of the canary as a success is: the same code on the same data would fail again.
 pub(super) fn stands(
     job: &Job,
     run: &CanaryRun,

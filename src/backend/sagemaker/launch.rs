@@ -39,13 +39,14 @@ const CREATE: Call<'_> = Call("sagemaker:CreateTrainingJob");
 /// nothing is to be started at all, or nobody waits for room.
 pub(super) type Launched = Result<(Found, UsedRoom), CanaryState>;
 
-/// How a training job was asked for.
+/// The answer to the request for a training job.
 enum Created {
     Yes,
     /// The name is taken: somebody was faster, or an answer was lost.
     Taken,
     /// The account's quota is used up.
     NoRoom(CallError),
+    /// Nothing is to be started any more.
     HeldBack,
 }
 
@@ -233,12 +234,12 @@ impl ReadyJob<'_> {
             let Some(error) = self.create_once(&request, name, watcher).await else {
                 return Ok(Created::Yes);
             };
-            // After these it may be there.
+            // After such an error the job may be there.
             may_be_there |= error.kind == FailureKind::Unreachable;
             if error.kind != FailureKind::Unreachable {
                 self.backend.forget(&name.to_string());
             }
-            // Whatever the code: SageMaker has several for it.
+            // The message decides, since SageMaker has several codes for this.
             if let Some(kind) = quota::missing_in_region(&error.message) {
                 self.backend.forget(&name.to_string());
                 let region = &self.backend.aws().region;
@@ -248,7 +249,7 @@ impl ReadyJob<'_> {
                 ));
             }
             if error.has_code("ResourceInUse") {
-                // By this very process, if an answer of its own was lost.
+                // This very process took the name, if an answer of its own was lost.
                 if may_be_there {
                     let mut state = self.backend.state.borrow_mut();
                     state.own.insert(name.to_string());

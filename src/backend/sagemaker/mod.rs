@@ -129,7 +129,7 @@ pub struct SagemakerBackend {
     room: QuotaRoom,
 }
 
-/// What a run of the gate has done in AWS until now, and learned of it.
+/// The things that a run of the gate has done in AWS so far, and learned of it.
 #[derive(Debug, Default)]
 struct RunState {
     /// Training jobs that this run is to stop, and that may still be running.
@@ -142,7 +142,7 @@ struct RunState {
     kept_pools: Vec<String>,
     /// Whether a training job was asked for, or taken up.
     has_run: bool,
-    /// Whether one was paid for without a result.
+    /// Whether a training job was paid for without a result.
     has_unmeasured: bool,
     /// Tries of canaries that are billed with the last one.
     counted: BTreeSet<String>,
@@ -150,13 +150,13 @@ struct RunState {
     has_access: bool,
     /// Whether SageMaker has refused a request for its profiler.
     refuses_profiler: bool,
-    /// `None` of a type without a price.
+    /// The prices asked for so far; `None` for a type without a price.
     prices: BTreeMap<InstanceType, Option<Price>>,
-    /// Why the price list cannot be read; it is not asked again.
+    /// The reason for which the price list cannot be read; it is not asked again.
     no_prices: Option<String>,
     /// The account's quotas by name, as far as they were listed.
     quotas: BTreeMap<String, u32>,
-    /// Whether all of them were, or why they cannot be read.
+    /// `Ok` once all quotas were listed, `Err` with the reason where they cannot be read; `None` before they are asked for.
     all_quotas: Option<Result<(), String>>,
 }
 

@@ -28,11 +28,12 @@ use crate::units::Seconds;
 const BETWEEN_LOOKS: Duration = Duration::from_secs(5);
 /// Looks at a pool whose job is over, until it is ended: two minutes.
 const LOOKS_FOR_THE_END: u32 = 24;
-/// The same until its job is over, which is asked to stop: two minutes to end its work, and as long to upload its output.
+/// Looks at a pool whose job is asked to stop, until the pool is ended: the job has two minutes to end its work, and as long to upload
+/// its output.
 const LOOKS_AT_A_JOB: u32 = LOOKS_FOR_THE_END + 48;
 /// Tries of a look or of an end that was throttled or not answered.
 const MOST_TRIES: u32 = 5;
-/// From a signal to the end of the gate.
+/// The time from a signal to the end of the gate.
 const TIME_TO_END: Duration = Duration::from_secs(4);
 /// Pages of jobs whose pool was taken, the newest first, that are looked through for one.
 const MOST_PAGES: usize = 3;
@@ -70,22 +71,22 @@ enum PoolStage {
     Free,
     /// A canary is to start on it.
     Taken,
-    /// It is no more, and was kept for so long.
+    /// It is gone, and was kept for so long.
     Ended(Seconds),
 }
 
-/// How a canary started, and the pools that are no more, which are billed with it.
+/// The start of a canary, and the pools that are gone and are billed with it.
 #[derive(Debug, Default)]
 pub(super) struct StartOnPool {
     /// Whether the machines were fresh, as far as the pools say it.
     pub(super) start: Option<Start>,
-    /// Why it did not start as it was to.
+    /// A sentence where the canary did not start as it was meant to, else `None`.
     pub(super) note: Option<&'static str>,
     ended: Pools,
 }
 
 impl StartOnPool {
-    /// For how long each machine was kept, and billed; `None` where none was.
+    /// The time for which each machine was kept, and billed; `None` where none was kept.
     pub(super) fn idle(&self) -> Option<Seconds> {
         let idle: Seconds = (self.ended.values())
             .map(|pool| match pool.stage {

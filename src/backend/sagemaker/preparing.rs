@@ -226,7 +226,7 @@ impl JobSession<'_> {
     }
 }
 
-/// Why quotas cannot be read, where the credentials are good for anything.
+/// The reason for which quotas cannot be read; an error where the credentials are good for nothing.
 fn refused(error: &CallError) -> Result<String, BackendError> {
     match error.kind {
         FailureKind::NoCredentials | FailureKind::Expired | FailureKind::Clock => {

@@ -8,7 +8,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::instance::{InstanceConfiguration, InstanceType};
 
-/// What training jobs of this run leave of the quotas that are known.
+/// The room that training jobs of this run leave of the quotas that are known.
 #[derive(Debug, Default)]
 pub(super) struct QuotaRoom(RefCell<BTreeMap<InstanceType, Arc<Semaphore>>>);
 
@@ -22,7 +22,7 @@ pub(super) struct UsedRoom(Vec<OwnedSemaphorePermit>);
 pub(super) struct FullQuota {
     pub(super) kind: InstanceType,
     pub(super) limit: u32,
-    /// By this run.
+    /// The machines that this run uses.
     pub(super) used: u32,
 }
 
@@ -69,8 +69,8 @@ impl QuotaRoom {
         )
     }
 
-    /// Of each type whose quota is known what is free, how many of it a configuration takes, and whether that is too many now. What
-    /// alone is too much for a quota is SageMaker's to refuse.
+    /// For each type whose quota is known: the free machines, the number that a configuration takes, and the quota where that is too
+    /// many now. SageMaker is left to refuse a configuration that alone is too much for a quota.
     fn quotas(
         &self,
         instance: &InstanceConfiguration,

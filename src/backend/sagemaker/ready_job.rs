@@ -27,9 +27,9 @@ pub(super) struct ReadyJob<'a> {
     /// The folder that the keys of a channel are relative to, by channel.
     pub(super) bases: BTreeMap<String, S3Uri>,
     pub(super) notes: Notes,
-    /// How many machines of a type may be used at a time; absent where the quota is unknown.
+    /// The number of machines of a type that may be used at a time; absent where the quota is unknown.
     pub(super) quotas: BTreeMap<InstanceType, u32>,
-    /// How many may be kept in warm pools; absent where the quota is unknown.
+    /// The number of machines of a type that may be kept in warm pools; absent where the quota is unknown.
     pub(super) pool_quotas: BTreeMap<InstanceType, u32>,
     pub(super) warm_pools: Vec<WarmPool>,
     /// Bytes of the rows that this process placed for a training job, and how many blocks were passed over.
@@ -59,12 +59,12 @@ impl ReadyJob<'_> {
         }
     }
 
-    /// How many canaries of a configuration run at a time; at least 1.
+    /// The number of canaries of a configuration that run at a time; at least 1.
     pub(super) fn at_once(&self, instance: &InstanceConfiguration, parallel: u32) -> u32 {
         self.of_quotas(instance, parallel).max(1)
     }
 
-    /// How many canaries of a configuration the quotas of all its types have room for, at most so many.
+    /// The number of canaries of a configuration that the quotas of all its types have room for; at most `most`.
     fn of_quotas(&self, instance: &InstanceConfiguration, most: u32) -> u32 {
         let machines = instance.machines_by_type().into_iter();
         let at_once = machines.filter_map(|(kind, count)| {
@@ -79,7 +79,7 @@ impl ReadyJob<'_> {
         self.of_quotas(instance, 1) > 0
     }
 
-    /// How many machines of a type the account may use, as far as that is known.
+    /// The machines of a type that the account may use, as far as that is known.
     pub(super) fn machine_quotas(&self, kind: &InstanceType) -> MachineQuotas {
         MachineQuotas {
             training: self.quotas.get(kind).copied(),
@@ -97,12 +97,12 @@ impl ReadyJob<'_> {
     }
 }
 
-/// What a reader of a job's report should know, each once.
+/// Sentences that a reader of a job's report should know, each once.
 #[derive(Debug, Default)]
 pub(super) struct Notes(RefCell<JobNotes>);
 
 impl Notes {
-    /// Why canaries run without the probe; the first reason counts. It may stand in the report's first line, which has no quotes
+    /// Notes why canaries run without the probe; the first reason counts. It may stand in the report's first line, which has no quotes
     /// for code.
     pub(super) fn set_lacks_probe(&self, why: &str) {
         if self.lacks_probe().is_none() {
@@ -131,7 +131,7 @@ impl Notes {
 /// The code of a job, where its training jobs find it.
 #[derive(Debug)]
 pub(super) struct PlacedCode {
-    /// In script mode.
+    /// The script; absent outside of script mode.
     pub(super) script: Option<Script>,
     /// The source's files, where the job takes them on a channel.
     pub(super) source: Option<Box<Channel>>,
@@ -144,9 +144,9 @@ pub(super) enum ProbeWay {
     None,
     /// Beside the source.
     Source {
-        /// The user's own.
+        /// The user's own script.
         entry_point: String,
-        /// Whether the image installs packages before it starts that.
+        /// Whether the image installs packages before it starts the script.
         has_requirements: bool,
     },
     /// Through a channel, around a plain image's command.

@@ -164,13 +164,13 @@ pub(super) struct LastJob {
     pub(super) found: Found,
     /// Absent while it is not over, and where it was lost.
     pub(super) ended: Option<Box<JobDescription>>,
-    /// What was billed for the tries before it.
+    /// The bill of the tries before it.
     pub(super) retries: Retries,
 }
 
 impl LastJob {
-    /// What is known of the bill of one that was paid and gives no result; `None` where another run pays for it, or nothing was
-    /// billed.
+    /// A measurement with what is known of the bill, for a job that was paid and gives no result; `None` where another run pays for it,
+    /// or nothing was billed.
     pub(super) fn without_result(&self, run: &CanaryRun) -> Option<Measurement> {
         if !self.found.is_own {
             return None;

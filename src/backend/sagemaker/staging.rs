@@ -64,7 +64,7 @@ impl<'a> JobObjects<'a> {
         Request::new(&self.s3, &self.field, place, doing, permissions)
     }
 
-    /// What is allowed by writing to a place.
+    /// The permissions that writing to a place needs, as words.
     fn write_permission(&self, place: &S3Uri) -> String {
         let put = permission("s3:PutObject", place);
         match self.kms_key {

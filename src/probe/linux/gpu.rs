@@ -77,13 +77,13 @@ fn parse_line(line: &str) -> Option<Reading> {
 
 #[derive(Default)]
 struct Readings {
-    /// Of the GPUs of this round so far.
+    /// The readings of this round so far, one for each GPU.
     round: Vec<Reading>,
-    /// GPUs of the round with most; 0 before one is closed.
+    /// The number of GPUs of the round that has most; 0 before a round is closed.
     most: usize,
     busy: Shares,
     memory: Shares,
-    /// Of the fullest GPU.
+    /// The peak of the fullest GPU; `None` before one was read.
     peak: Option<Held>,
     unreadable: Option<String>,
 }

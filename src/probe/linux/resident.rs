@@ -36,7 +36,7 @@ pub(super) struct ResidentSum {
     ratio: f64,
     /// The plain sum when the ratio was taken, and when that was.
     taken: Option<(f64, Duration)>,
-    /// From when on the next reading is affordable.
+    /// The time from which on the next reading is affordable.
     rested: Duration,
     peak: f64,
     /// The highest plain sum without a ratio of its own.

@@ -25,7 +25,7 @@ const MOST_POINTS: usize = 28 * 24 * 60 + 2;
 /// What is asked of each host: the shares as they were on average, and memory at its highest.
 #[derive(Debug, Clone, Copy)]
 struct Series {
-    /// What its query is called, which begins with a lowercase letter, as the API wants.
+    /// The name of its query, which begins with a lowercase letter, as the API wants.
     id: &'static str,
     metric: &'static str,
     statistic: &'static str,

@@ -47,7 +47,7 @@ impl Sources {
 
 /// A share among the figures of a usage.
 struct Share {
-    /// As a note calls it.
+    /// Its name in a note.
     what: &'static str,
     is_of_gpus: bool,
     slot: fn(&mut Usage) -> &mut Option<Utilization>,
