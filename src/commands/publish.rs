@@ -12,7 +12,7 @@ use crate::report::terminal::{ReportDepth, TerminalStyle};
 use crate::report::{Report, markdown};
 use crate::spec::{OnInconclusive, Spec};
 
-/// How strict the exit code is, by the flag, else by the spec.
+/// The strictness of the exit code, by the flag, else by the spec.
 pub(crate) fn strictness(arguments: &VerdictArguments, spec: &Spec) -> Strictness {
     Strictness {
         strict: arguments.strict || spec.strict,
@@ -22,7 +22,7 @@ pub(crate) fn strictness(arguments: &VerdictArguments, spec: &Spec) -> Strictnes
     }
 }
 
-/// What a command line names for its report, checked before anything is spent.
+/// The format, files and template that a command line names for its report, checked before anything is spent.
 #[derive(Debug)]
 pub(crate) struct ReportOutput<'a> {
     arguments: &'a OutputArguments,

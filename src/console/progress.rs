@@ -365,7 +365,7 @@ fn how_long(measurement: &Measurement) -> String {
     }
 }
 
-/// How old a reused canary is; empty of another.
+/// The age of a reused canary; empty for another one.
 fn reused_words(measurement: &Measurement) -> String {
     let reused = measurement.reused.as_ref();
     reused.map_or(String::new(), |reused| {

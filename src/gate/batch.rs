@@ -19,34 +19,35 @@ use crate::plan::{self, Account, KeptMachines, Limit, Reservation};
 use crate::spec::Job;
 use crate::units::Usd;
 
-/// Canaries that are collected at a time: of each its log and its metrics are asked for.
+/// The number of canaries that are collected at a time; each asks for its log and its metrics.
 const COLLECTED_AT_ONCE: u32 = 4;
 
-/// What came of a canary.
+/// The fate of a canary in a batch.
 pub(crate) enum CanaryFate {
-    /// In this run or an earlier one; with why that could not be written to the file of measurements.
+    /// It was measured, in this run or an earlier one. The error says why that could not be written to the file of measurements.
     Measured(Box<Measurement>, Option<AppError>),
-    /// The history has what it measured, which nobody asks for now.
+    /// The history has its measurement, which nobody asks for now.
     Known,
     /// It is not waited for, and may cost so much.
     Left(CanaryState, Option<Usd>),
     /// This limit refused it.
     TooExpensive(Limit),
-    /// Why there is no room for it.
+    /// There is no room for it, for this reason.
     NoRoom(String),
-    /// It did not come to its turn.
+    /// Its turn did not come.
     NotLaunched,
+    /// It could not be run or read.
     Lost(AppError),
 }
 
-/// What a batch of canaries gave.
+/// The results of a batch of canaries.
 #[derive(Default)]
 pub(crate) struct Ran {
     /// In plan order.
     pub(crate) measurements: Vec<Measurement>,
-    /// Why it broke off.
+    /// The first error; `None` where the batch did not break off.
     pub(crate) failure: Option<AppError>,
-    /// How many were not launched, since earlier ones cost more than expected.
+    /// The number of canaries that were not launched, since earlier ones cost more than expected.
     pub(crate) too_expensive: usize,
 }
 
@@ -72,7 +73,7 @@ impl From<Vec<CanaryFate>> for Ran {
     }
 }
 
-/// Hears of each canary of a batch, by its index, that its machines are free: what it gave, as far as that is known.
+/// Is called when the machines of a canary are free, with its index in the batch and its measurement as far as it is known.
 pub(crate) type Freed<'a> = &'a dyn Fn(usize, Measurement);
 
 /// Runs the canaries of one configuration as far as this part of the run goes, so many at a time as the backend runs of it; returns
@@ -143,7 +144,7 @@ struct Batch<'a> {
     runner: &'a Runner<'a>,
     of: RunningConfiguration<'a>,
     progress: Canaries<'a>,
-    /// So many canaries at a time, in their order.
+    /// A slot for each canary that may run at a time. Canaries take them in their order.
     slots: Semaphore,
     at_once: usize,
     canaries: usize,
@@ -153,13 +154,13 @@ struct Batch<'a> {
     is_launching: Cell<bool>,
 }
 
-/// What is set aside for a canary under way.
+/// The money that is set aside for a canary under way.
 struct OpenBill {
     /// The most that it may cost; `None` without a price.
     worst: Option<Usd>,
-    /// Of it, for machines that are kept after it.
+    /// The part of that for machines that are kept after it; `None` where none are kept.
     longest: Option<Usd>,
-    /// Until it is settled.
+    /// The reservation, until it is settled.
     reserved: Option<Reservation>,
 }
 
@@ -277,8 +278,8 @@ impl Batch<'_> {
         self.write(index, self.with_log(index, measurement, &log_tail, &log))
     }
 
-    /// Once: what a canary was billed takes the place of what was set aside. Its machines may be kept for the next one; until then that
-    /// stays so.
+    /// Settles the bill, once: what a canary was billed takes the place of what was set aside. Money for machines that may be kept for the
+    /// next canary stays set aside until that one begins.
     fn settle(&self, bill: &mut OpenBill, measurement: &Measurement) {
         let Some(reserved) = bill.reserved.take() else {
             return;

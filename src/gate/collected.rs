@@ -134,7 +134,7 @@ pub(crate) async fn collect(
     Ok(Gathered::Measured(collected))
 }
 
-/// Why canaries of an alternative are not read.
+/// The reason for which canaries of an alternative are not read.
 fn why_not(
     found: &FoundCanaries,
     alternative: &PlannedConfiguration,

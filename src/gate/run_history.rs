@@ -44,11 +44,11 @@ pub(crate) struct RunHistory {
 struct KnownRecords {
     /// Names by job, oldest first; listed once, and added to.
     entries: BTreeMap<String, Vec<Entry>>,
-    /// Of them, those that this process wrote.
+    /// The entries that this process wrote.
     written: Vec<Entry>,
-    /// Named once.
+    /// Records that cannot be read; each is named once.
     damaged: Vec<Damaged>,
-    /// Why a record could not be kept; the first.
+    /// The first error that kept a record from being written.
     failure: Option<AppError>,
 }
 

@@ -7,8 +7,9 @@ use crate::units::Usd;
 /// Whether a job may be at work beside others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum JobCompany {
-    /// On one machine their canaries would disturb each other.
+    /// No other job is at work: on one machine their canaries would disturb each other.
     Alone,
+    /// Others may be at work, on machines of their own.
     WithOthers,
 }
 
@@ -24,7 +25,7 @@ pub(crate) struct Turns {
     company: JobCompany,
     /// The most that the jobs at work may spend, and what those that have ended did.
     promised: Account,
-    /// Of each job that has begun.
+    /// The account of each job that has begun.
     accounts: Vec<Account>,
     ended: usize,
     /// Whether a job is at work beside which none begins, since it may take all that is left.
@@ -81,7 +82,7 @@ impl Turns {
         Some(Turn { promise, account })
     }
 
-    /// Of the next job; without a promise of all of its limit it has what the jobs before it have left.
+    /// The account of the next job. Without a promise of all of its limit it has what the jobs before it have left.
     fn account(&self, limit: Option<Usd>, is_promised: bool) -> Account {
         let committed = self.accounts.iter().map(Account::committed).sum();
         let left = self.max_spend.map(|most| most - committed);

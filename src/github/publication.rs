@@ -37,28 +37,28 @@ pub struct Publication {
     pub older: OlderComments,
 }
 
-/// A text, and what is to be there of it in the end.
+/// A text, and what is to stand there in the end.
 #[derive(Debug, Clone, Copy)]
 pub struct PostText<'a> {
     /// `None` for a comment.
     pub title: Option<&'a str>,
-    /// Without the marker. A longer one than GitHub takes is cut.
+    /// The text without the marker. It is cut where it is longer than GitHub takes.
     pub body: &'a str,
     pub intent: Intent,
 }
 
-/// What is to be there in the end.
+/// What is to stand on GitHub in the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Intent {
     /// The text while the run is at work, above the last verdict.
     Stub,
     /// The text with its verdict, in a new post if none of ours is there.
     Verdict,
-    /// The same, if one of ours is there.
+    /// The text with its verdict, if a post of ours is there.
     Refresh,
     /// The text of a run that has no verdict, above the last one.
     NoVerdict,
-    /// The same, in place of this very run's stub.
+    /// The text of a run that has no verdict, in place of this very run's stub.
     EndStub,
     /// No open issue; the text is the last word of one of ours.
     Close,
@@ -178,7 +178,7 @@ struct Rounds<'a> {
     created: Option<Post>,
     /// Whether a post was sent, though its answer may be lost.
     is_sent: bool,
-    /// What was written, and where: from then on no trouble is an error.
+    /// What was written, and its address; `None` until something is. Later trouble is a note and no error.
     written: Option<(PublicationOutcome, String)>,
     /// Numbers of posts that do not count any more, though they may be listed.
     gone: Vec<u64>,

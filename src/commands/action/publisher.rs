@@ -55,7 +55,7 @@ pub(super) struct Publisher {
     pub(super) commit: Option<String>,
     /// The spec's path from the workspace.
     spec: String,
-    /// What a comment and an issue are known by: steps that share a spec and look at some of its jobs each have their own.
+    /// The name by which a comment and an issue are found again. Steps that share a spec and look at some of its jobs each have their own.
     pub(super) subject: String,
     comment: Option<Publication>,
     /// Whether the run is of a fork's own event, whose token can only read.
@@ -389,7 +389,7 @@ impl Publisher {
 struct PublishedTexts {
     code: u8,
     comment: String,
-    /// How the comment is to stand.
+    /// The state that the comment is to have.
     intent: Intent,
     summary: String,
 }

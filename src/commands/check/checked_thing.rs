@@ -7,9 +7,9 @@ pub(in crate::commands) struct CheckedThing {
     /// `data train`
     what: String,
     state: ThingState,
-    /// In a few words, or why it is missing or could not be looked at.
+    /// A few words on it, or why it is missing or could not be looked at.
     said: String,
-    /// What to do where it is missing.
+    /// What to do; `None` unless it is missing.
     help: Option<String>,
 }
 

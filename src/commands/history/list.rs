@@ -111,7 +111,7 @@ fn fitted(records: &[(Entry, Record)], width: Option<u16>) -> String {
     lines(&rows, &shown)
 }
 
-/// These columns of a table.
+/// The table as text, with the columns in `shown`.
 fn lines(rows: &[[String; COLUMNS.len()]], shown: &[usize]) -> String {
     let mut table = Table::new();
     // Otherwise the table would adapt to the process's terminal.

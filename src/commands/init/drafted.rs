@@ -9,11 +9,11 @@ use crate::backend::sagemaker::from_job;
 use crate::spec::page::FILL_IN;
 use crate::spec::yaml_text as yaml;
 
-/// The longest name of a job that SageMaker takes a canary's name of.
+/// The longest name of a job of which SageMaker takes the names of canaries, in characters.
 const LONGEST_NAME: usize = 40;
-/// So many files of packages and folders of data are named among the files that trigger the job.
+/// The most files of packages, and folders of data, that are named among the files that trigger the job.
 const MOST_PATTERNS: usize = 4;
-/// With fewer files a canary gets rows of them.
+/// The fewest files of which a canary gets some whole; of fewer it gets rows.
 const FEWEST_FILES: usize = 10;
 
 /// The likeliest of what was found, as a valid spec, and what it is from; `None` where there is nothing.

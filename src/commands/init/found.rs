@@ -30,7 +30,7 @@ static LAUNCH: LazyLock<Regex> = LazyLock::new(|| {
         r"\b(?:\w*Estimator|ModelTrainer|PyTorch|TensorFlow|SKLearn|XGBoost|HuggingFace|MXNet|Chainer|create_training_job|TrainingJob\.create)\(",
     )
 });
-/// What a line of a script that trains has, by what it says of it. The sign that says most comes first: it is named.
+/// Signs of a script that trains: the weight of each, its name, and the pattern of its line. The weightiest comes first, and is named.
 static SIGNS: LazyLock<[(i32, &str, Regex); 5]> = LazyLock::new(|| {
     [
         (6, "SM_CHANNEL_*", "SM_CHANNEL_"),
