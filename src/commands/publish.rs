@@ -80,7 +80,7 @@ impl<'a> ReportOutput<'a> {
         let Some(error) = failed.filter(|_| !is_said) else {
             return written;
         };
-        // Of two errors the job's is returned, the other is printed.
+        // Where there are two errors, the job's is returned and the other is printed.
         if let Err(unwritten) = written {
             say(unwritten.render_beside(false).trim_end());
         }

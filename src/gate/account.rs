@@ -31,7 +31,7 @@ pub(crate) async fn complete(
         return Ok(BillingState::Shown);
     };
     let mut state = BillingState::Shown;
-    // By the job of the spec: how many training jobs, and what they were billed.
+    // For each job of the spec the number of training jobs, and their bill.
     let mut unshown: BTreeMap<String, (usize, Spend)> = BTreeMap::new();
     for bill in bills {
         let shown = history.shown(&bill.job, since).await?;

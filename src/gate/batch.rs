@@ -92,7 +92,7 @@ pub(crate) async fn run(
     let at_once = match (runner.part, runs.first()) {
         (RunPart::Whole, Some(run)) => ready.room(&run.instance).at_once,
         (RunPart::Collect, _) => COLLECTED_AT_ONCE,
-        // The first ones have the room.
+        // The first canaries get the room.
         (RunPart::Detach, _) | (_, None) => 1,
     } as usize;
     let group = CanaryGroup {
@@ -230,7 +230,7 @@ impl Batch<'_> {
             CanaryStep::Free(known, rest) => {
                 let known = self.as_kept(run, &offer, *known);
                 self.settle(&mut bill, &known);
-                // What went wrong is shown when it is known.
+                // The end of a failed canary is shown later, when its log says what went wrong.
                 is_shown = known.is_completed();
                 match is_shown {
                     true => self.show_end(index, run, &known),
@@ -241,7 +241,7 @@ impl Batch<'_> {
                 rest.await
             }
         };
-        // Nothing of it is reused, and the limit of a pull request counts it.
+        // Its record is never reused, but the limit of a pull request counts it.
         if let Some((paid, records)) = end.paid_for_nothing.zip(of.records) {
             let paid = self.as_kept(run, &offer, *paid);
             let history = records.history;

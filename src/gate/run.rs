@@ -76,7 +76,7 @@ pub(crate) async fn run(
             Err(_) => BillingState::Open,
         };
         match &finished {
-            // Else the next start, or a sweep, ends what is kept.
+            // Machines that are still kept are left to the next start, or to a sweep.
             Ok(end) if !end.may_keep_machines => {
                 left.set(Leftovers::Nothing);
                 if bills == BillingState::Shown {

@@ -351,13 +351,13 @@ impl RunHistory {
         keys: &JobKeys,
         is_baseline: bool,
     ) {
-        // What nothing was measured of is nothing to compare with.
+        // A job of which nothing was measured is nothing to compare with.
         if !report.measurements.iter().any(Measurement::is_completed) {
             return;
         }
         let content = Content::Forecast(Box::new(record::ForecastRecord {
             verdict: report.verdict,
-            // Without what only a drawing needs.
+            // A record leaves out what only a drawing needs.
             forecasts: (report.forecasts.iter())
                 .map(|row| InstanceForecast {
                     time_by_share: Vec::new(),

@@ -219,7 +219,7 @@ impl<'a> Rounds<'a> {
             text,
             marker: publication.marker(state),
             identity,
-            // A clock that is behind does not make our own a stranger's.
+            // A clock that is behind must not make our own post a stranger's.
             now: now.max(publication.order.time),
             created: None,
             is_sent: false,
@@ -244,7 +244,7 @@ impl<'a> Rounds<'a> {
         let own = self.concerned(&all);
         let is_there = match (&self.written, self.is_sent) {
             (Some((outcome, _)), _) => *outcome,
-            // Sent, and the answer lost.
+            // A post was sent, and the answer was lost.
             (None, true) => Created,
             (None, false) => Unchanged,
         };
@@ -278,7 +278,7 @@ impl<'a> Rounds<'a> {
         let is_said = match (&self.written, self.text.intent) {
             _ if is_newer => true,
             (_, Intent::Close) => false,
-            // GitHub may show in another way what was written.
+            // GitHub may show a text otherwise than it was written.
             (Some(_), _) => theirs.age() == self.marker.age(),
             (None, _) => kept.says(self.title().as_deref(), &self.body_over(Some(kept))),
         };

@@ -63,7 +63,7 @@ impl Bills {
     fn add(&mut self, record: &Record) {
         for run in record.measurements() {
             let bill = match (&record.content, &run.training_job) {
-                // Who takes a training job over from another run says for what, where nobody may have it in an account.
+                // Another run paid for a training job that was taken over; the record says the bill only where no account may have it.
                 (Content::Canary { is_adopted, .. }, _) if *is_adopted => match record.at_most() {
                     Some(bill) => Ok(bill),
                     None => continue,

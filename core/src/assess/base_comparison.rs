@@ -58,7 +58,7 @@ pub(super) fn versus(input: &BaseComparisonInput<'_>) -> Option<BaseComparison> 
     };
     let mut base = ForecastHere::of(instance, of_base);
     base.with_other_counts(of_base);
-    // As many machines as are compared here, where these are not all.
+    // The base is taken on as many machines as this check is, where it is compared on fewer than all.
     let theirs = &match input.compared_on.is_same_machines(own) {
         true => instance.clone(),
         false => with_count(instance, input.compared_on.total_count()),

@@ -267,8 +267,8 @@ pub fn efficiency(
 /// A further machine that shortens the run by less brings little.
 const LITTLE: f64 = 0.1;
 
-/// Of each type whose scale-out was measured: of its rows which counts may be the cheapest, as a recommendation weighs them, and from
-/// which on a further machine brings little. `costs` are those of the rows, in their order.
+/// Sentences for each type whose scale-out was measured: which counts may be the cheapest, as a recommendation weighs them, and from
+/// which count on a further machine brings little. `costs` are those of the rows, in their order.
 pub fn advice(
     rows: &[InstanceForecast],
     costs: &[Option<Predictive>],

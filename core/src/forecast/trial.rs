@@ -45,7 +45,7 @@ fn weighed(
     points::weigh(&points, "it", prior, runs.fewest).ok()
 }
 
-/// The whole, from shares of the data with their values and weights, and whether each run was warm; the whole is cold.
+/// The forecast of the full run, started cold. Each run is its share of the data, its value, its weight, and whether it started warm.
 pub fn of_shares(runs: &[(f64, f64, f64, bool)], prior: &Prior) -> Predictive {
     let observations: Vec<Observation> = (runs.iter())
         .map(|&(share, value, weight, is_warm)| Observation {

@@ -130,7 +130,7 @@ fn plots(jobs: &[&JobReport], of: fn(&JobReport) -> Vec<Plot>) -> Vec<Block> {
     blocks.into_iter().chain(further).collect()
 }
 
-/// What each job takes more than its base, and why.
+/// For each of the worst jobs the change against its base, with the causes.
 fn changes(jobs: &[&JobReport]) -> Vec<Block> {
     let of_job = |job: &JobReport| {
         let said = change::said(job).map(|said| {
@@ -144,7 +144,8 @@ fn changes(jobs: &[&JobReport]) -> Vec<Block> {
     sorted.take(JOBS_DRAWN).flat_map(of_job).collect()
 }
 
-/// What a reader at a terminal decides by; at the end what only the whole report has: `2 jobs, laws, prices and notes: add --details`.
+/// The document cut to what a reader at a terminal decides by. Its end names what the whole report has: `2 jobs, laws, prices and notes:
+/// add --details`.
 fn in_brief(mut document: Document) -> Document {
     let rows = document.table.as_mut();
     let rows = rows.map_or(0, |table| table.keep(ROWS_SHOWN));

@@ -178,7 +178,7 @@ fn law(job: &JobReport, forecast: &InstanceForecast) -> Option<Plot> {
         [full.lower, full.point, shown_upper(&full)].map(|end| in_unit((1.0, end)));
     let points = canaries.iter().copied().map(in_unit).collect();
     let across = near.map(|near| PlotShape::Dashes([0.0, 1.0].map(|end| in_unit((end, near)))));
-    // Of an alternative a page has it alone.
+    // A comment draws the judged configuration alone; a page draws alternatives too.
     let is_judged = job
         .forecasts
         .first()

@@ -217,8 +217,8 @@ impl JobReport {
         self.drift.as_ref().is_some_and(|drift| drift.drifted)
     }
 
-    /// Whether its code is why it is unknown: a canary opened no file of its sample, or none ended before its time limit. Another start
-    /// would find the same.
+    /// Whether the job is unknown because of its code: a canary opened no file of its sample, or all canaries reached their time limit.
+    /// Another start would find the same.
     fn is_unknown_by_its_code(&self) -> bool {
         let is_stopped = |run: &Measurement| run.outcome == Outcome::TimedOut;
         let canaries = &self.measurements;

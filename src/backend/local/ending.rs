@@ -75,7 +75,7 @@ pub(super) fn outcome(
             last_line: said,
         },
         Ending::Signaled { signal } => Outcome::Failed {
-            // What a shell reports for a process that a signal ended.
+            // A shell reports this code for a process that a signal ended.
             exit_code: Some(128 + signal),
             last_line: said,
         },

@@ -91,7 +91,7 @@ impl LocalBackend {
         let decisive = ending::decisive(&ended);
         let outcome = decisive.outcome.clone();
         let mut notes = ending::notes(&cluster, &ended, decisive);
-        // The same on every host that gets them.
+        // The rows are the same on every host that gets some.
         let mut drawn = hosts.iter().map(|host| host.rows);
         let drawn = drawn.rfind(|rows| *rows != Copied::default());
         let drawn = drawn.unwrap_or_default();

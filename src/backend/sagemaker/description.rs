@@ -195,7 +195,7 @@ fn spans(job: &DescribeTrainingJobOutput) -> Spans<'_> {
     let transitions = job.secondary_status_transitions();
     let start_of = |one: &SecondaryStatusTransition| one.start_time().and_then(timestamp);
     let next_starts = transitions.iter().skip(1).map(start_of).chain([None]);
-    // What is open when the job ends, ends with it; of a job that runs on it is not known yet.
+    // An open span ends with the job; while the job runs on, its end is not known yet.
     let end_of_job = (job.training_end_time().or(job.last_modified_time()))
         .filter(|_| state(job).is_final())
         .and_then(timestamp);

@@ -156,7 +156,7 @@ impl ReadyJob<'_> {
         let state = &mut *self.backend.state.borrow_mut();
         let is_over = description.state.is_final();
         let may_stop = match seeker.part {
-            // What is left of it is removed; one that runs goes on.
+            // A job that is over may be tidied up; one that runs goes on.
             RunPart::Collect => is_own && is_over,
             _ => is_own && (seeker.is_exclusive || state.own.contains(&name.to_string())),
         };

@@ -316,7 +316,7 @@ impl ReadyJob<'_> {
     ) -> Option<u32> {
         let refused = quota::Refused::parse(&error.message);
         let mut kinds: Vec<&InstanceType> = run.instance.machines_by_type().into_keys().collect();
-        // Of several types the one that the refusal names.
+        // Where there are several types, the refusal names the one that is meant.
         let is_named = |kind: &&InstanceType| {
             let mut refused = refused.iter();
             refused.any(|refused| refused.quota == quota::training_quota(kind.name()))

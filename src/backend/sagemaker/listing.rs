@@ -27,7 +27,7 @@ const AT_ONCE: usize = 16;
 const MOST_RANGES: usize = 64;
 /// Levels of folders that are looked at until there are as many as may be listed at once.
 const DEEPEST: usize = 4;
-/// So many `ETags` are kept; more objects are never read in part.
+/// The number of `ETags` that are kept: no more objects than these are ever read in part.
 const MOST_TAGS: usize = 256;
 
 /// The objects of a channel, and what their keys are below.
@@ -167,7 +167,7 @@ impl KeyRange {
 
 /// Folders that begin after a key, level by level; none where S3 does not show them, as a policy may that allows some prefixes only.
 async fn folders_after(request: &Request<'_>, key: &str) -> BTreeSet<String> {
-    // Of very many folders of a folder the first thousand.
+    // The first page is enough: a thousand folders of one folder.
     let folders_of = async |folder: &String| {
         let call = request.listing().prefix(folder).delimiter("/");
         let page = call.start_after(key).send().await.map_err(Box::new)?;

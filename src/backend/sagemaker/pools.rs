@@ -261,7 +261,7 @@ impl ReadyJob<'_> {
     pub(super) fn give_pool_back(&self, name: &JobName) {
         let name = name.to_string();
         let state = &mut *self.backend.state.borrow_mut();
-        // It may be there all the same, and this run's.
+        // A job of this run may have been created all the same.
         if !state.own.contains(&name)
             && let Some(pool) = state.pools.remove(&name)
         {
@@ -276,7 +276,7 @@ impl ReadyJob<'_> {
         let Some(pool) = pools.get_mut(&name) else {
             return;
         };
-        // Also one that is lost by now, which the next canary finds out.
+        // It counts as free even if AWS has lost it by now: the next canary finds that out.
         pool.stage = match description.pool {
             Some(_) => PoolStage::Free,
             None => PoolStage::Ended(Seconds(0.0)),
@@ -295,7 +295,7 @@ impl ReadyJob<'_> {
         }
     }
 
-    /// What a job that is over says of its start, and of the machines that it leaves.
+    /// Looks up how a job that is over started, and what became of the machines that it leaves.
     pub(super) async fn look_at_pool(
         &self,
         found: &Found,

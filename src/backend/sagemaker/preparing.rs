@@ -145,7 +145,7 @@ impl JobSession<'_> {
                 Some(Err(error)) => is_all(Err(refused(&CallError::of(QUOTAS, &error))?)),
             }
         }
-        // The account's own lack those that nobody has changed.
+        // The account's own list lacks the quotas that nobody has changed.
         let listing = client.list_aws_default_service_quotas();
         let mut pages = listing.service_code(SERVICE).into_paginator().send();
         while !is_known() {

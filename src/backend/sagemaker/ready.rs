@@ -37,7 +37,7 @@ impl ReadyJob<'_> {
         let known = (last.ended.as_ref())
             .and_then(|ended| self.preliminary(run, &last.found, ended, &last.retries));
         let rest = async move {
-            // What did not complete is heard of before its room is taken.
+            // The room is given up only here, so that a failed canary is heard of before another one takes it.
             drop(room);
             let measured = self.measure(run, &last, watcher).await;
             self.ended(run, measured, Some(last))
@@ -48,7 +48,7 @@ impl ReadyJob<'_> {
         }
     }
 
-    /// `last` is its last training job.
+    /// The end of a canary, with what is known of its bill where it has no result. `last` is its last training job.
     fn ended(
         &self,
         run: &CanaryRun,
@@ -127,7 +127,7 @@ impl ReadyJob<'_> {
                 self.tidy(&found, watcher.cancellation).await;
                 continue;
             }
-            // Somebody else's canary may have been stopped by them.
+            // Whoever started a canary that is not ours may have stopped it.
             if found.is_new || self.still_stands(run, &found, description) {
                 self.free_pool(run, &found, description);
                 return Ok(Ok(room));
@@ -147,7 +147,7 @@ impl ReadyJob<'_> {
         watcher: &Watcher<'_>,
     ) -> Result<CanaryState, BackendError> {
         let pooled = match ended {
-            // What is not looked at now is looked at when pools are ended.
+            // A pool that is not looked at now is looked at when pools are ended.
             Some(description) => tokio::select! {
                 pooled = self.look_at_pool(found, description) => pooled,
                 () = watcher.cancellation.cancelled() => StartOnPool::default(),

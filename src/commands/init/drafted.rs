@@ -162,7 +162,7 @@ fn paths(overview: &Overview, place: Option<&str>, has_folder: bool, path: &str)
     });
     patterns.dedup();
     patterns.push("!**/*.md".to_owned());
-    // Lest a new budget pay for every canary again. A change of the spec concerns its jobs in any case.
+    // A new budget must not pay for every canary again. A change of the spec concerns its jobs in any case.
     if folders.iter().any(String::is_empty) {
         patterns.push("!canary-gate.yml".to_owned());
     }

@@ -82,7 +82,7 @@ fn walk(folder: &Path, notes: &mut Vec<String>) -> Vec<SeenFile> {
                 ));
                 break 'walk;
             }
-            // Of a link it is the link's own.
+            // The kind is the link's own, not that of what it leads to.
             let (Ok(name), Ok(kind)) = (entry.file_name().into_string(), entry.file_type()) else {
                 continue;
             };

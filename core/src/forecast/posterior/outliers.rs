@@ -72,7 +72,7 @@ pub(in crate::forecast) fn without_outlying_replicates(
         residuals.extend(&of_size);
         if has_middle {
             distances.extend(of_size.iter().map(|residual| residual.abs()));
-            // That of the middle itself.
+            // The middle run has distance 0 from itself, which says nothing of the noise.
             let least = distances.iter().rposition(|distance| *distance == 0.0);
             distances.remove(least.expect("the middle is one of them"));
         }

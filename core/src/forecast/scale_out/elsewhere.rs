@@ -250,7 +250,7 @@ impl<'a> Machines<'a> {
         Some(per_host.scaled(self.processes_beside(source)))
     }
 
-    /// All runs on these machines, their memory by one source.
+    /// All runs on these machines, with memory measured by one source.
     fn runs_on(&self, machines: &[&InstanceConfiguration]) -> Vec<Measurement> {
         let runs = self.wanted.measurements.iter();
         let is_there = |run: &&Measurement| machines.iter().any(|instance| run.is_on(instance));
@@ -321,7 +321,7 @@ impl<'a> Machines<'a> {
             Some((used / by_law.median(), beyond))
         };
         let most = (here.iter().filter_map(more)).max_by(|(a, _), (b, _)| a.total_cmp(b));
-        // What talks to other machines takes some memory whatever the data, and is within the law's own interval.
+        // Talking to other machines takes some memory whatever the data are; that much lies within the law's own interval.
         let is_beyond = |(times, _): &(f64, f64)| full.median() * times > full.quantile(UPPER_END);
         let beyond_the_law = most.filter(is_beyond);
         if let Some((times, _)) = beyond_the_law {

@@ -91,8 +91,8 @@ pub struct ScaleOutRun {
 pub struct ScaleOut {
     /// Billed per instance, in seconds.
     pub seconds: Predictive,
-    /// A sentence on the counts that it was measured on; `None` where it is assumed, from runs on one, which is one thing to say of all
-    /// configurations.
+    /// A sentence on the counts that it was measured on. `None` where it is assumed from runs on one count: the report says that once for
+    /// all configurations.
     pub note: Option<String>,
 }
 

@@ -131,7 +131,7 @@ impl DraftRound<'_> {
             .map(|run| run.data_share() * run.work_share());
         let share = after.share.as_fraction().0;
         let left = share - parts.sum::<f64>();
-        // How far a whole budget reaches only a second run shows.
+        // Only a second run shows how far a whole budget reaches.
         let is_open = share.is_finite() && after.longest_timed_out() == 0.0 && !after.has_enough();
         let last = self.runs.last()?;
         after
@@ -145,7 +145,7 @@ impl DraftRound<'_> {
             .copied()
     }
 
-    /// Of the round's runs so far.
+    /// The predicted times of the round's runs so far.
     fn times(&self) -> impl Iterator<Item = NextRung> {
         self.runs.iter().map(|rung| candidate(rung, self.time))
     }
