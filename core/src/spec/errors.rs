@@ -204,20 +204,28 @@ impl Page {
         let underline = format!("{}┬{}", "─".repeat(middle), "─".repeat(length - middle - 1));
         let pad = " ".repeat(from);
         add("", '·', &format!("{pad}{}", self.paint(RED, &underline)));
-        let pad = " ".repeat(from + middle);
-        let used = gutter + 4 + from + middle + 4;
-        let label = wrap(label, self.width.saturating_sub(used).max(30));
-        match label.split_once('\n') {
-            None => add("", '·', &format!("{pad}{} {label}", self.paint(RED, "╰──"))),
-            Some((first, further)) => {
-                add("", '·', &format!("{pad}{} {first}", self.paint(RED, "╰─┤")));
-                for line in further.lines() {
-                    add("", '·', &format!("{pad}  {} {line}", self.paint(RED, "│")));
-                }
-            }
+        for line in self.label_lines(label, from + middle, gutter) {
+            add("", '·', &line);
         }
         let _ = writeln!(text, " {:gutter$} ╰────", "");
         text
+    }
+
+    /// The lines of a label that hangs from the column `at` of an excerpt, whose line numbers are `gutter` columns wide.
+    fn label_lines(self, label: &str, at: usize, gutter: usize) -> Vec<String> {
+        let used = gutter + 4 + at + 4;
+        let label = wrap(label, self.width.saturating_sub(used).max(30));
+        let pad = " ".repeat(at);
+        match label.split_once('\n') {
+            None => vec![format!("{pad}{} {label}", self.paint(RED, "╰──"))],
+            Some((first, further)) => {
+                let mut lines = vec![format!("{pad}{} {first}", self.paint(RED, "╰─┤"))];
+                for line in further.lines() {
+                    lines.push(format!("{pad}  {} {line}", self.paint(RED, "│")));
+                }
+                lines
+            }
+        }
     }
 }
 
