@@ -112,7 +112,7 @@ impl ChannelData {
     }
 
     /// Whether its own objects say how many a canary has.
-    pub fn draws_by_itself(&self) -> bool {
+    fn draws_by_itself(&self) -> bool {
         self.sampled && matches!(self.rule, DrawRule::Share { .. })
     }
 }

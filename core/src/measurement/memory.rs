@@ -54,7 +54,7 @@ impl Usage {
     }
 
     /// Every reading of the peak, the most trusted one first.
-    pub fn memory_readings(&self, of: MemoryOf) -> impl Iterator<Item = &PeakMemory> {
+    fn memory_readings(&self, of: MemoryOf) -> impl Iterator<Item = &PeakMemory> {
         let others = match of {
             MemoryOf::Machine => &self.other_memory,
             MemoryOf::Gpu => &self.other_gpu_memory,

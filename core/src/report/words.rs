@@ -284,7 +284,7 @@ pub fn law(subject: Subject, law: &Law, abscissa: Abscissa) -> String {
 }
 
 /// `11.0526 USD/h`
-pub fn hourly(price: &Price) -> UsdPerHour {
+fn hourly(price: &Price) -> UsdPerHour {
     // Binary arithmetic would show as `9.166666666666666`.
     UsdPerHour((price.usd_per_hour.0 * 1e4).round() / 1e4)
 }

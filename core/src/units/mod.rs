@@ -77,7 +77,6 @@ impl Bytes {
     pub const KIB: u64 = 1 << 10;
     pub const MIB: u64 = 1 << 20;
     pub const GIB: u64 = 1 << 30;
-    pub const TIB: u64 = 1 << 40;
 
     /// The size as a float for statistics. Exact up to 2^53 bytes (8 PiB), far beyond any data set sampled here.
     #[expect(clippy::cast_precision_loss, reason = "exact below 8 PiB")]
