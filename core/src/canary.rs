@@ -160,7 +160,7 @@ impl Dataset {
 pub struct WorkLevel {
     /// The hyperparameter of the job that is set to the level in this run.
     pub hyperparameter: String,
-    /// In (0, `full`].
+    /// The value of the hyperparameter in the canary, in (0, `full`].
     pub level: f64,
     /// The level of the full run.
     pub full: f64,
@@ -177,7 +177,7 @@ impl WorkLevel {
         work.canary.iter().map(|level| Self::at(work, *level))
     }
 
-    /// Of the full run's work.
+    /// The share of the full run's work, in (0, 1].
     pub fn share(&self) -> Fraction {
         Fraction(self.level / self.full)
     }
@@ -270,7 +270,7 @@ pub struct CanaryRun {
     pub share: Option<HandedShare>,
     /// Absent if the spec has no `work`.
     pub work: Option<WorkLevel>,
-    /// From 0.
+    /// The number among the runs of this size, from 0.
     pub replicate: u32,
     /// The data of every channel, sampled or whole, in the order of the spec.
     pub channels: Vec<ChannelData>,

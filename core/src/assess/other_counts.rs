@@ -209,7 +209,7 @@ pub struct OtherCounts {
     pub whole: Option<InstanceConfiguration>,
     /// `None` where it follows from its own canaries.
     pub scale_out: Option<ScaleOutBasis>,
-    /// In words.
+    /// The words for the counts that it follows from; `None` where there are none.
     source: Option<String>,
 }
 

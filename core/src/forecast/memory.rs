@@ -97,7 +97,7 @@ pub(super) fn forecast(runs: &Runs, offer: &Offer, of: MemoryOf) -> MemoryForeca
     }
 }
 
-/// In percent of the machine.
+/// The highest peak that may not have been seen, in percent of the machine.
 fn highest_unseen(runs: &Runs, of: MemoryOf) -> Option<f64> {
     let bound = |peak: &PeakMemory| {
         let (bytes, bound) = (peak.bytes?.as_f64(), peak.upper_bound?.as_f64());

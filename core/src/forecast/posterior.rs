@@ -133,7 +133,7 @@ pub(super) struct WeighedLaw<F = Shape> {
     pub(super) cold_part: f64,
     /// The logarithm of its probability, up to a constant; then the probability.
     pub(super) weight: f64,
-    /// Of ln S.
+    /// The estimate of ln S.
     pub(super) center: f64,
     /// The sum of weighted squared residuals.
     pub(super) squares: f64,

@@ -440,7 +440,7 @@ fn quantiles(components: &[Component]) -> impl Fn(f64) -> f64 {
 
 #[cfg(test)]
 impl Predictive {
-    /// Of a distribution with one component.
+    /// The spread of a distribution with one component.
     pub(super) fn spread(&self) -> Spread {
         match &self.kind {
             DistributionKind::Amount { components, .. } => components[0].spread,

@@ -227,7 +227,7 @@ impl<'a> Runs<'a> {
             .chain(self.other_data.clone())
     }
 
-    /// Of the full run's work per datum.
+    /// The largest share of the full run's work per datum that a run had.
     pub(super) fn largest_work(&self) -> Option<f64> {
         let work = self.entered.iter().map(|run| run.work_share());
         work.max_by(f64::total_cmp)

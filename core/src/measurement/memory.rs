@@ -111,7 +111,7 @@ struct SeenSource<'a> {
     is_lower_bound: bool,
     /// The farthest that a run lists it behind more trusted ones.
     place: usize,
-    /// In how many completed runs it is.
+    /// The number of completed runs that have it.
     runs: usize,
 }
 

@@ -13,9 +13,9 @@ const NAMED_KINDS: usize = 3;
 /// The runs of one configuration, parted.
 #[derive(Debug, Clone)]
 pub struct NewestData<'a> {
-    /// Of the newest data, in the order given.
+    /// The runs of the newest data, in the order given.
     pub kept: Vec<&'a Measurement>,
-    /// Of other data, in the order given.
+    /// The runs of other data, in the order given.
     left_out: Vec<&'a Measurement>,
     newest: Totals,
 }

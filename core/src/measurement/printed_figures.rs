@@ -24,7 +24,7 @@ pub const LINE_BYTES: usize = 16 * 1024;
 pub struct Sought<'a> {
     /// The seconds of a step.
     pub step: Option<&'a PrintedMetric>,
-    /// Those of budget lines.
+    /// The metrics of budget lines.
     pub levels: &'a [PrintedMetric],
 }
 
@@ -112,7 +112,7 @@ fn number(captured: &str) -> f64 {
 pub struct PrintedFigures {
     pub step_seconds: Option<Seconds>,
     pub metrics: BTreeMap<MetricName, PrintedLevel>,
-    /// Of a completed run, why a figure is missing or in doubt.
+    /// Sentences on why a figure of a completed run is missing or in doubt.
     pub notes: Vec<String>,
 }
 
@@ -225,7 +225,7 @@ fn level_of_run(metric: &PrintedMetric, hosts: &[[Thinned; 2]]) -> Result<Printe
     })
 }
 
-/// Of the later half, without the middle one of an odd count.
+/// The level of the later half of the values, without the middle one of an odd count.
 fn level(values: &Thinned) -> PrintedLevel {
     let later = &values.kept[values.kept.len() - values.kept.len() / 2..];
     let median = |of_none: f64| {

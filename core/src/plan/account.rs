@@ -28,7 +28,7 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// As a user writes it.
+    /// The name as a user writes it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Job => "canary.spend_limit",

@@ -47,7 +47,7 @@ pub const NARROW: f64 = 1.5;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rung {
     pub size: LadderSize,
-    /// Of the full run's work, in (0, 1].
+    /// The share of the full run's work, in (0, 1].
     pub work: f64,
     /// How often it can still be run; `None`: without limit.
     pub supply: Option<u32>,
@@ -56,22 +56,22 @@ pub struct Rung {
 /// A size that the adaptive design may run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LadderSize {
-    /// As the spec lists it.
+    /// The fraction as the spec lists it.
     pub fraction: Fraction,
-    /// That a run draws from the sampled channel with the fewest objects.
+    /// The number of objects that a run draws from the sampled channel with the fewest.
     pub objects: u64,
-    /// Of the sampled channels, in the first run of this size; later ones draw other objects.
+    /// The bytes of the sampled channels in the first run of this size; later runs draw other objects.
     pub bytes: Bytes,
-    /// Of the data, in (0, 1], in the first run of this size.
+    /// The share of the data in the first run of this size, in (0, 1].
     pub share: f64,
 }
 
 /// What the design knows before its next run.
 #[derive(Debug, Clone, Copy)]
 pub struct Situation<'a> {
-    /// In ascending order of the fraction.
+    /// The sizes to choose from, in ascending order of the fraction.
     pub ladder: &'a [Rung],
-    /// On one configuration, in any order.
+    /// The runs on one configuration, in any order.
     pub measurements: &'a [Measurement],
     /// The time that all runs together may take on this configuration; `None`: no limit.
     pub budget: Option<Seconds>,

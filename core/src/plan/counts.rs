@@ -10,10 +10,10 @@ use crate::units::{Usd, count_as_float};
 /// With fewer a host may get none, and is paid all the same.
 const OBJECTS_A_HOST: u64 = 2;
 
-/// Of what canaries may take of the full run, for those on all further counts of a configuration together.
+/// The part of `canary.max_share` that canaries on all further counts of a configuration may take together.
 pub const PART_OF_THE_SHARE: f64 = 0.5;
 
-/// So many of the machines of a configuration.
+/// The configuration with `count` of its machines.
 pub fn with_count(configuration: &InstanceConfiguration, count: u32) -> InstanceConfiguration {
     match configuration {
         InstanceConfiguration::Homogeneous { instance_type, .. } => {

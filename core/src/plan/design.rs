@@ -224,7 +224,7 @@ fn fewest_blocks(channel: &ChannelData, total: usize) -> usize {
     }
 }
 
-/// Of a column, in an error.
+/// The most characters of a column's name in an error.
 const LONGEST_NAME: usize = 60;
 
 /// Two samples of tables that share a column and have each another: a join of a tenth of each has a hundredth of the rows. Where one has no

@@ -23,11 +23,11 @@ const ROUNDING: f64 = 1e-9;
 /// The canaries that are started of a plan, and collected later.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DetachedRuns {
-    /// On the plan's base, and then on further counts of its machines.
+    /// The canaries on the plan's base, and then those on further counts of its machines.
     pub own: Vec<CanaryRun>,
     /// Canaries on further counts that would pass `canary.max_share`.
     pub left_out: Vec<CanaryRun>,
-    /// Of each alternative, in the order of the plan.
+    /// The canaries of each alternative, in the order of the plan.
     pub alternatives: Vec<Result<Vec<CanaryRun>, NotMeasured>>,
 }
 
@@ -167,7 +167,7 @@ fn chosen<'a>(
         .unwrap_or_else(|| vec![first, second, third])
 }
 
-/// Of the full run's data and work.
+/// The part of the full run's data and work that a run has, 0-1.
 fn part_of(run: &CanaryRun) -> f64 {
     run.data_share() * run.work_share()
 }

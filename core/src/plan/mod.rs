@@ -167,7 +167,7 @@ impl Plan {
     }
 }
 
-/// Of the limit, for the canaries on `instance` where there are alternatives.
+/// The part of the limit for the canaries on `instance` where there are alternatives.
 const PART_OF_INSTANCE: f64 = 0.6;
 
 /// What `instance` may spend of the spec's own limit in the adaptive design, whatever becomes of the alternatives.

@@ -14,7 +14,7 @@ use crate::units::{Seconds, Usd, count_as_float};
 
 /// How long `auto` keeps a machine: as long as late metrics are waited for, by which the next canary is chosen.
 const KEEP_ALIVE: Seconds = Seconds(300.0);
-/// By `auto` idle machines cost less than this part of the spend limit, at their longest.
+/// With `auto`, machines that idle for the longest time cost less than this part of the spend limit.
 const SHARE: f64 = 0.1;
 
 /// Machines that are kept from one canary of a configuration to the next.
@@ -78,13 +78,13 @@ impl fmt::Display for NoPool {
 /// What pools are chosen from, kept until the quotas are known: by a plan without them, by a run with them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PoolPlan {
-    /// Of `instance` first, then of each alternative that is measured.
+    /// The canaries of `instance` first, then those of each alternative that is measured.
     pub(super) all: Vec<ConfigurationCanaries>,
     pub(super) policy: WarmPoolPolicy,
     pub(super) spend_limit: Usd,
     /// What is left of that beside the worst cases of the canaries.
     pub(super) left: Usd,
-    /// Of one canary, with its start.
+    /// The longest time of one canary, with its start.
     pub(super) longest_canary: Seconds,
     /// Whether a canary of an earlier check has completed.
     pub(super) has_earlier: bool,
@@ -98,7 +98,7 @@ pub(super) struct ConfigurationCanaries {
     /// The most of them that run one after another.
     longest_chain: usize,
     at_once: u32,
-    /// Of all its machines; absent without a price.
+    /// The price of all its machines for a second; absent without a price.
     usd_per_second: Option<Usd>,
     /// SageMaker keeps no instance groups, and no spot capacity.
     can_be_kept: bool,

@@ -141,7 +141,7 @@ pub(super) fn abscissa(job: &JobReport, forecast: &InstanceForecast) -> Abscissa
     runs.next().map_or(Abscissa::Data, Measurement::abscissa)
 }
 
-/// Of the canaries that the time follows from, on its own machines or on another count of them.
+/// The largest share of the canaries that the time follows from, on its own machines or on another count of them.
 fn largest_share(job: &JobReport, forecast: &InstanceForecast) -> Option<f64> {
     let kind = forecast.scale_out.and(forecast.instance.single_type());
     let on_other_counts = job

@@ -275,7 +275,7 @@ pub(super) struct FailureLine<'a> {
     pub(super) log: Option<&'a str>,
 }
 
-/// Those of the job, each kind once.
+/// The failures of the job's canaries, each kind once.
 pub(super) fn failures(job: &JobReport) -> Vec<FailureLine<'_>> {
     let mut failures: Vec<(&Measurement, usize, usize)> = Vec::new();
     for (place, run) in job.measurements.iter().enumerate() {

@@ -30,7 +30,7 @@ pub(super) enum Column {
 }
 
 impl Column {
-    /// Of every metric that has one, then that of the base; those of what the script prints follow.
+    /// The column of every metric that has one, then that of the base. Those of what the script prints follow.
     fn all() -> impl Iterator<Item = Self> {
         let titled = Metric::ALL
             .into_iter()
@@ -181,7 +181,7 @@ impl<'a> Comparison<'a> {
         self.table_of(&self.rows)
     }
 
-    /// Of many jobs the rows that somebody has to look at, and all others.
+    /// The tables of many jobs: the rows that somebody has to look at, and all others.
     pub(super) fn tables_of_many(&self) -> (Option<Table>, Option<Table>) {
         let is_failing = |row: &ComparisonRow<'_>| {
             let is_at_risk = row.shown_verdict() == Verdict::AtRisk;

@@ -19,7 +19,7 @@ use crate::verdict::Verdict;
 
 /// More configurations than this are not compared at a glance.
 const ROWS_SHOWN: usize = 12;
-/// Of several different failures of canaries; the table of canaries has all.
+/// The most different failures of canaries that are shown; the table of canaries has all.
 const FAILURES_SHOWN: usize = 5;
 /// Charts of more jobs than this would be scrolled past in a comment; the worst have theirs.
 const CHARTS_SHOWN: usize = 3;

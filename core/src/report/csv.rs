@@ -90,7 +90,7 @@ fn row(job: &str, forecast: &InstanceForecast) -> Vec<String> {
     row
 }
 
-/// Of all machines together.
+/// The price of all machines together.
 fn price_per_second(forecast: &InstanceForecast) -> Option<f64> {
     Some(forecast.usd_per_hour()?.0 / 3600.0)
 }

@@ -11,7 +11,7 @@ use crate::drift::Drift;
 
 /// GitHub takes 256 characters.
 const TITLE_LIMIT: usize = 200;
-/// Of a job's name in a title.
+/// The most characters of a job's name in a title.
 const TITLE_NAME_LIMIT: usize = 60;
 /// Jobs beyond this are counted.
 const JOBS_SHOWN: usize = 20;

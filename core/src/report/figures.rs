@@ -21,7 +21,7 @@ const FURTHEST_END: f64 = 4.0;
 const LIMIT_SHOWN_TO: f64 = 4.0;
 /// In percent of a machine: what would need more than twice of it needs no finer drawing.
 const FURTHEST_SHARE: f64 = 200.0;
-/// Of a law's curve: enough to show a bend.
+/// The steps of a law's curve, enough to show a bend.
 const STEPS: u32 = 40;
 /// Canaries that a description names.
 const CANARIES_NAMED: usize = 12;

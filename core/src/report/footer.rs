@@ -3,7 +3,7 @@
 use super::text::Prose;
 use super::{Policy, Report};
 
-/// Of the hash of a spec.
+/// The digits that are shown of a spec's hash.
 const HASH_DIGITS: usize = 4;
 
 /// Commit, spec, policy, version, run.

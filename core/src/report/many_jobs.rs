@@ -8,7 +8,7 @@ use super::text::Prose;
 use super::words;
 use crate::verdict::Verdict;
 
-/// From so many jobs on.
+/// The number of jobs from which on a report is one of many jobs.
 const MANY: usize = 4;
 /// Headlines of jobs below the one with counts.
 pub(super) const HEADLINES_SHOWN: usize = 5;

@@ -19,11 +19,11 @@ use super::{escape, mermaid, template, words};
 const WORD_JOINER: char = '\u{2060}';
 const NO_BREAK_SPACE: &str = "\u{a0}";
 
-/// Of the problems of a file.
+/// The most lines of the problems of a file.
 const PROBLEM_LINES: usize = 60;
-/// Of lines to paste.
+/// The most lines to paste.
 const PASTED_LINES: usize = 20;
-/// Of one such line.
+/// The most characters of one such line.
 const EXCERPT_LINE_LIMIT: usize = 200;
 
 /// The whole report. Text in it that came from a pull request is shown literally.

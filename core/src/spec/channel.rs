@@ -87,7 +87,7 @@ pub enum ChannelSample {
 }
 
 impl ChannelSample {
-    /// As a sentence says it.
+    /// The words for it in a sentence.
     pub(super) fn words(self) -> &'static str {
         match self {
             Self::Whole => "whole",

@@ -80,7 +80,7 @@ impl SpecErrors {
         &self.name
     }
 
-    /// In the order of the file.
+    /// The problems that were kept, in the order of the file.
     pub fn problems(&self) -> &[SpecProblem] {
         &self.problems
     }

@@ -10,7 +10,7 @@ use super::Job;
 use super::field::fields_of;
 use super::reader::cut;
 
-/// Of a value, in characters; what is longer is cut.
+/// The most characters of a value; a longer one is cut.
 const VALUE_LIMIT: usize = 200;
 
 /// A job's settings: their values as text by their field in the spec, such as `training.hyperparameters.epochs`.

@@ -39,7 +39,7 @@ pub(super) enum Value {
     Number(String),
     Text(String),
     Sequence(Vec<Node>),
-    /// In the order of the file; a key may occur twice.
+    /// The entries in the order of the file; a key may occur twice.
     Mapping(Vec<(YamlKey, Node)>),
 }
 

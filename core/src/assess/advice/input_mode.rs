@@ -7,7 +7,7 @@ use crate::units::Seconds;
 
 /// Shorter downloads are not worth a change.
 const LONG: Seconds = Seconds(60.0);
-/// Of the full run.
+/// A download that takes more than this part of the full run is worth a change.
 const MUCH: f64 = 0.05;
 
 /// The download is billed, and only input mode File has one.

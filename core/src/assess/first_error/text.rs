@@ -6,7 +6,7 @@ const LINE: usize = 2_000;
 const LINES: usize = 200;
 /// Paths of a line.
 const PATHS: usize = 8;
-/// Of a name that is quoted.
+/// The most characters of a name that is quoted.
 const NAME: usize = 60;
 
 /// What others print after a traceback that ended the program.

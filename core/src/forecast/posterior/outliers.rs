@@ -80,7 +80,7 @@ pub(in crate::forecast) fn without_outlying_replicates(
     doubted(runs, &residuals, distances, least_scale)
 }
 
-/// Of values in any order; the upper one of the two in the middle.
+/// The median of values in any order; of an even count the upper one in the middle.
 pub(in crate::forecast) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or_default()

@@ -32,7 +32,7 @@ const SAME_SQUARES: f64 = 0.01;
 /// The ratio of the new full run to the base's, under all models.
 #[derive(Debug, Clone)]
 pub(super) struct WeighedRatio {
-    /// From the base's full run to the new one.
+    /// The ratio of the new full run to the base's.
     pub(super) total: Predictive,
     /// At the data and the work of the new full run: the part that neither explains.
     pub(super) rate: Predictive,

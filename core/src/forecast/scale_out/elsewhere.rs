@@ -23,7 +23,7 @@ impl<'a> Measured<'a> {
         &self.offer.configuration
     }
 
-    /// Of one machine, where all are of one type.
+    /// The capacity of one machine, where all machines are of one type.
     pub fn capacity(&self) -> Option<&'a Capacity> {
         self.offer.capacity()
     }
@@ -139,7 +139,7 @@ pub fn elsewhere(wanted: &Basis, measured: &[Measured], layout: &DataLayout) -> 
 
 /// A peak of memory on a configuration without a canary of its own.
 struct PeakElsewhere {
-    /// On the fullest machine or GPU.
+    /// The bytes on the fullest machine or GPU.
     bytes: Option<Predictive>,
     known: KnownPeak,
     from: Option<InstanceConfiguration>,

@@ -171,7 +171,7 @@ struct Shards {
     heaviest: Bytes,
     /// The bytes of the full data, with each object counted once.
     total: Bytes,
-    /// As sentences.
+    /// The cautions about uneven shards, as sentences.
     cautions: Vec<String>,
 }
 

@@ -64,7 +64,7 @@ struct CountLaw {
     undivided: Undivided,
     /// The smallest count at which it holds.
     base: u32,
-    /// Of the runs, all but the overloaded ones.
+    /// The weight of all runs but the overloaded ones.
     weight_total: f64,
 }
 
@@ -164,7 +164,7 @@ impl ScaleOutLaws {
         self.counts.iter().copied().collect()
     }
 
-    /// Of one new run under one law.
+    /// The spread of one new run under one law.
     fn spread(&self, law: &WeighedLaw<CountLaw>) -> Spread {
         self.noise.of_a_run(law.squares, law.shape.weight_total)
     }

@@ -83,7 +83,7 @@ fn beside_the_first(situation: &Situation<'_>, rule: &RoundRule<'_>, first: &Run
 struct DraftRound<'a> {
     situation: &'a Situation<'a>,
     rule: &'a RoundRule<'a>,
-    /// By the runs that have ended.
+    /// The prediction by the runs that have ended.
     time: &'a CanaryTime,
     runs: Vec<Rung>,
     /// The runs that have ended, and those of the round as they are supposed to.

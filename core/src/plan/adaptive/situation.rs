@@ -14,7 +14,7 @@ pub fn has_enough(measurements: &[Measurement]) -> bool {
     completed.count() >= FEWEST_RUNS && sizes(measurements) >= FEWEST_SIZES
 }
 
-/// Of the runs that completed.
+/// The number of sizes of the runs that completed.
 fn sizes(measurements: &[Measurement]) -> usize {
     let completed = measurements.iter().filter(|run| run.is_completed());
     let mut fractions: Vec<f64> = completed.map(|run| run.fraction.0).collect();
@@ -28,7 +28,7 @@ impl Situation<'_> {
         self.measurements.iter().filter(|run| run.is_completed())
     }
 
-    /// In seconds; 0 if no run was stopped at its limit.
+    /// The longest run that was stopped at its limit, in seconds; 0 if there is none.
     pub(super) fn longest_timed_out(&self) -> f64 {
         self.measurements
             .iter()
@@ -37,7 +37,7 @@ impl Situation<'_> {
             .fold(0.0, |longest, time| time.0.max(longest))
     }
 
-    /// In seconds; 0 before a run has completed.
+    /// The longest completed run, in seconds; 0 before a run has completed.
     pub(super) fn longest_completed(&self) -> f64 {
         let times = self.completed().filter_map(Measurement::time);
         times.fold(0.0, |longest, time| time.0.max(longest))

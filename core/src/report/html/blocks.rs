@@ -5,11 +5,11 @@ use super::super::mark::{Mark, Tone};
 use super::draw;
 use super::markup::{Markup, element};
 
-/// Of the problems of a file.
+/// The most lines of the problems of a file.
 const PROBLEM_LINES: usize = 200;
-/// Of lines to paste.
+/// The most lines to paste.
 const PASTED_LINES: usize = 60;
-/// Of one such line.
+/// The most characters of one such line.
 const EXCERPT_LINE_LIMIT: usize = 300;
 /// More rows nobody reads; the report's JSON and CSV have them.
 const MOST_ROWS: usize = 2_000;

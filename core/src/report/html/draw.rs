@@ -17,7 +17,7 @@ const WIDTH: u32 = 1920;
 const LINE: u32 = 64;
 const LETTER: u32 = 31;
 const FONT: u32 = 66;
-/// Of a name at an axis, in letters.
+/// The most letters of a name at an axis.
 const NAME_LETTERS: usize = 26;
 const WORDS_LETTERS: usize = 40;
 const THIN: u32 = 3;

@@ -27,7 +27,7 @@ const MOST_DETAILED: usize = 20;
 const MOST_MONTHS: usize = 12;
 /// Rows of the table of checks.
 const NEWEST_CHECKS: usize = 6;
-/// Of a repository that is named.
+/// The most repositories that are named.
 const MOST_REPOSITORIES: usize = 3;
 
 /// The whole page. The same figures give the same page.

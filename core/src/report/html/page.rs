@@ -10,7 +10,7 @@ use super::palette;
 
 const STYLE: &str = include_str!("style.css");
 
-/// Of the title of a window.
+/// The most characters of the title of a window.
 const TITLE_LIMIT: usize = 120;
 /// Below a longer table the remarks would be out of sight.
 const ROWS_ABOVE_REMARKS: usize = 12;
