@@ -192,7 +192,7 @@ pub trait Ready {
 /// The room that the canaries of a configuration have.
 #[derive(Debug, Clone, Copy)]
 pub struct Room<'a> {
-    /// So many run at a time; at least 1.
+    /// The number of canaries that run at a time; at least 1.
     pub at_once: u32,
     /// For how long machines are kept after a canary, and how many canaries at a time have such; `None` where none are.
     pub pool: Option<&'a WarmPool>,
@@ -270,7 +270,7 @@ pub enum CanaryStep<'r> {
 #[derive(Debug)]
 pub struct CanaryEnd {
     pub state: Result<CanaryState, BackendError>,
-    /// Of a run that was paid and has no result: what is known of its bill, as one that was stopped.
+    /// What is known of the bill of a run that was paid and has no result, as one that was stopped; else `None`.
     pub paid_for_nothing: Option<Box<Measurement>>,
 }
 

@@ -23,7 +23,7 @@ pub(super) struct Source {
 /// A file of it, as it was when the job's code was read.
 #[derive(Debug, Clone)]
 pub(super) struct SourceFile {
-    /// From the source's folder.
+    /// The path from the source's folder.
     pub(super) name: PathBuf,
     /// Where it lies.
     pub(super) path: PathBuf,

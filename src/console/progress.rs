@@ -221,9 +221,9 @@ impl Bars {
 /// The canaries of the same configuration besides those of a batch.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Earlier {
-    /// That ran before.
+    /// The number of canaries that ran before the batch.
     pub(crate) runs: usize,
-    /// That are planned after it.
+    /// The number of canaries that are planned after the batch.
     pub(crate) to_come: usize,
     /// Whether the number of canaries to come is unknown.
     pub(crate) is_open: bool,
@@ -245,7 +245,7 @@ pub(crate) struct Canaries<'a> {
 }
 
 struct State {
-    /// Of all canaries, above their own.
+    /// The line of all canaries, above their own.
     line: Option<ProgressBar>,
     running: Vec<Option<ProgressBar>>,
     started: usize,

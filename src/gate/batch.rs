@@ -43,7 +43,7 @@ pub(crate) enum CanaryFate {
 /// The results of a batch of canaries.
 #[derive(Default)]
 pub(crate) struct Ran {
-    /// In plan order.
+    /// The measurements in plan order.
     pub(crate) measurements: Vec<Measurement>,
     /// The first error; `None` where the batch did not break off.
     pub(crate) failure: Option<AppError>,

@@ -242,7 +242,7 @@ async fn prepare<'a>(
     Ok((ready, keys, base))
 }
 
-/// That there is nothing to compare with, and why.
+/// A note that there is nothing to compare with, and why.
 fn no_base_yet(
     job: &Job,
     request: &RunRequest<'_>,

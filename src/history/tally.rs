@@ -37,7 +37,7 @@ pub struct Tally {
 
 #[derive(Debug, Default)]
 struct JobTally {
-    /// Of pushes and schedules by branch.
+    /// The series of pushes and schedules, by branch.
     branches: BTreeMap<Option<String>, JobSeries>,
     own_machines: JobSeries,
     newest_record: Timestamp,

@@ -319,7 +319,7 @@ fn read(place: &str, bytes: &[u8]) -> Result<Spec, String> {
     })
 }
 
-/// That jobs are removed; `None` if there are none.
+/// A note that jobs are removed; `None` if there are none.
 pub(crate) fn removed_note(policy: &ProjectPolicy) -> Option<String> {
     let removed = policy.removed_jobs.as_slice();
     (!removed.is_empty()).then(|| {

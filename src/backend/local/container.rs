@@ -17,7 +17,7 @@ use super::launcher;
 
 /// The toolkit's default, Python's `logging.INFO`.
 const LOG_LEVEL: u32 = 20;
-/// Of nobody.
+/// An account id that nobody has.
 const ACCOUNT: &str = "000000000000";
 
 /// One host of a run: who it is and where its folders are.

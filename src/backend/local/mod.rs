@@ -51,7 +51,7 @@ struct LaidOut<'a> {
     /// How long the data took, without the drawing of rows.
     took: Seconds,
     linked: Vec<LinkedFile>,
-    /// Of channels whose rows are drawn.
+    /// The copies for channels whose rows are drawn.
     rows: Copied,
 }
 

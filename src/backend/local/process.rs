@@ -40,7 +40,7 @@ pub(super) struct HostCommand<'a> {
     /// This program, which is started again as the probe.
     pub(super) program: &'a Path,
     pub(super) command: Vec<OsString>,
-    /// Of the command; the probe has `probe_environment`.
+    /// The environment of the command; the probe has `probe_environment`.
     pub(super) environment: Vec<(OsString, OsString)>,
     /// What the probe and the tools that it starts need of the gate's own environment.
     pub(super) probe_environment: Vec<(OsString, OsString)>,
@@ -62,7 +62,7 @@ pub(super) struct HostResult {
     /// Absent where it was cancelled before its command had started.
     pub(super) report: Option<ProbeReport>,
     pub(super) tail: LogTail,
-    /// Of standard output and standard error; empty where nothing is looked for.
+    /// The figures on standard output and standard error; empty where nothing is looked for.
     pub(super) printed: [Printed; 2],
 }
 

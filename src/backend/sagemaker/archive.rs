@@ -19,7 +19,7 @@ const LARGEST_SOURCE: Bytes = Bytes(Bytes::GIB);
 /// A file that canary-gate puts beside the source: the probe, a wrapper script.
 #[derive(Debug)]
 pub(super) struct OwnFile<'a> {
-    /// In no folder.
+    /// The name, which lies in no folder.
     pub(super) name: &'a str,
     pub(super) is_executable: bool,
     pub(super) bytes: &'a [u8],
@@ -29,7 +29,7 @@ pub(super) struct OwnFile<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Packed {
     pub(super) bytes: Vec<u8>,
-    /// Of `bytes`.
+    /// The hash of `bytes`.
     pub(super) sha256_hex: String,
 }
 

@@ -53,7 +53,7 @@ pub(super) struct Collected {
     pub(super) metrics: BTreeMap<MetricName, PrintedLevel>,
     /// How long the script ran, on the host where it ran longest; absent where a host's probe is silent.
     pub(super) script_seconds: Option<Seconds>,
-    /// By the word of a probe.
+    /// Whether a probe says that memory ran out.
     pub(super) ran_out_of_memory: bool,
     pub(super) notes: Vec<String>,
 }

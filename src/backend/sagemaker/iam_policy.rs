@@ -371,7 +371,7 @@ fn has_rows(channel: &Channel) -> bool {
     channel.sample == ChannelSample::Rows
 }
 
-/// Of actions that know no resources.
+/// The resource of actions that know no resources.
 fn anything() -> Vec<String> {
     vec!["*".to_owned()]
 }

@@ -71,7 +71,7 @@ pub(super) fn backoff(failed: u32) -> Duration {
     longest.min(LONGEST_BACKOFF).mul_f64(random())
 }
 
-/// In [0, 1), another each time and in each process, by the system's own randomness.
+/// A number in [0, 1), another each time and in each process, by the system's own randomness.
 pub(super) fn random() -> f64 {
     use std::hash::{BuildHasher, Hasher};
     let bits = std::hash::RandomState::new().build_hasher().finish();

@@ -194,7 +194,7 @@ impl LastJob {
     }
 }
 
-/// Of a job whose end nobody waited for.
+/// The measurement of a job whose end nobody waited for.
 fn without_bill(run: &CanaryRun, found: &Found) -> Measurement {
     Measurement {
         training_job: Some(found.name.to_string()),

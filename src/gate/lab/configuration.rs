@@ -21,7 +21,7 @@ use crate::workspace::project::Project;
 /// `instance`, or an alternative.
 pub(super) struct Configuration {
     pub(super) planned: PlannedConfiguration,
-    /// As the full run buys it.
+    /// The offer as the full run buys it.
     pub(super) full_run_offer: Offer,
     pub(super) account: Account,
     /// False where no further canary may start.
@@ -76,7 +76,7 @@ pub(super) struct CanaryBatch {
     pub(super) kind: BatchKind,
     pub(super) runs: Vec<CanaryRun>,
     pub(super) earlier: Earlier,
-    /// By their place, those whose machines are free.
+    /// The canaries whose machines are free, by their place.
     pub(super) free: BTreeMap<usize, Measurement>,
 }
 

@@ -20,7 +20,7 @@ const BEFORE_THE_OTHERS: f64 = 1.0 - plan::PART_OF_THE_SHARE;
 /// How sure it must be that a canary on another count ends within a limit that is shorter than `canary.max_runtime`.
 const SURELY: f64 = 0.95;
 
-/// That a canary on a further count is left out.
+/// A note that a canary on a further count is left out, since the share is used up.
 pub(crate) fn beyond_the_share(job: &Job, run: &CanaryRun) -> String {
     format!(
         "The canary on {} was not run: with it all canaries would take more than canary.max_share ({}) of the full run.",
@@ -29,7 +29,7 @@ pub(crate) fn beyond_the_share(job: &Job, run: &CanaryRun) -> String {
 }
 
 impl ConfigurationDesign<'_> {
-    /// Those on the machines that the design runs on.
+    /// The runs on the machines that the design runs on.
     pub(super) fn on_base(&self) -> Vec<Measurement> {
         let on_base = self.state.measured.iter();
         on_base
@@ -69,7 +69,7 @@ impl ConfigurationDesign<'_> {
         })
     }
 
-    /// That the canary on a further count is left out for the money.
+    /// A note that the canary on a further count is left out for the money.
     pub(super) fn refused_count(&self, run: &CanaryRun) -> String {
         format!(
             "The canary on {} was not run: it could have passed {}.",

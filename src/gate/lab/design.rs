@@ -24,7 +24,7 @@ pub(super) struct ConfigurationDesign<'a> {
     pub(super) layout: &'a DataLayout,
     pub(super) place: usize,
     pub(super) state: &'a ConfigurationState,
-    /// Of the configurations before it.
+    /// The state of the configurations before it.
     pub(super) before: &'a [ConfigurationState],
     /// Whether nothing more is to be run.
     pub(super) is_over: bool,
@@ -116,7 +116,7 @@ impl ConfigurationDesign<'_> {
         }
     }
 
-    /// That so many of a batch of the fixed design were refused.
+    /// A note that so many of a batch of the fixed design were refused.
     pub(super) fn refused(&self, refused: usize, batch: &CanaryBatch) -> String {
         self.refused_of(refused, batch.earlier.to_come + batch.runs.len())
     }

@@ -42,7 +42,7 @@ struct Reading {
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Held {
     bytes: Bytes,
-    /// Of the GPU.
+    /// The part of the GPU's memory that is used, in percent.
     percent: f64,
 }
 

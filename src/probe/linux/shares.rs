@@ -10,7 +10,7 @@ const BINS: usize = 1001;
 /// Samples of a share, 0-100 %.
 #[derive(Default)]
 pub(super) struct Shares {
-    /// Of every tenth of a percent how many samples; empty without one.
+    /// The number of samples at every tenth of a percent; empty without a sample.
     bins: Vec<u32>,
     count: u32,
     sum: f64,
