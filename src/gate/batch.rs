@@ -279,7 +279,7 @@ impl Batch<'_> {
     }
 
     /// Settles the bill, once: what a canary was billed takes the place of what was set aside. Money for machines that may be kept for the
-    /// next canary stays set aside until that one begins.
+    /// next canary stays set aside until the cost of keeping them is known.
     fn settle(&self, bill: &mut OpenBill, measurement: &Measurement) {
         let Some(reserved) = bill.reserved.take() else {
             return;
