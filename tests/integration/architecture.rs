@@ -45,7 +45,7 @@ const ASKS_WHO_WROTE: [(&str, &str); 3] = [
 ];
 
 /// A crate, or the beginning of the names of several, and the only places that may name it.
-const HOMES: [(&str, &[&str]); 23] = [
+const HOMES: [(&str, &[&str]); 24] = [
     ("aws_config", &["aws/"]),
     ("aws_sdk_", &["aws/", "backend/sagemaker/", "history/s3.rs"]),
     (
@@ -64,6 +64,7 @@ const HOMES: [(&str, &[&str]); 23] = [
             "commands/reference.rs",
         ],
     ),
+    ("unicode_width", &["spec/errors.rs"]),
     (
         "comfy_table",
         &[

@@ -575,3 +575,15 @@ fn a_recording_that_a_change_edits_is_named() {
     project.write("canary-gate.yml", &spec.replace("runs.csv", "other.csv"));
     run().reported("The recording other.csv is not on main (");
 }
+
+#[test]
+fn a_change_is_checked_with_the_bases_design() {
+    let base = sums("    budget: {time: 1h}\n");
+    let design = "fractions: [1%, 2%, 3%], replicates: 2";
+    let weaker = base.replace(design, "fractions: [1%], replicates: 1");
+    let report = judged(&changed(&base, &weaker)).ended_with(0).json();
+    assert_eq!(
+        report["jobs"][0]["measurements"].as_array().unwrap().len(),
+        6
+    );
+}

@@ -65,8 +65,8 @@ fn is_as_said(project: &Project, title: &str, command: &str, said: &[&str]) -> b
                 code = number.parse().unwrap();
                 true
             }
-            ("> ", words) => out.contains(words),
-            ("! ", words) => err.contains(words),
+            ("> ", words) => says(&out, words),
+            ("! ", words) => says(&err, words),
             ("- ", words) => !on_either(words),
             _ => panic!("{title}: `{line}` says nothing"),
         };
@@ -74,6 +74,16 @@ fn is_as_said(project: &Project, title: &str, command: &str, said: &[&str]) -> b
     }
     assert_eq!(ran.code, code, "{title}: {command}\n{}", ran.seen());
     true
+}
+
+/// Whether a text has these words. A number at their ends is a whole number: `6` is not said by `16`.
+fn says(text: &str, words: &str) -> bool {
+    let is_digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
+    text.match_indices(words).any(|(at, _)| {
+        let (before, after) = (&text[..at], &text[at + words.len()..]);
+        !(is_digit(words.chars().next()) && is_digit(before.chars().next_back()))
+            && !(is_digit(words.chars().next_back()) && is_digit(after.chars().next()))
+    })
 }
 
 macro_rules! files {

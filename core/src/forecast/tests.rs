@@ -584,3 +584,32 @@ fn the_full_run_of_a_lane_is_forecast_cold() {
     let alike = median(&forecast_of(&alike), Metric::Time);
     assert!(alike < 0.95 * 1055.0, "{alike}");
 }
+
+/// 10 GB of which a part goes with the data, and of that half or all with the work; canaries in turns of two levels, each 3 %
+/// off to either side.
+#[test]
+fn memory_over_levels_of_work_and_data_is_held() {
+    let places = [(1.0, 0.1), (10.0, 0.3), (20.0, 0.1)];
+    let (mut held, mut all) = (0, 0);
+    for (with_work, fixed) in [0.5, 1.0]
+        .into_iter()
+        .flat_map(|with_work| [0.3, 0.6].map(|fixed| (with_work, fixed)))
+    {
+        for signs in 0..8 {
+            let measured = |(place, (percent, work)): (usize, &(f64, f64))| {
+                let growing = (1.0 - fixed) * percent / 100.0;
+                let exact = fixed + growing * (1.0 - with_work + with_work * work);
+                let error = if signs >> place & 1 == 1 { 1.03 } else { 0.97 };
+                let bytes = Bytes::from_f64(1e10 * exact * error);
+                let mut run = with_memory(run(*percent, 1.0 + percent * work), bytes.0);
+                (run.work, run.work_total) = (Some(*work), Some(1.0));
+                run
+            };
+            let runs: Vec<Measurement> = places.iter().enumerate().map(measured).collect();
+            let memory = forecast_of(&runs)[Metric::MemoryBytes].clone().unwrap();
+            all += 1;
+            held += i32::from(memory.quantile(0.05) <= 1e10 && memory.quantile(0.95) >= 1e10);
+        }
+    }
+    assert!(held * 10 >= all * 9, "{held} of {all}");
+}

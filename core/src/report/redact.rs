@@ -8,10 +8,9 @@ use crate::secret::mask_shapes;
 
 static ARN: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r#"arn:aws[^\s"'`,;()<>\[\]{}|]*"#).expect("a constant"));
-/// Digits with the letters before them, or three groups of four as AWS's console writes an id.
-static DIGITS: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"([A-Za-z]*)([0-9]{4}-[0-9]{4}-[0-9]{4}|[0-9]+)").expect("a constant")
-});
+/// Digits, or three groups of four as AWS's console writes an id.
+static DIGITS: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"[0-9]{4}-[0-9]{4}-[0-9]{4}|[0-9]+").expect("a constant"));
 
 /// `arn:aws:iam::123456789012:role/Trainer` becomes `arn:…:role/Trainer`, and twelve digits by themselves `…9012`:
 /// masking covers a job's log, not what is posted. What is a secret by its look becomes stars.
@@ -25,22 +24,22 @@ pub(super) fn redact(text: &str) -> String {
         }
     });
     let shown = DIGITS.replace_all(&text, |found: &Captures<'_>| {
-        let (letters, id) = (&found[1], &found[2]);
-        let end = found.get_match().end();
-        let after = text[end..].chars();
-        let after: String = after.take_while(char::is_ascii_alphanumeric).collect();
+        let (id, place) = (&found[0], found.get_match());
+        let is_beside = char::is_ascii_alphanumeric;
+        let before = text[..place.start()].chars().rev().take_while(is_beside);
+        let after = text[place.end()..].chars().take_while(is_beside);
         let is_id = match id.contains('-') {
-            true => !after.starts_with(|c: char| c.is_ascii_digit()),
+            true => !after.clone().any(|c| c.is_ascii_digit()),
             // Not within a hexadecimal key.
             false => {
-                let around = letters.to_owned() + &after;
-                let is_hex = around.chars().all(|c| c.is_ascii_hexdigit());
-                id.len() == 12 && (around.is_empty() || !is_hex)
+                let mut around = before.chain(after.clone()).peekable();
+                let is_key = around.peek().is_some() && around.all(|c| c.is_ascii_hexdigit());
+                id.len() == 12 && !is_key
             }
         };
         match is_id {
-            true => format!("{letters}…{}", &id[id.len() - 4..]),
-            false => found[0].to_owned(),
+            true => format!("…{}", &id[id.len() - 4..]),
+            false => id.to_owned(),
         }
     });
     shown.into_owned()
@@ -70,6 +69,8 @@ mod tests {
                 "canary-504606665836b3b2-a6f8504606665836.json",
             ),
             ("account504606665836x", "account…5836x"),
+            ("v2a123456789012", "v2a…9012"),
+            ("123456789012x3", "…9012x3"),
             ("arn:aws:", "arn:aws:"),
             ("arn:aws-cn:s3:::bucket, x", "arn:…:bucket, x"),
         ] {

@@ -4,6 +4,8 @@
 use std::fmt::{self, Write as _};
 use std::ops::Range;
 
+use unicode_width::UnicodeWidthChar;
+
 use super::FilePosition;
 use crate::secret::unseen::is_invisible;
 
@@ -165,7 +167,13 @@ impl Page {
         let line = lines.line(number);
         let start = start.min(line.end);
         let end = span.end.clamp(start, line.end);
-        let cells = |bytes| -> Vec<char> { lines.text(bytes).chars().map(visible).collect() };
+        // A wide character is followed by an empty cell.
+        let of_char = |c: char| {
+            [visible(c), '\0']
+                .into_iter()
+                .take(visible(c).width().unwrap_or(1).max(1))
+        };
+        let cells = |bytes| -> Vec<char> { lines.text(bytes).chars().flat_map(of_char).collect() };
         let from = cells(line.start..start).len();
         // An empty span is drawn as one cell.
         let length = cells(start..end).len().max(1);
@@ -184,7 +192,7 @@ impl Page {
             if line.len() > shift + room {
                 shown[room - 1] = '…';
             }
-            shown.into_iter().collect()
+            shown.into_iter().filter(|cell| *cell != '\0').collect()
         };
         let from = from - shift;
         let length = length.min(room.saturating_sub(from)).max(1);

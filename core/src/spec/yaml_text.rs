@@ -93,3 +93,27 @@ pub fn remark(text: &str) -> String {
     }
     remark
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use crate::spec::{self, SpecSource};
+
+    proptest! {
+        #[test]
+        fn any_text_survives_as_yaml(name in "[^\0\r\n]{1,30}", value in "[^\0\r\n]{0,60}") {
+            let text = format!(
+                "version: 1\nbackend: sagemaker\njobs:\n  a:\n    training:\n      image: i\n      role: arn:aws:iam::123456789012:role/R\n      \
+                 hyperparameters:\n        {}: {}\n      channels: {{train: {{uri: s3://bucket/x/}}}}\n      output: s3://bucket/y/\n    \
+                 instance: ml.m5.large\n    budget: {{time: 1h}}\n    # {}\n",
+                super::text(&name),
+                super::text_or_number(&value),
+                super::remark(&value),
+            );
+            let source = SpecSource { name: "canary-gate.yml", bytes: text.as_bytes() };
+            let spec = spec::read(source, &[]).unwrap();
+            prop_assert_eq!(&spec.jobs[0].training.hyperparameters, &[(name, value)]);
+        }
+    }
+}

@@ -19,6 +19,8 @@ use crate::canary::{DataObject, Objects};
 use crate::spec::{Channel, DataType, InputMode};
 use crate::units::Bytes;
 
+/// S3 may give pages without keys, but not for ever.
+const MOST_EMPTY_PAGES: u32 = 1000;
 /// Pages that are asked for one after the other before folders are listed side by side: a small listing takes few requests.
 const PAGES_ALONE: usize = 8;
 /// Folders at once. A prefix serves 5,500 requests a second; what is gained beyond is less than what a page takes to be read.
@@ -115,11 +117,20 @@ impl KeyRange {
             .set_start_after(after)
             .into_paginator()
             .send();
+        let mut empty = 0;
         for _ in 0..most {
             let Some(page) = pages.next().await else {
                 return Ok(false);
             };
             let page = page.map_err(|error| request.refused(&error))?;
+            empty = if page.contents().is_empty() {
+                empty + 1
+            } else {
+                0
+            };
+            if empty > MOST_EMPTY_PAGES {
+                return Err(nonsense(request, "page after page without keys"));
+            }
             if !self.take(&page, request)? {
                 return Ok(false);
             }
