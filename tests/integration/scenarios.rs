@@ -78,11 +78,15 @@ fn is_as_said(project: &Project, title: &str, command: &str, said: &[&str]) -> b
 
 /// Whether a text has these words. A number at their ends is a whole number: `6` is not said by `16`.
 fn says(text: &str, words: &str) -> bool {
-    let is_digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
+    let both_digits = |one: Option<char>, other: Option<char>| {
+        one.zip(other)
+            .is_some_and(|(one, other)| one.is_ascii_digit() && other.is_ascii_digit())
+    };
     text.match_indices(words).any(|(at, _)| {
         let (before, after) = (&text[..at], &text[at + words.len()..]);
-        !(is_digit(words.chars().next()) && is_digit(before.chars().next_back()))
-            && !(is_digit(words.chars().next_back()) && is_digit(after.chars().next()))
+        let is_cut = both_digits(before.chars().next_back(), words.chars().next())
+            || both_digits(words.chars().next_back(), after.chars().next());
+        !is_cut
     })
 }
 
