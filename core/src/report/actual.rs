@@ -86,10 +86,10 @@ impl ForecastAndActual<'_> {
             Metric::GpuMemoryBytes => bytes(&usage.gpu_memory),
             Metric::CpuUtilization => mean(&usage.cpu_percent),
             Metric::GpuUtilization => mean(&usage.gpu_percent),
-            Metric::IoWait => mean(&usage.io_wait_percent),
             Metric::StepTime => Some(actual.step_seconds?.0),
             Metric::CostPerStep => Some(self.offer.cost(actual.step_seconds?)?.0),
-            Metric::Memory | Metric::GpuMemory => None,
+            // Times as much as nearly nothing says nothing.
+            Metric::Memory | Metric::GpuMemory | Metric::IoWait => None,
         }
     }
 }
