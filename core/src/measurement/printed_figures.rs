@@ -39,7 +39,7 @@ impl<'a> Sought<'a> {
     }
 }
 
-/// What one stream printed, for each of [`Sought::metrics`]; empty where nothing was read.
+/// What one stream printed, for each metric that is sought; empty where nothing was read.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Printed(Vec<Thinned>);
 

@@ -1,6 +1,6 @@
 //! Pages in **HTML**: one file that opens without network and script, light and dark, on paper and on a small screen.
 //!
-//! [`markup`] is the one door for text, [`page`] lays a document out, [`draw`] its plots, and [`palette`] has the colours.
+//! `markup` is the one door for text, `page` lays a document out, `draw` its plots, and `palette` has the colours.
 
 mod blocks;
 mod draw;
