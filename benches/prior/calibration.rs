@@ -8,6 +8,7 @@
 
 use canary_gate::forecast::trial::{self, Prior};
 use canary_gate::forecast::{Predictive, Shape};
+use statrs::distribution::{ContinuousCDF, Normal};
 
 use crate::random::Random;
 
@@ -82,7 +83,7 @@ impl Truth {
     fn chance_inside(&self, predictive: &Predictive, times: f64) -> f64 {
         let below = |p: f64| {
             let z = predictive.quantile(p).ln() / self.noise.hypot(times * self.drift);
-            trial::normal_cdf(z)
+            Normal::standard().cdf(z)
         };
         below(0.95) - below(0.05)
     }

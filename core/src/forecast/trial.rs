@@ -1,7 +1,5 @@
 //! The door of the bench `prior`: forecasts by another prior than the shipped one.
 
-use statrs::distribution::{ContinuousCDF, Normal};
-
 use super::points;
 use super::posterior::{Observation, Posterior};
 use super::runs::Runs;
@@ -59,9 +57,4 @@ pub fn of_shares(runs: &[(f64, f64, f64, bool)], prior: &Prior) -> Predictive {
         })
         .collect();
     Posterior::fit(&observations, prior).predict_at(1.0, 1.0)
-}
-
-/// P(a standard normal is at most z).
-pub fn normal_cdf(z: f64) -> f64 {
-    Normal::standard().cdf(z)
 }

@@ -29,6 +29,8 @@ use crate::workspace::stored_report as stored;
 
 /// Entries of folders that a search looks at.
 const MOST_ENTRIES: usize = 100_000;
+/// All parts are kept in memory.
+const MOST_PARTS: usize = 1000;
 
 /// One report of all parts: every affected job is in it, judged by the project's budget.
 pub(super) async fn report(
@@ -184,8 +186,14 @@ fn find(patterns: &[String]) -> Result<BTreeSet<PathBuf>, AppError> {
             );
         }
         let globs = PathGlobs::new(&[pattern.to_owned()], "");
-        let mut matched = files_below(start_of(pattern));
-        matched.retain(|path| globs.matches(path));
+        let Some(matched) = files_below(start_of(pattern), &globs, MOST_PARTS - found.len()) else {
+            return refused(
+                format!(
+                    "`report-from`: for `{pattern}` there are over {MOST_PARTS} parts, or over {MOST_ENTRIES} files to look at"
+                ),
+                "download the parts into a folder of their own, and name it: parts/*.json",
+            );
+        };
         if matched.is_empty() {
             return refused(
                 format!("`report-from`: no file matches `{pattern}`"),
@@ -200,14 +208,13 @@ fn find(patterns: &[String]) -> Result<BTreeSet<PathBuf>, AppError> {
 /// The deepest folder that all matches of a pattern lie in.
 fn start_of(pattern: &str) -> PathBuf {
     let literal = pattern.find(['*', '?', '[', '{']).unwrap_or(pattern.len());
-    let folder = pattern[..literal]
-        .rfind('/')
-        .map_or("", |slash| &pattern[..slash]);
-    PathBuf::from(folder)
+    let folder = pattern[..literal].rsplit_once('/');
+    PathBuf::from(folder.map_or("", |(folder, _)| folder))
 }
 
-/// Every plain file at or below a folder. No link is followed: a pull request can commit one.
-fn files_below(start: PathBuf) -> Vec<PathBuf> {
+/// Every plain file at or below a folder that the globs match; `None` where there are more than `most`, or too much to look at,
+/// since a part that is not found may be the one that fails. No link is followed: a pull request can commit one.
+fn files_below(start: PathBuf, globs: &PathGlobs, most: usize) -> Option<Vec<PathBuf>> {
     let is_link = |folder: &Path| folder.is_symlink() || folder.ends_with("..");
     let (mut found, mut entries) = (Vec::new(), 0);
     let mut folders = match start.ancestors().any(is_link) {
@@ -220,15 +227,15 @@ fn files_below(start: PathBuf) -> Vec<PathBuf> {
         for entry in listed.into_iter().flatten().flatten() {
             entries += 1;
             if entries > MOST_ENTRIES {
-                return found;
+                return None;
             }
             let path = folder.join(entry.file_name());
             match entry.file_type() {
                 Ok(kind) if kind.is_dir() => folders.push(path),
-                Ok(kind) if kind.is_file() => found.push(path),
+                Ok(kind) if kind.is_file() && globs.matches(&path) => found.push(path),
                 _ => {}
             }
         }
     }
-    found
+    (found.len() <= most).then_some(found)
 }

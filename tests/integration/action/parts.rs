@@ -1,7 +1,5 @@
 //! `report-from`: parts that other jobs of the workflow measured, in one comment and judged by the base's budget.
 
-use std::os::unix::fs::symlink;
-
 use super::workflow::{ENOUGH, TOO_LITTLE, Workflow, files, spec};
 
 /// The part that a leg of a matrix wrote, which judged by its own spec.
@@ -85,15 +83,17 @@ fn a_part_that_the_pull_request_brings_along_is_refused() {
 }
 
 #[test]
-fn parts_are_not_looked_for_behind_a_link_nor_outside_and_one_must_be_there() {
+fn parts_are_not_looked_for_behind_a_link_nor_outside_and_one_to_a_thousand_must_be_there() {
     for (pattern, said) in [
         ("link/*.json", "no file matches `link/*.json`"),
         ("none/*.json", "no file matches `none/*.json`"),
         ("../*.json", "no file matches `../*.json`"),
         ("/tmp/*.json", "is not relative to the workspace"),
+        ("many/*.json", "over 1000 parts"),
     ] {
         let workflow = with_part(ENOUGH).input("report-from", pattern);
-        symlink("parts", workflow.project.path("link")).unwrap();
+        let project = &workflow.project;
+        project.shell("ln -s parts link; mkdir many; touch $(seq -f many/%g.json 1001)");
         workflow.run().ended_with(2).logs(said);
         workflow.comments(&["could not check"]);
     }
