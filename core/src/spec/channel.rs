@@ -86,6 +86,14 @@ pub enum ChannelSample {
     Rows,
 }
 
+impl Channel {
+    /// Whether what is written below `output` would be read as data of this channel.
+    pub(super) fn holds(&self, output: &str) -> bool {
+        let output = format!("{}/", output.trim_end_matches('/'));
+        self.uri.starts_with("s3://") && output.starts_with(self.uri.as_str())
+    }
+}
+
 impl ChannelSample {
     /// The words for it in a sentence.
     pub(super) fn words(self) -> &'static str {

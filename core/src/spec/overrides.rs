@@ -203,8 +203,10 @@ impl Reader<'_> {
         };
         if let Some(name) = &keys.job {
             let all = At::ROOT.key("jobs");
-            if !self.is_written(&all.key(name)) {
-                let help = did_you_mean(name, jobs.iter().map(|job| job.name.as_str()));
+            // A job whose keys could not be read is there too.
+            let written = self.keys_below(&all);
+            if !written.contains(&name.as_str()) {
+                let help = did_you_mean(name, written);
                 let message = format!("there is no job {}", quoted(name));
                 self.push(&at.key("job"), message, help);
             } else if let (Some(kind), Some(job)) =

@@ -38,11 +38,13 @@ pub struct SpecSource<'a> {
 pub fn read(source: SpecSource<'_>, known_types: &[&str]) -> Result<Spec, SpecErrors> {
     let fail = |problems, further| SpecErrors::new(source.name, source.bytes, problems, further);
     let node = yaml::parse(source.bytes).map_err(|problem| fail(vec![problem], 0))?;
+    // The file's own mapping is shown by its first byte.
+    let root = node.span.start..node.span.start + 1;
     let mut reader = Reader {
         known_types,
+        spans: BTreeMap::from([(String::new(), [root.clone(), root])]),
         ..Reader::default()
     };
-    reader.found_root(node.span.start);
     let keys = SpecKeys::read(&node, &At::ROOT, &mut reader);
     match keys.and_then(|keys| reader.spec(keys)) {
         Some(mut spec) if reader.problems.is_empty() => {

@@ -16,6 +16,8 @@ use super::{BackendKind, SpecWarning};
 pub(super) struct At {
     /// The field path, e.g. `jobs.churn.budget.cost`; empty for the whole file.
     pub(super) path: String,
+    /// The same, told apart from others: a name may hold dots.
+    id: String,
     /// Whether the key is meant, and not its value.
     is_name: bool,
 }
@@ -24,12 +26,14 @@ impl At {
     /// The whole file.
     pub(super) const ROOT: Self = Self {
         path: String::new(),
+        id: String::new(),
         is_name: false,
     };
 
-    fn value(path: String) -> Self {
+    fn below(&self, path: String, part: &str) -> Self {
         Self {
             path,
+            id: format!("{}\0{part}", self.id),
             is_name: false,
         }
     }
@@ -37,7 +41,7 @@ impl At {
     /// The place of the value of a key below this one.
     pub(super) fn key(&self, key: &str) -> Self {
         let dot = if self.path.is_empty() { "" } else { "." };
-        Self::value(format!("{}{dot}{}", self.path, shorten(key)))
+        self.below(format!("{}{dot}{}", self.path, shorten(key)), key)
     }
 
     /// The place of a key below this one.
@@ -50,16 +54,16 @@ impl At {
 
     /// The place of the key of this value.
     pub(super) fn own_name(&self) -> Self {
-        let path = self.path.clone();
         Self {
-            path,
             is_name: true,
+            ..self.clone()
         }
     }
 
     /// The place of an item of this list.
     pub(super) fn item(&self, index: usize) -> Self {
-        Self::value(format!("{}[{index}]", self.path))
+        let part = format!("[{index}]");
+        self.below(format!("{}{part}", self.path), &part)
     }
 }
 
@@ -70,7 +74,7 @@ pub(super) struct Reader<'a> {
     /// Problems beyond [`Reader::KEPT`], only counted.
     pub(super) further: usize,
     pub(super) warnings: Vec<(usize, SpecWarning)>,
-    /// What to underline for the key and for the value of each field that is written.
+    /// What to underline for the key and for the value of each field that is written, by the id of its place.
     pub(super) spans: BTreeMap<String, [Range<usize>; 2]>,
     pub(super) known_types: &'a [&'a str],
     /// The region as it is written; absent where it is not.
@@ -114,7 +118,7 @@ impl Reader<'_> {
             _ => &node.span,
         };
         let spans = [key.span.clone(), shown.clone()];
-        self.spans.insert(at.path.clone(), spans);
+        self.spans.insert(at.id.clone(), spans);
     }
 
     /// Keeps the place of an item of the list `list`.
@@ -123,13 +127,20 @@ impl Reader<'_> {
             true => self.span(list),
             false => node.span.clone(),
         };
-        self.spans
-            .insert(list.item(index).path, [span.clone(), span]);
+        self.spans.insert(list.item(index).id, [span.clone(), span]);
     }
 
     /// Whether there is such a key or item, readable or not.
     pub(super) fn is_written(&self, at: &At) -> bool {
-        self.spans.contains_key(&at.path)
+        self.spans.contains_key(&at.id)
+    }
+
+    /// The keys that are written in a mapping, readable or not.
+    pub(super) fn keys_below(&self, at: &At) -> Vec<&str> {
+        let prefix = format!("{}\0", at.id);
+        let ids = self.spans.range(prefix.clone()..).map(|(id, _)| id);
+        let below = ids.map_while(|id| id.strip_prefix(&prefix));
+        below.filter(|key| !key.contains('\0')).collect()
     }
 
     /// Whether there is such a key, and nothing was wrong with it so far.
@@ -139,23 +150,17 @@ impl Reader<'_> {
 
     /// What to underline: the value, or what it would stand in.
     fn span(&self, at: &At) -> Range<usize> {
-        let mut path = at.path.as_str();
+        let mut id = at.id.as_str();
         loop {
-            if let Some([name, value]) = self.spans.get(path) {
+            if let Some([name, value]) = self.spans.get(id) {
                 return if at.is_name { name } else { value }.clone();
             }
             // The root has no key: its first byte stands for it.
-            let Some(end) = path.rfind(['.', '[']).or((!path.is_empty()).then_some(0)) else {
-                return self.spans.get("").map_or(0..1, |[_, root]| root.clone());
+            let Some(end) = id.rfind('\0') else {
+                return 0..1;
             };
-            path = &path[..end];
+            id = &id[..end];
         }
-    }
-
-    /// Keeps where the file's own mapping begins.
-    pub(super) fn found_root(&mut self, start: usize) {
-        let span = start..start + 1;
-        self.spans.insert(String::new(), [span.clone(), span]);
     }
 
     /// Keeps where a field stands, for annotations of a pull request.

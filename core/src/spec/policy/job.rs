@@ -93,12 +93,11 @@ pub(super) fn not_allowed(spec: &Spec) -> Vec<String> {
         // The head's channels may not go with the base's network and output.
         let sagemaker = &job.training.sagemaker;
         let output = sagemaker.output.as_deref().unwrap_or_default();
-        let output = format!("{}/", output.trim_end_matches('/'));
         for channel in &job.training.channels {
             let uri = channel.uri.as_str();
             let why = if FileSystem::of_uri(uri).is_some() && !sagemaker.is_in_vpc() {
                 "a file system is reached through a VPC, and the base's policy names no `subnets` and `security_groups`"
-            } else if uri.starts_with("s3://") && output.starts_with(uri) {
+            } else if channel.holds(output) {
                 "the base's `output` lies within these data, so that what canaries write would be read as data"
             } else {
                 continue;

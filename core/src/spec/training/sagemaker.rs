@@ -267,11 +267,7 @@ impl Reader<'_> {
 
     /// What canaries write would become data of the next ones, and change what they are compared with.
     pub(super) fn refuse_output_among_data(&mut self, at: &At, output: &str, channels: &[Channel]) {
-        let written = format!("{}/", output.trim_end_matches('/'));
-        let around = channels.iter().find(|channel| {
-            channel.uri.starts_with("s3://") && written.starts_with(channel.uri.as_str())
-        });
-        if let Some(channel) = around {
+        if let Some(channel) = channels.iter().find(|channel| channel.holds(output)) {
             self.refuse(
                 at,
                 format!("lies within the data of channel {}", quoted(&channel.name)),
