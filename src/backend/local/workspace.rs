@@ -246,7 +246,8 @@ pub(super) fn place_objects(
 }
 
 /// A large file of the data that a sandbox holds a link to, as it was when it was linked: training code may not write to it. A link
-/// cannot keep it from doing so, but it does not go unnoticed.
+/// cannot keep it from doing so, but a change of its size, mode or time
+/// does not go unnoticed.
 #[derive(Debug)]
 pub(super) struct LinkedFile {
     path: PathBuf,

@@ -108,7 +108,11 @@ impl SagemakerBackend {
         }
         // The signal came while the rest was stopped.
         self.state.borrow_mut().own.extend(kept.iter().cloned());
-        self.stop_the_rest(cancellation, &nothing).await
+        let before = stopped.unwrap_or_default();
+        let mut rest = self.stop_the_rest(cancellation, &nothing).await?;
+        rest.jobs += before.jobs;
+        rest.pools += before.pools;
+        Ok(rest)
     }
 
     /// Stops every job of this run that is left, such as one that a killed gate started and that this one did not ask for again,
@@ -220,26 +224,32 @@ fn no_time() -> BackendError {
     )
 }
 
+/// Removes what lies in S3 for a job, as far as a signal leaves time.
+async fn in_time(removed: impl Future<Output = ()>, name: &JobName, cancellation: &Cancellation) {
+    let limit = async {
+        cancellation.cancelled().await;
+        tokio::time::sleep(TIME_TO_STOP).await;
+    };
+    tokio::select! {
+        () = removed => {}
+        () = limit => say_left(name, IN_TIME),
+    }
+}
+
 impl ReadyJob<'_> {
     /// Removes what a canary that is over, or is being stopped, left in S3: its manifests, its staged sample, its model.
     pub(super) async fn tidy(&self, found: &Found, cancellation: &Cancellation) {
         let name = found.name.to_string();
         let is_running = self.backend.state.borrow().own.contains(&name);
         if found.may_stop && !is_running {
-            let limit = async {
-                cancellation.cancelled().await;
-                tokio::time::sleep(TIME_TO_STOP).await;
-            };
-            tokio::select! {
-                () = self.remove_all_of(&found.name) => {}
-                () = limit => say_left(&found.name, IN_TIME),
-            }
+            let removed = self.remove_all_of(&found.name);
+            in_time(removed, &found.name, cancellation).await;
         }
     }
 
     /// Removes what was placed for a canary that was not started; if there is a job of its name by now, somebody else needs
     /// it.
-    pub(super) async fn unplace(&self, name: &JobName) {
+    pub(super) async fn unplace(&self, name: &JobName, cancellation: &Cancellation) {
         let removed = async {
             match self.backend.describe(&name.to_string()).await {
                 Ok(None) => self.remove_all_of(name).await,
@@ -247,9 +257,7 @@ impl ReadyJob<'_> {
                 Err(error) => say_left(name, &error.to_string()),
             }
         };
-        if tokio::time::timeout(TIME_TO_STOP, removed).await.is_err() {
-            say_left(name, IN_TIME);
-        }
+        in_time(removed, name, cancellation).await;
     }
 
     async fn remove_all_of(&self, name: &JobName) {

@@ -115,14 +115,14 @@ impl ReadyJob<'_> {
                 // Whose it is shows a look.
                 Ok(Created::Taken) => self.give_pool_back(&name),
                 Ok(Created::NoRoom(error)) => {
-                    self.unplace(&name).await;
+                    self.unplace(&name, &watcher.cancellation).await;
                     let full = no_quota(&error, &run);
                     return Ok(Err(CanaryState::NoRoom(full)));
                 }
                 other => {
                     self.give_pool_back(&name);
                     self.stop_unwatched(&name).await;
-                    self.unplace(&name).await;
+                    self.unplace(&name, &watcher.cancellation).await;
                     return other.map(|_| Err(CanaryState::HeldBack));
                 }
             }
@@ -183,8 +183,15 @@ impl ReadyJob<'_> {
             )));
         };
         let entering = self.backend.room.enter(&run.instance, &self.quotas, waits);
+        // A job that fails meanwhile gives no room to who waits.
+        let held_back = async {
+            while !watcher.holds_back() {
+                self.backend.pace.wait(FIRST_WAIT).await;
+            }
+        };
         tokio::select! {
             room = entering => (!watcher.holds_back()).then_some(room),
+            () = held_back => None,
             () = watcher.cancellation.cancelled() => None,
         }
     }
@@ -234,9 +241,10 @@ impl ReadyJob<'_> {
             let Some(error) = self.create_once(&request, name, watcher).await else {
                 return Ok(Created::Yes);
             };
-            // After such an error the job may be there.
+            // After such an error the job may be there, whatever a later try is told of pace or room.
             may_be_there |= error.kind == FailureKind::Unreachable;
-            if error.kind != FailureKind::Unreachable {
+            let is_final = !matches!(error.kind, FailureKind::Throttled | FailureKind::Limit);
+            if !may_be_there || (is_final && error.kind != FailureKind::Unreachable) {
                 self.backend.forget(&name.to_string());
             }
             // The message decides, since SageMaker has several codes for this.
@@ -264,9 +272,12 @@ impl ReadyJob<'_> {
                     return Ok(Created::NoRoom(error));
                 }
                 FailureKind::Limit => {
-                    // What a canary that has just ended used may be counted a little longer.
-                    waits_for_room += 1;
                     let may_come = self.make_room(&error, run, name, watcher).await;
+                    // What a canary that has just ended used may be counted a little longer.
+                    waits_for_room = match may_come {
+                        Some(u32::MAX) => 0,
+                        _ => waits_for_room + 1,
+                    };
                     if may_come.is_none_or(|most| waits_for_room > most) {
                         return Err(no_quota(&error, run));
                     }

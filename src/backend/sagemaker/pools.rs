@@ -45,7 +45,7 @@ const CUT_SHORT: &str =
     "a signal ended the gate before its machines were free, as while its training job stops";
 const OF_OTHERS: &str =
     "started warm: AWS gave it a warm pool of another run, which matches, and bills that";
-const LOST: &str = "started cold: the machines kept for it were gone, as where AWS patches them, their time is over, or another training job takes them";
+const LOST: &str = "started cold: it did not get the machines kept for it, as where they were not ready in time, AWS patches them, their time is over, or another training job takes them";
 
 /// Pools of this process, by their last job.
 pub(super) type Pools = BTreeMap<String, OpenPool>;
@@ -71,6 +71,8 @@ enum PoolStage {
     Free,
     /// A canary is to start on it.
     Taken,
+    /// The canary that it was meant for started elsewhere: nobody waits for it, and it may be there still.
+    Passed,
     /// It is gone, and was kept for so long.
     Ended(Seconds),
 }
@@ -82,7 +84,7 @@ pub(super) struct StartOnPool {
     pub(super) start: Option<Start>,
     /// A sentence where the canary did not start as it was meant to, else `None`.
     pub(super) note: Option<&'static str>,
-    ended: Pools,
+    pub(super) ended: Pools,
 }
 
 impl StartOnPool {
@@ -265,7 +267,7 @@ impl ReadyJob<'_> {
         if !state.own.contains(&name)
             && let Some(pool) = state.pools.remove(&name)
         {
-            free_again(&mut state.pools, pool.meant.as_ref());
+            no_longer_taken(&mut state.pools, pool.meant.as_ref(), PoolStage::Free);
         }
     }
 
@@ -284,7 +286,7 @@ impl ReadyJob<'_> {
         let pool = pool.clone();
         // Only jobs that have ended count: a running one has asked for a pool, and may not get it.
         let has_others = pools.values().any(|other| {
-            let was_kept = matches!(other.stage, PoolStage::Free | PoolStage::Taken);
+            let was_kept = !matches!(other.stage, PoolStage::Running | PoolStage::Ended(_));
             was_kept && other.job == pool.job && other.key == pool.key
         });
         // A pool that was asked for and is not there: nothing says why but the quota, which has room for others.
@@ -328,10 +330,15 @@ impl ReadyJob<'_> {
                 Some((before, OpenPool { stage, ..pool }))
             });
             pooled.ended.extend(before);
-            // AWS chooses among alike pools: the one that was meant is there for others. A lost one is looked at when pools are ended.
-            if start == Start::Warm {
-                free_again(pools, meant);
-            }
+            // AWS chooses among alike pools: the one that was meant is there for others. A lost one is no other canary's.
+            no_longer_taken(
+                pools,
+                meant,
+                match start {
+                    Start::Warm => PoolStage::Free,
+                    Start::Cold => PoolStage::Passed,
+                },
+            );
         }
         let is_ended = |pool: &OpenPool| matches!(pool.stage, PoolStage::Ended(_));
         if pools.get(&name).is_some_and(is_ended) {
@@ -377,11 +384,11 @@ impl ReadyJob<'_> {
 }
 
 /// No canary is to start any more on the pool of a job, if it is still there.
-fn free_again(pools: &mut Pools, name: Option<&String>) {
+fn no_longer_taken(pools: &mut Pools, name: Option<&String>, stage: PoolStage) {
     if let Some(pool) = name.and_then(|name| pools.get_mut(name))
         && pool.stage == PoolStage::Taken
     {
-        pool.stage = PoolStage::Free;
+        pool.stage = stage;
     }
 }
 
@@ -429,7 +436,7 @@ impl SagemakerBackend {
     ) {
         let mut names = Vec::new();
         for (name, pool) in &mut self.state.borrow_mut().pools {
-            if pool.stage == PoolStage::Free && is_meant(pool) {
+            if matches!(pool.stage, PoolStage::Free | PoolStage::Passed) && is_meant(pool) {
                 pool.stage = PoolStage::Taken;
                 names.push(name.clone());
             }
@@ -473,11 +480,6 @@ impl SagemakerBackend {
             }
         };
         join_all(open.into_iter().map(end)).await
-    }
-
-    /// Pools that are no more whose canary could not be measured: they are billed with what is ended last.
-    pub(super) fn bill_later(&self, pooled: StartOnPool) {
-        self.state.borrow_mut().pools.extend(pooled.ended);
     }
 
     async fn end_in_time(

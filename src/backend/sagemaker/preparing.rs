@@ -120,7 +120,7 @@ impl SagemakerBackend {
 }
 
 impl JobSession<'_> {
-    /// Lists quotas, as far as they may be read, until these are among them. What was listed for another job is not listed again.
+    /// Lists quotas, as far as they may be read, until these are among them. Quotas that are known are not asked for again.
     async fn list_quotas(&self, names: &[String]) -> Result<(), BackendError> {
         let backend = self.backend;
         let _asking = backend.asking.lock().await;

@@ -159,7 +159,8 @@ impl ReadyJob<'_> {
         let result = (self.result(run, found, ended, &pooled, retries, watcher)).await;
         self.tidy(found, watcher.cancellation).await;
         if result.is_err() {
-            self.backend.bill_later(pooled);
+            // Pools that are no more are billed with what is ended last.
+            self.backend.state.borrow_mut().pools.extend(pooled.ended);
         }
         result.map(|result| CanaryState::Measured(Box::new(result)))
     }

@@ -210,7 +210,7 @@ fn of_two_gates_neither_ends_nor_bills_the_pool_of_the_other_and_a_start_on_it_i
     assert_eq!(starts, ["cold", "cold", "warm"]);
     let notes = of_first.to_string();
     assert!(
-        notes.contains("the machines kept for it were gone"),
+        notes.contains("did not get the machines kept for it"),
         "{notes}"
     );
     let idle = |report: &Value| report["jobs"][0]["spend"]["idle_seconds"].as_f64().unwrap();

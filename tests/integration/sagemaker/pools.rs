@@ -9,7 +9,7 @@ use crate::aws::{FakeAws, Fault, Operation, Polls, PoolFate};
 use crate::project::Project;
 
 const POOLED: &str = "{design: fixed, max_share: 10000%, fractions: [1%, 2%, 5%], replicates: 1, parallel: 1, max_runtime: 30m, warm_pool: {keep_alive: 5m}}";
-const GONE: &str = "started cold: the machines kept for it were gone";
+const GONE: &str = "started cold: it did not get the machines kept for it";
 const QUOTA: &str = "ml.m5.xlarge for training warm pool usage";
 
 /// A project whose canaries run in a warm pool, and an account with room for one.
