@@ -73,7 +73,7 @@ fn of_comparison(report: &Report, comparison: &Comparison<'_>) -> Document {
     folds.extend(what_to_do::agreement(report));
     let drifts = comparison::worst_first(&jobs).into_iter();
     let drifts = drifts.filter_map(|job| drift_fold(job, jobs.len() > 1));
-    folds.extend(drifts.take(CHARTS_SHOWN));
+    folds.extend(drifts.take(JOBS_DRAWN));
     let of_table = |kind, table: Option<Table>| Fold::of(kind, table.map(Block::Table));
     let canaries = of_table(FoldKind::Canaries, canaries::canary_runs(&jobs));
     let hosts = of_table(FoldKind::Hosts, hosts::hosts(&jobs));
@@ -113,10 +113,9 @@ fn plots(jobs: &[&JobReport], of: fn(&JobReport) -> Vec<Plot>) -> Vec<Block> {
     let drawn = sorted.map(|job| (job, of(job)));
     let drawn: Vec<_> = drawn.filter(|(_, plots)| !plots.is_empty()).collect();
     let further = drawn.len().saturating_sub(JOBS_DRAWN);
-    let further = (further > 0).then(|| {
-        let further = format!("{further} further jobs have their numbers in the tables.");
-        Block::line(Label::More, Prose::literal(further))
-    });
+    let further = (further > 0)
+        .then(|| format!("{further} further jobs have their numbers in the tables."))
+        .map(Prose::literal);
     let mut blocks = Vec::new();
     for (place, (job, plots)) in drawn.into_iter().take(JOBS_DRAWN).enumerate() {
         for mut plot in plots {
@@ -127,10 +126,13 @@ fn plots(jobs: &[&JobReport], of: fn(&JobReport) -> Vec<Plot>) -> Vec<Block> {
             blocks.push(Block::Plot(Box::new(plot)));
         }
     }
-    blocks.into_iter().chain(further).collect()
+    if let (Some(further), Some(Block::Plot(last))) = (further, blocks.last_mut()) {
+        last.finer = Prose::joined([std::mem::take(&mut last.finer), further], " ");
+    }
+    blocks
 }
 
-/// For each of the worst jobs the change against its base, with the causes.
+/// For each job, the worst first, the change against its base, with the causes.
 fn changes(jobs: &[&JobReport]) -> Vec<Block> {
     let of_job = |job: &JobReport| {
         let said = change::said(job).map(|said| {
@@ -141,7 +143,7 @@ fn changes(jobs: &[&JobReport]) -> Vec<Block> {
         said.into_iter().chain(table)
     };
     let sorted = comparison::worst_first(jobs).into_iter();
-    sorted.take(JOBS_DRAWN).flat_map(of_job).collect()
+    sorted.flat_map(of_job).collect()
 }
 
 /// The document cut to what a reader at a terminal decides by. Its end names what the whole report has: `2 jobs, laws, prices and notes:

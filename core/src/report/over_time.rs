@@ -158,6 +158,7 @@ pub(super) fn checks(drift: &Drift) -> Option<Plot> {
             (check.at, Estimate::exactly(level))
         })
         .collect();
+    let are_several = points.len() > 1;
     let lowest = points.iter().map(|(_, level)| level.point);
     let plot = OverTime {
         title: match drift.change.cost_usd {
@@ -171,7 +172,7 @@ pub(super) fn checks(drift: &Drift) -> Option<Plot> {
         measured: Vec::new(),
         points,
     };
-    let plot = plot.plot().filter(|_| drift.checks.len() > 1)?;
+    let plot = plot.plot().filter(|_| are_several)?;
     let since = drift::since(drift).map_or(String::new(), |day| format!(" since {day}"));
     let mut shapes = plot.marks.iter().map(|(_, shape)| shape);
     let green = match shapes.any(|shape| matches!(shape, PlotShape::Dashes(_))) {

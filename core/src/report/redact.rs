@@ -10,7 +10,7 @@ static ARN: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r#"arn:aws[^\s"'`,;()<>\[\]{}|]*"#).expect("a constant"));
 /// Digits, or three groups of four as AWS's console writes an id.
 static DIGITS: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"[0-9]{4}-[0-9]{4}-[0-9]{4}|[0-9]+").expect("a constant"));
+    LazyLock::new(|| Regex::new(r"[0-9]{4}-[0-9]{4}-[0-9]+|[0-9]+").expect("a constant"));
 
 /// `arn:aws:iam::123456789012:role/Trainer` becomes `arn:…:role/Trainer`, and twelve digits by themselves `…9012`:
 /// masking covers a job's log, not what is posted. What is a secret by its look becomes stars.
@@ -26,20 +26,17 @@ pub(super) fn redact(text: &str) -> String {
     let shown = DIGITS.replace_all(&text, |found: &Captures<'_>| {
         let (id, place) = (&found[0], found.get_match());
         let is_beside = char::is_ascii_alphanumeric;
-        let before = text[..place.start()].chars().rev().take_while(is_beside);
+        let (ahead, last) = id.split_at(id.rfind('-').map_or(0, |at| at + 1));
+        let before = text[..place.start()].chars().rev();
+        let before = before.take_while(is_beside).filter(|_| ahead.is_empty());
         let after = text[place.end()..].chars().take_while(is_beside);
-        let is_id = match id.contains('-') {
-            true => !after.clone().any(|c| c.is_ascii_digit()),
-            // Not within a hexadecimal key.
-            false => {
-                let mut around = before.chain(after.clone()).peekable();
-                let is_key = around.peek().is_some() && around.all(|c| c.is_ascii_hexdigit());
-                id.len() == 12 && !is_key
-            }
-        };
-        match is_id {
-            true => format!("…{}", &id[id.len() - 4..]),
-            false => id.to_owned(),
+        // Not within a hexadecimal key.
+        let mut around = before.chain(after).peekable();
+        let is_key = around.peek().is_some() && around.all(|c| c.is_ascii_hexdigit());
+        match last.len() {
+            4 if !ahead.is_empty() => format!("…{last}"),
+            12 if !is_key => format!("{ahead}…{}", &last[8..]),
+            _ => id.to_owned(),
         }
     });
     shown.into_owned()
@@ -69,6 +66,7 @@ mod tests {
                 "canary-504606665836b3b2-a6f8504606665836.json",
             ),
             ("account504606665836x", "account…5836x"),
+            ("2024-1126-504606665836", "2024-1126-…5836"),
             ("v2a123456789012", "v2a…9012"),
             ("123456789012x3", "…9012x3"),
             ("arn:aws:", "arn:aws:"),
