@@ -52,7 +52,7 @@ pub struct Aws {
     pub pricing: aws_sdk_pricing::Client,
     pub quotas: aws_sdk_servicequotas::Client,
     pub sts: aws_sdk_sts::Client,
-    role: Option<AssumedRole>,
+    pub role: Option<AssumedRole>,
     lasting: Lasting,
 }
 
@@ -109,11 +109,6 @@ impl Aws {
             }
         };
         Ok(Self::of(&config, region, role, lasting))
-    }
-
-    /// The same clients with credentials as they are found now.
-    pub async fn reloaded(&self, pace: f64) -> Result<Self, EmptyEndpoint> {
-        Self::load(&self.region, pace, self.role.clone()).await
     }
 
     /// When the credentials end that the last call was made with, where that is known and they are not renewed by the program.

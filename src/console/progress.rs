@@ -369,7 +369,7 @@ fn how_long(measurement: &Measurement) -> String {
 fn reused_words(measurement: &Measurement) -> String {
     let reused = measurement.reused.as_ref();
     reused.map_or(String::new(), |reused| {
-        let age = Seconds::of_days(reused.age_days);
+        let age = Seconds(reused.age_days * Seconds::A_DAY);
         format!("measured {age} ago and not run again")
     })
 }

@@ -74,7 +74,8 @@ pub(crate) async fn open<'a>(
         .map(|(kind, _)| kind)
         .filter(|kind| !project.spec.prices.contains_key(kind))
         .collect();
-    project.learn_prices(session.prices(&kinds).await);
+    let prices = session.prices(&kinds).await;
+    project.prices.borrow_mut().extend(prices);
     Ok(session)
 }
 

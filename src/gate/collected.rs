@@ -175,7 +175,8 @@ async fn look_for(
 ) -> Result<FoundCanaries, AppError> {
     let report = |progress: CanaryProgress<'_>| {
         if let CanaryProgress::Fact(text) = progress {
-            runner.mention_of(input.of.job, text);
+            let line = runner.line_of(input.of.job, text);
+            runner.progress.mention(&line);
         }
     };
     let mut found = FoundCanaries {

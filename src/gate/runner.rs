@@ -101,12 +101,7 @@ impl<'a> Runner<'a> {
         self.progress.say(&self.line_of(job, text));
     }
 
-    /// The same, unless quiet is asked for.
-    pub(crate) fn mention_of(&self, job: &Job, text: &str) {
-        self.progress.mention(&self.line_of(job, text));
-    }
-
-    fn line_of(&self, job: &Job, text: &str) -> String {
+    pub(crate) fn line_of(&self, job: &Job, text: &str) -> String {
         let of = match self.jobs {
             0 | 1 => String::new(),
             _ => format!("{}: ", printable(&job.name)),

@@ -168,7 +168,8 @@ fn put_on_by(event: &IssueEvent) -> Result<(String, u64), &'static str> {
         return Err("its last event is that it was taken off");
     }
     let is_by_app = (event.performed_via_github_app.as_ref()).is_some_and(|app| !app.is_null());
-    let actor = event.actor.as_ref().filter(|actor| actor.is_person());
+    // Neither a bot nor an organization.
+    let actor = event.actor.as_ref().filter(|actor| actor.kind == "User");
     let actor = actor.filter(|_| !is_by_app).ok_or("no person put it on")?;
     match actor.id {
         Some(id) if is_login(&actor.login) => Ok((actor.login.clone(), id)),

@@ -141,9 +141,14 @@ impl Github {
                 }
             }
             let is_left = requests >= MOST_REQUESTS && !folders.is_empty();
-            if listed.truncated || is_left || found.len() > MOST_FILES {
+            let bounds = [
+                (found.len() > MOST_FILES, MOST_FILES, "files"),
+                (is_left, MOST_REQUESTS, "requests"),
+                (listed.truncated, found.len(), "files"),
+            ];
+            if let Some((_, limit, unit)) = bounds.into_iter().find(|(is_over, ..)| *is_over) {
                 let request = format!("GET git/trees/{sha}");
-                return Err(GithubError::too_large(&request, found.len(), "files"));
+                return Err(GithubError::too_large(&request, limit, unit));
             }
         }
         Ok(Tree::new(found, BTreeMap::new()))

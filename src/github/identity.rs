@@ -18,13 +18,6 @@ pub struct Author {
     pub kind: String,
 }
 
-impl Author {
-    /// Neither a bot nor an organization.
-    pub(super) fn is_person(&self) -> bool {
-        self.kind == "User"
-    }
-}
-
 /// Whose comments and issues are ours.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {

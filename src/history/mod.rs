@@ -167,12 +167,6 @@ impl History {
         Ok(listing.unwrap_or_default())
     }
 
-    /// The names of all records of the scope that this run writes; `None` where the folder of the history is not there.
-    async fn list_own_scope(&self) -> Result<Option<Listing>, HistoryError> {
-        let folders = [self.scope.to_string()];
-        self.list_below(&folders, None, Timestamp::now()).await
-    }
-
     async fn list_below(
         &self,
         folders: &[String],

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry as Known;
 
+use jiff::Timestamp;
+
 use super::record::{Content, Record, canary_identity};
 use super::{Damaged, Entry, History, HistoryError, RecordKind};
 use crate::instance::InstanceConfiguration;
@@ -113,7 +115,8 @@ impl History {
     ///
     /// When the history as a whole cannot be read.
     pub async fn scope_spend(&self) -> Result<ScopeSpend, HistoryError> {
-        let Some(listing) = self.list_own_scope().await? else {
+        let own = [self.scope.to_string()];
+        let Some(listing) = self.list_below(&own, None, Timestamp::now()).await? else {
             return Ok(ScopeSpend::NoHistory(self.place("")));
         };
         if let Some(damaged) = listing.damaged.into_iter().next() {

@@ -180,7 +180,7 @@ pub(crate) fn apply(
 /// Applies the overrides in force today to the budgets, and notes each of them and each expired one.
 pub(crate) fn apply_overrides(project: &mut Project) {
     for (job, note) in project.spec.apply_overrides(today()) {
-        project.policy.add_note(job, note);
+        project.policy.job_notes.entry(job).or_default().push(note);
     }
 }
 

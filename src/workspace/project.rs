@@ -51,7 +51,7 @@ pub(crate) struct Project {
     /// Read once, before anything is started: what a canary does to the checkout is nobody's code.
     code: OnceCell<CheckoutCode>,
     /// Today's prices, from the backend.
-    prices: RefCell<BTreeMap<InstanceType, Price>>,
+    pub(crate) prices: RefCell<BTreeMap<InstanceType, Price>>,
     /// What this machine has, where canaries run on it.
     host: OnceCell<Capacity>,
 }
@@ -262,11 +262,6 @@ impl Project {
         if let Some(host) = host {
             let _ = self.host.set(host);
         }
-    }
-
-    /// Adds today's prices, which win over the tables.
-    pub(crate) fn learn_prices(&self, prices: BTreeMap<InstanceType, Price>) {
-        self.prices.borrow_mut().extend(prices);
     }
 
     /// What the machines of a configuration have and cost.

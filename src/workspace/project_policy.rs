@@ -72,8 +72,4 @@ impl ProjectPolicy {
     pub(crate) fn notes_of(&self, job: &str) -> &[String] {
         self.job_notes.get(job).map_or(&[], Vec::as_slice)
     }
-
-    pub(crate) fn add_note(&mut self, job: String, note: String) {
-        self.job_notes.entry(job).or_default().push(note);
-    }
 }

@@ -276,11 +276,11 @@ fn percents(runs: &Runs, offer: &Offer, of: MemoryOf) -> Vec<f64> {
     percents.filter(is_percent).collect()
 }
 
-pub(super) fn percent_on(bytes: &Predictive, offer: &Offer, of: MemoryOf) -> Quantity {
-    percent_of(bytes, offer.memory_of_each(of), of)
-}
-
-fn percent_of(bytes: &Predictive, memory_of_each: Option<Bytes>, of: MemoryOf) -> Quantity {
+pub(super) fn percent_of(
+    bytes: &Predictive,
+    memory_of_each: Option<Bytes>,
+    of: MemoryOf,
+) -> Quantity {
     match memory_of_each {
         Some(memory) if memory.0 > 0 => Ok(bytes.scaled(100.0 / memory.as_f64())),
         _ => Err(Unknown(format!("the {}'s memory is not known", of.owner()))),

@@ -314,14 +314,10 @@ impl Estimate {
             point: quantile(0.5),
             lower: quantile(1.0 - certainty.0),
             upper: quantile(certainty.0),
-            level: round_level(2.0 * certainty.0 - 1.0),
+            // 2 * 0.95 - 1 is 0.8999999999999999 in binary; a report says 0.9.
+            level: ((2.0 * certainty.0 - 1.0) * 1e9).round() / 1e9,
         }
     }
-}
-
-/// 2 * 0.95 - 1 is 0.8999999999999999 in binary; a report says 0.9.
-fn round_level(level: f64) -> f64 {
-    (level * 1e9).round() / 1e9
 }
 
 /// The forecast of one full run. Deterministic, and the same for any order of the measurements; only of runs of different data

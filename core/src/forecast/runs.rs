@@ -121,7 +121,7 @@ impl<'a> Runs<'a> {
     }
 
     /// The runs that were stopped at their time limit, each with its time.
-    fn timed_out(&self) -> impl Iterator<Item = (&'a Measurement, f64)> {
+    pub(super) fn timed_out(&self) -> impl Iterator<Item = (&'a Measurement, f64)> {
         self.others()
             .filter(|run| run.outcome == Outcome::TimedOut)
             .filter_map(|run| {
@@ -205,11 +205,6 @@ impl<'a> Runs<'a> {
     /// A sentence on the runs beside which other work took the machine.
     pub(super) fn disturbed(&self) -> Option<String> {
         other_work::note(&self.disturbed)
-    }
-
-    /// Whether a run was stopped at its time limit.
-    pub(super) fn some_timed_out(&self) -> bool {
-        self.timed_out().next().is_some()
     }
 
     /// How many runs have only the fraction requested as their share of the data, though it may be another.

@@ -433,7 +433,7 @@ fn worst_on(job: &Job, one: &PlannedConfiguration, offer_of: OfferOf<'_>) -> Opt
             }
         }
     };
-    // Each further count has its own price; the sum is unknown where one has none.
+    // Each further count has its own price; one without a price adds nothing.
     let of_count =
         |run: &CanaryRun| worst_case(std::slice::from_ref(run), &offer_of(&run.instance));
     Some(runs + one.counts.iter().filter_map(of_count).sum())

@@ -78,7 +78,7 @@ fn row(job: &str, forecast: &InstanceForecast) -> Vec<String> {
     let mut row = vec![for_spreadsheet(&forecast.instance.to_string(), NAME_LIMIT)];
     row.extend(estimates[..5].iter().copied().map(point));
     row.extend([
-        number(price_per_second(forecast)),
+        number(forecast.usd_per_hour().map(|all| all.0 / 3600.0)),
         point(cost),
         for_spreadsheet(job, NAME_LIMIT),
         verdict.as_str().unwrap_or_default().to_owned(),
@@ -88,11 +88,6 @@ fn row(job: &str, forecast: &InstanceForecast) -> Vec<String> {
     row.push(point(forecast.efficiency));
     row.extend(ends(forecast.efficiency));
     row
-}
-
-/// The price of all machines together.
-fn price_per_second(forecast: &InstanceForecast) -> Option<f64> {
-    Some(forecast.usd_per_hour()?.0 / 3600.0)
 }
 
 fn number(value: Option<f64>) -> String {

@@ -11,7 +11,7 @@ use crate::grammar;
 use crate::plan::{self, LadderSize, NoPool, Plan, PlannedConfiguration, PlannedRuns, WarmPool};
 use crate::rows::{READ_THROUGH, RowBlocks, RowFormat};
 use crate::spec::Traits;
-use crate::units::{Bytes, Fraction};
+use crate::units::{Bytes, Fraction, count_as_float};
 
 /// Longer names are cut, in characters.
 const LONGEST_NAME: usize = 2000;
@@ -98,7 +98,8 @@ impl PlannedJob<'_> {
             true => format!(", about {}", size.bytes),
             false => String::new(),
         };
-        let share = share_of_objects(size.objects, total);
+        let drawn = usize::try_from(size.objects).unwrap_or(usize::MAX);
+        let share = count_as_float(drawn) / count_as_float(total.max(1));
         let drawn = match size.fraction.unlike(share) {
             true => format!(" ({})", Fraction(share)),
             false => String::new(),
@@ -277,14 +278,6 @@ fn of_rows(channel: &ChannelData, rows: &RowBlocks) -> String {
         "{name}: a canary reads its blocks of {what} ({}) and gets a copy of them under the same name{read}",
         formats.join("; ")
     )
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "object counts are far below 2^53"
-)]
-fn share_of_objects(objects: u64, total: usize) -> f64 {
-    objects as f64 / total.max(1) as f64
 }
 
 /// One size of a plan.

@@ -125,10 +125,6 @@ impl Seconds {
     pub fn in_days(self) -> f64 {
         self.0 / Self::A_DAY
     }
-
-    pub fn of_days(days: f64) -> Self {
-        Self(days * Self::A_DAY)
-    }
 }
 
 impl UsdPerHour {

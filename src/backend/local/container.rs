@@ -50,10 +50,6 @@ impl Container<'_> {
         &self.job.training
     }
 
-    pub(super) fn config_folder(&self) -> PathBuf {
-        self.root.join("input/config")
-    }
-
     pub(super) fn channel_folder(&self, channel: &str) -> PathBuf {
         self.root.join("input/data").join(channel)
     }

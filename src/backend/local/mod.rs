@@ -150,7 +150,7 @@ impl LocalBackend {
             cache.link_into(&own[0])?;
         }
         for (name, content) in container.config_files() {
-            workspace::write_file(&container.config_folder().join(name), &content)?;
+            workspace::write_file(&container.root.join("input/config").join(name), &content)?;
         }
         let placing = Instant::now();
         let mut linked = Vec::new();

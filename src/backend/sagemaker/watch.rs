@@ -8,6 +8,7 @@ use super::description::{JobDescription, JobState};
 use super::find::Found;
 use super::pace::Pace;
 use super::ready_job::ReadyJob;
+use crate::aws::Aws;
 use crate::aws::call::{Call, CallError, FailureKind};
 use crate::backend::{BackendError, CanaryProgress, Watcher};
 use crate::instance::{InstanceConfiguration, InstanceType};
@@ -186,7 +187,8 @@ impl SagemakerBackend {
     pub(super) async fn renew(&self) {
         let known = self.aws();
         // The variables that were looked at before have not changed.
-        if let Ok(fresh) = known.reloaded(self.pace.factor()).await {
+        let (pace, role) = (self.pace.factor(), known.role.clone());
+        if let Ok(fresh) = Aws::load(&known.region, pace, role).await {
             *self.aws.borrow_mut() = fresh;
         }
     }

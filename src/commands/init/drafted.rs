@@ -4,7 +4,7 @@
 use super::CHANGE_THE_SCRIPT;
 use super::data::{FoundData, folder_of, name_of};
 use super::draft::{comment, is_open, valid};
-use super::found::{FoundScript, Overview, path_of};
+use super::found::{FoundScript, MOST_NAMED, Overview, path_of};
 use crate::backend::sagemaker::from_job;
 use crate::spec::page::FILL_IN;
 use crate::spec::yaml_text as yaml;
@@ -106,7 +106,12 @@ fn also_found(overview: &Overview, chosen: &str) -> String {
     let launch = overview.launches.first().map(|place| {
         format!("Training jobs are started at {place}: `canary-gate init --from-job NAME` writes the spec of one.")
     });
-    let others = overview.others(chosen);
+    let mut others: Vec<String> = (overview.others(chosen).into_iter())
+        .map(str::to_owned)
+        .collect();
+    let further = others.len().saturating_sub(MOST_NAMED);
+    others.truncate(MOST_NAMED);
+    others.extend((further > 0).then(|| format!("{further} more")));
     let others = Some(others.join(", ")).filter(|others| !others.is_empty());
     let others = others.map(|others| format!("Also found, and not used: {others}."));
     let remarks = launch.into_iter().chain(others);

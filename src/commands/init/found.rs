@@ -10,7 +10,7 @@ use regex::Regex;
 use super::data::{FoundData, SeenFile, data_folders, name_of};
 
 /// The most other candidates that are named.
-const MOST_NAMED: usize = 5;
+pub(super) const MOST_NAMED: usize = 5;
 /// A text with a lower score is not a script of training.
 const LOWEST_SCORE: i32 = 5;
 /// A script has no more options that a spec would name.
@@ -137,7 +137,7 @@ impl Overview {
         let scripts = self.scripts.iter().map(|script| script.path.as_str());
         let containers = self.containers.iter().map(|place| path_of(place));
         let others = scripts.chain(containers).filter(|other| *other != chosen);
-        others.take(MOST_NAMED).collect()
+        others.collect()
     }
 }
 

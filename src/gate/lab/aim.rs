@@ -23,13 +23,8 @@ impl ConfigurationDesign<'_> {
             .max_by(|one, other| one.0.total_cmp(&other.0))
     }
 
-    /// Whether a written line is about memory.
-    pub(super) fn needs_memory(&self) -> bool {
-        self.written_memory().next().is_some()
-    }
-
     /// The memory that written lines which can fail the check are about.
-    fn written_memory(&self) -> impl Iterator<Item = MemoryOf> {
+    pub(super) fn written_memory(&self) -> impl Iterator<Item = MemoryOf> {
         let of_budget = self.input.purpose == Purpose::Budget;
         let lines = self.input.of.job.budget.lines.iter();
         lines

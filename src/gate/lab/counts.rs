@@ -191,7 +191,7 @@ impl ConfigurationDesign<'_> {
     /// spent out of impatience.
     pub(super) fn goes_on_in_any_case(&self) -> bool {
         let (job, measured) = (self.input.of.job, &self.state.measured);
-        if plan::has_enough(measured) || self.needs_memory() {
+        if plan::has_enough(measured) || self.written_memory().next().is_some() {
             return false;
         }
         let of_times = |line: &&BudgetLine| {

@@ -118,7 +118,7 @@ pub fn elsewhere(wanted: &Basis, measured: &[Measured], layout: &DataLayout) -> 
             forecast = forecast
                 .with(
                     Metric::share_of(of),
-                    memory::percent_on(bytes, wanted.offer, of),
+                    memory::percent_of(bytes, wanted.offer.memory_of_each(of), of),
                 )
                 .with(Metric::bytes_of(of), Ok(bytes.clone()));
         }
