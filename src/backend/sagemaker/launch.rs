@@ -115,14 +115,14 @@ impl ReadyJob<'_> {
                 // Whose it is shows a look.
                 Ok(Created::Taken) => self.give_pool_back(&name),
                 Ok(Created::NoRoom(error)) => {
-                    self.unplace(&name, &watcher.cancellation).await;
+                    self.unplace(&name, watcher.cancellation).await;
                     let full = no_quota(&error, &run);
                     return Ok(Err(CanaryState::NoRoom(full)));
                 }
                 other => {
                     self.give_pool_back(&name);
                     self.stop_unwatched(&name).await;
-                    self.unplace(&name, &watcher.cancellation).await;
+                    self.unplace(&name, watcher.cancellation).await;
                     return other.map(|_| Err(CanaryState::HeldBack));
                 }
             }
