@@ -12,18 +12,16 @@ use super::find::Found;
 use super::job_hosts::JobHosts;
 use super::metrics::{self, Sources, cloudwatch, debugger, probe};
 use super::placing::output;
-use super::ready_job::ReadyJob;
+use super::ready_job::{ProbeWay, ReadyJob};
 use crate::aws::call::{Call, CallError};
 use crate::backend::sample_opened;
 use crate::backend::{CanaryProgress, Watcher};
 use crate::canary::CanaryRun;
 use crate::grammar::list;
 use crate::instance::InstanceConfiguration;
-use crate::measurement::printed_figures::{
-    OutputReader, Printed, PrintedFigures, PrintedLevel, Sought,
-};
-use crate::measurement::{HostUsage, Usage};
-use crate::metric::MetricName;
+use crate::measurement::printed_figures::{OutputReader, Printed, PrintedFigures, Sought};
+use crate::measurement::{Measurement, Outcome};
+use crate::metric::MemoryOf;
 use crate::probe::{Ending, MARK_VARIABLE, ProbeReport};
 use crate::secret::SecretMask;
 use crate::units::Seconds;
@@ -41,22 +39,6 @@ const MOST_FILES: i32 = 600;
 const LARGEST_FILE: i64 = 16 << 20;
 
 const METRICS: Call<'_> = Call("cloudwatch:GetMetricData");
-
-/// What was collected; empty where there is nothing.
-#[derive(Debug, Default)]
-pub(super) struct Collected {
-    pub(super) usage: Usage,
-    /// One entry for each of several hosts.
-    pub(super) hosts: Vec<HostUsage>,
-    pub(super) sample_opened: Option<bool>,
-    pub(super) step_seconds: Option<Seconds>,
-    pub(super) metrics: BTreeMap<MetricName, PrintedLevel>,
-    /// How long the script ran, on the host where it ran longest; absent where a host's probe is silent.
-    pub(super) script_seconds: Option<Seconds>,
-    /// Whether a probe says that memory ran out.
-    pub(super) ran_out_of_memory: bool,
-    pub(super) notes: Vec<String>,
-}
 
 /// What came until now.
 #[derive(Debug, Default)]
@@ -110,34 +92,30 @@ impl Arrived {
 }
 
 impl ReadyJob<'_> {
-    /// What the hosts of a canary used, and how long its steps took. What cannot be had is missing, with a note.
+    /// Enters what the hosts of a canary used, and how long its steps took. What cannot be had is missing, with a note.
     pub(super) async fn collect(
         &self,
         run: &CanaryRun,
         found: &Found,
         description: &JobDescription,
         watcher: &Watcher<'_>,
-    ) -> Collected {
+        measurement: &mut Measurement,
+    ) {
         let name = found.name.to_string();
-        let hosts = host_names(run.instance.total_count());
-        let arrived = (self.wait(&name, &run.instance, &hosts, description, watcher)).await;
-        let placed = arrived.hosts(&run.instance, &hosts);
-        let has_gpus = (0..hosts.len()).any(|host| placed.has_gpus(host));
-        let said = self
-            .said(&name, &hosts, description.state == JobState::Completed)
-            .await;
-        // A type that no table has is measured by its probe alone.
-        let is_readable =
-            |host| !run.instance.groups().is_empty() || placed.capacity(host).is_some();
-        let from_cloudwatch =
-            cloudwatch::read(&arrived.answers, |host| placed.capacity(host), &hosts);
+        let names = host_names(run.instance.total_count());
+        let arrived = (self.wait(&name, &run.instance, &names, description, watcher)).await;
+        let is_completed = description.state == JobState::Completed;
+        let said = self.said(&name, &names, is_completed).await;
         let recordings = self.read_debugger(&name).await;
-        let host_bytes = placed.bytes(self.job, run);
-        let usages: Vec<metrics::Host> = hosts
-            .iter()
-            .zip(host_bytes)
-            .enumerate()
-            .map(|(index, (host, bytes))| metrics::Host {
+        let placed = arrived.hosts(&run.instance, &names);
+        let cloudwatch = cloudwatch::read(&arrived.answers, |host| placed.capacity(host), &names);
+        let hosts = names.iter().zip(placed.bytes(self.job, run)).enumerate();
+        let hosts = hosts.map(|(index, (host, bytes))| {
+            // A type that no table has is measured by its probe alone.
+            let is_readable = !run.instance.groups().is_empty() || placed.capacity(index).is_some();
+            let memory = placed.capacity(index).map(|capacity| capacity.memory);
+            let recording = recordings.get(host).filter(|_| is_readable);
+            metrics::Host {
                 name: host.clone(),
                 group: placed.group(index).map(|group| group.name.clone()),
                 has_gpus: placed.has_gpus(index),
@@ -148,71 +126,94 @@ impl ReadyJob<'_> {
                         .get(host)
                         .map(probe::usage)
                         .unwrap_or_default(),
-                    cloudwatch: (from_cloudwatch.usages.get(index))
-                        .filter(|_| is_readable(index))
+                    cloudwatch: (cloudwatch.usages.get(index))
+                        .filter(|_| is_readable)
                         .cloned()
                         .unwrap_or_default(),
-                    debugger: (recordings.get(host))
-                        .filter(|_| is_readable(index))
-                        .map(|recording| {
-                            recording.usage(placed.capacity(index).map(|capacity| capacity.memory))
-                        })
+                    debugger: recording
+                        .map(|recording| recording.usage(memory))
                         .unwrap_or_default(),
                 },
-            })
-            .collect();
+            }
+        });
+        let hosts = Vec::from_iter(hosts);
+        let has_all_reports = arrived.reports.len() == hosts.len();
         // On another type of machine the program may be of the wrong kind.
         if run.instance == self.job.instance
             && description.environment.contains_key(MARK_VARIABLE)
-            && description.state == JobState::Completed
-            && arrived.reports.len() < hosts.len()
+            && is_completed
+            && !has_all_reports
         {
             let why = arrived.no_probe.unwrap_or("its line is not in the log");
             self.notes.set_lacks_probe(why);
         }
-        let (mut usage, unknown_hosts) = metrics::of_machine(&usages);
+        let (mut usage, unknown_hosts) = metrics::of_machine(&hosts);
         let all_answered = arrived.log_refused.is_none() && arrived.metrics_refused.is_none();
         let is_short = |time: Seconds| time < cloudwatch::SEEN_FROM;
+        let has_gpus = hosts.iter().any(|host| host.has_gpus);
         let is_unseen = usage.memory.is_none() || has_gpus && usage.gpu_memory.is_none();
         if is_unseen && all_answered && description.training_seconds.is_some_and(is_short) {
             usage.memory_seen_from = Some(cloudwatch::SEEN_FROM);
         }
-        let mut notes = said.notes;
+        let notes = &mut measurement.notes;
+        notes.extend(said.notes);
         notes.extend(unknown_hosts);
         notes.extend(placed.caution());
-        notes.extend(arrived.caution_of_silence(&usages));
-        notes.extend(from_cloudwatch.notes);
+        notes.extend(arrived.caution_of_silence(&hosts));
+        notes.extend(cloudwatch.notes);
         let reports = arrived.reports.values();
         for note in reports.clone().flat_map(|report| &report.notes) {
             if !notes.contains(note) {
                 notes.push(note.clone());
             }
         }
-        let log = arrived.log_refused.map(|error| ("the log", error));
-        let metrics = (arrived.metrics_refused).map(|error| ("CloudWatch's metrics", error));
+        let log = (arrived.log_refused.as_ref()).map(|error| ("the log", error));
+        let metrics = arrived.metrics_refused.as_ref();
+        let metrics = metrics.map(|error| ("CloudWatch's metrics", error));
         let refused = log.into_iter().chain(metrics);
         notes.extend(refused.map(|(what, error)| format!("{what} could not be read: {error}")));
         if usage.is_empty() {
             notes.push("no metric of this canary arrived in time".to_owned());
         }
-        Collected {
-            usage,
-            hosts: metrics::of_each_host(usages),
-            sample_opened: sample_opened::of_run(
-                run,
-                (hosts.iter()).map(|host| arrived.reports.get(host)?.channels_opened.as_ref()),
-            ),
-            step_seconds: said.step_seconds,
-            metrics: said.metrics,
-            script_seconds: (reports.clone().map(|report| report.wall_seconds.0))
-                .filter(|_| arrived.reports.len() == hosts.len())
-                .reduce(f64::max)
-                .map(Seconds),
-            ran_out_of_memory: reports
-                .clone()
-                .any(|report| report.ending == Ending::OutOfMemory),
-            notes,
+        // Whatever the script prints, a step is part of the run.
+        let training = description.training_seconds;
+        let (step, longer) = match said.step_seconds {
+            Some(step) if training.is_some_and(|time| step > time) => (None, Some(step)),
+            step => (step, None),
+        };
+        notes.extend(longer.map(|step| {
+            format!("the step metric gave {step}, longer than the whole run, and is left out")
+        }));
+        // The kernel's own word is better than what SageMaker makes of an exit code.
+        let mut endings = reports.clone().map(|report| report.ending);
+        if matches!(measurement.outcome, Outcome::Failed { .. })
+            && endings.any(|ending| ending == Ending::OutOfMemory)
+        {
+            measurement.outcome = Outcome::OutOfMemory {
+                of: MemoryOf::Machine,
+                last_line: measurement.outcome.last_line().map(str::to_owned),
+            };
         }
+        // What passed before the script, on the host where it ran longest, where it was started after its packages were installed.
+        if let ProbeWay::Source {
+            has_requirements: true,
+            ..
+        } = self.placed.probe
+            && has_all_reports
+        {
+            let script = reports.map(|report| report.wall_seconds.0);
+            measurement.installs_seconds = (script.reduce(f64::max))
+                .zip(description.phases.training)
+                .map(|(script, training)| Seconds((training.0 - script).max(0.0)));
+        }
+        measurement.sample_opened = sample_opened::of_run(
+            run,
+            (names.iter()).map(|host| arrived.reports.get(host)?.channels_opened.as_ref()),
+        );
+        measurement.usage = usage;
+        measurement.hosts = metrics::of_each_host(hosts);
+        measurement.step_seconds = step;
+        measurement.metrics = said.metrics;
     }
 
     /// Waits for the probe's lines, and without them, or without their word on the GPUs there are, for CloudWatch's points, until all

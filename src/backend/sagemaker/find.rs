@@ -4,7 +4,7 @@ use super::adoption;
 use super::asked::AskedJob;
 use super::description::JobDescription;
 use super::name::JobName;
-use super::ready_job::{Notes, ReadyJob};
+use super::ready_job::ReadyJob;
 use super::tags;
 use crate::aws::call::CallError;
 use crate::backend::{BackendError, CanaryProgress, CanaryReport, RunPart};
@@ -43,81 +43,47 @@ impl Found {
     }
 }
 
-/// Jobs under names of the canary that are other jobs than this run would start: somebody else's, or of another gate.
-#[derive(Debug, Default)]
-struct Others(Vec<(JobName, Vec<&'static str>)>);
-
-impl Others {
-    fn add(&mut self, name: &JobName, differences: Vec<&'static str>) {
-        self.0.push((name.clone(), differences));
-    }
-
-    /// Warns of the first: with its name where it happens, and once for the job in its report.
-    fn warn(&self, notes: &Notes, report: CanaryReport<'_>) {
-        let Some((name, differences)) = self.0.first() else {
-            return;
-        };
-        let words: Vec<String> = differences.iter().map(|&what| what.to_owned()).collect();
-        let differs = format!("differs from what this run would start in {}", list(&words));
-        report(CanaryProgress::Fact(&format!(
-            "training job {name} {differs}; not taken"
-        )));
-        notes.add(format!(
-            "a training job with a canary's name {differs}, so it does not stand for the canary, and another attempt was started"
-        ));
-    }
-}
-
 impl ReadyJob<'_> {
-    /// The job that stands for a canary, else the name of the first attempt that is free.
+    /// The job that stands for a canary, the newest of several, else the name of the first attempt that is free. `report` hears of the
+    /// first of those that are other jobs than this run would start: somebody else's, or of another gate.
     pub(super) async fn find(
         &self,
         run: &CanaryRun,
         first: &JobName,
         report: CanaryReport<'_>,
     ) -> Result<Result<Found, JobName>, BackendError> {
-        let look_for = |error: CallError, name: &JobName| {
-            error.to_error(&format!("look for the training job {name}"))
-        };
-        let there = self
-            .backend
-            .describe(&first.to_string())
-            .await
-            .map_err(|error| look_for(error, first))?;
-        let Some(description) = there else {
+        let look_for =
+            |error: CallError| error.to_error(&format!("look for the training job {first}"));
+        let there = self.backend.describe(&first.to_string()).await;
+        let Some(there) = there.map_err(look_for)? else {
             return Ok(Err(first.clone()));
         };
-        let mut others = Others::default();
-        // The newest of several is what was detached last.
-        let is_newest_first = self.backend.tags.part == RunPart::Collect;
-        if !is_newest_first
-            && let Some(found) = self.adopted(run, first, &description, &mut others).await?
-        {
-            return Ok(Ok(found));
-        }
-        let attempts = self
-            .attempts(first)
-            .await
-            .map_err(|error| look_for(error, first))?;
+        let attempts = self.attempts(first).await.map_err(look_for)?;
+        let mut others = Vec::new();
         for attempt in attempts.iter().take(ATTEMPTS_LOOKED_AT) {
             let name = first.with_attempt(*attempt);
-            let described = self
-                .backend
-                .describe(&name.to_string())
-                .await
-                .map_err(|error| look_for(error, &name))?;
-            if let Some(description) = described
+            let described = self.backend.describe(&name.to_string()).await;
+            if let Some(description) = described.map_err(look_for)?
                 && let Some(found) = self.adopted(run, &name, &description, &mut others).await?
             {
                 return Ok(Ok(found));
             }
         }
-        if is_newest_first
-            && let Some(found) = self.adopted(run, first, &description, &mut others).await?
-        {
+        if let Some(found) = self.adopted(run, first, &there, &mut others).await? {
             return Ok(Ok(found));
         }
-        others.warn(&self.notes, report);
+        if let Some((name, differences)) = others.first() {
+            let differs = format!(
+                "differs from what this run would start in {}",
+                list(differences)
+            );
+            report(CanaryProgress::Fact(&format!(
+                "training job {name} {differs}; not taken"
+            )));
+            self.note(format!(
+                "a training job with a canary's name {differs}, so it does not stand for the canary, and another attempt was started"
+            ));
+        }
         let newest = attempts.first().copied().unwrap_or(0);
         Ok(Err(first.with_attempt(newest.saturating_add(1))))
     }
@@ -128,7 +94,7 @@ impl ReadyJob<'_> {
         run: &CanaryRun,
         name: &JobName,
         description: &JobDescription,
-        others: &mut Others,
+        others: &mut Vec<(JobName, Vec<String>)>,
     ) -> Result<Option<Found>, BackendError> {
         let tags = self.backend.tags_of_found(description).await?;
         // Who collects a canary gives the account of what it cost.
@@ -150,7 +116,8 @@ impl ReadyJob<'_> {
         let mut differences = ours.differences(&description.asked);
         differences.extend(self.backend.is_tagged_otherwise(&tags, run));
         if !differences.is_empty() {
-            others.add(name, differences);
+            let differences = differences.into_iter().map(str::to_owned).collect();
+            others.push((name.clone(), differences));
             return Ok(None);
         }
         let state = &mut *self.backend.state.borrow_mut();

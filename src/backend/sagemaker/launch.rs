@@ -9,14 +9,11 @@ use super::name::JobName;
 use super::pace;
 use super::placing::output;
 use super::quota;
-use super::quota_room::{FullQuota, UsedRoom};
 use super::ready_job::ReadyJob;
 use super::request::{self, Input, Launch};
-use super::retries::Retries;
-use crate::aws::AwsError;
 use crate::aws::call::{Call, CallError, FailureKind};
 use crate::backend::{BackendError, CanaryProgress, CanaryState, RunPart, Watcher};
-use crate::canary::{CanaryRun, Key};
+use crate::canary::CanaryRun;
 use crate::instance::InstanceType;
 use crate::units::Seconds;
 
@@ -35,97 +32,76 @@ const PATIENCE: Duration = Duration::from_secs(4);
 
 const CREATE: Call<'_> = Call("sagemaker:CreateTrainingJob");
 
-/// A training job with the room that it takes in its quotas; or why nothing was started: a signal came first, another canary failed,
-/// nothing is to be started at all, or nobody waits for room.
-pub(super) type Launched = Result<(Found, UsedRoom), CanaryState>;
-
 /// The answer to the request for a training job.
 enum Created {
     Yes,
     /// The name is taken: somebody was faster, or an answer was lost.
     Taken,
-    /// The account's quota is used up.
-    NoRoom(CallError),
-    /// Nothing is to be started any more.
-    HeldBack,
+    /// Nothing is to be started any more, or nobody waits for room.
+    Not(CanaryState),
 }
 
 impl ReadyJob<'_> {
-    /// Finds the job that stands for a canary, or creates it under the first attempt that is free.
+    /// Finds the job that stands for a canary, or creates it under the first attempt that is free; else says why nothing was started: a
+    /// signal came first, another canary failed, nothing is to be started at all, or nobody waits for room.
     pub(super) async fn launch(
         &self,
         run: &CanaryRun,
-        key: &Key,
-        retries: &Retries,
         watcher: &Watcher<'_>,
-    ) -> Result<Launched, BackendError> {
-        let run = retries.shortened(run);
-        let first = JobName::new(&self.job.name, &key.short(), 0);
+    ) -> Result<Result<Found, CanaryState>, BackendError> {
+        let first = self.first_name(run);
         for round in 0..MOST_ROUNDS {
             let finding = async {
                 if round > 0 {
                     self.backend.pace.wait(FIRST_WAIT * round).await;
                 }
-                self.find(&run, &first, watcher.report).await
+                self.find(run, &first, watcher.report).await
             };
             let known = tokio::select! {
-                known = finding => known?,
-                () = watcher.cancellation.cancelled() => {
-                    self.stop_unwatched(&first).await;
-                    return Ok(Err(CanaryState::HeldBack));
-                }
+                known = finding => Some(known?),
+                () = watcher.cancellation.cancelled() => None,
             };
             let name = match known {
-                Err(_) if self.backend.tags.part == RunPart::Collect => {
-                    return Ok(Err(CanaryState::HeldBack));
-                }
-                Err(name) => name,
-                Ok(found) => {
+                Some(Ok(found)) => {
                     watcher.report(CanaryProgress::Fact(&format!(
                         "training job {}, already there",
                         found.name
                     )));
-                    let (room, quotas) = (&self.backend.room, &self.quotas);
-                    return Ok(Ok((found, room.take(&run.instance, quotas))));
+                    return Ok(Ok(found));
+                }
+                Some(Err(name))
+                    if self.backend.tags.part != RunPart::Collect && !watcher.holds_back() =>
+                {
+                    name
+                }
+                _ => {
+                    self.stop_unwatched(&first).await;
+                    return Ok(Err(CanaryState::HeldBack));
                 }
             };
-            if self.backend.tags.part == RunPart::Detach
-                && let Some(full) = self.without_room(&run)
-            {
-                return Ok(Err(CanaryState::NoRoom(full)));
-            }
-            let Some(room) = self.wait_for_room(&run, watcher).await else {
-                self.stop_unwatched(&first).await;
-                return Ok(Err(CanaryState::HeldBack));
-            };
             let placed = tokio::select! {
-                placed = self.place(&run, &name) => Some(placed),
+                placed = self.place(run, &name) => Some(placed),
                 () = watcher.cancellation.cancelled() => None,
             };
             let created = match placed {
-                Some(Ok(inputs)) => self.create(&run, &name, &inputs, watcher).await,
+                Some(Ok(inputs)) => self.create(run, &name, &inputs, watcher).await,
                 Some(Err(error)) => Err(error),
-                None => Ok(Created::HeldBack),
+                None => Ok(Created::Not(CanaryState::HeldBack)),
             };
-            match created {
+            self.give_pool_back(&name);
+            let state = match created {
                 Ok(Created::Yes) => {
                     watcher.report(CanaryProgress::Fact(&format!("training job {name}")));
-                    return Ok(Ok((Found::created(name), room)));
+                    return Ok(Ok(Found::created(name)));
                 }
                 // Whose it is shows a look.
-                Ok(Created::Taken) => self.give_pool_back(&name),
-                Ok(Created::NoRoom(error)) => {
-                    self.unplace(&name, watcher.cancellation).await;
-                    let full = no_quota(&error, &run);
-                    return Ok(Err(CanaryState::NoRoom(full)));
-                }
-                other => {
-                    self.give_pool_back(&name);
-                    self.stop_unwatched(&name).await;
-                    self.unplace(&name, watcher.cancellation).await;
-                    return other.map(|_| Err(CanaryState::HeldBack));
-                }
-            }
+                Ok(Created::Taken) => continue,
+                Ok(Created::Not(state)) => Ok(Err(state)),
+                Err(error) => Err(error),
+            };
+            self.stop_unwatched(&name).await;
+            self.unplace(&name, watcher.cancellation).await;
+            return state;
         }
         Err(BackendError::transient(
             format!(
@@ -165,37 +141,6 @@ impl ReadyJob<'_> {
         })
     }
 
-    /// Why a canary has no room beside those that this run has started.
-    fn without_room(&self, run: &CanaryRun) -> Option<BackendError> {
-        let full = self.backend.room.full(&run.instance, &self.quotas)?;
-        let FullQuota { kind, limit, used } = full;
-        Some(BackendError::transient(
-            format!("{used} of {limit} machines of the quota of {kind} are in use by this run"),
-            "start it again when those before it have ended, or ask for more in Service Quotas (service Amazon SageMaker)",
-        ))
-    }
-
-    /// Waits until canaries of this run have left room in the quotas; `None` if nothing is to be started any more.
-    async fn wait_for_room(&self, run: &CanaryRun, watcher: &Watcher<'_>) -> Option<UsedRoom> {
-        let waits = |FullQuota { kind, limit, used }: &FullQuota| {
-            watcher.report(CanaryProgress::Phase(&format!(
-                "waiting for room in the quota of {kind}: {used} of {limit} in use by this run"
-            )));
-        };
-        let entering = self.backend.room.enter(&run.instance, &self.quotas, waits);
-        // A job that fails meanwhile gives no room to who waits.
-        let held_back = async {
-            while !watcher.holds_back() {
-                self.backend.pace.wait(FIRST_WAIT).await;
-            }
-        };
-        tokio::select! {
-            room = entering => (!watcher.holds_back()).then_some(room),
-            () = held_back => None,
-            () = watcher.cancellation.cancelled() => None,
-        }
-    }
-
     /// Stops what an attempt of this canary may have started whose answer was lost, and which no process waits for.
     async fn stop_unwatched(&self, name: &JobName) {
         let names: Vec<JobName> = {
@@ -230,12 +175,12 @@ impl ReadyJob<'_> {
         let doing = format!("start a canary on {}", run.instance);
         let mut failed = 0;
         let mut spent = Duration::ZERO;
-        let mut waits_for_room = 0;
+        let mut waited_for_room = 0;
         let mut may_be_there = false;
         loop {
             self.backend.pace.before_create().await;
             if watcher.holds_back() {
-                return Ok(Created::HeldBack);
+                return Ok(Created::Not(CanaryState::HeldBack));
             }
             let begin = Instant::now();
             let Some(error) = self.create_once(&request, name, watcher).await else {
@@ -269,18 +214,10 @@ impl ReadyJob<'_> {
                 .is_some_and(|resources| resources.keep_alive_period_in_seconds().is_some());
             let wait = match error.kind {
                 FailureKind::Limit if self.backend.tags.part == RunPart::Detach => {
-                    return Ok(Created::NoRoom(error));
+                    return Ok(Created::Not(CanaryState::NoRoom(no_quota(&error, run))));
                 }
                 FailureKind::Limit => {
-                    let may_come = self.make_room(&error, run, name, watcher).await;
-                    // What a canary that has just ended used may be counted a little longer.
-                    waits_for_room = match may_come {
-                        Some(u32::MAX) => 0,
-                        _ => waits_for_room + 1,
-                    };
-                    if may_come.is_none_or(|most| waits_for_room > most) {
-                        return Err(no_quota(&error, run));
-                    }
+                    (self.make_room(&error, run, name, watcher, &mut waited_for_room)).await?;
                     LONGEST_WAIT.mul_f64(0.5 + 0.5 * pace::random())
                 }
                 FailureKind::Unreachable | FailureKind::Throttled => {
@@ -316,15 +253,19 @@ impl ReadyJob<'_> {
         }
     }
 
-    /// Ends machines that this run keeps for other canaries where the quota was refused, which take room as well. Returns how often room
-    /// is worth waiting for; `None` where none will come.
+    /// Ends machines that this run keeps for other canaries where the quota was refused, which take room as well.
+    ///
+    /// # Errors
+    ///
+    /// Where no room is worth waiting for any more: none will come, or it was waited for often enough since others of this run were at work.
     async fn make_room(
         &self,
         error: &CallError,
         run: &CanaryRun,
         name: &JobName,
         watcher: &Watcher<'_>,
-    ) -> Option<u32> {
+        waited: &mut u32,
+    ) -> Result<(), BackendError> {
         let refused = quota::Refused::parse(&error.message);
         let mut kinds: Vec<&InstanceType> = run.instance.machines_by_type().into_keys().collect();
         // Where there are several types, the refusal names the one that is meant.
@@ -338,12 +279,13 @@ impl ReadyJob<'_> {
         for kind in &kinds {
             self.yield_pools(name, kind, watcher.cancellation).await;
         }
+        // What a canary that has just ended used may be counted a little longer.
         let would_fit = (refused.as_ref()).is_some_and(|refused| refused.limit >= refused.delta);
-        let most = match self.backend.is_at_work_on(&kinds) {
-            true => u32::MAX,
-            false if would_fit => WAITS_FOR_ROOM,
-            false => return None,
-        };
+        match self.backend.is_at_work_on(&kinds) {
+            true => *waited = 0,
+            false if would_fit && *waited < WAITS_FOR_ROOM => *waited += 1,
+            false => return Err(no_quota(error, run)),
+        }
         let used = refused.map_or("used up".to_owned(), |refused| {
             format!("{} of {} in use", refused.used, refused.limit)
         });
@@ -351,7 +293,7 @@ impl ReadyJob<'_> {
             "waiting for room in the quota of {}: {used}",
             run.instance
         )));
-        Some(most)
+        Ok(())
     }
 
     /// Sends the request once; `None` where it may have started the job. It is not dropped half-way, since it may have been heard.
@@ -388,21 +330,23 @@ impl ReadyJob<'_> {
         name: &JobName,
         doing: &str,
     ) -> Result<Created, BackendError> {
-        match self.backend.describe(&name.to_string()).await {
-            Ok(Some(_)) => Ok(Created::Taken),
-            Ok(None) => {
-                self.backend.forget(&name.to_string());
-                Err(for_so_long(error.to_error(doing)).into())
-            }
+        let known = self.backend.describe(&name.to_string()).await;
+        if let Ok(Some(_)) = known {
+            return Ok(Created::Taken);
+        }
+        let mut error = error.to_error(doing);
+        let limit = Seconds(PATIENCE_TO_CREATE.as_secs_f64());
+        error.what = format!("{}, for {limit}", error.what);
+        match known {
+            Ok(_) => self.backend.forget(&name.to_string()),
             Err(_) => {
-                let mut unsure = for_so_long(error.to_error(doing));
-                unsure.what = format!(
+                error.what = format!(
                     "{}; whether the training job {name} was started is not known",
-                    unsure.what
+                    error.what
                 );
-                Err(unsure.into())
             }
         }
+        Err(error.into())
     }
 }
 
@@ -413,12 +357,6 @@ fn without_pool(request: CreateTrainingJobInputBuilder) -> CreateTrainingJobInpu
         resources.keep_alive_period_in_seconds = None;
     }
     request.set_resource_config(resources)
-}
-
-fn for_so_long(mut error: AwsError) -> AwsError {
-    let limit = Seconds(PATIENCE_TO_CREATE.as_secs_f64());
-    error.what = format!("{}, for {limit}", error.what);
-    error
 }
 
 /// Debugger's system metrics are no part of what is measured, so a request is worth sending without them.

@@ -36,12 +36,10 @@ mod pools;
 mod preparing;
 mod price;
 mod quota;
-mod quota_room;
 mod ready;
 mod ready_job;
 mod request;
 mod result;
-mod retries;
 mod rights;
 mod row_objects;
 mod session;
@@ -58,7 +56,6 @@ use tokio::sync::Mutex;
 
 use self::pace::Pace;
 use self::pools::Pools;
-use self::quota_room::QuotaRoom;
 use self::session::JobSession;
 use super::project_paths::ProjectPaths;
 use super::{
@@ -126,7 +123,6 @@ pub struct SagemakerBackend {
     began: jiff::Timestamp,
     /// Held while something is asked that is asked once, so that jobs which begin together do not all ask it.
     asking: Mutex<()>,
-    room: QuotaRoom,
 }
 
 /// The things that a run of the gate has done in AWS so far, and learned of it.
@@ -172,7 +168,6 @@ impl SagemakerBackend {
             state: RefCell::default(),
             began: jiff::Timestamp::now(),
             asking: Mutex::default(),
-            room: QuotaRoom::default(),
         }
     }
 

@@ -2,20 +2,26 @@
 
 use futures_util::future::LocalBoxFuture;
 
+use super::adoption;
+use super::description::{JobDescription, JobState};
+use super::failure::FailureClass;
 use super::find::Found;
 use super::name::JobName;
 use super::pools::StartOnPool;
-use super::quota_room::UsedRoom;
 use super::ready_job::ReadyJob;
 use super::result::LastJob;
-use super::retries::Retries;
-use super::watch::WatchEnd;
 use crate::backend::{
     BackendError, BackendFuture, BackendKeys, CanaryEnd, CanaryPayer, CanaryProgress, CanaryReport,
     CanaryState, CanaryStep, Cancellation, EndedPool, JobNotes, Ready, Room, RunPart, Watcher,
 };
 use crate::canary::{CanaryRun, Dataset};
 use crate::instance::InstanceConfiguration;
+use crate::units::Seconds;
+
+/// A machine that did not come for so long will hardly come at once.
+const LONGEST_WAIT: Seconds = Seconds(1800.0);
+/// A try with less time than this left is not worth its start.
+const SHORTEST_TRY: Seconds = Seconds(60.0);
 
 impl ReadyJob<'_> {
     async fn run_canary<'r>(
@@ -23,22 +29,24 @@ impl ReadyJob<'_> {
         run: &'r CanaryRun,
         watcher: &'r Watcher<'r>,
     ) -> CanaryStep<'r> {
+        // Who detaches waits neither for it nor for room.
         if self.backend.tags.part == RunPart::Detach {
-            return self.start_canary(run, watcher).await.into();
+            let launched = self.launch(run, watcher).await;
+            let state =
+                launched.map(|found| found.map_or_else(|state| state, |found| found.state()));
+            return state.into();
         }
         let mut last = None;
         let followed = self.follow(run, watcher, &mut last).await;
-        let (room, last) = match (followed, last) {
-            (Ok(Ok(room)), Some(last)) => (room, last),
-            (Ok(Ok(_)), None) => return Ok(CanaryState::HeldBack).into(),
-            (Ok(Err(state)), last) => return CanaryStep::Ended(self.ended(run, Ok(state), last)),
-            (Err(error), last) => return CanaryStep::Ended(self.ended(run, Err(error), last)),
+        let last = match (followed, last) {
+            (Ok(None), Some(last)) => last,
+            (state, last) => {
+                let state = state.map(|state| state.unwrap_or(CanaryState::HeldBack));
+                return CanaryStep::Ended(self.ended(run, state, last));
+            }
         };
-        let known = (last.ended.as_ref())
-            .and_then(|ended| self.preliminary(run, &last.found, ended, &last.retries));
+        let known = self.preliminary(run, &last);
         let rest = async move {
-            // The room is given up only here, so that a failed canary is heard of before another one takes it.
-            drop(room);
             let measured = self.measure(run, &last, watcher).await;
             self.ended(run, measured, Some(last))
         };
@@ -64,73 +72,55 @@ impl ReadyJob<'_> {
         }
     }
 
-    /// Starts a canary, unless one that stands for it is there, and waits neither for it nor for room.
-    async fn start_canary(
-        &self,
-        run: &CanaryRun,
-        watcher: &Watcher<'_>,
-    ) -> Result<CanaryState, BackendError> {
-        let (key, retries) = (self.key_of(run), Retries::of(run));
-        let (found, room) = match self.launch(run, &key, &retries, watcher).await? {
-            Ok(launched) => launched,
-            Err(state) => return Ok(state),
-        };
-        // Its room is never free again in this process.
-        if !found.is_over {
-            UsedRoom::keep(room);
-        }
-        Ok(found.state())
-    }
-
-    /// Follows a canary until its training job is over, or a signal ended it; returns the room that it had. `last` is then its last
-    /// training job.
+    /// Follows a canary until its training job is over, or a signal ended it: `last` is then its last training job. Else returns how far
+    /// it is. What SageMaker broke off is tried once more, with what is left of its time.
     async fn follow(
         &self,
         run: &CanaryRun,
         watcher: &Watcher<'_>,
         last: &mut Option<LastJob>,
-    ) -> Result<Result<UsedRoom, CanaryState>, BackendError> {
-        let key = self.key_of(run);
-        let mut retries = Retries::of(run);
+    ) -> Result<Option<CanaryState>, BackendError> {
+        let mut lost = None;
+        let mut run = run.clone();
         loop {
-            let (found, room) = match self.launch(run, &key, &retries, watcher).await? {
-                Ok(launched) => launched,
-                Err(state) => return Ok(Err(state)),
+            let found = match self.launch(&run, watcher).await? {
+                Ok(found) => found,
+                Err(state) => return Ok(Some(state)),
             };
             let last = last.insert(LastJob {
                 found: found.clone(),
                 ended: None,
-                retries: retries.clone(),
+                lost,
             });
             let (name, instance) = (found.name.to_string(), run.instance.clone());
             (self.backend.state.borrow_mut().watched).insert(name.clone(), instance);
-            let end = self.watch(&found, watcher).await;
+            let watched = self.watch(&found, watcher).await;
             self.backend.state.borrow_mut().watched.remove(&name);
-            let description = match end {
-                WatchEnd::Lost { error, is_left } => {
-                    if !is_left {
-                        self.backend.stop_if_ours(&found).await;
-                    }
+            let description = match watched {
+                Ok(Some(description)) => &*last.ended.insert(Box::new(description)),
+                Ok(None) => return Ok(None),
+                Err(error) => {
                     self.tidy(&found, watcher.cancellation).await;
                     return Err(error);
                 }
-                WatchEnd::Cancelled => return Ok(Ok(room)),
-                WatchEnd::Description(description) => description,
             };
-            let description = &*last.ended.insert(description);
-            if retries.try_again(&found, description) {
-                let tried = found.name.to_string();
-                self.backend.state.borrow_mut().counted.insert(tried);
+            if lost.is_none()
+                && found.is_new
+                && let Some(billed) = broken_off(&run, description)
+            {
+                self.backend.state.borrow_mut().counted.insert(name);
                 watcher.report(CanaryProgress::Fact(
                     "SageMaker failed, or had no machine; trying once more",
                 ));
                 self.tidy(&found, watcher.cancellation).await;
+                lost = Some(billed);
+                run.max_runtime = run.max_runtime.map(|limit| limit - billed);
                 continue;
             }
             // Whoever started a canary that is not ours may have stopped it.
-            if found.is_new || self.still_stands(run, &found, description) {
-                self.free_pool(run, &found, description);
-                return Ok(Ok(room));
+            if found.is_new || self.still_stands(&run, &found, description) {
+                self.free_pool(&run, &found, description);
+                return Ok(None);
             }
         }
     }
@@ -139,31 +129,53 @@ impl ReadyJob<'_> {
     async fn measure(
         &self,
         run: &CanaryRun,
-        LastJob {
-            found,
-            ended,
-            retries,
-        }: &LastJob,
+        last: &LastJob,
         watcher: &Watcher<'_>,
     ) -> Result<CanaryState, BackendError> {
-        let pooled = match ended {
+        let mut pooled = StartOnPool::default();
+        if let Some(description) = &last.ended {
             // A pool that is not looked at now is looked at when pools are ended.
-            Some(description) => tokio::select! {
-                pooled = self.look_at_pool(found, description) => pooled,
-                () = watcher.cancellation.cancelled() => StartOnPool::default(),
-            },
-            None => StartOnPool::default(),
-        };
+            tokio::select! {
+                looked = self.look_at_pool(&last.found, description) => pooled = looked,
+                () = watcher.cancellation.cancelled() => {}
+            }
+        }
         self.end_surplus_pools(&run.instance, watcher).await;
-        let ended = ended.as_deref();
-        let result = (self.result(run, found, ended, &pooled, retries, watcher)).await;
-        self.tidy(found, watcher.cancellation).await;
+        let result = self.result(run, last, &pooled, watcher).await;
+        self.tidy(&last.found, watcher.cancellation).await;
         if result.is_err() {
             // Pools that are no more are billed with what is ended last.
             self.backend.state.borrow_mut().pools.extend(pooled.ended);
         }
         result.map(|result| CanaryState::Measured(Box::new(result)))
     }
+
+    /// The name that the first attempt at a canary has.
+    pub(super) fn first_name(&self, run: &CanaryRun) -> JobName {
+        JobName::new(&self.job.name, &self.key_of(run).short(), 0)
+    }
+}
+
+/// What a try was billed after which another one is worth its start, within the time that was set aside for the canary: SageMaker broke
+/// it off by an error of its own, or had no machine for it.
+fn broken_off(run: &CanaryRun, ended: &JobDescription) -> Option<Seconds> {
+    let JobState::Failed {
+        reason: Some(reason),
+    } = &ended.state
+    else {
+        return None;
+    };
+    let now = jiff::Timestamp::now();
+    let may_pass = match FailureClass::of(reason) {
+        FailureClass::Internal => true,
+        FailureClass::Capacity => {
+            (ended.created_at).is_some_and(|created| adoption::age(created, now) < LONGEST_WAIT)
+        }
+        _ => false,
+    };
+    let billed = ended.billable_seconds.unwrap_or_default();
+    let is_worth_it = (run.max_runtime).is_none_or(|limit| limit - billed >= SHORTEST_TRY);
+    (may_pass && is_worth_it).then_some(billed)
 }
 
 impl Ready for ReadyJob<'_> {
@@ -216,7 +228,7 @@ impl Ready for ReadyJob<'_> {
         report: CanaryReport<'r>,
     ) -> BackendFuture<'r, CanaryState> {
         Box::pin(async {
-            let first = JobName::new(&self.job.name, &self.key_of(run).short(), 0);
+            let first = self.first_name(run);
             let found = self.find(run, &first, report).await?;
             let training_job = first.to_string();
             Ok(found.map_or(CanaryState::Missing { training_job }, |found| found.state()))

@@ -31,31 +31,27 @@ const LONGEST_WAIT: Seconds = Seconds(3600.0);
 
 pub(super) const DESCRIBE: Call<'_> = Call("sagemaker:DescribeTrainingJob");
 
-/// How the watch ended.
-pub(super) enum WatchEnd {
-    /// Out of sight, or beyond hope.
-    Lost {
-        error: BackendError,
-        /// There is nothing to stop: the job is gone, or the credentials have expired and the next start goes on with it.
-        is_left: bool,
-    },
-    /// The job is over.
-    Description(Box<JobDescription>),
-    /// A signal ended the gate, and the job with it if it is ours.
-    Cancelled,
-}
-
 impl ReadyJob<'_> {
-    /// Waits until the job is over; reports each change of its status.
-    pub(super) async fn watch(&self, found: &Found, watcher: &Watcher<'_>) -> WatchEnd {
+    /// Waits until the job is over, and reports each change of its status; `None` where a signal ended the gate, and the job with it if it
+    /// is ours.
+    ///
+    /// # Errors
+    ///
+    /// Where it is out of sight, or beyond hope. It is stopped then, unless it is gone, or the credentials have expired: the next start
+    /// goes on with it.
+    pub(super) async fn watch(
+        &self,
+        found: &Found,
+        watcher: &Watcher<'_>,
+    ) -> Result<Option<JobDescription>, BackendError> {
         let name = found.name.to_string();
         let mut troubles = Troubles::default();
         let mut reported = String::new();
         let mut looks_for_times = 0;
-        let mut missing = 0;
-        for look in 0.. {
+        let mut is_first = !found.is_new;
+        loop {
             // What is there already may be over.
-            if look > 0 || found.is_new {
+            if !std::mem::take(&mut is_first) {
                 tokio::select! {
                     () = self.backend.pace.before_look() => {}
                     () = watcher.cancellation.cancelled() => {}
@@ -70,53 +66,46 @@ impl ReadyJob<'_> {
                         )));
                     }
                     self.backend.stop_if_ours(found).await;
-                    return WatchEnd::Cancelled;
+                    return Ok(None);
                 }
                 described = self.backend.describe(&name) => described,
             };
             let description = match described {
-                Ok(Some(description)) => {
-                    troubles = Troubles::default();
-                    description
-                }
+                Ok(Some(description)) => description,
                 // A job that has just been created may not be seen everywhere.
-                Ok(None) if missing < MISSING_LOOKS => {
-                    missing += 1;
+                Ok(None) if troubles.missing < MISSING_LOOKS => {
+                    troubles.missing += 1;
                     continue;
                 }
                 Ok(None) => {
                     self.backend.forget(&name);
-                    let error = BackendError::transient(
+                    return Err(BackendError::transient(
                         format!("the training job {name} was deleted while it ran"),
                         "start the check again; leave jobs whose name begins with `cg-` to the gate",
-                    );
-                    return WatchEnd::Lost {
-                        error,
-                        is_left: true,
-                    };
+                    ));
                 }
-                Err(error) => {
-                    if !troubles.goes_on(&error, &self.backend.pace) {
-                        return WatchEnd::Lost {
-                            is_left: error.kind == FailureKind::Expired,
-                            error: self.backend.lost(&error, &name),
-                        };
-                    }
+                Err(error) if troubles.goes_on(&error, &self.backend.pace) => {
                     if error.kind == FailureKind::Expired {
                         self.backend.renew().await;
                     }
                     continue;
                 }
+                Err(error) => {
+                    let lost = self.backend.lost(&error, &name);
+                    if error.kind != FailureKind::Expired {
+                        self.backend.stop_if_ours(found).await;
+                    }
+                    return Err(lost);
+                }
             };
+            troubles = Troubles::default();
             let now = jiff::Timestamp::now();
             if !description.state.is_final() && should_be_over(&description, now) {
-                return WatchEnd::Lost {
-                    is_left: false,
-                    error: BackendError::transient(
-                        format!("the training job {name} still runs long after its time limit"),
-                        "look at it in SageMaker, then start the check again",
-                    ),
-                };
+                self.backend.stop_if_ours(found).await;
+                return Err(BackendError::transient(
+                    format!("the training job {name} still runs long after its time limit"),
+                    "look at it in SageMaker, then start the check again",
+                ));
             }
             match &description.state {
                 JobState::Running { phase } => {
@@ -126,37 +115,32 @@ impl ReadyJob<'_> {
                     }
                     if has_waited_too_long(&description, now) {
                         self.backend.stop_if_ours(found).await;
-                        return WatchEnd::Description(Box::new(JobDescription {
-                            state: JobState::Failed {
-                                reason: Some(format!(
-                                    "CapacityError: no machine came within {LONGEST_WAIT}"
-                                )),
-                            },
+                        let why = format!("CapacityError: no machine came within {LONGEST_WAIT}");
+                        let state = JobState::Failed { reason: Some(why) };
+                        return Ok(Some(JobDescription {
+                            state,
                             ..description
                         }));
                     }
                 }
                 // Over in a moment.
                 JobState::Stopping | JobState::Deleting => {}
-                _ => {
-                    let has_run = matches!(
-                        description.state,
-                        JobState::Completed
-                            | JobState::Stopped {
-                                max_runtime_exceeded: true
-                            }
-                    );
+                state => {
+                    let has_run = match state {
+                        JobState::Stopped {
+                            max_runtime_exceeded,
+                        } => *max_runtime_exceeded,
+                        state => *state == JobState::Completed,
+                    };
                     let lacks_times = has_run && description.billable_seconds.is_none();
-                    if lacks_times && looks_for_times < LOOKS_FOR_TIMES {
-                        looks_for_times += 1;
-                        continue;
+                    if !lacks_times || looks_for_times >= LOOKS_FOR_TIMES {
+                        self.backend.forget(&name);
+                        return Ok(Some(description));
                     }
-                    self.backend.forget(&name);
-                    return WatchEnd::Description(Box::new(description));
+                    looks_for_times += 1;
                 }
             }
         }
-        unreachable!("looks are not counted out")
     }
 }
 
@@ -243,6 +227,7 @@ struct Troubles {
     /// The first that failed.
     since: Option<Instant>,
     expired: u32,
+    missing: u32,
 }
 
 impl Troubles {

@@ -331,8 +331,8 @@ fn a_canary_without_room_is_not_started_and_a_second_detach_starts_it() {
     aws.polls(Polls::Nothing);
     let detached = gate(&project, &aws, DETACH).ended_with(0);
     assert_eq!(created(&aws).len(), 3, "{}", detached.seen());
-    // Room that others use is AWS's to refuse.
-    assert_eq!(aws.calls(Operation::CreateTrainingJob), 3);
+    // One was refused, and not asked for again.
+    assert_eq!(aws.calls(Operation::CreateTrainingJob), 4);
     later(&project, &aws);
     gate(&project, &aws, COLLECT).ended_with(0);
 }

@@ -248,9 +248,7 @@ fn jobs_wait_together_for_a_quota_of_one() {
     let run = gate(&project, &aws, JSON).ended_with(0);
     let of = |name: &str| (name.to_owned(), "within".to_owned());
     assert_eq!(verdicts(&run), [of("churn0"), of("churn1")]);
-    // SageMaker was never asked for more than there is room for.
     assert_eq!(created(&aws).len(), 6);
-    assert_eq!(aws.calls(Operation::CreateTrainingJob), 6);
 }
 
 #[test]
