@@ -1,5 +1,6 @@
 //! Policy from the base and today's overrides, applied to a project before anything is planned.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use crate::change::{BaseSpec, SpecPlace};
@@ -7,10 +8,11 @@ use crate::cli::{ChangeArguments, SpecArguments};
 use crate::code::Tree;
 use crate::console::{AppError, warn};
 use crate::git::{self, GitError};
+use crate::grammar;
 use crate::instance::tables;
 use crate::report::Policy;
 use crate::spec::policy::{self, BasePolicyError};
-use crate::spec::{self, MAX_SPEC_BYTES, OnInconclusive, OverrideState, Spec, SpecSource};
+use crate::spec::{self, MAX_SPEC_BYTES, OnInconclusive, Spec, SpecSource};
 use crate::units::Usd;
 use crate::verdict::Reason;
 use crate::workspace::checkout::{self, Checkout};
@@ -22,8 +24,6 @@ use crate::workspace::written_spec::{DEFAULT_PLACES, folder_of};
 const CAP_OF_NEW_JOBS: Usd = Usd(5.0);
 /// Digits of a commit id that are shown.
 const SHORT_COMMIT: usize = 7;
-/// Names that are shown before the rest is counted.
-const MOST_NAMES: usize = 10;
 
 /// The tip of the base branch, with its files at the places of a spec.
 #[derive(Debug, Clone)]
@@ -77,12 +77,8 @@ pub(crate) fn places(project: &Project, arguments: &SpecArguments) -> Vec<String
         .into_iter()
         .chain(resolved)
         .flat_map(|place| {
-            let folder = place.rsplit_once('/').map(|(folder, _)| folder.to_owned());
-            let other = match folder {
-                Some(folder) => format!("{folder}/{below}"),
-                None => below.to_owned(),
-            };
-            [place, other]
+            let other = Path::new(&place).with_file_name(below);
+            [place, other.to_string_lossy().into_owned()]
         })
         .collect();
     match &arguments.spec {
@@ -100,12 +96,8 @@ pub(crate) fn places(project: &Project, arguments: &SpecArguments) -> Vec<String
             places.extend(defaults.into_iter().filter(is_gone));
         }
     }
-    let mut seen = Vec::new();
-    places.retain(|place| {
-        let is_new = !place.is_empty() && !seen.contains(place);
-        seen.push(place.clone());
-        is_new
-    });
+    let mut seen = HashSet::new();
+    places.retain(|place| !place.is_empty() && seen.insert(place.clone()));
     places
 }
 
@@ -180,7 +172,13 @@ pub(crate) fn apply(
 /// Applies the overrides in force today to the budgets, and notes each of them and each expired one.
 pub(crate) fn apply_overrides(project: &mut Project) {
     for (job, note) in project.spec.apply_overrides(today()) {
-        project.policy.job_notes.entry(job).or_default().push(note);
+        project
+            .policy
+            .said
+            .job_notes
+            .entry(job)
+            .or_default()
+            .push(note);
     }
 }
 
@@ -188,8 +186,7 @@ pub(crate) fn apply_overrides(project: &mut Project) {
 pub(crate) fn warn_of_expired(spec: &Spec) {
     let today = today();
     for (index, agreed) in spec.overrides.iter().enumerate() {
-        let state = spec.job(&agreed.job).map(|job| agreed.state(job, today));
-        if state == Some(OverrideState::Expired) {
+        if today > agreed.until {
             warn(
                 &format!("overrides[{index}]"),
                 &format!("expired on {}; the budget's own limit counts", agreed.until),
@@ -199,74 +196,62 @@ pub(crate) fn warn_of_expired(spec: &Spec) {
 }
 
 fn apply_base(project: &mut Project, base: Base, cap: Usd) -> Result<(), AppError> {
-    let Base {
-        name,
-        sha,
-        files,
-        tree,
-    } = base;
-    let shown = match &sha {
+    let Base { name, sha, .. } = &base;
+    let shown = match sha {
         Some(sha) => format!("{name} ({})", sha.get(..SHORT_COMMIT).unwrap_or(sha)),
         None => name.clone(),
     };
-    let recording = tree.and_then(|tree| recording_note(project, &tree, &shown));
-    let policy = &mut project.policy;
-    policy.notes.extend(recording);
-    let looked_for: Vec<&str> = files.iter().map(|file| file.place.as_str()).collect();
+    let recording = (base.tree.as_ref()).and_then(|tree| recording_note(project, tree, &shown));
+    let mut notes = Vec::from_iter(recording);
+    let looked_for: Vec<&str> = base.files.iter().map(|file| file.place.as_str()).collect();
     let looked_for = looked_for.join(", ");
-    let found = spec_of(files);
-    match &found {
-        None => policy.notes.push(format!(
+    let policy = &mut project.policy;
+    let mut of_base = None;
+    match spec_of(base.files) {
+        None => notes.push(format!(
             "There is no spec on {shown} (looked for {looked_for}), so this pull request's own policy stands in."
         )),
-        Some((place, _)) => {
-            if *place != project.place.file {
-                policy.notes.push(format!(
-                    "The spec of {shown} is {place}, that of this pull request is {}.",
+        Some((file, read)) => {
+            if file != project.place.file {
+                notes.push(format!(
+                    "The spec of {shown} is {file}, that of this pull request is {}.",
                     project.place.file
                 ));
             }
-            policy.source = Some(Policy::of(name, sha));
+            policy.source = Some(Policy::of(base.name, base.sha));
+            let folder = folder_of(Path::new(&file)).to_string_lossy().into_owned();
+            // Whatever asks for the base's job of a name finds a renamed one.
+            let spec = read.as_ref().ok();
+            let spec = spec.map(|base| policy::follow_renames(&project.spec, base).0);
+            policy.base = Some(BaseSpec {
+                place: SpecPlace { file: file.clone(), folder },
+                spec,
+            });
+            match read {
+                Ok(spec) => of_base = Some(spec),
+                Err(why) => {
+                    let why = format!(
+                        "the spec {file} on {shown} cannot be read ({why}), so there is no policy to judge by"
+                    );
+                    let advice = "fix that spec in a pull request of its own, and the next change is judged again";
+                    policy.undecidable = Some(Reason::new(why).advising(advice));
+                }
+            }
         }
     }
-    let place = found.as_ref().map(|(file, _)| SpecPlace {
-        folder: folder_of(Path::new(file)).to_string_lossy().into_owned(),
-        file: file.clone(),
-    });
-    let (spec, unreadable) = match found {
-        None => (None, None),
-        Some((_, Ok(spec))) => (Some(spec), None),
-        Some((place, Err(why))) => {
-            let why = format!(
-                "the spec {place} on {shown} cannot be read ({why}), so there is no policy to judge by"
-            );
-            let advice =
-                "fix that spec in a pull request of its own, and the next change is judged again";
-            (None, Some(Reason::new(why).advising(advice)))
-        }
-    };
-    // Whatever asks for the base's job of a name finds a renamed one.
-    let followed = (spec.as_ref()).map(|base| policy::follow_renames(&project.spec, base).0);
-    policy.base = place.map(|place| BaseSpec {
-        place,
-        spec: followed,
-    });
+    policy.said.notes = notes;
     // The change must not decide whether an undecidable check fails.
-    if let Some(reason) = unreadable {
-        policy.undecidable = Some(reason);
+    if policy.undecidable.is_some() {
         project.spec.strict = false;
         project.spec.on_inconclusive = OnInconclusive::Fail;
         return Ok(());
     }
-    let applied = policy::apply_base_policy(&project.spec, spec.as_ref(), cap, &tables::is_listed);
-    match applied {
-        Ok(applied) => {
-            policy.notes.extend(applied.notes);
-            policy.removed_jobs = applied.removed_jobs;
-            policy.renamed_from = applied.renamed_from;
-            policy.job_notes.extend(applied.job_notes);
-            policy.uncompared_notes = applied.uncompared_notes;
-            project.own_spec = Some(std::mem::replace(&mut project.spec, applied.spec));
+    match policy::apply_base_policy(&project.spec, of_base.as_ref(), cap, &tables::is_listed) {
+        Ok((spec, mut said)) => {
+            said.notes
+                .splice(..0, std::mem::take(&mut policy.said.notes));
+            policy.said = said;
+            project.own_spec = Some(std::mem::replace(&mut project.spec, spec));
         }
         Err(error @ BasePolicyError::BackendChanged { .. }) => {
             policy.undecidable = Some(Reason::new(error.to_string()).advising(error.help()));
@@ -321,22 +306,14 @@ fn read(place: &str, bytes: &[u8]) -> Result<Spec, String> {
 
 /// A note that jobs are removed; `None` if there are none.
 pub(crate) fn removed_note(policy: &ProjectPolicy) -> Option<String> {
-    let removed = policy.removed_jobs.as_slice();
+    let removed = policy.said.removed_jobs.as_slice();
+    let noun = if removed.len() == 1 { "job" } else { "jobs" };
+    let names = grammar::list(removed);
     (!removed.is_empty()).then(|| {
-        let names = names(removed);
-        format!("This pull request removes {names} from the spec, so nothing of it is checked.")
+        format!(
+            "This pull request removes {noun} {names} from the spec, so nothing of it is checked."
+        )
     })
-}
-
-/// `job a`; `jobs a, b and 3 more`.
-fn names(jobs: &[String]) -> String {
-    let shown = jobs.get(..MOST_NAMES).unwrap_or(jobs);
-    let noun = if jobs.len() == 1 { "job" } else { "jobs" };
-    let more = match jobs.len() - shown.len() {
-        0 => String::new(),
-        count => format!(" and {count} more"),
-    };
-    format!("{noun} {}{more}", shown.join(", "))
 }
 
 /// Today's date, UTC.
@@ -344,17 +321,4 @@ fn today() -> jiff::civil::Date {
     jiff::Timestamp::now()
         .to_zoned(jiff::tz::TimeZone::UTC)
         .date()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn many_names_are_counted() {
-        let jobs: Vec<String> = (0..12).map(|index| format!("j{index}")).collect();
-        assert_eq!(names(&jobs[..1]), "job j0");
-        assert_eq!(names(&jobs[..2]), "jobs j0, j1");
-        assert!(names(&jobs).ends_with("j9 and 2 more"));
-    }
 }

@@ -1,9 +1,8 @@
 //! The policy that a project is judged by.
 
-use std::collections::BTreeMap;
-
 use crate::change::BaseSpec;
 use crate::report::{JobPolicy, JobReport, Policy};
+use crate::spec::policy::PolicyNotes;
 use crate::verdict::Reason;
 
 /// The policy's source in a report, if the work tree's own policy applies.
@@ -16,16 +15,8 @@ pub(crate) struct ProjectPolicy {
     pub(crate) source: Option<Policy>,
     /// The base's spec; its `paths` count beside the project's own.
     pub(crate) base: Option<BaseSpec>,
-    /// For the whole run.
-    pub(crate) notes: Vec<String>,
-    /// By job name.
-    pub(crate) job_notes: BTreeMap<String, Vec<String>>,
-    /// By job name: what of a training changed, for a job without a record of the base.
-    pub(crate) uncompared_notes: BTreeMap<String, Vec<String>>,
-    /// Jobs of the base that the change removes; without renamed ones.
-    pub(crate) removed_jobs: Vec<String>,
-    /// The name in the base of each job that the change renames.
-    pub(crate) renamed_from: BTreeMap<String, String>,
+    /// Differences from the base, overrides in force, expired overrides.
+    pub(crate) said: PolicyNotes,
     /// Why nothing can be judged under the base's policy; then nothing is run.
     pub(crate) undecidable: Option<Reason>,
     /// Whether that is another backend than the base's, which neither a flag nor an input makes a pass.
@@ -41,21 +32,23 @@ impl ProjectPolicy {
 
     /// Whether a change says nothing of policy that concerns the whole run.
     pub(crate) fn is_as_on_the_base(&self) -> bool {
-        self.notes.is_empty() && self.removed_jobs.is_empty() && self.undecidable.is_none()
+        self.said.notes.is_empty()
+            && self.said.removed_jobs.is_empty()
+            && self.undecidable.is_none()
     }
 
     /// The same with all differences that concern the whole run.
     pub(crate) fn reported(&self) -> Policy {
         Policy {
-            notes: self.notes.clone(),
-            removed_jobs: self.removed_jobs.clone(),
+            notes: self.said.notes.clone(),
+            removed_jobs: self.said.removed_jobs.clone(),
             ..self.source()
         }
     }
 
     /// A job's policy as a report has it.
     pub(crate) fn reported_of(&self, job: &JobReport) -> JobPolicy {
-        let uncompared = self.uncompared_notes.get(&job.name);
+        let uncompared = self.said.uncompared_notes.get(&job.name);
         let uncompared = uncompared.filter(|_| job.baseline.is_none());
         let notes = self.notes_of(&job.name).iter();
         JobPolicy {
@@ -63,13 +56,13 @@ impl ProjectPolicy {
                 .chain(uncompared.into_iter().flatten())
                 .cloned()
                 .collect(),
-            renamed_from: self.renamed_from.get(&job.name).cloned(),
+            renamed_from: self.said.renamed_from.get(&job.name).cloned(),
             accepted: None,
         }
     }
 
-    /// The notes on a job's policy: differences from the base, overrides in force, expired overrides.
+    /// The notes on a job's policy.
     pub(crate) fn notes_of(&self, job: &str) -> &[String] {
-        self.job_notes.get(job).map_or(&[], Vec::as_slice)
+        self.said.job_notes.get(job).map_or(&[], Vec::as_slice)
     }
 }

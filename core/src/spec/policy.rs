@@ -6,24 +6,22 @@
 
 mod difference;
 mod job;
-mod remarks;
 mod rename;
 
 use rename::RenamedJob;
 pub use rename::follow_renames;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::{BackendKind, Job, Override, Spec};
 use crate::instance::InstanceType;
-use crate::spec::field::{Field, FieldRule, HasFields, Whose, below, fields_of};
+use crate::spec::field::{Field, FieldRule, HasFields, fields_of};
 use crate::units::Usd;
 use difference::Differences;
 
-/// A spec with the base's policy, and the notes about it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct AppliedPolicy {
-    pub spec: Spec,
+/// What is said of a change's policy.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct PolicyNotes {
     /// About all jobs, a sentence or two each.
     pub notes: Vec<String>,
     /// About one job's policy, by its name; jobs without notes are left out.
@@ -34,22 +32,6 @@ pub struct AppliedPolicy {
     pub removed_jobs: Vec<String>,
     /// The name in the base of each job that the head renames.
     pub renamed_from: BTreeMap<String, String>,
-    /// Jobs that are not in the base: their policy is the head's own, and the cost of their canaries is capped.
-    pub new_jobs: Vec<String>,
-}
-
-impl AppliedPolicy {
-    fn of(spec: Spec, notes: Vec<String>) -> Self {
-        Self {
-            spec,
-            notes,
-            job_notes: BTreeMap::new(),
-            uncompared_notes: BTreeMap::new(),
-            removed_jobs: Vec::new(),
-            renamed_from: BTreeMap::new(),
-            new_jobs: Vec::new(),
-        }
-    }
 }
 
 /// Why the base's policy cannot be applied.
@@ -93,7 +75,7 @@ fn sentence(problems: &[String]) -> String {
     }
 }
 
-/// The head's spec under the base's policy. Both specs are as read, without overrides applied.
+/// The head's spec under the base's policy, and what is said of it. Both specs are as read, without overrides applied.
 ///
 /// For a job that is not in the base, or without a base, the head's own policy counts, and canaries of all such jobs together may
 /// cost at most `cap`. Without a base, the head's prices of listed machines (`is_listed`) do not count: with a price near zero any
@@ -109,9 +91,11 @@ pub fn apply_base_policy(
     base: Option<&Spec>,
     cap: Usd,
     is_listed: &dyn Fn(&InstanceType) -> bool,
-) -> Result<AppliedPolicy, BasePolicyError> {
+) -> Result<(Spec, PolicyNotes), BasePolicyError> {
+    let mut spec = head.clone();
     let Some(base) = base else {
-        return Ok(head_policy_with_cap(head, cap, is_listed));
+        let notes = without_base(&mut spec, cap, is_listed);
+        return Ok((spec, notes));
     };
     if base.backend != head.backend {
         return Err(BasePolicyError::BackendChanged {
@@ -120,99 +104,57 @@ pub fn apply_base_policy(
         });
     }
     let (base, renamed) = &follow_renames(head, base);
-    let (own_fields, base_fields) = (fields_of(head), fields_of(base));
     let mut whole = Differences::default();
-    whole.compare(&base_fields, &own_fields);
-    let mut policy = PolicyKeys::default();
-    policy.add("", &base_fields, &own_fields);
-    let mut spec = head.clone();
+    whole.compare(&fields_of(base), &fields_of(head));
     spec.take_base(base, FieldRule::EACH);
-    let known: BTreeMap<&str, &Job> = by_name(base);
-    let is_new = |job: &&Job| !known.contains_key(job.name.as_str());
-    let share = share(cap, head.jobs.iter().filter(is_new).count());
-    let mut applied = AppliedPolicy::of(spec, whole.into_notes());
+    let is_kept = |job: &&Job| head.job(&job.name).is_some();
+    let is_renamed = |job: &&Job| renamed.iter().any(|renamed| renamed.from == job.name);
+    let removed = base.jobs.iter();
+    let removed = removed.filter(|job| !is_kept(job) && !is_renamed(job));
     let names = |renamed: &RenamedJob| (renamed.to.clone(), renamed.from.clone());
-    applied.renamed_from = renamed.iter().map(names).collect();
-    for job in &mut applied.spec.jobs {
+    let mut said = PolicyNotes {
+        notes: whole.into_notes(),
+        removed_jobs: removed.map(|job| job.name.clone()).collect(),
+        renamed_from: renamed.iter().map(names).collect(),
+        ..PolicyNotes::default()
+    };
+    let is_new = |job: &&Job| base.job(&job.name).is_none();
+    let share = share(cap, head.jobs.iter().filter(is_new).count());
+    for job in &mut spec.jobs {
         let mut differences = Differences::default();
-        let name = job.name.as_str();
-        match known.get(name) {
-            Some(from) => {
-                let renamed = renamed.iter().find(|renamed| renamed.to == name);
-                if let Some(renamed) = renamed {
-                    differences.say(renamed.note());
-                }
-                let own_fields = job::fields(job, &head.overrides);
-                let base_fields = job::fields(from, &base.overrides);
-                policy.add(&format!("jobs.{name}"), &base_fields, &own_fields);
-                job::apply_base_policy(job, from, base_fields, own_fields, &mut differences);
-            }
-            None => {
-                applied.new_jobs.push(job.name.clone());
-                differences.say(cap_spend(job, share));
-                let overrides: Vec<Field> = Override::fields(&head.overrides, &job.name).collect();
-                differences.compare(&[], &overrides);
-            }
+        if let Some(from) = base.job(&job.name) {
+            let renamed = renamed.iter().find(|renamed| renamed.to == job.name);
+            renamed
+                .into_iter()
+                .for_each(|it| differences.say(it.note()));
+            let own_fields = job::fields(job, &head.overrides);
+            let base_fields = job::fields(from, &base.overrides);
+            job::apply_base_policy(job, from, base_fields, own_fields, &mut differences);
+        } else {
+            differences.say(cap_spend(job, share));
+            let overrides: Vec<Field> = Override::fields(&head.overrides, &job.name).collect();
+            differences.compare(&[], &overrides);
         }
         let uncompared = std::mem::take(&mut differences.uncompared);
-        (applied.uncompared_notes).insert(job.name.clone(), uncompared);
+        (said.uncompared_notes).insert(job.name.clone(), uncompared);
         let notes = differences.into_notes();
         if !notes.is_empty() {
-            applied.job_notes.insert(job.name.clone(), notes);
+            said.job_notes.insert(job.name.clone(), notes);
         }
     }
-    let kept: BTreeSet<&str> = head.jobs.iter().map(|job| job.name.as_str()).collect();
-    let removed = base
-        .jobs
-        .iter()
-        .filter(|job| !kept.contains(job.name.as_str()))
-        .filter(|job| !renamed.iter().any(|renamed| renamed.from == job.name));
-    applied
-        .removed_jobs
-        .extend(removed.map(|job| job.name.clone()));
-    let is_policy = |field: &str| policy.has(field);
-    applied.spec.warnings = remarks::merge(&head.warnings, &base.warnings, is_policy);
-    let problems = job::not_allowed(&applied.spec);
-    if problems.is_empty() {
-        Ok(applied)
-    } else {
-        Err(BasePolicyError::NotAllowed(problems))
+    match job::not_allowed(&spec) {
+        problems if problems.is_empty() => Ok((spec, said)),
+        problems => Err(BasePolicyError::NotAllowed(problems)),
     }
 }
 
-/// The paths whose values are the base's.
-#[derive(Default)]
-struct PolicyKeys(BTreeSet<String>);
-
-impl PolicyKeys {
-    fn add(&mut self, place: &str, base: &[Field], head: &[Field]) {
-        let all = base.iter().chain(head);
-        let ours = all.filter(|field| field.rule.whose == Whose::Base);
-        self.0.extend(ours.map(|field| below(place, &field.path)));
-        // A block stands for all of its keys.
-        let block = if place.is_empty() {
-            "overrides"
-        } else {
-            "budget"
-        };
-        self.0.insert(below(place, block));
-    }
-
-    /// Whether a field such as `jobs.churn.budget.cost` or `overrides[0]` is one of these, or lies in one.
-    fn has(&self, field: &str) -> bool {
-        let ends = field.match_indices(['.', '[']).map(|(end, _)| end);
-        ends.chain([field.len()])
-            .any(|end| self.0.contains(&field[..end]))
-    }
-}
-
-/// The head's own policy, with a cap on the cost of canaries.
-fn head_policy_with_cap(
-    head: &Spec,
+/// Leaves the head its own policy, with a cap on the cost of canaries.
+fn without_base(
+    spec: &mut Spec,
     cap: Usd,
     is_listed: &dyn Fn(&InstanceType) -> bool,
-) -> AppliedPolicy {
-    let mut spec = head.clone();
+) -> PolicyNotes {
+    let mut said = PolicyNotes::default();
     let mut dropped = Vec::new();
     for prices in [&mut spec.prices, &mut spec.spot_prices] {
         prices.retain(|kind, price| {
@@ -223,22 +165,18 @@ fn head_policy_with_cap(
             !is_dropped
         });
     }
-    let notes = if dropped.is_empty() {
-        Vec::new()
-    } else {
-        vec![format!(
+    if !dropped.is_empty() {
+        said.notes.push(format!(
             "No spec of the base confirms the prices that this pull request sets for {}; AWS's own prices are used.",
             dropped.join(", ")
-        )]
-    };
-    let mut applied = AppliedPolicy::of(spec, notes);
-    let share = share(cap, applied.spec.jobs.len());
-    for job in &mut applied.spec.jobs {
-        let note = cap_spend(job, share);
-        applied.job_notes.insert(job.name.clone(), vec![note]);
-        applied.new_jobs.push(job.name.clone());
+        ));
     }
-    applied
+    let share = share(cap, spec.jobs.len());
+    for job in &mut spec.jobs {
+        let note = cap_spend(job, share);
+        said.job_notes.insert(job.name.clone(), vec![note]);
+    }
+    said
 }
 
 /// Each job's share of a common limit: more jobs do not get more money.
@@ -265,11 +203,6 @@ fn cap_spend(job: &mut Job, cap: Usd) -> String {
         "This job is not in the base, so this pull request's own policy applies; its canaries may cost at most {}{rather}.",
         limit.exact()
     )
-}
-
-fn by_name(spec: &Spec) -> BTreeMap<&str, &Job> {
-    let jobs = spec.jobs.iter();
-    jobs.map(|job| (job.name.as_str(), job)).collect()
 }
 
 #[cfg(test)]

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use super::remarks::of_job;
 use crate::spec::{BackendKind, Job, Spec};
 
 /// A job under a new name.
@@ -63,11 +62,9 @@ pub fn follow_renames(head: &Spec, base: &Spec) -> (Spec, Vec<RenamedJob>) {
             agreed
         });
         followed.overrides.extend(agreed);
-        let (from, to) = (&old.name, &job.name);
-        followed.warnings.extend(of_job(&base.warnings, from, to));
         renamed.push(RenamedJob {
-            from: from.clone(),
-            to: to.clone(),
+            from: old.name.clone(),
+            to: job.name.clone(),
             shared,
         });
     }
