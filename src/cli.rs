@@ -92,14 +92,7 @@ pub struct Verbosity {
     pub quiet: bool,
     /// When output has colours. With `auto`: on a terminal, unless NO_COLOR is set or CLICOLOR is 0; elsewhere if CLICOLOR_FORCE is set.
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
-    pub color: ColourChoice,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ColourChoice {
-    Auto,
-    Always,
-    Never,
+    pub color: clap::ColorChoice,
 }
 
 #[derive(Debug, Args)]

@@ -2,14 +2,12 @@
 
 use anstream::{AutoStream, ColorChoice};
 
-use crate::cli::ColourChoice;
-
 /// Takes the flag's word for all output to come.
-pub(crate) fn choose(choice: ColourChoice) {
+pub(crate) fn choose(choice: clap::ColorChoice) {
     let choice = match choice {
-        ColourChoice::Auto => ColorChoice::Auto,
-        ColourChoice::Always => ColorChoice::Always,
-        ColourChoice::Never => ColorChoice::Never,
+        clap::ColorChoice::Auto => ColorChoice::Auto,
+        clap::ColorChoice::Always => ColorChoice::Always,
+        clap::ColorChoice::Never => ColorChoice::Never,
     };
     choice.write_global();
 }

@@ -124,16 +124,20 @@ fn in_folder(folder: &Path, places: &[&str]) -> Option<PathBuf> {
 /// no default place, since such a file is read only where it is named.
 pub(crate) fn other_than(file: &Path) -> Option<PathBuf> {
     let whole = std::path::absolute(file).ok()?;
-    let is_default = |place: &&&str| whole.ends_with(place);
-    // The longest one: `.github/canary-gate.yml` ends with `canary-gate.yml` too.
-    let place = DEFAULT_PLACES.iter().rev().find(is_default)?;
-    let folder = whole.ancestors().nth(Path::new(place).iter().count())?;
-    let first = |places: &[&str]| {
-        let all = searched(folder).flat_map(|folder| places.iter().map(|place| folder.join(place)));
-        let mut others = all.filter(|other| *other != whole && other.exists());
-        others.next().map(|other| from_here(&other))
-    };
-    first(&DEFAULT_PLACES).or_else(|| first(&NEAR_MISSES))
+    let folder = folder_of(&whole);
+    if !DEFAULT_PLACES
+        .iter()
+        .any(|place| folder.join(place) == whole)
+    {
+        return None;
+    }
+    let mut others = [DEFAULT_PLACES, NEAR_MISSES]
+        .into_iter()
+        .flat_map(|places| {
+            searched(folder).flat_map(move |folder| places.map(|place| folder.join(place)))
+        });
+    let other = others.find(|other| *other != whole && other.exists())?;
+    Some(from_here(&other))
 }
 
 /// An absolute path as a person in the working directory writes it: `../canary-gate.yml`.
