@@ -11,6 +11,7 @@ mod sample_opened;
 mod source;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use futures_util::future::LocalBoxFuture;
 use tokio::sync::watch;
@@ -18,7 +19,7 @@ use tokio::sync::watch;
 use crate::canary::{CanaryRun, Dataset, DrawProblem, Key};
 use crate::instance::{Capacity, InstanceConfiguration, InstanceType, Price};
 use crate::measurement::Measurement;
-use crate::plan::{Plan, PlannedConfiguration, PoolPlan, WarmPool};
+use crate::plan::{Plan, PlannedConfiguration, PoolPlan};
 use crate::spec::Job;
 use crate::units::{Fraction, Seconds};
 
@@ -136,18 +137,13 @@ pub trait Ready {
     /// The keys of the job. Local data are read for it, every byte, until the answer is dropped.
     fn keys<'k>(&'k self, dataset: &'k Dataset) -> BackendFuture<'k, BackendKeys>;
 
-    /// What this machine has, where canaries run on it.
-    fn host(&self) -> Option<Capacity> {
-        None
-    }
-
     /// How many more canaries of one size it can run; `None`: any number.
     fn supply(&self, _: &InstanceConfiguration, _: Fraction, _: Option<f64>) -> Option<u32> {
         None
     }
 
-    /// How many canaries of a configuration run at a time, and what is kept of their machines.
-    fn room(&self, _: &InstanceConfiguration) -> Room<'_>;
+    /// How many canaries of a configuration run at a time, and for how long their machines are kept.
+    fn room(&self, _: &InstanceConfiguration) -> Room;
 
     /// Whether canaries of all these configurations find machines at once, as far as that is known.
     fn has_room_for_all(&self, _: &[&InstanceConfiguration]) -> bool {
@@ -190,12 +186,14 @@ pub trait Ready {
 }
 
 /// The room that the canaries of a configuration have.
-#[derive(Debug, Clone, Copy)]
-pub struct Room<'a> {
+#[derive(Debug, Clone)]
+pub struct Room {
     /// The number of canaries that run at a time; at least 1.
     pub at_once: u32,
-    /// For how long machines are kept after a canary, and how many canaries at a time have such; `None` where none are.
-    pub pool: Option<&'a WarmPool>,
+    /// For how long machines are kept after a canary; `None` where none are.
+    pub keep_alive: Option<Seconds>,
+    /// What this machine has, where canaries run on it.
+    pub host: Option<Capacity>,
 }
 
 /// What a reader of a job's report should know.
@@ -440,6 +438,12 @@ impl Cancellation {
 
     pub fn is_cancelled(&self) -> bool {
         *self.0.borrow()
+    }
+
+    /// Waits until so long after it was cancelled.
+    pub async fn cancelled_since(&self, time: Duration) {
+        self.cancelled().await;
+        tokio::time::sleep(time).await;
     }
 
     /// Waits until cancelled; for ever if that never happens.

@@ -131,7 +131,7 @@ async fn forecast_job<'a>(
     let dataset = session.list().await?.dataset;
     let planned = backend::planned(project, job, &dataset, &mut [], None)?;
     let ready = session.prepare(planned).await?;
-    project.learn_host(ready.host());
+    project.learn_host(ready.room(&job.instance).host);
     let keys = JobKeys::of(ready.keys(&dataset).await?, pass_env);
     let newest = history.newest_forecast(job, &keys).await?;
     let found = newest.and_then(|(record, forecast)| {

@@ -107,7 +107,7 @@ pub(crate) async fn prepare<'a>(
         plan.pools.as_ref(),
     )?;
     let ready = session.prepare(planned).await?;
-    project.learn_host(ready.host());
+    project.learn_host(ready.room(&job.instance).host);
     Ok(ready)
 }
 

@@ -203,9 +203,9 @@ impl Batch<'_> {
         }
         let offer = runner.project.offer(&run.instance);
         let has_successor = self.has_successor(index);
-        let kept = of.ready.room(&run.instance).pool;
+        let kept = of.ready.room(&run.instance).keep_alive;
         let kept = kept.filter(|_| has_successor);
-        let longest = kept.and_then(|pool| offer.cost(pool.keep_alive));
+        let longest = kept.and_then(|time| offer.cost(time));
         let worst = plan::worst_case(std::slice::from_ref(run), &offer);
         let worst = worst.map(|worst| worst + longest.unwrap_or_default());
         let Some(reserved) = account.reserve(worst.unwrap_or_default()) else {

@@ -319,14 +319,11 @@ impl Ready for LocalJob<'_> {
         })
     }
 
-    fn host(&self) -> Option<Capacity> {
-        Some(self.backend.host().clone())
-    }
-
-    fn room(&self, _: &InstanceConfiguration) -> Room<'_> {
+    fn room(&self, _: &InstanceConfiguration) -> Room {
         Room {
             at_once: self.job.canary.parallel.max(1),
-            pool: None,
+            keep_alive: None,
+            host: Some(self.backend.host().clone()),
         }
     }
 

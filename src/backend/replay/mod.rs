@@ -142,10 +142,11 @@ impl Ready for ReplayJob<'_> {
         u32::try_from(left).ok()
     }
 
-    fn room(&self, _: &InstanceConfiguration) -> Room<'_> {
+    fn room(&self, _: &InstanceConfiguration) -> Room {
         Room {
             at_once: self.job.canary.parallel.max(1),
-            pool: None,
+            keep_alive: None,
+            host: None,
         }
     }
 

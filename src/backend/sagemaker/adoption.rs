@@ -7,6 +7,7 @@ use super::description::{JobDescription, JobState};
 use super::failure::FailureClass;
 use crate::backend::{Reuse, RunPart};
 use crate::canary::CanaryRun;
+use crate::measurement::Outcome;
 use crate::spec::Job;
 use crate::units::Seconds;
 
@@ -42,7 +43,7 @@ pub(super) fn stands(
         JobState::Completed => true,
         JobState::Failed { reason } => matches!(
             FailureClass::of(reason.as_deref().unwrap_or_default()),
-            FailureClass::OutOfMemory { .. } | FailureClass::UserCode { .. }
+            FailureClass::Outcome(Outcome::OutOfMemory { .. } | Outcome::Failed { .. })
         ),
         // A lower bound of the time, unless this run may take longer.
         JobState::Stopped {

@@ -92,57 +92,56 @@ impl SagemakerBackend {
     }
 
     /// At the end of a run of the gate: stops every job of it that is left, but for those `kept`, which go on unless a signal came.
-    pub(super) async fn stop_what_nobody_wants(
-        &self,
-        kept: &BTreeSet<String>,
-        cancellation: &Cancellation,
-    ) -> Result<StoppedRest, BackendError> {
-        let nothing = BTreeSet::new();
-        if kept.is_empty() || cancellation.is_cancelled() {
-            return self.stop_the_rest(cancellation, &nothing).await;
-        }
-        kept.iter().for_each(|name| self.forget(name));
-        let stopped = self.stop_the_rest(cancellation, kept).await;
-        if !cancellation.is_cancelled() {
-            return stopped;
-        }
-        // The signal came while the rest was stopped.
-        self.state.borrow_mut().own.extend(kept.iter().cloned());
-        let before = stopped.unwrap_or_default();
-        let mut rest = self.stop_the_rest(cancellation, &nothing).await?;
-        rest.jobs += before.jobs;
-        rest.pools += before.pools;
-        Ok(rest)
-    }
-
-    /// Stops every job of this run that is left, such as one that a killed gate started and that this one did not ask for again,
-    /// and ends the pools that it left. `kept` are those that go on.
     ///
     /// # Errors
     ///
     /// Where one may be left running; it is named.
+    pub(super) async fn stop_what_nobody_wants(
+        &self,
+        mut kept: &BTreeSet<String>,
+        cancellation: &Cancellation,
+    ) -> Result<StoppedRest, BackendError> {
+        let nothing = BTreeSet::new();
+        let mut rest = StoppedRest::default();
+        loop {
+            if cancellation.is_cancelled() {
+                self.state.borrow_mut().own.extend(kept.iter().cloned());
+                kept = &nothing;
+            }
+            kept.iter().for_each(|name| self.forget(name));
+            let stopped = self.stop_the_rest(kept, cancellation, &mut rest).await;
+            // The signal may have come while the rest was stopped.
+            if kept.is_empty() || !cancellation.is_cancelled() {
+                return stopped.map(|()| rest);
+            }
+        }
+    }
+
+    /// Stops every job of this run that is left, such as one that a killed gate started and that this one did not ask for again,
+    /// and ends the pools that it left. `kept` are those that go on.
     async fn stop_the_rest(
         &self,
-        cancellation: &Cancellation,
         kept: &BTreeSet<String>,
-    ) -> Result<StoppedRest, BackendError> {
+        cancellation: &Cancellation,
+        rest: &mut StoppedRest,
+    ) -> Result<(), BackendError> {
         let names: Vec<String> = self.state.borrow().own.iter().cloned().collect();
-        let mut rest = StoppedRest::default();
         if names.is_empty() && !self.state.borrow().has_access && !self.tags.is_resumed {
-            return Ok(rest);
+            return Ok(());
         }
-        let mut left = Vec::new();
         let stopping = async {
             let mut not_stopped = Vec::new();
             for name in names {
-                match self.stop(&name).await {
+                let why = match self.stop(&name).await {
                     Ok(Stopped::Yes) => {
                         self.forget(&name);
                         rest.jobs += 1;
+                        continue;
                     }
-                    Ok(Stopped::NotShown) => not_stopped.push(format!("{name} ({NOT_SHOWN})")),
-                    Err(error) => not_stopped.push(format!("{name} ({})", error.said())),
-                }
+                    Ok(Stopped::NotShown) => NOT_SHOWN.to_owned(),
+                    Err(error) => error.said(),
+                };
+                not_stopped.push(format!("{name} ({why})"));
             }
             if !not_stopped.is_empty() {
                 return Err(BackendError::transient(
@@ -150,35 +149,31 @@ impl SagemakerBackend {
                     "start the check again, which goes on with them, or stop them with `canary-gate sweep`; each ends at its time limit",
                 ));
             }
-            if self.tags.is_exclusive {
-                left = self.listed(LeftoverKind::Running).await?;
-                // This process has ended its own; only one before it may have left another.
-                if self.tags.is_resumed {
-                    left.extend(self.listed(LeftoverKind::WarmPool).await?);
-                }
-                let sweep = Sweep::Run {
-                    id: &self.tags.run,
-                    jobs: &[],
-                    detached: SweptDetached::Too,
-                };
-                let known = &self.state.borrow().kept_pools;
-                left.retain(|leftover| {
-                    let name = &leftover.training_job;
-                    sweep.takes(leftover) && !kept.contains(name) && !known.contains(name)
-                });
+            if !self.tags.is_exclusive {
+                return Ok(Vec::new());
             }
-            Ok(())
+            let mut left = self.listed(LeftoverKind::Running).await?;
+            // This process has ended its own; only one before it may have left another.
+            if self.tags.is_resumed {
+                left.extend(self.listed(LeftoverKind::WarmPool).await?);
+            }
+            let sweep = Sweep::Run {
+                id: &self.tags.run,
+                jobs: &[],
+                detached: SweptDetached::Too,
+            };
+            let known = &self.state.borrow().kept_pools;
+            left.retain(|leftover| {
+                let name = &leftover.training_job;
+                sweep.takes(leftover) && !kept.contains(name) && !known.contains(name)
+            });
+            Ok(left)
         };
-        let signal = || async {
-            cancellation.cancelled().await;
-            tokio::time::sleep(TIME_TO_STOP).await;
+        let left = tokio::select! {
+            left = stopping => left?,
+            () = cancellation.cancelled_since(TIME_TO_STOP) => return Err(no_time()),
+            () = tokio::time::sleep(TIME_TO_FINISH) => return Err(no_time()),
         };
-        let stopped: Result<(), BackendError> = tokio::select! {
-            stopped = stopping => stopped,
-            () = signal() => Err(no_time()),
-            () = tokio::time::sleep(TIME_TO_FINISH) => Err(no_time()),
-        };
-        stopped?;
         for leftover in &left {
             match leftover.kind {
                 LeftoverKind::Running => rest.jobs += 1,
@@ -188,10 +183,9 @@ impl SagemakerBackend {
         // A job that is being stopped has its machines for minutes.
         let swept = tokio::select! {
             swept = self.stop_all(left) => swept,
-            () = signal() => return Err(no_time()),
+            () = cancellation.cancelled_since(TIME_TO_STOP) => return Err(no_time()),
         };
-        swept.into_iter().try_for_each(|swept| swept.result)?;
-        Ok(rest)
+        swept.into_iter().try_for_each(|swept| swept.result)
     }
 }
 
@@ -226,13 +220,9 @@ fn no_time() -> BackendError {
 
 /// Removes what lies in S3 for a job, as far as a signal leaves time.
 async fn in_time(removed: impl Future<Output = ()>, name: &JobName, cancellation: &Cancellation) {
-    let limit = async {
-        cancellation.cancelled().await;
-        tokio::time::sleep(TIME_TO_STOP).await;
-    };
     tokio::select! {
         () = removed => {}
-        () = limit => say_left(name, IN_TIME),
+        () = cancellation.cancelled_since(TIME_TO_STOP) => say_left(name, IN_TIME),
     }
 }
 

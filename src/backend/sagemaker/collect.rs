@@ -293,13 +293,12 @@ impl ReadyJob<'_> {
                 arrived.silent.push(host.clone());
             }
             let lines = || lines.iter().map(String::as_str);
-            match probe::find_reports(lines(), mark, host) {
-                Ok(found) => {
-                    let known = found.into_iter().filter(|(host, _)| hosts.contains(host));
-                    arrived.reports.extend(known);
-                }
-                Err(_) => arrived.no_probe = arrived.no_probe.or_else(|| probe::refusal(lines())),
+            let found = probe::find_reports(lines(), mark, host);
+            if found.is_empty() {
+                arrived.no_probe = arrived.no_probe.or_else(|| probe::refusal(lines()));
             }
+            let known = found.into_iter().filter(|(host, _)| hosts.contains(host));
+            arrived.reports.extend(known);
         }
         Ok(())
     }

@@ -24,27 +24,14 @@ const KILLED: [i32; 2] = [137, -9];
 /// A reason, classed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum FailureClass {
-    OutOfMemory {
-        last_line: Option<String>,
-    },
-    /// The training code failed.
-    UserCode {
-        exit_code: Option<i32>,
-        /// The script's last line, as it came.
-        last_line: Option<String>,
-    },
-    /// No machine of this type was to be had.
-    Capacity,
+    /// It says something of the training code on this machine, or that there was no machine. The script's last line is as it came.
+    Outcome(Outcome),
     /// SageMaker itself failed.
     Internal,
     /// The data, the role, the image or the VPC: a person must correct it. The text is SageMaker's, without its class.
-    Configuration {
-        text: String,
-    },
-    /// An unknown class, or none. The whole text.
-    Unknown {
-        text: String,
-    },
+    Configuration { text: String },
+    /// An unknown class, or none.
+    Unknown,
 }
 
 impl FailureClass {
@@ -54,55 +41,40 @@ impl FailureClass {
         let (class, text) = reason.split_once(':').unwrap_or(("", reason));
         let text = text.trim();
         match class.trim() {
-            "AlgorithmError" => Self::of_script(text),
-            "CapacityError" => Self::Capacity,
+            "AlgorithmError" => Self::Outcome(of_script(text)),
+            "CapacityError" => Self::Outcome(Outcome::NoCapacity),
             "InternalServerError" => Self::Internal,
-            _ if text.contains("InsufficientInstanceCapacity") => Self::Capacity,
+            _ if text.contains("InsufficientInstanceCapacity") => {
+                Self::Outcome(Outcome::NoCapacity)
+            }
             "ClientError" if mentions(text, &PLATFORM_MEMORY_WORDS) => {
-                Self::OutOfMemory { last_line: None }
+                Self::Outcome(out_of_memory(None))
             }
             "ClientError" => Self::Configuration {
                 text: text.to_owned(),
             },
-            _ => Self::Unknown {
-                text: reason.to_owned(),
-            },
-        }
-    }
-
-    fn of_script(text: &str) -> Self {
-        let exit_code = exit_code(text);
-        let last_line = last_line(text);
-        let killed = exit_code.is_some_and(|code| KILLED.contains(&code));
-        if killed || mentions(text, &MEMORY_WORDS) {
-            Self::OutOfMemory { last_line }
-        } else {
-            Self::UserCode {
-                exit_code,
-                last_line,
-            }
+            _ => Self::Unknown,
         }
     }
 }
 
-/// The class as the outcome of a canary; `None` where it says nothing of the training code on this machine.
-pub(super) fn outcome(class: &FailureClass) -> Option<Outcome> {
-    match class {
-        FailureClass::OutOfMemory { last_line } => Some(Outcome::OutOfMemory {
-            of: MemoryOf::Machine,
-            last_line: last_line.clone(),
-        }),
-        FailureClass::UserCode {
+fn of_script(text: &str) -> Outcome {
+    let exit_code = exit_code(text);
+    let last_line = last_line(text);
+    let killed = exit_code.is_some_and(|code| KILLED.contains(&code));
+    match killed || mentions(text, &MEMORY_WORDS) {
+        true => out_of_memory(last_line),
+        false => Outcome::Failed {
             exit_code,
             last_line,
-        } => Some(Outcome::Failed {
-            exit_code: *exit_code,
-            last_line: last_line.clone(),
-        }),
-        FailureClass::Capacity => Some(Outcome::NoCapacity),
-        FailureClass::Internal
-        | FailureClass::Configuration { .. }
-        | FailureClass::Unknown { .. } => None,
+        },
+    }
+}
+
+fn out_of_memory(last_line: Option<String>) -> Outcome {
+    Outcome::OutOfMemory {
+        of: MemoryOf::Machine,
+        last_line,
     }
 }
 
@@ -156,10 +128,10 @@ mod tests {
     use super::*;
 
     fn user_code(exit_code: Option<i32>, last_line: &str) -> FailureClass {
-        FailureClass::UserCode {
+        FailureClass::Outcome(Outcome::Failed {
             exit_code,
             last_line: Some(last_line.to_owned()),
-        }
+        })
     }
 
     #[test]
@@ -176,10 +148,9 @@ mod tests {
         ] {
             let class = FailureClass::of(reason);
             assert!(
-                matches!(class, FailureClass::OutOfMemory { .. }),
+                matches!(class, FailureClass::Outcome(Outcome::OutOfMemory { .. })),
                 "{reason}: {class:?}"
             );
-            assert!(matches!(outcome(&class), Some(Outcome::OutOfMemory { .. })));
         }
     }
 
@@ -189,13 +160,6 @@ mod tests {
             "AlgorithmError: ExecuteUserScriptError:\nExitCode 1\nErrorMessage \"Traceback (most recent call last):\n  File \"train.py\", line 3\nKeyError: 'age'\n\"\nCommand \"/usr/bin/python3 train.py --epochs 1\", exit code: 1",
         );
         assert_eq!(class, user_code(Some(1), "KeyError: 'age'"));
-        assert_eq!(
-            outcome(&class),
-            Some(Outcome::Failed {
-                exit_code: Some(1),
-                last_line: Some("KeyError: 'age'".to_owned())
-            })
-        );
         // What a plain image wrote to /opt/ml/output/failure.
         assert_eq!(
             FailureClass::of("AlgorithmError: no such column\n\nage, exit code: 3"),
@@ -210,10 +174,10 @@ mod tests {
         );
         assert_eq!(
             FailureClass::of("AlgorithmError:"),
-            FailureClass::UserCode {
+            FailureClass::Outcome(Outcome::Failed {
                 exit_code: None,
                 last_line: None
-            }
+            })
         );
     }
 
@@ -226,7 +190,10 @@ mod tests {
         assert_eq!(class, user_code(Some(1), line));
         // Nor does it pass for another class.
         let class = FailureClass::of("AlgorithmError: CapacityError: InternalServerError: x");
-        assert!(matches!(class, FailureClass::UserCode { .. }));
+        assert!(matches!(
+            class,
+            FailureClass::Outcome(Outcome::Failed { .. })
+        ));
     }
 
     #[test]
@@ -235,9 +202,9 @@ mod tests {
             "CapacityError: Unable to provision requested ML compute capacity. Please retry using a different ML instance type.",
             "ClientError: Unable to provision requested ML compute capacity due to InsufficientInstanceCapacity error. Please retry using a different ML instance type.",
         ] {
-            assert_eq!(FailureClass::of(reason), FailureClass::Capacity, "{reason}");
+            let class = FailureClass::Outcome(Outcome::NoCapacity);
+            assert_eq!(FailureClass::of(reason), class, "{reason}");
         }
-        assert_eq!(outcome(&FailureClass::Capacity), Some(Outcome::NoCapacity));
     }
 
     #[test]
@@ -256,16 +223,8 @@ mod tests {
             }
         );
         for text in ["NovelError: what", "no class at all", ""] {
-            let unknown = FailureClass::of(text);
-            assert_eq!(
-                unknown,
-                FailureClass::Unknown {
-                    text: text.to_owned()
-                }
-            );
-            assert_eq!(outcome(&unknown), None);
+            assert_eq!(FailureClass::of(text), FailureClass::Unknown);
         }
-        assert_eq!((outcome(&internal), outcome(&download)), (None, None));
     }
 
     proptest! {

@@ -310,16 +310,12 @@ impl ReadyJob<'_> {
             state.own.insert(name.to_string());
         }
         let client = self.backend.aws().sagemaker_once;
-        let impatience = async {
-            watcher.cancellation.cancelled().await;
-            tokio::time::sleep(PATIENCE).await;
-        };
         tokio::select! {
             answer = request.clone().send_with(&client) => {
                 answer.err().map(|error| CallError::of(CREATE, &error))
             }
             // As if it were there: the watch sees the signal, and stops what is under this name.
-            () = impatience => None,
+            () = watcher.cancellation.cancelled_since(PATIENCE) => None,
         }
     }
 

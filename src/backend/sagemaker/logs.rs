@@ -99,21 +99,15 @@ impl SagemakerBackend {
             .log_stream_name_prefix(format!("{job}/{host}-"))
             .send()
             .await;
-        match answer {
+        match answer.map_err(|error| CallError::of(STREAMS, &error)) {
             Ok(answer) => Ok(answer
                 .log_streams()
                 .iter()
                 .filter_map(|stream| stream.log_stream_name().map(str::to_owned))
                 .collect()),
-            Err(error) => {
-                let error = CallError::of(STREAMS, &error);
-                // The group comes with the first training job of an account.
-                if error.is_not_found() {
-                    Ok(Vec::new())
-                } else {
-                    Err(error)
-                }
-            }
+            // The group comes with the first training job of an account.
+            Err(error) if error.is_not_found() => Ok(Vec::new()),
+            Err(error) => Err(error),
         }
     }
 }

@@ -13,7 +13,7 @@ use super::description::{JobDescription, JobState};
 use super::find::Found;
 use super::name::JobName;
 use super::pool::{MatchKey, PoolState, PoolStatus};
-use super::ready_job::ReadyJob;
+use super::ready_job::{KeptPool, ReadyJob};
 use super::{SagemakerBackend, pace};
 use crate::aws::call::{Call, CallError, FailureKind};
 use crate::backend::{CanaryProgress, Cancellation, EndedPool, Watcher};
@@ -109,45 +109,38 @@ impl StartOnPool {
 
 impl ReadyJob<'_> {
     /// The pool that canaries of a configuration run in; `None` where each starts cold.
-    pub(super) fn pool_for(&self, instance: &InstanceConfiguration) -> Option<&WarmPool> {
-        let mut pools = self.warm_pools.iter();
-        let pool = pools.find(|pool| pool.instance.is_same_machines(instance))?;
-        (!self.poolless.borrow().contains(&instance.to_string())).then_some(pool)
+    pub(super) fn pool_for(&self, instance: &InstanceConfiguration) -> Option<WarmPool> {
+        let pools = self.warm_pools.borrow();
+        let own = pools.iter().find(|own| own.pool.instance == *instance);
+        own.map(|own| own.pool.clone())
     }
 
     /// Chooses the pools, once the quotas are known. What cannot be ended is not begun.
-    pub(super) async fn plan_pools(&mut self, plan: &PoolPlan) {
-        self.warm_pools = plan.pools(&|kind| self.machine_quotas(kind));
-        let denied = match self.warm_pools.is_empty() {
-            true => None,
-            false => self.backend.may_not_end_pools().await,
-        };
-        if let Some(error) = denied {
-            self.warm_pools.clear();
+    pub(super) async fn plan_pools(&self, plan: &PoolPlan) {
+        let pools = plan.pools(&|kind| self.machine_quotas(kind));
+        if !pools.is_empty()
+            && let Some(error) = self.backend.may_not_end_pools().await
+        {
             return self.note(format!(
                 "canaries start cold: a warm pool could not be ended ({}); allow sagemaker:UpdateTrainingJob as `canary-gate iam-policy` prints it, or write `warm_pool: off`",
                 error.message
             ));
         }
-        self.note_pools_without_quota(&plan.pools(&plan::no_quotas));
-    }
-
-    /// Notes which configurations go without the pools that they would have but for the account's quotas, or with fewer.
-    fn note_pools_without_quota(&self, wished: &[WarmPool]) {
-        for wish in wished {
+        // Which configurations go without the pools that they would have but for the account's quotas, or with fewer.
+        for wish in plan.pools(&plan::no_quotas) {
             let instance = &wish.instance;
             if !self.has_quota(instance) {
                 continue;
             }
-            let mut pools = self.warm_pools.iter();
-            let pool = pools.find(|pool| pool.instance.is_same_machines(instance));
             let is_asked_for = self.job.canary.warm_pool != WarmPoolPolicy::Auto;
-            match (pool, instance.single_type()) {
-                (None, _) => self.note_no_pool(instance),
+            match pools.iter().find(|pool| pool.instance == *instance) {
+                None => self.go_without_pool(instance),
                 // A quota of training that is as small has a note of its own.
-                (Some(pool), Some(kind)) if is_asked_for && pool.lanes < wish.lanes => {
+                Some(pool) if is_asked_for && pool.lanes < wish.lanes => {
                     let without = self.at_once(instance, self.job.canary.parallel);
-                    if pool.lanes < without {
+                    if let Some(kind) = instance.single_type()
+                        && pool.lanes < without
+                    {
                         self.note(format!(
                             "canaries on {instance} run {} at a time, not {without}: the quota `{kind} for training warm pool usage` is {}; ask for more in Service Quotas (service Amazon SageMaker), or write `warm_pool: auto`, which keeps machines where that is sooner done",
                             pool.lanes,
@@ -155,14 +148,20 @@ impl ReadyJob<'_> {
                         ));
                     }
                 }
-                (Some(_), _) => {}
+                Some(_) => {}
             }
         }
+        let kept = pools.into_iter().map(|pool| KeptPool {
+            pool,
+            is_closing: false,
+        });
+        self.warm_pools.borrow_mut().extend(kept);
     }
 
-    /// Where the spec leaves pools to the gate, not each is said that the account has no room for.
-    fn note_no_pool(&self, instance: &InstanceConfiguration) {
-        self.poolless.borrow_mut().insert(instance.to_string());
+    /// Lets canaries of a configuration start cold, for the quota has no room for a pool. Where the spec leaves pools to the gate, not
+    /// each is said.
+    fn go_without_pool(&self, instance: &InstanceConfiguration) {
+        self.forget_pool(instance);
         if self.job.canary.warm_pool == WarmPoolPolicy::Auto {
             return;
         }
@@ -175,6 +174,11 @@ impl ReadyJob<'_> {
         ));
     }
 
+    fn forget_pool(&self, instance: &InstanceConfiguration) {
+        let pools = &mut self.warm_pools.borrow_mut();
+        pools.retain(|own| own.pool.instance != *instance);
+    }
+
     /// A job with a warm pool was denied: a policy may forbid the key `sagemaker:KeepAlivePeriod`, and name no more than the call.
     pub(super) fn give_up_pool(
         &self,
@@ -182,16 +186,13 @@ impl ReadyJob<'_> {
         instance: &InstanceConfiguration,
         error: &CallError,
     ) {
-        self.backend
-            .state
-            .borrow_mut()
-            .pools
-            .remove(&name.to_string());
+        let pools = &mut self.backend.state.borrow_mut().pools;
+        pools.remove(&name.to_string());
         self.note(format!(
             "canaries on {instance} start cold: AWS denied one with a warm pool; if a policy limits sagemaker:KeepAlivePeriod, write `warm_pool: off` ({})",
             error.message
         ));
-        self.poolless.borrow_mut().insert(instance.to_string());
+        self.forget_pool(instance);
     }
 
     /// Takes the machines of the canary before, where they are kept, and remembers that this one may leave them again: before
@@ -208,10 +209,11 @@ impl ReadyJob<'_> {
         };
         let key = MatchKey::of(request);
         let meant = self.take_pool(&key, watcher).await;
-        match watcher.is_last {
-            true => self.closing.borrow_mut().insert(instance.to_string()),
-            false => self.closing.borrow_mut().remove(&instance.to_string()),
-        };
+        for own in self.warm_pools.borrow_mut().iter_mut() {
+            if own.pool.instance == *instance {
+                own.is_closing = watcher.is_last;
+            }
+        }
         let pool = OpenPool {
             job: self.job.name.clone(),
             instance: instance.clone(),
@@ -293,7 +295,7 @@ impl ReadyJob<'_> {
         let is_asked_for = description.keep_alive.is_some();
         let has_none = description.pool.is_none() && description.state == JobState::Completed;
         if has_none && is_asked_for && !has_others {
-            self.note_no_pool(&run.instance);
+            self.go_without_pool(&run.instance);
         }
     }
 
@@ -353,15 +355,13 @@ impl ReadyJob<'_> {
         instance: &InstanceConfiguration,
         watcher: &Watcher<'_>,
     ) {
-        if self.closing.borrow().contains(&instance.to_string()) {
-            let is_surplus = |pool: &OpenPool| {
-                pool.job == self.job.name && pool.instance.is_same_machines(instance)
-            };
-            (self
-                .backend
-                .end_free_pools(is_surplus, watcher.cancellation))
-            .await;
+        let is_closing = |own: &KeptPool| own.is_closing && own.pool.instance == *instance;
+        if !self.warm_pools.borrow().iter().any(is_closing) {
+            return;
         }
+        let is_surplus = |pool: &OpenPool| pool.job == self.job.name && pool.instance == *instance;
+        let backend = self.backend;
+        (backend.end_free_pools(is_surplus, watcher.cancellation)).await;
     }
 
     /// Ends free pools on a type of machine that a canary waits for which cannot run on them.
@@ -487,13 +487,9 @@ impl SagemakerBackend {
         name: &str,
         cancellation: &Cancellation,
     ) -> Result<Seconds, String> {
-        let after_a_signal = async {
-            cancellation.cancelled().await;
-            tokio::time::sleep(TIME_TO_END).await;
-        };
         tokio::select! {
             idle = self.end_pool(name) => idle,
-            () = after_a_signal => Err(CUT_SHORT.to_owned()),
+            () = cancellation.cancelled_since(TIME_TO_END) => Err(CUT_SHORT.to_owned()),
         }
     }
 
@@ -509,42 +505,21 @@ impl SagemakerBackend {
             if look > 0 {
                 self.pace.wait(BETWEEN_LOOKS).await;
             }
-            let description = match self.describe(name).await {
-                Ok(Some(description)) => description,
-                Ok(None) => return Ok(Seconds(0.0)),
+            match self.try_to_end_pool(name, &mut looks).await {
+                Ok(Some(kept)) => return Ok(kept),
+                Ok(None) => {}
                 Err(error) => {
-                    self.may_go_on(&error, &mut failed).await?;
-                    continue;
-                }
-            };
-            let Some(status) = description.pool else {
-                return Ok(Seconds(0.0));
-            };
-            // A job that is asked to stop takes its time.
-            looks += u32::from(description.state.is_final());
-            match status.state {
-                PoolState::Reused { .. } | PoolState::Terminated => return Ok(status.retained),
-                PoolState::InUse | PoolState::Other => {}
-                PoolState::Available => {
-                    let resources = ResourceConfigForUpdate::builder()
-                        .keep_alive_period_in_seconds(0)
-                        .build();
-                    let updated = self
-                        .aws()
-                        .sagemaker
-                        .update_training_job()
-                        .training_job_name(name)
-                        .resource_config(resources)
-                        .send()
-                        .await;
-                    if let Err(error) = updated {
-                        let error = CallError::of(UPDATE, &error);
+                    why = error.to_string();
+                    match error.kind {
                         // The pool may have ended, or have been taken, since it was looked at: the next look says so.
-                        match error.kind {
-                            FailureKind::Refused | FailureKind::Limit => why = error.to_string(),
-                            _ if error.is_not_there() => why = error.to_string(),
-                            _ => self.may_go_on(&error, &mut failed).await?,
+                        FailureKind::Refused | FailureKind::Limit => {}
+                        FailureKind::Throttled | FailureKind::Unreachable
+                            if failed + 1 < MOST_TRIES =>
+                        {
+                            failed += 1;
+                            self.pace.wait(pace::backoff(failed)).await;
                         }
+                        _ => return Err(why),
                     }
                 }
             }
@@ -555,17 +530,34 @@ impl SagemakerBackend {
         Err(why)
     }
 
-    /// Whether to try again, and waits before it.
-    async fn may_go_on(&self, error: &CallError, failed: &mut u32) -> Result<(), String> {
-        let may_pass = matches!(
-            error.kind,
-            FailureKind::Throttled | FailureKind::Unreachable
-        );
-        *failed += 1;
-        if !may_pass || *failed >= MOST_TRIES {
-            return Err(error.to_string());
+    /// Asks once that a pool ends, if it is free; returns for how long its machines were kept where it is gone. Counts the looks since its
+    /// job is over, which takes its time where it is asked to stop.
+    async fn try_to_end_pool(
+        &self,
+        name: &str,
+        looks: &mut u32,
+    ) -> Result<Option<Seconds>, CallError> {
+        let described = self.describe(name).await?;
+        let Some((status, state)) = described.and_then(|job| Some((job.pool?, job.state))) else {
+            return Ok(Some(Seconds(0.0)));
+        };
+        *looks += u32::from(state.is_final());
+        if !status.is_open() {
+            return Ok(Some(status.retained));
         }
-        self.pace.wait(pace::backoff(*failed)).await;
+        if status.state == PoolState::Available {
+            self.end_kept_machines(name).await?;
+        }
+        Ok(None)
+    }
+
+    /// Asks that the machines which a job keeps are kept no more.
+    pub(super) async fn end_kept_machines(&self, name: &str) -> Result<(), CallError> {
+        let resources = ResourceConfigForUpdate::builder().keep_alive_period_in_seconds(0);
+        let client = self.aws().sagemaker;
+        let update = client.update_training_job().training_job_name(name);
+        let updated = update.resource_config(resources.build()).send().await;
+        updated.map_err(|error| CallError::of(UPDATE, &error))?;
         Ok(())
     }
 }

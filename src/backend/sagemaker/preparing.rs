@@ -10,13 +10,13 @@ use super::placing::is_copied;
 use super::ready_job::{ProbeWay, ReadyJob};
 use super::session::JobSession;
 use super::staging::JobObjects;
-use super::{SagemakerBackend, code, quota, request};
+use super::{code, quota, request};
 use crate::aws::call::{Call, CallError, FailureKind};
 use crate::backend::{BackendError, Planned};
 use crate::canary::{Dataset, Objects, code_key, data_key, listing_digest};
 use crate::code::{CodeFile, PathKind};
 use crate::instance::{InstanceConfiguration, InstanceType, tables};
-use crate::plan::{NotMeasured, PoolPlan};
+use crate::plan::{MachineQuotas, NotMeasured, PoolPlan};
 use crate::spec::{Channel, Design};
 
 const QUOTAS: Call<'_> = Call("servicequotas:ListServiceQuotas");
@@ -52,7 +52,7 @@ impl<'a> JobSession<'a> {
             });
             code_key(planned.as_written, packed.as_slice())
         });
-        let mut ready = ReadyJob {
+        let ready = ReadyJob {
             backend: self.backend,
             job,
             code,
@@ -61,12 +61,9 @@ impl<'a> JobSession<'a> {
             placed,
             bases: self.bases,
             notes: self.notes,
-            pool_quotas: self.backend.known_quotas(quotas.keys(), quota::pool_quota),
             quotas,
-            warm_pools: Vec::new(),
+            warm_pools: RefCell::default(),
             placed_rows: RefCell::default(),
-            poolless: RefCell::default(),
-            closing: RefCell::default(),
         };
         for alternative in planned.alternatives {
             if alternative.runs.is_ok() && !ready.has_quota(&alternative.instance) {
@@ -102,20 +99,6 @@ impl<'a> JobSession<'a> {
             let copies = JobObjects::of_channel(self.backend.aws().s3, self.job, channel);
             copies.check_sizes(&data.objects)
         })
-    }
-}
-
-impl SagemakerBackend {
-    /// The limits of the quotas of these types that were listed.
-    pub(super) fn known_quotas<'k>(
-        &self,
-        kinds: impl Iterator<Item = &'k InstanceType>,
-        name: impl Fn(&str) -> String,
-    ) -> BTreeMap<InstanceType, u32> {
-        let known = &self.state.borrow().quotas;
-        kinds
-            .filter_map(|kind| Some((kind.clone(), *known.get(&name(kind.name()))?)))
-            .collect()
     }
 }
 
@@ -171,7 +154,7 @@ impl JobSession<'_> {
     pub(super) async fn quotas(
         &self,
         wants_pools: bool,
-    ) -> Result<BTreeMap<InstanceType, u32>, BackendError> {
+    ) -> Result<BTreeMap<InstanceType, MachineQuotas>, BackendError> {
         let job = self.job;
         let configurations: Vec<&InstanceConfiguration> = std::iter::once(&job.instance)
             .chain(&job.alternatives)
@@ -188,9 +171,18 @@ impl JobSession<'_> {
             names.extend(wanted.clone().map(|kind| quota::pool_quota(kind.name())));
         }
         self.list_quotas(&names).await?;
-        let found = self.backend.known_quotas(wanted, quota::training_quota);
+        let known = &self.backend.state.borrow().quotas;
+        let found = wanted.map(|kind| {
+            let quotas = MachineQuotas {
+                training: known.get(&quota::training_quota(kind.name())).copied(),
+                warm_pool: known.get(&quota::pool_quota(kind.name())).copied(),
+            };
+            (kind.clone(), quotas)
+        });
+        let found = BTreeMap::from_iter(found);
         let needed = job.instance.machines_by_type().into_iter();
-        let limits = needed.filter_map(|(kind, count)| Some((kind, count, *found.get(kind)?)));
+        let limits =
+            needed.filter_map(|(kind, count)| Some((kind, count, found.get(kind)?.training?)));
         let limits = limits.map(|(kind, count, limit)| {
             (
                 quota::at_once(limit, count, job.canary.parallel),

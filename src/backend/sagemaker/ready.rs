@@ -16,6 +16,7 @@ use crate::backend::{
 };
 use crate::canary::{CanaryRun, Dataset};
 use crate::instance::InstanceConfiguration;
+use crate::measurement::Outcome;
 use crate::units::Seconds;
 
 /// A machine that did not come for so long will hardly come at once.
@@ -168,7 +169,7 @@ fn broken_off(run: &CanaryRun, ended: &JobDescription) -> Option<Seconds> {
     let now = jiff::Timestamp::now();
     let may_pass = match FailureClass::of(reason) {
         FailureClass::Internal => true,
-        FailureClass::Capacity => {
+        FailureClass::Outcome(Outcome::NoCapacity) => {
             (ended.created_at).is_some_and(|created| adoption::age(created, now) < LONGEST_WAIT)
         }
         _ => false,
@@ -190,23 +191,25 @@ impl Ready for ReadyJob<'_> {
         Box::pin(async { Ok(keys) })
     }
 
-    fn room(&self, instance: &InstanceConfiguration) -> Room<'_> {
+    fn room(&self, instance: &InstanceConfiguration) -> Room {
         let at_once = self.at_once(instance, self.job.canary.parallel);
         let pool = self.pool_for(instance);
         Room {
-            at_once: pool.map_or(at_once, |pool| at_once.min(pool.lanes.max(1))),
-            pool,
+            at_once: (pool.as_ref()).map_or(at_once, |pool| at_once.min(pool.lanes.max(1))),
+            keep_alive: pool.map(|pool| pool.keep_alive),
+            host: None,
         }
     }
 
     fn has_room_for_all(&self, instances: &[&InstanceConfiguration]) -> bool {
-        self.quotas.iter().all(|(kind, limit)| {
+        self.quotas.iter().all(|(kind, quotas)| {
             let machines = instances.iter().map(|one| {
                 let by_type = one.machines_by_type();
                 let count = by_type.get(kind).copied().unwrap_or(0);
                 self.room(one).at_once.saturating_mul(count)
             });
-            machines.fold(0, u32::saturating_add) <= *limit
+            let needed = machines.fold(0, u32::saturating_add);
+            quotas.training.is_none_or(|limit| needed <= limit)
         })
     }
 

@@ -1,7 +1,7 @@
 //! A job whose canaries can run as training jobs.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::metrics::probe;
 use super::request::{Input, Script};
@@ -27,17 +27,19 @@ pub(super) struct ReadyJob<'a> {
     /// The folder that the keys of a channel are relative to, by channel.
     pub(super) bases: BTreeMap<String, S3Uri>,
     pub(super) notes: Notes,
-    /// The number of machines of a type that may be used at a time; absent where the quota is unknown.
-    pub(super) quotas: BTreeMap<InstanceType, u32>,
-    /// The number of machines of a type that may be kept in warm pools; absent where the quota is unknown.
-    pub(super) pool_quotas: BTreeMap<InstanceType, u32>,
-    pub(super) warm_pools: Vec<WarmPool>,
+    /// The number of machines of a type that the account may use.
+    pub(super) quotas: BTreeMap<InstanceType, MachineQuotas>,
+    pub(super) warm_pools: RefCell<Vec<KeptPool>>,
     /// Bytes of the rows that this process placed for a training job, and how many blocks were passed over.
     pub(super) placed_rows: RefCell<BTreeMap<String, Copied>>,
-    /// Configurations of which AWS kept no machines though it was asked to.
-    pub(super) poolless: RefCell<BTreeSet<String>>,
-    /// Configurations whose last canary has begun: machines that are free are for nobody.
-    pub(super) closing: RefCell<BTreeSet<String>>,
+}
+
+/// The pool of a configuration.
+#[derive(Debug)]
+pub(super) struct KeptPool {
+    pub(super) pool: WarmPool,
+    /// Whether its last canary has begun: machines that are free are for nobody.
+    pub(super) is_closing: bool,
 }
 
 impl ReadyJob<'_> {
@@ -68,8 +70,8 @@ impl ReadyJob<'_> {
     fn of_quotas(&self, instance: &InstanceConfiguration, most: u32) -> u32 {
         let machines = instance.machines_by_type().into_iter();
         let at_once = machines.filter_map(|(kind, count)| {
-            let limit = self.quotas.get(kind)?;
-            Some(quota::at_once(*limit, count, most))
+            let limit = self.quotas.get(kind)?.training?;
+            Some(quota::at_once(limit, count, most))
         });
         at_once.min().unwrap_or(most)
     }
@@ -81,10 +83,7 @@ impl ReadyJob<'_> {
 
     /// The machines of a type that the account may use, as far as that is known.
     pub(super) fn machine_quotas(&self, kind: &InstanceType) -> MachineQuotas {
-        MachineQuotas {
-            training: self.quotas.get(kind).copied(),
-            warm_pool: self.pool_quotas.get(kind).copied(),
-        }
+        self.quotas.get(kind).copied().unwrap_or_default()
     }
 
     /// The key by which a canary's training job is named.

@@ -2,7 +2,7 @@
 
 use super::adoption;
 use super::description::{JobDescription, JobState};
-use super::failure::{self, FailureClass};
+use super::failure::FailureClass;
 use super::find::Found;
 use super::pools::StartOnPool;
 use super::ready_job::ReadyJob;
@@ -97,17 +97,19 @@ impl ReadyJob<'_> {
                 max_runtime_exceeded: true,
             }) => Outcome::TimedOut,
             Some(JobState::Failed { reason }) => {
-                let class = FailureClass::of(reason.as_deref().unwrap_or_default());
-                if let FailureClass::Configuration { text } = &class {
-                    return Err(BackendError::new(
-                        format!(
-                            "jobs.{}: SageMaker could not run the training job {}: {text}",
-                            self.job.name, last.found.name
-                        ),
-                        "check that `training.role` may read the data and write the output, then `training.image`, the channels and the network; `canary-gate iam-policy --for job` prints what the role needs",
-                    ));
+                match FailureClass::of(reason.as_deref().unwrap_or_default()) {
+                    FailureClass::Outcome(outcome) => outcome,
+                    FailureClass::Configuration { text } => {
+                        return Err(BackendError::new(
+                            format!(
+                                "jobs.{}: SageMaker could not run the training job {}: {text}",
+                                self.job.name, last.found.name
+                            ),
+                            "check that `training.role` may read the data and write the output, then `training.image`, the channels and the network; `canary-gate iam-policy --for job` prints what the role needs",
+                        ));
+                    }
+                    FailureClass::Internal | FailureClass::Unknown => Outcome::PlatformError,
                 }
-                failure::outcome(&class).unwrap_or(Outcome::PlatformError)
             }
             _ => Outcome::Stopped,
         })

@@ -1,15 +1,12 @@
 //! Rights that a run needs once money is spent, asked before by calls that cost nothing: each is about a training job that is not there, so
 //! that the only news is a denial.
 
-use aws_sdk_sagemaker::types::ResourceConfigForUpdate;
-
 use super::session::JobSession;
 use super::{SagemakerBackend, logs};
 use crate::aws::call::{Call, CallError, FailureKind};
 use crate::backend::AccountAnswer;
 use crate::spec::WarmPoolPolicy;
 
-const UPDATE: Call<'_> = Call("sagemaker:UpdateTrainingJob");
 const EVENTS: Call<'_> = Call("logs:GetLogEvents");
 
 /// By its name a canary, as policies allow them; none has it, since a key stands in the name of each.
@@ -18,16 +15,7 @@ const NO_JOB: &str = "cg-no-such-job";
 impl SagemakerBackend {
     /// Why warm pools may not be ended; `None` where they may, as far as AWS says.
     pub(super) async fn may_not_end_pools(&self) -> Option<CallError> {
-        let ended = ResourceConfigForUpdate::builder().keep_alive_period_in_seconds(0);
-        let asked = self
-            .aws()
-            .sagemaker
-            .update_training_job()
-            .training_job_name(NO_JOB)
-            .resource_config(ended.build())
-            .send()
-            .await;
-        denied(asked.map_err(|error| CallError::of(UPDATE, &error)))
+        denied(self.end_kept_machines(NO_JOB).await)
     }
 
     /// Why logs may not be read.

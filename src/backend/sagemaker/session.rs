@@ -14,7 +14,7 @@ use crate::backend::{
 };
 use crate::canary::{ChannelListing, Dataset, Objects};
 use crate::instance::{InstanceType, Price};
-use crate::plan::Plan;
+use crate::plan::{MachineQuotas, Plan};
 use crate::spec::{ChannelSample, FileSystem, Job};
 use crate::units::Seconds;
 
@@ -96,11 +96,12 @@ impl<'a> Session<'a> for JobSession<'a> {
 
     fn account(&mut self) -> LocalBoxFuture<'_, Vec<AccountAnswer>> {
         Box::pin(async move {
-            let said = |quotas: BTreeMap<InstanceType, u32>| {
-                let said = quotas
-                    .iter()
-                    .map(|(kind, limit)| format!("{limit} of {}", kind.name()));
-                (!quotas.is_empty()).then(|| Vec::from_iter(said).join(", "))
+            let said = |quotas: BTreeMap<InstanceType, MachineQuotas>| {
+                let known = quotas.iter().filter_map(|(kind, quotas)| {
+                    Some(format!("{} of {}", quotas.training?, kind.name()))
+                });
+                let said = Vec::from_iter(known).join(", ");
+                Some(said).filter(|said| !said.is_empty())
             };
             let mut answers = vec![AccountAnswer {
                 name: "quota",

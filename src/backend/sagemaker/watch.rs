@@ -154,16 +154,10 @@ impl SagemakerBackend {
             .training_job_name(name)
             .send()
             .await;
-        match answer {
+        match answer.map_err(|error| CallError::of(DESCRIBE, &error)) {
             Ok(answer) => Ok(Some(JobDescription::of(&answer))),
-            Err(error) => {
-                let error = CallError::of(DESCRIBE, &error);
-                if error.is_not_there() {
-                    Ok(None)
-                } else {
-                    Err(error)
-                }
-            }
+            Err(error) if error.is_not_there() => Ok(None),
+            Err(error) => Err(error),
         }
     }
 

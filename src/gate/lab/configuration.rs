@@ -14,7 +14,7 @@ use crate::measurement::Measurement;
 use crate::plan::{
     self, Account, NotMeasured, Plan, PlannedConfiguration, PlannedRuns, StopReason,
 };
-use crate::units::{Seconds, Usd};
+use crate::units::Usd;
 use crate::verdict::Reason;
 use crate::workspace::project::Project;
 
@@ -185,8 +185,8 @@ async fn worst_of_the_fewest(
             let offer = project.offer(&run.instance);
             let of_run = plan::worst_case(std::slice::from_ref(run), &offer);
             // Its machines may be kept after it, which is set aside with it.
-            let pool = input.of.ready.room(&run.instance).pool;
-            let kept = offer.cost(pool.map_or(Seconds(0.0), |pool| pool.keep_alive));
+            let kept = input.of.ready.room(&run.instance).keep_alive;
+            let kept = offer.cost(kept.unwrap_or_default());
             worst = worst + of_run.unwrap_or_default() + kept.unwrap_or_default();
         }
     }

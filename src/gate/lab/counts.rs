@@ -110,8 +110,8 @@ impl ConfigurationDesign<'_> {
 
     /// How long the machines of a canary may be kept after it.
     pub(super) fn kept_after(&self, instance: &InstanceConfiguration) -> Seconds {
-        let pool = self.input.of.ready.room(instance).pool;
-        pool.map_or(Seconds(0.0), |pool| pool.keep_alive)
+        let room = self.input.of.ready.room(instance);
+        room.keep_alive.unwrap_or_default()
     }
 
     /// Of `left`, in seconds of the first count, what canaries on further counts may take: their worst cases, within a part of it.

@@ -106,75 +106,30 @@ pub(in crate::backend) fn refusal<'a>(
     })
 }
 
-/// Why a log gave no report.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(in crate::backend) enum NoReport {
-    #[error("the log holds no line of the probe")]
-    Missing,
-    #[error("the probe's line is longer than {LONGEST_LINE} bytes")]
-    TooLong,
-    #[error("the probe's line cannot be read: {0}")]
-    Unreadable(String),
-    #[error("the probe's line is of version {found}, newer than this program knows")]
-    Newer { found: u64 },
-    #[error("the probe's line holds an impossible value: {0}")]
-    Absurd(&'static str),
-}
-
 /// Finds the probes' reports in the log of `host`, by the host that each is of: mpirun hands what all hosts print to the first one's
-/// log. Of each the last marked line counts: the probe writes when all others have ended.
-///
-/// # Errors
-///
-/// When there is no such line, or none that this program's probe would write.
+/// log. Of each the last marked line counts: the probe writes when all others have ended. What this program's probe would not write
+/// is no report.
 pub(in crate::backend) fn find_reports<'a>(
     lines: impl IntoIterator<Item = &'a str>,
     mark: &str,
     host: &str,
-) -> Result<BTreeMap<String, ProbeReport>, NoReport> {
+) -> BTreeMap<String, ProbeReport> {
     let start = format!("{MARKED_LINE} {mark} ");
-    let mut found = BTreeMap::new();
-    let mut why = NoReport::Missing;
-    for line in lines {
+    let reports = lines.into_iter().filter_map(|line| {
         let line = without_tags(line);
-        let Some((_, json)) = line.split_once(&start) else {
-            continue;
-        };
-        match read_report(json) {
-            Ok(report) => {
-                let own = report.container_host.as_ref();
-                let own = own.map_or(host, |own| own.name.as_str());
-                found.insert(own.to_owned(), report);
-            }
-            Err(error) => why = error,
-        }
-    }
-    match found.is_empty() {
-        true => Err(why),
-        false => Ok(found),
-    }
+        let report = read_report(line.split_once(&start)?.1)?;
+        let own = report.container_host.as_ref();
+        Some((own.map_or(host, |own| &own.name).to_owned(), report))
+    });
+    reports.collect()
 }
 
-fn read_report(json: &str) -> Result<ProbeReport, NoReport> {
-    #[derive(serde::Deserialize)]
-    struct Version {
-        schema_version: u64,
-    }
-    if json.len() > LONGEST_LINE {
-        return Err(NoReport::TooLong);
-    }
-    let unreadable = |error: serde_json::Error| NoReport::Unreadable(error.to_string());
-    let version: Version = serde_json::from_str(json).map_err(unreadable)?;
-    if version.schema_version > u64::from(probe::SCHEMA_VERSION) {
-        return Err(NoReport::Newer {
-            found: version.schema_version,
-        });
-    }
-    let report: ProbeReport = serde_json::from_str(json).map_err(unreadable)?;
-    match report.impossible_value() {
-        None => Ok(report),
-        Some(what) => Err(NoReport::Absurd(what)),
-    }
+/// A line of the probe; `None` where it is too long, of a newer version, or holds a value that cannot be.
+fn read_report(json: &str) -> Option<ProbeReport> {
+    let json = Some(json).filter(|json| json.len() <= LONGEST_LINE)?;
+    let report: ProbeReport = serde_json::from_str(json).ok()?;
+    let is_known = report.schema_version <= probe::SCHEMA_VERSION;
+    (is_known && report.impossible_value().is_none()).then_some(report)
 }
 
 /// What a host used, by its probe's report.
