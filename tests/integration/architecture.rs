@@ -123,7 +123,7 @@ const HOMES: [(&str, &[&str]); 24] = [
             "probe/mod.rs",
         ],
     ),
-    ("serde_saphyr", &["spec/yaml.rs"]),
+    ("serde_saphyr", &["spec/yaml.rs", "report/cases.rs"]),
     ("signal_hook", &["probe/"]),
     ("statrs", &["forecast/"]),
 ];

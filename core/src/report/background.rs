@@ -282,9 +282,8 @@ fn cases_of_a_hundred(level: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{ScaleOutBasis, samples};
+    use super::super::samples;
     use super::*;
-    use crate::instance::InstanceConfiguration;
 
     #[test]
     fn an_interval_never_promises_every_case() {
@@ -302,25 +301,5 @@ mod tests {
             interval_words(&[&report.jobs[0]]).unwrap(),
             "90% prediction interval for one full run"
         );
-    }
-
-    /// The canary on all machines is small, and those on one reach further.
-    #[test]
-    fn a_time_that_follows_from_other_counts_is_known_as_far_as_those_reach() {
-        let mut report = samples::of("within");
-        let job = &mut report.jobs[0];
-        let one = job.forecasts[0].instance.to_string();
-        let several: InstanceConfiguration = format!("6x {one}").parse().unwrap();
-        let on_six = Measurement {
-            instance: several.clone(),
-            bytes: job.measurements[0].bytes,
-            ..job.measurements[0].clone()
-        };
-        job.measurements.push(on_six);
-        job.forecasts[0].instance = several;
-        let reach = |job: &JobReport| largest_share(job, &job.forecasts[0]).unwrap();
-        assert!(reach(job) < 0.02);
-        job.forecasts[0].scale_out = Some(ScaleOutBasis::Measured);
-        assert!(reach(job) > 0.03);
     }
 }

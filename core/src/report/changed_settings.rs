@@ -27,35 +27,3 @@ fn one(changed: &ChangedSetting) -> Prose {
         (None, None) => Prose::fill("{} changed", [field]),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::super::{markdown, terminal};
-    use super::*;
-
-    fn changed(field: &str, before: Option<&str>, now: Option<&str>) -> ChangedSetting {
-        ChangedSetting {
-            field: field.to_owned(),
-            before: before.map(str::to_owned),
-            now: now.map(str::to_owned),
-        }
-    }
-
-    #[test]
-    fn each_change_has_both_values_and_hostile_ones_are_shown_literally() {
-        let all = [
-            changed("a", Some("10"), Some("20")),
-            changed("b", None, Some("`x` @team")),
-            changed("c", Some("1"), None),
-        ];
-        let clause = |changed: &[ChangedSetting]| clause(changed).unwrap();
-        assert_eq!(
-            terminal::inline(&clause(&all)),
-            "a changed from 10 to 20, b is new (`x` @team) and c is gone (before 1)"
-        );
-        assert!(!markdown::inline(&clause(&all)).contains(" @team"));
-        let many: Vec<ChangedSetting> = (0..9).flat_map(|_| all[..1].to_vec()).collect();
-        assert!(terminal::inline(&clause(&many)).ends_with("a changed from 10 to 20 and 5 more"));
-        assert_eq!(super::clause(&[]), None);
-    }
-}

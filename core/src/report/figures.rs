@@ -257,52 +257,13 @@ fn sound(by_share: &[EstimateAtShare]) -> &[EstimateAtShare] {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{mermaid, samples, terminal};
+    use super::super::samples;
     use super::*;
-    use crate::forecast::Shape;
 
     fn over_budget() -> JobReport {
         let mut job = samples::of("over-budget").jobs.remove(0);
         job.forecasts.truncate(1);
         job
-    }
-
-    fn caption(job: &JobReport) -> String {
-        let plot = &laws(job)[0];
-        [&plot.caption, &plot.finer].map(terminal::inline).join(" ")
-    }
-
-    #[test]
-    fn the_band_is_the_interval_of_each_size_and_what_no_forecast_gives_is_not_drawn() {
-        let mut job = over_budget();
-        let by_share = "The band is the interval of one new run of that size";
-        assert!(caption(&job).contains(by_share), "{}", caption(&job));
-        let own = std::mem::take(&mut job.forecasts[0].time_by_share);
-        let without = laws(&job);
-        assert!(!caption(&job).contains(by_share), "{}", caption(&job));
-        for (share, lower, upper) in [
-            (0.0, 1.0, 1.0),
-            (2.0, 1.0, 1.0),
-            (0.5, 2.0, 1.0),
-            (0.5, -1.0, 1.0),
-            (0.5, 1.0, f64::INFINITY),
-            (0.5, f64::NAN, 1.0),
-        ] {
-            let mut broken = own.clone();
-            (broken[2].share, broken[2].lower, broken[2].upper) = (share, lower, upper);
-            job.forecasts[0].time_by_share = broken;
-            assert_eq!(laws(&job), without, "{share} {lower} {upper}");
-        }
-    }
-
-    #[test]
-    fn a_limit_far_above_is_named_and_not_drawn() {
-        let mut job = over_budget();
-        job.forecasts[0].budget[1].limit = 864_000.0;
-        assert!(caption(&job).contains("; the limit of 10d is far above."));
-        assert_eq!(mermaid::block(&laws(&job)[0]).matches("line [").count(), 1);
-        job.forecasts[0].budget.clear();
-        assert!(!caption(&job).contains("limit"));
     }
 
     #[test]
@@ -316,17 +277,5 @@ mod tests {
         job.forecasts[0].law.time = None;
         assert_eq!(laws(&job), []);
         assert_eq!(laws(&samples::of("failed").jobs[0]), []);
-    }
-
-    #[test]
-    fn a_law_that_bends_is_drawn_so_and_one_below_zero_stands_on_the_axis() {
-        let mut job = over_budget();
-        job.forecasts[0].time_by_share.clear();
-        let law = job.forecasts[0].law.time.as_mut().unwrap();
-        (law.intercept, law.slope) = (-3600.0, 36_000.0);
-        law.shape = Shape::Power { exponent: 2.0 };
-        let block = mermaid::block(&laws(&job)[0]);
-        let points = "[0, 0, 0, 0, 0, 0, 0, 0.22, 0.6,";
-        assert!(block.contains(points), "{block}");
     }
 }

@@ -12,6 +12,8 @@ pub mod actual;
 mod background;
 mod budget_lines;
 mod canaries;
+#[cfg(test)]
+mod cases;
 mod causes;
 mod change;
 mod changed_settings;

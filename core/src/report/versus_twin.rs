@@ -116,34 +116,3 @@ fn with_interval(point: String, quantity: Quantity, estimate: &Estimate) -> Stri
         None => point,
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::super::{samples, terminal};
-    use super::*;
-
-    fn groups(change: impl Fn(&mut VersusTwin)) -> InstanceForecast {
-        let forecasts = samples::of("groups").jobs.remove(0).forecasts;
-        let mut forecasts = forecasts.into_iter();
-        let mut groups = forecasts.find(|one| one.versus_twin.is_some()).unwrap();
-        change(groups.versus_twin.as_mut().unwrap());
-        groups
-    }
-
-    #[test]
-    fn a_price_today_within_the_interval_of_the_break_even_price_decides_nothing() {
-        let said = |lower: f64| {
-            let groups = groups(|versus| {
-                let even = versus.break_even.as_mut().unwrap();
-                even.usd_per_hour.as_mut().unwrap().lower = lower;
-            });
-            terminal::inline(&sentence(&groups).unwrap())
-        };
-        assert!(said(16.1).ends_with(
-            "The groups are cheaper while ml.c5.9xlarge costs less than 20 USD/h (16–26); today it costs 1.84 USD/h."
-        ));
-        assert!(said(0.83).ends_with(
-            "Whether the groups are cheaper is not decided: they are while ml.c5.9xlarge costs less than 20 USD/h (0.83–26), and today it costs 1.84 USD/h."
-        ));
-    }
-}

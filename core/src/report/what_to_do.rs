@@ -203,39 +203,6 @@ mod tests {
     }
 
     #[test]
-    fn a_configuration_that_fits_is_the_first_thing_to_do() {
-        let mut report = samples::of("over-budget");
-        let recommendation = report.jobs[0].recommendation.as_mut().unwrap();
-        recommendation.cheapest = Some("ml.c5.4xlarge".to_owned());
-        assert!(
-            said(&report).starts_with("**What to do.** Train on `ml.c5.4xlarge`, which is within"),
-            "{}",
-            said(&report)
-        );
-    }
-
-    #[test]
-    fn a_headline_says_why_and_the_words_of_others_are_folded() {
-        let mut report = samples::of("unknown");
-        let theirs = "The account-level limit. ".repeat(9);
-        let why = format!("AWS refused sagemaker:CreateTrainingJob: {theirs}");
-        let advice = "ask for a quota with `request` of <b>AWS</b>";
-        report.jobs[0].reason = crate::verdict::Reason::new(why).advising(advice);
-        let page = markdown::render(&report);
-        let headline = page.lines().next().unwrap();
-        assert!(
-            headline.contains("CreateTrainingJob") && headline.ends_with('…'),
-            "{headline}"
-        );
-        let folds = page.find("<details>").unwrap();
-        assert!(page[folds..].contains("The account-level limit."));
-        assert_eq!(
-            said(&report),
-            "**What to do.** Ask for a quota with `request` of &lt;b&gt;AWS&lt;/b&gt;."
-        );
-    }
-
-    #[test]
     fn names_are_quoted_where_yaml_would_read_more() {
         assert_eq!(in_yaml("churn-2"), "churn-2");
         assert_eq!(in_yaml("on: {x"), "\"on: {x\"");
