@@ -10,8 +10,8 @@ use super::instances::Instances;
 use super::keys::{Either, List, keys, mapping};
 use super::kind::{AnyText, Count, Definitions, Kind, Refined, words, wrong_kind};
 use super::limits;
-use super::reader::{At, Reader, near_miss, quoted};
-use super::training::TrainingKeys;
+use super::reader::{At, Reader, did_you_mean, quoted, rules};
+use super::training::{SagemakerTraining, TrainingKeys};
 use super::yaml::{Node, Value};
 use crate::units::{Fraction, Percent, Seconds, Usd};
 
@@ -202,8 +202,6 @@ pub enum WarmPoolPolicy {
 }
 
 impl WarmPoolPolicy {
-    const WORDS: [(&'static str, Self); 2] = [("auto", Self::Auto), ("off", Self::Off)];
-
     /// The policy as a spec says it.
     pub fn words(self) -> String {
         match self {
@@ -232,27 +230,21 @@ impl Kind for WarmPoolPolicy {
                 let long = KeepAlive::read(node, at, reader)?;
                 (at.key("keep_alive"), long.keep_alive?)
             }
-            Value::Text(text) => {
-                let mut words = Self::WORDS.iter();
-                if let Some((_, policy)) = words.find(|(word, _)| word == text) {
-                    return Some(*policy);
-                }
-                let is_time = text.starts_with(|first: char| first.is_ascii_digit());
-                if !is_time && text.parse::<Seconds>().is_err() {
-                    let near = near_miss(text, Self::WORDS.map(|(word, _)| word));
-                    let help = near.map_or_else(
-                        || "write `auto`, `off` or `{keep_alive: 5m}`".to_owned(),
-                        |near| format!("did you mean `{near}`?"),
-                    );
-                    let text = quoted(text);
-                    let message = format!("{text}, where `auto`, `off` or a time is needed");
-                    reader.refuse(at, message, help);
-                    return None;
-                }
-                (at.clone(), Seconds::read(node, at, reader)?)
+            Value::Text(text) if text == "auto" => return Some(Self::Auto),
+            Value::Text(text) if text == "off" => return Some(Self::Off),
+            Value::Text(text)
+                if !text.starts_with(|first: char| first.is_ascii_digit())
+                    && text.parse::<Seconds>().is_err() =>
+            {
+                let help = did_you_mean(text, ["auto", "off"]);
+                let help = help.unwrap_or("write `auto`, `off` or `{keep_alive: 5m}`".to_owned());
+                let text = quoted(text);
+                let message = format!("{text}, where `auto`, `off` or a time is needed");
+                reader.refuse(at, message, help);
+                return None;
             }
-            // Its error asks for a unit.
-            Value::Number(_) => (at.clone(), Seconds::read(node, at, reader)?),
+            // The error of a number asks for a unit.
+            Value::Text(_) | Value::Number(_) => (at.clone(), Seconds::read(node, at, reader)?),
             _ => return wrong_kind(node, "`auto`, `off` or a time such as `5m`", at, reader),
         };
         if time.0 < 1.0 {
@@ -269,12 +261,11 @@ impl Kind for WarmPoolPolicy {
     }
 
     fn schema(definitions: &mut Definitions) -> Json {
-        let words = Self::WORDS.map(|(word, _)| word).join("|");
         let written = crate::metric::Unit::Time.written();
         let [_, time] = written.examples;
         let word = json!({
             "type": "string",
-            "pattern": format!("^({words})$|{}", written.pattern),
+            "pattern": format!("^(auto|off)$|{}", written.pattern),
             "examples": ["auto", "off", time],
             "errorMessage": format!("write `auto`, `off` or a time, such as `{time}`"),
         });
@@ -292,183 +283,101 @@ impl Reader<'_> {
         training: Option<&TrainingKeys>,
     ) -> CanaryPolicy {
         let place = self.place();
-        let is_cloud = place == RunPlace::Cloud;
         self.check_design(at, &policy.design);
         self.check_counts(&at.key("counts"), &policy.counts, instances);
-        if !is_cloud && policy.counts == CanaryCounts::OneAndAll {
-            // Hosts on this machine share it, and a recording has the runs that it has.
-            policy.counts = CanaryCounts::AsTheFullRun;
-        }
         let spend_limit = at.key("spend_limit");
-        if policy.spend_limit.0 <= 0.0 {
-            self.wrong(&spend_limit, "a spend limit is more than 0");
-        }
-        if self.has(&spend_limit) && place == RunPlace::This && !self.has_local_price {
-            let message =
+        self.above_0(&spend_limit, policy.spend_limit.0, "a spend limit");
+        let is_here = place == RunPlace::This;
+        let is_parallel = policy.parallel > 1 && self.is_written(&at.key("parallel"));
+        rules! { self, at;
+            warn "spend_limit" if is_here && !self.has_local_price && self.is_written(&spend_limit) =>
                 "has no effect without `prices.local`; `canary.max_runtime` limits local canaries";
-            self.warn(&spend_limit, message);
-        }
-        if policy.max_share.0 <= 0.0 {
-            self.refuse(
-                &at.key("max_share"),
+            refuse "max_share" if policy.max_share.0 <= 0.0 =>
                 "a share of the full run is more than 0%",
-                "the three canaries that a forecast needs are run whatever it is",
-            );
+                "the three canaries that a forecast needs are run whatever it is";
+            warn "parallel" if is_here && is_parallel =>
+                "canaries that share one machine slow each other down, which inflates the forecast";
         }
         self.check_runtime(&at.key("max_runtime"), policy.max_runtime);
         let parallel = at.key("parallel");
-        self.at_most(
-            &parallel,
-            policy.parallel,
-            "canaries at once",
-            MOST_PARALLEL,
-            "started",
-        );
-        if !is_cloud && !self.is_written(&parallel) {
-            policy.parallel = 1;
-        } else if policy.parallel > 1 && place == RunPlace::This {
-            let message =
-                "canaries that share one machine slow each other down, which inflates the forecast";
-            self.warn(&parallel, message);
-        }
-        let plan = at.key("training_plan");
-        if self.has(&plan) && !is_cloud {
-            self.no_effect(&plan);
-        }
-        let pool = at.key("warm_pool");
-        if !is_cloud {
-            if self.is_written(&pool) {
-                self.no_effect(&pool);
+        let (what, most) = ("canaries at once", MOST_PARALLEL);
+        self.at_most(&parallel, policy.parallel, what, most, "started");
+        if place != RunPlace::Cloud {
+            for key in ["training_plan", "warm_pool", "probe"] {
+                if self.is_written(&at.key(key)) {
+                    self.no_effect(&at.key(key));
+                }
             }
             policy.warm_pool = WarmPoolPolicy::Off;
-        }
-        let probe = at.key("probe");
-        if self.is_written(&probe) {
-            match place {
-                RunPlace::Cloud => {}
-                RunPlace::This => {
-                    let backend = self.backend_words();
-                    let message = format!("has no effect on {backend}, which always samples");
-                    self.warn(&probe, message);
-                }
-                RunPlace::Recorded | RunPlace::Unknown => self.no_effect(&probe),
+            if !self.is_written(&at.key("probe")) {
+                policy.probe = ProbePolicy::Off;
             }
-        } else if !is_cloud {
-            policy.probe = ProbePolicy::Off;
+            if policy.counts == CanaryCounts::OneAndAll {
+                // Hosts on this machine share it, and a recording has the runs that it has.
+                policy.counts = CanaryCounts::AsTheFullRun;
+            }
+            if !self.is_written(&parallel) {
+                policy.parallel = 1;
+            }
         }
-        if let (Some(training), true) = (training, is_cloud) {
-            let instance = instances.map(|(instance, _)| instance);
-            let has_groups = instance.is_some_and(|instance| !instance.groups().is_empty());
-            self.check_canary_in_the_cloud(at, &policy, training, has_groups);
+        if let Some(training) = training {
+            let groups = instances.is_some_and(|(instance, _)| !instance.groups().is_empty());
+            self.check_canary_beside(at, &policy, &training.sagemaker, groups);
         }
         policy
     }
 
-    fn check_canary_in_the_cloud(
+    fn check_canary_beside(
         &mut self,
         at: &At,
         policy: &CanaryPolicy,
-        training: &TrainingKeys,
+        training: &SagemakerTraining,
         has_groups: bool,
     ) {
-        let keys = &training.sagemaker;
-        // Capacity that is not there is not asked for.
-        let plan = at.key("training_plan");
-        if policy.training_plan && keys.training_plan.is_none() {
-            self.refuse(
-                &plan,
-                "the job has no training plan",
-                "write its ARN as `training.training_plan`, or remove the key",
-            );
-        }
-        if policy.training_plan && has_groups {
-            self.refuse(
-                &plan,
-                "a training plan is capacity of one type of machine, and `instance` has groups",
-                "remove the key: canaries on groups are on demand",
-            );
-        }
-        // `auto` takes no pool then; who writes a time means it.
-        let what = match has_groups {
-            true => "instance groups have no warm pools",
-            false => "a job with `training.spot` has no warm pools",
-        };
-        if matches!(policy.warm_pool, WarmPoolPolicy::KeepAlive(_)) && (has_groups || keys.spot) {
-            let help = "write `warm_pool: off`, or remove the key";
-            self.refuse(&at.key("warm_pool"), what, help);
-        }
-    }
-
-    /// A probe starts what the container would, and that is said once.
-    pub(super) fn refuse_two_commands(
-        &mut self,
-        at: &At,
-        probe: &ProbePolicy,
-        training: &TrainingKeys,
-    ) {
-        let command = at.key("probe").key("command");
-        if !matches!(probe, ProbePolicy::Command(_)) {
-            return;
-        }
-        if !training.sagemaker.container.entrypoint.is_empty() {
-            self.refuse(
-                &command,
+        let keeps_warm = matches!(policy.warm_pool, WarmPoolPolicy::KeepAlive(_));
+        let starts_probe = matches!(policy.probe, ProbePolicy::Command(_));
+        let has_entrypoint = !training.container.entrypoint.is_empty();
+        let is_cloud = self.is_on(RunPlace::Cloud);
+        let takes_plan = policy.training_plan && is_cloud;
+        rules! { self, at;
+            // A probe starts what the container would, and that is said once.
+            refuse "probe.command" if starts_probe && has_entrypoint =>
                 "`training.container.entrypoint` says already what the probe starts",
-                "remove `canary.probe`: canaries have the probe by default",
-            );
-        } else if training.sagemaker.algorithm.is_some() {
-            self.refuse(
-                &command,
+                "remove `canary.probe`: canaries have the probe by default";
+            refuse "probe.command" if starts_probe && !has_entrypoint && training.algorithm.is_some() =>
                 "an algorithm takes its own channels only, so that no probe comes into its container",
-                "remove `canary.probe`",
-            );
+                "remove `canary.probe`";
+            // Capacity that is not there is not asked for.
+            refuse "training_plan" if takes_plan && training.training_plan.is_none() =>
+                "the job has no training plan", "write its ARN as `training.training_plan`, or remove the key";
+            refuse "training_plan" if takes_plan && has_groups =>
+                "a training plan is capacity of one type of machine, and `instance` has groups",
+                "remove the key: canaries on groups are on demand";
+            // `auto` takes no pool then; who writes a time means it.
+            refuse "warm_pool" if is_cloud && keeps_warm && has_groups =>
+                "instance groups have no warm pools", "write `warm_pool: off`, or remove the key";
+            refuse "warm_pool" if is_cloud && keeps_warm && training.spot && !has_groups =>
+                "a job with `training.spot` has no warm pools", "write `warm_pool: off`, or remove the key";
         }
     }
 
     fn check_design(&mut self, at: &At, design: &Design) {
         let replicates_at = at.key("replicates");
-        let fractions = match design {
-            Design::Fixed {
-                fractions,
-                replicates,
-            } => {
-                self.at_most(
-                    &replicates_at,
-                    *replicates,
-                    "replicates",
-                    MOST_REPLICATES,
-                    "planned",
-                );
-                fractions
-            }
-            Design::Adaptive { fractions } => {
-                if self.has(&replicates_at) {
-                    let message = "has no effect: the adaptive design chooses its own replicates";
-                    self.warn(&replicates_at, message);
-                }
-                fractions
-            }
-        };
-        let at = at.key("fractions");
-        self.refuse_empty(&at, fractions, "there is no fraction", None);
-        self.at_most(&at, fractions.len(), "fractions", MOST_FRACTIONS, "planned");
-        let mut last = Fraction(0.0);
-        for (index, share) in fractions.iter().enumerate() {
-            let at = at.item(index);
-            if share.0 <= 0.0 || share.0 > 1.0 {
-                let message =
-                    format!("{share} is not a share of the data: more than 0%, at most 100%");
-                self.wrong(&at, message);
-            } else if *share <= last {
-                let message = format!("{share} does not rise above {last}, the fraction before");
-                self.refuse(
-                    &at,
-                    message,
-                    "write each fraction once, from small to large",
-                );
-            }
-            last = Fraction(last.0.max(share.0));
+        let (Design::Fixed { fractions, .. } | Design::Adaptive { fractions }) = design;
+        if let Design::Fixed { replicates, .. } = design {
+            let most = MOST_REPLICATES;
+            self.at_most(&replicates_at, *replicates, "replicates", most, "planned");
+        } else if self.is_written(&replicates_at) {
+            let message = "has no effect: the adaptive design chooses its own replicates";
+            self.warn(&replicates_at, message);
         }
+        let at = at.key("fractions");
+        self.at_most(&at, fractions.len(), "fractions", MOST_FRACTIONS, "planned");
+        self.rising(&at, fractions, "fraction", |share| {
+            let is_share = share.0 > 0.0 && share.0 <= 1.0;
+            (!is_share)
+                .then(|| format!("{share} is not a share of the data: more than 0%, at most 100%"))
+        });
     }
 
     /// Checks that the counts that are written suit the job's machines.
@@ -478,29 +387,19 @@ impl Reader<'_> {
         };
         let instance = instances.map(|(instance, _)| instance);
         let most = instance.map_or(u32::MAX, |instance| instance.total_count());
-        if instance.is_some_and(|instance| instance.single_type().is_none()) {
-            let message = "canaries of instance groups run on all of their machines";
-            self.refuse(at, message, "remove `counts`");
-        } else if let Some(instance) = instance.filter(|_| most == 1) {
-            let message = format!(
-                "`instance` is one machine, {}",
-                quoted(&instance.to_string())
-            );
-            self.refuse(at, message, "remove `counts`, or write `instance: 4x ...`");
+        let is_of_groups = instance.is_some_and(|instance| instance.single_type().is_none());
+        let one = instance.filter(|_| most == 1 && !is_of_groups);
+        rules! { self, at;
+            refuse "" if is_of_groups =>
+                "canaries of instance groups run on all of their machines", "remove `counts`";
+            refuse "" if one.is_some() =>
+                format!("`instance` is one machine, `{}`", one.map(ToString::to_string).unwrap_or_default()),
+                "remove `counts`, or write `instance: 4x ...`";
         }
-        let is_counted = most > 1 && instance.is_some_and(|it| it.single_type().is_some());
-        self.refuse_empty(at, counts, "there is no count", None);
         self.at_most(at, counts.len(), "counts", MOST_COUNTS, "measured");
-        let mut last = 0;
-        for (index, count) in counts.iter().enumerate() {
-            let at = at.item(index);
-            if is_counted && *count > most {
-                self.wrong(&at, format!("{count} machines; the full run has {most}"));
-            } else if *count <= last {
-                let message = format!("{count} does not rise above {last}, the count before");
-                self.refuse(&at, message, "write each count once, from small to large");
-            }
-            last = last.max(*count);
-        }
+        self.rising(at, counts, "count", |count| {
+            (count > most && most > 1 && !is_of_groups)
+                .then(|| format!("{count} machines; the full run has {most}"))
+        });
     }
 }

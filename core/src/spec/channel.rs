@@ -12,9 +12,14 @@ use super::instances::{Instances, group_names};
 use super::keys::{List, keys};
 use super::kind::{Definitions, Kind, Text, one_of, words};
 use super::limits::{self, s3_uri_problem};
-use super::reader::{At, Reader, quoted};
+use super::reader::{At, Reader, quoted, rules};
 use super::share::SampledBy;
 use super::yaml::Node;
+
+const ONLY_PIPED: &str = "SageMaker unpacks and wraps what it pipes only";
+const NO_SHARE: &str = "a canary cannot take a share of a file system's files";
+const WRITE_WHOLE: &str =
+    "write `sample: false`, so that every canary gets them all, or put the data into S3";
 
 /// What another draw means.
 pub(super) const DRAWS: &str = "It is how the data of a canary are drawn.";
@@ -243,79 +248,49 @@ impl Reader<'_> {
         } else {
             self.data_path(&uri_at, uri);
         }
-        if self.is_on(RunPlace::This) {
-            let backend = self.backend_words();
-            match mode {
-                InputMode::File => {}
-                InputMode::FastFile => {
-                    self.warn(&at.key("mode"), format!("{backend} reads it as `File`"));
-                }
-                InputMode::Pipe => {
-                    let message = format!("{backend} has no pipe mode");
-                    self.refuse(&at.key("mode"), message, "write `mode: File`");
-                }
+        let is_here = self.is_on(RunPlace::This);
+        let content_type = channel.content_type.as_deref().unwrap_or_default();
+        let most = limits::CONTENT_TYPE;
+        self.too_long(
+            &at.key("content_type"),
+            "a content type",
+            content_type,
+            most,
+        );
+        for key in ["compression", "record_wrapper"] {
+            if is_here && self.is_written(&at.key(key)) {
+                self.no_effect(&at.key(key));
             }
         }
-        if let Some(text) = &channel.content_type {
-            let at = at.key("content_type");
-            self.too_long(&at, "a content type", text, limits::CONTENT_TYPE);
-        }
-        self.check_packing(at, channel);
-        self.check_data_type(at, channel, file_system.is_some());
-        // A canary's rows are a file of its own, which no machine gets a part of.
-        if channel.distribution == Distribution::ShardedByS3Key
-            && channel.sample == ChannelSample::Rows
-        {
-            self.refuse(
-                &at.key("distribution"),
+        let is_unpiped = !is_here && *mode != InputMode::Pipe;
+        let (is_manifest, lists_objects) = (
+            channel.data_type == DataType::Manifest,
+            channel.data_type != DataType::Prefix,
+        );
+        let is_in_s3 = !is_here && file_system.is_none();
+        rules! { self, at;
+            warn "mode" if is_here && *mode == InputMode::FastFile =>
+                format!("{} reads it as `File`", self.backend_words());
+            refuse "mode" if is_here && *mode == InputMode::Pipe =>
+                format!("{} has no pipe mode", self.backend_words()), "write `mode: File`";
+            refuse "compression" if is_unpiped && channel.compression != Compression::None =>
+                ONLY_PIPED, "write `mode: Pipe`, or remove the key: in another mode the script gets the objects as they are";
+            refuse "record_wrapper" if is_unpiped && channel.record_wrapper != RecordWrapper::None =>
+                ONLY_PIPED, "write `mode: Pipe`, or remove the key: in another mode the script gets the objects as they are";
+            refuse "data_type" if lists_objects && !is_in_s3 =>
+                "a manifest lists objects in S3", "remove `data_type`, and let `uri` name the folder of the data";
+            // What lists objects can be drawn from line by line, and what describes them too cannot.
+            refuse "data_type" if lists_objects && !is_manifest && is_in_s3 =>
+                "an augmented manifest cannot be sampled: SageMaker streams it with attribute names, which a spec cannot say",
+                "name the objects' prefix as `uri` and their labels under `always`, or list the objects in a `ManifestFile`; or write `share` if the script can draw its own share";
+            refuse "data_type" if is_manifest && is_in_s3 && *mode == InputMode::FastFile =>
+                "FastFile reads whole folders, not manifests", "write `mode: File`";
+            // A canary's rows are a file of its own, which no machine gets a part of.
+            refuse "distribution" if channel.distribution == Distribution::ShardedByS3Key && channel.sample == ChannelSample::Rows =>
                 "`ShardedByS3Key` divides whole objects among machines, and `sample: rows` is for one object or a few",
-                "remove `distribution`, or split the data into objects and write `sample: true`",
-            );
+                "remove `distribution`, or split the data into objects and write `sample: true`";
         }
         self.check_draw(at, channel);
-    }
-
-    /// SageMaker unpacks and wraps what it pipes, and nothing else.
-    fn check_packing(&mut self, at: &At, channel: &Channel) {
-        for (key, is_packed) in [
-            ("compression", channel.compression != Compression::None),
-            (
-                "record_wrapper",
-                channel.record_wrapper != RecordWrapper::None,
-            ),
-        ] {
-            let at = at.key(key);
-            if self.is_on(RunPlace::This) && self.has(&at) {
-                self.no_effect(&at);
-            } else if is_packed && channel.mode != InputMode::Pipe {
-                self.refuse(
-                    &at,
-                    "SageMaker unpacks and wraps what it pipes only",
-                    "write `mode: Pipe`, or remove the key: in another mode the script gets the objects as they are",
-                );
-            }
-        }
-    }
-
-    /// What lists objects can be drawn from line by line, and what describes them too cannot.
-    fn check_data_type(&mut self, at: &At, channel: &Channel, is_file_system: bool) {
-        let (message, help) = match channel.data_type {
-            DataType::Prefix => return,
-            _ if self.is_on(RunPlace::This) || is_file_system => (
-                "a manifest lists objects in S3",
-                "remove `data_type`, and let `uri` name the folder of the data",
-            ),
-            DataType::AugmentedManifest => (
-                "an augmented manifest cannot be sampled: SageMaker streams it with attribute names, which a spec cannot say",
-                "name the objects' prefix as `uri` and their labels under `always`, or list the objects in a `ManifestFile`; or write `share` if the script can draw its own share",
-            ),
-            DataType::Manifest if channel.mode == InputMode::FastFile => (
-                "FastFile reads whole folders, not manifests",
-                "write `mode: File`",
-            ),
-            DataType::Manifest => return,
-        };
-        self.refuse(&at.key("data_type"), message, help);
     }
 
     /// A directory of a file system: whole in every canary, mounted on every machine, and reached through a VPC.
@@ -326,43 +301,26 @@ impl Reader<'_> {
         problem: Option<&&str>,
         in_vpc: bool,
     ) {
-        let (uri, sample) = (at.key("uri"), at.key("sample"));
-        if let Some(problem) = problem {
-            self.refuse(
-                &uri,
-                format!("{} {problem}", quoted(&channel.uri)),
-                "write `fsx://fs-0123456789abcdef0/mount/path` or `efs://fs-0123456789abcdef0/path`",
-            );
-        }
-        if channel.sample.is_drawn() || !self.is_written(&sample) {
-            let is_said = self.is_written(&sample);
-            self.refuse(
-                if is_said { &sample } else { &uri },
-                "a canary cannot take a share of a file system's files",
-                "write `sample: false`, so that every canary gets them all, or put the data into S3",
-            );
-        }
-        if self.is_written(&at.key("groups")) {
-            self.refuse(
-                &at.key("groups"),
+        let help =
+            "write `fsx://fs-0123456789abcdef0/mount/path` or `efs://fs-0123456789abcdef0/path`";
+        self.form(
+            &at.key("uri"),
+            &channel.uri,
+            problem.map(|problem| (*problem, help)),
+        );
+        let is_said = self.is_written(&at.key("sample"));
+        rules! { self, at;
+            refuse "sample" if is_said && channel.sample.is_drawn() => NO_SHARE, WRITE_WHOLE;
+            refuse "uri" if !is_said => NO_SHARE, WRITE_WHOLE;
+            refuse "groups" if self.is_written(&at.key("groups")) =>
                 "a file system is mounted on the machines of all groups",
-                "remove `groups` from all channels, or put the data into S3",
-            );
-        }
-        if channel.mode != InputMode::File {
-            let message = "a file system is read in mode File only";
-            self.refuse(&at.key("mode"), message, "remove `mode`");
-        }
-        if channel.distribution != Distribution::FullyReplicated {
-            let message = "a file system is whole on every machine";
-            self.refuse(&at.key("distribution"), message, "remove `distribution`");
-        }
-        if !in_vpc {
-            self.refuse(
-                &uri,
-                "a file system is reached through a VPC",
-                "write `subnets` and `security_groups` under `training`",
-            );
+                "remove `groups` from all channels, or put the data into S3";
+            refuse "mode" if channel.mode != InputMode::File =>
+                "a file system is read in mode File only", "remove `mode`";
+            refuse "distribution" if channel.distribution != Distribution::FullyReplicated =>
+                "a file system is whole on every machine", "remove `distribution`";
+            refuse "uri" if !in_vpc =>
+                "a file system is reached through a VPC", "write `subnets` and `security_groups` under `training`";
         }
     }
 

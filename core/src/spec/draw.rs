@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::keys::{List, mapping};
 use super::kind::{Text, words};
 use super::paths::path_problem;
-use super::reader::{At, Reader, quoted};
+use super::reader::{At, Reader, quoted, rules};
 use super::{Channel, ChannelSample};
 
 /// Each is held against every file of the channel, of which there may be millions.
@@ -121,33 +121,24 @@ impl From<DrawKeys> for ChannelDraw {
 
 impl Reader<'_> {
     pub(super) fn check_draw(&mut self, at: &At, channel: &Channel) {
-        let unused = match channel.sample {
-            ChannelSample::Objects => None,
-            ChannelSample::Whole => Some((
-                "nothing is drawn of this channel: every canary gets all of it",
-                "remove the key, or `sample: false`",
-            )),
-            ChannelSample::Rows => Some((
-                "rows of each file are drawn, not files",
-                "remove the key; files that every canary gets whole belong on a channel of their own, with `sample: false`",
-            )),
-        };
-        let mut keys = ["always", "draw_with", "by", "order"]
-            .map(|key| at.key(key))
-            .to_vec();
-        keys.retain(|key| self.has(key));
-        for key in &keys {
-            if let Some((message, help)) = unused {
-                self.refuse(key, message, help);
+        let (is_whole, is_rows) = (
+            channel.sample == ChannelSample::Whole,
+            channel.sample == ChannelSample::Rows,
+        );
+        let is_partner = matches!(channel.draw.rule, DrawRule::With(_));
+        for key in ["always", "draw_with", "by", "order"] {
+            let at = at.key(key);
+            if !self.has(&at) {
+                continue;
             }
-            if matches!(channel.draw.rule, DrawRule::With(_))
-                && [at.key("by"), at.key("order")].contains(key)
-            {
-                self.refuse(
-                    key,
-                    "beside `draw_with` the other channel says which files are drawn",
-                    "write it on that channel",
-                );
+            rules! { self, at;
+                refuse "" if is_whole =>
+                    "nothing is drawn of this channel: every canary gets all of it", "remove the key, or `sample: false`";
+                refuse "" if is_rows =>
+                    "rows of each file are drawn, not files",
+                    "remove the key; files that every canary gets whole belong on a channel of their own, with `sample: false`";
+                refuse "" if is_partner && matches!(key, "by" | "order") =>
+                    "beside `draw_with` the other channel says which files are drawn", "write it on that channel";
             }
         }
         let always = at.key("always");
@@ -181,21 +172,17 @@ impl Reader<'_> {
             return;
         }
         let count = always.len();
-        if count > MOST_PATTERNS_OF_A_CHANNEL {
-            self.refuse(
-                at,
+        let help = Some("remove the key");
+        self.refuse_empty(at, always, "there is no pattern", help);
+        let includes_none = count > 0 && always.iter().all(|one| one.starts_with('!'));
+        rules! { self, at;
+            refuse "" if count > MOST_PATTERNS_OF_A_CHANNEL =>
                 format!("{count} patterns; a channel has at most {MOST_PATTERNS_OF_A_CHANNEL}"),
-                "let a pattern stand for several files: `\"*.json\"`; or put them into a channel of their own with `sample: false`",
-            );
-        } else if always.is_empty() {
-            self.refuse_empty(at, always, "there is no pattern", Some("remove the key"));
-        } else if always.iter().all(|one| one.starts_with('!')) {
-            self.refuse(
-                at,
-                "no pattern includes anything",
-                "name the files that every canary gets, such as `[labels.csv]`",
-            );
-        } else {
+                "let a pattern stand for several files: `\"*.json\"`; or put them into a channel of their own with `sample: false`";
+            refuse "" if includes_none =>
+                "no pattern includes anything", "name the files that every canary gets, such as `[labels.csv]`";
+        }
+        if count > 0 && count <= MOST_PATTERNS_OF_A_CHANNEL && !includes_none {
             self.globs(at, always);
         }
     }

@@ -1,6 +1,9 @@
 //! What a job trains on: `instance` and its `alternatives`, with ranges of counts.
 
+use std::sync::LazyLock;
+
 use globset::{Glob, GlobMatcher};
+use regex::Regex;
 use serde_json::{Value as Json, json};
 
 use super::Spec;
@@ -9,7 +12,7 @@ use super::keys::{Either, List, Map, mapping};
 use super::kind::{Definitions, Kind, Refined, Text};
 use super::limits;
 use super::paths::ScriptPath;
-use super::reader::{At, Reader, near_miss, quoted};
+use super::reader::{At, Reader, near_miss, quoted, rules};
 use super::yaml::Node;
 use crate::instance::{InstanceConfiguration, InstanceError, InstanceGroup, InstanceType};
 
@@ -202,12 +205,11 @@ impl Refined for Groups {
             }
         }
         let local = groups.iter().filter(|(_, (kind, _))| kind.is_local());
-        let processes: u64 = local.map(|(_, (_, count))| u64::from(*count)).sum();
-        if !groups
-            .iter()
-            .any(|(_, (_, count))| *count > LOCAL_PROCESSES)
-        {
+        let counts = local.map(|(_, (_, count))| *count);
+        // One group with more was complained of.
+        if counts.clone().all(|count| count <= LOCAL_PROCESSES) {
             let (what, most) = ("processes in all groups", u64::from(LOCAL_PROCESSES));
+            let processes: u64 = counts.map(u64::from).sum();
             reader.at_most(&at, processes, what, most, "started");
         }
         let groups = groups.into_iter();
@@ -290,34 +292,31 @@ impl Reader<'_> {
 
     /// Type and count of `6x ml.m5.4xlarge`.
     fn machines(&mut self, text: &str, at: &At) -> Option<(InstanceType, u32)> {
-        let parsed = text.parse();
-        if parsed.is_err()
-            && let Some(meant) = counts_meant(text)
-            && meant != text
-        {
-            let range = match meant.contains('-') {
-                true => "; a range is an item of `alternatives`",
-                false => "",
-            };
-            let message = format!("{} is not an instance", quoted(text));
-            self.refuse(at, message, format!("write {}{range}", quoted(&meant)));
-            return None;
-        }
-        // The configuration's own text form of groups is for programs; a spec writes a mapping.
-        if text.contains(':') {
-            let message = format!("{} is not an instance", quoted(text));
-            let help = "groups are written `{groups: {name: 2x ml.m5.xlarge}}`";
-            self.refuse(at, message, help);
-            return None;
-        }
-        let (instance_type, count) = match parsed {
-            Ok(InstanceConfiguration::Homogeneous {
-                instance_type,
-                count,
-            }) => (instance_type, count),
-            Ok(InstanceConfiguration::Heterogeneous { .. }) => return None,
-            Err(error) => {
+        let parsed: Result<InstanceConfiguration, _> = text.parse();
+        let help = match counts_meant(text).filter(|meant| parsed.is_err() && meant != text) {
+            Some(meant) if meant.contains('-') => Some(format!(
+                "write {}; a range is an item of `alternatives`",
+                quoted(&meant)
+            )),
+            Some(meant) => Some(format!("write {}", quoted(&meant))),
+            // The configuration's own text form of groups is for programs; a spec writes a mapping.
+            None => (text.contains(':'))
+                .then(|| "groups are written `{groups: {name: 2x ml.m5.xlarge}}`".to_owned()),
+        };
+        let (instance_type, count) = match (help, parsed) {
+            (
+                None,
+                Ok(InstanceConfiguration::Homogeneous {
+                    instance_type,
+                    count,
+                }),
+            ) => (instance_type, count),
+            (None, Err(error)) => {
                 self.not_an_instance(&error, at);
+                return None;
+            }
+            (help, _) => {
+                self.push(at, format!("{} is not an instance", quoted(text)), help);
                 return None;
             }
         };
@@ -337,27 +336,21 @@ impl Reader<'_> {
         (first, last, kind): (&str, &str, &str),
         at: &At,
     ) -> Option<Vec<InstanceConfiguration>> {
-        let kind: InstanceType = match kind.parse() {
-            Ok(kind) => kind,
-            Err(error) => {
-                self.not_an_instance(&error, at);
-                return None;
-            }
+        let kind = kind.parse::<InstanceType>();
+        let kind = kind
+            .map_err(|error| self.not_an_instance(&error, at))
+            .ok()?;
+        let [from, to] = [first, last].map(|count| count.parse::<u32>().unwrap_or(u32::MAX));
+        let problem = if from == 0 {
+            "begins with no machine".to_owned()
+        } else if from >= to {
+            format!("does not rise from {first} to {last}")
+        } else if to > MOST_OF_A_RANGE {
+            format!("ends with {last}; at most {MOST_OF_A_RANGE} are compared")
+        } else {
+            String::new()
         };
-        let (Ok(first), Ok(last)) = (first.parse::<u32>(), last.parse::<u32>()) else {
-            let message = format!("{} has a count that cannot be", quoted(text));
-            self.wrong(at, message);
-            return None;
-        };
-        let problem = match (first, last) {
-            (0, _) => Some("begins with no machine".to_owned()),
-            (first, last) if first >= last => Some(format!("does not rise from {first} to {last}")),
-            (_, last) if last > MOST_OF_A_RANGE => Some(format!(
-                "ends with {last}; at most {MOST_OF_A_RANGE} are compared"
-            )),
-            _ => None,
-        };
-        if let Some(problem) = problem {
+        if !problem.is_empty() {
             self.refuse(
                 at,
                 format!("the range {} {problem}", quoted(text)),
@@ -365,33 +358,33 @@ impl Reader<'_> {
             );
             return None;
         }
-        self.machines(&format!("{last}x {kind}"), at)?;
-        let powers = std::iter::successors(Some(first), |count| count.checked_mul(2));
-        let counts = powers.take_while(|count| *count < last).chain([last]);
-        Some(
-            counts
-                .map(|count| homogeneous((kind.clone(), count)))
-                .collect(),
-        )
+        self.machines(&format!("{to}x {kind}"), at)?;
+        let powers = std::iter::successors(Some(from), |count| count.checked_mul(2));
+        let counts = powers.take_while(|count| *count < to).chain([to]);
+        let rows = counts.map(|count| homogeneous((kind.clone(), count)));
+        Some(rows.collect())
     }
 
     fn check_type(&mut self, instance_type: &InstanceType, at: &At) {
-        if self.is_on(RunPlace::This) && !instance_type.is_local() {
-            let message = format!("{} has no `{instance_type}`", self.backend_words());
-            let help = "write `local` or `2x local`, or choose `backend: sagemaker`";
-            return self.refuse(at, message, help);
+        let (is_here, is_cloud) = (self.is_on(RunPlace::This), self.is_on(RunPlace::Cloud));
+        let is_elsewhere = match instance_type.is_local() {
+            true => is_cloud,
+            false => is_here,
+        };
+        let allowed = self.allowed_instances.as_ref();
+        let is_refused = allowed.is_some_and(|allowed| !lets_in(allowed, instance_type));
+        rules! { self, at;
+            refuse "" if is_elsewhere && is_here =>
+                format!("{} has no `{instance_type}`", self.backend_words()),
+                "write `local` or `2x local`, or choose `backend: sagemaker`";
+            refuse "" if is_elsewhere && is_cloud =>
+                "SageMaker has no instance `local`", "write one such as `ml.m5.xlarge`, or choose `backend: local`";
+            wrong "" if is_refused && !is_elsewhere =>
+                format!("`{instance_type}` is not among `allowed_instances`");
         }
-        if self.is_on(RunPlace::Cloud) && instance_type.is_local() {
-            let help = "write one such as `ml.m5.xlarge`, or choose `backend: local`";
-            return self.refuse(at, "SageMaker has no instance `local`", help);
+        if !is_elsewhere {
+            self.warn_if_unknown(instance_type, at);
         }
-        if let Some(allowed) = &self.allowed_instances
-            && !lets_in(allowed, instance_type)
-        {
-            let message = format!("`{instance_type}` is not among `allowed_instances`");
-            self.wrong(at, message);
-        }
-        self.warn_if_unknown(instance_type, at);
     }
 
     pub(super) fn warn_if_unknown(&mut self, instance_type: &InstanceType, at: &At) {
@@ -411,29 +404,27 @@ impl Reader<'_> {
 /// What was meant by counts that are written another way: `1-8x ml.m5.xlarge` for `1..8 x ml.m5.xlarge`, `4x ml.m5.xlarge` for
 /// `4 x ml.m5.xlarge`.
 fn counts_meant(text: &str) -> Option<String> {
-    let kind_at = ["ml.", "local"].iter().find_map(|kind| text.find(kind))?;
-    let (counts, kind) = text.split_at(kind_at);
-    let kind = kind.trim_end();
-    let is_between = |character: char| character.is_whitespace() || "-.:x×*–—".contains(character);
-    let parts: Vec<&str> = counts
-        .split(is_between)
-        .filter(|part| !part.is_empty() && *part != "to")
-        .collect();
-    let numbers: Option<Vec<u32>> = parts.iter().map(|part| part.parse().ok()).collect();
-    let is_one = !kind.contains(char::is_whitespace);
-    match numbers?.as_slice() {
-        [count] if is_one && *count > 0 => Some(format!("{count}x {kind}")),
-        [first, last] if is_one && first != last && first.min(last) > &0 => {
-            Some(format!("{}-{}x {kind}", first.min(last), first.max(last)))
-        }
-        _ => None,
+    static COUNTS: LazyLock<Regex> = LazyLock::new(|| {
+        let between = r"(?:[\s\-.:x×*–—]|to\b)";
+        let counts = format!(r"^{between}*(\d+)(?:{between}+(\d+))?{between}*(ml\.\S+|local)\s*$");
+        Regex::new(&counts).expect("the pattern is valid")
+    });
+    let found = COUNTS.captures(text)?;
+    let count = |part: usize| found.get(part).map(|count| count.as_str().parse::<u32>());
+    let (first, last, kind) = (count(1)?.ok()?, count(2).transpose().ok()?, &found[3]);
+    match last.map_or((first, first), |last| (first.min(last), first.max(last))) {
+        (0, _) => None,
+        (low, high) if low < high => Some(format!("{low}-{high}x {kind}")),
+        (count, _) => last.is_none().then(|| format!("{count}x {kind}")),
     }
 }
 
 /// First, last and type of `1-8x ml.m5.xlarge`.
 fn range_parts(text: &str) -> Option<(&str, &str, &str)> {
-    let (counts, kind) = text.trim().split_once(char::is_whitespace)?;
-    let (first, last) = counts.strip_suffix('x')?.split_once('-')?;
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    (is_number(first) && is_number(last)).then_some((first, last, kind.trim()))
+    static RANGE: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"^\s*([0-9]+)-([0-9]+)x\s+(.*\S)\s*$").expect("the pattern is valid")
+    });
+    let found = RANGE.captures(text)?;
+    let (_, [first, last, kind]) = found.extract();
+    Some((first, last, kind))
 }

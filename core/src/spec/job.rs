@@ -9,7 +9,7 @@ use super::instances::{AlternativeRows, Instance};
 use super::keys::{Either, List, mapping};
 use super::kind::Text;
 use super::limits;
-use super::reader::{At, Reader, quoted};
+use super::reader::{At, Reader, quoted, rules};
 use super::share::{SampledBy, ShareKeys, WorkKeys};
 use super::training::{TrainingKeys, is_script};
 use super::{Budget, DriftPolicy, FollowingCount, ScriptShare, Training, Work};
@@ -77,11 +77,14 @@ impl Reader<'_> {
             self.globs(&at.key("paths"), paths);
         }
         self.check_groups_of(at, &keys);
-        let canary = keys.canary.unwrap_or_default();
-        if let Some(training) = &keys.training {
-            self.refuse_two_commands(&at.key("canary"), &canary.probe, training);
+        let share = (keys.share.as_ref()).and_then(|share| share.hyperparameter.as_ref());
+        let work = (keys.work.as_ref()).and_then(|work| work.hyperparameter.as_ref());
+        rules! { self, at;
+            // A canary's level of work would stand where its share is handed over.
+            refuse "work.hyperparameter" if share.is_some() && share == work =>
+                "`work` and `share` set the same hyperparameter",
+                "name what the script reads its share from in `share`, and what makes canaries do less work per datum in `work`; or remove one of them";
         }
-        self.refuse_shared_work(at, keys.share.as_ref(), keys.work.as_ref());
         let alternatives = keys.alternatives.unwrap_or_default();
         let (alternatives, ranged) = self.alternatives(
             &at.key("alternatives"),
@@ -89,16 +92,13 @@ impl Reader<'_> {
             keys.instance.as_ref(),
         );
         let instances = keys.instance.map(|instance| (instance, alternatives));
-        let (share, following) = match keys.share {
-            Some(share) if share.follows.is_some() => (None, Some(share)),
-            share => (share, None),
-        };
-        let sampling = match (&share, &keys.work) {
-            (Some(_), _) => SampledBy::Script,
-            (None, Some(_)) => SampledBy::GateIfAny,
-            (None, None) => SampledBy::Gate,
+        let sampling = match (&keys.share, &keys.work) {
+            (Some(share), _) if share.follows.is_none() => SampledBy::Script,
+            (_, Some(_)) => SampledBy::GateIfAny,
+            (_, None) => SampledBy::Gate,
         };
         let canary_at = at.key("canary");
+        let canary = keys.canary.unwrap_or_default();
         let canary = self.canary(
             &canary_at,
             canary,
@@ -107,38 +107,28 @@ impl Reader<'_> {
         );
         let training =
             (keys.training).and_then(|it| self.training(at, it, instances.as_ref(), sampling));
-        let share_at = at.key("share");
-        let share = share.and_then(|share| self.share(&share_at, share, training.as_ref()));
-        let following =
-            following.and_then(|keys| self.following_count(&share_at, keys, training.as_ref()));
+        let (share, following) = match keys.share {
+            Some(share) => self.share(&at.key("share"), share, training.as_ref()),
+            None => (None, None),
+        };
         let is_sampled =
             |training: &Training| training.channels.iter().any(|it| it.sample.is_drawn());
         let is_work_alone =
             sampling == SampledBy::GateIfAny && training.as_ref().is_some_and(|it| !is_sampled(it));
-        let unused = match (&keys.work, is_work_alone) {
-            (None, _) => None,
-            (Some(_), true) => Some((
-                "fractions",
-                "has no effect: no channel is sampled, so the levels of `work.canary` are the sizes of canaries",
-            )),
-            (Some(_), false) => Some((
-                "counts",
-                "has no effect beside levels of `work` on sampled data: all canaries run on the machines of `instance`",
-            )),
-        };
-        if let Some((key, message)) = unused
-            && self.is_written(&canary_at.key(key))
-        {
-            self.warn(&canary_at.key(key), message);
+        let [fractions, counts] = ["fractions", "counts"]
+            .map(|key| keys.work.is_some() && self.is_written(&canary_at.key(key)));
+        rules! { self, canary_at;
+            warn "fractions" if fractions && is_work_alone =>
+                "has no effect: no channel is sampled, so the levels of `work.canary` are the sizes of canaries";
+            warn "counts" if counts && !is_work_alone =>
+                "has no effect beside levels of `work` on sampled data: all canaries run on the machines of `instance`";
         }
         let work = (keys.work)
             .and_then(|work| self.work(&at.key("work"), work, training.as_ref(), is_work_alone));
         let budget = keys.budget.unwrap_or_default();
         let budget = self.budget(at, budget, training.as_ref(), instances.as_ref());
         let drift = keys.drift.unwrap_or_default();
-        if drift.max.0 <= 0.0 {
-            self.wrong(&at.key("drift").key("max"), "a limit is more than 0");
-        }
+        self.above_0(&at.key("drift").key("max"), drift.max.0, "a limit");
         let (instance, alternatives) = instances?;
         Some(Job {
             name,
@@ -174,19 +164,6 @@ impl Reader<'_> {
         }
     }
 
-    /// A canary's level of work would stand where its share is handed over.
-    fn refuse_shared_work(&mut self, at: &At, share: Option<&ShareKeys>, work: Option<&WorkKeys>) {
-        let share = share.and_then(|share| share.hyperparameter.as_ref());
-        let work = work.and_then(|work| work.hyperparameter.as_ref());
-        if share.is_some() && share == work {
-            self.refuse(
-                &at.key("work").key("hyperparameter"),
-                "`work` and `share` set the same hyperparameter",
-                "name what the script reads its share from in `share`, and what makes canaries do less work per datum in `work`; or remove one of them",
-            );
-        }
-    }
-
     /// Instance groups of `instance` or of an alternative, against what the training says.
     fn check_groups_of(&mut self, at: &At, keys: &JobKeys) {
         let Some(training) = &keys.training else {
@@ -198,54 +175,41 @@ impl Reader<'_> {
             Either::Short(_) => None,
             Either::Long(groups) => Some((at.key("alternatives").item(index), groups)),
         });
-        let groups: Vec<_> = own
+        let groups = own
             .chain(others)
-            .filter(|(_, one)| !one.groups().is_empty())
-            .collect();
-        let scripts = groups.iter().filter_map(|(at, one)| match one {
-            InstanceConfiguration::Heterogeneous { entry_point, .. } => {
-                Some((at.key("entry_point"), entry_point.as_ref()?))
-            }
-            InstanceConfiguration::Homogeneous { .. } => None,
-        });
-        let has_command = self.is_on(RunPlace::This)
-            && !training.local.command.is_empty()
-            && !training.local.command.iter().any(|word| is_script(word));
-        let training_at = at.key("training");
-        let is_bare = self.is_on(RunPlace::Cloud)
+            .filter(|(_, one)| !one.groups().is_empty());
+        let groups: Vec<_> = groups.collect();
+        let (is_here, is_cloud) = (self.is_on(RunPlace::This), self.is_on(RunPlace::Cloud));
+        let command = &training.local.command;
+        let has_command = is_here && !command.is_empty() && !command.iter().any(|it| is_script(it));
+        let is_bare = is_cloud
             && training.sagemaker.entry_point.is_none()
-            && !self.is_wrong(&training_at.key("entry_point"));
-        for (at, script) in scripts {
-            if has_command {
-                self.refuse(
-                    &at,
-                    format!("`command` names no script that {} could take the place of", quoted(script)),
-                    "write a command with a script that ends with `.py` or `.sh`, such as `[python3, train.py]`; or remove `entry_point`",
-                );
-            } else if is_bare {
-                self.refuse(
-                    &at,
-                    format!("the training has no `entry_point` that {} could take the place of", quoted(script)),
-                    "write `source_dir` and `entry_point` under `training`; or remove this one, and let the script look for its group",
-                );
+            && !self.is_wrong(&at.below_by("training.entry_point"));
+        for (at, one) in &groups {
+            let script = quoted(one.entry_point().unwrap_or_default());
+            let has_script = one.entry_point().is_some();
+            rules! { self, at;
+                refuse "entry_point" if has_script && has_command =>
+                    format!("`command` names no script that {script} could take the place of"),
+                    "write a command with a script that ends with `.py` or `.sh`, such as `[python3, train.py]`; or remove `entry_point`";
+                refuse "entry_point" if has_script && is_bare =>
+                    format!("the training has no `entry_point` that {script} could take the place of"),
+                    "write `source_dir` and `entry_point` under `training`; or remove this one, and let the script look for its group";
             }
         }
-        if groups.is_empty() || !self.is_on(RunPlace::Cloud) {
-            return;
-        }
-        let spot = training_at.key("spot");
-        if training.sagemaker.spot && groups[0].0 == at.key("instance") {
-            self.refuse(
-                &spot,
+        let has_own = groups
+            .first()
+            .is_some_and(|(first, _)| *first == at.key("instance"));
+        let on_spot = is_cloud && !groups.is_empty() && training.sagemaker.spot;
+        rules! { self, at;
+            refuse "training.spot" if on_spot && has_own =>
                 "instance groups with spot capacity are documented nowhere and refused here",
-                "remove `spot`, or choose one type of machine as `instance`",
-            );
-        } else if training.sagemaker.spot {
-            self.warn(&spot, "instance groups with spot capacity are documented nowhere: a full run on the alternatives with groups is taken to be on demand");
-        }
-        if !training.sagemaker.subnets.is_empty() {
+                "remove `spot`, or choose one type of machine as `instance`";
+            warn "training.spot" if on_spot && !has_own =>
+                "instance groups with spot capacity are documented nowhere: a full run on the alternatives with groups is taken to be on demand";
             // Groups that cannot talk to each other wait until the time limit, and are billed for it.
-            self.warn(&training_at.key("subnets"), "machines of instance groups talk to each other: a security group has to let its own members in, or the job hangs until its time limit");
+            warn "training.subnets" if is_cloud && !groups.is_empty() && !training.sagemaker.subnets.is_empty() =>
+                "machines of instance groups talk to each other: a security group has to let its own members in, or the job hangs until its time limit";
         }
     }
 }

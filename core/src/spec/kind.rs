@@ -134,7 +134,16 @@ macro_rules! forms {
     )+};
 }
 
-pub(super) use forms;
+/// Text that a predicate knows, and what is said of other text: as `forms!`.
+macro_rules! known_forms {
+    ($($form:ident: $is:expr, $problem:literal, $help:literal;)+) => {
+        $crate::spec::kind::forms! {$(
+            $form: |text| (!$is(text)).then_some(($problem, $help));
+        )+}
+    };
+}
+
+pub(super) use {forms, known_forms};
 
 /// Text, a number or a switch, kept as it was written: what SageMaker hands over as text.
 pub(super) enum AnyText {}

@@ -3,6 +3,9 @@
 //! Numbers and patterns are those of the SageMaker API reference; where canary-gate needs some for itself, less is left.
 
 use std::ops::RangeInclusive;
+use std::sync::LazyLock;
+
+use regex::Regex;
 
 use super::backend_kind::RunPlace;
 use super::kind::forms;
@@ -30,7 +33,6 @@ pub(super) const METRIC_PATTERN: usize = 500;
 pub(super) const IMAGE: usize = 255;
 pub(super) const CONTENT_TYPE: usize = 256;
 pub(super) const S3_URI: usize = 1024;
-pub(super) const KMS_KEY: usize = 2048;
 pub(super) const SUBNETS: usize = 16;
 pub(super) const SECURITY_GROUPS: usize = 5;
 pub(super) const GROUPS: usize = 5;
@@ -41,29 +43,45 @@ pub(super) const LONGEST_RUN: Seconds = Seconds(28.0 * 86_400.0);
 pub(super) const LONGEST_LOCAL_RUN: Seconds = Seconds(365.0 * 86_400.0);
 pub(super) const KEEP_ALIVE: Seconds = Seconds(3600.0);
 
-/// `[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}`
-pub(super) fn is_job_name(text: &str) -> bool {
-    let inner = |b: u8| b.is_ascii_alphanumeric() || b == b'-';
-    (1..=63).contains(&text.len())
-        && text.bytes().all(inner)
-        && !text.starts_with('-')
-        && !text.ends_with('-')
+/// Whether all of a text has a form, by a pattern.
+macro_rules! patterns {
+    ($($(#[$doc:meta])* $is:ident = $pattern:literal;)+) => {$(
+        $(#[$doc])*
+        pub(super) fn $is(text: &str) -> bool {
+            static PATTERN: LazyLock<Regex> = LazyLock::new(|| {
+                Regex::new(concat!("^(?:", $pattern, ")$")).expect("a test compiles every pattern")
+            });
+            PATTERN.is_match(text)
+        }
+    )+};
 }
 
-/// `[A-Za-z0-9.\-_]{1,64}`, which SageMaker takes for channels; `.` and `..` would be no folder of their own.
+patterns! {
+    is_job_name = "[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?";
+    /// What SageMaker takes for a channel.
+    is_plain_name = "[A-Za-z0-9._-]{1,64}";
+    is_variable_name = "[a-zA-Z_][a-zA-Z0-9_]*";
+    is_tag_text = r"[\p{L}\p{Z}\p{N}_.:/=+@-]*";
+    /// The id of an account of AWS.
+    is_account = "[0-9]{12}";
+    /// `us-east-1`, `ap-southeast-2`, `us-gov-west-1`.
+    is_region = "[a-z]+(-[a-z]+)+-[0-9]{1,2}";
+    /// `arn:aws:iam::123456789012:role/Name`, in any partition.
+    is_role = "arn:aws[a-z-]*:iam::[0-9]{12}:role/[A-Za-z0-9_+=,.@/-]{1,576}";
+    /// A name, or an ARN that ends with one.
+    is_algorithm = "(arn:aws[a-z-]*:sagemaker:[a-z0-9-]*:[0-9]{12}:[a-z-]*/)?[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?";
+    /// `arn:aws:lambda:us-east-1:123456789012:function:name`
+    is_function = "arn:aws[a-z-]*:lambda:[a-z0-9-]*:[0-9]{12}:function:.{1,200}";
+    /// `arn:aws:sagemaker:us-east-1:123456789012:training-plan/name`
+    is_training_plan = "arn:aws[a-z-]*:sagemaker:[a-z0-9-]*:[0-9]{12}:training-plan/.{1,200}";
+    is_subnet = "subnet-[A-Za-z0-9-]{1,25}";
+    is_security_group = "sg-[A-Za-z0-9-]{1,29}";
+    is_kms_key = "[A-Za-z0-9:/_-]{0,2048}";
+}
+
+/// The name of a channel or of a group; `.` and `..` would be no folder of their own.
 pub(super) fn is_channel_name(text: &str) -> bool {
-    (1..=64).contains(&text.len())
-        && text
-            .bytes()
-            .all(|b| b.is_ascii_alphanumeric() || b".-_".contains(&b))
-        && text != "."
-        && text != ".."
-}
-
-/// `[a-zA-Z_][a-zA-Z0-9_]*`
-pub(super) fn is_variable_name(text: &str) -> bool {
-    text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-        && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+    is_plain_name(text) && !matches!(text, "." | "..")
 }
 
 /// Whether SageMaker or its toolkit gives a hyperparameter of this name a meaning: `sagemaker_program`, `_tuning_objective_metric`.
@@ -85,92 +103,12 @@ pub(super) fn is_variable_of_others(name: &str) -> bool {
     NAMES.split(' ').any(|known| known == name) || beginnings.any(|it| name.starts_with(it))
 }
 
-/// `\p{L}\p{Z}\p{N}_.:/=+-@`; letters and digits by the tables of Rust's standard library.
-pub(super) fn is_tag_text(text: &str) -> bool {
-    text.chars()
-        .all(|c| c.is_alphanumeric() || c == ' ' || "_.:/=+-@".contains(c))
-}
-
-/// The id of an account of AWS: 12 digits.
-pub(super) fn is_account(text: &str) -> bool {
-    text.len() == 12 && text.bytes().all(|b| b.is_ascii_digit())
-}
-
 /// The region of an image's registry; `None` if it is not Amazon ECR: `123456789012.dkr.ecr.us-east-1.amazonaws.com/train:1`.
 pub(super) fn region_of_image(image: &str) -> Option<&str> {
     let (host, _) = image.split_once('/')?;
     let (account, rest) = host.split_once(".dkr.ecr.")?;
     let (region, domain) = rest.split_once('.')?;
     (is_account(account) && domain.starts_with("amazonaws.com")).then_some(region)
-}
-
-/// `us-east-1`, `ap-southeast-2`, `us-gov-west-1`.
-pub(super) fn is_region(text: &str) -> bool {
-    let parts: Vec<&str> = text.split('-').collect();
-    let [area, names @ .., number] = parts.as_slice() else {
-        return false;
-    };
-    let lower = |part: &&str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_lowercase());
-    lower(area)
-        && !names.is_empty()
-        && names.iter().all(lower)
-        && (1..=2).contains(&number.len())
-        && number.bytes().all(|b| b.is_ascii_digit())
-}
-
-/// `arn:aws:iam::123456789012:role/Name`, in any partition.
-pub(super) fn is_role(text: &str) -> bool {
-    let name = |b: u8| b.is_ascii_alphanumeric() || b"_+=,.@-/".contains(&b);
-    let role = resource_of(text, "iam").and_then(|it| it.strip_prefix("role/"));
-    let is_role = |role: &str| !role.is_empty() && role.bytes().all(name);
-    text.contains(":iam::") && role.is_some_and(is_role)
-}
-
-/// The resource of `arn:aws:SERVICE:REGION:123456789012:RESOURCE`, in any partition.
-fn resource_of<'a>(text: &'a str, service: &str) -> Option<&'a str> {
-    let parts: Vec<&str> = text.splitn(6, ':').collect();
-    let ["arn", partition, of, _, account, resource] = parts.as_slice() else {
-        return None;
-    };
-    let is_it = partition.starts_with("aws") && *of == service && is_account(account);
-    (is_it && text.len() <= 2048).then_some(resource)
-}
-
-/// A name, or an ARN that ends with one.
-pub(super) fn is_algorithm(text: &str) -> bool {
-    let name = match text.rsplit_once('/') {
-        Some((arn, name)) if arn.starts_with("arn:aws") && arn.contains(":sagemaker:") => name,
-        _ => text,
-    };
-    is_job_name(name) && text.len() <= 170
-}
-
-/// `arn:aws:lambda:us-east-1:123456789012:function:name`
-pub(super) fn is_function(text: &str) -> bool {
-    let name = resource_of(text, "lambda").and_then(|it| it.strip_prefix("function:"));
-    name.is_some_and(|name| !name.is_empty())
-}
-
-/// `arn:aws:sagemaker:us-east-1:123456789012:training-plan/name`
-pub(super) fn is_training_plan(text: &str) -> bool {
-    let name = resource_of(text, "sagemaker").and_then(|it| it.strip_prefix("training-plan/"));
-    name.is_some_and(|name| !name.is_empty())
-}
-
-/// An id such as `subnet-0a1b` or `sg-0a1b`.
-pub(super) fn is_id(text: &str, prefix: &str) -> bool {
-    text.len() <= 32
-        && text.strip_prefix(prefix).is_some_and(|id| {
-            !id.is_empty() && id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
-        })
-}
-
-/// `[a-zA-Z0-9:/_-]*`
-pub(super) fn is_kms_key(text: &str) -> bool {
-    text.len() <= KMS_KEY
-        && text
-            .bytes()
-            .all(|b| b.is_ascii_alphanumeric() || b":/_-".contains(&b))
 }
 
 /// Why a text is not `s3://bucket/…`, and what to write.
@@ -278,7 +216,7 @@ mod tests {
         assert!(is_variable_name("_A1") && !is_variable_name("1A") && !is_variable_name(""));
         assert!(is_tag_text("team: ä +1") && !is_tag_text("a&b"));
         assert!(is_region("us-gov-west-1") && !is_region("us-east") && !is_region("Ohio"));
-        assert!(is_id("subnet-0a1b", "subnet-") && !is_id("subnet-", "subnet-"));
+        assert!(is_subnet("subnet-0a1b") && !is_subnet("subnet-") && !is_subnet("sg-0a1b"));
     }
 
     #[test]

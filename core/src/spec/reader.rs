@@ -44,6 +44,12 @@ impl At {
         self.below(format!("{}{dot}{}", self.path, shorten(key)), key)
     }
 
+    /// The place of the value at a path below this one, such as `probe.command`; of an empty one this place.
+    pub(super) fn below_by(&self, path: &str) -> Self {
+        let keys = path.split('.').filter(|key| !key.is_empty());
+        keys.fold(self.clone(), |at, key| at.key(key))
+    }
+
     /// The place of a key below this one.
     pub(super) fn name(&self, key: &str) -> Self {
         Self {
@@ -253,13 +259,6 @@ impl Reader<'_> {
         self.push(at, format!("{} {what}", quoted(name)), help);
     }
 
-    /// Reports a missing key that another key requires, unless the key is present with an invalid value.
-    pub(super) fn missing(&mut self, at: &At, key: &str, message: &str, help: Option<&str>) {
-        if !self.is_wrong(&at.key(key)) {
-            self.push(at, message.to_owned(), help.map(str::to_owned));
-        }
-    }
-
     /// Whether a field, or one below it, has a problem.
     pub(super) fn is_wrong(&self, at: &At) -> bool {
         self.problems.iter().any(|problem| {
@@ -278,6 +277,42 @@ impl Reader<'_> {
     ) {
         if list.is_empty() && self.is_written(at) && !self.is_wrong(at) {
             self.push(at, message.to_owned(), help.map(str::to_owned));
+        }
+    }
+
+    /// Reports an amount of `what` that is not above 0.
+    pub(super) fn above_0(&mut self, at: &At, amount: f64, what: &str) {
+        if amount <= 0.0 {
+            self.wrong(at, format!("{what} is more than 0"));
+        }
+    }
+
+    /// Reports a list of nothing, and each of its numbers that has a problem or does not rise above those before it.
+    pub(super) fn rising<N>(
+        &mut self,
+        at: &At,
+        numbers: &[N],
+        noun: &str,
+        problem: impl Fn(N) -> Option<String>,
+    ) where
+        N: Copy + Default + PartialOrd + fmt::Display,
+    {
+        self.refuse_empty(at, numbers, &format!("there is no {noun}"), None);
+        let mut last = N::default();
+        for (index, number) in numbers.iter().enumerate() {
+            let at = at.item(index);
+            if let Some(problem) = problem(*number) {
+                self.wrong(&at, problem);
+            } else if *number <= last {
+                self.refuse(
+                    &at,
+                    format!("{number} does not rise above {last}, the {noun} before"),
+                    format!("write each {noun} once, from small to large"),
+                );
+            }
+            if *number > last {
+                last = *number;
+            }
         }
     }
 
@@ -303,6 +338,19 @@ impl Reader<'_> {
         self.warnings.into_iter().map(|(_, value)| value).collect()
     }
 }
+
+/// Checks rules about the keys below a place: for each what a broken one is (`refuse` with what to do, `wrong` without, or the
+/// doubt of a `warn`), the path that is shown, when it is broken, and what is said then.
+macro_rules! rules {
+    ($reader:ident, $at:expr; $($what:ident $path:literal if $is_broken:expr => $($said:expr),*;)+) => {$(
+        if $is_broken {
+            $reader.$what(&$at.below_by($path) $(, $said)*);
+        }
+    )+};
+}
+
+pub(super) use rules;
+
 /// Text of the file between back ticks, shortened to fit a line.
 pub(super) fn quoted(text: &str) -> String {
     format!("`{}`", shorten(text))

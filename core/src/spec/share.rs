@@ -5,8 +5,8 @@ use std::fmt;
 use serde::Serialize;
 
 use super::keys::{List, mapping};
-use super::kind::{AnyText, Text};
-use super::reader::{At, Reader, quoted};
+use super::kind::{AnyText, Refined, Text, forms};
+use super::reader::{At, Reader, quoted, rules};
 use super::{ChannelSample, Job, Training, limits};
 
 /// The value of `full` with which the full run is handed nothing.
@@ -15,6 +15,8 @@ const OMIT: &str = "omit";
 const FEWEST_EXAMPLES: u64 = 10;
 /// Two levels show what work costs. More than a few are a mistake, and every level multiplies the runs.
 const MOST_LEVELS: usize = 10;
+
+const TWO_LEVELS: &str = "write two levels, e.g. a tenth and a fifth of the full work";
 
 /// Who draws the share of the data that a canary holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,173 +132,20 @@ impl FullShare {
     }
 }
 
-mapping! {
-    /// The place in which a script is handed its share of the data, `0.01` or a number of examples. Give one of the two.
-    struct ShareKeys named "Share" {
-        /// The name of the hyperparameter, for instance `data_fraction` or `max_train_samples`.
-        optional hyperparameter: Text,
-        /// The name of the environment variable, for instance `DATA_FRACTION`.
-        optional environment: Text,
-        /// The value in the full run: `1.0` for a share, a whole number for a count of examples, `omit` where the full run is
-        /// handed nothing. Default: 1.0.
-        optional full: AnyText,
-        /// A sampled channel: the script is handed the number of examples that goes with what is drawn of it, such as
-        /// `num_training_samples`.
-        optional follows: Text,
-    }
-}
+impl Refined for FullShare {
+    type Of = AnyText;
+    type Value = Self;
 
-impl Reader<'_> {
-    pub(super) fn share(
-        &mut self,
-        at: &At,
-        keys: ShareKeys,
-        training: Option<&Training>,
-    ) -> Option<ScriptShare> {
-        let full = self.full_share(at, keys.full.as_deref());
-        let place = self.share_place(at, keys.hyperparameter, keys.environment)?;
-        if let Some(training) = training {
-            // Two draws, one by the gate and one by the script, would give neither share.
-            let channels = training.channels.iter();
-            for channel in channels.filter(|channel| channel.sample.is_drawn()) {
-                let name = quoted(&channel.name);
-                self.refuse(
-                    at,
-                    format!("the script draws its share, and the channel {name} is sampled too"),
-                    "remove `sample` from the channel, so that every canary gets all of it; or remove `share`; or, where the script is to know how many examples it has, write `full: N, follows: CHANNEL`",
-                );
-            }
-            self.check_full_value(at, &place, full?, training);
-        }
-        Some(ScriptShare { place, full: full? })
-    }
-
-    /// A count that goes with what is drawn of a channel.
-    pub(super) fn following_count(
-        &mut self,
-        at: &At,
-        keys: ShareKeys,
-        training: Option<&Training>,
-    ) -> Option<FollowingCount> {
-        let channel = keys.follows?;
-        let (follows_at, full_at) = (at.key("follows"), at.key("full"));
-        let full = match self.full_share(at, keys.full.as_deref())? {
-            FullShare::Examples(examples) => Some(examples),
-            _ => {
-                let is_written = keys.full.is_some();
-                self.refuse(
-                    if is_written { &full_at } else { at },
-                    "what follows a channel is a number of examples",
-                    "write the number of all examples as `full`, such as `full: 50000`",
-                );
-                None
-            }
-        };
-        let place = self.share_place(at, keys.hyperparameter, keys.environment)?;
-        if let Some(training) = training {
-            const HELP: &str = "name a channel that is sampled";
-            let mut channels = training.channels.iter();
-            match channels.find(|known| known.name == channel) {
-                Some(known) if known.sample.is_drawn() => {}
-                Some(_) => {
-                    let name = quoted(&channel);
-                    let message =
-                        format!("nothing is drawn of {name}: every canary gets all of it");
-                    self.refuse(&follows_at, message, HELP);
-                }
-                None => {
-                    let known = training.channels.iter().map(|known| known.name.as_str());
-                    self.unknown(&follows_at, &channel, "names no channel", known, Some(HELP));
-                }
-            }
-            self.check_full_value(at, &place, FullShare::Examples(full?), training);
-        }
-        Some(FollowingCount {
-            place,
-            full: full?,
-            channel,
-        })
-    }
-
-    fn share_place(
-        &mut self,
-        at: &At,
-        hyperparameter: Option<String>,
-        environment: Option<String>,
-    ) -> Option<SharePlace> {
-        match (hyperparameter, environment) {
-            (Some(name), None) => {
-                self.check_share_hyperparameter(&at.key("hyperparameter"), &name);
-                Some(SharePlace::Hyperparameter(name))
-            }
-            (None, Some(name)) => {
-                self.check_share_variable(&at.key("environment"), &name);
-                Some(SharePlace::Environment(name))
-            }
-            (Some(_), Some(_)) => {
-                self.refuse(
-                    &at.key("environment"),
-                    "the share is handed over twice",
-                    "write `hyperparameter` or `environment`, whichever the script reads",
-                );
-                None
-            }
-            (None, None) => {
-                self.refuse(
-                    at,
-                    "it is not said how the script gets its share",
-                    "write `share: {hyperparameter: NAME}` or `share: {environment: NAME}`",
-                );
-                None
-            }
-        }
-    }
-
-    fn check_share_hyperparameter(&mut self, at: &At, name: &str) {
-        self.too_long(at, "a name", name, limits::HYPERPARAMETER_NAME);
-        let is_odd = |c: char| c.is_whitespace() || c.is_control() || c == '=';
-        if name.is_empty() || name.starts_with('-') || name.contains(is_odd) {
-            self.refuse(
-                at,
-                format!("{} cannot be a hyperparameter's name", quoted(name)),
-                "write the name alone, such as `data_fraction`: the script gets `--data_fraction 0.01`",
-            );
-        } else if limits::is_hyperparameter_of_sagemaker(name) {
-            let message = format!("{} is one of SageMaker's own settings", quoted(name));
-            self.refuse(at, message, "name a hyperparameter that the script reads");
-        }
-    }
-
-    fn check_share_variable(&mut self, at: &At, name: &str) {
-        self.too_long(at, "a name", name, limits::ENVIRONMENT_TEXT);
-        if !limits::is_variable_name(name) {
-            self.refuse(
-                at,
-                format!("{} cannot be a variable's name", quoted(name)),
-                "write letters, digits and underscores, no digit first, such as `DATA_FRACTION`",
-            );
-        } else if limits::is_variable_of_others(name) {
-            self.refuse(
-                at,
-                format!("{} has a meaning to other programs", quoted(name)),
-                "name a variable that the script alone reads, such as `DATA_FRACTION`",
-            );
-        }
-    }
-
-    fn full_share(&mut self, at: &At, full: Option<&str>) -> Option<FullShare> {
-        let Some(text) = full else {
-            return Some(FullShare::One);
-        };
+    fn refine(text: String, at: &At, reader: &mut Reader<'_>) -> Option<Self> {
         if text == OMIT {
-            return Some(FullShare::Omitted);
+            return Some(Self::Omitted);
         }
         if matches!(text.parse::<f64>(), Ok(1.0)) {
-            return Some(FullShare::One);
+            return Some(Self::One);
         }
         let count = |text: &str| text.parse().ok().filter(|count| *count >= FEWEST_EXAMPLES);
-        if let Some(examples) = count(text) {
-            return Some(FullShare::Examples(examples));
+        if let Some(examples) = count(&text) {
+            return Some(Self::Examples(examples));
         }
         let is_odd = text.parse::<u64>().is_err() && text.starts_with(|c: char| c.is_ascii_digit());
         let (problem, help) = if is_odd {
@@ -316,7 +165,153 @@ impl Reader<'_> {
                 ),
             )
         };
-        self.refuse(&at.key("full"), format!("{} {problem}", quoted(text)), help);
+        reader.refuse(at, format!("{} {problem}", quoted(&text)), help);
+        None
+    }
+}
+
+forms! {
+    /// The name of a hyperparameter that is the script's own.
+    OwnHyperparameter: |name| {
+        let is_odd = |c: char| c.is_whitespace() || c.is_control() || c == '=';
+        if name.starts_with('-') || name.contains(is_odd) {
+            let help = "write the name alone, such as `data_fraction`: the script gets `--data_fraction 0.01`";
+            return Some(("cannot be a hyperparameter's name", help));
+        }
+        let help = "name a hyperparameter that the script reads";
+        limits::is_hyperparameter_of_sagemaker(name)
+            .then_some(("is one of SageMaker's own settings", help))
+    };
+    /// The name of a variable that is the script's own.
+    OwnVariable: |name| {
+        if !limits::is_variable_name(name) {
+            let help = "write letters, digits and underscores, no digit first, such as `DATA_FRACTION`";
+            return Some(("cannot be a variable's name", help));
+        }
+        let help = "name a variable that the script alone reads, such as `DATA_FRACTION`";
+        limits::is_variable_of_others(name).then_some(("has a meaning to other programs", help))
+    };
+}
+
+mapping! {
+    /// The place in which a script is handed its share of the data, `0.01` or a number of examples. Give one of the two.
+    struct ShareKeys named "Share" {
+        /// The name of the hyperparameter, for instance `data_fraction` or `max_train_samples`.
+        optional hyperparameter: OwnHyperparameter,
+        /// The name of the environment variable, for instance `DATA_FRACTION`.
+        optional environment: OwnVariable,
+        /// The value in the full run: `1.0` for a share, a whole number for a count of examples, `omit` where the full run is
+        /// handed nothing. Default: 1.0.
+        optional full: FullShare,
+        /// A sampled channel: the script is handed the number of examples that goes with what is drawn of it, such as
+        /// `num_training_samples`.
+        optional follows: Text,
+    }
+}
+
+impl Reader<'_> {
+    /// The share that the script draws, or the count that goes with what is drawn of a channel.
+    pub(super) fn share(
+        &mut self,
+        at: &At,
+        keys: ShareKeys,
+        training: Option<&Training>,
+    ) -> (Option<ScriptShare>, Option<FollowingCount>) {
+        let full_at = at.key("full");
+        let full = match keys.full {
+            None if self.is_written(&full_at) => None,
+            full => Some(full.unwrap_or(FullShare::One)),
+        };
+        if keys.follows.is_some() && matches!(full, Some(FullShare::One | FullShare::Omitted)) {
+            let is_written = self.is_written(&full_at);
+            self.refuse(
+                if is_written { &full_at } else { at },
+                "what follows a channel is a number of examples",
+                "write the number of all examples as `full`, such as `full: 50000`",
+            );
+        }
+        let place = self.share_place(at, keys.hyperparameter, keys.environment);
+        if let Some(training) = training {
+            self.check_sampling_beside(at, keys.follows.as_deref(), training);
+            if let (Some(place), Some(full)) = (&place, full) {
+                self.check_full_value(at, place, full, training);
+            }
+        }
+        match (place, full, keys.follows) {
+            (Some(place), Some(full), None) => (Some(ScriptShare { place, full }), None),
+            (Some(place), Some(FullShare::Examples(full)), Some(channel)) => {
+                let following = FollowingCount {
+                    place,
+                    full,
+                    channel,
+                };
+                (None, Some(following))
+            }
+            _ => (None, None),
+        }
+    }
+
+    /// A count follows a channel of which something is drawn. Beside a share nothing is: two draws, one by the gate and one by the
+    /// script, would give neither share.
+    fn check_sampling_beside(&mut self, at: &At, follows: Option<&str>, training: &Training) {
+        let mut channels = training.channels.iter();
+        let Some(channel) = follows else {
+            for channel in channels.filter(|channel| channel.sample.is_drawn()) {
+                let name = quoted(&channel.name);
+                self.refuse(
+                    at,
+                    format!("the script draws its share, and the channel {name} is sampled too"),
+                    "remove `sample` from the channel, so that every canary gets all of it; or remove `share`; or, where the script is to know how many examples it has, write `full: N, follows: CHANNEL`",
+                );
+            }
+            return;
+        };
+        const HELP: &str = "name a channel that is sampled";
+        let at = at.key("follows");
+        match channels.find(|known| known.name == channel) {
+            Some(known) if known.sample.is_drawn() => {}
+            Some(_) => {
+                let name = quoted(channel);
+                let message = format!("nothing is drawn of {name}: every canary gets all of it");
+                self.refuse(&at, message, HELP);
+            }
+            None => {
+                let known = training.channels.iter().map(|known| known.name.as_str());
+                self.unknown(&at, channel, "names no channel", known, Some(HELP));
+            }
+        }
+    }
+
+    fn share_place(
+        &mut self,
+        at: &At,
+        hyperparameter: Option<String>,
+        environment: Option<String>,
+    ) -> Option<SharePlace> {
+        let keys = ["hyperparameter", "environment"].map(|key| at.key(key));
+        let most = [limits::HYPERPARAMETER_NAME, limits::ENVIRONMENT_TEXT];
+        for ((name, at), most) in [&hyperparameter, &environment]
+            .into_iter()
+            .zip(&keys)
+            .zip(most)
+        {
+            self.too_long(at, "a name", name.as_deref().unwrap_or_default(), most);
+        }
+        let (at, problem, help) = match (hyperparameter, environment) {
+            (Some(name), None) => return Some(SharePlace::Hyperparameter(name)),
+            (None, Some(name)) => return Some(SharePlace::Environment(name)),
+            (Some(_), Some(_)) => (
+                &keys[1],
+                "the share is handed over twice",
+                "write `hyperparameter` or `environment`, whichever the script reads",
+            ),
+            (None, None) => (
+                at,
+                "it is not said how the script gets its share",
+                "write `share: {hyperparameter: NAME}` or `share: {environment: NAME}`",
+            ),
+        };
+        self.refuse(at, problem, help);
         None
     }
 
@@ -409,9 +404,7 @@ impl Reader<'_> {
         if let (Some(name), Some(training)) = (&keys.hyperparameter, training) {
             self.check_work_name(at, name, keys.full, training);
         }
-        if keys.full.is_some_and(|full| full <= 0.0) {
-            self.wrong(&at.key("full"), "the full work is more than 0");
-        }
+        self.above_0(&at.key("full"), keys.full.unwrap_or(1.0), "the full work");
         if let Some(levels) = &keys.canary {
             let full = keys.full.unwrap_or(f64::INFINITY);
             self.check_levels(&at.key("canary"), levels, full, is_alone);
@@ -424,33 +417,20 @@ impl Reader<'_> {
     }
 
     fn check_levels(&mut self, at: &At, levels: &[f64], full: f64, is_alone: bool) {
-        self.refuse_empty(at, levels, "there is no level", None);
         self.at_most(at, levels.len(), "levels", MOST_LEVELS, "planned");
-        if let [only] = levels
-            && (*only < full || is_alone)
-        {
-            let message = match is_alone {
-                true => "no channel is sampled, and one level does not show what the rest takes",
-                false => "one level below the full work does not show what the rest takes",
-            };
-            let help = "write two levels, e.g. a tenth and a fifth of the full work";
-            self.refuse(at, message, help);
+        let is_below = matches!(levels, [only] if *only < full);
+        rules! { self, at;
+            refuse "" if is_alone && levels.len() == 1 =>
+                "no channel is sampled, and one level does not show what the rest takes", TWO_LEVELS;
+            refuse "" if !is_alone && is_below =>
+                "one level below the full work does not show what the rest takes", TWO_LEVELS;
         }
-        let mut last = 0.0;
-        for (index, level) in levels.iter().enumerate() {
-            let at = at.item(index);
-            if *level <= last {
-                let than = match last {
-                    0.0 => "0".to_owned(),
-                    _ => format!("{last}, the level before"),
-                };
-                self.wrong(&at, format!("{level} is not more than {than}"));
+        self.rising(at, levels, "level", |level| {
+            if level <= 0.0 {
+                return Some(format!("{level} is not more than 0"));
             }
-            if *level > full {
-                self.wrong(&at, format!("{level} is more than the full work of {full}"));
-            }
-            last = last.max(*level);
-        }
+            (level > full).then(|| format!("{level} is more than the full work of {full}"))
+        });
     }
 
     fn check_work_name(&mut self, at: &At, name: &str, full: Option<f64>, training: &Training) {
@@ -464,11 +444,10 @@ impl Reader<'_> {
             && value.parse::<f64>().ok() != Some(full)
         {
             let (name, value) = (quoted(name), quoted(value));
-            self.refuse(
-                &at.key("full"),
-                format!("the full work is {full}, but the hyperparameter {name} is {value}"),
-                "write the same number in both places: that of the full run",
-            );
+            let message =
+                format!("the full work is {full}, but the hyperparameter {name} is {value}");
+            let help = "write the same number in both places: that of the full run";
+            self.refuse(&at.key("full"), message, help);
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::spec::keys::{Map, mapping};
 use crate::spec::kind::{AnyText, Text};
 use crate::spec::limits;
 use crate::spec::paths::ProjectPath;
-use crate::spec::reader::{At, Reader};
+use crate::spec::reader::{At, Reader, rules};
 use crate::spec::share::SampledBy;
 use crate::spec::{Channel, PatternError, PrintedMetric};
 use crate::units::Seconds;
@@ -94,15 +94,12 @@ impl Reader<'_> {
         for (name, _) in &metrics {
             // A metric that is written may well be meant to do something.
             let is_judged = self.is_written(&job.key("budget").key("metrics").key(name));
-            if !is_judged
-                && step_metric
-                    .as_ref()
-                    .is_none_or(|metric| metric.name() != name)
-            {
-                self.warn(
-                    &metrics_at.key(name),
-                    "is not read: of all metrics only those that `step_metric` or `budget.metrics` names are",
-                );
+            let is_step = step_metric
+                .as_ref()
+                .is_some_and(|metric| metric.name() == name);
+            if !is_judged && !is_step {
+                const UNREAD: &str = "is not read: of all metrics only those that `step_metric` or `budget.metrics` names are";
+                self.warn(&metrics_at.key(name), UNREAD);
             }
         }
         self.check_local_keys(at, &keys.local);
@@ -116,11 +113,8 @@ impl Reader<'_> {
             None if sampling != SampledBy::Gate => Some(Vec::new()),
             None if self.is_written(&channels_at) => None,
             None => {
-                self.refuse(
-                    at,
-                    "the key `channels` is missing",
-                    "name the data, or write `share` if the script draws its own share of it, or `work` if canaries can do less of it",
-                );
+                const HELP: &str = "name the data, or write `share` if the script draws its own share of it, or `work` if canaries can do less of it";
+                self.refuse(at, "the key `channels` is missing", HELP);
                 None
             }
         };
@@ -174,20 +168,15 @@ impl Reader<'_> {
             let (name_at, at) = (at.name(name), at.key(name));
             self.too_long(&name_at, "a name", name, limits::HYPERPARAMETER_NAME);
             self.too_long(&at, "a value", value, limits::HYPERPARAMETER_VALUE);
-            if is_sent && [name, value].iter().any(|text| text.contains(['\n', '\r'])) {
-                self.refuse(
-                    &at,
-                    "holds a line end, which SageMaker refuses in hyperparameters",
-                    "write it in one line, or put it into a file of `source_dir`",
-                );
-            }
             let length = value.chars().count();
             let promised = limits::HYPERPARAMETER_VALUE_PROMISED;
-            if is_sent && (promised + 1..=limits::HYPERPARAMETER_VALUE).contains(&length) {
-                let message = format!(
-                    "a value of {length} characters; SageMaker promises to take {promised}"
-                );
-                self.warn(&at, message);
+            let is_long = (promised + 1..=limits::HYPERPARAMETER_VALUE).contains(&length);
+            rules! { self, at;
+                refuse "" if is_sent && [name, value].iter().any(|text| text.contains(['\n', '\r'])) =>
+                    "holds a line end, which SageMaker refuses in hyperparameters",
+                    "write it in one line, or put it into a file of `source_dir`";
+                warn "" if is_sent && is_long =>
+                    format!("a value of {length} characters; SageMaker promises to take {promised}");
             }
         }
     }
@@ -232,13 +221,8 @@ impl Reader<'_> {
         let Some((_, pattern)) = metrics.iter().find(|(known, _)| known == name) else {
             let known = metrics.iter().map(|(known, _)| known.as_str());
             let otherwise = Some("name one of `metrics`");
-            self.unknown(
-                &at.key("step_metric"),
-                name,
-                "names no metric",
-                known,
-                otherwise,
-            );
+            let at = at.key("step_metric");
+            self.unknown(&at, name, "names no metric", known, otherwise);
             return None;
         };
         let pattern_at = at.key("metrics").key(name);

@@ -191,12 +191,12 @@ impl Refined for Framework {
         };
         let images = FRAMEWORKS.iter().find(|images| images.name == name)?;
         let Some(found) = version_of(images, &version) else {
-            let near = nearest(images, version.trim());
             let version = quoted(version.trim());
+            let (newest, _) = images.versions.last()?;
             reader.refuse(
                 &at.key(name),
                 format!("no image of {name} {version} is known, by the table of {AS_OF}"),
-                format!("the nearest is `{near}`, {WAY_OUT}"),
+                format!("the newest is `{newest}`, {WAY_OUT}"),
             );
             return None;
         };
@@ -247,30 +247,6 @@ impl Reader<'_> {
             self.refuse(at, error, WAY_OUT.trim_start_matches("or "));
         }
     }
-}
-
-/// `1.4-2` is 1, 4 and 2.
-fn numbers(version: &str) -> [f64; 3] {
-    let mut parts = version
-        .split(['.', '-'])
-        .map(|part| part.parse::<f64>().unwrap_or(0.0));
-    std::array::from_fn(|_| parts.next().unwrap_or(0.0))
-}
-
-/// By the numbers of the version, the first counting most.
-fn nearest(images: &FrameworkImages, written: &str) -> &'static str {
-    let wanted = numbers(written);
-    let distance = |version: &str| {
-        let own = numbers(version);
-        let parts = own.iter().zip(wanted).zip([1e6, 1e3, 1.0]);
-        parts
-            .map(|((own, wanted), weight)| (own - wanted).abs() * weight)
-            .sum::<f64>()
-    };
-    let versions = images.versions.iter().map(|(version, _)| *version);
-    versions
-        .min_by(|one, other| distance(one).total_cmp(&distance(other)))
-        .expect("every framework has versions")
 }
 
 #[cfg(test)]
@@ -324,13 +300,12 @@ xgboost 1.7-1 ml.m5.xlarge us-east-1 683313688378.dkr.ecr.us-east-1.amazonaws.co
         );
     }
 
-    #[test]
-    fn the_nearest_version_is_by_its_numbers() {
-        let nearest_of = |name, written| nearest(images(name), written);
-        assert_eq!(nearest_of("pytorch", "2.12"), "2.10.0");
-        assert_eq!(nearest_of("pytorch", "1.9"), "1.13.1");
-        assert_eq!(nearest_of("xgboost", "1.6"), "1.5-1");
-        assert_eq!(nearest_of("sklearn", "nonsense"), "0.23-1");
+    /// `1.4-2` is 1, 4 and 2.
+    fn numbers(version: &str) -> [f64; 3] {
+        let mut parts = version
+            .split(['.', '-'])
+            .map(|part| part.parse::<f64>().unwrap_or(0.0));
+        std::array::from_fn(|_| parts.next().unwrap_or(0.0))
     }
 
     #[test]

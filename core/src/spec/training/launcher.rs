@@ -13,7 +13,7 @@ use crate::spec::instances::{Instances, configurations, group_names};
 use crate::spec::keys::{List, mapping};
 use crate::spec::kind::{Count, Definitions, Kind, Text, wrong_kind};
 use crate::spec::limits;
-use crate::spec::reader::{At, Reader, quoted};
+use crate::spec::reader::{At, Reader, quoted, rules};
 use crate::spec::yaml::{Node, Value};
 
 /// More than the cores of most machines.
@@ -230,67 +230,51 @@ impl Kind for LauncherKeys {
     }
 }
 
+const BY_ITSELF: &str = "a command can start its own launcher: `container: {entrypoint: [torchrun, /opt/program/train.py]}`";
+
 /// What SageMaker's toolkit can launch: the script of an `entry_point`, in an image that has the launcher.
 pub(super) fn check_on_sagemaker(reader: &mut Reader<'_>, training: &TrainingKeys, at: &At) {
     let Some(launcher) = &training.distribution else {
         return;
     };
-    let (keys, launcher_at) = (&training.sagemaker, at.key("distribution"));
-    let by_itself = "a command can start its own launcher: `container: {entrypoint: [torchrun, /opt/program/train.py]}`";
-    if keys.algorithm.is_some() {
-        let message = "an algorithm starts itself, without a launcher";
-        return reader.refuse(&launcher_at, message, "remove `distribution`");
-    }
-    if !keys.container.entrypoint.is_empty() {
-        return reader.refuse(
-            &launcher_at,
+    let keys = &training.sagemaker;
+    let (has_algorithm, has_script) = (keys.algorithm.is_some(), keys.entry_point.is_some());
+    let has_entrypoint = !keys.container.entrypoint.is_empty();
+    let (at, parameters) = (&at.key("distribution"), at.key("hyperparameters"));
+    rules! { reader, at;
+        refuse "" if has_algorithm =>
+            "an algorithm starts itself, without a launcher", "remove `distribution`";
+        refuse "" if has_entrypoint && !has_algorithm =>
             "`container.entrypoint` replaces the training toolkit, which would start the launcher",
-            format!("remove one of them; {by_itself}"),
-        );
-    }
-    let Some(entry_point) = &keys.entry_point else {
-        return reader.refuse(
-            &launcher_at,
+            format!("remove one of them; {BY_ITSELF}");
+        refuse "" if !has_script && !has_algorithm && !has_entrypoint =>
             "needs an `entry_point`: AWS's training toolkit starts the launcher, for that script only",
-            format!("write `source_dir` and `entry_point`; {by_itself}"),
-        );
-    };
-    if launcher.torchrun.is_some() && !entry_point.ends_with(".py") {
-        reader.refuse(
-            &launcher_at.key("torchrun"),
-            format!("torchrun starts Python files, and `entry_point` is {}", quoted(entry_point)),
-            "name a file that ends with `.py`, or start torchrun in the script and remove `distribution`",
-        );
+            format!("write `source_dir` and `entry_point`; {BY_ITSELF}");
     }
+    if has_algorithm || has_entrypoint || !has_script {
+        return;
+    }
+    let script = keys.entry_point.as_deref().unwrap_or_default();
+    let (torchrun, mpi) = (launcher.torchrun.is_some(), launcher.mpi.is_some());
     // AWS's images for scikit-learn and XGBoost have no launcher, that of TensorFlow has no torchrun.
     let framework = keys
         .framework
         .as_ref()
         .map_or("", |framework| framework.name());
-    for (key, program, is_written) in [
-        ("torchrun", "torchrun", launcher.torchrun.is_some()),
-        ("mpi", "mpirun", launcher.mpi.is_some()),
-    ] {
-        let lacks_it = match framework {
-            "sklearn" | "xgboost" => true,
-            "tensorflow" => key == "torchrun",
-            _ => false,
-        };
-        if is_written && lacks_it {
-            reader.refuse(
-                &launcher_at.key(key),
-                format!("AWS's image of {framework} has no {program}"),
-                "remove `distribution`, or choose another image",
-            );
-        }
+    let has_none = matches!(framework, "sklearn" | "xgboost");
+    rules! { reader, at;
+        refuse "torchrun" if torchrun && !script.ends_with(".py") =>
+            format!("torchrun starts Python files, and `entry_point` is {}", quoted(script)),
+            "name a file that ends with `.py`, or start torchrun in the script and remove `distribution`";
+        refuse "torchrun" if torchrun && (has_none || framework == "tensorflow") =>
+            format!("AWS's image of {framework} has no torchrun"), "remove `distribution`, or choose another image";
+        refuse "mpi" if mpi && has_none =>
+            format!("AWS's image of {framework} has no mpirun"), "remove `distribution`, or choose another image";
     }
     for (name, _) in training.hyperparameters.iter().flatten() {
         if ALL.contains(&name.as_str()) {
-            reader.refuse(
-                &at.key("hyperparameters").name(name),
-                "is set for the training toolkit by `distribution`",
-                "remove it here",
-            );
+            let message = "is set for the training toolkit by `distribution`";
+            reader.refuse(&parameters.name(name), message, "remove it here");
         }
     }
 }
@@ -298,19 +282,14 @@ pub(super) fn check_on_sagemaker(reader: &mut Reader<'_>, training: &TrainingKey
 /// What this machine's launchers can start.
 pub(super) fn check_locally(reader: &mut Reader<'_>, training: &TrainingKeys, at: &At) {
     let launcher = training.distribution.as_ref();
-    if launcher.is_none_or(|launcher| launcher.torchrun.is_none())
-        || !reader.has(&at.key("command"))
-    {
-        return;
-    }
+    let has_torchrun = launcher.is_some_and(|launcher| launcher.torchrun.is_some());
     // It takes the place of the words before the script.
     let script = training.local.command.iter().find(|word| is_script(word));
-    if script.is_none_or(|script| !script.ends_with(".py")) {
-        reader.refuse(
-            &at.key("distribution").key("torchrun"),
+    let is_other = script.is_none_or(|script| !script.ends_with(".py"));
+    rules! { reader, at;
+        refuse "distribution.torchrun" if has_torchrun && is_other && reader.has(&at.key("command")) =>
             "torchrun starts Python files, and `command` names none",
-            "write `command: [python3, train.py]`, or start torchrun in the command and remove `distribution`",
-        );
+            "write `command: [python3, train.py]`, or start torchrun in the command and remove `distribution`";
     }
 }
 
@@ -372,11 +351,11 @@ impl Reader<'_> {
         };
         let several = configurations(instances).find(|configuration| hosts(configuration) > 1);
         if let Some(several) = several.filter(|_| self.is_on(RunPlace::This)) {
-            self.refuse(
-                at,
-                format!("mpirun reaches other machines through SSH, which the host processes of `{several}` do not have"),
-                "write `instance: local` and `processes_per_host`, or `torchrun: {}`",
+            let message = format!(
+                "mpirun reaches other machines through SSH, which the host processes of `{several}` do not have"
             );
+            let help = "write `instance: local` and `processes_per_host`, or `torchrun: {}`";
+            self.refuse(at, message, help);
         }
     }
 

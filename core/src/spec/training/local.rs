@@ -7,8 +7,11 @@ use crate::spec::backend_kind::RunPlace;
 use crate::spec::field::FieldRule;
 use crate::spec::keys::{List, keys, names};
 use crate::spec::kind::{AnyText, Refined, Text};
-use crate::spec::reader::{At, Reader, quoted};
+use crate::spec::reader::{At, Reader, quoted, rules};
 use crate::spec::{Traits, holds_secrets};
+
+const NO_IMAGE: &str = "a local job has no image and no role";
+const WRITE_COMMAND: &str = "write `command: [python3, train.py]` in their place";
 
 /// Each is mounted for each canary.
 const MOST_CACHES: usize = 20;
@@ -83,23 +86,16 @@ pub(in crate::spec) fn is_script(word: &str) -> bool {
 fn check(reader: &mut Reader<'_>, keys: &TrainingKeys, at: &At) {
     for key in names::<SagemakerTraining>() {
         let at = at.key(key);
-        if matches!(key, "image" | "role") && reader.is_written(&at) {
-            reader.refuse(
-                &at,
-                "a local job has no image and no role",
-                "write `command: [python3, train.py]` in their place",
-            );
-        } else if reader.has(&at) {
+        if reader.has(&at) && !matches!(key, "image" | "role") {
             reader.no_effect(&at);
         }
     }
-    if !reader.has(&at.key("command")) {
-        reader.missing(
-            at,
-            "command",
-            "a local job needs `command`",
-            Some("write `command: [python3, train.py]`"),
-        );
+    let has_command = reader.is_written(&at.key("command"));
+    rules! { reader, at;
+        refuse "image" if reader.is_written(&at.key("image")) => NO_IMAGE, WRITE_COMMAND;
+        refuse "role" if reader.is_written(&at.key("role")) => NO_IMAGE, WRITE_COMMAND;
+        refuse "" if !has_command =>
+            "a local job needs `command`", "write `command: [python3, train.py]`";
     }
     launcher::check_locally(reader, keys, at);
 }

@@ -6,7 +6,7 @@ use crate::spec::field::FieldRule;
 use crate::spec::keys::{List, keys};
 use crate::spec::kind::AnyText;
 use crate::spec::limits;
-use crate::spec::reader::{At, Reader, quoted};
+use crate::spec::reader::{At, Reader, quoted, rules};
 
 /// What another image, framework, algorithm or command means.
 pub(super) const STARTED: &str = "Canaries and the full run start it.";
@@ -42,93 +42,51 @@ impl ContainerWords {
 /// The keys that contradict each other.
 pub(super) fn check(reader: &mut Reader<'_>, training: &TrainingKeys, at: &At) {
     let keys = &training.sagemaker;
-    if keys.image.is_some() && keys.algorithm.is_some() {
-        reader.refuse(
-            &at.key("algorithm"),
-            "an algorithm brings its own image",
-            "remove `image`, or `algorithm`",
-        );
-    }
-    if keys.framework.is_some() && (keys.image.is_some() || keys.algorithm.is_some()) {
-        reader.refuse(
-            &at.key("framework"),
-            "a job has one image",
-            "remove `framework`, or what stands beside it: `image`, `algorithm`",
-        );
-    }
-    if keys.entry_point.is_some() && !keys.container.entrypoint.is_empty() {
-        reader.warn(&at.key("entry_point"), "`container.entrypoint` replaces the training toolkit, which would start this script; let the entrypoint start the toolkit, or remove `entry_point`");
-    }
-    check_registry(reader, training, at);
-    let Some(channel) = &keys.source_channel else {
-        return;
-    };
-    let channel_at = at.key("source_channel");
-    if let Some(entry_point) = &keys.entry_point {
-        reader.refuse(
-            &channel_at,
-            "the script of `entry_point` comes as an archive, which the training toolkit unpacks",
-            format!("remove `source_channel`, or remove `entry_point` and write what starts the script: `container: {{entrypoint: [python3, /opt/ml/input/data/{channel}/{entry_point}]}}`"),
-        );
-    }
-    if reader.is_written(&at.key("channels").key(channel)) {
-        reader.refuse(
-            &channel_at,
-            format!("{} is a channel of data already", quoted(channel)),
-            "remove it from `channels`: canaries get the files of `source_dir` on it",
-        );
-    }
+    let (has_image, has_algorithm) = (keys.image.is_some(), keys.algorithm.is_some());
+    let has_entrypoint = !keys.container.entrypoint.is_empty();
+    // A registry of one's own is reached through a VPC, and ECR needs none of this.
+    let has_registry = keys.registry_credentials.is_some();
+    let is_in_ecr = |image: &String| limits::region_of_image(image).is_some();
+    let vpc = ["subnets", "security_groups"];
+    let is_in_vpc = vpc.iter().any(|key| reader.is_written(&at.key(key)));
+    let script = keys.entry_point.as_deref().unwrap_or_default();
+    let channel = keys.source_channel.as_deref().unwrap_or_default();
+    let has_channel = keys.source_channel.is_some();
+    let is_data = reader.is_written(&at.key("channels").key(channel));
     let count = training.channels.as_ref().map_or(0, Vec::len);
-    if count == *limits::CHANNELS.end() {
-        reader.refuse(
-            &channel_at,
-            format!("{count} channels beside it; SageMaker takes {count} in all"),
-            "put two channels under one prefix",
-        );
-    }
-}
-
-/// A registry of one's own is reached through a VPC, and ECR needs none of this.
-fn check_registry(reader: &mut Reader<'_>, training: &TrainingKeys, at: &At) {
-    let keys = &training.sagemaker;
-    if keys.registry_credentials.is_none() {
-        return;
-    }
-    let registry = at.key("registry_credentials");
-    match &keys.image {
-        None => reader.refuse(
-            &registry,
-            "only an `image` comes from a registry of one's own",
-            "write `image`, or remove the key",
-        ),
-        Some(image) if limits::region_of_image(image).is_some() => reader.refuse(
-            &registry,
-            "the image is in Amazon ECR, which the role reads",
-            "remove the key",
-        ),
-        Some(_) => {}
-    }
-    if !["subnets", "security_groups"]
-        .iter()
-        .any(|key| reader.is_written(&at.key(key)))
-    {
-        reader.refuse(
-            &registry,
+    rules! { reader, at;
+        refuse "algorithm" if has_image && has_algorithm =>
+            "an algorithm brings its own image", "remove `image`, or `algorithm`";
+        refuse "framework" if keys.framework.is_some() && (has_image || has_algorithm) =>
+            "a job has one image", "remove `framework`, or what stands beside it: `image`, `algorithm`";
+        warn "entry_point" if keys.entry_point.is_some() && has_entrypoint =>
+            "`container.entrypoint` replaces the training toolkit, which would start this script; let the entrypoint start the toolkit, or remove `entry_point`";
+        refuse "registry_credentials" if has_registry && !has_image =>
+            "only an `image` comes from a registry of one's own", "write `image`, or remove the key";
+        refuse "registry_credentials" if has_registry && keys.image.as_ref().is_some_and(is_in_ecr) =>
+            "the image is in Amazon ECR, which the role reads", "remove the key";
+        refuse "registry_credentials" if has_registry && !is_in_vpc =>
             "SageMaker reaches a registry of one's own through a VPC",
-            "write `subnets` and `security_groups` under `training`",
-        );
+            "write `subnets` and `security_groups` under `training`";
+        refuse "source_channel" if has_channel && keys.entry_point.is_some() =>
+            "the script of `entry_point` comes as an archive, which the training toolkit unpacks",
+            format!("remove `source_channel`, or remove `entry_point` and write what starts the script: `container: {{entrypoint: [python3, /opt/ml/input/data/{channel}/{script}]}}`");
+        refuse "source_channel" if has_channel && is_data =>
+            format!("{} is a channel of data already", quoted(channel)),
+            "remove it from `channels`: canaries get the files of `source_dir` on it";
+        refuse "source_channel" if has_channel && count == *limits::CHANNELS.end() =>
+            format!("{count} channels beside it; SageMaker takes {count} in all"),
+            "put two channels under one prefix";
     }
 }
 
 impl Reader<'_> {
     pub(super) fn check_container(&mut self, at: &At, container: &ContainerWords) {
         let (entrypoint, arguments) = (at.key("entrypoint"), at.key("arguments"));
-        if !self.is_written(&entrypoint) && !self.is_written(&arguments) {
-            self.refuse(
-                at,
+        rules! { self, at;
+            refuse "" if !self.is_written(&entrypoint) && !self.is_written(&arguments) =>
                 "says neither `entrypoint` nor `arguments`",
-                "write what the container starts: `container: {entrypoint: [python3, /opt/program/train.py]}`",
-            );
+                "write what the container starts: `container: {entrypoint: [python3, /opt/program/train.py]}`";
         }
         self.check_words(&entrypoint, &container.entrypoint);
         self.check_words(&arguments, &container.arguments);
@@ -144,12 +102,9 @@ impl Reader<'_> {
         for (index, word) in words.iter().enumerate() {
             let at = at.item(index);
             self.too_long(&at, "a word", word, WORD);
-            if word.contains(['\n', '\r']) {
-                self.refuse(
-                    &at,
-                    "a word holds no line end",
-                    "put the script into the image or into `source_dir`",
-                );
+            rules! { self, at;
+                refuse "" if word.contains(['\n', '\r']) =>
+                    "a word holds no line end", "put the script into the image or into `source_dir`";
             }
         }
     }

@@ -3,7 +3,7 @@
 use super::{BackendEntry, sagemaker};
 use crate::spec::Traits;
 use crate::spec::backend_kind::RunPlace;
-use crate::spec::reader::{At, Reader};
+use crate::spec::reader::{At, Reader, rules};
 
 pub(super) const ENTRY: BackendEntry = BackendEntry {
     traits: Traits {
@@ -19,23 +19,14 @@ pub(super) const ENTRY: BackendEntry = BackendEntry {
 impl Reader<'_> {
     pub(in crate::spec) fn check_recording(&mut self) {
         let at = At::ROOT.key("recording");
-        match (self.has(&at), self.place()) {
-            (false, RunPlace::Recorded) => self.missing(
-                &At::ROOT,
-                "recording",
-                "the replay backend needs `recording`",
-                Some("write `recording: runs.csv`"),
-            ),
-            (true, RunPlace::This) => {
-                let backend = self.backend_words();
-                self.refuse(
-                    &at,
-                    format!("{backend} runs canaries and reads no recording"),
-                    "remove the key, or choose `backend: replay`",
-                );
-            }
-            (true, RunPlace::Cloud) => self.no_effect(&at),
-            _ => {}
+        let (has, place) = (self.is_written(&at), self.place());
+        rules! { self, At::ROOT;
+            refuse "" if !has && place == RunPlace::Recorded =>
+                "the replay backend needs `recording`", "write `recording: runs.csv`";
+            refuse "recording" if has && place == RunPlace::This =>
+                format!("{} runs canaries and reads no recording", self.backend_words()),
+                "remove the key, or choose `backend: replay`";
+            no_effect "recording" if has && place == RunPlace::Cloud =>;
         }
     }
 }

@@ -8,10 +8,10 @@ use crate::spec::backend_kind::RunPlace;
 use crate::spec::field::FieldRule;
 use crate::spec::instances::{Instances, configurations};
 use crate::spec::keys::{List, Map, keys};
-use crate::spec::kind::{AnyText, Count, Refined, Text, forms};
+use crate::spec::kind::{AnyText, Count, Refined, Text, known_forms};
 use crate::spec::limits::{self, S3Address};
 use crate::spec::paths::ScriptPath;
-use crate::spec::reader::{At, Reader, quoted};
+use crate::spec::reader::{At, Reader, quoted, rules};
 use crate::spec::{Channel, Traits};
 use crate::units::{Bytes, Seconds};
 
@@ -33,56 +33,24 @@ pub(super) const ENTRY: BackendEntry = BackendEntry {
     max_runtime: |_| Some(MAX_RUNTIME),
 };
 
-fn unless(
-    is_it: bool,
-    problem: &'static str,
-    help: &'static str,
-) -> Option<(&'static str, &'static str)> {
-    (!is_it).then_some((problem, help))
-}
-
-forms! {
-    RoleArn: |text| unless(
-        limits::is_role(text),
-        "is not the ARN of a role",
-        "write `arn:aws:iam::123456789012:role/Name`",
-    );
-    KmsKey: |text| unless(
-        limits::is_kms_key(text),
-        "is not a key",
-        "write the key's id, ARN or alias",
-    );
-    SubnetId: |text| unless(
-        limits::is_id(text, "subnet-"),
-        "is not one of subnets",
-        "write an id such as `subnet-0a1b2c3d`",
-    );
-    SecurityGroupId: |text| unless(
-        limits::is_id(text, "sg-"),
-        "is not one of security groups",
-        "write an id such as `sg-0a1b2c3d`",
-    );
-    /// A name, or an ARN.
-    Algorithm: |text| unless(
-        limits::is_algorithm(text),
-        "is not an algorithm",
-        "write its name, or `arn:aws:sagemaker:us-east-1:123456789012:algorithm/name`",
-    );
-    RegistryCredentials: |text| unless(
-        text == NO_CREDENTIALS || limits::is_function(text),
+known_forms! {
+    RoleArn: limits::is_role,
+        "is not the ARN of a role", "write `arn:aws:iam::123456789012:role/Name`";
+    KmsKey: limits::is_kms_key,
+        "is not a key", "write the key's id, ARN or alias";
+    SubnetId: limits::is_subnet,
+        "is not one of subnets", "write an id such as `subnet-0a1b2c3d`";
+    SecurityGroupId: limits::is_security_group,
+        "is not one of security groups", "write an id such as `sg-0a1b2c3d`";
+    Algorithm: limits::is_algorithm,
+        "is not an algorithm", "write its name, or `arn:aws:sagemaker:us-east-1:123456789012:algorithm/name`";
+    RegistryCredentials: |text: &str| text == NO_CREDENTIALS || limits::is_function(text),
         "is not the ARN of a Lambda function",
-        "write `arn:aws:lambda:us-east-1:123456789012:function:name`, or `none` where the registry asks for no credentials",
-    );
-    TrainingPlan: |text| unless(
-        limits::is_training_plan(text),
-        "is not the ARN of a training plan",
-        "write `arn:aws:sagemaker:us-east-1:123456789012:training-plan/name`",
-    );
-    ChannelName: |text| unless(
-        limits::is_channel_name(text),
-        "cannot be a channel's name",
-        "write 1 to 64 letters, digits, dots, hyphens and underscores",
-    );
+        "write `arn:aws:lambda:us-east-1:123456789012:function:name`, or `none` where the registry asks for no credentials";
+    TrainingPlan: limits::is_training_plan,
+        "is not the ARN of a training plan", "write `arn:aws:sagemaker:us-east-1:123456789012:training-plan/name`";
+    ChannelName: limits::is_channel_name,
+        "cannot be a channel's name", "write 1 to 64 letters, digits, dots, hyphens and underscores";
 }
 
 /// A size of a disk.
@@ -174,49 +142,34 @@ impl SagemakerTraining {
 /// What a SageMaker job must have, cannot have, or would better have.
 fn check(reader: &mut Reader<'_>, training: &TrainingKeys, at: &At) {
     let keys = &training.sagemaker;
-    if reader.has(&at.key("command")) {
-        reader.refuse(
-            &at.key("command"),
-            "a SageMaker job starts its image, not a command",
-            "write `source_dir` and `entry_point`, or choose `backend: local`",
-        );
-    }
-    if reader.has(&at.key("caches")) {
-        reader.no_effect(&at.key("caches"));
-    }
-    let names_framework = reader.is_written(&at.key("framework"));
-    let needed = [
-        (
-            keys.image.is_none() && keys.algorithm.is_none() && !names_framework,
-            "image",
-            Some("write `image`, `framework: {pytorch: 2.8}` or `algorithm`"),
-        ),
-        (keys.role.is_none(), "role", None),
-        (keys.output.is_none(), "output", None),
-    ];
-    for (_, key, help) in needed.into_iter().filter(|(missing, _, _)| *missing) {
-        let message = format!("a SageMaker job needs `{key}`");
-        reader.missing(at, key, &message, help);
-    }
+    let no_code = keys.entry_point.is_none() && keys.source_channel.is_none();
     let channels = training.channels.as_ref().map_or(0, Vec::len);
-    if keys.network_isolation && keys.entry_point.is_some() && channels == *limits::CHANNELS.end() {
-        reader.refuse(
-            &at.key("network_isolation"),
+    let is_full = channels == *limits::CHANNELS.end();
+    let is_named = reader.is_written(&at.key("framework"));
+    let is_needed = |key: &str, is_missing: bool| is_missing && !reader.is_wrong(&at.key(key));
+    let no_image = !is_named && keys.image.is_none() && keys.algorithm.is_none();
+    let no_image = is_needed("image", no_image);
+    let no_role = is_needed("role", keys.role.is_none());
+    let no_output = is_needed("output", keys.output.is_none());
+    rules! { reader, at;
+        refuse "command" if reader.has(&at.key("command")) =>
+            "a SageMaker job starts its image, not a command",
+            "write `source_dir` and `entry_point`, or choose `backend: local`";
+        no_effect "caches" if reader.has(&at.key("caches")) =>;
+        refuse "" if no_image =>
+            "a SageMaker job needs `image`", "write `image`, `framework: {pytorch: 2.8}` or `algorithm`";
+        wrong "" if no_role => "a SageMaker job needs `role`";
+        wrong "" if no_output => "a SageMaker job needs `output`";
+        refuse "network_isolation" if keys.network_isolation && keys.entry_point.is_some() && is_full =>
             format!("{channels} channels beside it; SageMaker takes {channels} in all, and a script without network comes on one of its own"),
-            "put two channels under one prefix",
-        );
+            "put two channels under one prefix";
+        warn "source_dir" if training.source_dir.is_some() && no_code =>
+            "without `entry_point` the image must know which script to start";
+        warn "spot" if keys.spot && keys.checkpoints.is_none() =>
+            "without `checkpoints` an interrupted run starts again from nothing";
     }
     program::check(reader, training, at);
     launcher::check_on_sagemaker(reader, training, at);
-    if training.source_dir.is_some() && keys.entry_point.is_none() && keys.source_channel.is_none()
-    {
-        let message = "without `entry_point` the image must know which script to start";
-        reader.warn(&at.key("source_dir"), message);
-    }
-    if keys.spot && keys.checkpoints.is_none() {
-        let message = "without `checkpoints` an interrupted run starts again from nothing";
-        reader.warn(&at.key("spot"), message);
-    }
 }
 
 impl Reader<'_> {
