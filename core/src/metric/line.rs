@@ -22,27 +22,34 @@ pub enum LineKind {
     Named(MetricName),
 }
 
-/// How a budget line is written: a bare amount is its upper limit, and a mapping says more.
+/// How a budget line is written. A bare amount is its upper limit, and a mapping says more. A line that may be limited from either
+/// side has no short form, since a bare `20%` would not say which side is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LineForm {
-    /// An upper limit in the metric's unit.
-    Max(LongForm),
-    /// An upper limit as a share of the machine.
-    Share(LongForm),
-    /// An upper or a lower limit on a load; it has no short form.
-    Load,
-    /// An upper or a lower limit, a plain number; it has no short form.
-    Printed,
-    /// An upper limit as a share of the base, and an amount in the metric's unit that the increase must pass too.
-    Increase(LongForm),
-}
-
-/// The mapping that a line may be written as, for the spec's schema.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LongForm {
-    /// Lines of one name are of one unit.
+pub struct LineForm {
+    /// The mapping's name in the spec's schema. Lines of one name are of one unit.
     pub name: &'static str,
     pub description: &'static str,
+    /// A number for examples where the line may be limited from either side, else absent.
+    pub either_side: Option<&'static str>,
+}
+
+impl LineForm {
+    /// Of lines on what the script prints.
+    pub const PRINTED: Self = Self {
+        either_side: Some("9000"),
+        ..Self::upper(
+            "MetricLine",
+            "A limit of what the script prints, either from above or from below: of the median of the later half of a run's values.",
+        )
+    };
+
+    pub(super) const fn upper(name: &'static str, description: &'static str) -> Self {
+        Self {
+            name,
+            description,
+            either_side: None,
+        }
+    }
 }
 
 /// What is known of a budget line beside its metric.
@@ -53,6 +60,16 @@ pub(super) struct LineRow {
     pub(super) form: LineForm,
     /// For the spec's schema.
     pub(super) description: &'static str,
+}
+
+impl LineRow {
+    pub(super) const fn of(key: &'static str, form: LineForm, description: &'static str) -> Self {
+        Self {
+            key,
+            form,
+            description,
+        }
+    }
 }
 
 impl From<Metric> for LineKind {
@@ -89,7 +106,7 @@ impl LineKind {
 
     pub fn form(self) -> LineForm {
         match self {
-            Self::Named(_) => LineForm::Printed,
+            Self::Named(_) => LineForm::PRINTED,
             Self::Absolute(_) | Self::Increase(_) => self.row().form,
         }
     }

@@ -10,7 +10,7 @@ mod unit;
 
 use std::ops::{Index, IndexMut};
 
-pub use line::{LineForm, LineKind, LongForm};
+pub use line::{LineForm, LineKind};
 pub use memory_of::MemoryOf;
 pub use name::{MetricName, MetricNameError};
 pub use unit::{Amount, Unit, WrittenForm};
@@ -74,48 +74,34 @@ impl MetricRow {
     }
 
     const fn line(mut self, key: &'static str, form: LineForm, description: &'static str) -> Self {
-        self.line = Some(LineRow {
-            key,
-            form,
-            description,
-        });
+        self.line = Some(LineRow::of(key, form, description));
         self
     }
 
     const fn increase(
         mut self,
         key: &'static str,
-        form: LongForm,
+        form: LineForm,
         description: &'static str,
     ) -> Self {
-        self.increase = Some(LineRow {
-            key,
-            form: LineForm::Increase(form),
-            description,
-        });
+        self.increase = Some(LineRow::of(key, form, description));
         self
     }
 }
 
-const COST: LongForm = LongForm {
-    name: "CostLine",
-    description: "A limit in US dollars.",
-};
-const TIME: LongForm = LongForm {
-    name: "TimeLine",
-    description: "A limit in time.",
-};
-const SHARE: LongForm = LongForm {
-    name: "ShareLine",
-    description: "A limit as a share of the machine.",
-};
-const COST_INCREASE: LongForm = LongForm {
-    name: "CostIncreaseLine",
-    description: "A limit against the base, in cost.",
-};
-const TIME_INCREASE: LongForm = LongForm {
-    name: "TimeIncreaseLine",
-    description: "A limit against the base, in time.",
+const COST: LineForm = LineForm::upper("CostLine", "A limit in US dollars.");
+const TIME: LineForm = LineForm::upper("TimeLine", "A limit in time.");
+const SHARE: LineForm = LineForm::upper("ShareLine", "A limit as a share of the machine.");
+const COST_INCREASE: LineForm =
+    LineForm::upper("CostIncreaseLine", "A limit against the base, in cost.");
+const TIME_INCREASE: LineForm =
+    LineForm::upper("TimeIncreaseLine", "A limit against the base, in time.");
+const LOAD: LineForm = LineForm {
+    either_side: Some("20"),
+    ..LineForm::upper(
+        "UtilizationLine",
+        "A limit of a load, either from above or from below.",
+    )
 };
 
 impl Metric {
@@ -135,38 +121,37 @@ impl Metric {
     ];
 
     const fn row(self) -> MetricRow {
-        use LineForm::{Load, Max, Share};
         match self {
             Self::Time => MetricRow::of("time_seconds", "time", Unit::Time)
                 .titled("Time")
-                .line("time", Max(TIME), "The longest time that the full run may take. Without this line `training.max_runtime` is the limit.")
+                .line("time", TIME, "The longest time that the full run may take. Without this line `training.max_runtime` is the limit.")
                 .increase("time_increase", TIME_INCREASE, "The most by which the full run may take longer than the base's, for instance `20%` or `{max: 20%, at_least: 10m}`."),
             Self::Cost => MetricRow::of("cost_usd", "cost", Unit::Money)
                 .titled("Cost")
-                .line("cost", Max(COST), "The most that the full run may cost, in US dollars.")
+                .line("cost", COST, "The most that the full run may cost, in US dollars.")
                 .increase("cost_increase", COST_INCREASE, "The most by which the full run may cost more than the base's, for instance `20%` or `{max: 20%, at_least: 5 USD}`."),
             Self::Memory => MetricRow::of("memory_percent", "memory", Unit::Percent)
                 .titled("Memory")
-                .line("memory", Share(SHARE), "The peak memory of the full run, as a share of the machine's. Without this line 100% is the limit."),
+                .line("memory", SHARE, "The peak memory of the full run, as a share of the machine's. Without this line 100% is the limit."),
             Self::MemoryBytes => MetricRow::of("memory_bytes", "peak memory", Unit::Bytes),
             Self::CpuUtilization => MetricRow::of("cpu_percent", "CPU utilization", Unit::Percent)
                 .titled("CPU")
-                .line("cpu_utilization", Load, "The mean CPU load of the full run, as a share of all cores, for instance `{min: 20%, level: warn}`."),
+                .line("cpu_utilization", LOAD, "The mean CPU load of the full run, as a share of all cores, for instance `{min: 20%, level: warn}`."),
             Self::GpuUtilization => MetricRow::of("gpu_percent", "GPU utilization", Unit::Percent)
                 .titled("GPU")
-                .line("gpu_utilization", Load, "The mean GPU load of the full run, as a share of all GPUs, for instance `{min: 50%, level: warn}`."),
+                .line("gpu_utilization", LOAD, "The mean GPU load of the full run, as a share of all GPUs, for instance `{min: 50%, level: warn}`."),
             Self::GpuMemory => MetricRow::of("gpu_memory_percent", "GPU memory", Unit::Percent)
                 .titled("GPU mem")
-                .line("gpu_memory", Share(SHARE), "The peak memory of the full run on its fullest GPU, as a share of the GPU's. Without this line 100% is the limit."),
+                .line("gpu_memory", SHARE, "The peak memory of the full run on its fullest GPU, as a share of the GPU's. Without this line 100% is the limit."),
             Self::GpuMemoryBytes => MetricRow::of("gpu_memory_bytes", "peak GPU memory", Unit::Bytes),
             Self::IoWait => MetricRow::of("io_wait_percent", "I/O wait", Unit::Percent)
                 .titled("I/O wait")
-                .line("io_wait", Load, "The mean share of time in which the cores wait for input and output, for instance `{max: 30%}`."),
+                .line("io_wait", LOAD, "The mean share of time in which the cores wait for input and output, for instance `{max: 30%}`."),
             Self::StepTime => MetricRow::of("step_seconds", "step time", Unit::StepTime)
                 .titled("Step"),
             Self::CostPerStep => MetricRow::of("cost_per_step_usd", "cost per step", Unit::Money)
                 .titled("Cost/step")
-                .line("cost_per_step", Max(COST), "The most that one training step may cost, in US dollars; needs `training.step_metric`."),
+                .line("cost_per_step", COST, "The most that one training step may cost, in US dollars; needs `training.step_metric`."),
         }
     }
 

@@ -9,10 +9,10 @@ use super::field::FieldRule;
 use super::instances::Instances;
 use super::keys::{Entries, Keys, Map, described, keys, mapping, mapping_schema, read_mapping};
 use super::kind::{Definitions, Kind, amount, quantity_schema, words, wrong_kind};
-use super::reader::{At, Reader, did_you_mean, quoted};
+use super::reader::{At, Reader, did_you_mean, quoted, rules};
 use super::yaml::{Node, Value};
 use super::{Level, LineKind, PrintedMetric, Training};
-use crate::metric::{Amount, LineForm, LongForm, MemoryOf, Metric, MetricNameError, Unit};
+use crate::metric::{Amount, LineForm, MemoryOf, Metric, MetricNameError, Unit};
 use crate::units::{Fraction, Percent, Seconds, Usd};
 
 /// Whether the limit is an upper or a lower one.
@@ -59,10 +59,14 @@ impl BudgetLine {
 
     /// A line that always holds, without being written.
     pub fn implicit(metric: Metric, limit: impl Into<Amount>) -> Self {
+        Self::on(metric.into(), limit.into())
+    }
+
+    fn on(kind: LineKind, limit: Amount) -> Self {
         Self {
-            kind: metric.into(),
+            kind,
             bound: Bound::Max,
-            limit: limit.into(),
+            limit,
             level: Level::Fail,
             at_least: None,
             origin: LineOrigin::Implicit,
@@ -178,60 +182,43 @@ pub(super) struct WrittenLine {
     level: Option<Level>,
 }
 
-/// The way a kind of line is written. A bare amount is an upper limit, and the long form says more. A line that may be limited from
-/// either side has no short form, since a bare `20%` would not say which side is meant.
+/// The way a kind of line is written.
 #[derive(Clone, Copy)]
 struct LineWriting {
+    form: LineForm,
     unit: Unit,
     /// The unit of the amount that an increase must pass too; `None` for other lines.
     at_least: Option<Unit>,
-    /// The amount and unit of an example where the line may be limited from either side, else `None`.
-    either_side: Option<(&'static str, &'static str)>,
-    long: LongForm,
 }
 
-/// The lines on a load.
-const LOAD: LineWriting = LineWriting {
-    unit: Unit::Percent,
-    at_least: None,
-    either_side: Some(("20", "%")),
-    long: LongForm {
-        name: "UtilizationLine",
-        description: "A limit of a load, either from above or from below.",
-    },
-};
-
-/// The lines on what the script prints.
-const PRINTED: LineWriting = LineWriting {
-    unit: Unit::Number,
-    at_least: None,
-    either_side: Some(("9000", "")),
-    long: LongForm {
-        name: "MetricLine",
-        description: "A limit of what the script prints, either from above or from below: of the median of the later half of a run's values.",
-    },
-};
-
 impl LineWriting {
+    const PRINTED: Self = Self {
+        form: LineForm::PRINTED,
+        unit: Unit::Number,
+        at_least: None,
+    };
+
     fn of(kind: LineKind) -> Self {
-        let upper = |at_least, long| Self {
+        Self {
+            form: kind.form(),
             unit: kind.unit(),
-            at_least,
-            either_side: None,
-            long,
-        };
-        match kind.form() {
-            LineForm::Max(long) | LineForm::Share(long) => upper(None, long),
-            LineForm::Increase(long) => upper(kind.metric().map(Metric::unit), long),
-            LineForm::Load => LOAD,
-            LineForm::Printed => PRINTED,
+            at_least: match kind {
+                LineKind::Increase(metric) => Some(metric.unit()),
+                LineKind::Absolute(_) | LineKind::Named(_) => None,
+            },
         }
+    }
+
+    /// A number with its unit, as the line's example has it.
+    fn example(self, number: &str) -> String {
+        let sign = if self.unit == Unit::Percent { "%" } else { "" };
+        format!("{number}{sign}")
     }
 
     fn read(self, node: &Node, at: &At, reader: &mut Reader<'_>) -> Option<WrittenLine> {
         if !matches!(node.value, Value::Mapping(_)) {
-            return match self.either_side {
-                Some(example) => refuse_short(example, node, at, reader),
+            return match self.form.either_side {
+                Some(number) => self.refuse_short(number, node, at, reader),
                 None => Some(WrittenLine {
                     max: Some(amount(self.unit, node, at, reader)?),
                     ..WrittenLine::default()
@@ -245,7 +232,7 @@ impl LineWriting {
 
     /// The keys of the long form.
     fn take(self, entries: &mut Entries<'_>, reader: &mut Reader<'_>) -> WrittenLine {
-        let is_upper = self.either_side.is_none();
+        let is_upper = self.form.either_side.is_none();
         let mut limit = |key, is_required, unit: Unit, doc: String, reader: &mut Reader<'_>| {
             let schema = move |definitions: &mut Definitions| {
                 let schema = match unit {
@@ -270,15 +257,9 @@ impl LineWriting {
             (None, Unit::Number) => "limit, above 0.",
             (None, _) => "limit.",
         };
-        let max = limit(
-            MAX,
-            is_upper,
-            self.unit,
-            format!("The upper {what}"),
-            reader,
-        );
-        let lower = format!("The lower {what}");
-        let min = (self.either_side).and_then(|_| limit(MIN, false, self.unit, lower, reader));
+        let (upper, lower) = (format!("The upper {what}"), format!("The lower {what}"));
+        let max = limit(MAX, is_upper, self.unit, upper, reader);
+        let min = (!is_upper).then(|| limit(MIN, false, self.unit, lower, reader));
         let at_least = self.at_least.and_then(|unit| {
             let nothing = unit.exact(0.0);
             let doc = format!("The smallest increase that can be a breach. Default: {nothing}.");
@@ -287,47 +268,48 @@ impl LineWriting {
         let doc = &["Whether a breach fails the check. Default: fail."];
         WrittenLine {
             max,
-            min,
+            min: min.flatten(),
             at_least,
             level: entries.take::<Level>(LEVEL, false, doc, reader),
         }
     }
 
     fn schema(self, definitions: &mut Definitions) -> Json {
-        let LongForm { name, description } = self.long;
+        let LineForm {
+            name, description, ..
+        } = self.form;
         let long = mapping_schema(name, description, definitions, |entries, reader| {
             self.take(entries, reader)
         });
-        match self.either_side {
+        match self.form.either_side {
             Some(_) => long,
             None => json!({ "anyOf": [quantity_schema(self.unit.written()), long] }),
         }
     }
-}
 
-/// Complains about a limit that does not say which way it goes.
-fn refuse_short<T>(
-    (number, unit): (&str, &str),
-    node: &Node,
-    at: &At,
-    reader: &mut Reader<'_>,
-) -> Option<T> {
-    let (Value::Text(text) | Value::Number(text)) = &node.value else {
-        let wanted = format!("a mapping such as `{{min: {number}{unit}}}`");
-        return wrong_kind(node, &wanted, at, reader);
-    };
-    let written = text.trim_end_matches('%').trim();
-    let is_number = written.parse::<f64>().is_ok();
-    let example = if is_number { written } else { number };
-    reader.refuse(
-        at,
-        format!(
-            "{} does not say whether it is a lower or an upper limit",
-            quoted(text)
-        ),
-        format!("write `{{min: {example}{unit}}}` or `{{max: {example}{unit}}}`"),
-    );
-    None
+    /// Complains about a limit that does not say which way it goes.
+    fn refuse_short<T>(
+        self,
+        number: &str,
+        node: &Node,
+        at: &At,
+        reader: &mut Reader<'_>,
+    ) -> Option<T> {
+        let (Value::Text(text) | Value::Number(text)) = &node.value else {
+            let wanted = format!("a mapping such as `{{min: {}}}`", self.example(number));
+            return wrong_kind(node, &wanted, at, reader);
+        };
+        let written = text.trim_end_matches('%').trim();
+        let is_number = written.parse::<f64>().is_ok();
+        let example = self.example(if is_number { written } else { number });
+        let text = quoted(text);
+        reader.refuse(
+            at,
+            format!("{text} does not say whether it is a lower or an upper limit"),
+            format!("write `{{min: {example}}}` or `{{max: {example}}}`"),
+        );
+        None
+    }
 }
 
 /// The lines that are written, in the order of [`LineKind::ALL`].
@@ -361,11 +343,11 @@ impl Kind for PrintedLine {
     type Value = WrittenLine;
 
     fn read(node: &Node, at: &At, reader: &mut Reader<'_>) -> Option<WrittenLine> {
-        PRINTED.read(node, at, reader)
+        LineWriting::PRINTED.read(node, at, reader)
     }
 
     fn schema(definitions: &mut Definitions) -> Json {
-        PRINTED.schema(definitions)
+        LineWriting::PRINTED.schema(definitions)
     }
 }
 
@@ -423,26 +405,23 @@ impl Reader<'_> {
             growth: keys.growth,
         };
         let share = budget.certainty;
-        if share.0 <= 0.5 || share.0 >= 1.0 {
-            self.refuse(
-                &at.key("certainty"),
+        rules! { self, at;
+            refuse "certainty" if share.0 <= 0.5 || share.0 >= 1.0 =>
                 format!("a certainty of {share} is out of reach"),
-                "write more than 50% and less than 100%, such as `95%`",
-            );
+                "write more than 50% and less than 100%, such as `95%`";
         }
         budget.renew_implicit_lines(training.and_then(|training| training.max_runtime));
-        let is_local = instances.is_some_and(|(instance, _)| instance.is_local());
         // A recording may be of this machine's runs.
-        let may_be_recorded = self.is_on(RunPlace::Recorded);
-        if (self.is_on(RunPlace::This) || may_be_recorded && is_local) && !self.has_local_price {
-            for line in &budget.lines {
-                if line.kind.metric().is_some_and(Metric::is_priced) {
-                    self.refuse(
-                        &at.key(&line.kind.to_string()),
-                        "this machine has no price, so its cost is not known",
-                        "write `prices: {local: 1.20 USD/h}` at the top, or remove the line",
-                    );
-                }
+        let is_recorded_here = self.is_on(RunPlace::Recorded)
+            && instances.is_some_and(|(instance, _)| instance.is_local());
+        let is_here = self.is_on(RunPlace::This) || is_recorded_here;
+        let is_unpriced = is_here && !self.has_local_price;
+        for line in budget.lines.iter().filter(|_| is_unpriced) {
+            let at = at.key(&line.kind.to_string());
+            rules! { self, at;
+                refuse "" if line.kind.metric().is_some_and(Metric::is_priced) =>
+                    "this machine has no price, so its cost is not known",
+                    "write `prices: {local: 1.20 USD/h}` at the top, or remove the line";
             }
         }
         budget
@@ -450,9 +429,10 @@ impl Reader<'_> {
 
     fn line(&mut self, at: &At, kind: LineKind, line: &WrittenLine) -> Option<BudgetLine> {
         self.remember(at);
-        let (bound, limit) = match LineWriting::of(kind).either_side {
+        let writing = LineWriting::of(kind);
+        let (bound, limit) = match writing.form.either_side {
             None => (Bound::Max, line.max?),
-            Some((number, unit)) => self.either_limit(at, line, &format!("{number}{unit}"))?,
+            Some(number) => self.either_limit(at, line, &writing.example(number))?,
         };
         let key = match bound {
             Bound::Max => at.key(MAX),
@@ -460,29 +440,23 @@ impl Reader<'_> {
         };
         // A bare limit is the line itself.
         let limit_at = if self.is_written(&key) { &key } else { at };
-        let number = limit.number;
-        match kind.form() {
-            LineForm::Load if number <= 0.0 || number > 100.0 => {
+        let (number, is_share) = (limit.number, writing.unit == Unit::Percent);
+        if is_share && writing.form.either_side.is_some() {
+            if number <= 0.0 || number > 100.0 {
                 self.wrong(limit_at, "a load is more than 0% and at most 100%");
             }
-            _ if number <= 0.0 => self.wrong(limit_at, "a limit is more than 0"),
-            LineForm::Share(_) if number > 100.0 => {
+        } else {
+            self.above_0(limit_at, number, "a limit");
+            if kind.memory_of().is_some() && number > 100.0 {
                 self.warn(limit_at, "is more than a machine has");
             }
-            _ => {}
         }
-        let at_least = match kind {
-            LineKind::Increase(metric) => line.at_least.or(Some(metric.unit().amount(0.0))),
-            LineKind::Absolute(_) | LineKind::Named(_) => None,
-        };
         Some(BudgetLine {
-            kind,
             bound,
-            limit,
             level: line.level.unwrap_or(Level::Fail),
-            at_least,
+            at_least: (writing.at_least).map(|unit| line.at_least.unwrap_or(unit.amount(0.0))),
             origin: LineOrigin::Written,
-            overridden: None,
+            ..BudgetLine::on(kind, limit)
         })
     }
 
@@ -496,8 +470,10 @@ impl Reader<'_> {
             (Some(max), None) => return Some((Bound::Max, max)),
             (None, Some(min)) => return Some((Bound::Min, min)),
             (Some(_), Some(_)) => {
-                let message = "one line has one limit: either `max` or `min`";
-                self.wrong(&at.key(MIN), message);
+                self.wrong(
+                    &at.key(MIN),
+                    "one line has one limit: either `max` or `min`",
+                );
             }
             // A limit that could not be read was complained of.
             (None, None) if self.is_wrong(at) => {}
@@ -533,11 +509,10 @@ impl Reader<'_> {
                 }
                 Some((_, pattern)) => {
                     if let Err(error) = PrintedMetric::new(name, pattern) {
-                        self.refuse(
-                            &own_name,
-                            format!("its pattern in `training.metrics` cannot be read: {error}"),
-                            "a metric of a budget line is read with Rust's regular expressions, which have no look-around and no back-references",
-                        );
+                        const HELP: &str = "a metric of a budget line is read with Rust's regular expressions, which have no look-around and no back-references";
+                        let message =
+                            format!("its pattern in `training.metrics` cannot be read: {error}");
+                        self.refuse(&own_name, message, HELP);
                     }
                 }
             }
@@ -553,14 +528,12 @@ impl Reader<'_> {
     }
 
     fn check_cost_per_step(&mut self, line: &At, training: &Training, job: &At) {
-        let mut keys = ["step_metric", "metrics"].into_iter();
-        let complained = keys.any(|key| self.is_wrong(&job.key("training").key(key)));
-        if training.step_metric.is_none() && !complained {
-            self.refuse(
-                line,
+        let mut keys = ["training.step_metric", "training.metrics"].into_iter();
+        let complained = keys.any(|key| self.is_wrong(&job.below_by(key)));
+        rules! { self, line;
+            refuse "" if training.step_metric.is_none() && !complained =>
                 "a cost per step needs `training.step_metric`",
-                "write `metrics: {step: 'step time: ([0-9.]+)'}` and `step_metric: step`",
-            );
+                "write `metrics: {step: 'step time: ([0-9.]+)'}` and `step_metric: step`";
         }
     }
 }

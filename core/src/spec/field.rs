@@ -72,42 +72,32 @@ impl FieldRule {
     }
 
     /// It changes nothing that a canary does or measures.
-    pub(in crate::spec) const fn uncounted(self) -> Self {
-        Self {
-            counts: false,
-            ..self
-        }
+    pub(in crate::spec) const fn uncounted(mut self) -> Self {
+        self.counts = false;
+        self
     }
 
     /// A record keeps it, so that a later one can say that it changed.
-    pub(in crate::spec) const fn setting(self) -> Self {
-        Self {
-            is_setting: true,
-            ..self
-        }
+    pub(in crate::spec) const fn setting(mut self) -> Self {
+        self.is_setting = true;
+        self
     }
 
-    pub(in crate::spec) const fn at(self, key: &'static str) -> Self {
-        Self {
-            key: Some(key),
-            ..self
-        }
+    pub(in crate::spec) const fn at(mut self, key: &'static str) -> Self {
+        self.key = Some(key);
+        self
     }
 
     /// A list of words that one command has.
-    pub(in crate::spec) const fn command(self) -> Self {
-        Self {
-            between: " ",
-            ..self
-        }
+    pub(in crate::spec) const fn command(mut self) -> Self {
+        self.between = " ";
+        self
     }
 
     /// The values may be secrets.
-    pub(in crate::spec) const fn names_alone(self) -> Self {
-        Self {
-            keeps_names: true,
-            ..self
-        }
+    pub(in crate::spec) const fn names_alone(mut self) -> Self {
+        self.keeps_names = true;
+        self
     }
 }
 

@@ -50,7 +50,7 @@ pub use file_system::{FileSystem, FileSystemKind};
 pub use job::Job;
 pub use kind::Words;
 pub use metric::{PatternError, PrintedMetric};
-pub use overrides::{Override, OverrideState};
+pub use overrides::Override;
 pub use read::{SpecSource, read};
 pub use secret_places::{holds_secrets, is_secret_name, is_secret_place};
 pub use settings::{ChangedSetting, TrainingSettings};

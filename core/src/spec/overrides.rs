@@ -8,7 +8,7 @@ use super::keys::mapping;
 use super::kind::{AnyText, Definitions, Kind, Text, Words, parsed, word_kinds, wrong_kind};
 use super::reader::{At, Reader, did_you_mean, quoted};
 use super::yaml::{Node, Value};
-use super::{Bound, BudgetLine, Job, LineKind, LineOrigin, OverrideInForce, Spec};
+use super::{Bound, Job, LineKind, LineOrigin, OverrideInForce, Spec};
 use crate::metric::Amount;
 
 /// A known overrun, agreed to, with ceiling, reason and expiry.
@@ -21,82 +21,43 @@ pub struct Override {
     pub reason: String,
 }
 
-/// What an override does on a given day.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OverrideState {
-    /// Its line is judged at `up_to`.
-    InForce,
-    /// Its last day has passed; the written limit counts.
-    Expired,
-    /// It is no wider than the written limit, which counts.
-    NoWider,
-    /// Its line is not there.
-    NoLine,
-}
-
-impl Override {
-    /// Its effect on `job` on `today` (UTC), given the written line. The last day counts.
-    pub fn state(&self, job: &Job, today: Date) -> OverrideState {
-        let Some(line) = job.budget.written_line(self.budget) else {
-            return OverrideState::NoLine;
-        };
-        if today > self.until {
-            OverrideState::Expired
-        } else if line.would_be_widened_by(self.up_to) {
-            OverrideState::InForce
-        } else {
-            OverrideState::NoWider
-        }
-    }
-
-    /// The note for a report; `None` if it has no effect.
-    fn note(&self, line: &BudgetLine, state: OverrideState) -> Option<String> {
-        let words = self.budget.words();
-        let written = line.limit_words();
-        let until = self.until;
-        match state {
-            OverrideState::InForce => Some(format!(
-                "An override is in force: until {until} the {words} budget is {}, where {written} is written. The reason: {}",
-                line.words_of(self.up_to),
-                self.reason,
-            )),
-            OverrideState::Expired => Some(format!(
-                "The override of the {words} budget, {}, expired on {until}; {written} counts, as is written.",
-                line.words_of(self.up_to),
-            )),
-            OverrideState::NoWider | OverrideState::NoLine => None,
-        }
-    }
-}
-
 impl Spec {
-    /// Applies the overrides in force on `today` (UTC) to the budgets, and returns a note for each of these and of the expired
-    /// ones: the job's name and a sentence, in the order of the overrides.
+    /// Applies the overrides in force on `today` (UTC) to the budgets; the last day counts. Returns a note for each of these and of
+    /// the expired ones: the job's name and a sentence, in the order of the overrides. One that is no wider than the written limit
+    /// has no effect.
     ///
     /// Call it only once: the limits must be the written ones.
     pub fn apply_overrides(&mut self, today: Date) -> Vec<(String, String)> {
         let mut notes = Vec::new();
         for agreed in &self.overrides {
-            let Some(job) = self.jobs.iter_mut().find(|job| job.name == agreed.job) else {
-                continue;
-            };
-            let state = agreed.state(job, today);
-            let mut lines = job.budget.lines.iter_mut();
+            let job = self.jobs.iter_mut().find(|job| job.name == agreed.job);
+            let mut lines = job.into_iter().flat_map(|job| &mut job.budget.lines);
             let Some(line) =
                 lines.find(|line| line.origin == LineOrigin::Written && line.kind == agreed.budget)
             else {
                 continue;
             };
-            let note = agreed.note(line, state);
-            notes.extend(note.map(|note| (agreed.job.clone(), note)));
-            if state == OverrideState::InForce {
+            let (words, until) = (agreed.budget.words(), agreed.until);
+            let (written, agreed_limit) = (line.limit_words(), line.words_of(agreed.up_to));
+            let note = if today > until {
+                format!(
+                    "The override of the {words} budget, {agreed_limit}, expired on {until}; {written} counts, as is written."
+                )
+            } else if line.would_be_widened_by(agreed.up_to) {
                 line.overridden = Some(OverrideInForce {
                     written_limit: line.limit.number,
-                    until: agreed.until,
+                    until,
                     reason: agreed.reason.clone(),
                 });
                 line.limit = agreed.up_to;
-            }
+                format!(
+                    "An override is in force: until {until} the {words} budget is {agreed_limit}, where {written} is written. The reason: {}",
+                    agreed.reason
+                )
+            } else {
+                continue;
+            };
+            notes.push((agreed.job.clone(), note));
         }
         // A line that is wider now may no longer cover the implicit one: the machine does not have more memory.
         for job in &mut self.jobs {

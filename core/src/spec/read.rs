@@ -13,7 +13,7 @@ use super::kind::{Definitions, Kind, Refined, Text, wrong_kind};
 use super::limits::{self, s3_uri_problem};
 use super::overrides::OverrideKeys;
 use super::paths::{ProjectPath, path_problem};
-use super::reader::{At, Reader, near_miss, quoted};
+use super::reader::{At, Reader, near_miss, quoted, rules};
 use super::training::regions;
 use super::yaml::{self, Node, Value};
 use super::{BackendKind, FilePosition, Job, OnInconclusive, Spec, editor};
@@ -251,8 +251,8 @@ impl Reader<'_> {
         let jobs = self.jobs(keys.jobs.unwrap_or_default());
         if let Some(history) = &keys.history {
             self.check_history(history);
-            self.refuse_a_history_that_canaries_write(history, &jobs);
-            self.refuse_a_history_in_the_data(history, &jobs);
+            jobs.iter()
+                .for_each(|job| self.check_history_of(history, job));
         }
         let overrides = self.overrides(keys.overrides.unwrap_or_default(), &jobs);
         let [prices, spot_prices] = keys.prices.unwrap_or_default();
@@ -318,65 +318,50 @@ impl Reader<'_> {
             return self.form(&at, text, s3_uri_problem(text));
         }
         let mut parts = text.split('/').filter(|part| !part.is_empty());
-        if parts.clone().all(|part| part == ".") {
-            let message = format!("{} is no folder of its own", quoted(text));
-            let help = "name a folder for it, such as `.canary-gate/`";
-            self.refuse(&at, message, help);
-        } else if parts.any(|part| part.eq_ignore_ascii_case(".git")) {
-            let message = format!("{} lies in git's own folder", quoted(text));
-            self.refuse(&at, message, "name another folder, such as `.canary-gate/`");
+        let is_here = parts.clone().all(|part| part == ".");
+        let is_in_git = parts.any(|part| part.eq_ignore_ascii_case(".git"));
+        rules! { self, at;
+            refuse "" if is_here =>
+                format!("{} is no folder of its own", quoted(text)), "name a folder for it, such as `.canary-gate/`";
+            refuse "" if is_in_git =>
+                format!("{} lies in git's own folder", quoted(text)), "name another folder, such as `.canary-gate/`";
         }
         self.form(&at, text, path_problem(text));
     }
 
-    /// Every record would be an object of the data, and change what the next canary is.
-    fn refuse_a_history_in_the_data(&mut self, history: &str, jobs: &[Job]) {
-        let folder = |place: &str| {
-            let parts = place.split('/');
-            let parts = parts.filter(|part| !part.is_empty() && *part != ".");
+    /// Every record would be an object of the data, and change what the next canary is; and a training job may write below its
+    /// output, and it runs the code of a change: what it wrote must not pass for a record.
+    fn check_history_of(&mut self, history: &str, job: &Job) {
+        let parts = |place: &str| {
+            let parts = place
+                .split('/')
+                .filter(|part| !part.is_empty() && *part != ".");
             let root = if place.starts_with('/') { "/" } else { "" };
             format!("{root}{}/", parts.collect::<Vec<_>>().join("/"))
         };
-        let records = folder(history);
-        let all = jobs.iter().flat_map(|job| {
-            job.training
-                .channels
-                .iter()
-                .map(move |channel| (job, channel))
-        });
-        let mut holding = all.filter(|(_, channel)| records.starts_with(&folder(&channel.uri)));
-        if let Some((job, channel)) = holding.next() {
-            let (job, channel) = (quoted(&job.name), quoted(&channel.name));
-            self.refuse(
-                &At::ROOT.key("history"),
-                format!("it lies in the data of {job}, channel {channel}, which it would change with every run"),
-                "give the history a place of its own",
-            );
-        }
-    }
-
-    /// A training job may write below its output, and it runs the code of a change: what it wrote must not pass for a record.
-    fn refuse_a_history_that_canaries_write(&mut self, history: &str, jobs: &[Job]) {
-        let folder = |uri: &str| format!("{}/", uri.trim_end_matches('/'));
-        let history = folder(history);
-        let shares = |job: &&Job| {
-            let output = job.training.sagemaker.output.as_deref().map(folder);
-            output.is_some_and(|output| {
-                let below = output.strip_prefix(&history);
+        let folder = parts(history);
+        let mut channels = job.training.channels.iter();
+        let holding = channels.find(|channel| folder.starts_with(&parts(&channel.uri)));
+        let channel = quoted(holding.map_or("", |channel| &channel.name));
+        let name = quoted(&job.name);
+        let is_shared = job
+            .training
+            .sagemaker
+            .output
+            .as_deref()
+            .is_some_and(|output| {
+                let output = parts(output);
+                let below = output.strip_prefix(&folder);
                 let first = below.and_then(|below| below.split('/').next());
-                let is_of_records = |folder: &str| HISTORY_FOLDERS.contains(&folder);
-                history.starts_with(&output) || first.is_some_and(is_of_records)
-            })
-        };
-        if let Some(job) = jobs.iter().find(shares) {
-            self.refuse(
-                &At::ROOT.key("history"),
-                format!(
-                    "the training jobs of {} may write there: its `training.output` and the history lie in one another",
-                    quoted(&job.name)
-                ),
-                "give the history a prefix of its own, which the role of training jobs may not write",
-            );
+                folder.starts_with(&output) || first.is_some_and(|it| HISTORY_FOLDERS.contains(&it))
+            });
+        rules! { self, At::ROOT;
+            refuse "history" if is_shared =>
+                format!("the training jobs of {name} may write there: its `training.output` and the history lie in one another"),
+                "give the history a prefix of its own, which the role of training jobs may not write";
+            refuse "history" if holding.is_some() =>
+                format!("it lies in the data of {name}, channel {channel}, which it would change with every run"),
+                "give the history a place of its own";
         }
     }
 }

@@ -184,34 +184,22 @@ impl<'text> Builder<'text> {
                 return Ok(self.anchors[&anchor].clone());
             }
             Event::SequenceStart(_, anchor, _) => {
-                self.open(&span, depth)?;
                 let mut items = Vec::new();
-                let end = loop {
-                    match self.next()? {
-                        Some((Event::SequenceEnd, end)) => break end.end,
-                        Some(event) => items.push(self.node(event, depth + 1)?),
-                        None => break span.end,
-                    }
-                };
-                let span = span.start..end.max(span.start);
+                let span = self.collection(span, depth, |this, event| {
+                    items.push(this.node(event, depth + 1)?);
+                    Ok(())
+                })?;
                 (Value::Sequence(items), span, anchor)
             }
             Event::MappingStart(_, anchor, _) => {
-                self.open(&span, depth)?;
                 let mut entries = Vec::new();
-                let end = loop {
-                    match self.next()? {
-                        Some((Event::MappingEnd, end)) => break end.end,
-                        Some(event) => {
-                            let key = self.key(event)?;
-                            if let Some(event) = self.next()? {
-                                entries.push((key, self.node(event, depth + 1)?));
-                            }
-                        }
-                        None => break span.end,
+                let span = self.collection(span, depth, |this, event| {
+                    let key = this.key(event)?;
+                    if let Some(event) = this.next()? {
+                        entries.push((key, this.node(event, depth + 1)?));
                     }
-                };
-                let span = span.start..end.max(span.start);
+                    Ok(())
+                })?;
                 (Value::Mapping(entries), span, anchor)
             }
             _ => return Err(problem("nothing to close here", span)),
@@ -221,6 +209,28 @@ impl<'text> Builder<'text> {
             self.anchors.insert(anchor, node.clone());
         }
         Ok(node)
+    }
+
+    /// Reads what a collection holds, each part by its first event; returns the bytes of all.
+    fn collection(
+        &mut self,
+        span: Range<usize>,
+        depth: usize,
+        mut part: impl FnMut(&mut Self, Told<'text>) -> Parsed<()>,
+    ) -> Parsed<Range<usize>> {
+        self.count(1, 0, &span)?;
+        if depth >= MAX_DEPTH {
+            let message = format!("nested deeper than {MAX_DEPTH} levels");
+            return Err(problem(message, span));
+        }
+        let end = loop {
+            match self.next()? {
+                Some((Event::SequenceEnd | Event::MappingEnd, end)) => break end.end,
+                Some(event) => part(self, event)?,
+                None => break span.end,
+            }
+        };
+        Ok(span.start..end.max(span.start))
     }
 
     /// The key that an event is.
@@ -260,15 +270,6 @@ impl<'text> Builder<'text> {
         let help =
             format!("at most {MAX_NODES} values are read, each use of an alias counted in full");
         Err(problem(message, span.clone()).help(help))
-    }
-
-    fn open(&mut self, span: &Range<usize>, depth: usize) -> Parsed<()> {
-        self.count(1, 0, span)?;
-        if depth < MAX_DEPTH {
-            return Ok(());
-        }
-        let message = format!("nested deeper than {MAX_DEPTH} levels");
-        Err(problem(message, span.clone()))
     }
 
     fn syntax(&self, error: &ScanError) -> SpecProblem {

@@ -9,7 +9,7 @@ use super::{CHANCE_ROUNDING, JudgedLine, LineVerdict, Verdict};
 use crate::forecast::{Forecast, Predictive, ratio};
 use crate::instance::InstanceConfiguration;
 use crate::measurement::{self, Measurement};
-use crate::metric::{LineForm, LineKind, Metric};
+use crate::metric::{LineKind, Metric};
 use crate::spec::{Bound, BudgetLine, Level, LineOrigin};
 use crate::units::Fraction;
 
@@ -240,7 +240,7 @@ fn limits_needed(contender: &Contender<'_>) -> Option<Vec<(f64, LimitNeeded)>> {
                 (_, Bound::Max) => estimate.upper,
                 (_, Bound::Min) => estimate.lower,
             };
-            let is_share_of_a_machine = matches!(row.line.form(), LineForm::Share(_));
+            let is_share_of_a_machine = row.line.memory_of().is_some();
             let is_possible = limit.is_finite()
                 && limit > 0.0
                 && !(is_share_of_a_machine && limit > BudgetLine::ALL_MEMORY.0)
