@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use tokio::sync::Semaphore;
 
 use crate::assess::first_error::{self, Explained, FailedCanary};
-use crate::backend::{CanaryPayer, CanaryState, CanaryStep, Ready, RunPart, Watcher};
+use crate::backend::{BackendError, CanaryPayer, CanaryState, CanaryStep, Ready, RunPart, Watcher};
 use crate::canary::CanaryRun;
 use crate::console::progress::{Canaries, CanaryGroup, Earlier};
 use crate::console::{AppError, indented, printable};
@@ -24,8 +24,8 @@ const COLLECTED_AT_ONCE: u32 = 4;
 
 /// The fate of a canary in a batch.
 pub(crate) enum CanaryFate {
-    /// It was measured, in this run or an earlier one. The error says why that could not be written to the file of measurements.
-    Measured(Box<Measurement>, Option<AppError>),
+    /// It was measured, in this run or an earlier one.
+    Measured(Box<Measurement>),
     /// The history has its measurement, which nobody asks for now.
     Known,
     /// It is not waited for, and may cost so much.
@@ -56,11 +56,7 @@ impl From<Vec<CanaryFate>> for Ran {
         let mut ran = Self::default();
         for fate in fates {
             match fate {
-                // A paid canary is reported even if it could not be written.
-                CanaryFate::Measured(measurement, unwritten) => {
-                    ran.measurements.push(*measurement);
-                    ran.failure = ran.failure.or(unwritten);
-                }
+                CanaryFate::Measured(measurement) => ran.measurements.push(*measurement),
                 CanaryFate::Lost(error) => ran.failure = ran.failure.or(Some(error)),
                 CanaryFate::TooExpensive(_) => ran.too_expensive += 1,
                 CanaryFate::Known
@@ -249,6 +245,11 @@ impl Batch<'_> {
         }
         let result = match end.state {
             Ok(CanaryState::Measured(result)) => *result,
+            Ok(_) if runner.part == RunPart::Collect => {
+                let what = format!("canary {} is not there to be read any more", run.label());
+                let error = BackendError::transient(what, "collect again");
+                return self.lose(error.into());
+            }
             Ok(state) => return bill.left(state),
             // Its cost is unknown, so it stays reserved.
             Err(error) => return self.lose(AppError::from(error).without(&runner.secrets)),
@@ -275,7 +276,7 @@ impl Batch<'_> {
         if !is_shown {
             self.show_end(index, run, &measurement);
         }
-        self.write(index, self.with_log(index, measurement, &log_tail, &log))
+        self.measured(index, self.with_log(index, measurement, &log_tail, &log))
     }
 
     /// Settles the bill, once: what a canary was billed takes the place of what was set aside. Money for machines that may be kept for the
@@ -325,7 +326,7 @@ impl Batch<'_> {
         }
         (self.freed)(index, measurement.clone());
         self.show_end(index, run, &measurement);
-        self.write(index, measurement)
+        self.measured(index, measurement)
     }
 
     /// Keeps what a failed canary printed, and shows its last lines.
@@ -354,19 +355,15 @@ impl Batch<'_> {
         measurement
     }
 
-    /// Writes a measurement to the file of them.
-    fn write(&self, index: usize, measurement: Measurement) -> CanaryFate {
+    /// Takes a measurement for the file of them.
+    fn measured(&self, index: usize, measurement: Measurement) -> CanaryFate {
         let place = Place {
             job: self.of.of.place,
             configuration: self.of.place,
             number: self.earlier.runs + index,
         };
-        let file = &mut self.runner.outputs.borrow_mut().file;
-        let written = file.append(place, &measurement);
-        if written.is_err() {
-            self.give_up();
-        }
-        CanaryFate::Measured(Box::new(measurement), written.err())
+        (self.runner.outputs.borrow_mut().file).add(place, &measurement);
+        CanaryFate::Measured(Box::new(measurement))
     }
 
     fn lose(&self, error: AppError) -> CanaryFate {

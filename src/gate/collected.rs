@@ -1,21 +1,17 @@
 //! `run --collect`: what a job's detached canaries gave. Nothing is started, and nothing is waited for.
 
-use std::cell::Cell;
-
 use crate::assess::unfinished;
 use crate::backend::{CanaryProgress, CanaryState};
 use crate::canary::CanaryRun;
 use crate::console::AppError;
-use crate::console::progress::Earlier;
 use crate::console::signals::unless_cancelled;
-use crate::gate::batch::{self, CanaryFate};
 use crate::gate::detached::{self, canaries};
-use crate::gate::lab::{JobMeasurements, LabInput};
-use crate::gate::runner::{Runner, RunningConfiguration};
+use crate::gate::lab::{self, JobMeasurements, LabInput};
+use crate::gate::runner::Runner;
 use crate::grammar::list;
 use crate::instance::InstanceConfiguration;
 use crate::measurement::Measurement;
-use crate::plan::{self, NotMeasured, Plan, PlannedConfiguration};
+use crate::plan::{self, NotMeasured, Plan, PlannedRuns};
 use crate::verdict::Reason;
 
 const START_THEM: &str = "start them with canary-gate run --detach at this commit, with this spec, and collect when they have ended; after seven days a canary is not collected any more";
@@ -75,85 +71,52 @@ pub(crate) async fn collect(
             error,
         });
     }
-    let (mut collected, unread) = measure(input, &found, 0, &mut plan.notes, runner).await;
-    if !unread.is_empty() && collected.failure.is_none() {
-        let some = found.some(&unread, "could not be read");
-        return Ok(not_yet(&format!("{some}: {}", list(&unread))));
-    }
-    let has_cause = unfinished::cause(&collected.measurements, None).is_some()
-        || collected.measurements.iter().any(Measurement::has_failed);
-    match found.missing() {
-        None => {}
-        Some(missing)
-            if !has_enough(&collected, &plan.own().base)
-                && !has_cause
-                && collected.broke_off.is_none() =>
-        {
-            collected.broke_off = Some(Reason::new(missing).advising(START_THEM));
-        }
-        Some(missing) => plan.notes.push(format!(
-            "{missing}; canary-gate run --detach starts what is missing"
-        )),
-    }
-    let alternatives = plan.all[1..].iter_mut().zip(chosen.alternatives);
-    for (number, (alternative, runs)) in alternatives.enumerate() {
-        let notes = &mut plan.notes;
-        let runs = match runs {
+    let missing = found.missing();
+    plan.all[0].counts.clear();
+    plan.all[0].runs = Ok(PlannedRuns::Fixed(found.over));
+    for (alternative, runs) in plan.all[1..].iter_mut().zip(chosen.alternatives) {
+        let found = match runs {
             Ok(runs) => look_for(input, alternative.runs_on(), runs, runner).await,
             Err(why) => {
                 alternative.runs = Err(why);
                 continue;
             }
         };
-        let gathered = match runs {
+        alternative.counts.clear();
+        alternative.runs = match found {
             Err(error) if runner.cancellation.is_cancelled() => return Err(error),
             Err(error) => {
                 runner.say_of(input.of.job, &error.in_a_line());
                 Err(NotMeasured::CouldNotRun)
             }
-            Ok(found) => match why_not(&found, alternative, &collected) {
-                Some(why) => Err(why),
-                None => {
-                    notes.extend(found.missing());
-                    let (of, unread) = measure(input, &found, number + 1, notes, runner).await;
-                    collected.measurements.extend(of.measurements);
-                    if let Some(error) = of.failure {
-                        runner.say_of(input.of.job, &error.in_a_line());
-                    }
-                    match of.broke_off.is_none() && unread.is_empty() {
-                        true => Ok(()),
-                        false => Err(NotMeasured::CouldNotRun),
-                    }
-                }
-            },
+            Ok(found) if found.is_nothing() => Err(NotMeasured::NotStarted),
+            Ok(found) if !found.running.is_empty() => Err(NotMeasured::StillRuns),
+            Ok(found) => {
+                plan.notes.extend(found.missing());
+                Ok(PlannedRuns::Fixed(found.over))
+            }
         };
-        if let Err(why) = gathered {
-            alternative.runs = Err(why);
+    }
+    let mut collected = lab::measure(input, plan, runner).await?;
+    if let (None, Some(why)) = (&collected.failure, &collected.broke_off) {
+        let why = &why.why;
+        return Ok(not_yet(&format!("not all canaries could be read: {why}")));
+    }
+    let measured = &collected.measurements;
+    let has_cause =
+        unfinished::cause(measured, None).is_some() || measured.iter().any(Measurement::has_failed);
+    let on_base = measured.iter().filter(|run| run.is_on(&plan.own().base));
+    let has_enough = plan::has_enough(&on_base.cloned().collect::<Vec<_>>());
+    match missing {
+        Some(missing) if !has_enough && !has_cause && collected.broke_off.is_none() => {
+            collected.broke_off = Some(Reason::new(missing).advising(START_THEM));
         }
+        Some(missing) => plan.notes.push(format!(
+            "{missing}; canary-gate run --detach starts what is missing"
+        )),
+        None => {}
     }
     Ok(Gathered::Measured(collected))
-}
-
-/// The reason for which canaries of an alternative are not read.
-fn why_not(
-    found: &FoundCanaries,
-    alternative: &PlannedConfiguration,
-    collected: &JobMeasurements,
-) -> Option<NotMeasured> {
-    if found.is_nothing() {
-        return Some(NotMeasured::NotStarted);
-    }
-    if alternative.follows && !has_enough(collected, &alternative.base) {
-        return Some(NotMeasured::NoneOnFewer);
-    }
-    (!found.running.is_empty()).then_some(NotMeasured::StillRuns)
-}
-
-/// Whether those on these machines are enough for a forecast.
-fn has_enough(collected: &JobMeasurements, base: &InstanceConfiguration) -> bool {
-    let on_base = collected.measurements.iter();
-    let on_base: Vec<Measurement> = on_base.filter(|run| run.is_on(base)).cloned().collect();
-    plan::has_enough(&on_base)
 }
 
 /// Not the code of an unknown outcome, which may be allowed to pass: what was started has a verdict, which is not known yet.
@@ -216,54 +179,6 @@ async fn look_for(
         }
     }
     Ok(found)
-}
-
-/// Measures those that are over, each by itself: what became of one keeps no other from being read, for all are paid. Returns also
-/// which could not be.
-async fn measure(
-    input: &LabInput<'_>,
-    found: &FoundCanaries,
-    place: usize,
-    notes: &mut Vec<String>,
-    runner: &Runner<'_>,
-) -> (JobMeasurements, Vec<String>) {
-    let of = RunningConfiguration {
-        of: input.of,
-        place,
-        account: input.account,
-        is_wanted: &Cell::new(true),
-    };
-    let earlier = Earlier {
-        to_come: found.canaries - found.over.len(),
-        ..Earlier::default()
-    };
-    let fates = batch::run(runner, of, &found.over, earlier, &|_, _| {}).await;
-    let (mut measured, mut unread) = (JobMeasurements::default(), Vec::new());
-    for (run, fate) in found.over.iter().zip(fates) {
-        let failure = match fate {
-            CanaryFate::Measured(measurement, unwritten) => {
-                measured.measurements.push(*measurement);
-                unwritten
-            }
-            CanaryFate::Lost(error) => {
-                unread.push(format!("{} ({})", run.label(), error.in_a_line()));
-                Some(error)
-            }
-            _ => {
-                unread.push(run.label());
-                None
-            }
-        };
-        let Some(error) = failure else {
-            continue;
-        };
-        measured.broke_off.get_or_insert(error.reason());
-        match error.is_transient() {
-            true => notes.push(error.reason().to_string()),
-            false => drop(measured.failure.get_or_insert(error)),
-        }
-    }
-    (measured, unread)
 }
 
 /// The canaries of one configuration, and what there is of them.

@@ -119,7 +119,7 @@ pub(crate) async fn gate<'a>(
         pull_request,
     };
     let mut measured = match request.part {
-        RunPart::Whole => lab::measure(design, &mut plan, runner).await?,
+        RunPart::Whole => lab::measure(&design, &mut plan, runner).await?,
         RunPart::Detach => {
             let launched = detached::launch(&design, &plan, runner).await?;
             return Ok(GatedJob {

@@ -18,7 +18,7 @@ use self::configuration::{
     AskedRuns, BatchKind, CanaryBatch, Configuration, ConfigurationStage, ConfigurationState,
 };
 use self::design::{ConfigurationDesign, NextCanaries};
-use crate::backend::EndedPool;
+use crate::backend::{EndedPool, RunPart};
 use crate::canary::Dataset;
 use crate::console::AppError;
 use crate::forecast::scale_out::DataLayout;
@@ -60,18 +60,18 @@ pub(crate) struct JobMeasurements {
 ///
 /// Where the history cannot be read.
 pub(crate) async fn measure(
-    input: LabInput<'_>,
+    input: &LabInput<'_>,
     plan: &mut Plan,
     runner: &Runner<'_>,
 ) -> Result<JobMeasurements, AppError> {
-    let configurations = Configuration::all(&input, plan, runner.project);
+    let configurations = Configuration::all(input, plan, runner.project);
     let mut states = Vec::with_capacity(configurations.len());
     for one in &configurations {
-        states.push(ConfigurationState::new(&input, one, runner.project).await?);
+        states.push(ConfigurationState::new(input, one, runner.project).await?);
     }
     let (freed, heard) = mpsc::unbounded_channel();
     let mut lab = Lab {
-        input: &input,
+        input,
         runner,
         configurations: &configurations,
         states,
@@ -244,9 +244,15 @@ impl<'a> Lab<'a> {
             is_wanted: &one.is_wanted,
         };
         let (runs, earlier, freed) = (batch.runs.clone(), batch.earlier, self.freed.clone());
+        // What is collected waits for no machine.
+        let is_heard = runner.part != RunPart::Collect;
         self.under_way.push(Box::pin(async move {
             // Nobody hears it once all are free.
-            let freed = |index, measurement| drop(freed.send((place, number, index, measurement)));
+            let freed = |index, measurement| {
+                if is_heard {
+                    drop(freed.send((place, number, index, measurement)));
+                }
+            };
             let fates = batch::run(runner, of, &runs, earlier, &freed).await;
             (place, EndedStep::Batch(number, fates.into()))
         }));
@@ -291,8 +297,12 @@ impl<'a> Lab<'a> {
         }
     }
 
-    /// No canary of an alternative is started any more; those under way go on to their end, and are paid.
+    /// No canary of an alternative is started any more; those under way go on to their end, and are paid, as are those that are only
+    /// collected.
     fn give_up_alternatives(&mut self, why: NotMeasured) {
+        if self.runner.part == RunPart::Collect {
+            return;
+        }
         self.given_up.get_or_insert(why);
         for one in &self.configurations[1..] {
             one.is_wanted.set(false);
@@ -388,17 +398,12 @@ impl<'a> Lab<'a> {
         let own = self.design(0);
         let ending = self.states[0].done.map(|done| own.ending(done));
         let too_expensive = own.too_expensive(ending.as_ref());
-        let is_bad = |run: &Measurement| run.has_failed() || run.is_unread();
-        let has_failed = self.states[0].measured.iter().any(is_bad);
         let broke_off = self.states[0].broke_off.take();
         let failure = self.states[0].failure.take();
         plan.notes.extend(ending.as_ref().map(Reason::to_string));
         plan.notes.extend(broke_off.as_ref().map(Reason::to_string));
-        if broke_off.is_some() {
-            plan.leave_out_alternatives(&NotMeasured::CouldNotRun);
-        }
-        if has_failed {
-            plan.leave_out_alternatives(&NotMeasured::CodeFailed);
+        if let Some(why) = &self.given_up {
+            plan.leave_out_alternatives(why);
         }
         let alternatives = plan.all[1..].iter_mut().zip(&mut self.states[1..]);
         for (alternative, state) in alternatives {

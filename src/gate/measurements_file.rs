@@ -19,7 +19,7 @@ pub(crate) struct Place {
     pub(crate) number: usize,
 }
 
-/// Where `--measurements` writes; nowhere if it was not given.
+/// Where `--measurements` writes at the end; nowhere if it was not given.
 #[derive(Debug, Default)]
 pub(crate) struct MeasurementsFile(Option<MeasurementsOutput>);
 
@@ -27,8 +27,8 @@ pub(crate) struct MeasurementsFile(Option<MeasurementsOutput>);
 struct MeasurementsOutput {
     path: PathBuf,
     root: PathBuf,
-    /// JSON lines, with what was appended as each run ended. `None` of the table of the seed library, which is written at the end.
-    lines: Option<(File, String)>,
+    /// JSON lines are appended; `None` of the table of the seed library.
+    lines: Option<File>,
     /// In the order in which they ended.
     measurements: Vec<(Place, Measurement)>,
 }
@@ -52,10 +52,7 @@ impl MeasurementsFile {
             }
         };
         files::check_target(path, root)?;
-        let lines = match has_lines {
-            true => Some((open_lines(path)?, String::new())),
-            false => None,
-        };
+        let lines = has_lines.then(|| open_lines(path)).transpose()?;
         own_files::remember(root, path);
         Ok(Self(Some(MeasurementsOutput {
             path: path.to_owned(),
@@ -65,26 +62,14 @@ impl MeasurementsFile {
         })))
     }
 
-    /// Keeps one measurement, whole or not at all.
-    pub(crate) fn append(
-        &mut self,
-        place: Place,
-        measurement: &Measurement,
-    ) -> Result<(), AppError> {
-        let Some(open) = &mut self.0 else {
-            return Ok(());
-        };
-        if let Some((file, appended)) = &mut open.lines {
-            let line = table::to_json_line(measurement);
-            file.write_all(line.as_bytes())
-                .map_err(|source| files::cannot_write(&open.path, source))?;
-            appended.push_str(&line);
+    /// Takes one measurement.
+    pub(crate) fn add(&mut self, place: Place, measurement: &Measurement) {
+        if let Some(open) = &mut self.0 {
+            open.measurements.push((place, measurement.clone()));
         }
-        open.measurements.push((place, measurement.clone()));
-        Ok(())
     }
 
-    /// What is known of a run of this gate by now; it is written at the end.
+    /// Takes what is known of a run of this gate by now.
     pub(crate) fn revise(&mut self, measurement: &Measurement) {
         let all = self.0.iter_mut().flat_map(|open| &mut open.measurements);
         let mut all = all.map(|(_, known)| known);
@@ -93,39 +78,20 @@ impl MeasurementsFile {
         }
     }
 
-    /// Leaves what was measured in the spec's order, all at once: a gate that is killed meanwhile leaves lines as they were
-    /// appended. So does one whose file somebody else has written to.
+    /// Writes what was measured, in the spec's order.
     pub(crate) fn finish(self) -> Result<(), AppError> {
-        let Some(MeasurementsOutput {
-            path,
-            root,
-            lines,
-            mut measurements,
-        }) = self.0
-        else {
+        let Some(mut open) = self.0 else {
             return Ok(());
         };
-        measurements.sort_by_key(|(place, _)| *place);
-        let measurements: Vec<_> = measurements.into_iter().map(|(_, one)| one).collect();
-        let Some((_, appended)) = lines else {
-            let table = table::write_seed_csv(&measurements);
-            return files::write_new(&path, table.as_bytes(), &root);
+        open.measurements.sort_by_key(|(place, _)| *place);
+        let measurements = open.measurements.into_iter().map(|(_, one)| one);
+        let Some(mut file) = open.lines else {
+            let table = table::write_seed_csv(&measurements.collect::<Vec<_>>());
+            return files::write_new(&open.path, table.as_bytes(), &open.root);
         };
-        let ordered: String = measurements.iter().map(table::to_json_line).collect();
-        if ordered == appended {
-            return Ok(());
-        }
-        // A file that cannot be read back has all lines.
-        let Ok(content) = files::open_plain(&path).and_then(|mut file| {
-            let mut content = Vec::new();
-            file.read_to_end(&mut content).map(|_| content)
-        }) else {
-            return Ok(());
-        };
-        let Some(before) = content.strip_suffix(appended.as_bytes()) else {
-            return Ok(());
-        };
-        files::write_new(&path, &[before, ordered.as_bytes()].concat(), &root)
+        let lines: String = measurements.map(|one| table::to_json_line(&one)).collect();
+        let written = file.write_all(lines.as_bytes());
+        written.map_err(|source| files::cannot_write(&open.path, source))
     }
 }
 
@@ -172,46 +138,26 @@ mod tests {
         )
     }
 
-    fn place(job: usize) -> Place {
-        Place {
-            job,
-            configuration: 0,
-            number: 0,
-        }
-    }
-
-    /// The jobs of a file after the end, where `b` ended before `a`, and `meanwhile` happened before the end.
-    fn jobs(meanwhile: impl FnOnce(&Path)) -> Vec<String> {
+    #[test]
+    fn lines_are_appended_in_the_specs_order_to_what_anybody_has_written() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("runs.jsonl");
-        std::fs::write(&path, table::to_json_line(&measured("before"))).unwrap();
+        let line = |job| table::to_json_line(&measured(job));
+        std::fs::write(&path, line("before")).unwrap();
         let mut file = MeasurementsFile::open(Some(&path), folder.path()).unwrap();
-        for (place, job) in [(place(1), "b"), (place(0), "a")] {
-            file.append(place, &measured(job)).unwrap();
+        for (job, name) in [(1, "b"), (0, "a")] {
+            let (configuration, number) = (0, 0);
+            let place = Place {
+                job,
+                configuration,
+                number,
+            };
+            file.add(place, &measured(name));
         }
-        meanwhile(&path);
+        let mut other = OpenOptions::new().append(true).open(&path).unwrap();
+        other.write_all(line("theirs").as_bytes()).unwrap();
         file.finish().unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
-        let of_line = |line| serde_json::from_str::<Measurement>(line).unwrap().job;
-        text.lines().map(of_line).collect()
-    }
-
-    #[test]
-    fn lines_are_there_as_runs_end_and_at_the_end_in_the_specs_order() {
-        let seen = |path: &Path| {
-            let text = std::fs::read_to_string(path).unwrap();
-            assert_eq!(text.lines().count(), 3);
-        };
-        assert_eq!(jobs(seen), ["before", "a", "b"]);
-    }
-
-    #[test]
-    fn what_somebody_else_appended_is_never_lost() {
-        let other = |path: &Path| {
-            let mut file = OpenOptions::new().append(true).open(path).unwrap();
-            let line = table::to_json_line(&measured("theirs"));
-            file.write_all(line.as_bytes()).unwrap();
-        };
-        assert_eq!(jobs(other), ["before", "b", "a", "theirs"]);
+        assert_eq!(text, ["before", "theirs", "a", "b"].map(line).concat());
     }
 }

@@ -22,7 +22,6 @@ mod run;
 pub(crate) mod run_history;
 pub(crate) mod run_report;
 pub(crate) mod runner;
-mod turns;
 
 pub(crate) use outcome::GateFailure;
 pub(crate) use request::RunRequest;

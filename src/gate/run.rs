@@ -1,9 +1,9 @@
 //! The gate itself: one straight function over the affected jobs.
 
 use std::cell::Cell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use futures_util::stream::{FuturesUnordered, StreamExt};
+use futures_util::future::join_all;
 
 use crate::assess::whole_report;
 use crate::backend::{BackendEnd, RunPart};
@@ -19,9 +19,10 @@ use crate::gate::pull_request_limit::PullRequestLimit;
 use crate::gate::request::RunRequest;
 use crate::gate::run_history::RunHistory;
 use crate::gate::runner::Runner;
-use crate::gate::turns::{JobCompany, Turn, Turns};
+use crate::plan::{Account, Limit};
 use crate::report::Leftovers;
 use crate::spec::Job;
+use crate::units::Usd;
 use crate::workspace::project::Project;
 
 /// Checks every affected job. Everything it started has ended when it returns, unless a second signal came.
@@ -50,13 +51,8 @@ pub(crate) async fn run(
 
     warn_of_no_price(project, affected, request);
 
-    // What was detached is paid already: no limit keeps it from being read.
-    let max_spend = (request.max_spend).filter(|_| request.part != RunPart::Collect);
-    let company = match project.traits().is_remote {
-        true => JobCompany::WithOthers,
-        false => JobCompany::Alone,
-    };
-    let mut turns = Turns::new(max_spend, pull_request.account(), company);
+    // The account of each job that has begun.
+    let mut accounts = Vec::new();
     // A second signal drops this work; the next start finds what is left.
     let left = Cell::new(Leftovers::Unknown);
     let work = async {
@@ -66,7 +62,7 @@ pub(crate) async fn run(
             &history,
             &pull_request,
             &runner,
-            &mut turns,
+            &mut accounts,
         );
         let mut gated = gated.await;
         let cancellation = &runner.cancellation;
@@ -92,12 +88,15 @@ pub(crate) async fn run(
     };
     let gated = interruption.unless_impatient(work, &runner.progress).await;
     let written = runner.outputs.into_inner().file.finish();
-    let spent = turns.billed();
+    let billed = accounts.iter().filter_map(Account::billed);
+    let spent = billed.reduce(|sum, billed| sum + billed);
     let left = left.get();
     let broken = |error| GateFailure { error, spent, left };
-    written.map_err(broken)?;
     let (mut gated, finished) = gated.map_err(broken)?;
     gated.left = left;
+    gated
+        .failures
+        .extend(written.err().map(|error| (None, error)));
     gated.notes.extend(pull_request.note());
     if let Some(error) = history.take_failure() {
         let error = error.during("keeping what was found in the history");
@@ -185,18 +184,25 @@ fn warn_of_no_price(project: &Project, affected: &[AffectedJob<'_>], request: &R
     }
 }
 
-/// Checks the jobs, each at its turn; what comes of them stands in the spec's order. A job that cannot be checked does not
-/// prevent the others.
+/// Checks the jobs; what comes of them stands in the spec's order. A job that cannot be checked does not prevent the others.
+///
+/// Where each has machines of its own all begin at once, if the run's limits cover the most that all may spend. Else they come one
+/// after another: on one machine their canaries would disturb each other, and none is to take the money of one before it.
 async fn gate_all<'a>(
     all: &'a [AffectedJob<'a>],
     request: &RunRequest<'_>,
     history: &'a RunHistory,
     pull_request: &PullRequestLimit,
     runner: &'a Runner<'a>,
-    turns: &mut Turns,
+    accounts: &mut Vec<Account>,
 ) -> GateOutcome {
-    let check = |place: usize, turn: Turn| async move {
-        let (affected, account) = (&all[place], &turn.account);
+    let above = pull_request.account();
+    // What was detached is paid already: no limit keeps it from being read.
+    let is_limited = request.part != RunPart::Collect;
+    let max_spend = request.max_spend.filter(|_| is_limited);
+    let limit_of = |one: &AffectedJob<'_>| is_limited.then_some(one.job.canary.spend_limit);
+    let check = async |place: usize, account: &Account| {
+        let affected = &all[place];
         let gated = job_gate::gate(
             place,
             affected,
@@ -206,48 +212,51 @@ async fn gate_all<'a>(
             pull_request,
             runner,
         );
-        (place, gated.await, turn)
-    };
-    let mut under_way = FuturesUnordered::new();
-    let mut ended = BTreeMap::new();
-    let mut waiting = None;
-    loop {
-        // After a signal no further job is begun.
-        while let Some(affected) = all.get(turns.begun())
-            && !runner.cancellation.is_cancelled()
-        {
-            let (place, job) = (turns.begun(), affected.job);
-            // What was detached is paid already: no limit keeps it from being read.
-            let limit = match request.part {
-                RunPart::Collect => None,
-                RunPart::Whole | RunPart::Detach => Some(job.canary.spend_limit),
-            };
-            let Some(turn) = turns.begin(limit) else {
-                let is_new = waiting.replace(place) != Some(place);
-                if is_new && runner.project.traits().is_remote {
-                    runner.say_of(
-                        job,
-                        "waiting for another job: --max-spend has too little left for its spend_limit",
-                    );
-                }
-                break;
-            };
-            under_way.push(check(place, turn));
-        }
-        let Some((place, gated, turn)) = under_way.next().await else {
-            break;
-        };
-        turns.end(turn);
+        let gated = gated.await;
         let gated = gated.map_err(|error| error.without(&runner.secrets));
         if let Err(error) = &gated {
             runner.outputs.borrow_mut().held.lacks_some = true;
             if error.is_transient() {
-                let said = format!("× {}", error.in_a_line());
-                runner.say_of(all[place].job, &said);
+                runner.say_of(affected.job, &format!("× {}", error.in_a_line()));
             }
         }
-        ended.insert(place, gated);
-    }
+        (affected, gated)
+    };
+    let most: Usd = all.iter().filter_map(limit_of).sum();
+    let left = above.and_then(Account::left);
+    let covered = |left: &Option<Usd>| Account::new(*left, Limit::Run).covers(most);
+    let is_remote = runner.project.traits().is_remote;
+    let ended = if is_remote && [max_spend, left].iter().all(covered) {
+        for one in all {
+            accounts.push(Account::below(above, limit_of(one), Limit::Job));
+        }
+        join_all(
+            (0..)
+                .zip(&*accounts)
+                .map(|(place, account)| check(place, account)),
+        )
+        .await
+    } else {
+        if is_remote && all.len() > 1 {
+            runner.progress.mention("  one job after another: the limit for all is less than the sum of their spend_limits");
+        }
+        let mut ended = Vec::new();
+        for (place, one) in all.iter().enumerate() {
+            // After a signal no further job is begun.
+            if runner.cancellation.is_cancelled() {
+                break;
+            }
+            let left = max_spend.map(|most| most - accounts.iter().map(Account::committed).sum());
+            let (limit, of) = match (limit_of(one), left) {
+                (Some(limit), Some(left)) if left < limit => (Some(left), Limit::Run),
+                (limit, _) => (limit, Limit::Job),
+            };
+            let account = Account::below(above, limit, of);
+            accounts.push(account.clone());
+            ended.push(check(place, &account).await);
+        }
+        ended
+    };
     let mut outcome = GateOutcome {
         jobs: Vec::new(),
         failures: Vec::new(),
@@ -255,8 +264,7 @@ async fn gate_all<'a>(
         left: Leftovers::Unknown,
         notes: Vec::new(),
     };
-    for (place, gated) in ended {
-        let affected = &all[place];
+    for (affected, gated) in ended {
         let named = |error: AppError| (Some(affected.job.name.clone()), error);
         match gated {
             Ok(GatedJob {

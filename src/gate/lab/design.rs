@@ -2,6 +2,7 @@
 
 use super::LabInput;
 use super::configuration::{AskedRuns, BatchKind, CanaryBatch, Configuration, ConfigurationState};
+use crate::backend::RunPart;
 use crate::canary::CanaryRun;
 use crate::console::progress::Earlier;
 use crate::forecast::scale_out::DataLayout;
@@ -62,9 +63,12 @@ impl ConfigurationDesign<'_> {
     }
 
     /// The fixed design: the fewest runs of a forecast, and then every one that is within `canary.max_share`; all of them as far as
-    /// they fit into the account.
+    /// they fit into the account. What is collected is paid, so all of it is read.
     fn next_fixed(&self, runs: &[CanaryRun]) -> NextCanaries {
-        let (fewest, more) = runs.split_at(plan::fewest(runs));
+        let (fewest, more) = runs.split_at(match self.runner.part {
+            RunPart::Collect => runs.len(),
+            RunPart::Whole | RunPart::Detach => plan::fewest(runs),
+        });
         let batch = |runs: &[CanaryRun], to_come| {
             let earlier = Earlier {
                 runs: self.state.measured.len(),
