@@ -1,24 +1,15 @@
 //! Selects records: by name where that is enough, else by reading, newest first, and no more than needed.
 
+use std::ops::ControlFlow::{Break, Continue};
+
 use super::entry::Entry;
 use super::record::{Event, ForecastRecord, Record, RecordKind};
 use super::scope::Scope;
 use super::{History, HistoryError, Loaded};
 use crate::instance::InstanceConfiguration;
 
-/// How many records are read at once at most; each batch is twice the one before.
-const LARGEST_BATCH: usize = 64;
 /// The most records that are read to find one.
 const MOST_LOOKED_AT: usize = 1000;
-
-/// What becomes of a record that was read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RecordUse {
-    Skip,
-    Keep,
-    /// It is kept, and the reading ends.
-    Last,
-}
 
 /// The baseline of a change, derived from its base commit.
 #[derive(Debug, Clone, Copy)]
@@ -54,49 +45,23 @@ fn is_start(key: &str, of: &str) -> bool {
 }
 
 impl History {
-    /// The first readable record that is wanted, and those before it that could not be read; reads in the order given, no more than
-    /// needed.
+    /// The first readable record that is wanted, and those before it that could not be read.
     pub async fn first<'e>(
         &self,
         entries: impl IntoIterator<Item = &'e Entry>,
         mut is_wanted: impl FnMut(&Record) -> bool,
     ) -> Result<Loaded, HistoryError> {
-        let look = |record: &Record| match is_wanted(record) {
-            true => RecordUse::Last,
-            false => RecordUse::Skip,
+        let mut records = Vec::new();
+        let look = |entry: &Entry, record| {
+            if !is_wanted(&record) {
+                return Continue(());
+            }
+            records.push((entry.clone(), record));
+            Break(())
         };
         let entries = entries.into_iter().take(MOST_LOOKED_AT);
-        Ok(self.load_until(entries, 1, look).await?.0)
-    }
-
-    /// Reads records in the order given and in growing batches, `size` at first, up to the one that is the last; says whether there
-    /// was one.
-    pub async fn load_until<'e>(
-        &self,
-        entries: impl IntoIterator<Item = &'e Entry>,
-        mut size: usize,
-        mut look: impl FnMut(&Record) -> RecordUse,
-    ) -> Result<(Loaded, bool), HistoryError> {
-        let mut found = Loaded::default();
-        let mut rest = entries.into_iter();
-        loop {
-            let batch: Vec<Entry> = rest.by_ref().take(size).cloned().collect();
-            if batch.is_empty() {
-                return Ok((found, false));
-            }
-            let loaded = self.load(&batch).await?;
-            found.damaged.extend(loaded.damaged);
-            for (entry, record) in loaded.records {
-                let looked = look(&record);
-                if looked != RecordUse::Skip {
-                    found.records.push((entry, record));
-                }
-                if looked == RecordUse::Last {
-                    return Ok((found, true));
-                }
-            }
-            size = (size * 2).min(LARGEST_BATCH);
-        }
+        let damaged = self.read(entries, look).await?;
+        Ok(Loaded { records, damaged })
     }
 
     /// The newest canary with a key of 64 hex digits that is wanted, e.g. because it completed and is young enough.
@@ -129,8 +94,7 @@ impl History {
             let found = record.forecast();
             found.is_some_and(ForecastRecord::is_comparable)
         };
-        let of_main = || forecasts(entries, job).filter(|entry| entry.scope == Scope::Main);
-        let mut damaged = Vec::new();
+        let mut found = Loaded::default();
         if let Some(code_key) = base.code_key {
             let is_local = self.scope() == Scope::Local;
             let of_code = forecasts(entries, job)
@@ -138,30 +102,29 @@ impl History {
                 .filter(|entry| is_local || entry.scope == Scope::Main);
             let is_same = |record: &Record| {
                 let row = record.forecast().and_then(|found| found.forecasts.first());
-                let instance = row.map(|row| &row.instance);
                 record.code_key.as_deref() == Some(code_key)
                     && base.instance.is_none_or(|wanted| {
-                        instance.is_some_and(|known| known.is_same_machines(wanted))
+                        row.is_some_and(|known| known.instance.is_same_machines(wanted))
                     })
                     && (is_local || is_of_branch(record))
                     && is_comparable(record)
             };
-            let found = self.first(of_code, is_same).await?;
-            if !found.records.is_empty() {
-                return Ok(found);
-            }
-            damaged = found.damaged;
+            found = self.first(of_code, is_same).await?;
+        }
+        if !found.records.is_empty() {
+            return Ok(found);
         }
         let is_meant = |record: &Record| {
             matches!(record.writer.event, Event::Push | Event::Schedule)
                 && is_of_branch(record)
                 && is_comparable(record)
         };
-        let mut found = self.first(of_main(), is_meant).await?;
+        let of_main = forecasts(entries, job).filter(|entry| entry.scope == Scope::Main);
+        let mut newest = self.first(of_main, is_meant).await?;
         // Both searches may have met the same one.
-        found.damaged.retain(|known| !damaged.contains(known));
-        damaged.append(&mut found.damaged);
-        Ok(Loaded { damaged, ..found })
+        (newest.damaged).retain(|known| !found.damaged.contains(known));
+        newest.damaged.splice(0..0, found.damaged);
+        Ok(newest)
     }
 
     /// A job's checks for drift on the default branch, oldest first, starting with the newest baseline. Outside GitHub Actions
@@ -175,23 +138,26 @@ impl History {
         let is_readable = |scope: Scope| {
             scope == Scope::Main || (scope == Scope::Local && self.scope() == Scope::Local)
         };
-        let look = |record: &Record| {
-            let forecast = record.forecast();
-            match forecast.is_some_and(|forecast| forecast.is_baseline) {
-                _ if !is_check(record) => RecordUse::Skip,
-                true => RecordUse::Last,
-                false => RecordUse::Keep,
+        let (mut records, mut has_baseline) = (Vec::new(), false);
+        let look = |entry: &Entry, record: Record| {
+            if is_check(&record) {
+                has_baseline = record.forecast().is_some_and(|found| found.is_baseline);
+                records.push((entry.clone(), record));
+            }
+            match has_baseline {
+                true => Break(()),
+                false => Continue(()),
             }
         };
         let entries = forecasts(entries, job)
             .filter(|entry| is_readable(entry.scope))
             .take(MOST_LOOKED_AT);
-        let (mut series, has_baseline) = self.load_until(entries, 1, look).await?;
+        let damaged = self.read(entries, look).await?;
         if !has_baseline {
-            series.records.clear();
+            records.clear();
         }
-        series.records.reverse();
-        Ok(series)
+        records.reverse();
+        Ok(Loaded { records, damaged })
     }
 }
 

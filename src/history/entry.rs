@@ -36,12 +36,16 @@ pub struct Entry {
 impl Entry {
     /// A name for a record, by its `recorded_at`.
     pub(super) fn of(record: &Record, scope: Scope, id: String) -> Self {
+        let key = record
+            .key()
+            .and_then(|key| key.get(..DIGITS))
+            .unwrap_or(NO_KEY);
         Self {
             recorded_at: to_the_millisecond(record.recorded_at),
             scope,
             job: record.job.clone(),
             kind: record.kind(),
-            key: key_in_name(record),
+            key: key.to_owned(),
             id,
         }
     }
@@ -73,14 +77,6 @@ impl Entry {
         )
     }
 
-    /// The entry of a path in the history; `None` if the path is not a record's.
-    pub fn parse(path: &str) -> Option<Self> {
-        match HistoryPath::of(path) {
-            HistoryPath::Record(entry) => Some(entry),
-            HistoryPath::Broken { .. } | HistoryPath::Other => None,
-        }
-    }
-
     fn in_folder(scope: Scope, job: String, file_name: &str) -> Option<Self> {
         let mut parts = file_name.strip_suffix(EXTENSION)?.split('-');
         let recorded_at = time(parts.next()?)?;
@@ -105,45 +101,17 @@ impl Entry {
     }
 }
 
-/// What a path in a history names.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum HistoryPath {
-    Record(Entry),
-    /// A file among a job's records with their extension, but not a record's name.
-    Broken {
-        scope: Scope,
-        job: String,
-    },
-    /// Not part of a history.
-    Other,
-}
-
-impl HistoryPath {
-    pub(super) fn of(path: &str) -> Self {
-        let in_scope = Scope::split(path);
-        let Some((scope, (folder, file_name))) =
-            in_scope.and_then(|(scope, rest)| Some((scope, rest.split_once('/')?)))
-        else {
-            return Self::Other;
-        };
-        let Some(job) = job_of(folder) else {
-            return Self::Other;
-        };
-        if file_name.starts_with('.') || !file_name.ends_with(EXTENSION) || file_name.contains('/')
-        {
-            return Self::Other;
-        }
-        match Entry::in_folder(scope, job.clone(), file_name) {
-            Some(entry) => Self::Record(entry),
-            None => Self::Broken { scope, job },
-        }
+/// The scope and the job of a file among a job's records with their extension, and its entry unless its name is not a record's;
+/// `None` for a path that is not part of a history.
+pub(super) fn record_file(path: &str) -> Option<(Scope, String, Option<Entry>)> {
+    let (scope, rest) = Scope::split(path)?;
+    let (folder, name) = rest.split_once('/')?;
+    let job = job_of(folder)?;
+    if name.starts_with('.') || !name.ends_with(EXTENSION) || name.contains('/') {
+        return None;
     }
-}
-
-/// The key in a record's name.
-pub(super) fn key_in_name(record: &Record) -> String {
-    let key = record.key().unwrap_or(NO_KEY);
-    key.get(..DIGITS).unwrap_or(NO_KEY).to_owned()
+    let entry = Entry::in_folder(scope, job.clone(), name);
+    Some((scope, job, entry))
 }
 
 /// Whether a text is exactly `digits` lowercase hex digits.

@@ -1,27 +1,22 @@
 //! A history in a folder.
 //!
-//! A record is written to a temporary file, made durable, and then hard-linked to its name, which never replaces a file: a
+//! A record is written to a temporary file, made durable, and then given its name, which never replaces a file: a
 //! reader sees it whole or not at all, wherever its writer was interrupted. Nothing is read or written through symbolic
 //! links: a commit can bring them.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::path::PathBuf;
 
 use nix::libc::{O_NOFOLLOW, O_NONBLOCK};
 
 use super::scope::{Scope, job_of};
-use super::{FoundPaths, HistoryError, LARGEST_RECORD, LINK, Placement, reading};
+use super::{FoundPath, HistoryError, LARGEST_RECORD, LINK, Placement, reading};
 
 /// Records reveal what a team's training costs.
 const OF_FOLDERS: u32 = 0o700;
 const OF_FILES: u32 = 0o600;
-/// An older temporary file has no writer any more.
-const LONGEST_WRITE: Duration = Duration::from_secs(24 * 60 * 60);
-/// How the name of a temporary file begins.
-const TEMPORARY: &str = ".record-";
 
 #[derive(Debug)]
 pub(super) struct RecordFolder {
@@ -46,24 +41,24 @@ impl RecordFolder {
     }
 
     /// What lies below folders of the history; `None` where the history is not there.
-    pub(super) fn list(&self, folders: &[String]) -> Result<Option<FoundPaths>, HistoryError> {
+    pub(super) fn list(&self, folders: &[String]) -> Result<Option<Vec<FoundPath>>, HistoryError> {
         match self.root.symlink_metadata() {
             Ok(root) if root.is_dir() => {}
             Ok(_) => return Err(self.no_folder("")),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(self.cannot_read("", error)),
         }
-        let mut found = FoundPaths::default();
+        let mut found = Vec::new();
         for path in folders {
             match self.link_to(path) {
-                Some(link) => found.links.push(link),
+                Some(link) => found.push((link, Some(LINK))),
                 None => self.list_below(path, &mut found)?,
             }
         }
         Ok(Some(found))
     }
 
-    fn list_below(&self, folder: &str, found: &mut FoundPaths) -> Result<(), HistoryError> {
+    fn list_below(&self, folder: &str, found: &mut Vec<FoundPath>) -> Result<(), HistoryError> {
         let cannot = |error| self.cannot_read(folder, error);
         let entries = match fs::read_dir(self.root.join(folder)) {
             Ok(entries) => entries,
@@ -88,8 +83,8 @@ impl RecordFolder {
                 Some((_, rest)) => job_of(rest.trim_end_matches('/')).is_some(),
             };
             match entry.file_type().map_err(cannot)? {
-                _ if !is_folder => found.paths.push(path),
-                kind if kind.is_symlink() => found.links.push(path),
+                _ if !is_folder => found.push((path, None)),
+                kind if kind.is_symlink() => found.push((path, Some(LINK))),
                 _ => self.list_below(&path, found)?,
             }
         }
@@ -144,15 +139,24 @@ impl RecordFolder {
             .write_all(content)
             .and_then(|()| file.as_file().sync_all());
         written.map_err(cannot)?;
-        match fs::hard_link(file.path(), &record) {
+        match file.persist_noclobber(&record).map_err(|kept| kept.error) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 return Ok(Placement::NameTaken);
             }
-            linked => linked.map_err(cannot)?,
+            kept => drop(kept.map_err(cannot)?),
         }
-        make_durable(folder).map_err(cannot)?;
-        remove_leftovers(folder);
-        Ok(Placement::Whole)
+        // Some file systems cannot sync a folder, and need not.
+        match File::open(folder).and_then(|folder| folder.sync_all()) {
+            Err(error)
+                if !matches!(
+                    error.kind(),
+                    io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported
+                ) =>
+            {
+                Err(cannot(error))
+            }
+            _ => Ok(Placement::Whole),
+        }
     }
 
     /// Fails unless a record can be written: makes a temporary file beside it, which is removed again.
@@ -177,30 +181,18 @@ impl RecordFolder {
             let mut builder = DirBuilder::new();
             builder.recursive(true).mode(OF_FOLDERS);
             builder.create(folder).map_err(cannot)?;
-            let made = folder.ancestors().skip(1);
-            for above in made.take_while(|above| above.starts_with(&self.root)) {
-                make_durable(above).map_err(cannot)?;
-            }
         }
-        self.write_gitignore()
-            .map_err(|error| self.cannot_write(".gitignore", error))?;
-        Ok(record)
-    }
-
-    /// Writes `.gitignore` if it is missing, or empty after a crash.
-    fn write_gitignore(&self) -> io::Result<()> {
-        let path = self.root.join(".gitignore");
-        match path.symlink_metadata() {
-            Ok(known) if !known.is_file() || known.len() > 0 => Ok(()),
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            Ok(_) | Err(_) => OpenOptions::new()
-                .write(true)
-                .create(true)
-                .truncate(false)
-                .mode(OF_FILES)
-                .custom_flags(O_NOFOLLOW | O_NONBLOCK)
-                .open(path)?
-                .write_all(b"*\n"),
+        let ignored = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(OF_FILES)
+            .open(self.root.join(".gitignore"))
+            .and_then(|mut file| file.write_all(b"*\n"));
+        match ignored {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                Err(self.cannot_write(".gitignore", error))
+            }
+            _ => Ok(record),
         }
     }
 
@@ -219,13 +211,8 @@ impl RecordFolder {
     }
 
     fn cannot_read(&self, path: &str, source: io::Error) -> HistoryError {
-        HistoryError {
-            source: Some(source),
-            ..HistoryError::new(
-                format!("could not read {}", self.place(path)),
-                "is the history readable for the user that runs the gate?",
-            )
-        }
+        let help = "is the history readable for the user that runs the gate?";
+        self.cannot("read", path, help, source)
     }
 
     fn cannot_write(&self, path: &str, source: io::Error) -> HistoryError {
@@ -233,17 +220,18 @@ impl RecordFolder {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
                 "free some space on its disk"
             }
-            // The errors of file systems without hard links.
-            io::ErrorKind::Unsupported
-            | io::ErrorKind::PermissionDenied
-            | io::ErrorKind::ReadOnlyFilesystem => {
-                "let `history` name a folder that the user of the gate can write to, on a file system with hard links"
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                "let `history` name a folder that the user of the gate can write to"
             }
             _ => "check the path and its disk",
         };
+        self.cannot("write", path, help, source)
+    }
+
+    fn cannot(&self, verb: &str, path: &str, help: &str, source: io::Error) -> HistoryError {
         HistoryError {
             source: Some(source),
-            ..HistoryError::new(format!("could not write {}", self.place(path)), help)
+            ..HistoryError::new(format!("could not {verb} {}", self.place(path)), help)
         }
     }
 }
@@ -251,39 +239,8 @@ impl RecordFolder {
 /// Hidden, so that it is not mistaken for a record, and for its owner alone.
 fn temporary() -> tempfile::Builder<'static, 'static> {
     let mut builder = tempfile::Builder::new();
-    builder.prefix(TEMPORARY).suffix(".tmp");
+    builder.prefix(".record-").suffix(".tmp");
     builder
-}
-
-/// Some file systems cannot sync a folder, and need not.
-fn make_durable(folder: &Path) -> io::Result<()> {
-    match File::open(folder)?.sync_all() {
-        Err(error)
-            if matches!(
-                error.kind(),
-                io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported
-            ) =>
-        {
-            Ok(())
-        }
-        done => done,
-    }
-}
-
-/// Removes temporary files of writers that were interrupted long ago. Failure has no consequence.
-fn remove_leftovers(folder: &Path) {
-    for found in fs::read_dir(folder).into_iter().flatten().flatten() {
-        if !found.file_name().to_string_lossy().starts_with(TEMPORARY) {
-            continue;
-        }
-        // Of a link its own, as of a file.
-        let metadata = found.metadata().ok().filter(fs::Metadata::is_file);
-        let written = metadata.and_then(|metadata| metadata.modified().ok());
-        let age = written.and_then(|written| SystemTime::now().duration_since(written).ok());
-        if age.is_some_and(|age| age > LONGEST_WRITE) {
-            let _ = fs::remove_file(found.path());
-        }
-    }
 }
 
 #[cfg(test)]

@@ -17,20 +17,21 @@ mod scope;
 mod scope_spend;
 pub mod tally;
 
-pub use choose::{BaseWanted, RecordUse, canaries, forecasts};
+pub use choose::{BaseWanted, canaries, forecasts};
 pub use entry::Entry;
 pub use record::RecordKind;
 pub use scope::Scope;
 pub use scope_spend::{PaidCanaries, ScopeSpend, UnbilledCanary};
 
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::pin::pin;
 
 use futures_util::stream::{self, StreamExt};
 use jiff::Timestamp;
 
-use entry::HistoryPath;
+use entry::record_file;
 use folder::RecordFolder;
 use record::Record;
 use s3::Bucket;
@@ -61,13 +62,8 @@ enum Store {
     Bucket(Bucket),
 }
 
-/// What a store has below some folders, as paths of the history.
-#[derive(Debug, Default)]
-struct FoundPaths {
-    paths: Vec<String>,
-    /// They lead elsewhere, and are not followed.
-    links: Vec<String>,
-}
+/// A path of the history, and why it is not followed if it is a link.
+type FoundPath = (String, Option<&'static str>);
 
 /// The records of a history, by name.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -177,25 +173,23 @@ impl History {
             Store::Folder(folder) => folder.list(folders)?,
             Store::Bucket(bucket) => Some(bucket.list(folders).await?),
         };
-        let Some(FoundPaths { paths, links }) = found else {
+        let Some(found) = found else {
             return Ok(None);
         };
-        let takes = |scope: Scope, of: &str| {
-            self.scope.reads(scope) && job.is_none_or(|wanted| wanted == of)
-        };
         let mut listing = Listing::default();
-        let mut damaged: Vec<_> = links.into_iter().map(|path| (path, LINK)).collect();
-        for path in paths {
-            match HistoryPath::of(&path) {
-                HistoryPath::Record(entry) if !takes(entry.scope, &entry.job) => {}
-                HistoryPath::Record(entry) if entry.is_ahead_of(now) => {
+        let mut damaged = Vec::new();
+        for (path, link) in found {
+            let file = record_file(&path).filter(|(scope, of, _)| {
+                self.scope.reads(*scope) && job.is_none_or(|wanted| wanted == of)
+            });
+            match (link, file) {
+                (Some(why), _) => damaged.push((path, why)),
+                (None, Some((.., Some(entry)))) if entry.is_ahead_of(now) => {
                     damaged.push((path, "it is dated in the future"));
                 }
-                HistoryPath::Record(entry) => listing.entries.push(entry),
-                HistoryPath::Broken { scope, job } if takes(scope, &job) => {
-                    damaged.push((path, "its name is not a record's name"));
-                }
-                HistoryPath::Broken { .. } | HistoryPath::Other => {}
+                (None, Some((.., Some(entry)))) => listing.entries.push(entry),
+                (None, Some((.., None))) => damaged.push((path, "its name is not a record's name")),
+                (None, None) => {}
             }
         }
         listing.entries.sort_unstable();
@@ -235,33 +229,60 @@ impl History {
     /// # Errors
     ///
     /// When the folder or the bucket cannot be read as a whole; a single unreadable record is listed as damaged.
-    pub async fn load<'e>(&self, entries: &'e [Entry]) -> Result<Loaded, HistoryError> {
-        let read = |entry: &'e Entry| async move {
-            if !self.scope.reads(entry.scope) {
-                let (theirs, ours) = (entry.scope, self.scope);
-                let why = format!("it is in `{theirs}`, which a run of `{ours}` does not read");
-                return Ok((entry, Err(why)));
-            }
-            let path = entry.path();
-            let content = match &self.store {
-                Store::Folder(folder) => folder.read(&path),
-                Store::Bucket(bucket) => bucket.read(&path).await?,
-            };
-            Ok::<_, HistoryError>((entry, content))
+    pub async fn load(&self, entries: &[Entry]) -> Result<Loaded, HistoryError> {
+        let mut records = Vec::new();
+        let look = |entry: &Entry, record| {
+            records.push((entry.clone(), record));
+            ControlFlow::Continue(())
         };
-        let mut contents = pin!(stream::iter(entries).map(read).buffered(READS));
-        let mut loaded = Loaded::default();
-        while let Some(read) = contents.next().await {
-            let (entry, content) = read?;
-            match content.and_then(|content| reading::read(&content, entry)) {
-                Ok(record) => loaded.records.push((entry.clone(), record)),
-                Err(why) => loaded.damaged.push(Damaged {
+        let damaged = self.read(entries, look).await?;
+        Ok(Loaded { records, damaged })
+    }
+
+    /// Shows `look` records in the order given, until it has seen enough; returns those before that cannot be read. The first is read
+    /// alone, for it is often enough; of the others some are read ahead.
+    ///
+    /// # Errors
+    ///
+    /// When the folder or the bucket cannot be read as a whole.
+    pub async fn read<'e>(
+        &self,
+        entries: impl IntoIterator<Item = &'e Entry>,
+        mut look: impl FnMut(&'e Entry, Record) -> ControlFlow<()>,
+    ) -> Result<Vec<Damaged>, HistoryError> {
+        let mut reads = entries.into_iter().map(|entry| self.read_one(entry));
+        let first = stream::iter(reads.next()).buffered(1);
+        let mut reads = pin!(first.chain(stream::iter(reads).buffered(READS)));
+        let mut damaged = Vec::new();
+        while let Some(read) = reads.next().await {
+            let (entry, record) = read?;
+            match record.map(|record| look(entry, record)) {
+                Ok(ControlFlow::Continue(())) => {}
+                Ok(ControlFlow::Break(())) => break,
+                Err(why) => damaged.push(Damaged {
                     place: self.place(&entry.path()),
                     why,
                 }),
             }
         }
-        Ok(loaded)
+        Ok(damaged)
+    }
+
+    async fn read_one<'e>(
+        &self,
+        entry: &'e Entry,
+    ) -> Result<(&'e Entry, Result<Record, String>), HistoryError> {
+        if !self.scope.reads(entry.scope) {
+            let (theirs, ours) = (entry.scope, self.scope);
+            let why = format!("it is in `{theirs}`, which a run of `{ours}` does not read");
+            return Ok((entry, Err(why)));
+        }
+        let content = match &self.store {
+            Store::Folder(folder) => folder.read(&entry.path()),
+            Store::Bucket(bucket) => bucket.read(&entry.path()).await?,
+        };
+        let record = content.and_then(|content| reading::read(&content, entry));
+        Ok((entry, record))
     }
 
     /// Writes a record under a unique name, whole or not at all.
@@ -270,17 +291,9 @@ impl History {
     ///
     /// When the record was not written, or may not have been.
     pub async fn append(&self, record: &Record) -> Result<Entry, HistoryError> {
-        self.append_as(record, random_id).await
-    }
-
-    async fn append_as(
-        &self,
-        record: &Record,
-        mut id: impl FnMut() -> String,
-    ) -> Result<Entry, HistoryError> {
         let content = reading::write(record);
         for _ in 0..TRIES {
-            let entry = Entry::of(record, self.scope, id());
+            let entry = Entry::of(record, self.scope, random_id());
             // Every written record must be readable.
             reading::read(&content, &entry).map_err(|why| {
                 HistoryError::new(
@@ -318,6 +331,3 @@ impl History {
 fn random_id() -> String {
     format!("{:016x}", RandomState::new().build_hasher().finish())
 }
-
-#[cfg(test)]
-mod tests;

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::entry::{Entry, is_hex, key_in_name};
+use super::entry::{Entry, is_hex};
 use super::record::{Content, Record, SCHEMA_VERSION};
 use crate::measurement::table::plain_words;
 use crate::measurement::{self, Measurement};
@@ -83,17 +83,15 @@ fn contradiction(record: &Record, entry: &Entry) -> Option<String> {
         record.code_key.as_deref(),
         record.data_key.as_deref(),
     ];
-    if record.job != entry.job {
-        return Some("it is of another job than its folder".to_owned());
-    }
-    if record.kind() != entry.kind {
-        return Some("it is of another kind than its name says".to_owned());
-    }
+    let named = Entry {
+        recorded_at: entry.recorded_at,
+        ..Entry::of(record, entry.scope, entry.id.clone())
+    };
     if !keys.iter().flatten().all(is_key) {
         return Some(format!("one of its keys is not {KEY_DIGITS} hex digits"));
     }
-    if key_in_name(record) != entry.key {
-        return Some("its key is another than in its name".to_owned());
+    if named != *entry {
+        return Some("its job, kind or key is another than in its name".to_owned());
     }
     if matches!(&record.content, Content::Forecast(forecast) if forecast.forecasts.is_empty()) {
         return Some("it is a forecast record without a forecast".to_owned());

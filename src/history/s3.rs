@@ -6,11 +6,11 @@
 use std::time::Duration;
 
 use aws_sdk_s3::Client;
-use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
+use aws_sdk_s3::error::ProvideErrorMetadata;
 use aws_sdk_s3::primitives::ByteStream;
 
 use super::scope::Scope;
-use super::{FoundPaths, History, HistoryError, LARGEST_RECORD, Placement, Store, reading};
+use super::{FoundPath, History, HistoryError, LARGEST_RECORD, Placement, Store, reading};
 use crate::aws::AwsError;
 use crate::aws::s3::{Request, key_of, permission};
 use crate::aws::s3_uri::{S3Uri, shown};
@@ -74,8 +74,8 @@ impl Bucket {
     }
 
     /// What lies below folders of the history.
-    pub(super) async fn list(&self, folders: &[String]) -> Result<FoundPaths, HistoryError> {
-        let mut found = FoundPaths::default();
+    pub(super) async fn list(&self, folders: &[String]) -> Result<Vec<FoundPath>, HistoryError> {
+        let mut found = Vec::new();
         for folder in folders {
             let place = self.root.below(&format!("{folder}/"));
             let request = Request::list(&self.client, FIELD, &place);
@@ -85,8 +85,8 @@ impl Bucket {
                 let keys = page.contents().iter().filter_map(|object| object.key());
                 let keys = keys.filter_map(|key| key_of(&page, key));
                 let own = &self.root.key;
-                let paths = keys.filter_map(|key| Some(key.strip_prefix(own)?.to_owned()));
-                found.paths.extend(paths);
+                found
+                    .extend(keys.filter_map(|key| Some((key.strip_prefix(own)?.to_owned(), None))));
             }
         }
         Ok(found)
@@ -111,7 +111,8 @@ impl Bucket {
                 }
                 Err(error) => {
                     let permission = permission("s3:GetObject", &place);
-                    return Err(self.refused(&place, "read", permission, &error));
+                    let request = Request::new(&self.client, FIELD, &place, "read", permission);
+                    return Err(request.refused(&error).into());
                 }
             };
             let length = object.content_length().unwrap_or_default();
@@ -161,7 +162,8 @@ impl Bucket {
             )),
             _ => {
                 let permission = permission("s3:PutObject", place);
-                Err(self.refused(place, "write", permission, &error))
+                let request = Request::new(&self.client, FIELD, place, "write", permission);
+                Err(request.refused(&error).into())
             }
         }
     }
@@ -194,19 +196,5 @@ impl Bucket {
                 "start the check again later; it reuses the canaries that completed",
             )
         })
-    }
-
-    fn refused<E>(
-        &self,
-        place: &S3Uri,
-        doing: &str,
-        permissions: String,
-        error: &SdkError<E>,
-    ) -> HistoryError
-    where
-        E: std::error::Error + ProvideErrorMetadata + 'static,
-    {
-        let request = Request::new(&self.client, FIELD, place, doing, permissions);
-        request.refused(error).into()
     }
 }

@@ -1,6 +1,5 @@
 //! For tests: records, a folder, and what happens in them.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use jiff::{SignedDuration, Timestamp};
@@ -70,12 +69,10 @@ pub(super) fn canary(minutes: i64, canary: u64) -> Record {
 
 /// A canary of unknown code.
 pub(super) fn canary_without_key(minutes: i64) -> Record {
-    let mut record = canary(minutes, 1);
-    record.code_key = None;
-    if let Content::Canary { canary_key, .. } = &mut record.content {
-        *canary_key = None;
-    }
-    record
+    with(canary(minutes, 1), |record| {
+        record.code_key = None;
+        *key_of(record) = None;
+    })
 }
 
 pub(super) fn full_run(minutes: i64, code: u64) -> Record {
@@ -104,11 +101,38 @@ pub(super) fn forecast(minutes: i64, code: u64) -> Record {
 }
 
 pub(super) fn baseline(minutes: i64, code: u64) -> Record {
-    let mut record = forecast(minutes, code);
-    if let Content::Forecast(forecast) = &mut record.content {
-        forecast.is_baseline = true;
-    }
+    with(forecast(minutes, code), |record| {
+        found(record).is_baseline = true;
+    })
+}
+
+pub(super) fn with(mut record: Record, change: impl FnOnce(&mut Record)) -> Record {
+    change(&mut record);
     record
+}
+
+/// The forecast of a record.
+pub(super) fn found(record: &mut Record) -> &mut ForecastRecord {
+    match &mut record.content {
+        Content::Forecast(forecast) => forecast,
+        _ => panic!("it is a forecast"),
+    }
+}
+
+/// The first run of a record.
+pub(super) fn run_of(record: &mut Record) -> &mut Measurement {
+    match &mut record.content {
+        Content::Canary { measurement, .. } | Content::FullRun { measurement } => measurement,
+        Content::Forecast(forecast) => &mut forecast.measurements[0],
+    }
+}
+
+/// The key of a canary.
+pub(super) fn key_of(record: &mut Record) -> &mut Option<String> {
+    match &mut record.content {
+        Content::Canary { canary_key, .. } => canary_key,
+        _ => panic!("it is a canary"),
+    }
 }
 
 /// A history in a folder that is removed with this.
@@ -154,14 +178,5 @@ impl Sample {
         });
         let damaged = damaged.collect();
         (loaded, damaged)
-    }
-
-    /// Files beside records that no reader sees.
-    pub(super) fn hidden(&self) -> Vec<String> {
-        let names = fs::read_dir(self.root().join("main").join(JOB)).unwrap();
-        names
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .filter(|name| name.starts_with('.'))
-            .collect()
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry as Known;
+use std::ops::ControlFlow;
 
 use jiff::Timestamp;
 
@@ -10,9 +11,6 @@ use super::{Damaged, Entry, History, HistoryError, RecordKind};
 use crate::instance::InstanceConfiguration;
 use crate::measurement::{Measurement, Outcome};
 use crate::units::Usd;
-
-/// How many records are read before the next.
-const BATCH: usize = 64;
 
 /// What the canaries of one scope have cost.
 #[derive(Debug, PartialEq)]
@@ -122,21 +120,18 @@ impl History {
         if let Some(damaged) = listing.damaged.into_iter().next() {
             return Ok(ScopeSpend::Unreadable(damaged));
         }
-        let is_of_canaries = |entry: &Entry| entry.kind != RecordKind::FullRun;
-        let entries: Vec<Entry> = (listing.entries.into_iter())
-            .filter(is_of_canaries)
-            .collect();
+        let is_of_canaries = |entry: &&Entry| entry.kind != RecordKind::FullRun;
         let mut bills = Bills::default();
-        for batch in entries.chunks(BATCH) {
-            let loaded = self.load(batch).await?;
-            if let Some(damaged) = loaded.damaged.into_iter().next() {
-                return Ok(ScopeSpend::Unreadable(damaged));
-            }
-            for (_, record) in &loaded.records {
-                bills.add(record);
-            }
-        }
-        Ok(ScopeSpend::Known(bills.sum()))
+        let add = |_: &Entry, record| {
+            bills.add(&record);
+            ControlFlow::Continue(())
+        };
+        let entries = listing.entries.iter().filter(is_of_canaries);
+        let damaged = self.read(entries, add).await?;
+        Ok(match damaged.into_iter().next() {
+            Some(damaged) => ScopeSpend::Unreadable(damaged),
+            None => ScopeSpend::Known(bills.sum()),
+        })
     }
 }
 

@@ -151,23 +151,17 @@ impl JobTally {
         }
     }
 
-    fn finish(mut self, name: String, made_at: Timestamp) -> JobFigures {
-        let checks_of_branches: usize = (self.branches.values())
-            .map(|series| series.checks.len())
-            .sum();
+    fn finish(self, name: String, made_at: Timestamp) -> JobFigures {
+        let checks = self.branches.values().map(|series| series.checks.len());
+        let of_branches: usize = checks.sum();
         // A release now and then does not take the place of the branch that is checked most.
-        let busiest = (self.branches.iter()).max_by_key(|(_, series)| series.checks.len());
-        let busiest = busiest.map(|(branch, _)| branch.clone());
-        let drawn = busiest.and_then(|branch| self.branches.remove_entry(&branch));
-        let drawn =
-            drawn.filter(|(_, of_branch)| !of_branch.is_empty() || self.own_machines.is_empty());
-        let (source, series) = match drawn {
-            Some((branch, series)) => (SeriesSource::Branch(branch), series),
-            None => (SeriesSource::OwnMachines, self.own_machines),
-        };
-        let other_branches = match source {
-            SeriesSource::Branch(_) => checks_of_branches - series.checks.len(),
-            SeriesSource::OwnMachines => checks_of_branches,
+        let busiest = (self.branches.into_iter()).max_by_key(|(_, series)| series.checks.len());
+        let (source, series, drawn) = match busiest {
+            Some((branch, series)) if !series.is_empty() || self.own_machines.is_empty() => {
+                let drawn = series.checks.len();
+                (SeriesSource::Branch(branch), series, drawn)
+            }
+            _ => (SeriesSource::OwnMachines, self.own_machines, 0),
         };
         let age = made_at.duration_since(self.newest_record).as_secs_f64();
         JobFigures {
@@ -175,16 +169,14 @@ impl JobTally {
             standing: JobStanding::of(&series.checks, series.unfinished.as_ref()),
             is_quiet: age > QUIET_AFTER.0,
             source,
-            baseline: series
-                .checks
-                .iter()
+            baseline: (series.checks.iter())
                 .rfind(|check| check.is_baseline)
                 .cloned(),
             checks: series.checks,
             full_runs: series.full_runs,
             unfinished: series.unfinished,
             newest_record: self.newest_record,
-            other_branches,
+            other_branches: of_branches - drawn,
             spent: self.spent,
             repositories: self.repositories.into_iter().collect(),
         }

@@ -1,5 +1,6 @@
 //! `history export`: records for other programs.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use jiff::Timestamp;
@@ -7,10 +8,10 @@ use jiff::Timestamp;
 use crate::cli::{ExportFormat, HistoryExportArguments};
 use crate::console::{AppError, Loudness, files, print, printable};
 use crate::history::export::{CanaryFormat, Export};
-use crate::history::{History, Scope};
+use crate::history::{Entry, History, Scope};
 use crate::workspace::project::Project;
 
-use super::listing::{BATCH, list_of, warn_of};
+use super::listing::{list_of, warn_of};
 
 /// A format, its name, the extension of files that hold it, and what of the history it has.
 type ExportRow = (ExportFormat, &'static str, &'static str, fn() -> Export);
@@ -50,13 +51,11 @@ pub(super) async fn export(
     let listing = list_of(history, arguments.job.as_deref(), &project.spec).await?;
     let mut damaged = listing.damaged;
     let mut export = begin();
-    for batch in listing.entries.chunks(BATCH) {
-        let loaded = history.load(batch).await?;
-        damaged.extend(loaded.damaged);
-        for (entry, record) in loaded.records {
-            export.add(&entry, &record);
-        }
-    }
+    let add = |entry: &Entry, record| {
+        export.add(entry, &record);
+        ControlFlow::Continue(())
+    };
+    damaged.extend(history.read(&listing.entries, add).await?);
     let text = export.finish(&damaged, Timestamp::now());
     match output(arguments) {
         None => print(&text)?,

@@ -1,12 +1,14 @@
 //! `history list`: a line for each record.
 
+use std::ops::ControlFlow;
+
 use comfy_table::Table;
 use serde_json::{Value, json};
 
 use crate::cli::{HistoryListArguments, RecordFormat};
 use crate::console::{AppError, print, terminal};
 use crate::history::record::{Content, Record};
-use crate::history::{Entry, History, Loaded, RecordUse};
+use crate::history::{Entry, History, Loaded};
 use crate::metric::Metric;
 use crate::report::escape::for_terminal;
 use crate::report::omit_nulls;
@@ -15,7 +17,7 @@ use crate::secret::unseen::visible_json;
 use crate::spec::Spec;
 
 use super::facts::{self, COLUMNS};
-use super::listing::{BATCH, list_of, nothing, warn_of};
+use super::listing::{list_of, nothing, warn_of};
 
 /// Longest text of a cell, in characters.
 const CELL_LIMIT: usize = 40;
@@ -58,18 +60,18 @@ pub(super) async fn list(
 
 /// The newest readable records, at most `limit`, and the unreadable ones among them.
 async fn newest(history: &History, entries: &[Entry], limit: usize) -> Result<Loaded, AppError> {
-    let mut left = limit;
-    let look = |_: &Record| {
-        left -= 1;
-        match left {
-            0 => RecordUse::Last,
-            _ => RecordUse::Keep,
+    let mut records = Vec::new();
+    let look = |entry: &Entry, record| {
+        records.push((entry.clone(), record));
+        match records.len() < limit {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
         }
     };
     // Unreadable records are replaced by older ones.
-    let newest = entries.iter().rev();
-    let (loaded, _) = history.load_until(newest, limit.min(BATCH), look).await?;
-    Ok(loaded)
+    let newest = entries.iter().rev().filter(|_| limit > 0);
+    let damaged = history.read(newest, look).await?;
+    Ok(Loaded { records, damaged })
 }
 
 /// The note that `more` of `count` records are not shown.

@@ -9,9 +9,6 @@ use crate::spec::Spec;
 /// Jobs named in the error about a job without records.
 const JOBS_NAMED: usize = 20;
 
-/// Records held in memory at a time.
-pub(super) const BATCH: usize = 200;
-
 /// The records that this run may read, of one job or of all.
 ///
 /// # Errors

@@ -1,9 +1,8 @@
 use std::fs;
 
 use super::*;
-use crate::history::record::Content;
 use crate::history::samples::{
-    JOB, Sample, at, baseline, canary, canary_without_key, forecast, full_run, key,
+    JOB, Sample, at, baseline, canary, canary_without_key, forecast, full_run, key, key_of, with,
 };
 
 const LATER: i64 = 24 * 60;
@@ -87,29 +86,18 @@ async fn the_baseline_is_of_the_bases_code_else_the_newest_of_its_branch() {
 }
 
 #[tokio::test]
-async fn a_canary_without_a_key_and_a_full_run_are_never_found() {
+async fn a_canary_is_found_by_all_digits_of_its_key_and_nothing_without_one() {
     let sample = Sample::new(Scope::Main);
-    for record in [canary_without_key(1), full_run(2, 5)] {
-        sample.keep(&record).await;
-    }
-    for wanted in [key(5), "0".repeat(64)] {
-        assert_eq!(newest_canary(&sample.history, &wanted).await, (None, 0));
-    }
-    let entries = entries(&sample.history).await;
-    assert_eq!(forecasts(&entries, JOB).count(), 0);
-}
-
-#[tokio::test]
-async fn a_key_is_the_same_in_all_its_digits() {
-    let sample = Sample::new(Scope::Main);
-    let mut other = canary(2, 5);
     let same_start = format!("{}{}", &key(5)[..16], "f".repeat(48));
-    if let Content::Canary { canary_key, .. } = &mut other.content {
-        *canary_key = Some(same_start.clone());
-    }
+    let other = with(canary(2, 5), |record| {
+        *key_of(record) = Some(same_start.clone());
+    });
     let mut other_code = forecast(2, 5);
     other_code.code_key = Some(same_start.clone());
     for record in [canary(1, 5), other, forecast(1, 5), other_code] {
+        sample.keep(&record).await;
+    }
+    for record in [canary_without_key(3), full_run(4, 5)] {
         sample.keep(&record).await;
     }
     let history = &sample.history;
@@ -117,24 +105,9 @@ async fn a_key_is_the_same_in_all_its_digits() {
         assert_eq!(newest_canary(history, &wanted).await, (minute, 0));
         assert_eq!(base(history, Some(&wanted), "main").await, (minute, 0));
     }
-    assert_eq!(newest_canary(history, &key(6)).await, (None, 0));
-}
-
-#[tokio::test]
-async fn the_newest_that_will_do_is_taken() {
-    let sample = Sample::new(Scope::Main);
-    let mut kept = Vec::new();
-    for minute in 0..20 {
-        kept.push(sample.keep(&canary(minute, 5)).await);
+    for none in [key(6), "0".repeat(64)] {
+        assert_eq!(newest_canary(history, &none).await, (None, 0));
     }
-    fs::write(sample.file(&kept[19]), "{").unwrap();
-    let entries = entries(&sample.history).await;
-    let is_before = |record: &Record| record.recorded_at < at(12);
-    let found = sample
-        .history
-        .newest_canary(&entries, JOB, &key(5), is_before)
-        .await;
-    assert_eq!(seen(found), (Some(11), 1));
 }
 
 #[tokio::test]
@@ -200,6 +173,9 @@ async fn of_a_thousand_records_only_what_is_wanted_is_read() {
     }
     assert_eq!(newest_canary(history, &key(95)).await, (Some(959), 0));
     let entries = entries(history).await;
+    let (key, is_before) = (key(95), |record: &Record| record.recorded_at < at(955));
+    let found = history.newest_canary(&entries, JOB, &key, is_before);
+    assert_eq!(seen(found.await), (Some(953), 0));
     let series = history.series(&entries, JOB, |_| true).await.unwrap();
     assert_eq!((series.records.len(), series.damaged), (10, vec![]));
     assert!(series.records[0].1.forecast().unwrap().is_baseline);

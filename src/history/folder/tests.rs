@@ -1,8 +1,9 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
 
 use super::*;
-use crate::history::samples::{Sample, at, canary, forecast};
+use crate::history::samples::{Sample, canary, forecast};
 use crate::history::{Entry, History, reading};
 
 /// The name of a temporary file.
@@ -21,20 +22,7 @@ async fn records_are_their_owners_alone_and_not_gits() {
     for folder in file.ancestors().skip(1).take(4) {
         assert_eq!(mode(folder), 0o700, "{}", folder.display());
     }
-    assert_eq!(
-        fs::read_to_string(sample.root().join(".gitignore")).unwrap(),
-        "*\n"
-    );
-}
-
-#[tokio::test]
-async fn git_ignores_the_folder_unless_it_does_already() {
-    let sample = Sample::new(Scope::Main);
-    fs::create_dir(sample.root()).unwrap();
     let ignore = sample.root().join(".gitignore");
-    // As a crash leaves it.
-    fs::write(&ignore, "").unwrap();
-    sample.keep(&canary(0, 5)).await;
     assert_eq!(fs::read_to_string(&ignore).unwrap(), "*\n");
     fs::write(&ignore, "# ours\n").unwrap();
     sample.keep(&canary(1, 5)).await;
@@ -44,30 +32,6 @@ async fn git_ignores_the_folder_unless_it_does_already() {
     symlink(&target, &ignore).unwrap();
     sample.keep(&canary(2, 5)).await;
     assert!(!target.exists());
-}
-
-#[tokio::test]
-async fn one_job_is_listed_alone_and_whatever_it_is_called() {
-    let sample = Sample::new(Scope::Local);
-    let names = ["churn", "churn-2", "a/../../b", "Übung 1", "%63hurn"];
-    for name in names {
-        let mut record = forecast(0, 7);
-        record.job = name.to_owned();
-        if let crate::history::record::Content::Forecast(forecast) = &mut record.content {
-            forecast.measurements.clear();
-        }
-        sample.keep(&record).await;
-    }
-    for name in names {
-        let listing = sample.history.list_at(Some(name), at(1)).await.unwrap();
-        let jobs: Vec<&str> = listing
-            .entries
-            .iter()
-            .map(|entry| entry.job.as_str())
-            .collect();
-        assert_eq!(jobs, [name]);
-    }
-    assert_eq!(sample.all().await.0.records.len(), names.len());
 }
 
 #[tokio::test]
@@ -113,30 +77,25 @@ async fn nothing_is_read_through_links() {
 }
 
 #[tokio::test]
-async fn a_record_is_not_written_through_a_link_in_its_place() {
+async fn what_has_a_records_name_is_not_replaced_followed_or_waited_for() {
     let sample = Sample::new(Scope::Main);
     let first = sample.keep(&canary(0, 5)).await;
     let target = sample.root().join("victim");
-    let next = || Entry::of(&canary(1, 5), Scope::Main, "c".repeat(16));
-    let folder = sample.file(&first).parent().unwrap().to_owned();
-    symlink(&target, folder.join(next().file_name())).unwrap();
-    let kept = RecordFolder::new(sample.root()).put(&next().path(), b"text");
-    assert_eq!(kept.unwrap(), Placement::NameTaken);
+    let link = Entry::of(&canary(1, 5), Scope::Main, "c".repeat(16));
+    symlink(&target, sample.file(&link)).unwrap();
+    let folder = RecordFolder::new(sample.root());
+    for taken in [&first, &link] {
+        let kept = folder.put(&taken.path(), b"text");
+        assert_eq!(kept.unwrap(), Placement::NameTaken);
+    }
     assert!(!target.exists());
-}
-
-#[tokio::test]
-async fn a_pipe_in_a_records_place_is_not_waited_for() {
-    let sample = Sample::new(Scope::Main);
-    sample.keep(&canary(0, 5)).await;
+    fs::remove_file(sample.file(&link)).unwrap();
     let pipe = Entry::of(&canary(1, 5), Scope::Main, "d".repeat(16));
     nix::unistd::mkfifo(&sample.file(&pipe), nix::sys::stat::Mode::S_IRWXU).unwrap();
     let (loaded, damaged) = sample.all().await;
-    assert_eq!(loaded.records.len(), 1);
-    assert_eq!(
-        damaged,
-        [format!("{}: it is not a regular file", pipe.file_name())]
-    );
+    assert_eq!(loaded.records, [(first, canary(0, 5))]);
+    let name = pipe.file_name();
+    assert_eq!(damaged, [format!("{name}: it is not a regular file")]);
 }
 
 #[tokio::test]
@@ -195,48 +154,8 @@ async fn a_writer_may_be_broken_off_anywhere() {
             loaded.records.last().unwrap(),
             &(next.clone(), forecast(2, 7))
         );
-        // Another writer may be at it still.
-        assert_eq!(sample.hidden().len(), usize::from(temporary.is_some()));
         for name in [HIDDEN.to_owned(), entry.file_name(), next.file_name()] {
             let _ = fs::remove_file(folder.join(name));
         }
     }
-}
-
-#[tokio::test]
-async fn a_writer_removes_what_others_left_long_ago() {
-    let sample = Sample::new(Scope::Main);
-    let first = sample.keep(&canary(0, 5)).await;
-    let folder = sample.file(&first).parent().unwrap().to_owned();
-    let put = |name: &str, age: Duration| {
-        let file = File::create(folder.join(name)).unwrap();
-        file.set_modified(SystemTime::now() - age).unwrap();
-    };
-    let hour = Duration::from_secs(60 * 60);
-    put(".record-old.tmp", 25 * hour);
-    put(HIDDEN, 23 * hour);
-    put(".somebody-elses.tmp", 48 * hour);
-    sample.keep(&canary(2, 5)).await;
-    let mut left = sample.hidden();
-    left.sort();
-    assert_eq!(left, [HIDDEN, ".somebody-elses.tmp"]);
-}
-
-#[tokio::test]
-async fn a_name_that_is_taken_is_never_written_over() {
-    let sample = Sample::new(Scope::Main);
-    let draw = |digits: &'static [&'static str]| {
-        let mut digits = digits.iter();
-        move || digits.next().expect("no more is drawn").repeat(16)
-    };
-    let (history, record) = (&sample.history, canary(0, 5));
-    let one = history.append_as(&record, draw(&["1"])).await.unwrap();
-    let again = history.append_as(&record, draw(&["1", "1", "2"]));
-    let again = again.await.unwrap();
-    assert_eq!((one.id, again.id), ("1".repeat(16), "2".repeat(16)));
-    let error = history.append_as(&record, draw(&["1"; 5])).await;
-    let error = error.unwrap_err();
-    assert!(error.what.contains("5 random names"), "{error}");
-    assert_eq!(sample.all().await.0.records.len(), 2);
-    assert_eq!(sample.hidden(), [""; 0]);
 }

@@ -1,6 +1,8 @@
 use super::*;
 use crate::history::Scope;
-use crate::history::samples::{canary, canary_without_key, forecast, full_run};
+use crate::history::samples::{
+    Sample, canary, canary_without_key, forecast, found, full_run, run_of, with,
+};
 use crate::metric::Metric;
 
 const NEWER: &str =
@@ -133,32 +135,19 @@ fn what_a_record_cannot_say_is_refused() {
 fn a_record_that_contradicts_its_name_or_itself_is_none() {
     let record = canary(0, 5);
     let entry = || entry_of(&record);
-    let with = |change: &dyn Fn(&mut Record)| {
-        let mut changed = record.clone();
-        change(&mut changed);
-        changed
-    };
-    let foreign = with(&|record| {
-        if let Content::Canary { measurement, .. } = &mut record.content {
-            measurement.job = "fraud".to_owned();
-        }
+    let foreign = with(canary(0, 5), |record| {
+        run_of(record).job = "fraud".to_owned();
     });
-    let mut empty = forecast(0, 7);
-    if let Content::Forecast(forecast) = &mut empty.content {
-        forecast.forecasts.clear();
-    }
+    let empty = with(forecast(0, 7), |record| found(record).forecasts.clear());
     let [mut other_job, mut other_kind, mut other_key] = [entry(), entry(), entry()];
     other_job.job = "fraud".to_owned();
     other_kind.kind = crate::history::RecordKind::Forecast;
     other_key.key = "0123456789abcdef".to_owned();
+    let other_name = "its job, kind or key is another than in its name";
     for (record, entry, why) in [
-        (&record, other_job, "it is of another job than its folder"),
-        (
-            &record,
-            other_kind,
-            "it is of another kind than its name says",
-        ),
-        (&record, other_key, "its key is another than in its name"),
+        (&record, other_job, other_name),
+        (&record, other_kind, other_name),
+        (&record, other_key, other_name),
         (&foreign, entry(), "it holds a canary of another job"),
         (
             &empty,
@@ -175,10 +164,20 @@ fn a_number_that_json_cannot_hold_is_left_out() {
     let mut record = forecast(0, 7);
     let estimate =
         |record: &Record| record.forecast().unwrap().forecasts[0].estimates[Metric::Time];
-    if let Content::Forecast(forecast) = &mut record.content {
-        let estimates = &mut forecast.forecasts[0].estimates;
-        estimates[Metric::Time].as_mut().unwrap().point = f64::INFINITY;
-    }
+    let estimates = &mut found(&mut record).forecasts[0].estimates;
+    estimates[Metric::Time].as_mut().unwrap().point = f64::INFINITY;
     let read = read(&write(&record), &entry_of(&record)).unwrap();
     assert_eq!(estimate(&read), None);
+}
+
+#[tokio::test]
+async fn what_could_not_be_read_again_is_not_kept() {
+    let sample = Sample::new(Scope::Main);
+    let record = with(forecast(0, 7), |record| {
+        record.code_key = Some("3f9c".to_owned());
+    });
+    let error = sample.history.append(&record).await.unwrap_err();
+    let what = format!("a record of the job `churn` cannot be kept: {NO_KEY}");
+    assert_eq!(error.what, what);
+    assert!(!sample.root().exists());
 }

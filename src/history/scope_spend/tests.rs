@@ -1,36 +1,26 @@
 use super::*;
 use crate::history::Scope;
-use crate::history::samples::{Sample, baseline, canary, forecast, full_run};
+use crate::history::samples::{Sample, baseline, canary, forecast, found, full_run, run_of, with};
 use crate::measurement::Reused;
 
 const OURS: Scope = Scope::PullRequest(7);
 
 /// A canary that was billed so much, as the `number`th of its job.
 fn billed(number: u64, cost: f64, idle: Option<f64>) -> Record {
-    let mut record = canary(0, number);
-    if let Content::Canary { measurement, .. } = &mut record.content {
+    with(canary(0, number), |record| {
+        let measurement = run_of(record);
         measurement.training_job = Some(format!("cg-churn-{number}"));
         measurement.cost = Some(Usd(cost));
         measurement.idle_usd = idle.map(Usd);
-    }
-    record
-}
-
-fn first(record: &mut Record) -> &mut Measurement {
-    match &mut record.content {
-        Content::Canary { measurement, .. } | Content::FullRun { measurement } => measurement,
-        Content::Forecast(forecast) => &mut forecast.measurements[0],
-    }
+    })
 }
 
 /// A forecast of these canaries.
 fn forecast_of(canaries: &[&Record]) -> Record {
-    let mut record = forecast(1, 1);
-    if let Content::Forecast(forecast) = &mut record.content {
+    with(forecast(1, 1), |record| {
         let runs = canaries.iter().flat_map(|one| one.measurements());
-        forecast.measurements = runs.cloned().collect();
-    }
-    record
+        found(record).measurements = runs.cloned().collect();
+    })
 }
 
 fn known(usd: f64) -> ScopeSpend {
@@ -51,8 +41,8 @@ async fn spent(records: &[Record]) -> ScopeSpend {
 /// A canary that a signal stopped, whose bill nobody waited for.
 fn stopped(number: u64, most: f64) -> Record {
     let mut record = billed(number, 1.0, None);
-    first(&mut record).cost = None;
-    first(&mut record).outcome = Outcome::Stopped;
+    run_of(&mut record).cost = None;
+    run_of(&mut record).outcome = Outcome::Stopped;
     if let Content::Canary { at_most, .. } = &mut record.content {
         *at_most = Some(Usd(most));
     }
@@ -63,7 +53,7 @@ fn stopped(number: u64, most: f64) -> Record {
 fn adopted(number: u64, bill: Option<f64>) -> Record {
     let mut record = billed(number, 1.0, None);
     if bill.is_some() {
-        first(&mut record).cost = None;
+        run_of(&mut record).cost = None;
     }
     if let Content::Canary {
         is_adopted,
@@ -82,12 +72,12 @@ async fn each_canary_counts_once_for_who_paid_it_whatever_records_it_is_in() {
     let both = forecast_of(&[&one, &other]);
     let with_idle = forecast_of(&[&billed(1, 1.5, Some(0.5))]);
     let mut reused = forecast_of(&[&billed(2, 1.0, None)]);
-    first(&mut reused).reused = Some(Reused {
+    run_of(&mut reused).reused = Some(Reused {
         age_days: 1.0,
         saved_usd: Some(Usd(1.0)),
     });
     let mut asked_for = full_run(0, 1);
-    first(&mut asked_for).cost = Some(Usd(70.0));
+    run_of(&mut asked_for).cost = Some(Usd(70.0));
     for (records, usd) in [
         (vec![one.clone(), other, both.clone(), both], 2.25),
         // Machines that were kept after a canary count from its forecast.
@@ -128,19 +118,6 @@ async fn a_stopped_canary_has_no_bill_and_its_worst_case() {
 }
 
 #[tokio::test]
-async fn only_the_scope_of_the_run_counts() {
-    let sample = Sample::new(OURS);
-    sample.keep(&billed(1, 1.0, None)).await;
-    for other in [Scope::Main, Scope::PullRequest(70), Scope::Queue] {
-        let history = sample.to(other);
-        history.append(&billed(2, 5.0, None)).await.unwrap();
-        history.append(&baseline(0, 1)).await.unwrap();
-    }
-    let spent = sample.history.scope_spend().await.unwrap();
-    assert_eq!(spent, known(1.0));
-}
-
-#[tokio::test]
 async fn a_record_that_gives_money_back_makes_the_sum_unknown() {
     let sample = Sample::new(OURS);
     let kept = sample.keep(&billed(1, 1.0, None)).await;
@@ -171,11 +148,17 @@ async fn a_record_that_gives_money_back_makes_the_sum_unknown() {
 }
 
 #[tokio::test]
-async fn without_its_folder_nothing_is_known_and_in_an_empty_one_nothing_was_spent() {
+async fn only_the_scope_of_the_run_counts_and_nothing_is_known_without_the_folder() {
     let sample = Sample::new(OURS);
     let spent = sample.history.scope_spend().await.unwrap();
     assert!(matches!(spent, ScopeSpend::NoHistory(_)), "{spent:?}");
     std::fs::create_dir(sample.root()).unwrap();
-    let spent = sample.history.scope_spend().await.unwrap();
-    assert_eq!(spent, known(0.0));
+    assert_eq!(sample.history.scope_spend().await.unwrap(), known(0.0));
+    sample.keep(&billed(1, 1.0, None)).await;
+    for other in [Scope::Main, Scope::PullRequest(70), Scope::Queue] {
+        let history = sample.to(other);
+        history.append(&billed(2, 5.0, None)).await.unwrap();
+        history.append(&baseline(0, 1)).await.unwrap();
+    }
+    assert_eq!(sample.history.scope_spend().await.unwrap(), known(1.0));
 }

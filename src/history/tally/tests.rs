@@ -1,7 +1,5 @@
-use jiff::{SignedDuration, Timestamp};
-
-use super::super::record::{Command, Content, Event, ForecastRecord, Record};
-use super::super::samples::{at, baseline, canary, forecast, full_run};
+use super::super::record::{Command, Content, Event, Record};
+use super::super::samples::{at, baseline, canary, forecast, found, full_run, run_of, with};
 use super::super::{Entry, RecordKind, Scope};
 use super::Tally;
 use crate::measurement::{Measurement, Outcome, Reused};
@@ -42,25 +40,6 @@ fn figures(kept: &[Kept]) -> HistoryFigures {
 
 fn job(kept: &[Kept]) -> JobFigures {
     figures(kept).jobs.remove(0)
-}
-
-fn with(mut record: Record, change: impl FnOnce(&mut Record)) -> Record {
-    change(&mut record);
-    record
-}
-
-fn found(record: &mut Record) -> &mut ForecastRecord {
-    match &mut record.content {
-        Content::Forecast(forecast) => forecast,
-        _ => panic!("it is a forecast"),
-    }
-}
-
-fn run_of(record: &mut Record) -> &mut Measurement {
-    match &mut record.content {
-        Content::Canary { measurement, .. } => measurement,
-        _ => panic!("it is a canary"),
-    }
 }
 
 fn judged(minutes: i64, verdict: Verdict) -> Record {
@@ -296,13 +275,4 @@ fn long_texts_of_a_record_are_not_kept() {
     });
     let job = job(&[main(record)]);
     assert!(format!("{job:?}").len() < 3000);
-}
-
-#[test]
-fn months_are_those_of_the_calendar() {
-    let january: Timestamp = "2027-01-31T23:59:59Z".parse().unwrap();
-    let month = Month::of(january);
-    assert_eq!(month.to_string(), "2027-01");
-    let february = january + SignedDuration::from_secs(1);
-    assert_eq!(Month::of(february).begin(), february);
 }
