@@ -2,7 +2,8 @@
 
 mod recording;
 
-use self::recording::RecordedRuns;
+pub use self::recording::ReplayBackend;
+
 use std::collections::BTreeMap;
 
 use futures_util::future::LocalBoxFuture;
@@ -13,33 +14,16 @@ use super::{
 };
 use crate::canary::{CanaryRun, Dataset, Key, data_key, listing_digest};
 use crate::instance::InstanceConfiguration;
-use crate::measurement::table::MeasurementTable;
 use crate::measurement::{Measurement, Outcome, Phases, Usage};
 use crate::plan::{NotMeasured, Plan};
 use crate::spec::{BackendKind, Job};
 use crate::units::{Fraction, Seconds};
 
-/// Hands out recorded runs.
-///
-/// What it gives depends on the recording and on the order of the questions alone.
-#[derive(Debug)]
-pub struct ReplayBackend {
-    recording: RecordedRuns,
-}
-
 impl ReplayBackend {
-    /// A recording read from `file`. Runs that were themselves replayed are left out: a gate that keeps its measurements
-    /// in its own recording must not be fed its echo.
-    pub fn new(file: impl Into<String>, table: MeasurementTable) -> Self {
-        Self {
-            recording: RecordedRuns::new(file.into(), table),
-        }
-    }
-
     /// The next recorded run of this job, configuration and fraction as it was recorded, but ended at the limit of the run
     /// asked for.
     fn replay(&self, job: &Job, run: &CanaryRun) -> Result<CanaryResult, BackendError> {
-        let recorded = self.recording.take(job, run)?;
+        let recorded = self.take(job, run)?;
         let measurement = Measurement {
             backend: Some(BackendKind::Replay),
             // A recording does not say which script starts a cluster's groups.
@@ -81,7 +65,7 @@ struct ReplayJob<'a> {
 
 impl<'a> Session<'a> for ReplayJob<'a> {
     fn list(&mut self) -> BackendFuture<'_, ListedData> {
-        let (recording, job) = (&self.backend.recording, self.job);
+        let (recording, job) = (self.backend, self.job);
         let listing = recording.dataset(job).map(|dataset| ListedData {
             dataset,
             knows_bytes: recording.bytes_total(job).is_some(),
@@ -91,7 +75,7 @@ impl<'a> Session<'a> for ReplayJob<'a> {
     }
 
     fn check_supply(&self, plan: &mut Plan) -> Result<Vec<BackendError>, BackendError> {
-        let (recording, job) = (&self.backend.recording, self.job);
+        let (recording, job) = (self.backend, self.job);
         recording.check(job, &job.instance, plan.runs())?;
         let mut given_up = Vec::new();
         for alternative in &mut plan.all[1..] {
@@ -138,8 +122,8 @@ impl Ready for ReplayJob<'_> {
         fraction: Fraction,
         work: Option<f64>,
     ) -> Option<u32> {
-        let left = (self.backend.recording).left(self.job, instance, fraction, work);
-        u32::try_from(left).ok()
+        let left = self.backend.left(self.job, instance, fraction, work);
+        u32::try_from(left.count()).ok()
     }
 
     fn room(&self, _: &InstanceConfiguration) -> Room {
@@ -152,7 +136,7 @@ impl Ready for ReplayJob<'_> {
 
     fn notes(&self) -> JobNotes {
         JobNotes {
-            sentences: self.backend.recording.notes(self.job),
+            sentences: self.backend.notes(self.job),
             lacks_probe: None,
         }
     }

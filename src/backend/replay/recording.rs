@@ -22,9 +22,9 @@ const SAME_SHARE: f64 = 1e-9;
 const NAMES_SHOWN: usize = 10;
 const RECORD: &str = "record more with `canary-gate run --measurements FILE.jsonl`";
 
-/// Recorded runs, each handed out once.
+/// Hands out recorded runs, each once: what it gives depends on the recording and on the order of the questions alone.
 #[derive(Debug)]
-pub(super) struct RecordedRuns {
+pub struct ReplayBackend {
     /// The recording's file, as the spec names it.
     file: String,
     /// In the order of the recording, each with whether it was handed out.
@@ -33,10 +33,10 @@ pub(super) struct RecordedRuns {
     notes: Vec<String>,
 }
 
-impl RecordedRuns {
+impl ReplayBackend {
     /// A recording read from `file`. Runs that were themselves replayed are left out: a gate that keeps its measurements
     /// in its own recording must not be fed its echo.
-    pub(super) fn new(file: String, table: MeasurementTable) -> Self {
+    pub fn new(file: impl Into<String>, table: MeasurementTable) -> Self {
         let MeasurementTable {
             mut measurements,
             mut notes,
@@ -53,7 +53,7 @@ impl RecordedRuns {
         }
         let runs = measurements.into_iter().map(|run| (run, Cell::default()));
         Self {
-            file,
+            file: file.into(),
             runs: runs.collect(),
             notes,
         }
@@ -136,10 +136,8 @@ impl RecordedRuns {
     /// The first recorded run of this job, configuration, fraction and work level that was not handed out before.
     pub(super) fn take(&self, job: &Job, run: &CanaryRun) -> Result<&Measurement, BackendError> {
         let asked = run.work.as_ref().map(|work| work.level);
-        let mut unused = self.unused(job, &run.instance).filter(|(recorded, _)| {
-            is_same(recorded.fraction, run.fraction) && is_same_work(recorded.work, asked)
-        });
-        let (recorded, is_used) = unused.next().ok_or_else(|| {
+        let mut left = self.left(job, &run.instance, run.fraction, asked);
+        let (recorded, is_used) = left.next().ok_or_else(|| {
             let (name, share) = (&job.name, share(run.fraction));
             let lack = format!(
                 "no run left of job `{name}` on {} with {share} of the data",
@@ -167,17 +165,18 @@ impl RecordedRuns {
             .filter(|(run, is_used)| run.job == job.name && run.is_on(instance) && !is_used.get())
     }
 
-    /// The number of runs that are left of one fraction and, where both say one, of one work level.
-    pub(super) fn left(
-        &self,
+    /// The runs that are left of one fraction and, where both say one, of one work level.
+    pub(super) fn left<'a>(
+        &'a self,
         job: &Job,
         instance: &InstanceConfiguration,
         fraction: Fraction,
         work: Option<f64>,
-    ) -> usize {
-        self.unused(job, instance)
-            .filter(|(run, _)| is_same(run.fraction, fraction) && is_same_work(run.work, work))
-            .count()
+    ) -> impl Iterator<Item = &'a (Measurement, Cell<bool>)> {
+        self.unused(job, instance).filter(move |(run, _)| {
+            is_same(run.fraction, fraction)
+                && (run.work.zip(work)).is_none_or(|(recorded, asked)| recorded == asked)
+        })
     }
 
     /// Fails unless the recording has all runs of a fixed design left, or enough of a ladder's sizes for a forecast at all.
@@ -187,7 +186,7 @@ impl RecordedRuns {
         instance: &InstanceConfiguration,
         runs: &PlannedRuns,
     ) -> Result<(), BackendError> {
-        let left = |fraction| self.left(job, instance, fraction, None);
+        let left = |fraction| self.left(job, instance, fraction, None).count();
         let whose = format!("of job `{}` on {instance}", job.name);
         let lack = match runs {
             PlannedRuns::Fixed(runs) => {
@@ -236,14 +235,6 @@ impl RecordedRuns {
             )
         };
         BackendError::new(format!("recording: `{}` has {what}", self.file), help)
-    }
-}
-
-/// A run that says no level, or of which none is asked, serves for any.
-fn is_same_work(recorded: Option<f64>, asked: Option<f64>) -> bool {
-    match (recorded, asked) {
-        (Some(recorded), Some(asked)) => recorded == asked,
-        _ => true,
     }
 }
 
