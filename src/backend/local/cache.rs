@@ -68,23 +68,7 @@ impl Cache {
                 "name the folder that holds the models or the data",
             ));
         }
-        match search(&real, SEARCHED_ENTRIES) {
-            Searched::NoSecret => {}
-            Searched::Secret(secret) => {
-                let why = "which by its name is a secret; no canary gets it";
-                return Err(refused(
-                    &format!("holds `{}`, {why}", secret.display()),
-                    "name the folder that holds the models or the data alone, such as `~/.cache/huggingface/hub`",
-                ));
-            }
-            Searched::TooMany => {
-                let why = "entries in its first three levels, too many to search for secrets";
-                return Err(refused(
-                    &format!("has more than {SEARCHED_ENTRIES} {why}"),
-                    "name a folder within it, such as `~/.cache/huggingface/hub`",
-                ));
-            }
-        }
+        search(&real, SEARCHED_ENTRIES).map_err(|(why, help)| refused(&why, help))?;
         if !paths.caches.iter().any(|opened| real.starts_with(opened)) {
             let real = real.display();
             return Err(refused(
@@ -116,18 +100,9 @@ impl Cache {
     }
 }
 
-/// What a search of a cache's upper levels for secrets found.
-#[derive(Debug, PartialEq, Eq)]
-enum Searched {
-    NoSecret,
-    /// Something whose name says that it is secret; the path to it below the cache.
-    Secret(PathBuf),
-    /// More than may be searched, so that there may be a secret.
-    TooMany,
-}
-
-/// Looks at so many entries at most. Links are not followed.
-fn search(cache: &Path, at_most: usize) -> Searched {
+/// Looks for secrets in the upper levels of a cache, at so many entries at most; links are not followed. Fails with why the cache is
+/// not free of them, and what helps.
+fn search(cache: &Path, at_most: usize) -> Result<(), (String, &'static str)> {
     let mut level = vec![cache.to_owned()];
     let mut left = at_most;
     for _ in 0..SEARCHED_LEVELS {
@@ -140,11 +115,19 @@ fn search(cache: &Path, at_most: usize) -> Searched {
         {
             let path = entry.path();
             if is_secret_name(&entry.file_name().to_string_lossy()) {
-                let below = path.strip_prefix(cache).unwrap_or(&path);
-                return Searched::Secret(below.to_owned());
+                let secret = path.strip_prefix(cache).unwrap_or(&path).display();
+                return Err((
+                    format!("holds `{secret}`, which by its name is a secret; no canary gets it"),
+                    "name the folder that holds the models or the data alone, such as `~/.cache/huggingface/hub`",
+                ));
             }
             if left == 0 {
-                return Searched::TooMany;
+                return Err((
+                    format!(
+                        "has more than {at_most} entries in its first three levels, too many to search for secrets"
+                    ),
+                    "name a folder within it, such as `~/.cache/huggingface/hub`",
+                ));
             }
             left -= 1;
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
@@ -153,7 +136,7 @@ fn search(cache: &Path, at_most: usize) -> Searched {
         }
         level = next;
     }
-    Searched::NoSecret
+    Ok(())
 }
 
 #[cfg(test)]
@@ -167,9 +150,9 @@ mod tests {
         for name in ["a", "b", "c"] {
             fs::write(cache.join(name), "").unwrap();
         }
-        assert_eq!(search(cache, 3), Searched::NoSecret);
-        assert_eq!(search(cache, 2), Searched::TooMany);
+        assert_eq!(search(cache, 3), Ok(()));
+        assert!(search(cache, 2).unwrap_err().0.contains("more than 2"));
         fs::write(cache.join("token"), "hf_x").unwrap();
-        assert_eq!(search(cache, 4), Searched::Secret("token".into()));
+        assert!(search(cache, 4).unwrap_err().0.contains("holds `token`"));
     }
 }

@@ -18,31 +18,27 @@ const READING: Duration = Duration::from_millis(100);
 pub(super) struct GateClock {
     started: Instant,
     pressure: Option<Duration>,
-    ended: Option<JoinHandle<Instant>>,
+    ended: JoinHandle<Instant>,
 }
 
 impl GateClock {
-    pub(super) fn start() -> Self {
-        Self {
-            started: Instant::now(),
-            pressure: cpu_pressure(),
-            ended: None,
-        }
-    }
-
-    /// In a thread of its own, for the gate may be busy with another canary when the probe ends. Leaves the process to be waited
-    /// for.
-    pub(super) fn stop_at_the_end_of(&mut self, pid: i32) {
-        self.ended = Some(thread::spawn(move || {
+    /// Of a probe, started at that time with so much pressure before it. Its end is waited for in a thread of its own, for the gate may
+    /// be busy with another canary then; the process is left to be waited for.
+    pub(super) fn of(pid: i32, started: Instant, pressure: Option<Duration>) -> Self {
+        let wait = move || {
             wait_for_the_end_of(pid);
             Instant::now()
-        }));
+        };
+        Self {
+            started,
+            pressure,
+            ended: thread::spawn(wait),
+        }
     }
 
     /// Fails if the report of the probe, which has ended, is contradicted or cannot be.
     pub(super) fn check(self, report: &ProbeReport) -> Result<(), BackendError> {
-        let ended = self.ended.and_then(|thread| thread.join().ok());
-        let ended = ended.unwrap_or_else(Instant::now);
+        let ended = self.ended.join().unwrap_or_else(|_| Instant::now());
         if let Some(value) = report.impossible_value() {
             return Err(BackendError::new(
                 format!(

@@ -12,8 +12,8 @@ const ONE_GROUP: &str = "homogeneousCluster";
 pub(super) struct Cluster {
     /// Sorted by name as strings, as SageMaker lists them: algo-10 before algo-2.
     pub(super) hosts: Vec<ClusterHost>,
-    /// In the order of the spec; one where the configuration has none.
-    pub(super) groups: Vec<ClusterGroup>,
+    /// The names, in the order of the spec; one where the configuration has none.
+    pub(super) groups: Vec<String>,
     has_named_groups: bool,
     /// The script that starts all groups, where it is not the job's own.
     pub(super) entry_point: Option<String>,
@@ -24,13 +24,6 @@ pub(super) struct ClusterHost {
     /// `algo-1`, `algo-2`, ...
     pub(super) name: String,
     pub(super) group: String,
-}
-
-#[derive(Debug)]
-pub(super) struct ClusterGroup {
-    pub(super) name: String,
-    /// The names of its hosts, sorted as strings.
-    pub(super) hosts: Vec<String>,
 }
 
 /// What one host gets of a channel.
@@ -49,22 +42,18 @@ impl Cluster {
                 .map(|group| (group.name.as_str(), group.count))
                 .collect(),
         };
+        // SageMaker promises no order of groups, so the spec's is not offered: a script that counts on one fails here as it may there.
+        let groups = counts.iter().rev();
+        let groups = groups.flat_map(|(name, count)| (0..*count).map(move |_| *name));
         let mut hosts: Vec<ClusterHost> = (1_u32..)
-            .zip(groups_in_turn(&counts))
+            .zip(groups)
             .map(|(number, group)| ClusterHost {
                 name: format!("algo-{number}"),
                 group: group.to_owned(),
             })
             .collect();
         hosts.sort_by(|one, other| one.name.cmp(&other.name));
-        let members = |group: &str| {
-            let members = hosts.iter().filter(|host| host.group == group);
-            members.map(|host| host.name.clone()).collect()
-        };
-        let groups = counts.iter().map(|(name, _)| ClusterGroup {
-            name: (*name).to_owned(),
-            hosts: members(name),
-        });
+        let groups = counts.iter().map(|(name, _)| (*name).to_owned());
         Self {
             groups: groups.collect(),
             hosts,
@@ -75,6 +64,12 @@ impl Cluster {
 
     pub(super) fn names(&self) -> Vec<&str> {
         self.hosts.iter().map(|host| host.name.as_str()).collect()
+    }
+
+    /// The names of a group's hosts, sorted as strings.
+    pub(super) fn members(&self, group: &str) -> Vec<&str> {
+        let members = self.hosts.iter().filter(|host| host.group == group);
+        members.map(|host| host.name.as_str()).collect()
     }
 
     /// Whether the spec names its groups.
@@ -92,6 +87,14 @@ impl Cluster {
         match self.named_group(host) {
             Some(group) => format!("{} of group {group}", host.name),
             None => host.name.clone(),
+        }
+    }
+
+    /// The words before what one of several hosts says; none for a single one.
+    pub(super) fn prefix(&self, host: &ClusterHost, end: &str) -> String {
+        match self.hosts.len() {
+            1 => String::new(),
+            _ => format!("{}{end}", self.words(host)),
         }
     }
 
@@ -128,18 +131,6 @@ impl Cluster {
     }
 }
 
-/// The group of each host by its number. SageMaker promises no order, so none is offered: the last group comes first, and the
-/// groups take turns. A script that counts on an order of groups fails here as it may there.
-fn groups_in_turn<'a>(counts: &[(&'a str, u32)]) -> Vec<&'a str> {
-    let most = counts.iter().map(|(_, count)| *count).max().unwrap_or(0);
-    (0..most)
-        .flat_map(|turn| {
-            let there = counts.iter().rev().filter(move |(_, count)| turn < *count);
-            there.map(|(name, _)| *name)
-        })
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -168,7 +159,7 @@ mod tests {
         let groups: Vec<_> = cluster
             .groups
             .iter()
-            .map(|group| group.hosts.join(" "))
+            .map(|group| cluster.members(group).join(" "))
             .collect();
         assert_eq!(groups, ["algo-3 algo-4", "algo-2", "algo-1"]);
     }
@@ -177,8 +168,7 @@ mod tests {
     fn equal_machines_are_one_group_without_a_name_of_the_spec() {
         let cluster = cluster("11x local");
         assert_eq!(cluster.names()[..3], ["algo-1", "algo-10", "algo-11"]);
-        assert_eq!(cluster.groups.len(), 1);
-        assert_eq!(cluster.groups[0].name, "homogeneousCluster");
+        assert_eq!(cluster.groups, ["homogeneousCluster"]);
         assert_eq!(cluster.words(&cluster.hosts[1]), "algo-10");
     }
 }

@@ -10,15 +10,25 @@ use std::path::PathBuf;
 use serde_json::{Map, Value, json};
 
 use crate::instance::Capacity;
-use crate::spec::{Channel, Distribution, InputMode, Job, Training};
+use crate::spec::{Channel, Job};
 
-use super::cluster::{ChannelShare, Cluster, ClusterGroup, ClusterHost};
+use super::cluster::{ChannelShare, Cluster, ClusterHost};
 use super::launcher;
 
 /// The toolkit's default, Python's `logging.INFO`.
 const LOG_LEVEL: u32 = 20;
 /// An account id that nobody has.
 const ACCOUNT: &str = "000000000000";
+/// The folders that a script may count on below `/opt/ml`, beside its channels.
+pub(super) const FOLDERS: [&str; 7] = [
+    "input/config",
+    "input/data",
+    "model",
+    "output/data",
+    "output/intermediate",
+    "output/metrics/sagemaker",
+    "checkpoints",
+];
 
 /// One host of a run: who it is and where its folders are.
 #[derive(Debug, Clone)]
@@ -46,75 +56,39 @@ pub(super) struct Container<'a> {
 }
 
 impl Container<'_> {
-    fn training(&self) -> &Training {
-        &self.job.training
-    }
-
     pub(super) fn channel_folder(&self, channel: &str) -> PathBuf {
         self.root.join("input/data").join(channel)
     }
 
-    pub(super) fn arn(&self) -> String {
-        format!(
-            "arn:aws:sagemaker:{}:{ACCOUNT}:training-job/{}",
-            self.region,
-            self.run_name.to_lowercase()
-        )
-    }
-
-    /// The folders that a script may count on, beside its channels.
-    pub(super) fn folders(&self) -> Vec<PathBuf> {
-        [
-            "input/config",
-            "input/data",
-            "model",
-            "output/data",
-            "output/intermediate",
-            "output/metrics/sagemaker",
-            "checkpoints",
-        ]
-        .map(|folder| self.root.join(folder))
-        .to_vec()
-    }
-
     /// Name and content of every file in `input/config`.
-    pub(super) fn config_files(&self) -> Vec<(&'static str, String)> {
-        vec![
-            ("hyperparameters.json", self.hyperparameters().to_string()),
-            ("inputdataconfig.json", self.input_data_config().to_string()),
-            ("resourceconfig.json", self.resource_config().to_string()),
+    pub(super) fn config_files(&self) -> [(&'static str, Value); 3] {
+        [
+            ("hyperparameters.json", json!(self.hyperparameters())),
+            ("inputdataconfig.json", self.input_data_config()),
+            ("resourceconfig.json", self.resource_config()),
         ]
-    }
-
-    fn own_hyperparameters(&self) -> impl Iterator<Item = (&str, &str)> {
-        let own = self.hyperparameters.iter();
-        own.map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
     /// All values as text, as SageMaker hands them over.
-    pub(super) fn hyperparameters(&self) -> Value {
-        self.own_hyperparameters()
-            .map(|(name, value)| (name.to_owned(), Value::from(value)))
-            .collect::<Map<_, _>>()
-            .into()
+    pub(super) fn hyperparameters(&self) -> BTreeMap<&str, &str> {
+        let own = self.hyperparameters.iter();
+        own.map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect()
+    }
+
+    fn script_hyperparameters(&self) -> BTreeMap<&str, &str> {
+        let mut own = self.hyperparameters();
+        own.retain(|name, _| !name.starts_with("sagemaker_"));
+        own
     }
 
     fn input_data_config(&self) -> Value {
         let channels: BTreeMap<_, _> = self
             .channels()
             .map(|channel| {
-                let mode = match channel.mode {
-                    InputMode::File => "File",
-                    InputMode::FastFile => "FastFile",
-                    InputMode::Pipe => "Pipe",
-                };
-                let distribution = match channel.distribution {
-                    Distribution::FullyReplicated => "FullyReplicated",
-                    Distribution::ShardedByS3Key => "ShardedByS3Key",
-                };
                 let mut config = json!({
-                    "TrainingInputMode": mode,
-                    "S3DistributionType": distribution,
+                    "TrainingInputMode": channel.mode,
+                    "S3DistributionType": channel.distribution,
                     "RecordWrapperType": "None",
                 });
                 if let Some(content_type) = &channel.content_type {
@@ -131,21 +105,14 @@ impl Container<'_> {
         self.channels.iter().map(|share| share.channel)
     }
 
-    fn own_group(&self) -> &ClusterGroup {
-        let mut groups = self.cluster.groups.iter();
-        groups
-            .find(|group| group.name == self.host.group)
-            .expect("a host's group is one of its cluster's")
-    }
-
     fn groups(&self) -> impl Iterator<Item = (&str, Value)> {
         self.cluster.groups.iter().map(|group| {
             let config = json!({
-                "hosts": group.hosts,
-                "instance_group_name": group.name,
+                "hosts": self.cluster.members(group),
+                "instance_group_name": group,
                 "instance_type": "local",
             });
-            (group.name.as_str(), config)
+            (group.as_str(), config)
         })
     }
 
@@ -163,15 +130,15 @@ impl Container<'_> {
 
     /// The groups that a launcher starts processes on, as the toolkit reads them.
     fn distribution_groups(&self) -> Value {
-        if let Some(launcher) = &self.training().distribution
+        if let Some(launcher) = &self.job.training.distribution
             && let Some(group) = &launcher.group
             && self.cluster.has_named_groups()
         {
             return json!([group]);
         }
-        let mut own = self.own_hyperparameters();
-        let written = own.find(|(name, _)| *name == "sagemaker_distribution_instance_groups");
-        written.map_or_else(|| json!([]), |(_, value)| decoded(value))
+        let own = self.hyperparameters();
+        let written = own.get("sagemaker_distribution_instance_groups");
+        written.map_or_else(|| json!([]), |value| decoded(value))
     }
 
     /// `--name value` for every hyperparameter, sorted by name; one letter gets one dash; SageMaker's own are left out.
@@ -185,23 +152,17 @@ impl Container<'_> {
             .collect()
     }
 
-    fn script_hyperparameters(&self) -> BTreeMap<&str, &str> {
-        self.own_hyperparameters()
-            .filter(|(name, _)| !name.starts_with("sagemaker_"))
-            .collect()
-    }
-
     /// The command of this run, under its launcher where one starts processes on this host: the script of the groups takes the place
     /// of the job's own.
     pub(super) fn command(&self) -> Vec<String> {
-        let local = &self.training().local;
+        let local = &self.job.training.local;
         let mut command = local.command.clone();
         if let (Some(script), Some(place)) = (&self.cluster.entry_point, local.script()) {
             command[place].clone_from(script);
         }
         command.extend(self.arguments());
         let (cluster, host) = (self.cluster, self.host);
-        let launcher = self.training().distribution.as_ref();
+        let launcher = self.job.training.distribution.as_ref();
         match launcher.filter(|launcher| launcher::is_for(launcher, cluster, host)) {
             None => command,
             Some(launcher) => launcher::command(
@@ -217,9 +178,9 @@ impl Container<'_> {
 
     /// The script among the command's words, for the toolkit's variables.
     fn entry_point(&self) -> String {
-        let local = &self.training().local;
+        let local = &self.job.training.local;
         let own = self.cluster.entry_point.as_ref();
-        own.or(self.training().sagemaker.entry_point.as_ref())
+        own.or(self.job.training.sagemaker.entry_point.as_ref())
             .or(local.script().map(|place| &local.command[place]))
             .or(local.command.first())
             .cloned()
@@ -244,6 +205,8 @@ impl Container<'_> {
         }
         let channels: Vec<&str> = self.channel_folders().into_keys().collect();
         let code = self.code.to_string_lossy().into_owned();
+        let (region, name) = (self.region, self.run_name.to_lowercase());
+        let arn = format!("arn:aws:sagemaker:{region}:{ACCOUNT}:training-job/{name}");
         for (name, value) in [
             ("SM_CHANNELS", json!(channels).to_string()),
             ("SM_USER_ARGS", json!(self.arguments()).to_string()),
@@ -257,7 +220,7 @@ impl Container<'_> {
             ("SM_MASTER_PORT", self.port.to_string()),
             ("SM_TRAINING_ENV", Value::from(environment).to_string()),
             ("SAGEMAKER_BASE_DIR", self.root.to_string_lossy().into()),
-            ("TRAINING_JOB_ARN", self.arn()),
+            ("TRAINING_JOB_ARN", arn),
             ("AWS_REGION", self.region.to_owned()),
             ("HOSTNAME", self.host.name.clone()),
             ("TRAINING_JOB_NAME", self.run_name.to_owned()),
@@ -287,7 +250,7 @@ impl Container<'_> {
             "channel_input_dirs": self.channel_folders(),
             "current_host": self.host.name,
             "current_instance_group": self.host.group,
-            "current_instance_group_hosts": self.own_group().hosts,
+            "current_instance_group_hosts": self.cluster.members(&self.host.group),
             "current_instance_type": "local",
             "distribution_instance_groups": self.distribution_groups(),
             "hosts": hosts,

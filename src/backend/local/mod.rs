@@ -18,7 +18,7 @@ mod workspace;
 
 use std::cell::OnceCell;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use futures_util::future::LocalBoxFuture;
@@ -26,7 +26,7 @@ use futures_util::future::LocalBoxFuture;
 use self::cache::Cache;
 use self::cluster::ChannelShare;
 use self::container::Container;
-use self::process::{HostCommand, Probes};
+use self::process::Probes;
 use self::row_files::LocalChannel;
 use self::workspace::{LinkedFile, Sandbox, Workspace};
 use super::project_paths::ProjectPaths;
@@ -36,7 +36,6 @@ use super::{
 };
 use crate::canary::{CanaryRun, ChannelListing, Dataset, Key};
 use crate::instance::{Capacity, InstanceConfiguration};
-use crate::measurement::printed_figures::Sought;
 use crate::probe;
 use crate::rows::Copied;
 use crate::secret::SecretMask;
@@ -44,9 +43,13 @@ use crate::spec::{Channel, ChannelSample, Job};
 use crate::units::Seconds;
 
 /// One host, ready to start.
-struct LaidOut<'a> {
-    command: HostCommand<'a>,
-    /// Removed on drop.
+struct LaidOut {
+    command: Vec<String>,
+    /// Of the command, not of its probe.
+    environment: Vec<(OsString, OsString)>,
+    /// Folders that it may read and not write.
+    read_only: Vec<PathBuf>,
+    /// Where it runs. Removed on drop.
     sandbox: Sandbox,
     /// How long the data took, without the drawing of rows.
     took: Seconds,
@@ -132,25 +135,24 @@ impl LocalBackend {
     }
 
     /// Prepares the folders of one host: source, data, config files.
-    fn lay_out<'a>(
-        &'a self,
-        container: Container<'_>,
+    fn lay_out(
+        &self,
+        container: &Container<'_>,
         sandbox: Sandbox,
-        run: &CanaryRun,
-        sought: &Sought<'a>,
-    ) -> Result<LaidOut<'a>, BackendError> {
+    ) -> Result<LaidOut, BackendError> {
         let source = source::find(&self.paths, container.job)?;
         workspace::copy_source(&source.files, &container.code)?;
         let caches = Cache::of_job(&self.paths, container.job)?;
+        let folders = container::FOLDERS.map(|folder| container.root.join(folder));
         let own = [sandbox.path("home"), sandbox.path("tmp")];
-        for folder in container.folders().iter().chain(&own) {
+        for folder in folders.iter().chain(&own) {
             workspace::make_folder(folder)?;
         }
         for cache in &caches {
             cache.link_into(&own[0])?;
         }
         for (name, content) in container.config_files() {
-            workspace::write_file(&container.root.join("input/config").join(name), &content)?;
+            workspace::write_file(&folders[0].join(name), &content.to_string())?;
         }
         let placing = Instant::now();
         let mut linked = Vec::new();
@@ -179,18 +181,9 @@ impl LocalBackend {
             took: Seconds(placing.elapsed().as_secs_f64()) - drawing,
             linked,
             rows,
-            command: HostCommand {
-                program: &self.program,
-                command: container.command().into_iter().map(Into::into).collect(),
-                environment: self.host_environment(&container, &sandbox),
-                probe_environment: self.probe_environment(),
-                folder: container.code,
-                opt_ml: container.root,
-                read_only: caches.into_iter().map(|cache| cache.real).collect(),
-                max_runtime: run.max_runtime,
-                sought: sought.clone(),
-                secrets: &self.secrets,
-            },
+            command: container.command(),
+            environment: self.host_environment(container, &sandbox),
+            read_only: caches.into_iter().map(|cache| cache.real).collect(),
             sandbox,
         })
     }
@@ -202,14 +195,6 @@ impl LocalBackend {
         passed.map_or("us-east-1".into(), |(_, value)| {
             value.to_string_lossy().into_owned()
         })
-    }
-
-    /// What the probe has of the caller's environment: where its tools and their libraries are. Nothing of the spec's.
-    fn probe_environment(&self) -> Vec<(OsString, OsString)> {
-        let all = self.environment.iter();
-        all.filter(|(name, _)| name == "PATH" || name == "LD_LIBRARY_PATH")
-            .cloned()
-            .collect()
     }
 
     /// The environment of one host, built from nothing; the spec's own `environment` wins.
@@ -247,6 +232,14 @@ impl Backend for LocalBackend {
             Cache::of_job(&self.paths, job)?;
             Ok(Box::new(opened) as Box<dyn Session<'a> + 'a>)
         })
+    }
+}
+
+/// Where an object of a channel lies, which is a folder or the one file.
+fn object_path(channel: &Path, key: &str) -> PathBuf {
+    match channel.is_file() {
+        true => channel.to_owned(),
+        false => channel.join(key),
     }
 }
 

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use futures_util::FutureExt;
 
+use super::object_path;
 use crate::backend::project_paths::ProjectPaths;
 use crate::backend::rows::{self, OpenFile};
 use crate::backend::{BackendError, files};
@@ -88,10 +89,7 @@ impl<'a> LocalChannel<'a> {
 
     /// Opens a file that lies where data may lie.
     fn open(&self, key: &str) -> Result<OpenFile<DiskFile<'_>>, BackendError> {
-        let path = match self.path.is_dir() {
-            true => self.path.join(key),
-            false => self.path.clone(),
-        };
+        let path = object_path(&self.path, key);
         let opened = || {
             let path = path.canonicalize()?;
             if self.paths.check(&path).is_err() || !path.metadata()?.is_file() {

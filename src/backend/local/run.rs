@@ -9,7 +9,7 @@ use futures_util::future::join_all;
 use super::cluster::{ChannelShare, Cluster, ClusterHost};
 use super::container::Container;
 use super::ending::{self, EndedHost};
-use super::process::{self, HostCommand, HostResult, LogTail, Probes};
+use super::process::{HostResult, LogTail};
 use super::workspace::{self, LinkedFile};
 use super::{LaidOut, LocalBackend, usage};
 use crate::backend::{BackendError, CanaryResult, Cancellation, rows, sample_opened};
@@ -67,15 +67,15 @@ impl LocalBackend {
                 code: sandbox.path("code"),
                 capacity: self.host(),
             };
-            self.lay_out(container, sandbox, run, &sought)
+            self.lay_out(&container, sandbox)
         };
         let hosts = cluster.hosts.iter().zip(&shares);
-        let hosts: Vec<LaidOut<'_>> = hosts.map(lay_out).collect::<Result<_, _>>()?;
+        let hosts: Vec<LaidOut> = hosts.map(lay_out).collect::<Result<_, _>>()?;
         let placing = hosts.iter().map(|host| host.took).sum();
         let startup = Seconds(started.elapsed().as_secs_f64()) - placing;
 
-        let commands: Vec<_> = hosts.iter().map(|host| &host.command).collect();
-        let results = run_hosts(&cluster, &commands, &self.probes, cancellation).await;
+        let running = self.run_hosts(&cluster, &hosts, &sought, run.max_runtime, cancellation);
+        let results = running.await;
         // Changed data are said however the canary ended.
         let mut linked = hosts.iter().flat_map(|host| &host.linked);
         linked.try_for_each(LinkedFile::check)?;
@@ -140,6 +140,46 @@ impl LocalBackend {
         })
     }
 
+    /// Runs all hosts at once. When one fails, the others are ended, as SageMaker ends a job whose host failed.
+    async fn run_hosts(
+        &self,
+        cluster: &Cluster,
+        hosts: &[LaidOut],
+        sought: &Sought<'_>,
+        max_runtime: Option<Seconds>,
+        cancellation: &Cancellation,
+    ) -> Result<Vec<HostResult>, BackendError> {
+        let (end_all, together) = Cancellation::new();
+        let all = hosts.iter().map(|host| {
+            let (end_all, together) = (&end_all, &together);
+            async move {
+                let result = self.run_host(host, sought, max_runtime, together).await;
+                let report = result.as_ref().ok().and_then(|host| host.report.as_ref());
+                if report.is_none_or(|report| report.exit_code() != 0) {
+                    end_all.send_replace(true);
+                }
+                result
+            }
+        });
+        let all = join_all(all);
+        tokio::pin!(all);
+        let results = tokio::select! {
+            results = &mut all => results,
+            () = cancellation.cancelled() => {
+                end_all.send_replace(true);
+                all.await
+            }
+        };
+        let results = cluster.hosts.iter().zip(results);
+        let said = results.map(|(host, result)| {
+            result.map_err(|error| BackendError {
+                what: format!("{}{}", cluster.prefix(host, ": "), error.what),
+                ..error
+            })
+        });
+        said.collect()
+    }
+
     /// How a host ended. What the machine has distinguishes one that ran out of memory from a program that set itself a limit.
     fn host_outcome(&self, result: &HostResult, root: &Path) -> Outcome {
         let Some(report) = &result.report else {
@@ -168,47 +208,6 @@ fn free_port() -> u16 {
     bound.map_or(7777, |address| address.port())
 }
 
-/// Runs all hosts at once. When one fails, the others are ended, as SageMaker ends a job whose host failed.
-async fn run_hosts(
-    cluster: &Cluster,
-    commands: &[&HostCommand<'_>],
-    probes: &Probes,
-    cancellation: &Cancellation,
-) -> Result<Vec<HostResult>, BackendError> {
-    let (end_all, together) = Cancellation::new();
-    let hosts = commands.iter().map(|command| {
-        let (end_all, together) = (&end_all, &together);
-        async move {
-            let result = process::run(command, probes, together).await;
-            let report = result.as_ref().ok().and_then(|host| host.report.as_ref());
-            if report.is_none_or(|report| report.exit_code() != 0) {
-                end_all.send_replace(true);
-            }
-            result
-        }
-    });
-    let all = join_all(hosts);
-    tokio::pin!(all);
-    let results = tokio::select! {
-        results = &mut all => results,
-        () = cancellation.cancelled() => {
-            end_all.send_replace(true);
-            all.await
-        }
-    };
-    let hosts = cluster.hosts.iter();
-    let said = hosts.zip(results).map(|(host, result)| {
-        result.map_err(|error| match cluster.hosts.len() {
-            1 => error,
-            _ => BackendError {
-                what: format!("{}: {}", cluster.words(host), error.what),
-                ..error
-            },
-        })
-    });
-    said.collect()
-}
-
 /// Unique among the runs of one gate.
 fn run_name(run: &CanaryRun) -> String {
     // With an exponent a level is short and exact: `5e0`, `1-25e1`.
@@ -235,12 +234,9 @@ fn log(
     hosts
         .zip(results)
         .flat_map(|(host, result)| {
-            let lines = lines(&result.tail);
-            let prefix = match cluster.hosts.len() {
-                1 => String::new(),
-                _ => format!("{} ", cluster.words(host)),
-            };
-            lines.into_iter().map(move |line| format!("{prefix}{line}"))
+            let prefix = cluster.prefix(host, " ");
+            let lines = lines(&result.tail).into_iter();
+            lines.map(move |line| format!("{prefix}{line}"))
         })
         .collect()
 }

@@ -12,34 +12,25 @@ use super::process::HostResult;
 /// Peaks of several hosts need not coincide, so their sum may be more than the machine held at any one time; it is never
 /// less.
 pub(super) fn of_machine(results: &[HostResult]) -> Usage {
-    let hosts: Vec<&Usage> = results
-        .iter()
-        .filter_map(|result| result.report.as_ref())
-        .map(|report| &report.usage)
-        .collect();
-    match hosts.as_slice() {
-        [] => Usage::default(),
-        [one] => (*one).clone(),
-        several => Usage {
-            memory: sum_of_memory(several),
-            other_memory: Vec::new(),
-            memory_seen_from: None,
-            gpu_memory: (several.iter())
-                .filter_map(|usage| usage.gpu_memory.clone())
-                .max_by_key(|peak| peak.bytes),
-            other_gpu_memory: Vec::new(),
-            cpu_percent: sum_of_shares(several.iter().map(|usage| usage.cpu_percent.as_ref())),
-            // GPUs and the disk are seen whole by every host.
-            gpu_percent: several.iter().find_map(|usage| usage.gpu_percent.clone()),
-            gpu_memory_percent: several
-                .iter()
-                .find_map(|usage| usage.gpu_memory_percent.clone()),
-            io_wait_percent: several
-                .iter()
-                .find_map(|usage| usage.io_wait_percent.clone()),
-            // To each host the others are other work.
-            ..Usage::default()
-        },
+    let reports = results.iter().filter_map(|result| result.report.as_ref());
+    let hosts: Vec<&Usage> = reports.map(|report| &report.usage).collect();
+    if hosts.len() < 2 {
+        return hosts.into_iter().next().cloned().unwrap_or_default();
+    }
+    // GPUs and the disk are seen whole by every host. To each host the others are other work.
+    let of_any = |of: fn(&Usage) -> &Option<Utilization>| {
+        let mut shares = hosts.iter().map(|usage| of(usage));
+        shares.find_map(Clone::clone)
+    };
+    let gpu_memory = hosts.iter().filter_map(|usage| usage.gpu_memory.as_ref());
+    Usage {
+        memory: sum_of_memory(&hosts),
+        gpu_memory: gpu_memory.max_by_key(|peak| peak.bytes).cloned(),
+        cpu_percent: sum_of_shares(hosts.iter().map(|usage| usage.cpu_percent.as_ref())),
+        gpu_percent: of_any(|usage| &usage.gpu_percent),
+        gpu_memory_percent: of_any(|usage| &usage.gpu_memory_percent),
+        io_wait_percent: of_any(|usage| &usage.io_wait_percent),
+        ..Usage::default()
     }
 }
 
@@ -97,11 +88,7 @@ pub(super) fn of_each_host(
                 .filter(|channel| channel.sampled)
                 .map(ChannelData::bytes)
                 .sum(),
-            usage: result
-                .report
-                .as_ref()
-                .map(|report| report.usage.clone())
-                .unwrap_or_default(),
+            usage: of_machine(std::slice::from_ref(result)),
         })
         .collect()
 }

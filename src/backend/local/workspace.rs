@@ -3,15 +3,13 @@
 //! A workspace is locked while its gate lives, so that the next start recognizes the leftovers of a dead one and removes them.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
-use nix::sys::signal::kill;
-use nix::unistd::Pid;
 
+use super::object_path;
 use crate::backend::BackendError;
 use crate::backend::project_paths::ProjectPaths;
 use crate::backend::source::SourceFile;
@@ -19,6 +17,8 @@ use crate::canary::Objects;
 
 /// Objects up to this size are copied, so that a script may write to them; larger ones are linked.
 const COPIED_UP_TO: u64 = 1 << 20;
+/// How many new workspaces another gate may take for left ones, in the moment before they are locked.
+const TRIES: usize = 5;
 
 /// The folder of one run of the gate. Removed on drop.
 #[derive(Debug)]
@@ -34,35 +34,34 @@ impl Workspace {
     /// Makes a fresh workspace below `state` (the spec's `.canary-gate`), after removing those of dead gates.
     pub(super) fn create(state: &Path) -> Result<Self, BackendError> {
         let work = state.join("work");
-        let refuse = |path: &Path, source| {
-            BackendError::io(
-                format!("could not make the work folder {}", path.display()),
-                "the gate keeps its canaries' folders beside the spec; make that folder writable, or free some space",
-                source,
-            )
-        };
         refuse_links(state)?;
         fs::DirBuilder::new()
             .recursive(true)
             .mode(0o700)
             .create(&work)
-            .map_err(|source| refuse(&work, source))?;
+            .map_err(|source| cannot_write(&work, source))?;
         remove_dead(&work);
-        let folder = tempfile::Builder::new()
-            .prefix(&format!("{}-", std::process::id()))
-            .permissions(fs::Permissions::from_mode(0o700))
-            .tempdir_in(&work)
-            .map_err(|source| refuse(&work, source))?
-            .keep();
-        let lock = File::create_new(folder.join("lock"));
-        let lock = lock.map_err(|source| refuse(&folder, source))?;
-        let lock = Flock::lock(lock, FlockArg::LockExclusiveNonblock)
-            .map_err(|(_, errno)| refuse(&folder, errno.into()))?;
-        Ok(Self {
-            state: state.to_owned(),
-            folder,
-            _lock: lock,
-        })
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let folder = tempfile::Builder::new()
+                .prefix("gate-")
+                .permissions(fs::Permissions::from_mode(0o700))
+                .tempdir_in(&work)
+                .map_err(|source| cannot_write(&work, source))?
+                .keep();
+            match lock(&folder) {
+                Ok(lock) => {
+                    return Ok(Self {
+                        state: state.to_owned(),
+                        folder,
+                        _lock: lock,
+                    });
+                }
+                Err(_) if tries < TRIES => {}
+                Err(source) => return Err(cannot_write(&folder, source)),
+            }
+        }
     }
 
     /// A sandbox for one canary; `name` is unique in this workspace.
@@ -99,23 +98,19 @@ fn refuse_links(state: &Path) -> Result<(), BackendError> {
     }
 }
 
-/// Removes workspaces whose gate is gone: those that are not locked, and those whose lock a canary took away.
+fn lock(folder: &Path) -> io::Result<Flock<File>> {
+    Flock::lock(File::open(folder)?, FlockArg::LockExclusiveNonblock)
+        .map_err(|(_, errno)| errno.into())
+}
+
+/// Removes workspaces whose gate is gone: those that are not locked.
 fn remove_dead(work: &Path) {
     for entry in fs::read_dir(work).into_iter().flatten().flatten() {
-        let is_locked = File::open(entry.path().join("lock"))
-            .is_ok_and(|lock| Flock::lock(lock, FlockArg::LockExclusiveNonblock).is_err());
-        // Another gate may be about to lock what it has just made.
-        if !is_locked && !is_at_work(&entry.file_name().to_string_lossy()) {
+        // Held until the folder is gone, so that a gate that has just made it notices.
+        if let Ok(_lock) = lock(&entry.path()) {
             remove(&entry.path());
         }
     }
-}
-
-/// Whether another process is there that a workspace is named after.
-fn is_at_work(name: &str) -> bool {
-    let pid = name.split_once('-').and_then(|(pid, _)| pid.parse().ok());
-    pid.map(Pid::from_raw)
-        .is_none_or(|pid| pid != Pid::this() && kill(pid, None) != Err(Errno::ESRCH))
 }
 
 /// A leftover folder costs nothing but space, so a failure here is said and not fatal.
@@ -126,7 +121,7 @@ fn remove(folder: &Path) {
         fs::remove_dir_all(folder)
     });
     if let Err(error) = removed
-        && error.kind() != std::io::ErrorKind::NotFound
+        && error.kind() != io::ErrorKind::NotFound
     {
         tracing::warn!("could not remove {}: {error}", folder.display());
     }
@@ -202,14 +197,8 @@ pub(super) fn place_objects(
 ) -> Result<Vec<LinkedFile>, BackendError> {
     make_folder(to)?;
     let mut linked = Vec::new();
-    // A channel may be a single file; then `from` is the object itself.
-    let is_folder = from.is_dir();
     for object in objects.iter() {
-        let source = if is_folder {
-            from.join(&object.key)
-        } else {
-            from.to_owned()
-        };
+        let source = object_path(from, &object.key);
         let target = to.join(&object.key);
         if let Some(parent) = target.parent() {
             make_folder(parent)?;
@@ -293,14 +282,14 @@ pub(super) fn copy_source(files: &[SourceFile], to: &Path) -> Result<(), Backend
     Ok(())
 }
 
-fn cannot_write(path: &Path, source: std::io::Error) -> BackendError {
+fn cannot_write(path: &Path, source: io::Error) -> BackendError {
     let help = "make the folder writable for the user that runs the gate";
     failed("write", path, help, source)
 }
 
-fn failed(verb: &str, path: &Path, help: &'static str, source: std::io::Error) -> BackendError {
+fn failed(verb: &str, path: &Path, help: &'static str, source: io::Error) -> BackendError {
     let help = match source.kind() {
-        std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             "free some space; canaries run in folders beside the spec, in `.canary-gate`"
         }
         _ => help,
