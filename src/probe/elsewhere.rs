@@ -57,25 +57,3 @@ pub fn cpu_pressure() -> Option<std::time::Duration> {
 pub fn host_kind(capacity: &Capacity) -> String {
     format!("{}, {} cores", std::env::consts::OS, capacity.vcpus)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn nothing_is_run_and_the_refusal_says_where_it_can_be() {
-        keep_private();
-        end_orphans(&[]);
-        assert!(is_on_path("torchrun".as_ref(), None));
-        assert_eq!((cpu_pressure(), adopt_orphans().ok()), (None, None));
-        assert!(host_kind(&host_capacity()).ends_with(" cores"));
-        let _ = run as fn(&ProbeOptions) -> Result<ProbeReport, ProbeError>;
-        assert_eq!(
-            ProbeError::NotLinux
-                .to_string()
-                .replace(std::env::consts::OS, "macos"),
-            "a command can be measured on Linux only, and this is macos: memory and CPU are read from Linux's /proc; \
-             measure in a Linux container or on a Linux machine"
-        );
-    }
-}

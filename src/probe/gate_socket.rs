@@ -7,7 +7,7 @@
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
@@ -60,37 +60,17 @@ impl GateSocket {
     }
 }
 
-/// The probe's end.
+/// The command's environment at the probe's end, once the gate has sent all of it.
 #[cfg(any(test, target_os = "linux"))]
-#[derive(Debug)]
-pub(super) struct ProbeSocket(UnixStream);
-
-#[cfg(any(test, target_os = "linux"))]
-impl ProbeSocket {
-    /// What this process has as its standard input.
-    #[cfg(target_os = "linux")]
-    pub(super) fn of_stdin() -> io::Result<Self> {
-        let descriptor = io::stdin().as_fd().try_clone_to_owned()?;
-        Ok(Self(descriptor.into()))
-    }
-
-    /// The command's environment, once the gate has sent all of it.
-    pub(super) fn environment(&self) -> io::Result<Vec<(OsString, OsString)>> {
-        let mut text = Vec::new();
-        (&self.0).read_to_end(&mut text)?;
-        let variables = text.split(|byte| *byte == 0);
-        Ok(variables
-            .filter_map(|variable| {
-                let at = variable.iter().position(|byte| *byte == b'=')?;
-                let name = OsStr::from_bytes(&variable[..at]).to_owned();
-                Some((name, OsString::from_vec(variable[at + 1..].to_vec())))
-            })
-            .collect())
-    }
-
-    pub(super) fn write(&self, line: &[u8]) -> io::Result<()> {
-        (&self.0).write_all(line)
-    }
+pub(super) fn environment(mut socket: &UnixStream) -> io::Result<Vec<(OsString, OsString)>> {
+    let mut text = Vec::new();
+    socket.read_to_end(&mut text)?;
+    let variables = text.split(|byte| *byte == 0).filter_map(|variable| {
+        let at = variable.iter().position(|byte| *byte == b'=')?;
+        let name = OsStr::from_bytes(&variable[..at]).to_owned();
+        Some((name, OsString::from_vec(variable[at + 1..].to_vec())))
+    });
+    Ok(variables.collect())
 }
 
 #[cfg(test)]
@@ -100,7 +80,7 @@ mod tests {
     #[test]
     fn an_environment_arrives_as_it_was_sent() {
         let (gate, probe) = GateSocket::open().unwrap();
-        let probe = ProbeSocket(probe.into());
+        let probe = UnixStream::from(probe);
         let variable =
             |name: &str, value: &[u8]| (OsString::from(name), OsStr::from_bytes(value).to_owned());
         let sent = [
@@ -109,8 +89,8 @@ mod tests {
             variable("LINES", b"a=b\n\xff"),
         ];
         gate.send(&sent).unwrap();
-        assert_eq!(probe.environment().unwrap(), sent);
-        probe.write(b"{\"schema_version\": ").unwrap();
+        assert_eq!(environment(&probe).unwrap(), sent);
+        (&probe).write_all(b"{\"schema_version\": ").unwrap();
         assert_eq!(gate.report(), None, "half a report");
     }
 }

@@ -15,11 +15,7 @@
 //! [`run()`] changes its process (signal handlers, subreaper, possibly a mount namespace), so a program calls it once and
 //! before it starts a thread.
 
-#[cfg(any(test, not(target_os = "linux")))]
-#[cfg_attr(
-    target_os = "linux",
-    expect(unreachable_pub, reason = "public elsewhere")
-)]
+#[cfg(not(target_os = "linux"))]
 mod elsewhere;
 mod error;
 mod file_limit;

@@ -11,6 +11,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use super::procfs;
+use crate::units::Bytes;
 
 /// How often a removal is tried, with a pause between: on a busy host the kernel releases the last process late.
 const REMOVAL_ATTEMPTS: u32 = 100;
@@ -37,7 +38,7 @@ impl Cgroup {
     ///   (`rss_huge` is a part of it); shared memory is in `cache`, and apart as `shmem`. `total_` adds child cgroups.
     /// - v2 (kernel, admin-guide/cgroup-v2.rst): `anon` is anonymous memory; `shmem` is what is swap-backed in the
     ///   page cache, such as tmpfs and shared anonymous mappings.
-    pub(super) fn level(&self) -> Option<u64> {
+    pub(super) fn level(&self) -> Option<f64> {
         let stat = self.read("memory.stat", "memory.stat")?;
         parse_level(self.version, stat.as_bytes())
     }
@@ -52,7 +53,7 @@ impl Cgroup {
     }
 
     /// The highest memory use including page cache, in bytes: an upper bound.
-    pub(super) fn peak_with_cache(&self) -> Option<u64> {
+    pub(super) fn peak_with_cache(&self) -> Option<f64> {
         let peak = self.read("memory.max_usage_in_bytes", "memory.peak")?;
         peak.trim().parse().ok()
     }
@@ -182,25 +183,31 @@ fn parse_quota(text: &str) -> Option<f64> {
 }
 
 /// OOM kills that may have hit a command without a cgroup of its own: those in the probe's cgroup and on the whole host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct OomKills {
-    cgroup: Option<u64>,
-    host: Option<u64>,
+    cgroup: Option<Cgroup>,
+    before: [Option<u64>; 2],
 }
 
 impl OomKills {
-    pub(super) fn now(controller: Option<&Controller>) -> Self {
-        Self {
-            cgroup: controller.and_then(|controller| controller.own.oom_kills()),
-            host: fs::read("/proc/vmstat")
-                .ok()
-                .and_then(|text| procfs::number(&text, b"oom_kill")),
-        }
+    /// From now on.
+    pub(super) fn watch(controller: Option<&Controller>) -> Self {
+        let cgroup = controller.map(|controller| controller.own.clone());
+        let before = Self::now(cgroup.as_ref());
+        Self { cgroup, before }
     }
 
-    /// Whether a process was killed between two readings.
-    pub(super) fn rose_to(self, later: Self) -> bool {
-        later.cgroup > self.cgroup || later.host > self.host
+    fn now(cgroup: Option<&Cgroup>) -> [Option<u64>; 2] {
+        let of_host = fs::read("/proc/vmstat").ok();
+        let of_host = of_host.and_then(|text| procfs::number(&text, b"oom_kill"));
+        [cgroup.and_then(Cgroup::oom_kills), of_host]
+    }
+
+    /// Whether a process was killed since the watch began.
+    pub(super) fn have_risen(&self) -> bool {
+        let now = Self::now(self.cgroup.as_ref());
+        now.into_iter()
+            .zip(self.before)
+            .any(|(now, before)| now > before)
     }
 }
 
@@ -322,14 +329,15 @@ impl Drop for OwnCgroup {
     }
 }
 
-fn parse_level(version: CgroupVersion, stat: &[u8]) -> Option<u64> {
+fn parse_level(version: CgroupVersion, stat: &[u8]) -> Option<f64> {
     let (anonymous, shared, locked): (&[u8], &[u8], &[u8]) = match version {
         CgroupVersion::V1 => (b"total_rss", b"total_shmem", b"total_unevictable"),
         CgroupVersion::V2 => (b"anon", b"shmem", b"unevictable"),
     };
     // Locked pages of files cannot be reclaimed either; locked ones of the others are counted already.
-    let kept = procfs::number(stat, anonymous)? + procfs::number(stat, shared)?;
-    Some(kept.max(procfs::number(stat, locked).unwrap_or(0)))
+    let bytes = |key| procfs::number(stat, key).map(|bytes| Bytes(bytes).as_f64());
+    let kept = bytes(anonymous)? + bytes(shared)?;
+    Some(kept.max(bytes(locked).unwrap_or(0.0)))
 }
 
 #[cfg(test)]
@@ -342,57 +350,61 @@ mod tests {
         33 25 0:29 / /sys/fs/cgroup/memory rw,relatime shared:9 - cgroup cgroup rw,memory\n\
         34 25 0:30 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n\
         35 25 0:31 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
+    const UNIFIED: &str = "35 25 0:31 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw,nsdelegate\n";
+    /// A container sees its own part of the hierarchy.
+    const OF_CONTAINER: &str =
+        "33 25 0:29 /docker/abc /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n";
 
     #[test]
-    fn a_controller_is_found_in_v1_before_v2() {
-        let memory = Controller::find("memory", HYBRID, HYBRID_MOUNTS).unwrap();
-        assert_eq!(memory.own.version, CgroupVersion::V1);
-        assert_eq!(
-            memory.own.folder,
-            Path::new("/sys/fs/cgroup/memory/ci/job 1")
-        );
-        let cpu = Controller::find("cpu", HYBRID, HYBRID_MOUNTS).unwrap();
-        assert_eq!(cpu.own.folder, Path::new("/sys/fs/cgroup/cpu,cpuacct"));
-    }
-
-    #[test]
-    fn in_v2_all_controllers_are_in_one_place() {
-        let mounts = "35 25 0:31 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw,nsdelegate\n";
-        let memory = Controller::find("memory", "0::/user.slice/run\n", mounts).unwrap();
-        assert_eq!(memory.own.version, CgroupVersion::V2);
-        assert_eq!(
-            memory.own.folder,
-            Path::new("/sys/fs/cgroup/user.slice/run")
-        );
-        assert_eq!(memory.ancestry().count(), 3);
-        assert_eq!(Controller::find("memory", "0::/\n", ""), None);
-    }
-
-    #[test]
-    fn a_container_sees_its_own_part_of_the_hierarchy() {
-        let mounts = "33 25 0:29 /docker/abc /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n";
-        let find = |path: &str| {
-            Controller::find("memory", &format!("4:memory:{path}\n"), mounts)
-                .unwrap()
-                .own
-                .folder
-        };
-        assert_eq!(find("/docker/abc"), Path::new("/sys/fs/cgroup/memory"));
-        assert_eq!(
-            find("/docker/abc/sub"),
-            Path::new("/sys/fs/cgroup/memory/sub")
-        );
+    fn a_controller_is_found_where_it_is_mounted_in_v1_before_v2() {
+        use CgroupVersion::{V1, V2};
+        let container = |path: &str| format!("4:memory:{path}\n");
+        for (name, memberships, mounts, expected) in [
+            (
+                "memory",
+                HYBRID,
+                HYBRID_MOUNTS,
+                Some((V1, "/memory/ci/job 1")),
+            ),
+            ("cpu", HYBRID, HYBRID_MOUNTS, Some((V1, "/cpu,cpuacct"))),
+            (
+                "memory",
+                "0::/user.slice/run\n",
+                UNIFIED,
+                Some((V2, "/user.slice/run")),
+            ),
+            (
+                "memory",
+                &container("/docker/abc"),
+                OF_CONTAINER,
+                Some((V1, "/memory")),
+            ),
+            (
+                "memory",
+                &container("/docker/abc/sub"),
+                OF_CONTAINER,
+                Some((V1, "/memory/sub")),
+            ),
+            ("memory", "0::/\n", "", None),
+        ] {
+            let found = Controller::find(name, memberships, mounts).map(|found| found.own);
+            let expected = expected.map(|(version, below)| Cgroup {
+                version,
+                folder: format!("/sys/fs/cgroup{below}").into(),
+            });
+            assert_eq!(found, expected, "{name} of {memberships}");
+        }
     }
 
     #[test]
     fn the_level_is_anonymous_and_shared_memory_without_page_cache() {
         let v1 = b"cache 900\nrss 1\nrss_huge 1\nshmem 2\ntotal_cache 9000\ntotal_rss 400\ntotal_rss_huge 300\ntotal_shmem 50\n";
-        assert_eq!(parse_level(CgroupVersion::V1, v1), Some(450));
+        assert_eq!(parse_level(CgroupVersion::V1, v1), Some(450.0));
         let v2 = b"anon 400\nfile 9000\nanon_thp 300\nshmem_thp 9\nshmem 50\n";
-        assert_eq!(parse_level(CgroupVersion::V2, v2), Some(450));
+        assert_eq!(parse_level(CgroupVersion::V2, v2), Some(450.0));
         assert_eq!(parse_level(CgroupVersion::V2, b"file 9000\n"), None);
         let locked = b"anon 400\nfile 9000\nshmem 50\nunevictable 8000\n";
-        assert_eq!(parse_level(CgroupVersion::V2, locked), Some(8000));
+        assert_eq!(parse_level(CgroupVersion::V2, locked), Some(8000.0));
     }
 
     #[test]

@@ -58,51 +58,33 @@ impl TrainingContainer {
 mod tests {
     use super::*;
 
-    fn read(content: &str) -> Option<(String, Option<String>)> {
-        let base = base_with(content);
-        let host = TrainingContainer::below(base.path())?.host;
-        Some((host.name, host.group))
-    }
-
-    fn base_with(content: &str) -> tempfile::TempDir {
-        let base = tempfile::tempdir().unwrap();
-        std::fs::create_dir_all(base.path().join("input/config")).unwrap();
-        std::fs::write(base.path().join(FILE), content).unwrap();
-        base
-    }
-
     #[test]
     fn a_host_knows_its_name_and_its_group() {
         let of_group = r#"{"current_host": "algo-2", "current_group_name": "dnn", "hosts": ["algo-1", "algo-2"]}"#;
-        let dnn = Some(("algo-2".to_owned(), Some("dnn".to_owned())));
-        assert_eq!(read(of_group), dnn);
-        assert_eq!(
-            read(&of_group.replace("_group_name", "_instance_group")),
-            dnn
-        );
-        assert_eq!(
-            read(r#"{"current_host": "algo-1"}"#),
-            Some(("algo-1".to_owned(), None))
-        );
-    }
-
-    #[test]
-    fn what_is_no_such_file_says_nothing() {
-        for content in [
-            "",
-            "{",
-            "[]",
-            "{}",
-            r#"{"current_host": 1}"#,
-            r#"{"current_host": ""}"#,
+        let other_name = of_group.replace("_group_name", "_instance_group");
+        let long = of_group.replace("dnn", &"g".repeat(65));
+        for (content, expected) in [
+            (of_group, Some(("algo-2", Some("dnn")))),
+            (&other_name, Some(("algo-2", Some("dnn")))),
+            (&long, Some(("algo-2", None))),
+            (r#"{"current_host": "algo-1"}"#, Some(("algo-1", None))),
+            ("", None),
+            ("{", None),
+            ("[]", None),
+            ("{}", None),
+            (r#"{"current_host": 1}"#, None),
+            (r#"{"current_host": ""}"#, None),
         ] {
-            assert_eq!(read(content), None, "{content}");
+            let base = tempfile::tempdir().unwrap();
+            std::fs::create_dir_all(base.path().join("input/config")).unwrap();
+            std::fs::write(base.path().join(FILE), content).unwrap();
+            let found = TrainingContainer::below(base.path()).map(|found| found.host);
+            let expected = expected.map(|(name, group)| ContainerHost {
+                name: name.to_owned(),
+                group: group.map(str::to_owned),
+            });
+            assert_eq!(found, expected, "{content}");
         }
         assert!(TrainingContainer::below(Path::new("/nowhere/at/all")).is_none());
-        let long = "g".repeat(65);
-        let host = read(&format!(
-            r#"{{"current_host": "algo-1", "current_group_name": "{long}"}}"#
-        ));
-        assert_eq!(host, Some(("algo-1".to_owned(), None)));
     }
 }

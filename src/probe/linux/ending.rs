@@ -1,11 +1,12 @@
-//! Ends a tree: SIGTERM, a grace period, then SIGKILL until no process is left.
+//! Ends a tree: SIGTERM, a grace period, then SIGKILL until no process is left. The processes of a killed probe become children of
+//! the gate, which ends them in the same way.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
+use nix::sys::prctl;
 use nix::sys::signal::Signal;
 
-pub(super) use super::Ending;
 use super::cgroup::OwnCgroup;
 use super::signals::CaughtSignals;
 use super::tree::{Look, ProcessTree, kill_groups, send};
@@ -95,7 +96,7 @@ impl Shutdown {
         &mut self,
         tree: &mut ProcessTree,
         cgroup: Option<&OwnCgroup>,
-        signals: &mut CaughtSignals,
+        mut signals: Option<&mut CaughtSignals>,
     ) -> usize {
         loop {
             let step = self.step(tree, cgroup);
@@ -103,12 +104,17 @@ impl Shutdown {
             if step.members == 0 || now > self.kill_at + PATIENCE_AFTER_KILL {
                 return step.members;
             }
-            if signals.take_stop().is_some() {
+            if let Some(caught) = &mut signals
+                && caught.take_stop().is_some()
+            {
                 self.hurry();
             }
             // New processes appeared: kill again at once, to be faster than a process that forks.
             if now < self.kill_at || !step.any_new {
-                signals.wait(PAUSE);
+                match &mut signals {
+                    Some(caught) => caught.wait(PAUSE),
+                    None => std::thread::sleep(PAUSE),
+                }
             }
         }
     }
@@ -123,5 +129,30 @@ pub(super) fn leftovers(tree: &mut ProcessTree, signals: &mut CaughtSignals) -> 
             return members;
         }
         signals.wait(PAUSE);
+    }
+}
+
+/// Makes this process adopt the orphans of its children. Call it once, before the first probe. Returns the processes that
+/// are below this one already, which [`end_orphans`] has to keep: a shell may have started them before it `exec`ed this
+/// program.
+///
+/// # Errors
+///
+/// If the kernel has no child subreapers.
+pub fn adopt_orphans() -> std::io::Result<Vec<i32>> {
+    prctl::set_child_subreaper(true)?;
+    let here = ProcessTree::below_this_process().processes(Look::Thorough);
+    Ok(here.iter().map(|process| process.pid).collect())
+}
+
+/// Kills every process below this one except `kept` and their descendants. Needs [`adopt_orphans`].
+pub fn end_orphans(kept: &[i32]) {
+    let mut tree = ProcessTree::below_this_process();
+    for pid in kept {
+        tree.exclude(*pid);
+    }
+    let mut shutdown = Shutdown::begin(&mut tree, None, Duration::ZERO);
+    if shutdown.finish(&mut tree, None, None) > 0 {
+        tracing::warn!("some processes of the training code could not be ended");
     }
 }

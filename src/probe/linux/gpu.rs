@@ -3,19 +3,18 @@
 //! One process samples the whole run, since starting `nvidia-smi` costs a second of a core on a large host. If it fails, the
 //! command runs on, and the figures are absent with the reason.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread;
+use std::process::{Child, ChildStdout, Command, Stdio};
 
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
 use super::error::shown;
 use super::shares::Shares;
-use crate::measurement::{PeakMemory, Usage, Utilization};
+use crate::measurement::{PeakMemory, Usage};
 use crate::units::{Bytes, Percent};
 
 const QUERY: [&str; 4] = [
@@ -26,7 +25,9 @@ const QUERY: [&str; 4] = [
 ];
 pub(super) const NVIDIA_SMI: &str = "nvidia-smi";
 /// In bytes; `nvidia-smi` prints no longer lines.
-const LONGEST_LINE: u64 = 4096;
+const LONGEST_LINE: usize = 4096;
+/// In bytes; half a second of a large host is a small part of it.
+const MOST_AT_A_TIME: u64 = 1 << 20;
 /// How much of an unreadable line a note quotes.
 const SHOWN_CHARACTERS: usize = 80;
 
@@ -77,6 +78,8 @@ fn parse_line(line: &str) -> Option<Reading> {
 
 #[derive(Default)]
 struct Readings {
+    /// The line that is not at its end.
+    line: Vec<u8>,
     /// The readings of this round so far, one for each GPU.
     round: Vec<Reading>,
     /// The number of GPUs of the round that has most; 0 before a round is closed.
@@ -89,8 +92,20 @@ struct Readings {
 }
 
 impl Readings {
-    fn take(&mut self, line: &[u8]) {
-        let line = String::from_utf8_lossy(line);
+    fn take(&mut self, printed: &[u8]) {
+        for byte in printed {
+            match byte {
+                b'\n' => {
+                    let line = std::mem::take(&mut self.line);
+                    self.take_line(&String::from_utf8_lossy(&line));
+                }
+                _ if self.line.len() < LONGEST_LINE => self.line.push(*byte),
+                _ => {}
+            }
+        }
+    }
+
+    fn take_line(&mut self, line: &str) {
         let Some(reading) = parse_line(line.trim()) else {
             if !line.trim().is_empty() && self.unreadable.is_none() {
                 let start: String = line.trim().chars().take(SHOWN_CHARACTERS).collect();
@@ -125,13 +140,6 @@ impl Readings {
         if self.round.len() >= self.most {
             self.close_round();
         }
-        let utilization = |shares: &Shares| {
-            Some(Utilization {
-                mean: shares.mean()?,
-                p99: shares.p99(),
-                source: NVIDIA_SMI.to_owned(),
-            })
-        };
         let peak = self.peak.map(|held| PeakMemory {
             bytes: Some(held.bytes),
             percent: Some(Percent(held.percent)),
@@ -139,8 +147,8 @@ impl Readings {
             ..PeakMemory::default()
         });
         let usage = Usage {
-            gpu_percent: utilization(&self.busy),
-            gpu_memory_percent: utilization(&self.memory),
+            gpu_percent: self.busy.utilization(NVIDIA_SMI),
+            gpu_memory_percent: self.memory.utilization(NVIDIA_SMI),
             gpu_memory: peak,
             ..Usage::default()
         };
@@ -170,13 +178,14 @@ pub(super) fn printing(program: &Path, arguments: &[&str]) -> Command {
 /// A running `nvidia-smi`.
 pub(super) struct GpuSampler {
     child: Child,
-    readings: Arc<Mutex<Readings>>,
+    output: ChildStdout,
+    readings: Readings,
 }
 
 impl GpuSampler {
     /// The error is a note for the report.
     pub(super) fn start(program: &Path) -> Result<Self, String> {
-        let refused = |error| {
+        let refused = |error: std::io::Error| {
             let program = shown(program);
             format!("no GPU figures: `{program}` could not be started: {error}")
         };
@@ -186,14 +195,21 @@ impl GpuSampler {
         let output = child.stdout.take().expect("stdout is piped");
         let sampler = Self {
             child,
-            readings: Arc::default(),
+            output,
+            readings: Readings::default(),
         };
-        let readings = Arc::clone(&sampler.readings);
-        thread::Builder::new()
-            .name("nvidia-smi".to_owned())
-            .spawn(move || read_lines(BufReader::new(output), &readings))
-            .map_err(refused)?;
+        // Nobody waits for what it prints.
+        let flags = FcntlArg::F_SETFL(OFlag::O_NONBLOCK);
+        fcntl(&sampler.output, flags).map_err(|errno| refused(errno.into()))?;
         Ok(sampler)
+    }
+
+    /// Takes in what was printed since the last call.
+    pub(super) fn look(&mut self) {
+        let mut printed = Vec::new();
+        // An error where nothing more is printed yet.
+        let _ = (self.output.by_ref().take(MOST_AT_A_TIME)).read_to_end(&mut printed);
+        self.readings.take(&printed);
     }
 
     pub(super) fn pid(&self) -> i32 {
@@ -201,9 +217,9 @@ impl GpuSampler {
     }
 
     /// Ends it and returns its readings.
-    pub(super) fn stop(self) -> (Usage, Option<String>) {
-        // The thread is not waited for: a descendant that escaped may hold the pipe open.
-        lock(&self.readings).usage()
+    pub(super) fn stop(mut self) -> (Usage, Option<String>) {
+        self.look();
+        self.readings.usage()
     }
 }
 
@@ -214,43 +230,41 @@ impl Drop for GpuSampler {
     }
 }
 
-fn lock(readings: &Mutex<Readings>) -> MutexGuard<'_, Readings> {
-    readings.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn read_lines(mut output: impl BufRead, readings: &Mutex<Readings>) {
-    let mut line = Vec::new();
-    loop {
-        line.clear();
-        match output
-            .by_ref()
-            .take(LONGEST_LINE)
-            .read_until(b'\n', &mut line)
-        {
-            Ok(1..) => lock(readings).take(&line),
-            Ok(0) | Err(_) => return,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn usage_of(text: &[u8]) -> (Usage, Option<String>) {
-        let readings = Mutex::default();
-        read_lines(text, &readings);
-        readings.into_inner().unwrap().usage()
+        let mut readings = Readings::default();
+        text.chunks(5).for_each(|part| readings.take(part));
+        readings.usage()
     }
 
     #[test]
-    fn gpus_are_averaged_in_each_round() {
-        let text = b"0, 100, 40960, 81920\n1, 0, 0, 81920\n0, 60, 81920, 81920\n1, 20, 0, 81920\n";
-        let (usage, note) = usage_of(text);
-        assert_eq!(usage.gpu_percent.unwrap().mean, Percent(45.0));
-        let memory = usage.gpu_memory_percent.unwrap();
-        assert_eq!((memory.mean, memory.p99), (Percent(37.5), None));
-        assert_eq!(note, None);
+    fn gpus_are_averaged_in_each_whole_round_over_what_they_report() {
+        for (text, busy, memory) in [
+            (
+                "0, 100, 40960, 81920\n1, 0, 0, 81920\n0, 60, 81920, 81920\n1, 20, 0, 81920\n",
+                45.0,
+                37.5,
+            ),
+            // The last round is cut.
+            ("0, 100, 0, 100\n1, 0, 0, 100\n0, 60, 0, 100\n", 50.0, 0.0),
+            (
+                "0, [N/A], 10, 100\n1, 50, [Not Supported], 100\n",
+                50.0,
+                10.0,
+            ),
+        ] {
+            let (usage, note) = usage_of(text.as_bytes());
+            assert_eq!(usage.gpu_percent.unwrap().mean, Percent(busy), "{text}");
+            let of_memory = usage.gpu_memory_percent.unwrap();
+            assert_eq!((of_memory.mean, of_memory.p99), (Percent(memory), None));
+            assert_eq!(note, None);
+        }
+        let (none, note) = usage_of(b"0, [N/A], [N/A], [N/A]\n");
+        let why = "no GPU figures: the GPU does not report them";
+        assert_eq!((none, note.as_deref()), (Usage::default(), Some(why)));
     }
 
     #[test]
@@ -267,25 +281,6 @@ mod tests {
         assert_eq!(over.bytes, Some(Bytes(16_380 * Bytes::MIB)));
         assert_eq!(over.percent, Some(Percent(100.0)));
         assert_eq!(usage_of(b"0, 10, [N/A], 16384\n").0.gpu_memory, None);
-    }
-
-    #[test]
-    fn a_round_that_is_cut_at_the_end_does_not_count() {
-        let (usage, _) = usage_of(b"0, 100, 0, 100\n1, 0, 0, 100\n0, 60, 0, 100\n");
-        assert_eq!(usage.gpu_percent.unwrap().mean, Percent(50.0));
-    }
-
-    #[test]
-    fn a_value_that_a_gpu_does_not_have_is_absent_and_not_zero() {
-        let (usage, _) = usage_of(b"0, [N/A], 10, 100\n1, 50, [Not Supported], 100\n");
-        assert_eq!(usage.gpu_percent.unwrap().mean, Percent(50.0));
-        assert_eq!(usage.gpu_memory_percent.unwrap().mean, Percent(10.0));
-        let (none, note) = usage_of(b"0, [N/A], [N/A], [N/A]\n");
-        assert_eq!(none, Usage::default());
-        assert_eq!(
-            note.unwrap(),
-            "no GPU figures: the GPU does not report them"
-        );
     }
 
     #[test]

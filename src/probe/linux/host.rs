@@ -97,9 +97,9 @@ pub(super) fn memory_total(
     reader: &mut KernelFileReader,
     controller: Option<&Controller>,
 ) -> Option<Bytes> {
-    let total = HostMemory::now(reader)?.total;
+    let total = Bytes::from_f64(HostMemory::now(reader)?.total);
     let limit = controller.and_then(Controller::memory_limit);
-    Some(Bytes(limit.map_or(total, |limit| limit.min(total))))
+    Some(limit.map_or(total, |limit| total.min(Bytes(limit))))
 }
 
 /// The cores that this process may use, as `SM_NUM_CPUS` counts them, or the container's CPU quota if that is less.

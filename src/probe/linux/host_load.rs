@@ -94,22 +94,23 @@ struct LoadReading {
 }
 
 impl LoadReading {
-    fn now(pressure_file: &Path, reader: &mut KernelFileReader) -> Self {
+    fn now(pressure_file: Option<&Path>, reader: &mut KernelFileReader) -> Self {
+        let cpu = HostCpu::now(reader);
+        let pressure = pressure_file.and_then(|file| reader.file(file).ok());
         Self {
             at: Instant::now(),
-            cpu: HostCpu::now(reader),
+            cpu,
             probe: own_cpu_time(),
-            pressure: reader.file(pressure_file).ok().and_then(parse_pressure),
+            pressure: pressure.and_then(parse_pressure),
         }
     }
 }
 
 /// Readings at the start and at the end of the command, and samples between.
 pub(super) struct HostLoad {
-    /// That of the command's own cgroup where it has one; else the machine's, in which other work may wait for other work.
-    pressure_file: PathBuf,
-    /// The longest that one process of the tree has waited for a CPU; absent where the kernel does not say it. It stands in for the
-    /// machine's pressure: a job that sleeps beside busy work waits for nothing.
+    /// That of the command's own cgroup. Not the machine's, in which other work may wait for other work.
+    pressure_file: Option<PathBuf>,
+    /// The longest that one process of the tree has waited for a CPU, where no file says it of all.
     waited: Option<Duration>,
     /// The samples' shares of I/O wait, and the last sample.
     io_waits: Shares,
@@ -120,9 +121,8 @@ pub(super) struct HostLoad {
 
 impl HostLoad {
     pub(super) fn new(cgroup: Option<&OwnCgroup>, reader: &mut KernelFileReader) -> Self {
-        let of_cgroup = cgroup.and_then(OwnCgroup::cpu_pressure_file);
-        let pressure_file = of_cgroup.unwrap_or_else(|| PathBuf::from(HOST_PRESSURE));
-        let first = LoadReading::now(&pressure_file, reader);
+        let pressure_file = cgroup.and_then(OwnCgroup::cpu_pressure_file);
+        let first = LoadReading::now(pressure_file.as_deref(), reader);
         Self {
             pressure_file,
             waited: None,
@@ -151,7 +151,7 @@ impl HostLoad {
 
     /// The command has ended.
     pub(super) fn end(&mut self, reader: &mut KernelFileReader) {
-        self.last = LoadReading::now(&self.pressure_file, reader);
+        self.last = LoadReading::now(self.pressure_file.as_deref(), reader);
     }
 
     /// Adds to a usage, by the CPU time that the command took itself: the share of the machine's CPU time in which a core waited for a
@@ -166,16 +166,13 @@ impl HostLoad {
         let (first, last) = (self.first, self.last);
         let passed = (last.cpu.zip(first.cpu)).and_then(|(last, first)| last.since(first));
         let own = own.0 + (last.probe.saturating_sub(first.probe)).as_secs_f64();
-        let is_of_host = self.pressure_file == Path::new(HOST_PRESSURE);
-        let waited = match self.waited.filter(|_| is_of_host) {
-            Some(longest) => Some((
-                longest,
-                "schedstat of the process that waited longest".into(),
-            )),
-            None => (last.pressure.zip(first.pressure)).map(|(last, first)| {
-                let file = self.pressure_file.display().to_string();
-                (last.saturating_sub(first), file)
-            }),
+        let waited = match &self.pressure_file {
+            Some(file) => (last.pressure.zip(first.pressure))
+                .map(|(last, first)| (last.saturating_sub(first), file.display().to_string())),
+            None => {
+                let source = "schedstat of the process that waited longest";
+                self.waited.map(|longest| (longest, source.to_owned()))
+            }
         };
         let wall = (last.at - first.at).as_secs_f64();
         Usage {

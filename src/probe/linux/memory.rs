@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use signal_hook::consts::SIGTERM;
 
+use super::Ending;
 use super::cgroup::{Cgroup, OwnCgroup};
-use super::ending::Ending;
 use super::procfs::{self, KernelFileReader};
 use super::resident::{MemoryLevel, Proportional, ResidentSum};
 use super::spikes::{Holding, SpikeBound};
@@ -25,32 +25,32 @@ const HOST_RESERVE: f64 = 0.02;
 const FAST_GROWTH: f64 = 0.2;
 
 /// The memory of one process from `/proc/PID/status`, in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 struct Resident {
     /// Anonymous and shared, or locked where that is more.
-    kept: u64,
-    high_water: u64,
+    kept: f64,
+    high_water: f64,
 }
 
 /// Reads `/proc/PID/status`, `proc_pid_status(5)`. `None` for a process that is ending and has no memory any more.
 fn parse_status(text: &[u8]) -> Option<Resident> {
     let kept = procfs::kibibytes(text, b"RssAnon:")? + procfs::kibibytes(text, b"RssShmem:")?;
     Some(Resident {
-        kept: kept.max(procfs::kibibytes(text, b"VmLck:").unwrap_or(0)),
+        kept: kept.max(procfs::kibibytes(text, b"VmLck:").unwrap_or(0.0)),
         high_water: procfs::kibibytes(text, b"VmHWM:")?,
     })
 }
 
 /// Reads `/proc/PID/smaps_rollup`, `proc_pid_smaps(5)`: the anonymous and shared part of the proportional set size.
-fn parse_rollup(text: &[u8]) -> Option<u64> {
+fn parse_rollup(text: &[u8]) -> Option<f64> {
     Some(procfs::kibibytes(text, b"Pss_Anon:")? + procfs::kibibytes(text, b"Pss_Shmem:")?)
 }
 
 /// The host's memory, in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct HostMemory {
-    pub(super) total: u64,
-    pub(super) available: u64,
+    pub(super) total: f64,
+    pub(super) available: f64,
 }
 
 impl HostMemory {
@@ -98,23 +98,26 @@ impl LevelSource {
 /// Measures one tree.
 pub(super) struct TreeMemory {
     source: LevelSource,
-    cgroup_peak: u64,
+    cgroup_peak: f64,
     /// What processes of the tree hold that left its cgroup, when they were last looked at.
-    outside: u64,
+    outside: f64,
     resident: ResidentSum,
     spikes: SpikeBound,
     sampled: bool,
+    /// The level at the last look.
+    previous_level: f64,
 }
 
 impl TreeMemory {
     pub(super) fn new(source: LevelSource) -> Self {
         Self {
             source,
-            cgroup_peak: 0,
-            outside: 0,
+            cgroup_peak: 0.0,
+            outside: 0.0,
             resident: ResidentSum::new(),
             spikes: SpikeBound::default(),
             sampled: false,
+            previous_level: 0.0,
         }
     }
 
@@ -126,41 +129,43 @@ impl TreeMemory {
         }
     }
 
-    /// The level now, if a cgroup reports it without a look at every process.
-    pub(super) fn glance(&mut self) -> Option<Bytes> {
-        let level = self.source.cgroup()?.level()? + self.outside;
-        self.cgroup_peak = self.cgroup_peak.max(level);
-        Some(Bytes(level))
+    /// Looks at the level alone, if a cgroup reports it without a look at every process.
+    pub(super) fn glance(&mut self, reader: &mut KernelFileReader) -> Option<Pressure> {
+        let level = self.level_of_cgroup()?;
+        Some(self.judge(level, reader))
     }
 
-    /// Takes one sample and returns the level.
+    fn level_of_cgroup(&mut self) -> Option<f64> {
+        let level = self.source.cgroup()?.level()? + self.outside;
+        self.cgroup_peak = self.cgroup_peak.max(level);
+        Some(level)
+    }
+
+    /// Takes one sample.
     pub(super) fn observe(
         &mut self,
         reader: &mut KernelFileReader,
         elapsed: Duration,
         processes: &[Process],
-    ) -> Bytes {
-        let residents: Vec<(&Process, Resident)> = processes
-            .iter()
-            .filter_map(|process| {
-                let status = reader.process(process.pid, "status").ok()?;
-                Some((process, parse_status(status)?))
-            })
-            .collect();
+    ) -> Pressure {
+        let mut residents = Vec::new();
+        for process in processes {
+            let status = reader.process(process.pid, "status").ok();
+            if let Some(resident) = status.and_then(parse_status) {
+                residents.push((process, resident));
+            }
+        }
         self.sampled |= !residents.is_empty();
         if let LevelSource::OwnCgroup(cgroup) = &self.source {
             let mut has_left = |process: &Process| {
                 (reader.process(process.pid, "cgroup")).is_ok_and(|text| !cgroup.holds(text))
             };
-            self.outside = residents
-                .iter()
-                .filter(|(process, _)| has_left(process))
-                .map(|(_, resident)| resident.kept)
-                .sum();
+            let outside = residents.iter().filter(|(process, _)| has_left(process));
+            self.outside = outside.map(|(_, resident)| resident.kept).sum();
         }
-        let plain = Bytes(residents.iter().map(|(_, resident)| resident.kept).sum()).as_f64();
-        let level = match self.glance() {
-            Some(level) => MemoryLevel::Known(level.as_f64()),
+        let plain: f64 = residents.iter().map(|(_, resident)| resident.kept).sum();
+        let level = match self.level_of_cgroup() {
+            Some(level) => MemoryLevel::Known(level),
             None => self.resident.observe(plain, residents.len(), elapsed, || {
                 read_proportional(reader, &residents)
             }),
@@ -168,7 +173,7 @@ impl TreeMemory {
         let level = match level {
             MemoryLevel::Known(level) => level,
             // An estimate is no basis for a bound.
-            MemoryLevel::Estimated(level) => return Bytes::from_f64(level),
+            MemoryLevel::Estimated(level) => return self.judge(level, reader),
         };
         // Shared pages are split among the processes that share them.
         let ratio = if plain > 0.0 {
@@ -176,48 +181,44 @@ impl TreeMemory {
         } else {
             1.0
         };
-        let holdings: Vec<Holding> = residents
-            .iter()
-            .map(|(process, resident)| Holding {
-                process: (process.pid, process.started_at_ticks),
-                level: Bytes(resident.kept).as_f64() * ratio,
-                high_water: Bytes(resident.high_water).as_f64(),
-            })
-            .collect();
-        self.spikes.observe(
-            level,
-            &holdings,
-            Bytes(largest_reaped_resident_set()).as_f64(),
-        );
-        Bytes::from_f64(level)
+        let holdings = residents.iter().map(|(process, resident)| Holding {
+            process: (process.pid, process.started_at_ticks),
+            level: resident.kept * ratio,
+            high_water: resident.high_water,
+        });
+        let holdings: Vec<Holding> = holdings.collect();
+        let reaped = largest_reaped_resident_set();
+        self.spikes.observe(level, &holdings, reaped);
+        self.judge(level, reader)
+    }
+
+    fn judge(&mut self, level: f64, reader: &mut KernelFileReader) -> Pressure {
+        let grown = level - std::mem::replace(&mut self.previous_level, level);
+        HostMemory::now(reader).map_or(Pressure::None, |host| pressure(level, grown, &host))
     }
 
     /// The peak over the run and a note on its accuracy; call it when everything has ended.
     pub(super) fn peak(&self, total: Option<Bytes>) -> (PeakMemory, Option<String>) {
-        let spikes = Bytes::from_f64(self.spikes.bound());
-        let (bytes, source, bound, note) = match self.source.words() {
-            Some(words) if self.cgroup_peak > 0 => {
+        let spikes = self.spikes.bound();
+        let (bytes, source, bound, note) = match (self.source.words(), self.resident.peak()) {
+            (Some(words), _) if self.cgroup_peak > 0.0 => {
                 // The lower of two bounds: the cgroup's contains page cache, the other contains mapped files.
                 let with_cache = self.source.cgroup().and_then(Cgroup::peak_with_cache);
-                let with_cache = with_cache.map_or(spikes, Bytes);
-                (Bytes(self.cgroup_peak), words, spikes.min(with_cache), None)
+                let bound = with_cache.map_or(spikes, |bound| bound.min(spikes));
+                (self.cgroup_peak, words, bound, None)
             }
-            None if self.sampled => match self.resident.peak() {
-                MemoryLevel::Known(peak) => (
-                    Bytes::from_f64(peak),
-                    "RSS of the process tree, PSS corrected".to_owned(),
-                    spikes,
-                    None,
+            (None, MemoryLevel::Known(peak)) if self.sampled => {
+                let source = "RSS of the process tree, PSS corrected".to_owned();
+                (peak, source, spikes, None)
+            }
+            (None, MemoryLevel::Estimated(peak)) if self.sampled => (
+                peak,
+                "RSS of the process tree, estimated".to_owned(),
+                spikes.max(self.resident.uncorrected()),
+                Some(
+                    "peak memory is an estimate: its processes were not seen long enough to find which pages they share",
                 ),
-                MemoryLevel::Estimated(peak) => (
-                    Bytes::from_f64(peak),
-                    "RSS of the process tree, estimated".to_owned(),
-                    spikes.max(Bytes::from_f64(self.resident.uncorrected())),
-                    Some(
-                        "peak memory is an estimate: its processes were not seen long enough to find which pages they share",
-                    ),
-                ),
-            },
+            ),
             _ => (
                 spikes,
                 "rusage of the children".to_owned(),
@@ -227,6 +228,7 @@ impl TreeMemory {
                 ),
             ),
         };
+        let (bytes, bound) = (Bytes::from_f64(bytes), Bytes::from_f64(bound));
         // A sum over processes counts shared pages twice.
         let bytes = total.map_or(bytes, |total| bytes.min(total));
         let peak = PeakMemory {
@@ -247,14 +249,14 @@ fn read_proportional(
     residents: &[(&Process, Resident)],
 ) -> Option<Proportional> {
     let start = own_cpu_time();
-    let (mut bytes, mut plain) = (0, 0);
+    let (mut bytes, mut plain_bytes) = (0.0, 0.0);
     for (process, resident) in residents {
         match reader.process(process.pid, "smaps_rollup") {
             // The file is empty for a process that is ending.
             Ok(text) => {
                 if let Some(proportional) = parse_rollup(text) {
                     bytes += proportional;
-                    plain += resident.kept;
+                    plain_bytes += resident.kept;
                 }
             }
             // An unreadable process may share pages with the others; a ratio without it would be wrong.
@@ -263,49 +265,47 @@ fn read_proportional(
         }
     }
     Some(Proportional {
-        bytes: Bytes(bytes).as_f64(),
-        plain_bytes: Bytes(plain).as_f64(),
+        bytes,
+        plain_bytes,
         cost: own_cpu_time().saturating_sub(start),
     })
 }
 
-/// Watches the level against the host's reserve.
-#[derive(Debug, Default)]
-pub(super) struct MemoryGuard {
-    previous_level: f64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What a level means for the host.
+#[derive(Debug, PartialEq)]
 pub(super) enum Pressure {
     None,
     /// Look again soon.
     Rising,
-    TooMuch(Ending),
+    /// The command must end, and the note says why.
+    TooMuch {
+        ending: Ending,
+        note: String,
+    },
 }
 
-impl MemoryGuard {
-    pub(super) fn judge(&mut self, level: Bytes, host: Option<HostMemory>) -> Pressure {
-        let grown = level.as_f64() - self.previous_level;
-        self.previous_level = level.as_f64();
-        let above_reserve = host.map_or(f64::INFINITY, |host| {
-            Bytes(host.available).as_f64() - Bytes(host.total).as_f64() * HOST_RESERVE
-        });
-        if above_reserve < 0.0 {
-            // The host is short of memory; this command is only to blame for its own part.
-            let is_ours =
-                host.is_some_and(|host| level.as_f64() >= Bytes(host.total).as_f64() * OWN_FAULT);
-            return Pressure::TooMuch(if is_ours {
-                Ending::OutOfMemory
-            } else {
-                Ending::Stopped { signal: SIGTERM }
-            });
-        }
-        if grown > above_reserve * FAST_GROWTH {
-            Pressure::Rising
-        } else {
-            Pressure::None
-        }
+/// Holds a level, which has grown by so much since the last look, against the host's reserve.
+fn pressure(level: f64, grown: f64, host: &HostMemory) -> Pressure {
+    let above_reserve = host.available - host.total * HOST_RESERVE;
+    if above_reserve >= 0.0 {
+        return match grown > above_reserve * FAST_GROWTH {
+            true => Pressure::Rising,
+            false => Pressure::None,
+        };
     }
+    // The host is short of memory; this command is only to blame for its own part.
+    let (ending, whose) = match level >= host.total * OWN_FAULT {
+        true => (Ending::OutOfMemory, ""),
+        false => (
+            Ending::Stopped { signal: SIGTERM },
+            ", most of it used by other processes",
+        ),
+    };
+    let note = format!(
+        "the command was ended at {} because the host had less than 2% of its memory left{whose}",
+        Bytes::from_f64(level)
+    );
+    Pressure::TooMuch { ending, note }
 }
 
 #[cfg(test)]
@@ -315,39 +315,35 @@ mod tests {
     #[test]
     fn file_backed_pages_do_not_count() {
         let status = b"Name:\tpython3\nVmHWM:\t  900 kB\nVmRSS:\t  700 kB\nRssAnon:\t  400 kB\nRssFile:\t  250 kB\nRssShmem:\t   50 kB\n";
-        assert_eq!(
-            parse_status(status),
-            Some(Resident {
-                kept: 450 * 1024,
-                high_water: 900 * 1024
-            })
-        );
+        let (kept, high_water) = (450.0 * 1024.0, 900.0 * 1024.0);
+        assert_eq!(parse_status(status), Some(Resident { kept, high_water }));
         assert_eq!(parse_status(b"Name:\tpython3\nState:\tZ (zombie)\n"), None);
         let rollup =
             b"Rss: 700 kB\nPss: 500 kB\nPss_Anon: 300 kB\nPss_File: 180 kB\nPss_Shmem: 20 kB\n";
-        assert_eq!(parse_rollup(rollup), Some(320 * 1024));
+        assert_eq!(parse_rollup(rollup), Some(320.0 * 1024.0));
     }
 
     #[test]
     fn a_host_that_runs_out_is_protected() {
-        let mut guard = MemoryGuard::default();
-        let host = |available| {
-            Some(HostMemory {
-                total: 100_000,
-                available,
-            })
-        };
-        assert_eq!(guard.judge(Bytes(5_000), host(60_000)), Pressure::None);
-        assert_eq!(guard.judge(Bytes(30_000), host(35_000)), Pressure::Rising);
-        assert_eq!(
-            guard.judge(Bytes(63_000), host(1_900)),
-            Pressure::TooMuch(Ending::OutOfMemory)
-        );
-        // What others hold is not the command's fault.
-        assert_eq!(
-            guard.judge(Bytes(1_000), host(1_900)),
-            Pressure::TooMuch(Ending::Stopped { signal: SIGTERM })
-        );
-        assert_eq!(guard.judge(Bytes(63_000), None), Pressure::None);
+        let total = 100_000.0;
+        let judged =
+            |level, grown, available| pressure(level, grown, &HostMemory { total, available });
+        assert_eq!(judged(5_000.0, 5_000.0, 60_000.0), Pressure::None);
+        assert_eq!(judged(30_000.0, 25_000.0, 35_000.0), Pressure::Rising);
+        for (level, ending, words) in [
+            (63_000.0, Ending::OutOfMemory, "memory left"),
+            // What others hold is not the command's fault.
+            (
+                1_000.0,
+                Ending::Stopped { signal: SIGTERM },
+                "by other processes",
+            ),
+        ] {
+            let Pressure::TooMuch { ending: said, note } = judged(level, 0.0, 1_900.0) else {
+                panic!("it is too much");
+            };
+            assert_eq!(said, ending);
+            assert!(note.ends_with(words), "{note}");
+        }
     }
 }

@@ -3,13 +3,15 @@
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
+use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use nix::libc;
 
 use super::error::ProbeError;
-use super::gate_socket::ProbeSocket;
+use super::gate_socket;
 use super::{Destination, MARKED_LINE, ProbeReport};
 
 /// Names and values.
@@ -19,7 +21,7 @@ pub(super) type CommandEnvironment = Vec<(OsString, OsString)>;
 pub(super) enum Output<'a> {
     Stdout { mark: Option<&'a str> },
     File(&'a Path, File),
-    Gate(ProbeSocket),
+    Gate(UnixStream),
 }
 
 impl<'a> Output<'a> {
@@ -30,8 +32,8 @@ impl<'a> Output<'a> {
                 return Ok(Self::Stdout { mark });
             }
             Destination::Gate => {
-                let socket = ProbeSocket::of_stdin();
-                return Ok(Self::Gate(socket.map_err(no_gate)?));
+                let socket = io::stdin().as_fd().try_clone_to_owned();
+                return Ok(Self::Gate(socket.map_err(no_gate)?.into()));
             }
             Destination::File(path) => path,
         };
@@ -52,7 +54,7 @@ impl<'a> Output<'a> {
     /// The environment of the command, if the gate gives it.
     pub(super) fn environment(&self) -> Result<Option<CommandEnvironment>, ProbeError> {
         match self {
-            Self::Gate(socket) => socket.environment().map(Some).map_err(no_gate),
+            Self::Gate(socket) => gate_socket::environment(socket).map(Some).map_err(no_gate),
             Self::Stdout { .. } | Self::File(..) => Ok(None),
         }
     }
@@ -73,7 +75,7 @@ impl<'a> Output<'a> {
                     result => result.map_err(|source| ProbeError::Stdout { source }),
                 }
             }
-            Self::Gate(socket) => socket.write(&line).map_err(no_gate),
+            Self::Gate(mut socket) => socket.write_all(&line).map_err(no_gate),
             Self::File(path, mut file) => {
                 file.write_all(&line).map_err(|source| ProbeError::Output {
                     path: path.to_owned(),

@@ -59,8 +59,8 @@ pub(super) fn number(text: &[u8], key: &[u8]) -> Option<u64> {
 }
 
 /// The number after `key`, converted from the file's `kB` (KiB) to bytes.
-pub(super) fn kibibytes(text: &[u8], key: &[u8]) -> Option<u64> {
-    number(text, key).map(|count| count.saturating_mul(1024))
+pub(super) fn kibibytes(text: &[u8], key: &[u8]) -> Option<f64> {
+    Some(field(text, key)?.parse::<f64>().ok()? * 1024.0)
 }
 
 #[cfg(test)]
@@ -71,7 +71,7 @@ mod tests {
     fn a_field_is_found_by_its_whole_name() {
         let text = b"total_rss_huge 7\ntotal_rss 41\nVmHWM:\t     120 kB\n";
         assert_eq!(number(text, b"total_rss"), Some(41));
-        assert_eq!(kibibytes(text, b"VmHWM:"), Some(122_880));
+        assert_eq!(kibibytes(text, b"VmHWM:"), Some(122_880.0));
         assert_eq!(number(text, b"rss"), None);
         assert_eq!(number(text, b"total"), None);
     }

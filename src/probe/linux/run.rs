@@ -1,7 +1,5 @@
 //! One run: start, watch, end, report.
 
-mod report;
-
 use std::fs;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
@@ -10,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::prctl;
 use nix::unistd::Pid;
-use signal_hook::consts::{SIGKILL, SIGTERM};
+use signal_hook::consts::SIGKILL;
 
 use super::cgroup::{Cgroup, Controller, OomKills, OwnCgroup};
 use super::command;
@@ -21,18 +19,17 @@ use super::fewer_rights::with_fewer_rights;
 use super::gpu::{GpuSampler, NVIDIA_SMI};
 use super::host::{cores, memory_total};
 use super::host_load::HostLoad;
-use super::launched::LaunchedTree;
-use super::memory::{HostMemory, LevelSource, MemoryGuard, Pressure, TreeMemory};
+use super::memory::{LevelSource, Pressure, TreeMemory};
 use super::opened::WatchedChannels;
 use super::output::{CommandEnvironment, Output};
 use super::procfs::KernelFileReader;
 use super::sandbox::MountNamespace;
-use super::signals::{CaughtSignals, Parent};
+use super::signals::CaughtSignals;
 use super::tree::{Look, Process, ProcessTree};
 use super::usage::CpuTime;
-use super::{Destination, Ending, OptMl, ProbeOptions, ProbeReport, UsageScope};
-use crate::measurement::Usage;
-use crate::units::Bytes;
+use super::{Destination, Ending, OptMl, ProbeOptions, ProbeReport, SCHEMA_VERSION, UsageScope};
+use crate::measurement::{PeakMemory, Usage};
+use crate::units::{Bytes, Seconds};
 
 /// Two samples a second.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(500);
@@ -45,6 +42,8 @@ const EARLY_LOOKS: u32 = 20;
 const EARLY_LOOK_INTERVAL: Duration = Duration::from_millis(50);
 /// The highest value, `proc_pid_oom_score_adj(5)`: when memory runs out, the kernel kills the command, not the gate.
 const OOM_SCORE_ADJUSTMENT: &str = "1000";
+/// Less memory than this decides no budget.
+const SMALL: Bytes = Bytes(64 * Bytes::MIB);
 
 /// Runs the command to its end, samples its tree, ends the processes that it leaves, and writes the report as one JSON line.
 ///
@@ -63,29 +62,22 @@ pub fn run(options: &ProbeOptions) -> Result<ProbeReport, ProbeError> {
 struct WatchedRun<'a> {
     options: &'a ProbeOptions,
     signals: CaughtSignals,
-    parent: Option<Parent>,
     child: Child,
     started: Instant,
     tree: ProcessTree,
     /// Where the usage of a launcher's processes counts.
-    launched: Option<LaunchedTree>,
+    launched: Option<ProcessTree>,
     reader: KernelFileReader,
     memory: TreeMemory,
-    memory_controller: Option<Controller>,
-    memory_total: Option<Bytes>,
-    guard: MemoryGuard,
-    cores: f64,
     cpu: CpuTime,
     load: HostLoad,
     gpu: Option<GpuSampler>,
-    oom_kills_before: OomKills,
-    opt_ml: Option<OptMl>,
-    container: Option<TrainingContainer>,
+    oom_kills: OomKills,
     channels: WatchedChannels,
-    samples: u64,
     /// The longest time between two samples, where it was far longer than it should be.
     halted: Option<Duration>,
-    notes: Vec<String>,
+    /// As far as it is known.
+    report: ProbeReport,
 }
 
 impl<'a> WatchedRun<'a> {
@@ -94,12 +86,8 @@ impl<'a> WatchedRun<'a> {
         options: &'a ProbeOptions,
         environment: Option<&CommandEnvironment>,
     ) -> Result<Self, ProbeError> {
-        let signals = CaughtSignals::catch().map_err(failed("catching signals"))?;
-        let parent = options
-            .end_with_parent
-            .map(Parent::watch)
-            .transpose()
-            .map_err(failed("watching the parent"))?;
+        let signals =
+            CaughtSignals::catch(options.end_with_parent).map_err(failed("catching signals"))?;
         prctl::set_child_subreaper(true)
             .map_err(io::Error::from)
             .map_err(failed("becoming a child subreaper"))?;
@@ -117,7 +105,7 @@ impl<'a> WatchedRun<'a> {
             Destination::Stdout { mark: Some(_) } => TrainingContainer::here(),
             _ => None,
         };
-        let oom_kills_before = OomKills::now(memory_controller.as_ref());
+        let oom_kills = OomKills::watch(memory_controller.as_ref());
         let container_base = container.as_ref().map(|container| container.base.as_path());
         // Beside a launcher's first process the others may have opened theirs already.
         let channels = (options.opt_ml.as_deref().or(container_base))
@@ -135,7 +123,7 @@ impl<'a> WatchedRun<'a> {
             .map_err(|reason| ProbeError::NotReadOnly { reason })?;
         let mut tree = ProcessTree::of_this_process();
         let mut launched =
-            (options.scope == UsageScope::Launcher).then(LaunchedTree::around_this_process);
+            (options.scope == UsageScope::Launcher).then(ProcessTree::of_the_launcher);
         let cpu = CpuTime::new(cores);
         let load = HostLoad::new(cgroup.as_ref(), &mut reader);
         let started = Instant::now();
@@ -160,17 +148,13 @@ impl<'a> WatchedRun<'a> {
         tree.set_main(i32::try_from(child.id()).expect("process numbers fit pid_t"));
 
         let mut notes = Vec::new();
-        let gpu = command::locate_tool(NVIDIA_SMI).and_then(|program| {
-            GpuSampler::start(&program)
-                .inspect(|sampler| {
-                    tree.exclude(sampler.pid());
-                    if let Some(launched) = &mut launched {
-                        launched.exclude(sampler.pid());
-                    }
-                })
-                .map_err(|note| notes.push(note))
-                .ok()
-        });
+        let gpu = command::locate_tool(NVIDIA_SMI).map(|program| GpuSampler::start(&program));
+        let gpu = gpu.and_then(|started| started.map_err(|note| notes.push(note)).ok());
+        if let Some(sampler) = &gpu {
+            for tree in [&mut tree].into_iter().chain(&mut launched) {
+                tree.exclude(sampler.pid());
+            }
+        }
         let level = match (cgroup, &memory_controller) {
             (Some(cgroup), _) => LevelSource::OwnCgroup(cgroup),
             (None, Some(controller)) if launched.is_some() && controller.own.level().is_some() => {
@@ -181,27 +165,33 @@ impl<'a> WatchedRun<'a> {
         Ok(Self {
             options,
             signals,
-            parent,
             child,
             started,
             tree,
             launched,
             reader,
             memory: TreeMemory::new(level),
-            memory_controller,
-            memory_total,
-            guard: MemoryGuard::default(),
-            cores,
             cpu,
             load,
             gpu,
-            oom_kills_before,
-            opt_ml,
-            container,
+            oom_kills,
             channels,
-            samples: 0,
             halted: None,
-            notes,
+            report: ProbeReport {
+                schema_version: SCHEMA_VERSION,
+                ending: Ending::Signaled { signal: SIGKILL },
+                wall_seconds: Seconds(0.0),
+                cpu_seconds: Seconds(0.0),
+                usage: Usage::default(),
+                samples: 0,
+                opt_ml,
+                container_host: container.map(|container| container.host),
+                channels_opened: None,
+                survivors_ended: 0,
+                memory_total,
+                cores,
+                notes,
+            },
         })
     }
 
@@ -254,7 +244,7 @@ impl<'a> WatchedRun<'a> {
             } else {
                 Pressure::None
             };
-            if pressure == Pressure::Rising {
+            if matches!(pressure, Pressure::Rising) {
                 next_look = Some(now + SOON);
             }
 
@@ -270,16 +260,14 @@ impl<'a> WatchedRun<'a> {
                     }
                 }
                 None => {
-                    let reason = if let Some(signal) = stop {
-                        Some(Ending::Stopped { signal })
-                    } else if self.parent.as_ref().is_some_and(Parent::is_gone) {
-                        Some(Ending::Stopped { signal: SIGTERM })
-                    } else if let Pressure::TooMuch(ending) = pressure {
-                        Some(ending)
-                    } else {
-                        time_limit
-                            .is_some_and(|limit| now >= limit)
-                            .then_some(Ending::TimedOut)
+                    let is_late = time_limit.is_some_and(|limit| now >= limit);
+                    let reason = match (stop, pressure) {
+                        (Some(signal), _) => Some(Ending::Stopped { signal }),
+                        (None, Pressure::TooMuch { ending, note }) => {
+                            self.report.notes.push(note);
+                            Some(ending)
+                        }
+                        (None, _) => is_late.then_some(Ending::TimedOut),
                     };
                     if let Some(ending) = reason {
                         ended = Some((ending, self.begin_shutdown(ending)));
@@ -297,16 +285,53 @@ impl<'a> WatchedRun<'a> {
         }
         let survivors = leftovers(&mut self.tree, &mut self.signals);
         let stuck = match &mut ended {
-            Some((_, shutdown)) => {
-                shutdown.finish(&mut self.tree, self.memory.cgroup(), &mut self.signals)
-            }
+            Some((_, shutdown)) => shutdown.finish(
+                &mut self.tree,
+                self.memory.cgroup(),
+                Some(&mut self.signals),
+            ),
             None if survivors > 0 => self.end_everything(GRACE_FOR_LEFTOVERS),
             None => 0,
         };
         let ending = ended.map_or_else(|| self.own_ending(status), |(ending, _)| ending);
-        let ending = self.launched_ending(ending);
-        let gpu = self.end_sampler();
-        Ok(self.report(ending, wall, survivors, stuck, gpu))
+        self.report.ending = self.launched_ending(ending);
+        self.report.wall_seconds = Seconds(wall.as_secs_f64());
+        let stopped = survivors.saturating_sub(stuck);
+        self.report.survivors_ended = u32::try_from(stopped).unwrap_or(u32::MAX);
+        Ok(self.with_figures(stuck))
+    }
+
+    /// The report of a run that ended.
+    fn with_figures(mut self, stuck: usize) -> ProbeReport {
+        let (gpu, gpu_note) = self.end_sampler().unwrap_or_default();
+        // A last sample, for the resident sets of processes that have ended.
+        self.memory
+            .observe(&mut self.reader, self.started.elapsed(), &[]);
+        let mut report = self.report;
+        let (mut memory, memory_note) = self.memory.peak(report.memory_total);
+        if let Some(halted) = self.halted
+            && might_have_been_far_higher(&memory)
+        {
+            memory.is_lower_bound = true;
+            report.notes.push(format!(
+                "memory was not looked at for {:.1} s, since something halted the probe: it was at least this",
+                halted.as_secs_f64()
+            ));
+        }
+        report.notes.extend(memory_note.into_iter().chain(gpu_note));
+        if stuck > 0 {
+            report.notes.push(format!(
+                "{stuck} processes of the command did not end when they were killed"
+            ));
+        }
+        report.cpu_seconds = self.cpu.total();
+        report.usage = Usage {
+            memory: Some(memory),
+            cpu_percent: (self.cpu).utilization(report.cpu_seconds, report.wall_seconds),
+            ..self.load.add_to(gpu, report.cpu_seconds)
+        };
+        report.channels_opened = self.channels.opened();
+        report
     }
 
     /// Ends the GPU sampler and all that it started: a daemon of it would outlive the probe.
@@ -326,7 +351,7 @@ impl<'a> WatchedRun<'a> {
         Shutdown::begin(&mut self.tree, cgroup, grace).finish(
             &mut self.tree,
             cgroup,
-            &mut self.signals,
+            Some(&mut self.signals),
         )
     }
 
@@ -341,60 +366,37 @@ impl<'a> WatchedRun<'a> {
 
     /// The live processes whose usage counts.
     fn processes(&mut self) -> Vec<Process> {
-        match &mut self.launched {
-            Some(launched) => launched.processes(),
-            None => self.tree.processes(Look::Quick),
-        }
+        let tree = self.launched.as_mut().unwrap_or(&mut self.tree);
+        tree.processes(Look::Quick)
     }
 
     /// One sample of everything.
     fn sample(&mut self) -> Pressure {
         let processes = self.processes();
         let elapsed = self.started.elapsed();
-        self.samples += 1;
+        self.report.samples += 1;
         self.channels.look();
+        if let Some(gpu) = &mut self.gpu {
+            gpu.look();
+        }
         self.cpu.observe(elapsed, &processes);
         self.load.observe(&mut self.reader, &processes);
-        let level = self.memory.observe(&mut self.reader, elapsed, &processes);
-        self.judge(level)
+        self.memory.observe(&mut self.reader, elapsed, &processes)
     }
 
     fn look_at_memory(&mut self) -> Pressure {
-        let level = match self.memory.glance() {
-            Some(level) => level,
-            None => {
-                let processes = self.processes();
-                self.memory
-                    .observe(&mut self.reader, self.started.elapsed(), &processes)
-            }
-        };
-        self.judge(level)
-    }
-
-    fn judge(&mut self, level: Bytes) -> Pressure {
-        let pressure = self.guard.judge(level, HostMemory::now(&mut self.reader));
-        if let Pressure::TooMuch(ending) = pressure {
-            let whose = match ending {
-                Ending::OutOfMemory => "",
-                _ => ", most of it used by other processes",
-            };
-            self.notes.push(format!(
-                "the command was ended at {level} because the host had less than 2% of its memory left{whose}"
-            ));
+        if let Some(pressure) = self.memory.glance(&mut self.reader) {
+            return pressure;
         }
-        pressure
-    }
-
-    /// Whether the kernel ended a process for lack of memory that may be one of these.
-    fn was_short_of_memory(&self) -> bool {
-        let now = OomKills::now(self.memory_controller.as_ref());
-        self.oom_kills_before.rose_to(now)
+        let processes = self.processes();
+        self.memory
+            .observe(&mut self.reader, self.started.elapsed(), &processes)
     }
 
     /// The same where the command failed, or was asked to stop, since another process of its launcher was killed for lack of memory.
     fn launched_ending(&self, ending: Ending) -> Ending {
         let is_well = ending == Ending::Exited { code: 0 };
-        match self.launched.is_some() && !is_well && self.was_short_of_memory() {
+        match self.launched.is_some() && !is_well && self.oom_kills.have_risen() {
             true => Ending::OutOfMemory,
             false => ending,
         }
@@ -408,18 +410,27 @@ impl<'a> WatchedRun<'a> {
             if !status.success() {
                 return Ending::OutOfMemory;
             }
-            self.notes.push(format!(
+            self.report.notes.push(format!(
                 "the kernel ended {killed_inside} of the command's processes for lack of memory"
             ));
         }
         match (status.signal(), status.code()) {
-            (Some(SIGKILL), _) if self.was_short_of_memory() => Ending::OutOfMemory,
+            (Some(SIGKILL), _) if self.oom_kills.have_risen() => Ending::OutOfMemory,
             (Some(signal), _) => Ending::Signaled { signal },
             (None, code) => Ending::Exited {
                 code: code.expect("a process that no signal ended has a code"),
             },
         }
     }
+}
+
+/// Whether what is known of memory between two samples leaves open that it was several times as high.
+fn might_have_been_far_higher(memory: &PeakMemory) -> bool {
+    let seen = memory.bytes.zip(memory.upper_bound);
+    seen.is_some_and(|(bytes, bound)| {
+        let open = bound.0.saturating_sub(bytes.0);
+        open > bytes.0 && open > SMALL.0
+    })
 }
 
 fn failed(action: &'static str) -> impl Fn(io::Error) -> ProbeError {

@@ -1,23 +1,20 @@
-//! Mounts a directory at `/opt/ml`, and folders read-only, for the probe and its children only.
+//! Keeps what this process holds from the training code, which runs as the same user: `PR_SET_DUMPABLE` of `prctl(2)`. And mounts a
+//! directory at `/opt/ml`, and folders read-only, for the probe and its children only.
 //!
 //! Training scripts for SageMaker expect `/opt/ml`. The mounts are in a mount namespace of the probe's own, which needs root, or a
 //! user namespace if unprivileged users may create one.
 
 use std::fs;
-use std::io;
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::{OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
-use nix::libc;
-use nix::mount::{MntFlags, MsFlags, mount, umount2};
+use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
+use nix::sys::prctl;
 use nix::sys::statvfs::{FsFlags, statvfs};
 use nix::unistd::{getegid, geteuid};
 
 use super::error::shown;
-use super::privacy::with_own_files;
 
 const NO_TEXT: Option<&str> = None;
 
@@ -35,16 +32,14 @@ impl MountNamespace {
             .ok()
             .filter(|path| path.is_dir())
             .ok_or_else(|| format!("`{}` is not a folder", shown(directory)))?;
-        if !Path::new("/opt").is_dir() {
-            return Err("this host has no /opt; create it".to_owned());
+        let target = Path::new("/opt/ml");
+        if !target.is_dir() {
+            return Err(
+                "this host has no folder /opt/ml; make it: `sudo mkdir -p /opt/ml`".to_owned(),
+            );
         }
         self.enter()?;
-        if Path::new("/opt/ml").is_dir() {
-            bind(&source, Path::new("/opt/ml"))
-                .map_err(|error| refused("mounting at /opt/ml", error))
-        } else {
-            rebuild_opt(&source).map_err(|error| refused("mounting at /opt", error))
-        }
+        bind(&source, target).map_err(|error| refused("mounting at /opt/ml", error))
     }
 
     /// Makes folders read-only, whatever name they are reached by.
@@ -132,54 +127,19 @@ fn bind(source: &Path, target: &Path) -> nix::Result<()> {
     )
 }
 
-/// Mounts a new /opt over the old one, with the old entries and `ml`.
-fn rebuild_opt(source: &Path) -> io::Result<()> {
-    // Opened first: the old /opt cannot be reached by its name once it is covered.
-    let old = fs::OpenOptions::new()
-        .read(true)
-        .custom_flags(libc::O_DIRECTORY | libc::O_CLOEXEC)
-        .open("/opt")?;
-    let entries: Vec<fs::DirEntry> = fs::read_dir("/opt")?.collect::<io::Result<_>>()?;
-    // The directory may lie in /opt itself, so it is held, too.
-    let held_source = fs::File::open(source)?;
-    mount(
-        Some("tmpfs"),
-        "/opt",
-        Some("tmpfs"),
-        MsFlags::empty(),
-        Some("mode=755"),
-    )?;
-    let built = fill_opt(
-        &entries,
-        &format!("/proc/self/fd/{}", old.as_raw_fd()),
-        &format!("/proc/self/fd/{}", held_source.as_raw_fd()),
-    );
-    if built.is_err() {
-        // The old /opt is better than a partial new one.
-        let _ = umount2("/opt", MntFlags::MNT_DETACH);
-    }
-    built
+/// From here on no other process of this user may trace this one, or read its memory, environment and descriptors in `/proc`.
+/// Programs that it starts are open again until they call this too. A process with CAP_SYS_PTRACE, such as most of root's, still
+/// may.
+pub fn keep_private() {
+    // It fails for a value that is no bool only.
+    let _ = prctl::set_dumpable(false);
 }
 
-fn fill_opt(entries: &[fs::DirEntry], old: &str, source: &str) -> io::Result<()> {
-    // An existing `ml` is left out: a file could not be mounted on.
-    for entry in entries.iter().filter(|entry| entry.file_name() != "ml") {
-        let original = Path::new(old).join(entry.file_name());
-        let copy = Path::new("/opt").join(entry.file_name());
-        let kind = entry.file_type()?;
-        if kind.is_symlink() {
-            symlink(fs::read_link(&original)?, &copy)?;
-            continue;
-        }
-        if kind.is_dir() {
-            fs::create_dir(&copy)?;
-        } else {
-            fs::File::create_new(&copy)?;
-        }
-        bind(&original, &copy)?;
-    }
-    let target = Path::new("/opt/ml");
-    fs::create_dir(target)?;
-    bind(Path::new(source), target)?;
-    Ok(())
+/// Does what needs the files in `/proc/self` that belong to root while the process is private.
+pub(super) fn with_own_files<T>(deed: impl FnOnce() -> T) -> T {
+    let was_open = prctl::get_dumpable().unwrap_or(true);
+    let _ = prctl::set_dumpable(true);
+    let done = deed();
+    let _ = prctl::set_dumpable(was_open);
+    done
 }

@@ -1,5 +1,6 @@
 //! Statistics of a share over a run, in constant space: a run may last for weeks.
 
+use crate::measurement::Utilization;
 use crate::units::Percent;
 
 /// Fewer samples give no 99th percentile.
@@ -45,6 +46,15 @@ impl Shares {
         (self.count > 0).then(|| Percent(self.sum / f64::from(self.count)))
     }
 
+    /// The mean and the 99th percentile, read from `source`; `None` without a sample.
+    pub(super) fn utilization(&self, source: &str) -> Option<Utilization> {
+        Some(Utilization {
+            mean: self.mean()?,
+            p99: self.p99(),
+            source: source.to_owned(),
+        })
+    }
+
     /// The smallest share that at least 99 % of the samples do not exceed (nearest rank), to a tenth of a percent;
     /// `None` for fewer than 20 samples.
     pub(super) fn p99(&self) -> Option<Percent> {
@@ -82,15 +92,11 @@ mod tests {
     }
 
     #[test]
-    fn too_few_samples_have_a_mean_and_no_percentile() {
+    fn too_few_samples_have_a_mean_alone_and_none_leaves_its_range() {
         assert_eq!(shares([]).mean(), None);
         assert_eq!(shares([10.0; 19]).mean(), Some(Percent(10.0)));
         assert_eq!(shares([10.0; 19]).p99(), None);
         assert_eq!(shares([10.0; 20]).p99(), Some(Percent(10.0)));
-    }
-
-    #[test]
-    fn a_share_never_leaves_its_range() {
         let odd = shares([250.0, -3.0, f64::NAN, f64::INFINITY]);
         assert_eq!(odd.mean(), Some(Percent(200.0 / 3.0)));
     }

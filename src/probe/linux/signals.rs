@@ -18,39 +18,25 @@ use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 
 use super::procfs;
 
-/// The process that started the probe, and with which the command ends.
-pub(super) struct Parent(Pid);
-
-impl Parent {
-    /// From here on the kernel wakes the probe when the thread that started it ends. The parent may live on, as runtimes end idle
-    /// threads; [`Parent::is_gone`] checks.
-    pub(super) fn watch(parent: i32) -> io::Result<Self> {
-        prctl::set_pdeathsig(Signal::SIGUSR1)?;
-        Ok(Self(Pid::from_raw(parent)))
-    }
-
-    /// Whether the parent has ended, also before the watch began: then this process has another parent.
-    pub(super) fn is_gone(&self) -> bool {
-        getppid() != self.0
-    }
-}
-
 /// Catches signals until it is dropped.
 pub(super) struct CaughtSignals {
     /// The last signal that asked the probe to stop, or 0.
     stop: Arc<AtomicUsize>,
+    /// The process that started the probe, and with which the command ends.
+    parent: Option<Pid>,
     wake: UnixStream,
     registered: Vec<SigId>,
 }
 
 impl CaughtSignals {
-    /// From here on a request to stop is kept, and any signal ends [`CaughtSignals::wait`].
-    pub(super) fn catch() -> io::Result<Self> {
+    /// From here on a request to stop is kept, and any signal ends [`CaughtSignals::wait`]. The end of `parent` is such a request.
+    pub(super) fn catch(parent: Option<i32>) -> io::Result<Self> {
         // A parent may have left signals blocked; the command would inherit that.
         SigSet::empty().thread_set_mask()?;
         let (wake, writer) = UnixStream::pair()?;
         let mut signals = Self {
             stop: Arc::default(),
+            parent: parent.map(Pid::from_raw),
             wake,
             registered: Vec::new(),
         };
@@ -77,6 +63,10 @@ impl CaughtSignals {
                     writer.try_clone()?,
                 )?);
         }
+        if parent.is_some() {
+            // The kernel sends it when the thread ends that started the probe. The parent may live on, as runtimes end idle threads.
+            prctl::set_pdeathsig(Signal::SIGUSR1)?;
+        }
         Ok(signals)
     }
 
@@ -93,9 +83,10 @@ impl CaughtSignals {
     }
 
     /// The request to stop since the last call.
-    pub(super) fn take_stop(&self) -> Option<i32> {
+    pub(super) fn take_stop(&mut self) -> Option<i32> {
         match self.stop.swap(0, Ordering::SeqCst) {
-            0 => None,
+            // Also where the parent ended before the watch began: then this process has another one.
+            0 => (self.parent.take_if(|parent| getppid() != *parent)).map(|_| SIGTERM),
             signal => i32::try_from(signal).ok(),
         }
     }

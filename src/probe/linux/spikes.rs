@@ -79,47 +79,36 @@ mod tests {
         }
     }
 
+    /// Each sample: the level, the processes with their own levels and highest, what the largest that ended had, and the bound then.
     #[test]
-    fn a_spike_of_a_living_process_is_added_to_what_the_others_held() {
-        let mut spikes = SpikeBound::default();
-        spikes.observe(
-            150.0,
-            &[holding(1, 100.0, 105.0), holding(2, 50.0, 50.0)],
-            0.0,
-        );
-        assert_eq!(spikes.bound(), 155.0);
-        // Process 1 went up to 300 and came back.
-        spikes.observe(
-            150.0,
-            &[holding(1, 100.0, 300.0), holding(2, 50.0, 50.0)],
-            0.0,
-        );
-        assert_eq!(spikes.bound(), 350.0);
-        // That spike is over: what process 2 does later is not added to it.
-        spikes.observe(
-            250.0,
-            &[holding(1, 100.0, 300.0), holding(2, 150.0, 150.0)],
-            0.0,
-        );
-        assert_eq!(spikes.bound(), 350.0);
-    }
-
-    #[test]
-    fn a_spike_just_before_the_end_is_seen_in_the_resource_usage() {
-        let mut spikes = SpikeBound::default();
-        spikes.observe(100.0, &[holding(1, 100.0, 100.0)], 0.0);
-        spikes.observe(0.0, &[], 180.0);
-        assert_eq!(spikes.bound(), 180.0);
-    }
-
-    #[test]
-    fn a_process_that_no_sample_saw_counts_beside_the_others() {
-        let mut spikes = SpikeBound::default();
-        spikes.observe(10.0, &[holding(1, 10.0, 10.0)], 0.0);
-        spikes.observe(10.0, &[holding(1, 10.0, 10.0)], 400.0);
-        assert_eq!(spikes.bound(), 410.0);
-        // The same number again is the same process.
-        spikes.observe(90.0, &[holding(1, 90.0, 90.0)], 400.0);
-        assert_eq!(spikes.bound(), 410.0);
+    fn a_spike_is_added_to_what_the_others_held() {
+        let one = |high_water| holding(1, 100.0, high_water);
+        for samples in [
+            &[
+                (150.0, &[one(105.0), holding(2, 50.0, 50.0)][..], 0.0, 155.0),
+                // Process 1 went up to 300 and came back.
+                (150.0, &[one(300.0), holding(2, 50.0, 50.0)], 0.0, 350.0),
+                // That spike is over: what process 2 does later is not added to it.
+                (250.0, &[one(300.0), holding(2, 150.0, 150.0)], 0.0, 350.0),
+            ][..],
+            // Just before its end.
+            &[
+                (100.0, &[one(100.0)][..], 0.0, 100.0),
+                (0.0, &[], 180.0, 180.0),
+            ],
+            &[
+                (10.0, &[holding(1, 10.0, 10.0)][..], 0.0, 10.0),
+                // One that no sample saw.
+                (10.0, &[holding(1, 10.0, 10.0)], 400.0, 410.0),
+                // The same number again is the same process.
+                (90.0, &[holding(1, 90.0, 90.0)], 400.0, 410.0),
+            ],
+        ] {
+            let mut spikes = SpikeBound::default();
+            for (level, holdings, largest_reaped, bound) in samples {
+                spikes.observe(*level, holdings, *largest_reaped);
+                assert_eq!(spikes.bound(), *bound, "{samples:?}");
+            }
+        }
     }
 }

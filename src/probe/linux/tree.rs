@@ -10,7 +10,7 @@ use std::fs;
 
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::sys::wait::{WaitPidFlag, waitpid};
-use nix::unistd::{Pid, getpgrp};
+use nix::unistd::{Pid, getpgrp, getppid};
 
 use super::procfs::KernelFileReader;
 
@@ -102,6 +102,8 @@ pub(super) struct ProcessTree {
     excluded: HashSet<i32>,
     /// The command's main process, for which its owner waits.
     main: Option<i32>,
+    /// The CPU time that the root had before; absent where the root does not belong to the tree.
+    root_before: Option<u64>,
     quick_passes: u32,
 }
 
@@ -121,12 +123,25 @@ impl ProcessTree {
         Self::below(Pid::this().as_raw())
     }
 
-    /// Everything below a process.
-    pub(super) fn below(root: i32) -> Self {
+    /// The launcher that started this process, such as torchrun or mpirun, and everything below it, this process apart. It is looked
+    /// at and never ended: its processes are the launcher's.
+    pub(super) fn of_the_launcher() -> Self {
+        let mut tree = Self::below(getppid().as_raw());
+        let launcher = tree.process(tree.root);
+        tree.root_before = Some(launcher.map_or(0, |process| process.cpu_ticks));
+        tree
+    }
+
+    fn below(root: i32) -> Self {
         Self {
             root,
             ..Self::default()
         }
+    }
+
+    /// `None` for a process that has ended, as it may between its listing and its reading.
+    fn process(&mut self, pid: i32) -> Option<Process> {
+        parse_stat(self.reader.process(pid, "stat").ok()?)
     }
 
     /// Excludes a descendant and its own descendants from the tree.
@@ -144,11 +159,22 @@ impl ProcessTree {
         self.main = Some(pid);
     }
 
-    /// The live processes, parents before their children. Reaps orphans that have ended.
+    /// The live processes, parents before their children. Reaps orphans that have ended. A launcher's CPU time holds that of its
+    /// processes which have ended.
     pub(super) fn processes(&mut self, look: Look) -> Vec<Process> {
-        let mut members = self.members(look);
-        members.retain(|process| !process.is_dead());
-        members
+        let mut live = Vec::new();
+        if let Some(before) = self.root_before
+            && let Some(launcher) = self.process(self.root)
+        {
+            live.push(Process {
+                cpu_ticks: launcher.cpu_ticks.saturating_sub(before),
+                ..launcher
+            });
+        }
+        let members = self.members(look).into_iter();
+        let own = Pid::this().as_raw();
+        live.extend(members.filter(|process| !process.is_dead() && process.pid != own));
+        live
     }
 
     /// The live processes, and the ended ones that this call reaped.
@@ -173,10 +199,7 @@ impl ProcessTree {
             if pid == self.root || self.foreign.contains(&pid) {
                 continue;
             }
-            // A process may end between the listing and the reading.
-            if let Some(process) = self.reader.process(pid, "stat").ok().and_then(parse_stat) {
-                candidates.push(process);
-            }
+            candidates.extend(self.process(pid));
         }
         let found = descendants(self.root, &candidates, &self.excluded);
         let members: HashSet<i32> = found.iter().map(|process| process.pid).collect();
@@ -239,11 +262,8 @@ mod tests {
         let mut bytes = line("x");
         bytes[6] = 0xff;
         assert!(parse_stat(&bytes).is_some());
-    }
-
-    #[test]
-    fn a_torn_line_is_no_process() {
         let whole = line("python3");
+        // A torn line is no process.
         for length in [0, 4, 9, 20, 60] {
             assert_eq!(parse_stat(&whole[..length]), None, "{length}");
         }
@@ -276,22 +296,28 @@ mod tests {
     }
 
     #[test]
-    fn this_process_has_its_own_children_in_its_tree() {
-        let mut tree = ProcessTree {
-            excluded: HashSet::new(),
-            ..ProcessTree::of_this_process()
-        };
+    fn a_child_is_in_the_tree_of_this_process_and_in_that_of_its_launcher() {
+        let mut own = ProcessTree::below_this_process();
+        let mut launched = ProcessTree::of_the_launcher();
         let mut child = std::process::Command::new("sleep")
             .arg("60")
             .spawn()
             .unwrap();
         let pid = i32::try_from(child.id()).unwrap();
-        tree.set_main(pid);
-        let found = tree.processes(Look::Thorough);
-        assert!(found.iter().any(|process| process.pid == pid));
+        own.set_main(pid);
+        let pids = |tree: &mut ProcessTree| -> Vec<i32> {
+            let found = tree.processes(Look::Thorough);
+            found.iter().map(|process| process.pid).collect()
+        };
+        assert!(pids(&mut own).contains(&pid));
+        let around = pids(&mut launched);
+        let has = |pid: i32| around.contains(&pid);
+        assert!(has(getppid().as_raw()) && has(pid) && !has(Pid::this().as_raw()));
+        // One that is counted twice would double its memory and its time.
+        let distinct: HashSet<&i32> = around.iter().collect();
+        assert_eq!(distinct.len(), around.len());
         child.kill().unwrap();
         child.wait().unwrap();
-        let found = tree.processes(Look::Quick);
-        assert!(!found.iter().any(|process| process.pid == pid));
+        assert!(!pids(&mut own).contains(&pid));
     }
 }

@@ -9,7 +9,7 @@ use nix::unistd::{SysconfVar, sysconf};
 use super::shares::Shares;
 use super::tree::Process;
 use crate::measurement::Utilization;
-use crate::units::{Percent, Seconds};
+use crate::units::{Bytes, Percent, Seconds};
 
 /// User and system time; zero if the kernel does not report it.
 fn cpu_time(of: UsageWho) -> Duration {
@@ -38,11 +38,10 @@ fn reaped_cpu_seconds() -> f64 {
 }
 
 /// The largest resident set of any reaped descendant, in bytes, including file-backed pages.
-pub(super) fn largest_reaped_resident_set() -> u64 {
-    getrusage(UsageWho::RUSAGE_CHILDREN).map_or(0, |usage| {
-        // In kilobytes, getrusage(2).
-        u64::try_from(usage.max_rss()).unwrap_or(0) * 1024
-    })
+pub(super) fn largest_reaped_resident_set() -> f64 {
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).ok();
+    let kilobytes = usage.and_then(|usage| u64::try_from(usage.max_rss()).ok());
+    Bytes(kilobytes.unwrap_or(0) * 1024).as_f64()
 }
 
 /// CPU time of the tree: of live and of reaped processes.
