@@ -8,7 +8,7 @@ use aws_credential_types::provider::error::CredentialsError;
 use aws_sdk_sagemaker::error::{ProvideErrorMetadata, SdkError};
 
 use super::error::AwsError;
-use super::lasting;
+use super::given;
 use crate::secret::SecretMask;
 
 /// A call by its IAM name: `sagemaker:CreateTrainingJob`.
@@ -215,7 +215,7 @@ where
             CredentialsError::CredentialsNotLoaded(_)
             | CredentialsError::InvalidConfiguration(_) => FailureKind::NoCredentials,
             // The last place that is asked. On a machine that is not AWS's something else answers there.
-            _ if !lasting::were_given() && cause_of::<ImdsError>(error).is_some() => {
+            _ if !given::were_given() && cause_of::<ImdsError>(error).is_some() => {
                 FailureKind::NoCredentials
             }
             // The provider returned credentials before, and no longer does.

@@ -7,7 +7,7 @@
 pub(crate) mod call;
 mod credentials;
 mod error;
-mod lasting;
+mod given;
 pub mod role;
 pub(crate) mod s3;
 pub mod s3_uri;
@@ -16,7 +16,7 @@ pub use error::AwsError;
 
 use std::time::Duration;
 
-use self::lasting::{Lasting, LastingCredentials};
+use self::given::GivenCredentials;
 use self::role::{AssumedRole, RoleCredentials};
 use aws_config::identity::IdentityCache;
 use aws_config::retry::RetryConfig;
@@ -53,7 +53,6 @@ pub struct Aws {
     pub quotas: aws_sdk_servicequotas::Client,
     pub sts: aws_sdk_sts::Client,
     pub role: Option<AssumedRole>,
-    lasting: Lasting,
 }
 
 /// An endpoint variable is set but empty; the SDK does not treat it as unset.
@@ -80,7 +79,6 @@ impl Aws {
         let region_of_calls = Region::new(region.to_owned());
         let loader = || loader(region_of_calls.clone(), pace);
         let scale = time_scale(pace);
-        let mut lasting = Lasting::default();
         let config = if let Some(role) = role.clone() {
             let without = loader().no_credentials().load().await;
             let sts = aws_sdk_sts::Client::new(&without);
@@ -97,26 +95,20 @@ impl Aws {
                 let chain = credentials::without_the_machine(region_of_calls.clone()).await;
                 loader = loader.credentials_provider(chain);
             }
-            lasting = Lasting::by(&variable);
             let config = loader.load().await;
             match config.credentials_provider() {
                 Some(found) => {
-                    let watched = LastingCredentials::new(found, lasting.clone());
+                    let watched = GivenCredentials(found);
                     let watched = SharedCredentialsProvider::new(watched);
                     (config.to_builder().credentials_provider(watched)).build()
                 }
                 None => config,
             }
         };
-        Ok(Self::of(&config, region, role, lasting))
+        Ok(Self::of(&config, region, role))
     }
 
-    /// When the credentials end that the last call was made with, where that is known and they are not renewed by the program.
-    pub fn credentials_end(&self) -> Option<std::time::SystemTime> {
-        self.lasting.end()
-    }
-
-    fn of(config: &SdkConfig, region: &str, role: Option<AssumedRole>, lasting: Lasting) -> Self {
+    fn of(config: &SdkConfig, region: &str, role: Option<AssumedRole>) -> Self {
         // A custom endpoint is one host; the bucket cannot be part of its name.
         let s3 = aws_sdk_s3::config::Builder::from(config).force_path_style(has_own_endpoint("S3"));
         let once =
@@ -134,7 +126,6 @@ impl Aws {
             quotas: aws_sdk_servicequotas::Client::new(config),
             sts: aws_sdk_sts::Client::new(config),
             role,
-            lasting,
         }
     }
 }

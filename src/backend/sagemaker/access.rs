@@ -97,18 +97,11 @@ impl JobSession<'_> {
     async fn read_price(&self, kind: &InstanceType) -> Result<Option<Price>, CallError> {
         let aws = self.backend.aws();
         let today = format!("{:.10}", jiff::Timestamp::now().to_string());
-        let mut pages = aws
-            .pricing
-            .get_products()
-            .service_code(price::SERVICE)
+        let listing = (aws.pricing.get_products().service_code(price::SERVICE))
             .set_filters(Some(price::filters(kind, &aws.region)))
-            .into_paginator()
-            .send();
-        let mut list = Vec::new();
-        while let Some(page) = pages.next().await {
-            let page = page.map_err(|error| CallError::of(PRODUCTS, &error))?;
-            list.extend(page.price_list.unwrap_or_default());
-        }
+            .into_paginator();
+        let list = listing.items().send().try_collect().await;
+        let list = list.map_err(|error| CallError::of(PRODUCTS, &error))?;
         Ok(price::parse(&list, kind, &aws.region, &today))
     }
 }

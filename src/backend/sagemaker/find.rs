@@ -5,7 +5,7 @@ use super::asked::AskedJob;
 use super::description::JobDescription;
 use super::name::JobName;
 use super::ready_job::ReadyJob;
-use super::tags;
+use super::tags::DETACHED_TAG;
 use crate::aws::call::CallError;
 use crate::backend::{BackendError, CanaryProgress, CanaryReport, RunPart};
 use crate::canary::CanaryRun;
@@ -137,7 +137,7 @@ impl ReadyJob<'_> {
             is_new: false,
             may_stop,
             is_over,
-            is_detached: tags::is_detached(&tags),
+            is_detached: tags.contains_key(DETACHED_TAG),
         }))
     }
 

@@ -111,30 +111,31 @@ impl JobSession<'_> {
             let known = backend.state.borrow();
             known.all_quotas.is_some() || names.iter().all(|name| known.quotas.contains_key(name))
         };
-        let learn = |quotas: Option<Vec<ServiceQuota>>| {
+        let learn = |quota: &ServiceQuota| {
             let known = &mut backend.state.borrow_mut().quotas;
-            for (name, limit) in quota::limits(&quotas.unwrap_or_default()) {
+            if let Some((name, limit)) = quota::limit(quota) {
                 known.entry(name).or_insert(limit);
             }
         };
         let is_all = |all| backend.state.borrow_mut().all_quotas = Some(all);
         let client = backend.aws().quotas;
         let listing = client.list_service_quotas().service_code(SERVICE);
-        let mut pages = listing.into_paginator().send();
+        let mut listed = listing.into_paginator().items().send();
         while !is_known() {
-            match pages.next().await {
+            match listed.next().await {
                 None => break,
-                Some(Ok(page)) => learn(page.quotas),
+                Some(Ok(quota)) => learn(&quota),
                 Some(Err(error)) => is_all(Err(refused(&CallError::of(QUOTAS, &error))?)),
             }
         }
         // The account's own list lacks the quotas that nobody has changed.
         let listing = client.list_aws_default_service_quotas();
-        let mut pages = listing.service_code(SERVICE).into_paginator().send();
+        let listing = listing.service_code(SERVICE).into_paginator();
+        let mut listed = listing.items().send();
         while !is_known() {
-            match pages.next().await {
+            match listed.next().await {
                 None => is_all(Ok(())),
-                Some(Ok(page)) => learn(page.quotas),
+                Some(Ok(quota)) => learn(&quota),
                 // A role of before may lack the right; the quotas that are known stay.
                 Some(Err(error)) => {
                     refused(&CallError::of(QUOTAS, &error))?;

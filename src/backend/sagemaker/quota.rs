@@ -67,20 +67,18 @@ pub(super) fn pool_quota(instance_type: &str) -> String {
     format!("{instance_type} for training warm pool usage")
 }
 
-/// The limits on training jobs' machines, and on those of warm pools, among listed quotas, by name.
+/// The name and the limit of a quota of training jobs' machines, or of those of warm pools; `None` for another quota.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "a float-to-integer cast saturates; quotas are whole, and negative ones are left out"
 )]
-pub(super) fn limits(quotas: &[ServiceQuota]) -> impl Iterator<Item = (String, u32)> {
-    quotas.iter().filter_map(|quota| {
-        let name = quota.quota_name()?;
-        let value = quota.value().filter(|value| *value >= 0.0)?;
-        let (kind, _) = name.split_once(' ')?;
-        let is_one = name == training_quota(kind) || name == pool_quota(kind);
-        is_one.then(|| (name.to_owned(), value as u32))
-    })
+pub(super) fn limit(quota: &ServiceQuota) -> Option<(String, u32)> {
+    let name = quota.quota_name()?;
+    let value = quota.value().filter(|value| *value >= 0.0)?;
+    let (kind, _) = name.split_once(' ')?;
+    let is_one = name == training_quota(kind) || name == pool_quota(kind);
+    is_one.then(|| (name.to_owned(), value as u32))
 }
 
 /// How many canaries of `count` machines each may run at a time, at most `parallel`; 0 when not one fits.
@@ -140,14 +138,14 @@ mod tests {
             quota("ml.p3.2xlarge for training job usage", 0.0),
             quota("ml.odd.xlarge for training job usage", f64::NAN),
         ];
-        let found: Vec<(String, u32)> = limits(&quotas).collect();
-        let limit = |kind: &str, limit| (training_quota(kind), limit);
+        let found: Vec<(String, u32)> = quotas.iter().filter_map(limit).collect();
+        let training = |kind: &str, limit| (training_quota(kind), limit);
         assert_eq!(
             found,
             [
                 (pool_quota("ml.m5.xlarge"), 8),
-                limit("ml.m5.xlarge", 15),
-                limit("ml.p3.2xlarge", 0)
+                training("ml.m5.xlarge", 15),
+                training("ml.p3.2xlarge", 0)
             ]
         );
     }

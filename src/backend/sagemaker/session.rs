@@ -1,7 +1,6 @@
 //! A job that was opened: its data may be listed, and it may be made ready.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::SystemTime;
 
 use futures_util::future::LocalBoxFuture;
 
@@ -10,13 +9,12 @@ use super::staging::JobObjects;
 use super::{SagemakerBackend, listing, request};
 use crate::aws::s3_uri::S3Uri;
 use crate::backend::{
-    AccountAnswer, BackendError, BackendFuture, ListedData, Planned, Ready, RunPart, Session,
+    AccountAnswer, BackendError, BackendFuture, ListedData, Planned, Ready, Session,
 };
 use crate::canary::{ChannelListing, Dataset, Objects};
 use crate::instance::{InstanceType, Price};
-use crate::plan::{MachineQuotas, Plan};
+use crate::plan::MachineQuotas;
 use crate::spec::{ChannelSample, FileSystem, Job};
-use crate::units::Seconds;
 
 /// A job whose access was checked.
 #[derive(Debug)]
@@ -110,35 +108,6 @@ impl<'a> Session<'a> for JobSession<'a> {
             answers.extend(self.ask_rights().await);
             answers
         })
-    }
-
-    /// There is no lack of runs; credentials may end before the last of them, where somebody waits for it.
-    fn check_supply(&self, plan: &mut Plan) -> Result<Vec<BackendError>, BackendError> {
-        if self.backend.tags.part != RunPart::Whole {
-            return Ok(Vec::new());
-        }
-        let Some(end) = self.backend.aws().credentials_end() else {
-            return Ok(Vec::new());
-        };
-        let left = end.duration_since(SystemTime::now()).unwrap_or_default();
-        let left = Seconds(left.as_secs_f64());
-        let job = &self.job.name;
-        let needed = plan.wall_clock;
-        if left >= needed {
-            tracing::info!(
-                "The AWS credentials last {left}; the canaries of {job} take at most {needed}, and the wait for machines."
-            );
-            return Ok(Vec::new());
-        }
-        // Only what is wrong is printed of it, so it says what to do too.
-        let help =
-            "sign in for longer, or let the action assume the role itself by `role-to-assume`";
-        Ok(vec![BackendError::transient(
-            format!(
-                "the AWS credentials end in {left}, which may be before the canaries of {job} do: they may take up to {needed} and the wait for machines; {help}"
-            ),
-            help,
-        )])
     }
 
     fn prepare<'p>(self: Box<Self>, planned: Planned<'p>) -> BackendFuture<'p, Box<dyn Ready + 'a>>

@@ -11,7 +11,7 @@ use super::name::JobName;
 use super::placing::output;
 use super::pool::PoolStatus;
 use super::staging;
-use super::tags::{self, EXPIRES_TAG, JOB_TAG, REPOSITORY_TAG, RUN_TAG};
+use super::tags::{DETACHED_TAG, EXPIRES_TAG, JOB_TAG, REPOSITORY_TAG, RUN_TAG};
 use crate::aws::call::{Call, CallError};
 use crate::aws::s3_uri::S3Uri;
 use crate::backend::BackendError;
@@ -154,7 +154,7 @@ impl SagemakerBackend {
                     return Ok(true);
                 }
                 match self.tags_of_found(&job).await {
-                    Ok(tags) => Ok(!tags::is_detached(&tags)),
+                    Ok(tags) => Ok(!tags.contains_key(DETACHED_TAG)),
                     Err(error) => {
                         tracing::warn!("whether {name} was detached is not known: {error}");
                         Ok(false)
@@ -219,7 +219,7 @@ impl SagemakerBackend {
             if !is_meant || found.iter().any(|known| known.training_job == name) {
                 continue;
             }
-            let tags = match self.tags_of_job(arn).await {
+            let mut tags = match self.tags_of_job(arn).await {
                 Ok(tags) => tags,
                 // It may be anybody's; the others are looked at all the same.
                 Err(error) => {
@@ -227,23 +227,18 @@ impl SagemakerBackend {
                     continue;
                 }
             };
-            let tag = |wanted: &str| {
-                let mut tags = tags.iter();
-                tags.find(|(key, _)| key == wanted)
-                    .map(|(_, value)| value.clone())
-            };
             // By its name it may be a canary; by this tag it is one.
-            let Some(run) = tag(RUN_TAG) else {
+            let Some(run) = tags.remove(RUN_TAG) else {
                 continue;
             };
             found.push(Leftover {
                 kind,
                 training_job: name.to_owned(),
                 run,
-                job: tag(JOB_TAG),
-                repository: tag(REPOSITORY_TAG),
-                expires: tag(EXPIRES_TAG).and_then(|time| time.parse().ok()),
-                is_detached: tags::is_detached(&tags),
+                job: tags.remove(JOB_TAG),
+                repository: tags.remove(REPOSITORY_TAG),
+                expires: tags.get(EXPIRES_TAG).and_then(|time| time.parse().ok()),
+                is_detached: tags.contains_key(DETACHED_TAG),
             });
         }
         Ok(found)
@@ -254,15 +249,11 @@ impl SagemakerBackend {
         &self,
         listing: ListTrainingJobsFluentBuilder,
     ) -> Result<Vec<TrainingJobSummary>, CallError> {
-        let mut found = Vec::new();
-        let mut pages = listing.into_paginator().send();
-        while let Some(page) = pages.next().await {
-            let page = page.map_err(|error| CallError::of(LIST, &error))?;
-            let listed = page.training_job_summaries.into_iter().flatten();
-            let name_of = TrainingJobSummary::training_job_name;
-            found.extend(listed.filter(|job| name_of(job).and_then(JobName::parse).is_some()));
-        }
-        Ok(found)
+        let listed = listing.into_paginator().items().send().try_collect().await;
+        let mut listed = listed.map_err(|error| CallError::of(LIST, &error))?;
+        let name_of = TrainingJobSummary::training_job_name;
+        listed.retain(|job| name_of(job).and_then(JobName::parse).is_some());
+        Ok(listed)
     }
 
     /// Stops each job, and ends each pool: all jobs first, since each bills until it is asked to stop.

@@ -1,5 +1,7 @@
 //! The tags of training jobs: whose they are, and until when anybody may want them.
 
+use std::collections::BTreeMap;
+
 use super::SagemakerBackend;
 use super::description::JobDescription;
 use crate::aws::call::{Call, CallError};
@@ -19,6 +21,9 @@ pub(super) const DETACHED_TAG: &str = "canary-gate:detached";
 const GRACE: Seconds = Seconds(6.0 * 3600.0);
 
 const LIST_TAGS: Call<'_> = Call("sagemaker:ListTags");
+
+/// The tags of a training job, by their keys.
+pub(super) type Tags = BTreeMap<String, String>;
 
 impl SagemakerBackend {
     /// The tags that a canary gets beside the spec's.
@@ -49,66 +54,40 @@ impl SagemakerBackend {
     pub(super) async fn tags_of_found(
         &self,
         description: &JobDescription,
-    ) -> Result<Vec<(String, String)>, BackendError> {
+    ) -> Result<Tags, BackendError> {
         let Some(arn) = &description.arn else {
-            return Ok(Vec::new());
+            return Ok(Tags::new());
         };
         let tags = self.tags_of_job(arn).await;
         Ok(tags.map_err(|error| error.to_error("read the tags of a training job"))?)
     }
 
     /// Whether a job with these tags is this run's.
-    pub(super) fn is_own(&self, tags: &[(String, String)]) -> bool {
-        let mut tags = tags.iter();
-        tags.any(|(key, value)| key == RUN_TAG && *value == self.tags.run)
+    pub(super) fn is_own(&self, tags: &Tags) -> bool {
+        tags.get(RUN_TAG) == Some(&self.tags.run)
     }
 
     /// Whether a job with these tags was detached, and this run collects it.
-    pub(super) fn collects(&self, tags: &[(String, String)]) -> bool {
-        self.tags.part == RunPart::Collect && is_detached(tags)
+    pub(super) fn collects(&self, tags: &Tags) -> bool {
+        self.tags.part == RunPart::Collect && tags.contains_key(DETACHED_TAG)
     }
 
     /// `its tags` where a job lacks the job or the repository that this run would write. The run and the day on which it expires
     /// are another run's. On a machine that knows no repository any will do.
-    pub(super) fn is_tagged_otherwise(
-        &self,
-        tags: &[(String, String)],
-        run: &CanaryRun,
-    ) -> Option<&'static str> {
-        let is_there = |key: &str, wanted: &str| {
-            let mut tags = tags.iter();
-            tags.any(|(own, value)| own == key && value == wanted)
-        };
-        let has_run = tags.iter().any(|(key, _)| key == RUN_TAG);
-        let is_same = has_run
-            && is_there(JOB_TAG, &run.job)
-            && (self.tags.repository.as_ref())
-                .is_none_or(|repository| is_there(REPOSITORY_TAG, repository));
+    pub(super) fn is_tagged_otherwise(&self, tags: &Tags, run: &CanaryRun) -> Option<&'static str> {
+        let repository = self.tags.repository.as_ref();
+        let is_same = tags.contains_key(RUN_TAG)
+            && tags.get(JOB_TAG) == Some(&run.job)
+            && repository.is_none_or(|own| tags.get(REPOSITORY_TAG) == Some(own));
         (!is_same).then_some("its tags")
     }
 
-    pub(super) async fn tags_of_job(&self, arn: &str) -> Result<Vec<(String, String)>, CallError> {
-        let mut tags = Vec::new();
-        let mut pages = self
-            .aws()
-            .sagemaker
-            .list_tags()
-            .resource_arn(arn)
-            .into_paginator()
-            .send();
-        while let Some(page) = pages.next().await {
-            let page = page.map_err(|error| CallError::of(LIST_TAGS, &error))?;
-            tags.extend(page.tags().iter().map(|tag| {
-                (
-                    tag.key().unwrap_or_default().to_owned(),
-                    tag.value().unwrap_or_default().to_owned(),
-                )
-            }));
-        }
-        Ok(tags)
+    pub(super) async fn tags_of_job(&self, arn: &str) -> Result<Tags, CallError> {
+        let client = self.aws().sagemaker;
+        let listing = client.list_tags().resource_arn(arn).into_paginator();
+        let listed = listing.items().send().try_collect().await;
+        let listed = listed.map_err(|error| CallError::of(LIST_TAGS, &error))?;
+        let tags = listed.into_iter().filter_map(|tag| tag.key.zip(tag.value));
+        Ok(tags.collect())
     }
-}
-
-pub(super) fn is_detached(tags: &[(String, String)]) -> bool {
-    tags.iter().any(|(key, _)| key == DETACHED_TAG)
 }

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::{FIXED, gate, project};
+use super::{FIXED, project};
 use crate::aws::FakeAws;
 
 /// What listens at the address of the metadata service on a machine that is not AWS's.
@@ -105,34 +105,4 @@ fn in_github_actions_the_machine_is_not_asked() {
     };
     assert_eq!(gate(""), 0);
     assert!(gate("false") > 0);
-}
-
-#[test]
-fn credentials_that_end_before_the_canaries_are_said_at_the_start() {
-    let (project, aws) = project(FIXED);
-    let with_end = |minutes: i64, arguments: &[&str]| {
-        let end = jiff::Timestamp::now() + jiff::SignedDuration::from_mins(minutes);
-        project.run_with(arguments, |command| {
-            aws.reach(command);
-            command
-                .env("CANARY_GATE_PACE", "0")
-                .env("AWS_SESSION_TOKEN", "token")
-                .env("AWS_CREDENTIAL_EXPIRATION", end.to_string());
-        })
-    };
-    let short = "which may be before the canaries of churn do: they may take up to 1h 39m";
-    with_end(20, &["plan", "--all"])
-        .ended_with(0)
-        .complained("the AWS credentials end in ")
-        .complained(short)
-        .complained("`role-to-assume`");
-    with_end(20, &["run", "--all"])
-        .ended_with(0)
-        .complained(short);
-    let long = with_end(600, &["run", "--all", "-v"]).ended_with(0);
-    assert!(!long.stderr.contains(short), "{}", long.stderr);
-    long.complained("The AWS credentials last ");
-    // Of keys that do not end nothing is known, and nothing said.
-    let keys = gate(&project, &aws, &["run", "--all", "-v"]).ended_with(0);
-    assert!(!keys.stderr.contains("AWS credentials "), "{}", keys.stderr);
 }
