@@ -7,8 +7,8 @@ use aws_config::imds::client::error::ImdsError;
 use aws_credential_types::provider::error::CredentialsError;
 use aws_sdk_sagemaker::error::{ProvideErrorMetadata, SdkError};
 
-use super::error::AwsError;
 use super::given;
+use crate::exit::OutsideError;
 use crate::secret::SecretMask;
 
 /// A call by its IAM name: `sagemaker:CreateTrainingJob`.
@@ -51,7 +51,7 @@ pub(crate) struct CallError {
     /// AWS's message, or the transport's. Hostile text.
     pub(crate) message: String,
     /// Why there were no credentials to call with, where the program itself asks for them.
-    without: Option<AwsError>,
+    without: Option<OutsideError>,
 }
 
 impl CallError {
@@ -72,7 +72,7 @@ impl CallError {
             kind: kind(error, code.as_deref(), &message),
             code,
             message,
-            without: cause_of::<AwsError>(error).cloned(),
+            without: cause_of::<OutsideError>(error).cloned(),
         }
     }
 
@@ -95,11 +95,11 @@ impl CallError {
     }
 
     /// The error for a person; `doing` ends the sentence "could not ...".
-    pub(crate) fn to_error(&self, doing: &str) -> AwsError {
+    pub(crate) fn to_error(&self, doing: &str) -> OutsideError {
         tracing::info!("A call of AWS failed: {self}.");
         let call = &self.call;
         if let Some(without) = &self.without {
-            return AwsError {
+            return OutsideError {
                 what: format!("could not {doing}: {without}"),
                 ..without.clone()
             };
@@ -153,10 +153,11 @@ impl CallError {
                 false,
             ),
         };
-        AwsError {
+        OutsideError {
             what: format!("could not {doing}: {why}"),
             help: help + advice,
             is_transient,
+            source: None,
         }
     }
 
@@ -204,7 +205,7 @@ where
     E: Error + 'static,
     R: fmt::Debug + 'static,
 {
-    if let Some(without) = cause_of::<AwsError>(error) {
+    if let Some(without) = cause_of::<OutsideError>(error) {
         return match without.is_transient {
             true => FailureKind::Unreachable,
             false => FailureKind::Rejected,

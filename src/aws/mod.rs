@@ -6,13 +6,10 @@
 
 pub(crate) mod call;
 mod credentials;
-mod error;
 mod given;
 pub mod role;
 pub(crate) mod s3;
 pub mod s3_uri;
-
-pub use error::AwsError;
 
 use std::time::Duration;
 

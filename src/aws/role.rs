@@ -11,8 +11,8 @@ use aws_credential_types::provider::{ProvideCredentials, future};
 use aws_sdk_sts::error::ProvideErrorMetadata;
 
 use super::call::{Call, CallError};
-use super::error::AwsError;
 use super::s3_uri::shown;
+use crate::exit::OutsideError;
 
 /// What the tokens must be made for.
 pub const AUDIENCE: &str = "sts.amazonaws.com";
@@ -20,7 +20,7 @@ pub const AUDIENCE: &str = "sts.amazonaws.com";
 const ASSUME: Call<'_> = Call("sts:AssumeRoleWithWebIdentity");
 
 /// The token that is on its way.
-pub type TokenFuture = Pin<Box<dyn Future<Output = Result<String, AwsError>> + Send>>;
+pub type TokenFuture = Pin<Box<dyn Future<Output = Result<String, OutsideError>> + Send>>;
 
 /// A role, and where its tokens come from.
 #[derive(Clone)]
@@ -62,7 +62,7 @@ impl ProvideCredentials for RoleCredentials {
 }
 
 impl RoleCredentials {
-    async fn assume(&self) -> Result<Credentials, AwsError> {
+    async fn assume(&self) -> Result<Credentials, OutsideError> {
         let mut has_expired = false;
         loop {
             let token = (self.role.token)().await?;
@@ -78,7 +78,7 @@ impl RoleCredentials {
                         .credentials
                         .and_then(|given| credentials(given).ok())
                         .ok_or_else(|| {
-                            AwsError::transient(
+                            OutsideError::transient(
                                 format!("AWS gave no credentials for {}", shown(&self.role.arn)),
                                 "start the check again",
                             )
@@ -96,19 +96,21 @@ impl RoleCredentials {
         }
     }
 
-    fn refused(&self, error: &CallError) -> AwsError {
+    fn refused(&self, error: &CallError) -> OutsideError {
         let role = shown(&self.role.arn);
         let said = format!("AWS let nobody assume {role} ({})", error.said());
         match error.code.as_deref() {
-            Some("AccessDenied" | "AccessDeniedException" | "IDPRejectedClaim") => AwsError::new(
-                said,
-                "correct the role's name and its trust policy: `sts:AssumeRoleWithWebIdentity` for this repository's `sub`, in an environment `repo:OWNER/NAME:environment:NAME`, and the `aud` sts.amazonaws.com; docs/action.md has one",
-            ),
-            Some("InvalidIdentityToken") => AwsError::new(
+            Some("AccessDenied" | "AccessDeniedException" | "IDPRejectedClaim") => {
+                OutsideError::new(
+                    said,
+                    "correct the role's name and its trust policy: `sts:AssumeRoleWithWebIdentity` for this repository's `sub`, in an environment `repo:OWNER/NAME:environment:NAME`, and the `aud` sts.amazonaws.com; docs/action.md has one",
+                )
+            }
+            Some("InvalidIdentityToken") => OutsideError::new(
                 said,
                 "add the identity provider https://token.actions.githubusercontent.com with the audience sts.amazonaws.com to the role's account",
             ),
-            Some("ExpiredTokenException" | "ExpiredToken") => AwsError::transient(
+            Some("ExpiredTokenException" | "ExpiredToken") => OutsideError::transient(
                 said,
                 "correct the runner's clock, and start the check again; it reuses the canaries that completed",
             ),

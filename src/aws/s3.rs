@@ -8,8 +8,8 @@ use aws_sdk_s3::operation::list_objects_v2::builders::ListObjectsV2FluentBuilder
 use aws_sdk_s3::types::EncodingType;
 
 use super::call::{Call, CallError};
-use super::error::AwsError;
 use super::s3_uri::{S3Uri, decoded, shown};
+use crate::exit::OutsideError;
 
 /// A request to S3, as its error describes it.
 #[derive(Debug, Clone)]
@@ -91,7 +91,7 @@ impl<'a> Request<'a> {
 
 impl Request<'_> {
     /// The error of a refused request, chosen by code, never by the text of a message.
-    pub(crate) fn refused<E>(&self, error: &SdkError<E>) -> AwsError
+    pub(crate) fn refused<E>(&self, error: &SdkError<E>) -> OutsideError
     where
         E: std::error::Error + ProvideErrorMetadata + 'static,
     {
@@ -102,7 +102,7 @@ impl Request<'_> {
         // The answer to a HEAD request has no body for a code, only a status.
         let code = error.code().unwrap_or_default();
         let no_bucket = || {
-            AwsError::new(
+            OutsideError::new(
                 format!("{field}: there is no bucket `{bucket}`"),
                 "correct the name, or use credentials of the account that has it",
             )
@@ -117,7 +117,7 @@ impl Request<'_> {
             )
             | (_, 301 | 307) => self.elsewhere(response.and_then(region_of_bucket)),
             ("NoSuchBucket", _) => no_bucket(),
-            _ if is_denied(code, status) => AwsError::new(
+            _ if is_denied(code, status) => OutsideError::new(
                 format!(
                     "{field}: could not {} {shown_place}: access denied",
                     self.doing
@@ -134,7 +134,7 @@ impl Request<'_> {
                 let doing = format!("{} {shown_place}", self.doing);
                 let failed = |help: &str| {
                     let said = shown(&call.said());
-                    AwsError::new(format!("{field}: could not {doing}: {said}"), help)
+                    OutsideError::new(format!("{field}: could not {doing}: {said}"), help)
                 };
                 match code {
                     "NoSuchKey" => failed("it was removed after it was listed; run the gate again"),
@@ -143,7 +143,7 @@ impl Request<'_> {
                     ),
                     _ => {
                         let error = call.to_error(&doing);
-                        AwsError {
+                        OutsideError {
                             what: format!("{field}: {}", error.what),
                             ..error
                         }
@@ -153,14 +153,14 @@ impl Request<'_> {
         }
     }
 
-    fn elsewhere(&self, region: Option<String>) -> AwsError {
+    fn elsewhere(&self, region: Option<String>) -> OutsideError {
         let ours = self.s3.config().region();
         let ours = ours.map_or("the region of this run", AsRef::as_ref);
         let (theirs, key) = match region {
             Some(theirs) => (theirs.clone(), format!("write `region: {theirs}`")),
             None => ("another region".to_owned(), "correct `region`".to_owned()),
         };
-        AwsError::new(
+        OutsideError::new(
             format!(
                 "{}: the bucket `{}` is in {theirs}, and this run is in {ours}",
                 self.field,

@@ -4,7 +4,7 @@ use std::fmt;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-use super::error::AwsError;
+use crate::exit::OutsideError;
 
 /// The longest key that S3 allows, in bytes.
 pub(crate) const LONGEST_KEY: usize = 1024;
@@ -21,7 +21,7 @@ pub struct S3Uri {
 
 impl S3Uri {
     /// `field` is the spec field that holds the text.
-    pub fn read(text: &str, field: &str) -> Result<Self, AwsError> {
+    pub fn read(text: &str, field: &str) -> Result<Self, OutsideError> {
         text.strip_prefix("s3://")
             .map(|rest| rest.split_once('/').unwrap_or((rest, "")))
             .filter(|(bucket, _)| !bucket.is_empty())
@@ -30,7 +30,7 @@ impl S3Uri {
                 key: key.to_owned(),
             })
             .ok_or_else(|| {
-                AwsError::new(
+                OutsideError::new(
                     format!("{field}: `{}` is not an S3 URI", shown(text)),
                     "write `s3://BUCKET/PREFIX/`",
                 )

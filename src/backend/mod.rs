@@ -16,7 +16,7 @@ use std::time::Duration;
 use futures_util::future::LocalBoxFuture;
 use tokio::sync::watch;
 
-use crate::canary::{CanaryRun, Dataset, DrawProblem, Key};
+use crate::canary::{CanaryRun, Dataset, Key};
 use crate::instance::{Capacity, InstanceConfiguration, InstanceType, Price};
 use crate::measurement::Measurement;
 use crate::plan::{Plan, PlannedConfiguration, PoolPlan};
@@ -371,59 +371,8 @@ pub struct EndedPool {
     pub idle: Result<Seconds, String>,
 }
 
-/// Who or what can help.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Remedy {
-    /// A person must fix something: credentials, a permission, a path.
-    Permanent,
-    /// It may be gone tomorrow: a quota, a throttled service, an expired session.
-    Transient,
-}
-
-/// Why a backend could not do what it was asked.
-#[derive(Debug, thiserror::Error)]
-#[error("{what}")]
-pub struct BackendError {
-    pub remedy: Remedy,
-    /// What went wrong and where.
-    pub what: String,
-    /// What to do about it.
-    pub help: String,
-    #[source]
-    pub source: Option<std::io::Error>,
-}
-
-impl BackendError {
-    pub fn new(what: impl Into<String>, help: impl Into<String>) -> Self {
-        Self {
-            remedy: Remedy::Permanent,
-            what: what.into(),
-            help: help.into(),
-            source: None,
-        }
-    }
-
-    /// A transient error; it leaves the outcome unknown.
-    pub fn transient(what: impl Into<String>, help: impl Into<String>) -> Self {
-        Self {
-            remedy: Remedy::Transient,
-            ..Self::new(what, help)
-        }
-    }
-
-    pub fn io(what: impl Into<String>, help: impl Into<String>, source: std::io::Error) -> Self {
-        Self {
-            source: Some(source),
-            ..Self::new(what, help)
-        }
-    }
-}
-
-impl From<DrawProblem> for BackendError {
-    fn from(problem: DrawProblem) -> Self {
-        Self::new(problem.to_string(), problem.help())
-    }
-}
+/// A backend could not do what it was asked.
+pub use crate::exit::OutsideError as BackendError;
 
 /// The signal for running canaries to end.
 #[derive(Debug, Clone)]

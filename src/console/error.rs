@@ -2,13 +2,11 @@
 
 use std::error::Error;
 
-use crate::backend::{BackendError, Remedy};
 use crate::console::terminal::{self, wrapped};
 use crate::console::text::{indented, printable};
-use crate::exit;
+use crate::exit::{self, OutsideError};
 use crate::git::GitError;
 use crate::github::error::{GithubError, GithubErrorKind};
-use crate::history::HistoryError;
 use crate::plan::PlanError;
 use crate::probe::ProbeError;
 use crate::report::{Failure, words};
@@ -221,11 +219,11 @@ impl From<SpecErrors> for AppError {
     }
 }
 
-impl From<BackendError> for AppError {
-    fn from(error: BackendError) -> Self {
-        let code = match error.remedy {
-            Remedy::Permanent => exit::TOOL_FAILED,
-            Remedy::Transient => exit::UNKNOWN,
+impl From<OutsideError> for AppError {
+    fn from(error: OutsideError) -> Self {
+        let code = match error.is_transient {
+            true => exit::UNKNOWN,
+            false => exit::TOOL_FAILED,
         };
         Self::of(&error, code).help(error.help)
     }
@@ -258,16 +256,6 @@ impl From<GitError> for AppError {
             _ => exit::TOOL_FAILED,
         };
         Self::of(&error, code).help(error.help())
-    }
-}
-
-impl From<HistoryError> for AppError {
-    fn from(error: HistoryError) -> Self {
-        let code = match error.is_transient {
-            true => exit::UNKNOWN,
-            false => exit::TOOL_FAILED,
-        };
-        Self::of(&error, code).help(error.help)
     }
 }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::aws::Aws;
 use crate::aws::role::{self, AssumedRole};
-use crate::aws::{Aws, AwsError};
 use crate::backend::local::{self, LocalBackend};
 use crate::backend::project_paths::ProjectPaths;
 use crate::backend::replay::ReplayBackend;
@@ -13,6 +13,7 @@ use crate::backend::sagemaker::{self, RunTags, SagemakerBackend};
 use crate::backend::{Backend, BackendError, Planned, Ready, Session};
 use crate::canary::Dataset;
 use crate::console::{AppError, files, say, warn};
+use crate::exit::OutsideError;
 use crate::gate::pass_env;
 use crate::github::id_token::{IdTokenError, IdTokenService};
 use crate::instance::{InstanceConfiguration, InstanceType};
@@ -194,7 +195,7 @@ fn role(project: &Project) -> Result<Option<AssumedRole>, AppError> {
     };
     let variable = |name: &str| std::env::var(name).ok();
     let service = IdTokenService::of(&variable, pace()?);
-    let service = service.map_err(|error| BackendError::from(without_token(arn, &error)))?;
+    let service = service.map_err(|error| without_token(arn, &error))?;
     let run = variable("GITHUB_RUN_ID").filter(|run| run.bytes().all(|byte| byte.is_ascii_digit()));
     let arn_said = arn.clone();
     Ok(Some(AssumedRole {
@@ -213,11 +214,11 @@ fn role(project: &Project) -> Result<Option<AssumedRole>, AppError> {
 }
 
 /// Why a role could not be assumed that GitHub gave no token for.
-fn without_token(arn: &str, error: &IdTokenError) -> AwsError {
+fn without_token(arn: &str, error: &IdTokenError) -> OutsideError {
     let what = format!("no credentials of {arn}: {error}");
     match error.is_transient() {
-        true => AwsError::transient(what, error.help()),
-        false => AwsError::new(what, error.help()),
+        true => OutsideError::transient(what, error.help()),
+        false => OutsideError::new(what, error.help()),
     }
 }
 

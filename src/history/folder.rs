@@ -229,10 +229,11 @@ impl RecordFolder {
     }
 
     fn cannot(&self, verb: &str, path: &str, help: &str, source: io::Error) -> HistoryError {
-        HistoryError {
-            source: Some(source),
-            ..HistoryError::new(format!("could not {verb} {}", self.place(path)), help)
-        }
+        HistoryError::io(
+            format!("could not {verb} {}", self.place(path)),
+            help,
+            source,
+        )
     }
 }
 

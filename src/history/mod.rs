@@ -100,28 +100,7 @@ impl Damaged {
 }
 
 /// The history as a whole cannot be read or written.
-#[derive(Debug, thiserror::Error)]
-#[error("{what}")]
-pub struct HistoryError {
-    pub what: String,
-    /// What to do about it.
-    pub help: String,
-    /// Whether the same operation may succeed later.
-    pub is_transient: bool,
-    #[source]
-    pub source: Option<std::io::Error>,
-}
-
-impl HistoryError {
-    fn new(what: impl Into<String>, help: impl Into<String>) -> Self {
-        Self {
-            what: what.into(),
-            help: help.into(),
-            is_transient: false,
-            source: None,
-        }
-    }
-}
+pub use crate::exit::OutsideError as HistoryError;
 
 /// The outcome of writing a record under a name.
 #[derive(Debug, PartialEq, Eq)]

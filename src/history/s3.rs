@@ -11,7 +11,6 @@ use aws_sdk_s3::primitives::ByteStream;
 
 use super::scope::Scope;
 use super::{FoundPath, History, HistoryError, LARGEST_RECORD, Placement, Store, reading};
-use crate::aws::AwsError;
 use crate::aws::s3::{Request, key_of, permission};
 use crate::aws::s3_uri::{S3Uri, shown};
 
@@ -44,15 +43,6 @@ impl History {
             store: Store::Bucket(bucket),
             scope,
         })
-    }
-}
-
-impl From<AwsError> for HistoryError {
-    fn from(error: AwsError) -> Self {
-        Self {
-            is_transient: error.is_transient,
-            ..Self::new(error.what, error.help)
-        }
     }
 }
 
@@ -186,15 +176,12 @@ impl Bucket {
                 }
             }
         }
-        Err(HistoryError {
-            is_transient: true,
-            ..HistoryError::new(
-                format!(
-                    "{FIELD}: could not write {}: S3 reported {CONFLICTS} times that another write is in progress there",
-                    self.place(path)
-                ),
-                "start the check again later; it reuses the canaries that completed",
-            )
-        })
+        Err(HistoryError::transient(
+            format!(
+                "{FIELD}: could not write {}: S3 reported {CONFLICTS} times that another write is in progress there",
+                self.place(path)
+            ),
+            "start the check again later; it reuses the canaries that completed",
+        ))
     }
 }

@@ -88,7 +88,5 @@ fn refusal(error: &CallError, name: &str, region: &str) -> BackendError {
             format!("allow {DESCRIBE} on arn:aws:sagemaker:{region}:ACCOUNT:training-job/{name}"),
         );
     }
-    error
-        .to_error(&format!("read the training job `{name}` in {region}"))
-        .into()
+    error.to_error(&format!("read the training job `{name}` in {region}"))
 }

@@ -244,7 +244,7 @@ impl ReadyJob<'_> {
                     request = without_pool(request);
                     continue;
                 }
-                _ => return Err(error.to_error("start a canary").into()),
+                _ => return Err(error.to_error("start a canary")),
             };
             tokio::select! {
                 () = self.backend.pace.wait(wait) => {}
@@ -342,7 +342,7 @@ impl ReadyJob<'_> {
                 );
             }
         }
-        Err(error.into())
+        Err(error)
     }
 }
 
@@ -393,8 +393,6 @@ fn no_quota(error: &CallError, run: &CanaryRun) -> BackendError {
                 refused.quota
             ),
         ),
-        None => error
-            .to_error(&format!("start a canary on {}", run.instance))
-            .into(),
+        None => error.to_error(&format!("start a canary on {}", run.instance)),
     }
 }

@@ -58,11 +58,8 @@ use self::pace::Pace;
 use self::pools::Pools;
 use self::session::JobSession;
 use super::project_paths::ProjectPaths;
-use super::{
-    Backend, BackendEnd, BackendError, BackendFuture, BilledJob, Cancellation, Reuse, RunPart,
-    Session,
-};
-use crate::aws::{Aws, AwsError};
+use super::{Backend, BackendEnd, BackendFuture, BilledJob, Cancellation, Reuse, RunPart, Session};
+use crate::aws::Aws;
 use crate::instance::{InstanceConfiguration, InstanceType, Price};
 use crate::spec::Job;
 
@@ -206,16 +203,5 @@ impl Backend for SagemakerBackend {
                 may_keep_machines: !self.state.borrow().kept_pools.is_empty(),
             })
         })
-    }
-}
-
-impl From<AwsError> for BackendError {
-    fn from(error: AwsError) -> Self {
-        let of_kind = if error.is_transient {
-            Self::transient
-        } else {
-            Self::new
-        };
-        of_kind(error.what, error.help)
     }
 }

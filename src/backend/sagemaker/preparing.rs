@@ -223,7 +223,7 @@ impl JobSession<'_> {
 fn refused(error: &CallError) -> Result<String, BackendError> {
     match error.kind {
         FailureKind::NoCredentials | FailureKind::Expired | FailureKind::Clock => {
-            Err(error.to_error("read the quotas").into())
+            Err(error.to_error("read the quotas"))
         }
         _ => Ok(error.to_string()),
     }

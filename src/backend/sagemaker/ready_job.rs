@@ -51,13 +51,13 @@ impl ReadyJob<'_> {
     pub(super) fn base(&self, channel: &Channel) -> Result<S3Uri, BackendError> {
         match self.bases.get(&channel.name) {
             Some(base) => Ok(base.clone()),
-            None => Ok(S3Uri::read(
+            None => S3Uri::read(
                 &channel.uri,
                 &format!(
                     "jobs.{}.training.channels.{}.uri",
                     self.job.name, channel.name
                 ),
-            )?),
+            ),
         }
     }
 

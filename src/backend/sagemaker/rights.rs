@@ -41,7 +41,7 @@ impl JobSession<'_> {
             name,
             answer: match denied {
                 None => Ok(Some(format!("may {for_what}"))),
-                Some(error) => Err(error.to_error(for_what).into()),
+                Some(error) => Err(error.to_error(for_what)),
             },
         };
         let mut rights = vec![right(

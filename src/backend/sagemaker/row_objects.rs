@@ -120,7 +120,7 @@ impl RangeSource for S3Ranges<'_> {
             }
             let permissions = permission("s3:GetObject", place);
             let request = Request::new(s3, field, place, "read, for its rows,", permissions);
-            request.refused(&error).into()
+            request.refused(&error)
         })?;
         let bytes = got.body.collect().await.map_err(|error| {
             BackendError::transient(

@@ -272,7 +272,7 @@ impl SagemakerBackend {
                     stopped.push(leftover);
                 }
                 Err(error) => swept.push(Swept {
-                    result: Err(error.to_error(&format!("stop {name}")).into()),
+                    result: Err(error.to_error(&format!("stop {name}"))),
                     leftover,
                 }),
             }

@@ -59,7 +59,7 @@ impl SagemakerBackend {
             return Ok(Tags::new());
         };
         let tags = self.tags_of_job(arn).await;
-        Ok(tags.map_err(|error| error.to_error("read the tags of a training job"))?)
+        tags.map_err(|error| error.to_error("read the tags of a training job"))
     }
 
     /// Whether a job with these tags is this run's.

@@ -182,7 +182,7 @@ impl SagemakerBackend {
                 own.join(", ")
             );
         }
-        lost.into()
+        lost
     }
 
     /// Whether training jobs of this run are at work on machines of one of these types: what waits to be created makes no room.
