@@ -27,15 +27,6 @@ const IN_TIME: &str = "AWS did not answer in time";
 
 const STOP: Call<'_> = Call("sagemaker:StopTrainingJob");
 
-/// What came of a request to stop a training job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stopped {
-    /// It is over, or will be.
-    Yes,
-    /// AWS shows no job of the name, which may be there all the same where it was just created.
-    NotShown,
-}
-
 impl SagemakerBackend {
     /// Stops the job if it is this process's to stop; what cannot be stopped stays among those that may be running, and is
     /// said.
@@ -48,13 +39,14 @@ impl SagemakerBackend {
         let stopping = async {
             loop {
                 match self.stop(&name).await {
-                    Ok(Stopped::Yes) => return true,
-                    Ok(Stopped::NotShown) => NOT_SHOWN.clone_into(&mut why),
-                    // It was created in this moment.
-                    Err(error) if error.is_not_there() => why = error.to_string(),
+                    Ok(true) => return true,
+                    Ok(false) => NOT_SHOWN.clone_into(&mut why),
                     Err(error) => {
                         why = error.to_string();
-                        return false;
+                        // Else it was created in this moment.
+                        if !error.is_not_there() {
+                            return false;
+                        }
                     }
                 }
                 tokio::time::sleep(BETWEEN_TRIES).await;
@@ -68,26 +60,22 @@ impl SagemakerBackend {
         );
     }
 
-    /// Asks once that a training job stops. Why a request was refused shows a look at the job, never the words.
-    pub(super) async fn stop(&self, name: &str) -> Result<Stopped, CallError> {
-        let stopped = self
-            .aws()
-            .sagemaker
-            .stop_training_job()
-            .training_job_name(name)
-            .send()
-            .await;
-        let Err(error) = stopped else {
-            return Ok(Stopped::Yes);
+    /// Asks once that a training job stops: whether it is over, or will be. Else AWS shows no job of the name, which may be there all the
+    /// same where it was just created. Why a request was refused shows a look at the job, never the words.
+    pub(super) async fn stop(&self, name: &str) -> Result<bool, CallError> {
+        let client = self.aws().sagemaker;
+        let stopped = client.stop_training_job().training_job_name(name).send();
+        let Err(error) = stopped.await else {
+            return Ok(true);
         };
         let error = CallError::of(STOP, &error);
         if !error.is_not_there() {
             return Err(error);
         }
         match self.describe(name).await?.map(|job| job.state) {
-            None => Ok(Stopped::NotShown),
+            None => Ok(false),
             Some(JobState::Running { .. }) => Err(error),
-            Some(_) => Ok(Stopped::Yes),
+            Some(_) => Ok(true),
         }
     }
 
@@ -133,12 +121,12 @@ impl SagemakerBackend {
             let mut not_stopped = Vec::new();
             for name in names {
                 let why = match self.stop(&name).await {
-                    Ok(Stopped::Yes) => {
+                    Ok(true) => {
                         self.forget(&name);
                         rest.jobs += 1;
                         continue;
                     }
-                    Ok(Stopped::NotShown) => NOT_SHOWN.to_owned(),
+                    Ok(false) => NOT_SHOWN.to_owned(),
                     Err(error) => error.said(),
                 };
                 not_stopped.push(format!("{name} ({why})"));

@@ -351,23 +351,14 @@ impl ReadyJob<'_> {
             .and_then(|page| page.contents)
             .unwrap_or_default();
         for object in objects {
-            let Some((key, host)) = object
-                .key()
-                .and_then(|key| Some((key, debugger::host_of(key)?)))
-            else {
-                continue;
-            };
-            if object.size().is_none_or(|size| size > LARGEST_FILE) {
-                continue;
-            }
-            let read = s3.get_object().bucket(&place.bucket).key(key).send().await;
-            if let Ok(file) = read
+            if let Some(key) = object.key()
+                && let Some(host) = debugger::host_of(key)
+                && object.size().is_some_and(|size| size <= LARGEST_FILE)
+                && let Ok(file) = (s3.get_object().bucket(&place.bucket).key(key).send()).await
                 && let Ok(content) = file.body.collect().await
             {
-                recordings
-                    .entry(host.to_owned())
-                    .or_default()
-                    .add(&content.into_bytes());
+                let recording = recordings.entry(host.to_owned()).or_default();
+                recording.add(&content.into_bytes());
             }
         }
         recordings

@@ -35,8 +35,8 @@ const LOOKS_AT_A_JOB: u32 = LOOKS_FOR_THE_END + 48;
 const MOST_TRIES: u32 = 5;
 /// The time from a signal to the end of the gate.
 const TIME_TO_END: Duration = Duration::from_secs(4);
-/// Pages of jobs whose pool was taken, the newest first, that are looked through for one.
-const MOST_PAGES: usize = 3;
+/// Jobs whose pool was taken, the newest first, that are looked through for one, and those of a page.
+const MOST_JOBS: usize = 300;
 const A_PAGE: i32 = 100;
 
 const UPDATE: Call<'_> = Call("sagemaker:UpdateTrainingJob");
@@ -314,33 +314,25 @@ impl ReadyJob<'_> {
         let before = self.backend.pool_taken_by(&name).await;
         let pools = &mut self.backend.state.borrow_mut().pools;
         let meant = known.as_ref().and_then(|pool| pool.meant.as_ref());
-        if let Some(before) = before {
-            let (start, note) = match (&before, meant) {
-                (Some((before, _)), _)
-                    if pools.contains_key(before) || self.backend.tags.is_resumed =>
-                {
-                    (Start::Warm, None)
-                }
-                (Some(_), _) => (Start::Warm, Some(OF_OTHERS)),
-                (None, Some(_)) => (Start::Cold, Some(LOST)),
-                (None, None) => (Start::Cold, None),
-            };
-            (pooled.start, pooled.note) = (Some(start), note);
-            let before = before.and_then(|(before, idle)| {
-                let pool = pools.remove(&before)?;
-                let stage = PoolStage::Ended(idle);
-                Some((before, OpenPool { stage, ..pool }))
-            });
-            pooled.ended.extend(before);
-            // AWS chooses among alike pools: the one that was meant is there for others. A lost one is no other canary's.
-            no_longer_taken(
-                pools,
-                meant,
-                match start {
-                    Start::Warm => PoolStage::Free,
-                    Start::Cold => PoolStage::Passed,
-                },
-            );
+        // AWS chooses among alike pools: the one that was meant is there for others. A lost one is no other canary's.
+        match before {
+            Some(Some((before, idle))) => {
+                let known = pools.remove_entry(&before);
+                let is_own = known.is_some() || self.backend.tags.is_resumed;
+                pooled.start = Some(Start::Warm);
+                pooled.note = (!is_own).then_some(OF_OTHERS);
+                pooled.ended.extend(known.map(|(name, pool)| {
+                    let stage = PoolStage::Ended(idle);
+                    (name, OpenPool { stage, ..pool })
+                }));
+                no_longer_taken(pools, meant, PoolStage::Free);
+            }
+            Some(None) => {
+                pooled.start = Some(Start::Cold);
+                pooled.note = meant.map(|_| LOST);
+                no_longer_taken(pools, meant, PoolStage::Passed);
+            }
+            None => {}
         }
         let is_ended = |pool: &OpenPool| matches!(pool.stage, PoolStage::Ended(_));
         if pools.get(&name).is_some_and(is_ended) {
@@ -396,16 +388,12 @@ impl SagemakerBackend {
     /// The last job of the pool that a job has got, of whichever run, with the time for which its machines were kept; `None` where
     /// not all such jobs could be seen.
     async fn pool_taken_by(&self, name: &str) -> Option<Option<(String, Seconds)>> {
-        let mut pages = self
-            .aws()
-            .sagemaker
-            .list_training_jobs()
+        let listing = (self.aws().sagemaker.list_training_jobs())
             .warm_pool_status_equals(WarmPoolResourceStatus::Reused)
             .sort_by(SortBy::CreationTime)
             .sort_order(SortOrder::Descending)
-            .max_results(A_PAGE)
-            .into_paginator()
-            .send();
+            .max_results(A_PAGE);
+        let mut jobs = listing.into_paginator().items().send();
         let taken = |job: &TrainingJobSummary| {
             let pool = PoolStatus::of(job.warm_pool_status()?);
             match pool.state {
@@ -415,13 +403,11 @@ impl SagemakerBackend {
                 _ => None,
             }
         };
-        for _ in 0..MOST_PAGES {
-            let Some(page) = pages.next().await else {
+        for _ in 0..MOST_JOBS {
+            let Some(job) = jobs.next().await else {
                 return Some(None);
             };
-            let page = page.ok()?;
-            let mut jobs = page.training_job_summaries().iter();
-            if let Some(before) = jobs.find_map(taken) {
+            if let Some(before) = taken(&job.ok()?) {
                 return Some(Some(before));
             }
         }

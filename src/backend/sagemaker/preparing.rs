@@ -15,7 +15,7 @@ use crate::aws::call::{Call, CallError, FailureKind};
 use crate::backend::{BackendError, Planned};
 use crate::canary::{Dataset, Objects, code_key, data_key, listing_digest};
 use crate::code::{CodeFile, PathKind};
-use crate::instance::{InstanceConfiguration, InstanceType, tables};
+use crate::instance::{InstanceType, tables};
 use crate::plan::{MachineQuotas, NotMeasured, PoolPlan};
 use crate::spec::{Channel, Design};
 
@@ -157,23 +157,17 @@ impl JobSession<'_> {
         wants_pools: bool,
     ) -> Result<BTreeMap<InstanceType, MachineQuotas>, BackendError> {
         let job = self.job;
-        let configurations: Vec<&InstanceConfiguration> = std::iter::once(&job.instance)
+        let wanted: BTreeSet<&InstanceType> = std::iter::once(&job.instance)
             .chain(&job.alternatives)
-            .collect();
-        let wanted: BTreeSet<&InstanceType> = configurations
-            .iter()
             .flat_map(|configuration| configuration.machines_by_type().into_keys())
             .collect();
-        let wanted = wanted.iter().copied();
-        let mut names: Vec<String> = (wanted.clone())
-            .map(|kind| quota::training_quota(kind.name()))
-            .collect();
-        if wants_pools {
-            names.extend(wanted.clone().map(|kind| quota::pool_quota(kind.name())));
-        }
-        self.list_quotas(&names).await?;
+        let names = wanted.iter().flat_map(|kind| {
+            let of_pools = wants_pools.then(|| quota::pool_quota(kind.name()));
+            [Some(quota::training_quota(kind.name())), of_pools]
+        });
+        self.list_quotas(&Vec::from_iter(names.flatten())).await?;
         let known = &self.backend.state.borrow().quotas;
-        let found = wanted.map(|kind| {
+        let found = wanted.into_iter().map(|kind| {
             let quotas = MachineQuotas {
                 training: known.get(&quota::training_quota(kind.name())).copied(),
                 warm_pool: known.get(&quota::pool_quota(kind.name())).copied(),
@@ -182,15 +176,10 @@ impl JobSession<'_> {
         });
         let found = BTreeMap::from_iter(found);
         let needed = job.instance.machines_by_type().into_iter();
-        let limits =
-            needed.filter_map(|(kind, count)| Some((kind, count, found.get(kind)?.training?)));
-        let limits = limits.map(|(kind, count, limit)| {
-            (
-                quota::at_once(limit, count, job.canary.parallel),
-                kind,
-                count,
-                limit,
-            )
+        let limits = needed.filter_map(|(kind, count)| {
+            let limit = found.get(kind)?.training?;
+            let at_once = quota::at_once(limit, count, job.canary.parallel);
+            Some((at_once, kind, count, limit))
         });
         // Of several types the one with least room decides.
         if let Some((at_once, kind, count, limit)) = limits.min_by_key(|one| one.0) {

@@ -129,42 +129,34 @@ impl SagemakerBackend {
 
     /// Whether a place in a folder is named like a canary's training job, and that is over, or never came.
     async fn is_of_the_past(&self, folder: &S3Uri, place: &S3Uri) -> Result<bool, BackendError> {
-        let name = place
-            .key
-            .strip_prefix(&folder.key)
-            .map(|name| name.trim_end_matches('/'))
-            .filter(|name| JobName::parse(name).is_some());
-        let Some(name) = name else {
+        let name = place.key.strip_prefix(&folder.key);
+        let name = name.map(|name| name.trim_end_matches('/'));
+        let Some(name) = name.filter(|name| JobName::parse(name).is_some()) else {
             return Ok(false);
         };
-        let described = self
-            .describe(name)
-            .await
+        let older = |time, limit| adoption::age(time, Timestamp::now()) > limit;
+        let described = self.describe(name).await;
+        let described = described
             .map_err(|error| error.to_error(&format!("look at the training job {name}")))?;
-        match described {
-            // A run that waits for it removes that by itself, when it has read its metrics.
-            Some(job) => {
-                let end = job.ended_at.or(job.created_at);
-                let age = end.map(|end| adoption::age(end, Timestamp::now()));
-                let is_older = |limit| age.is_some_and(|age| age > limit);
-                if !job.state.is_final() || !is_older(LONGEST_READING) {
-                    return Ok(false);
-                }
-                if is_older(LONGEST_TO_COLLECT) {
-                    return Ok(true);
-                }
-                match self.tags_of_found(&job).await {
-                    Ok(tags) => Ok(!tags.contains_key(DETACHED_TAG)),
-                    Err(error) => {
-                        tracing::warn!("whether {name} was detached is not known: {error}");
-                        Ok(false)
-                    }
-                }
-            }
+        let Some(job) = described else {
             // Without a job one may be about to start; a sample is staged within hours.
-            None => Ok(staging::youngest(&self.aws().s3, place)
-                .await?
-                .is_some_and(|written| adoption::age(written, Timestamp::now()) > LONGEST_STAGING)),
+            let youngest = staging::youngest(&self.aws().s3, place).await?;
+            return Ok(youngest.is_some_and(|written| older(written, LONGEST_STAGING)));
+        };
+        // A run that waits for it removes that by itself, when it has read its metrics.
+        let end = (job.ended_at.or(job.created_at)).filter(|_| job.state.is_final());
+        let Some(end) = end.filter(|end| older(*end, LONGEST_READING)) else {
+            return Ok(false);
+        };
+        if older(end, LONGEST_TO_COLLECT) {
+            return Ok(true);
+        }
+        match self.tags_of_found(&job).await {
+            Ok(tags) => Ok(!tags.contains_key(DETACHED_TAG)),
+            Err(error) => {
+                tracing::warn!("whether {name} was detached is not known: {error}");
+                Ok(false)
+            }
         }
     }
 
@@ -182,16 +174,11 @@ impl SagemakerBackend {
 
     /// Those of all gates of one kind.
     pub(super) async fn listed(&self, kind: LeftoverKind) -> Result<Vec<Leftover>, BackendError> {
-        let listing = self
-            .aws()
-            .sagemaker
-            .list_training_jobs()
-            .name_contains(JobName::prefix());
+        let listing = self.aws().sagemaker.list_training_jobs();
+        let listing = listing.name_contains(JobName::prefix());
         let with_pool = |status| listing.clone().warm_pool_status_equals(status);
         let listings = match kind {
-            LeftoverKind::Running => {
-                vec![listing.status_equals(TrainingJobStatus::InProgress)]
-            }
+            LeftoverKind::Running => vec![listing.status_equals(TrainingJobStatus::InProgress)],
             // A job that is being stopped, or has just ended, keeps its machines in a moment.
             LeftoverKind::WarmPool => vec![
                 with_pool(WarmPoolResourceStatus::Available),
