@@ -10,6 +10,7 @@ use crate::aws::call::CallError;
 use crate::backend::{BackendError, CanaryProgress, CanaryReport, RunPart};
 use crate::canary::CanaryRun;
 use crate::grammar::list;
+use crate::rows::Copied;
 
 /// Attempts at one canary that are looked at, the newest first; older ones are too old by then.
 const ATTEMPTS_LOOKED_AT: usize = 10;
@@ -28,6 +29,8 @@ pub(super) struct Found {
     pub(super) is_over: bool,
     /// No run of the gate waits for it.
     pub(super) is_detached: bool,
+    /// The rows that this process placed for it; absent where it placed none, or another process did.
+    pub(super) rows: Option<Copied>,
 }
 
 impl Found {
@@ -39,6 +42,7 @@ impl Found {
             may_stop: true,
             is_over: false,
             is_detached: false,
+            rows: None,
         }
     }
 }
@@ -109,8 +113,7 @@ impl ReadyJob<'_> {
         if !stands {
             return Ok(None);
         }
-        let inputs = self.inputs(run, name)?;
-        let ours = self.request(run, name, &inputs)?.build();
+        let ours = self.request(run, name)?.build();
         // The model has required fields; our request has them all.
         let ours = ours.as_ref().map(AskedJob::of_request).unwrap_or_default();
         let mut differences = ours.differences(&description.asked);
@@ -138,6 +141,7 @@ impl ReadyJob<'_> {
             may_stop,
             is_over,
             is_detached: tags.contains_key(DETACHED_TAG),
+            rows: None,
         }))
     }
 

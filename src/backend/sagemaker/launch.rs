@@ -10,7 +10,7 @@ use super::pace;
 use super::placing::output;
 use super::quota;
 use super::ready_job::ReadyJob;
-use super::request::{self, Input, Launch};
+use super::request::{self, Launch};
 use crate::aws::call::{Call, CallError, FailureKind};
 use crate::backend::{BackendError, CanaryProgress, CanaryState, RunPart, Watcher};
 use crate::canary::CanaryRun;
@@ -83,8 +83,12 @@ impl ReadyJob<'_> {
                 placed = self.place(run, &name) => Some(placed),
                 () = watcher.cancellation.cancelled() => None,
             };
+            let mut rows = None;
             let created = match placed {
-                Some(Ok(inputs)) => self.create(run, &name, &inputs, watcher).await,
+                Some(Ok(placed)) => {
+                    rows = placed;
+                    self.create(run, &name, watcher).await
+                }
                 Some(Err(error)) => Err(error),
                 None => Ok(Created::Not(CanaryState::HeldBack)),
             };
@@ -92,7 +96,10 @@ impl ReadyJob<'_> {
             let state = match created {
                 Ok(Created::Yes) => {
                     watcher.report(CanaryProgress::Fact(&format!("training job {name}")));
-                    return Ok(Ok(Found::created(name)));
+                    return Ok(Ok(Found {
+                        rows,
+                        ..Found::created(name)
+                    }));
                 }
                 // Whose it is shows a look.
                 Ok(Created::Taken) => continue,
@@ -117,7 +124,6 @@ impl ReadyJob<'_> {
         &self,
         run: &CanaryRun,
         name: &JobName,
-        inputs: &[Input<'_>],
     ) -> Result<CreateTrainingJobInputBuilder, BackendError> {
         let (environment, command) = self.placed.probe_parts(&run.instance);
         let request = request::create(&Launch {
@@ -125,7 +131,7 @@ impl ReadyJob<'_> {
             region: &self.backend.aws().region,
             job: self.job,
             run,
-            inputs,
+            inputs: &self.inputs(run, name)?,
             script: self.placed.script_on(&run.instance).as_ref(),
             command,
             // One that was sent and did not report will not do better in the next container.
@@ -162,10 +168,9 @@ impl ReadyJob<'_> {
         &self,
         run: &CanaryRun,
         name: &JobName,
-        inputs: &[Input<'_>],
         watcher: &Watcher<'_>,
     ) -> Result<Created, BackendError> {
-        let mut request = self.request(run, name, inputs)?;
+        let mut request = self.request(run, name)?;
         // It may start on kept machines, which end with it.
         if !watcher.has_successor {
             request = without_pool(request);

@@ -3,13 +3,13 @@
 use serde_json::{Value, json};
 
 use super::name::JobName;
-use super::ready_job::ReadyJob;
+use super::ready_job::{ProbeWay, ReadyJob};
 use super::request::Input;
 use super::staging::{JobObjects, stage};
 use crate::aws::s3_uri::S3Uri;
 use crate::backend::BackendError;
 use crate::canary::{CanaryRun, ChannelData, Objects};
-use crate::rows::RowBlocks;
+use crate::rows::{Copied, RowBlocks};
 use crate::spec::{Channel, ChannelSample, InputMode, Job};
 
 /// Where canaries of a job write, a folder.
@@ -94,19 +94,20 @@ impl ReadyJob<'_> {
                 }
             })
             .collect();
-        inputs.extend(self.placed.source_input());
-        inputs.extend(self.placed.probe_input());
+        inputs.extend(self.placed.source.as_deref().map(Input::whole));
+        if let ProbeWay::Channel { channel, .. } = &self.placed.probe {
+            inputs.push(Input::whole(channel));
+        }
         Ok(inputs)
     }
 
-    /// Places the data of a canary; it may be dropped half-way, and leaves on an error what it had placed.
+    /// Places the data of a canary; it may be dropped half-way, and leaves on an error what it had placed. Returns the rows among them.
     pub(super) async fn place(
         &self,
         run: &CanaryRun,
         name: &JobName,
-    ) -> Result<Vec<Input<'_>>, BackendError> {
-        // An attempt before it may have ended half-way.
-        self.placed_rows.borrow_mut().remove(&name.to_string());
+    ) -> Result<Option<Copied>, BackendError> {
+        let mut rows: Option<Copied> = None;
         let (job, output) = (self.job, output(self.job)?);
         for (channel, data) in job.training.channels.iter().zip(&run.channels) {
             let objects = JobObjects::of_channel(self.backend.aws().s3, job, channel);
@@ -115,13 +116,11 @@ impl ReadyJob<'_> {
             match way {
                 DataWay::Whole => {}
                 DataWay::Rows(drawn) => {
-                    let copied = objects
-                        .copy_rows(&self.base(channel)?, drawn, &place)
-                        .await?;
-                    let mut placed = self.placed_rows.borrow_mut();
-                    let of_job = placed.entry(name.to_string()).or_default();
-                    of_job.bytes = of_job.bytes + copied.bytes;
-                    of_job.left += copied.left;
+                    let base = self.base(channel)?;
+                    let copied = objects.copy_rows(&base, drawn, &place).await?;
+                    let all = rows.get_or_insert_default();
+                    all.bytes = all.bytes + copied.bytes;
+                    all.left += copied.left;
                 }
                 DataWay::Copies => {
                     let base = self.base(channel)?;
@@ -134,7 +133,7 @@ impl ReadyJob<'_> {
                 }
             }
         }
-        self.inputs(run, name)
+        Ok(rows)
     }
 }
 

@@ -137,7 +137,7 @@ impl ReadyJob<'_> {
                 None => self.go_without_pool(instance),
                 // A quota of training that is as small has a note of its own.
                 Some(pool) if is_asked_for && pool.lanes < wish.lanes => {
-                    let without = self.at_once(instance, self.job.canary.parallel);
+                    let without = self.at_once(instance);
                     if let Some(kind) = instance.single_type()
                         && pool.lanes < without
                     {

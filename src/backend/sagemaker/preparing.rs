@@ -63,7 +63,6 @@ impl<'a> JobSession<'a> {
             notes: self.notes,
             quotas,
             warm_pools: RefCell::default(),
-            placed_rows: RefCell::default(),
         };
         for alternative in planned.alternatives {
             if alternative.runs.is_ok() && !ready.has_quota(&alternative.instance) {

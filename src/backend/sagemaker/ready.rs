@@ -192,7 +192,7 @@ impl Ready for ReadyJob<'_> {
     }
 
     fn room(&self, instance: &InstanceConfiguration) -> Room {
-        let at_once = self.at_once(instance, self.job.canary.parallel);
+        let at_once = self.at_once(instance);
         let pool = self.pool_for(instance);
         Room {
             at_once: (pool.as_ref()).map_or(at_once, |pool| at_once.min(pool.lanes.max(1))),

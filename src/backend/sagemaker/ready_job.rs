@@ -4,14 +4,14 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use super::metrics::probe;
-use super::request::{Input, Script};
+use super::request::Script;
 use super::{SagemakerBackend, quota};
 use crate::aws::s3_uri::S3Uri;
 use crate::backend::{BackendError, JobNotes};
 use crate::canary::{CanaryRun, Key, canary_key, without_probe};
 use crate::instance::{InstanceConfiguration, InstanceType};
 use crate::plan::{MachineQuotas, WarmPool};
-use crate::rows::Copied;
+use crate::probe::MARK_VARIABLE;
 use crate::spec::{Channel, Job};
 
 /// A job whose source is in S3 and whose quota is known.
@@ -30,8 +30,6 @@ pub(super) struct ReadyJob<'a> {
     /// The number of machines of a type that the account may use.
     pub(super) quotas: BTreeMap<InstanceType, MachineQuotas>,
     pub(super) warm_pools: RefCell<Vec<KeptPool>>,
-    /// Bytes of the rows that this process placed for a training job, and how many blocks were passed over.
-    pub(super) placed_rows: RefCell<BTreeMap<String, Copied>>,
 }
 
 /// The pool of a configuration.
@@ -62,8 +60,8 @@ impl ReadyJob<'_> {
     }
 
     /// The number of canaries of a configuration that run at a time; at least 1.
-    pub(super) fn at_once(&self, instance: &InstanceConfiguration, parallel: u32) -> u32 {
-        self.of_quotas(instance, parallel).max(1)
+    pub(super) fn at_once(&self, instance: &InstanceConfiguration) -> u32 {
+        self.of_quotas(instance, self.job.canary.parallel).max(1)
     }
 
     /// The number of canaries of a configuration that the quotas of all its types have room for; at most `most`.
@@ -161,13 +159,15 @@ impl PlacedCode {
         &self,
         instance: &InstanceConfiguration,
     ) -> (Vec<(String, String)>, Option<&probe::ContainerCommand>) {
+        let mark = || (MARK_VARIABLE.to_owned(), mark());
         match &self.probe {
             ProbeWay::None => (Vec::new(), None),
             ProbeWay::Source { entry_point, .. } => {
-                let script = instance.entry_point().unwrap_or(entry_point);
-                (probe::environment(&mark(), Some(script)), None)
+                let script = instance.entry_point().unwrap_or(entry_point).to_owned();
+                let entry = (probe::ENTRY_VARIABLE.to_owned(), script);
+                (vec![mark(), entry], None)
             }
-            ProbeWay::Channel { command, .. } => (probe::environment(&mark(), None), Some(command)),
+            ProbeWay::Channel { command, .. } => (vec![mark()], Some(command)),
         }
     }
 
@@ -184,19 +184,6 @@ impl PlacedCode {
                 None => script,
             },
         )
-    }
-
-    /// The channel that brings the source.
-    pub(super) fn source_input(&self) -> Option<Input<'_>> {
-        self.source.as_deref().map(Input::whole)
-    }
-
-    /// The channel that brings the probe.
-    pub(super) fn probe_input(&self) -> Option<Input<'_>> {
-        match &self.probe {
-            ProbeWay::Channel { channel, .. } => Some(Input::whole(channel)),
-            _ => None,
-        }
     }
 }
 

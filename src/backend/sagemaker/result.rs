@@ -63,7 +63,7 @@ impl ReadyJob<'_> {
             ended_pools = pooled.over_with(&found.name, description);
         }
         Ok(CanaryResult {
-            measurement: self.with_placed_rows(run, measurement),
+            measurement: last.with_placed_rows(run, measurement),
             log_tail,
             log,
             ended_pools,
@@ -74,19 +74,7 @@ impl ReadyJob<'_> {
     pub(super) fn preliminary(&self, run: &CanaryRun, last: &LastJob) -> Option<Measurement> {
         last.ended.as_ref()?;
         let measurement = last.measurement(run, self.outcome(last).ok()?);
-        Some(self.with_placed_rows(run, measurement))
-    }
-
-    /// Of a job that another process started nobody knows but what was asked for, which is about as much.
-    fn with_placed_rows(&self, run: &CanaryRun, measurement: Measurement) -> Measurement {
-        let placed = self.placed_rows.borrow();
-        let name = measurement.training_job.as_ref();
-        let Some(placed) = name.and_then(|name| placed.get(name)) else {
-            return measurement;
-        };
-        let mut measurement = measurement.with_drawn_rows(run, placed.bytes);
-        measurement.notes.extend(rows::note_of_left(placed.left));
-        measurement
+        Some(last.with_placed_rows(run, measurement))
     }
 
     /// How the canary ended; an error if the job could not run as configured, which a person must correct.
@@ -127,6 +115,16 @@ impl LastJob {
         let has_lost = self.lost.is_some_and(|lost| lost.0 > 0.0);
         (self.found.is_own && (has_bill || has_lost))
             .then(|| self.measurement(run, Outcome::Stopped))
+    }
+
+    /// Of a job that another process started nobody knows but what was asked for, which is about as much.
+    fn with_placed_rows(&self, run: &CanaryRun, measurement: Measurement) -> Measurement {
+        let Some(placed) = self.found.rows else {
+            return measurement;
+        };
+        let mut measurement = measurement.with_drawn_rows(run, placed.bytes);
+        measurement.notes.extend(rows::note_of_left(placed.left));
+        measurement
     }
 
     /// What is known of it without its metrics: nothing but its name where nobody waited for its end.

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use super::{SHARES, Share};
 use crate::measurement::Usage;
 use crate::measurement::mpirun_tags::without_tags;
-use crate::probe::{self, MARK_VARIABLE, MARKED_LINE, ProbeReport};
+use crate::probe::{self, MARKED_LINE, ProbeReport};
 
 /// The probe's file, in the source archive and in the channel.
 pub(in crate::backend) const FILE: &str = "canary-gate-probe";
@@ -38,16 +38,6 @@ unset CANARY_GATE_MARK;exec \"$@\"";
 
 /// Longer lines are not the probe's.
 const LONGEST_LINE: usize = 64 << 10;
-/// The variables that a job with a probe needs beside its own.
-pub(in crate::backend) fn environment(
-    mark: &str,
-    entry_point: Option<&str>,
-) -> Vec<(String, String)> {
-    let entry_point = entry_point.map(|script| (ENTRY_VARIABLE.to_owned(), script.to_owned()));
-    std::iter::once((MARK_VARIABLE.to_owned(), mark.to_owned()))
-        .chain(entry_point)
-        .collect()
-}
 
 /// `ContainerEntrypoint` and `ContainerArguments` of a plain image.
 #[derive(Debug, Clone, PartialEq, Eq)]

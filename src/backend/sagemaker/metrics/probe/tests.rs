@@ -1,6 +1,6 @@
 use super::*;
 use crate::measurement::{PeakMemory, Utilization};
-use crate::probe::Ending;
+use crate::probe::{Ending, MARK_VARIABLE};
 use crate::units::Seconds;
 use crate::units::{Bytes, Percent};
 use std::fs;
