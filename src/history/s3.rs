@@ -102,7 +102,7 @@ impl Bucket {
                 Err(error) => {
                     let permission = permission("s3:GetObject", &place);
                     let request = Request::new(&self.client, FIELD, &place, "read", permission);
-                    return Err(request.refused(&error).into());
+                    return Err(request.refused(&error));
                 }
             };
             let length = object.content_length().unwrap_or_default();
@@ -153,7 +153,7 @@ impl Bucket {
             _ => {
                 let permission = permission("s3:PutObject", place);
                 let request = Request::new(&self.client, FIELD, place, "write", permission);
-                Err(request.refused(&error).into())
+                Err(request.refused(&error))
             }
         }
     }

@@ -123,7 +123,7 @@ impl<'a> JobObjects<'a> {
             has_failed.set(has_failed.get() || copied.is_err());
             all = all.and(copied);
         }
-        Ok(all?)
+        all
     }
 
     /// Fails before anything is copied where the name of one of the copies would be too long.
