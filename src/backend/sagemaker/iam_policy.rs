@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::placing::is_copied;
 use crate::spec::{BackendKind, Channel, ChannelSample, DataType, Job, Spec, WarmPoolPolicy};
@@ -15,6 +15,8 @@ use crate::spec::{BackendKind, Channel, ChannelSample, DataType, Job, Spec, Warm
 const CANARIES: &str = "training-job/cg-*";
 const LOG_GROUP: &str = "/aws/sagemaker/TrainingJobs";
 const SERVICE: &str = "sagemaker.amazonaws.com";
+/// What is allowed, a statement a line: to whom, on what ([`PolicyScope::resources`]), the statement's name, and its actions.
+const RIGHTS: &str = include_str!("iam_policy/rights.txt");
 
 /// Whom a policy is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,14 +44,29 @@ pub fn policy(spec: &Spec, region: Option<&str>, grantee: Grantee) -> Result<Val
         spec,
         region: spec.region.as_deref().or(region).unwrap_or("*"),
     };
-    let statements = match (spec.backend, grantee) {
-        (BackendKind::Sagemaker, Grantee::Ci) => scope.for_ci(),
-        (BackendKind::Sagemaker, Grantee::Job) => scope.for_job(),
-        (_, Grantee::Ci) if scope.history().is_some() => scope.for_history(),
-        (backend, _) => return Err(PolicyError::NotOnAws(backend)),
-    };
-    let has_resources = |statement: &Value| statement["Resource"] != json!([]);
-    let statements: Vec<Value> = statements.into_iter().filter(has_resources).collect();
+    let is_there = spec.backend == BackendKind::Sagemaker;
+    // A canary runs the code under test, which has no business with the history.
+    let history = scope.history().filter(|_| grantee == Grantee::Ci);
+    if !is_there && history.is_none() {
+        return Err(PolicyError::NotOnAws(spec.backend));
+    }
+    let mut statements = Vec::new();
+    for right in RIGHTS.lines() {
+        let words: Vec<&str> = right.split(' ').collect();
+        let [whom, on, sid, actions @ ..] = words.as_slice() else {
+            continue;
+        };
+        let is_meant = match grantee {
+            Grantee::Ci => *whom != "job",
+            Grantee::Job => *whom != "ci",
+        };
+        let (resources, condition) = scope.resources(on);
+        // Elsewhere canaries need nothing in AWS.
+        if is_meant && (is_there || *on == "history") && !resources.is_empty() {
+            statements.push(allow(sid, actions, &resources, condition));
+        }
+    }
+    statements.extend(scope.list_buckets(history));
     Ok(json!({"Version": "2012-10-17", "Statement": statements}))
 }
 
@@ -105,123 +122,88 @@ struct PolicyScope<'a> {
 }
 
 impl PolicyScope<'_> {
-    fn for_ci(&self) -> Vec<Value> {
+    /// What a word of [`RIGHTS`] stands for, and the condition under which it is allowed: nothing where the spec does not need it.
+    fn resources(&self, on: &str) -> (BTreeSet<String>, Value) {
+        let anything = || BTreeSet::from(["*".to_owned()]);
+        let needed = |resources: BTreeSet<String>, is_needed: bool| match is_needed {
+            true => resources,
+            false => BTreeSet::new(),
+        };
+        let any_job = |is_one: fn(&Job) -> bool| self.spec.jobs.iter().any(is_one);
         let canaries = || self.regional("sagemaker", &[CANARIES]);
-        let roles: BTreeSet<String> = self.roles().map(str::to_owned).collect();
-        let is_kept = |job: &Job| job.canary.warm_pool != WarmPoolPolicy::Off;
-        let keeps = self.spec.jobs.iter().any(is_kept);
-        let is_manifest = |channel: &Channel| channel.data_type == DataType::Manifest;
-        let mut statements = vec![
-            allow(
-                "Canaries",
-                "sagemaker:CreateTrainingJob sagemaker:DescribeTrainingJob sagemaker:StopTrainingJob sagemaker:AddTags sagemaker:ListTags",
-                canaries(),
-            ),
-            allow("FindCanaries", "sagemaker:ListTrainingJobs", anything()),
+        let all_keys = || self.regional("kms", &["key/*"]);
+        // An alias can only be a condition on all keys.
+        let by_alias = |key_of: fn(&Job) -> Option<&str>| {
+            let (_, aliases) = self.keys(key_of);
+            let condition = json!({"ForAnyValue:StringEquals": {"kms:ResourceAliases": aliases}});
+            (needed(all_keys(), !aliases.is_empty()), condition)
+        };
+        let resources = match on {
+            "anything" => anything(),
+            "canaries" => canaries(),
+            "copied" => self.data(is_copied),
+            "manifests" => self.data(|channel| channel.data_type == DataType::Manifest),
+            "rows" => self.data(has_rows),
+            "data" => self.data(|_| true),
+            "outputs" => (self.output_folders())
+                .map(|place| self.objects(&place))
+                .collect(),
+            "history" => (self.history().iter())
+                .map(|place| self.objects(place))
+                .collect(),
+            "output_keys" => self.keys(output_key).0,
+            "volume_keys" => self.keys(volume_key).0,
+            "output_aliases" => return by_alias(output_key),
+            "volume_aliases" => return by_alias(volume_key),
+            // A group is named with its streams for some actions, and without them for others.
+            "logs" => {
+                let group = format!("log-group:{LOG_GROUP}");
+                self.regional("logs", &[&group, &format!("{group}:*")])
+            }
+            "vpc" => {
+                let is_in_vpc = any_job(|job| !job.training.sagemaker.subnets.is_empty());
+                needed(anything(), is_in_vpc)
+            }
             // Nothing else of a job may be changed, and no pool be kept longer.
-            with(
-                allow(
-                    "EndWarmPools",
-                    "sagemaker:UpdateTrainingJob",
-                    if keeps { canaries() } else { Vec::new() },
-                ),
-                json!({"NumericEqualsIfExists": {"sagemaker:KeepAlivePeriod": "0"}}),
-            ),
-            with(
-                allow("RoleOfCanaries", "iam:PassRole", roles),
-                json!({"StringEquals": {"iam:PassedToService": SERVICE}}),
-            ),
-        ];
-        statements.extend(self.list_buckets(self.history()));
-        statements.extend([
-            allow("CopyDataForFastFile", "s3:GetObject", self.data(is_copied)),
-            allow("ReadManifests", "s3:GetObject", self.data(is_manifest)),
-            allow("ReadRows", "s3:GetObject", self.data(has_rows)),
-            self.decrypt_data(),
-            allow(
-                "CanaryFolder",
-                "s3:GetObject s3:PutObject s3:DeleteObject",
-                self.outputs(),
-            ),
-            self.records(),
-        ]);
-        statements.extend(self.kms_keys());
-        statements.extend([
-            allow("Metrics", "cloudwatch:GetMetricData", anything()),
-            allow("Logs", "logs:DescribeLogStreams logs:GetLogEvents", self.log_groups()),
-            allow(
-                "PricesAndQuotas",
-                "pricing:GetProducts servicequotas:ListServiceQuotas servicequotas:ListAWSDefaultServiceQuotas",
-                anything(),
-            ),
-        ]);
-        statements
-    }
-
-    /// A canary runs the code under test, which has no business with the history.
-    fn for_job(&self) -> Vec<Value> {
-        let mut statements = self.list_buckets(None);
-        statements.push(allow("ReadData", "s3:GetObject", self.data(|_| true)));
-        statements.push(allow(
-            "CanaryFolder",
-            "s3:GetObject s3:PutObject",
-            self.outputs(),
-        ));
-        statements.extend(self.kms_keys());
-        let mut jobs = self.spec.jobs.iter();
-        let is_in_vpc = jobs.any(|job| !job.training.sagemaker.subnets.is_empty());
-        statements.extend([
-            allow(
-                "Logs",
-                "logs:CreateLogGroup logs:CreateLogStream logs:DescribeLogStreams logs:PutLogEvents",
-                self.log_groups(),
-            ),
-            with(
-                allow("Metrics", "cloudwatch:PutMetricData", anything()),
-                json!({"StringEquals": {"cloudwatch:namespace": LOG_GROUP}}),
-            ),
-            allow(
-                "PullImage",
-                "ecr:BatchCheckLayerAvailability ecr:BatchGetImage ecr:GetAuthorizationToken ecr:GetDownloadUrlForLayer",
-                anything(),
-            ),
-            allow(
-                "Vpc",
-                "ec2:CreateNetworkInterface ec2:CreateNetworkInterfacePermission ec2:DeleteNetworkInterface ec2:DeleteNetworkInterfacePermission ec2:DescribeDhcpOptions ec2:DescribeNetworkInterfaces ec2:DescribeSecurityGroups ec2:DescribeSubnets ec2:DescribeVpcs",
-                if is_in_vpc { anything() } else { Vec::new() },
-            ),
-        ]);
-        statements
-    }
-
-    /// Where canaries need nothing in AWS.
-    fn for_history(&self) -> Vec<Value> {
-        let mut statements = self.list_buckets(self.history());
-        statements.push(self.records());
-        statements
-    }
-
-    /// Records are never removed.
-    fn records(&self) -> Value {
-        let history = self.history();
-        let records: Vec<String> = history.iter().map(|place| self.objects(place)).collect();
-        allow("History", "s3:GetObject s3:PutObject", records)
+            "kept" => {
+                let keeps = any_job(|job| job.canary.warm_pool != WarmPoolPolicy::Off);
+                let ends = json!({"NumericEqualsIfExists": {"sagemaker:KeepAlivePeriod": "0"}});
+                return (needed(canaries(), keeps), ends);
+            }
+            "roles" => {
+                let roles = self.roles().map(str::to_owned).collect();
+                let passed = json!({"StringEquals": {"iam:PassedToService": SERVICE}});
+                return (roles, passed);
+            }
+            "metrics" => {
+                let own = json!({"StringEquals": {"cloudwatch:namespace": LOG_GROUP}});
+                return (anything(), own);
+            }
+            // The keys of data that are encrypted, which a spec does not name: any, but through S3 and for these data alone.
+            // <https://docs.aws.amazon.com/AmazonS3/latest/userguide/UsingKMSEncryption.html#encryption-context>
+            "encrypted" => {
+                let read = self.places(|channel| is_copied(channel) || has_rows(channel));
+                // With a key for the whole bucket its name stands for all objects.
+                let of_place = |place: (&str, String)| [self.objects(&place), self.bucket(place.0)];
+                let places: BTreeSet<String> = read.flat_map(of_place).collect();
+                let domain = match self.partition() {
+                    "aws-cn" => "amazonaws.com.cn",
+                    _ => "amazonaws.com",
+                };
+                let through_s3 = json!({
+                    "StringEquals": {"kms:ViaService": format!("s3.{}.{domain}", self.region)},
+                    "StringLike": {"kms:EncryptionContext:aws:s3:arn": places},
+                });
+                return (needed(all_keys(), !places.is_empty()), through_s3);
+            }
+            other => unreachable!("no right is on {other}"),
+        };
+        (resources, Value::Null)
     }
 
     /// Bucket and folder of the history, where it is in S3.
     fn history(&self) -> Option<(&str, String)> {
         folder(self.spec.history.as_deref()?)
-    }
-
-    /// The keys of outputs and volumes, which the one who starts a job uses as the job does.
-    fn kms_keys(&self) -> impl Iterator<Item = Value> {
-        let output = self.keys("OutputKeys", "kms:GenerateDataKey kms:Decrypt", |job| {
-            job.training.sagemaker.output_kms_key.as_deref()
-        });
-        let volume = self.keys("VolumeKeys", "kms:CreateGrant kms:DescribeKey", |job| {
-            job.training.sagemaker.volume_kms_key.as_deref()
-        });
-        output.into_iter().chain(volume)
     }
 
     fn roles(&self) -> impl Iterator<Item = &str> {
@@ -239,19 +221,13 @@ impl PolicyScope<'_> {
     }
 
     /// `arn:aws:SERVICE:us-east-1:123456789012:RESOURCE` in every account.
-    fn regional(&self, service: &str, resources: &[&str]) -> Vec<String> {
+    fn regional(&self, service: &str, resources: &[&str]) -> BTreeSet<String> {
         let of_account = |AwsAccount { partition, number }: AwsAccount<'_>| {
             let arn = format!("arn:{partition}:{service}:{}:{number}", self.region);
             let resources = resources.iter();
             resources.map(move |resource| format!("{arn}:{resource}"))
         };
         self.accounts().into_iter().flat_map(of_account).collect()
-    }
-
-    /// A group is named with its streams for some actions, and without them for others.
-    fn log_groups(&self) -> Vec<String> {
-        let group = format!("log-group:{LOG_GROUP}");
-        self.regional("logs", &[&group, &format!("{group}:*")])
     }
 
     fn bucket(&self, name: &str) -> String {
@@ -266,12 +242,6 @@ impl PolicyScope<'_> {
     fn output_folders(&self) -> impl Iterator<Item = (&str, String)> {
         let jobs = self.spec.jobs.iter();
         jobs.filter_map(|job| folder(job.training.sagemaker.output.as_deref()?))
-    }
-
-    fn outputs(&self) -> BTreeSet<String> {
-        self.output_folders()
-            .map(|place| self.objects(&place))
-            .collect()
     }
 
     /// Where the data of some channels begin.
@@ -298,53 +268,22 @@ impl PolicyScope<'_> {
             let prefixes = buckets.entry(bucket).or_default();
             prefixes.insert(format!("{}*", literal(&prefix)));
         }
-        (1..)
-            .zip(&buckets)
-            .map(|(number, (bucket, prefixes))| {
-                let bucket = vec![self.bucket(bucket)];
-                let list = allow(&format!("List{number}"), "s3:ListBucket", bucket);
-                if prefixes.contains("*") {
-                    // The whole bucket; a listing without a prefix meets no condition on it.
-                    return list;
-                }
-                with(list, json!({"StringLike": {"s3:prefix": prefixes}}))
-            })
-            .collect()
+        let list = |(number, (bucket, prefixes)): (usize, (&str, BTreeSet<String>))| {
+            let bucket = BTreeSet::from([self.bucket(bucket)]);
+            let condition = match prefixes.contains("*") {
+                // The whole bucket; a listing without a prefix meets no condition on it.
+                true => Value::Null,
+                false => json!({"StringLike": {"s3:prefix": prefixes}}),
+            };
+            let name = format!("List{number}");
+            allow(&name, &["s3:ListBucket"], &bucket, condition)
+        };
+        (1..).zip(buckets).map(list).collect()
     }
 
-    /// The keys of data that are encrypted, which a spec does not name: any, but through S3 and for these data alone.
-    /// <https://docs.aws.amazon.com/AmazonS3/latest/userguide/UsingKMSEncryption.html#encryption-context>
-    fn decrypt_data(&self) -> Value {
-        let copied = self.places(|channel| is_copied(channel) || has_rows(channel));
-        // With a key for the whole bucket its name stands for all objects.
-        let of_place = |place: (&str, String)| [self.objects(&place), self.bucket(place.0)];
-        let places: BTreeSet<String> = copied.flat_map(of_place).collect();
-        let domain = match self.partition() {
-            "aws-cn" => "amazonaws.com.cn",
-            _ => "amazonaws.com",
-        };
-        let keys = match places.is_empty() {
-            true => Vec::new(),
-            false => self.regional("kms", &["key/*"]),
-        };
-        with(
-            allow("DecryptDataForFastFile", "kms:Decrypt", keys),
-            json!({
-                "StringEquals": {"kms:ViaService": format!("s3.{}.{domain}", self.region)},
-                "StringLike": {"kms:EncryptionContext:aws:s3:arn": places},
-            }),
-        )
-    }
-
-    /// Keys by id or ARN are resources; an alias can only be a condition on all keys.
-    fn keys(
-        &self,
-        sid: &str,
-        actions: &str,
-        key_of: impl for<'j> Fn(&'j Job) -> Option<&'j str>,
-    ) -> [Value; 2] {
-        let mut keys: BTreeSet<String> = BTreeSet::new();
-        let mut aliases: BTreeSet<String> = BTreeSet::new();
+    /// Keys by id or ARN, which are resources, and by alias.
+    fn keys(&self, key_of: fn(&Job) -> Option<&str>) -> (BTreeSet<String>, BTreeSet<String>) {
+        let (mut keys, mut aliases) = (BTreeSet::new(), BTreeSet::new());
         for key in self.spec.jobs.iter().filter_map(key_of) {
             let name = key.rsplit_once(":alias/").map(|(_, name)| name);
             if let Some(alias) = name.or_else(|| key.strip_prefix("alias/")) {
@@ -356,14 +295,16 @@ impl PolicyScope<'_> {
                 keys.extend(self.regional("kms", &[&format!("key/{id}")]));
             }
         }
-        let all = match aliases.is_empty() {
-            true => Vec::new(),
-            false => self.regional("kms", &["key/*"]),
-        };
-        let by_alias = allow(&format!("{sid}ByAlias"), actions, all);
-        let condition = json!({"ForAnyValue:StringEquals": {"kms:ResourceAliases": aliases}});
-        [allow(sid, actions, keys), with(by_alias, condition)]
+        (keys, aliases)
     }
+}
+
+fn output_key(job: &Job) -> Option<&str> {
+    job.training.sagemaker.output_kms_key.as_deref()
+}
+
+fn volume_key(job: &Job) -> Option<&str> {
+    job.training.sagemaker.volume_kms_key.as_deref()
 }
 
 /// Whether canaries read rows that the gate copies.
@@ -371,21 +312,11 @@ fn has_rows(channel: &Channel) -> bool {
     channel.sample == ChannelSample::Rows
 }
 
-/// The resource of actions that know no resources.
-fn anything() -> Vec<String> {
-    vec!["*".to_owned()]
-}
-
-fn allow(sid: &str, actions: &str, resources: impl IntoIterator<Item = String>) -> Value {
-    let actions: Vec<&str> = actions.split(' ').collect();
-    let resources: Vec<String> = resources.into_iter().collect();
-    json!({"Sid": sid, "Effect": "Allow", "Action": actions, "Resource": resources})
-}
-
-fn with(mut statement: Value, condition: Value) -> Value {
-    let fields: Option<&mut Map<_, _>> = statement.as_object_mut();
-    if let Some(fields) = fields {
-        fields.insert("Condition".to_owned(), condition);
+fn allow(sid: &str, actions: &[&str], resources: &BTreeSet<String>, condition: Value) -> Value {
+    let mut statement =
+        json!({"Sid": sid, "Effect": "Allow", "Action": actions, "Resource": resources});
+    if !condition.is_null() {
+        statement["Condition"] = condition;
     }
     statement
 }

@@ -179,8 +179,8 @@ fn a_history_in_s3_needs_a_policy_wherever_canaries_run() {
     assert_eq!(
         all.collect::<Vec<_>>(),
         [
-            r#"List1: s3:ListBucket on arn:aws:s3:::team if {"StringLike":{"s3:prefix":["gate/*"]}}"#,
             "History: s3:GetObject s3:PutObject on arn:aws:s3:::team/gate/*",
+            r#"List1: s3:ListBucket on arn:aws:s3:::team if {"StringLike":{"s3:prefix":["gate/*"]}}"#,
         ]
     );
     assert_eq!(policy(&spec, None, Grantee::Job), not_on_aws);
