@@ -17,7 +17,7 @@ use crate::gate::run_history::RunHistory;
 use crate::gate::runner::Runner;
 use crate::history::record::Command;
 use crate::instance::Offer;
-use crate::plan::{self, Account, KeptMachines};
+use crate::plan::{self, Account, Alternatives, KeptMachines, KnownBefore};
 use crate::report::InstanceForecast;
 use crate::report::actual::ForecastAndActual;
 use crate::spec::Job;
@@ -129,9 +129,10 @@ async fn forecast_job<'a>(
     let project = runner.project;
     let mut session = backend::open(&*runner.backend, project, job).await?;
     let dataset = session.list().await?.dataset;
-    let planned = backend::planned(project, job, &dataset, &mut [], None)?;
-    let ready = session.prepare(planned).await?;
-    project.learn_host(ready.room(&job.instance).host);
+    let offer_of = |instance: &_| project.offer(instance);
+    let (alone, known) = (Alternatives::Skip, KnownBefore::default());
+    let mut plan = plan::plan(job, &dataset, &offer_of, alone, known)?;
+    let ready = backend::prepare(session, project, job, &dataset, &mut plan).await?;
     let keys = JobKeys::of(ready.keys(&dataset).await?, pass_env);
     let newest = history.newest_forecast(job, &keys).await?;
     let found = newest.and_then(|(record, forecast)| {

@@ -119,34 +119,28 @@ impl<'a> RunRequest<'a> {
             let nothing = changed_files::nothing_affected(&self.change, self.jobs);
             self.notes.push(nothing);
         }
-        let of_report = |report| Checked {
-            affected: affected.len(),
-            ..Checked::of_nothing(report)
-        };
-        let undecidable = run_report::undecidable_report(&project, &affected, self.strictness);
-        let report = match undecidable {
+        let report = match run_report::undecidable_report(&project, &affected, self.strictness) {
             Some(report) => Some(report),
             None => {
                 let before = before(&self, &project, &affected);
                 interruption.unless_interrupted(before).await??
             }
         };
-        if let Some(report) = report {
-            let checked = of_report(report);
-            return Ok(Checked {
-                project: Some(project),
-                ..checked
-            });
-        }
-        let gated = gate::run(&project, &affected, &self, interruption, loudness).await?;
-        let left = gated.left;
-        let (report, error) = gated.report(&project, self.notes, self.strictness);
-        let checked = of_report(report);
+        let (report, error, left) = match report {
+            Some(report) => (report, None, Leftovers::Nothing),
+            None => {
+                let gated = gate::run(&project, &affected, &self, interruption, loudness).await?;
+                let left = gated.left;
+                let (report, error) = gated.report(&project, self.notes, self.strictness);
+                (report, error, left)
+            }
+        };
         Ok(Checked {
+            report,
+            affected: affected.len(),
             project: Some(project),
             error,
             left,
-            ..checked
         })
     }
 }

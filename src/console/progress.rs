@@ -1,7 +1,6 @@
 //! Progress on standard error: bars on a terminal, plain lines elsewhere, nothing when quiet.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::time::Duration;
 
@@ -10,17 +9,12 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use crate::backend::CanaryProgress;
 use crate::canary::CanaryRun;
 use crate::console::{Loudness, colours, printable, say};
-use crate::forecast::Law;
 use crate::measurement::{Measurement, Outcome};
 use crate::spec::Job;
 use crate::units::{Seconds, Usd};
 
 /// How often elapsed times are shown.
 const TICK: Duration = Duration::from_millis(250);
-/// The line of the canaries of a configuration, and the same with what is known of the full run.
-const GROUP: &str = "  {prefix}  {elapsed}";
-const GROUP_AND_STANDING: &str = "  {prefix}  {elapsed}\n    {wide_msg}";
-
 /// Columns of the canary's name, and of its time.
 const NAME_WIDTH: usize = 10;
 const TIME_WIDTH: usize = 8;
@@ -61,20 +55,6 @@ impl Progress {
         }
     }
 
-    /// Takes what the canaries on `instance` of a job, by its place, say so far.
-    pub(crate) fn stand(&self, job: usize, standing: StandingForecast) {
-        if let Shown::Bars(bars) = &self.shown {
-            let group = CanaryGroup {
-                job,
-                configuration: 0,
-            };
-            let mut groups = bars.groups.borrow_mut();
-            let live = groups.entry(group).or_default();
-            live.standing = Some(standing);
-            live.show_standing();
-        }
-    }
-
     /// Prints a line that nobody needs who asked for quiet.
     pub(crate) fn mention(&self, text: &str) {
         if !matches!(self.shown, Shown::Nothing) {
@@ -82,14 +62,8 @@ impl Progress {
         }
     }
 
-    /// The progress of the canaries of one configuration of a job; on a terminal they stand in the order of `group`.
-    pub(crate) fn canaries(
-        &self,
-        job: &Job,
-        group: CanaryGroup,
-        runs: &[CanaryRun],
-        earlier: Earlier,
-    ) -> Canaries<'_> {
+    /// The progress of the canaries of one configuration of a job.
+    pub(crate) fn canaries(&self, job: &Job, runs: &[CanaryRun], earlier: Earlier) -> Canaries<'_> {
         let instance = runs
             .first()
             .map(|run| run.instance.to_string())
@@ -101,12 +75,11 @@ impl Progress {
         let count = earlier.runs + runs.len() + earlier.to_come;
         let title = printable(&format!("{} on {instance}  {noun}", job.name));
         let line = match &self.shown {
-            Shown::Bars(bars) => Some(bars.begin(group, &title)),
+            Shown::Bars(bars) => Some(bars.begin(&title)),
             Shown::Lines | Shown::Nothing => None,
         };
         Canaries {
             progress: self,
-            group,
             instance: printable(&format!("{} on {instance}", job.name)),
             title,
             count: (!earlier.is_open).then_some(count),
@@ -134,68 +107,21 @@ impl Drop for Progress {
     }
 }
 
-/// What the canaries of a configuration say so far.
-#[derive(Debug, Clone)]
-pub(crate) struct StandingForecast {
-    pub(crate) words: String,
-    /// How long canaries take.
-    pub(crate) law: Option<Law>,
-}
-
-impl StandingForecast {
-    /// How long a canary will take; `None` of one that does a part of the work.
-    fn expected(&self, run: &CanaryRun) -> Option<Seconds> {
-        let law = self.law.as_ref().filter(|_| run.work.is_none())?;
-        let time = law.at(run.data_share());
-        (time.is_finite() && time >= 1.0).then_some(Seconds(time))
-    }
-}
-
-/// Whose canaries are shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct CanaryGroup {
-    /// The job's place in the spec.
-    pub(crate) job: usize,
-    /// `instance` first, then the alternatives.
-    pub(crate) configuration: usize,
-}
-
 /// Live lines of a terminal.
 #[derive(Default)]
 struct Bars {
     all: MultiProgress,
-    groups: RefCell<BTreeMap<CanaryGroup, LiveGroup>>,
     /// Under whose heading the last line stands.
     heading: RefCell<Option<String>>,
 }
 
-/// The newest line of a group, and what its canaries say so far.
-#[derive(Default)]
-struct LiveGroup {
-    line: Option<ProgressBar>,
-    standing: Option<StandingForecast>,
-}
-
-impl LiveGroup {
-    fn show_standing(&self) {
-        if let (Some(line), Some(standing)) = (&self.line, &self.standing) {
-            line.set_style(style(GROUP_AND_STANDING));
-            line.set_message(printable(&standing.words));
-        }
-    }
-}
-
 impl Bars {
-    /// Shows a line for more canaries of a group.
-    fn begin(&self, group: CanaryGroup, title: &str) -> ProgressBar {
+    /// Shows a line for more canaries of a configuration.
+    fn begin(&self, title: &str) -> ProgressBar {
         let line = self.all.add(ProgressBar::new_spinner());
-        line.set_style(style(GROUP));
+        line.set_style(style("  {prefix}  {elapsed}"));
         line.set_prefix(title.to_owned());
         line.enable_steady_tick(TICK);
-        let mut groups = self.groups.borrow_mut();
-        let live = groups.entry(group).or_default();
-        live.line = Some(line.clone());
-        live.show_standing();
         line
     }
 
@@ -232,7 +158,6 @@ pub(crate) struct Earlier {
 /// Progress of the canaries of one configuration.
 pub(crate) struct Canaries<'a> {
     progress: &'a Progress,
-    group: CanaryGroup,
     /// `churn on ml.m5.xlarge`
     instance: String,
     title: String,
@@ -264,7 +189,7 @@ impl Canaries<'_> {
                 None => bars.all.add(ProgressBar::new_spinner()),
             };
             bar.set_style(style("    {spinner} {elapsed}{wide_msg}"));
-            bar.set_message(self.under_way(run, ""));
+            bar.set_message(under_way(run, ""));
             bar.enable_steady_tick(TICK);
             state.running[index] = Some(bar);
             state.started += 1;
@@ -284,27 +209,10 @@ impl Canaries<'_> {
             }
             CanaryProgress::Phase(text) => {
                 if let Some(bar) = &self.state.borrow().running[index] {
-                    bar.set_message(self.under_way(run, &printable(text)));
+                    bar.set_message(under_way(run, &printable(text)));
                 }
             }
         }
-    }
-
-    /// ` of about 16s  20% (1.2 GiB)  training`
-    fn under_way(&self, run: &CanaryRun, doing: &str) -> String {
-        let about = match &self.progress.shown {
-            Shown::Bars(bars) => {
-                let groups = bars.groups.borrow();
-                let standing = groups
-                    .get(&self.group)
-                    .and_then(|live| live.standing.as_ref());
-                standing.and_then(|standing| standing.expected(run))
-            }
-            Shown::Lines | Shown::Nothing => None,
-        };
-        let about = about.map_or(String::new(), |time| format!(" of about {time}"));
-        let name = short_name(run);
-        format!("{about}  {name} ({})  {doing}", run.bytes)
     }
 
     /// The title of one of the canaries, counted from 1: `churn on ml.m5.xlarge canary 2/6`.
@@ -353,6 +261,11 @@ impl Canaries<'_> {
             Shown::Nothing => {}
         }
     }
+}
+
+/// `  20% (1.2 GiB)  training`
+fn under_way(run: &CanaryRun, doing: &str) -> String {
+    format!("  {} ({})  {doing}", short_name(run), run.bytes)
 }
 
 /// ` after 4m 12s`; for a reused canary also its age.

@@ -9,9 +9,8 @@ use tokio::sync::Semaphore;
 use crate::assess::first_error::{self, Explained, FailedCanary};
 use crate::backend::{BackendError, CanaryPayer, CanaryState, CanaryStep, Ready, RunPart, Watcher};
 use crate::canary::CanaryRun;
-use crate::console::progress::{Canaries, CanaryGroup, Earlier};
+use crate::console::progress::{Canaries, Earlier};
 use crate::console::{AppError, indented, printable};
-use crate::gate::measurements_file::Place;
 use crate::gate::runner::{Runner, RunningConfiguration, RunningJob};
 use crate::instance::Offer;
 use crate::measurement::{Measurement, Reused};
@@ -91,14 +90,10 @@ pub(crate) async fn run(
         // The first canaries get the room.
         (RunPart::Detach, _) | (_, None) => 1,
     } as usize;
-    let group = CanaryGroup {
-        job: of.of.place,
-        configuration: of.place,
-    };
     let batch = Batch {
         runner,
         of,
-        progress: runner.progress.canaries(job, group, runs, earlier),
+        progress: runner.progress.canaries(job, runs, earlier),
         slots: Semaphore::new(at_once),
         at_once,
         canaries: runs.len(),
@@ -121,12 +116,10 @@ pub(crate) async fn run_one(
     let of = RunningConfiguration {
         of: RunningJob {
             job,
-            place: 0,
             ready,
             records: None,
             kept,
         },
-        place: 0,
         account,
         is_wanted: &Cell::new(true),
     };
@@ -240,8 +233,7 @@ impl Batch<'_> {
         // Its record is never reused, but the limit of a pull request counts it.
         if let Some((paid, records)) = end.paid_for_nothing.zip(of.records) {
             let paid = self.as_kept(run, &offer, *paid);
-            let history = records.history;
-            (history.keep_canary(&records.keys, None, &paid, worst)).await;
+            records.keep(None, &paid, worst).await;
         }
         let result = match end.state {
             Ok(CanaryState::Measured(result)) => *result,
@@ -271,12 +263,12 @@ impl Batch<'_> {
         runner.outputs.borrow_mut().held.pools.extend(ended);
         // Before it is written down with the others: a slow write must not keep another canary from being stopped.
         if let Some(records) = of.records {
-            records.keep(run, &measurement, worst).await;
+            records.keep(Some(run), &measurement, worst).await;
         }
         if !is_shown {
             self.show_end(index, run, &measurement);
         }
-        self.measured(index, self.with_log(index, measurement, &log_tail, &log))
+        CanaryFate::Measured(Box::new(self.with_log(index, measurement, &log_tail, &log)))
     }
 
     /// Settles the bill, once: what a canary was billed takes the place of what was set aside. Money for machines that may be kept for the
@@ -326,7 +318,7 @@ impl Batch<'_> {
         }
         (self.freed)(index, measurement.clone());
         self.show_end(index, run, &measurement);
-        self.measured(index, measurement)
+        CanaryFate::Measured(Box::new(measurement))
     }
 
     /// Keeps what a failed canary printed, and shows its last lines.
@@ -353,17 +345,6 @@ impl Batch<'_> {
             measurement.log = Some(path);
         }
         measurement
-    }
-
-    /// Takes a measurement for the file of them.
-    fn measured(&self, index: usize, measurement: Measurement) -> CanaryFate {
-        let place = Place {
-            job: self.of.of.place,
-            configuration: self.of.place,
-            number: self.earlier.runs + index,
-        };
-        (self.runner.outputs.borrow_mut().file).add(place, &measurement);
-        CanaryFate::Measured(Box::new(measurement))
     }
 
     fn lose(&self, error: AppError) -> CanaryFate {

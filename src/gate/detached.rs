@@ -70,20 +70,6 @@ pub(crate) async fn launch(
     Ok(launched)
 }
 
-/// The longest that each canary of the adaptive design may take, so that all together are within the account; `None` where each
-/// has its own.
-fn limit_of_each(
-    job: &Job,
-    project: &Project,
-    runs: &[CanaryRun],
-    account: &Account,
-) -> Option<Seconds> {
-    let offers = runs.iter().map(|run| project.offer(&run.instance));
-    let each = plan::seconds_for_each(account.left()?, offers)?;
-    // SageMaker takes whole seconds.
-    Some(Seconds(each.0.min(job.canary.max_runtime.0).floor()))
-}
-
 /// Which canaries on further counts are left out, as sentences.
 pub(crate) fn counts_left_out(job: &Job, chosen: &DetachedRuns) -> Vec<String> {
     let left_out = chosen.left_out.iter();
@@ -99,52 +85,54 @@ impl DetachedJob {
         plan: &Plan,
         runner: &Runner<'_>,
     ) -> Result<(), AppError> {
-        let (job, project) = (input.of.job, runner.project);
-        let offer_of = |instance: &InstanceConfiguration| project.offer(instance);
+        let (job, account) = (input.of.job, input.account);
+        let offer_of = |instance: &InstanceConfiguration| runner.project.offer(instance);
         let chosen = plan::detached_runs(job, input.dataset, plan, &offer_of);
         self.notes.extend(counts_left_out(job, &chosen));
-        let account = input.account;
-        let slice = |place: usize| account.slice(account.left().map(|_| plan.all[place].slice));
-        let own = slice(0);
-        let limit = plan.is_adaptive();
-        let limit = limit.then(|| limit_of_each(job, project, &chosen.own, &own));
-        let limit = limit.flatten();
-        let limited = |runs: Vec<CanaryRun>| -> Vec<CanaryRun> {
-            let limited = |run: CanaryRun| CanaryRun {
-                max_runtime: limit.or(run.max_runtime),
-                ..run
-            };
-            runs.into_iter().map(limited).collect()
+        let limit_of_all = account.left();
+        let slices = plan.all.iter();
+        let slices = slices.map(|one| account.slice(limit_of_all.map(|_| one.slice)));
+        let slices: Vec<Account> = slices.collect();
+        // The longest that each canary of the adaptive design may take, so that all together are within the account.
+        let offers = chosen.own.iter().map(|run| offer_of(&run.instance));
+        let left = slices[0].left().filter(|_| plan.is_adaptive());
+        let limit = left.and_then(|left| plan::seconds_for_each(left, offers));
+        // SageMaker takes whole seconds.
+        let limit = limit.map(|each| Seconds(each.0.min(job.canary.max_runtime.0).floor()));
+        let limited = |run: CanaryRun| CanaryRun {
+            max_runtime: limit.or(run.max_runtime),
+            ..run
         };
-        let runs = limited(chosen.own);
-        if limit.is_some_and(|limit| limit.0 <= 0.0) {
-            let refused = |run| (run, CanaryFate::TooExpensive(own.limit()));
-            self.canaries = runs.into_iter().map(refused).collect();
-            return Ok(());
-        }
-        self.start((0, &own), runs, input, runner).await?;
-        for (place, runs) in chosen.alternatives.into_iter().enumerate() {
-            let slice = slice(place + 1);
-            let worst = |run: &CanaryRun| {
-                plan::worst_case(std::slice::from_ref(run), &project.offer(&run.instance))
-            };
-            let started = match runs.map(limited) {
-                Ok(runs) if !slice.covers(runs.iter().filter_map(worst).sum()) => {
-                    Err(NotMeasured::NothingLeft(slice.limit()))
-                }
+        let worst =
+            |run: &CanaryRun| plan::worst_case(std::slice::from_ref(run), &offer_of(&run.instance));
+        let all = std::iter::once(Ok(chosen.own)).chain(chosen.alternatives);
+        for (place, (runs, slice)) in all.zip(&slices).enumerate() {
+            let started = match runs {
                 Ok(runs) => {
-                    let started = self.start((place + 1, &slice), runs, input, runner).await;
-                    started.map_err(|error| {
-                        runner.say_of(job, &error.in_a_line());
-                        NotMeasured::CouldNotRun
-                    })
+                    let runs: Vec<CanaryRun> = runs.into_iter().map(limited).collect();
+                    if place == 0 && limit.is_some_and(|limit| limit.0 <= 0.0) {
+                        let refused = |run| (run, CanaryFate::TooExpensive(slice.limit()));
+                        self.canaries = runs.into_iter().map(refused).collect();
+                        return Ok(());
+                    }
+                    match place > 0 && !slice.covers(runs.iter().filter_map(worst).sum()) {
+                        true => Err(NotMeasured::NothingLeft(slice.limit())),
+                        false => match self.start(slice, runs, input, runner).await {
+                            Err(error) if place == 0 => return Err(error),
+                            Err(error) => {
+                                runner.say_of(job, &error.in_a_line());
+                                Err(NotMeasured::CouldNotRun)
+                            }
+                            Ok(()) => Ok(()),
+                        },
+                    }
                 }
                 Err(why) => Err(why),
             };
             if let Err(why) = started {
                 self.notes.push(format!(
                     "no canary on {} was started: {why}",
-                    plan.all[place + 1].instance
+                    plan.all[place].instance
                 ));
             }
         }
@@ -154,14 +142,13 @@ impl DetachedJob {
     /// Starts those of one configuration.
     async fn start(
         &mut self,
-        (place, account): (usize, &Account),
+        account: &Account,
         runs: Vec<CanaryRun>,
         input: &LabInput<'_>,
         runner: &Runner<'_>,
     ) -> Result<(), AppError> {
         let of = RunningConfiguration {
             of: input.of,
-            place,
             account,
             is_wanted: &Cell::new(true),
         };

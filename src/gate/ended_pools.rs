@@ -82,7 +82,6 @@ fn enter(
     run.idle_seconds = Some(run.idle_seconds.unwrap_or(Seconds(0.0)) + idle);
     let costs = run.idle_usd.into_iter().chain(cost);
     run.idle_usd = costs.reduce(|sum, more| sum + more);
-    let outputs = &mut *runner.outputs.borrow_mut();
-    outputs.held.pools.insert(pool.training_job.clone());
-    outputs.file.revise(run);
+    let held = &mut runner.outputs.borrow_mut().held;
+    held.pools.insert(pool.training_job.clone());
 }

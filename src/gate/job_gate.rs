@@ -25,8 +25,8 @@ use crate::gate::lab::{self, JobMeasurements, LabInput};
 use crate::gate::pull_request_limit::PullRequestLimit;
 use crate::gate::request::{Purpose, RunRequest};
 use crate::gate::run_history::check_of;
-use crate::gate::run_history::{RecordedForecast, RunHistory};
-use crate::gate::runner::{Records, Runner, RunningJob};
+use crate::gate::run_history::{RecordedForecast, Records, RunHistory};
+use crate::gate::runner::{Runner, RunningJob};
 use crate::instance::InstanceConfiguration;
 use crate::metric::Metric;
 use crate::plan::{self, Account, KeptMachines, KnownBefore, Plan, PlanError};
@@ -54,9 +54,8 @@ impl From<JobReport> for GatedJob {
     }
 }
 
-/// One job, the `place`th of the run from 0, from its data to its part of the report.
+/// One job from its data to its part of the report.
 pub(crate) async fn gate<'a>(
-    place: usize,
     affected: &'a AffectedJob<'a>,
     request: &RunRequest<'_>,
     history: &'a RunHistory,
@@ -108,7 +107,6 @@ pub(crate) async fn gate<'a>(
     let design = LabInput {
         of: RunningJob {
             job,
-            place,
             ready: &*ready,
             records: records.as_ref(),
             kept: &kept,

@@ -6,7 +6,6 @@ mod configuration;
 mod counts;
 mod design;
 mod ending;
-mod standing;
 
 use futures_util::future::LocalBoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -177,7 +176,6 @@ impl<'a> Lab<'a> {
             runner: self.runner,
             one: &self.configurations[place],
             layout: &self.layout,
-            place,
             state: &self.states[place],
             before: &self.states[..place],
             is_over: self.is_over(place),
@@ -239,7 +237,6 @@ impl<'a> Lab<'a> {
         let (runner, number) = (self.runner, self.batches);
         let of = RunningConfiguration {
             of: self.input.of,
-            place,
             account: &one.account,
             is_wanted: &one.is_wanted,
         };
@@ -266,7 +263,6 @@ impl<'a> Lab<'a> {
         }
         state.stage = ConfigurationStage::Running;
         state.batch = Some(CanaryBatch { number, ..batch });
-        self.design(place).show_standing();
     }
 
     /// The machines of a canary are free. Where those of its batch are, and all have completed, what they used is collected while
@@ -285,7 +281,6 @@ impl<'a> Lab<'a> {
             state.measured.extend(batch.free.into_values());
             state.stage = ConfigurationStage::Idle;
         }
-        self.design(place).show_standing();
     }
 
     /// What a completed or failed canary says of the others.

@@ -19,6 +19,7 @@ use crate::gate::pull_request_limit::PullRequestLimit;
 use crate::gate::request::RunRequest;
 use crate::gate::run_history::RunHistory;
 use crate::gate::runner::Runner;
+use crate::measurement::Measurement;
 use crate::plan::{Account, Limit};
 use crate::report::Leftovers;
 use crate::spec::Job;
@@ -46,7 +47,9 @@ pub(crate) async fn run(
     );
     let mut runner = runner.await?;
     runner.jobs = affected.len();
-    runner.outputs.get_mut().file = MeasurementsFile::open(request.measurements, &project.root)?;
+    let file = request.measurements;
+    let file = file.map(|path| MeasurementsFile::open(path, &project.root));
+    let file = file.transpose()?;
     project.warn(loudness);
 
     warn_of_no_price(project, affected, request);
@@ -65,6 +68,12 @@ pub(crate) async fn run(
             &mut accounts,
         );
         let mut gated = gated.await;
+        let measured = gated.jobs.iter().flat_map(|job| &job.measurements);
+        let measured: Vec<Measurement> = measured.cloned().collect();
+        let written = file.map_or(Ok(()), |file| file.write(&measured));
+        gated
+            .failures
+            .extend(written.err().map(|error| (None, error)));
         let cancellation = &runner.cancellation;
         let finished = runner.finish(&gated.detached).await;
         let bills = match &finished {
@@ -87,16 +96,12 @@ pub(crate) async fn run(
         Ok((gated, finished))
     };
     let gated = interruption.unless_impatient(work, &runner.progress).await;
-    let written = runner.outputs.into_inner().file.finish();
     let billed = accounts.iter().filter_map(Account::billed);
     let spent = billed.reduce(|sum, billed| sum + billed);
     let left = left.get();
     let broken = |error| GateFailure { error, spent, left };
     let (mut gated, finished) = gated.map_err(broken)?;
     gated.left = left;
-    gated
-        .failures
-        .extend(written.err().map(|error| (None, error)));
     gated.notes.extend(pull_request.note());
     if let Some(error) = history.take_failure() {
         let error = error.during("keeping what was found in the history");
@@ -201,17 +206,8 @@ async fn gate_all<'a>(
     let is_limited = request.part != RunPart::Collect;
     let max_spend = request.max_spend.filter(|_| is_limited);
     let limit_of = |one: &AffectedJob<'_>| is_limited.then_some(one.job.canary.spend_limit);
-    let check = async |place: usize, account: &Account| {
-        let affected = &all[place];
-        let gated = job_gate::gate(
-            place,
-            affected,
-            request,
-            history,
-            account,
-            pull_request,
-            runner,
-        );
+    let check = async |affected: &'a AffectedJob<'a>, account: &Account| {
+        let gated = job_gate::gate(affected, request, history, account, pull_request, runner);
         let gated = gated.await;
         let gated = gated.map_err(|error| error.without(&runner.secrets));
         if let Err(error) = &gated {
@@ -230,18 +226,14 @@ async fn gate_all<'a>(
         for one in all {
             accounts.push(Account::below(above, limit_of(one), Limit::Job));
         }
-        join_all(
-            (0..)
-                .zip(&*accounts)
-                .map(|(place, account)| check(place, account)),
-        )
-        .await
+        let checked = all.iter().zip(&*accounts);
+        join_all(checked.map(|(one, account)| check(one, account))).await
     } else {
         if is_remote && all.len() > 1 {
             runner.progress.mention("  one job after another: the limit for all is less than the sum of their spend_limits");
         }
         let mut ended = Vec::new();
-        for (place, one) in all.iter().enumerate() {
+        for one in all {
             // After a signal no further job is begun.
             if runner.cancellation.is_cancelled() {
                 break;
@@ -253,7 +245,7 @@ async fn gate_all<'a>(
             };
             let account = Account::below(above, limit, of);
             accounts.push(account.clone());
-            ended.push(check(place, &account).await);
+            ended.push(check(one, &account).await);
         }
         ended
     };

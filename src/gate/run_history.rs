@@ -1,35 +1,33 @@
 //! What earlier runs of the gate found, for this one: canaries that need not be paid again, what to compare with, and where
 //! this run's own findings are kept.
 
+mod records;
+
+pub(crate) use self::records::Records;
+
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
 use crate::assess::base_result::BaseResult;
-use crate::backend::RunPart;
-use crate::canary::{CanaryRun, Key};
+use crate::canary::Key;
 use crate::console::{AppError, printable, say};
 use crate::drift::CheckRecord;
 use crate::gate::job_keys::JobKeys;
 use crate::gate::open_history;
 use crate::history::record::{self, Command, Content, Record, Writer};
 use crate::history::{self, BaseWanted, Damaged, Entry, History, Loaded, ScopeSpend};
-use crate::measurement::{Measurement, Outcome, Reused};
+use crate::measurement::Measurement;
 use crate::report::InstanceForecast;
 use crate::report::JobReport;
 use crate::report::plan_totals::ExpectedSpend;
 use crate::spec::{Job, TrainingSettings};
-use crate::units::{Seconds, Usd};
+use crate::units::Seconds;
 use crate::workspace::base_commit::BaseCommit;
 use crate::workspace::checkout::Checkout;
 use crate::workspace::project::Project;
 use crate::workspace::run_origin::RunOrigin;
-
-/// Whether a record is of another run's training job, which its writer did not pay.
-fn is_adopted(record: &Record) -> bool {
-    matches!(record.content, Content::Canary { is_adopted, .. } if is_adopted)
-}
 
 /// The history as one run of the gate uses it.
 pub(crate) struct RunHistory {
@@ -144,56 +142,6 @@ impl RunHistory {
         }
     }
 
-    /// The measurement of an earlier run that stands for a canary: completed, and younger than the job's `canary.reuse`.
-    pub(crate) async fn canary(
-        &self,
-        job: &Job,
-        run: &CanaryRun,
-        key: &Key,
-        part: RunPart,
-    ) -> Result<Option<Measurement>, AppError> {
-        let now = Timestamp::now();
-        // A clock that was set back makes a young record one of the future.
-        let age = |record: &Record, measurement: &Measurement| {
-            let ended = measurement.ended_at.unwrap_or(record.recorded_at);
-            now.duration_since(ended).as_secs_f64()
-        };
-        let stands = |record: &Record| {
-            // Who collects a canary pays for it, unless another run has.
-            if is_adopted(record) && part == RunPart::Collect {
-                return false;
-            }
-            let measurement = record.measurements().first();
-            measurement.is_some_and(|measurement| {
-                measurement.is_completed() && age(record, measurement).abs() <= job.canary.reuse.0
-            })
-        };
-        let Some(record) = self.newest_canary(job, key, stands).await? else {
-            return Ok(None);
-        };
-        let is_own = !is_adopted(&record) && self.writer.run.is_some();
-        let is_own = is_own && record.writer.run == self.writer.run;
-        let shown = match is_own {
-            true => self.shown(&job.name, record.recorded_at).await?,
-            false => BTreeSet::new(),
-        };
-        let measurement = record.measurements().first().cloned();
-        Ok(measurement.map(|measurement| {
-            let is_unshown = (measurement.training_job.as_ref())
-                .is_some_and(|name| is_own && !shown.contains(name));
-            Measurement {
-                // The same objects may have been drawn for another fraction; this run's design counts by its own.
-                fraction: run.fraction,
-                // What this run was billed before it was killed is in no report yet.
-                reused: (!is_unshown).then(|| Reused {
-                    age_days: Seconds(age(&record, &measurement).max(0.0)).in_days(),
-                    saved_usd: None,
-                }),
-                ..measurement
-            }
-        }))
-    }
-
     /// The training jobs of a job that reports of earlier starts of this very run have shown since a time.
     pub(crate) async fn shown(
         &self,
@@ -216,28 +164,6 @@ impl RunHistory {
         Ok(shown)
     }
 
-    /// When the training job ended that another run measured already, and has in its account.
-    pub(crate) async fn measured_by_another_run(
-        &self,
-        job: &Job,
-        key: &Key,
-        training_job: &str,
-    ) -> Result<Option<Timestamp>, AppError> {
-        let is_of_another = |record: &Record| {
-            let mut measurements = record.measurements().iter();
-            !is_adopted(record)
-                && measurements.any(|one| {
-                    one.training_job.as_deref() == Some(training_job) && one.run != self.writer.run
-                })
-        };
-        let found = self.newest_canary(job, key, is_of_another).await?;
-        Ok(found.map(|record| {
-            let first = record.measurements().first();
-            let ended = first.and_then(|one| one.ended_at);
-            ended.unwrap_or(record.recorded_at)
-        }))
-    }
-
     async fn newest_canary(
         &self,
         job: &Job,
@@ -254,33 +180,6 @@ impl RunHistory {
     fn seen(&self, found: Loaded) -> Option<Record> {
         self.warn_of(found.damaged);
         Some(found.records.into_iter().next()?.1)
-    }
-
-    /// Keeps what a canary of this run measured, or one that it adopted. A record that cannot be written loses nothing: the measurement is in the
-    /// report, and the run ends with the error.
-    pub(crate) async fn keep_canary(
-        &self,
-        keys: &JobKeys,
-        key: Option<&Key>,
-        measurement: &Measurement,
-        worst_case: Option<Usd>,
-    ) {
-        let at_most = match (measurement.reused, &measurement.outcome) {
-            (Some(reused), _) => reused.saved_usd,
-            (None, Outcome::Stopped) if measurement.cost.is_none() => worst_case,
-            (None, _) => None,
-        };
-        let content = Content::Canary {
-            canary_key: key.map(Key::to_string),
-            // A run that reads it reuses it, for what it cost another.
-            measurement: Box::new(Measurement {
-                reused: None,
-                ..measurement.clone()
-            }),
-            is_adopted: measurement.reused.is_some(),
-            at_most,
-        };
-        self.keep(&measurement.job, keys, content).await;
     }
 
     /// Keeps what a full run measured.

@@ -1,23 +1,18 @@
 //! What running needs, whichever job's canaries are run.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use crate::backend::{Backend, BackendEnd, BackendError, Cancellation, Ready, Reuse, RunPart};
-use crate::canary::CanaryRun;
 use crate::console::progress::Progress;
 use crate::console::{AppError, Loudness, files, printable, say};
 use crate::gate::failure_logs::FailureLogs;
 use crate::gate::gate_run::GateRun;
-use crate::gate::job_keys::JobKeys;
-use crate::gate::measurements_file::MeasurementsFile;
-use crate::gate::run_history::RunHistory;
+use crate::gate::run_history::Records;
 use crate::gate::{backend, pass_env};
-use crate::measurement::{Measurement, Reused};
 use crate::plan::{Account, KeptMachines};
 use crate::secret::SecretMask;
 use crate::spec::Job;
-use crate::units::{Seconds, Usd};
 use crate::workspace::project::Project;
 
 /// What the measurements of a run hold of its bills.
@@ -49,7 +44,6 @@ pub(crate) struct Runner<'a> {
 pub(crate) struct RunOutputs {
     /// What measurements hold of the bills.
     pub(crate) held: Accounted,
-    pub(crate) file: MeasurementsFile,
     pub(crate) logs: FailureLogs,
 }
 
@@ -72,7 +66,6 @@ impl<'a> Runner<'a> {
             backend,
             outputs: RefCell::new(RunOutputs {
                 held: Accounted::default(),
-                file: MeasurementsFile::default(),
                 logs: FailureLogs::of(project),
             }),
             progress: Progress::new(loudness),
@@ -114,8 +107,6 @@ impl<'a> Runner<'a> {
 #[derive(Clone, Copy)]
 pub(crate) struct RunningJob<'a> {
     pub(crate) job: &'a Job,
-    /// Among the jobs of the run.
-    pub(crate) place: usize,
     pub(crate) ready: &'a dyn Ready,
     /// `None` if no run of the job is kept, and none is reused.
     pub(crate) records: Option<&'a Records<'a>>,
@@ -126,77 +117,7 @@ pub(crate) struct RunningJob<'a> {
 #[derive(Clone, Copy)]
 pub(crate) struct RunningConfiguration<'a> {
     pub(crate) of: RunningJob<'a>,
-    /// `instance` first, then the alternatives.
-    pub(crate) place: usize,
     pub(crate) account: &'a Account,
     /// False where nothing more may be launched.
     pub(crate) is_wanted: &'a Cell<bool>,
-}
-
-/// The records of one job's canaries: read before a canary is run, written after.
-pub(crate) struct Records<'a> {
-    pub(crate) job: &'a Job,
-    pub(crate) history: &'a RunHistory,
-    pub(crate) keys: JobKeys,
-    /// Whether this run may reuse canaries of earlier runs.
-    pub(crate) reuse: Reuse,
-    pub(crate) part: RunPart,
-    /// Training jobs that another run has in its account, with the days since they ended.
-    pub(crate) paid: RefCell<BTreeMap<String, f64>>,
-}
-
-impl Records<'_> {
-    /// The canary of an earlier run that replaces this one.
-    pub(crate) async fn found(&self, run: &CanaryRun) -> Result<Option<Measurement>, AppError> {
-        let key = self.keys.canary(run);
-        match (self.reuse, key) {
-            (Reuse::Young, Some(key)) => self.history.canary(self.job, run, &key, self.part).await,
-            _ => Ok(None),
-        }
-    }
-
-    /// Whether a training job that is over gives this run a measurement of its canary. One that another run has measured does so
-    /// as a reused canary would, and costs nothing again.
-    pub(crate) async fn may_measure(
-        &self,
-        run: &CanaryRun,
-        training_job: &str,
-    ) -> Result<bool, AppError> {
-        let Some(key) = self.keys.canary(run) else {
-            return Ok(true);
-        };
-        let measured = self
-            .history
-            .measured_by_another_run(self.job, &key, training_job);
-        let Some(ended) = measured.await? else {
-            return Ok(true);
-        };
-        let age = jiff::Timestamp::now().duration_since(ended).as_secs_f64();
-        let days = Seconds(age.max(0.0)).in_days();
-        (self.paid.borrow_mut()).insert(training_job.to_owned(), days);
-        Ok(self.reuse == Reuse::Young && age.abs() <= self.job.canary.reuse.0)
-    }
-
-    /// That a measurement is of a training job which another run has in its account.
-    pub(crate) fn paid(&self, measurement: &Measurement) -> Option<Reused> {
-        let paid = self.paid.borrow();
-        let age_days = *paid.get(measurement.training_job.as_ref()?)?;
-        Some(Reused {
-            age_days,
-            saved_usd: None,
-        })
-    }
-
-    /// Keeps a measurement of a canary that may have cost `worst`. One of unknown code has no key, and is never reused.
-    pub(crate) async fn keep(
-        &self,
-        run: &CanaryRun,
-        measurement: &Measurement,
-        worst: Option<Usd>,
-    ) {
-        let key = self.keys.canary(run);
-        self.history
-            .keep_canary(&self.keys, key.as_ref(), measurement, worst)
-            .await;
-    }
 }

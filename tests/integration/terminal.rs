@@ -130,48 +130,6 @@ fn a_failed_canary_is_a_line_with_the_last_one_of_its_log_and_where_that_is() {
 }
 
 #[test]
-fn while_canaries_run_a_line_says_what_is_known_of_the_full_run() {
-    let project = Project::with_script(
-        "echo >> \"$HOME_OF_TEST/runs\"\n[ $(wc -l < \"$HOME_OF_TEST/runs\") -lt 5 ] || while [ ! -e \"$HOME_OF_TEST/goon\" ]; do sleep 0.1; done\n",
-    );
-    let spec = project.read("canary-gate.yml");
-    let home = project.root().to_str().unwrap();
-    let spec = spec.replace(
-        "command: [sh, train.sh]",
-        &format!("command: [sh, -c, \"HOME_OF_TEST={home} . ./train.sh\"]"),
-    );
-    project.write(
-        "canary-gate.yml",
-        &spec.replace("design: fixed", "parallel: 1, design: fixed"),
-    );
-    if let Some(tmux) = Tmux::start(&project, 80) {
-        let binary = env!("CARGO_BIN_EXE_canary-gate");
-        project.write(
-            "go.sh",
-            &format!("clear\n{binary} run --all\necho $? > ended\n"),
-        );
-        tmux.command(&["send-keys", ". ./go.sh", "Enter"]).unwrap();
-        let seen = loop {
-            let seen = tmux.screen();
-            if seen.contains("forecast so far") || project.path("ended").exists() {
-                break seen;
-            }
-            std::thread::sleep(Duration::from_millis(50));
-        };
-        project.write("goon", "");
-        wait_for(&project.path("ended"));
-        assert!(seen.starts_with("sums on local\n  ✓ 1% "), "{seen}");
-        let standing = seen.lines().find(|line| line.contains("forecast so far"));
-        let standing = standing.expect(&seen);
-        assert!(standing.contains("at most 1h"), "{seen}");
-        // What has ended stays; what was under way is gone.
-        let after = tmux.screen();
-        assert!(!after.contains("forecast so far"), "{after}");
-        assert!(after.contains("  ✓ 3% "), "{after}");
-    }
-}
-
-#[test]
 fn colours_go_into_a_file_where_they_are_asked_for() {
     let project = recorded();
     let coloured = project.run(&["run", "--all", "--color", "always"]);

@@ -150,19 +150,16 @@ impl ConfigurationDesign<'_> {
     pub(super) fn provisional(&self, on_base: &[Measurement]) -> Forecast {
         let further = self.state.measured.iter();
         let further = further.filter(|run| !run.is_on(&self.one.planned.base));
-        self.provisional_of(&on_base.iter().chain(further).cloned().collect::<Vec<_>>())
-    }
-
-    pub(super) fn provisional_of(&self, measured: &[Measurement]) -> Forecast {
+        let measured: Vec<Measurement> = on_base.iter().chain(further).cloned().collect();
         let (one, input) = (self.one, self.input);
         if !one.is_on_fewer() {
-            return provisional(&one.full_run_offer, measured);
+            return provisional(&one.full_run_offer, &measured);
         }
         let offer_of = |instance: &InstanceConfiguration| {
             (self.runner.project).offer_to(input.of.job, instance)
         };
         let runs = JobRuns {
-            measurements: measured,
+            measurements: &measured,
             offer_of: &offer_of,
             layout: self.layout,
         };

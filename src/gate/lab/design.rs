@@ -23,7 +23,6 @@ pub(super) struct ConfigurationDesign<'a> {
     pub(super) one: &'a Configuration,
     /// How the data reach the hosts of the full run.
     pub(super) layout: &'a DataLayout,
-    pub(super) place: usize,
     pub(super) state: &'a ConfigurationState,
     /// The state of the configurations before it.
     pub(super) before: &'a [ConfigurationState],

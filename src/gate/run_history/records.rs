@@ -1,0 +1,157 @@
+//! The records of one job's canaries: read before a canary is run, written after.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+
+use super::RunHistory;
+use crate::backend::{Reuse, RunPart};
+use crate::canary::{CanaryRun, Key};
+use crate::console::AppError;
+use crate::gate::job_keys::JobKeys;
+use crate::history::record::{Content, Record};
+use crate::measurement::{Measurement, Outcome, Reused};
+use crate::spec::Job;
+use crate::units::{Seconds, Usd};
+
+/// The records of one job's canaries.
+pub(crate) struct Records<'a> {
+    pub(crate) job: &'a Job,
+    pub(crate) history: &'a RunHistory,
+    pub(crate) keys: JobKeys,
+    /// Whether this run may reuse canaries of earlier runs.
+    pub(crate) reuse: Reuse,
+    pub(crate) part: RunPart,
+    /// Training jobs that another run has in its account, with the days since they ended.
+    pub(crate) paid: RefCell<BTreeMap<String, f64>>,
+}
+
+impl Records<'_> {
+    /// The measurement of an earlier run that stands for a canary: completed, and younger than the job's `canary.reuse`.
+    pub(crate) async fn found(&self, run: &CanaryRun) -> Result<Option<Measurement>, AppError> {
+        let key = self.keys.canary(run);
+        let Some(key) = key.filter(|_| self.reuse == Reuse::Young) else {
+            return Ok(None);
+        };
+        let stands = |record: &Record| {
+            // Who collects a canary pays for it, unless another run has.
+            if is_adopted(record) && self.part == RunPart::Collect {
+                return false;
+            }
+            let measurement = record.measurements().first();
+            measurement.is_some_and(Measurement::is_completed) && self.is_young(record)
+        };
+        let found = self.history.newest_canary(self.job, &key, stands).await?;
+        let Some(record) = found else {
+            return Ok(None);
+        };
+        let run_id = &self.history.writer.run;
+        let is_own = !is_adopted(&record) && run_id.is_some() && record.writer.run == *run_id;
+        let shown = match is_own {
+            true => (self.history.shown(&self.job.name, record.recorded_at)).await?,
+            false => BTreeSet::new(),
+        };
+        let measurement = record.measurements().first().cloned();
+        Ok(measurement.map(|measurement| {
+            let is_unshown = (measurement.training_job.as_ref())
+                .is_some_and(|name| is_own && !shown.contains(name));
+            Measurement {
+                // The same objects may have been drawn for another fraction; this run's design counts by its own.
+                fraction: run.fraction,
+                // What this run was billed before it was killed is in no report yet.
+                reused: (!is_unshown).then(|| Reused {
+                    age_days: days_since(&record),
+                    saved_usd: None,
+                }),
+                ..measurement
+            }
+        }))
+    }
+
+    /// Whether a training job that is over gives this run a measurement of its canary. One that another run has measured, and has in
+    /// its account, does so as a reused canary would, and costs nothing again.
+    pub(crate) async fn may_measure(
+        &self,
+        run: &CanaryRun,
+        training_job: &str,
+    ) -> Result<bool, AppError> {
+        let Some(key) = self.keys.canary(run) else {
+            return Ok(true);
+        };
+        let is_of_another = |record: &Record| {
+            let mut measurements = record.measurements().iter();
+            !is_adopted(record)
+                && measurements.any(|one| {
+                    one.training_job.as_deref() == Some(training_job)
+                        && one.run != self.history.writer.run
+                })
+        };
+        let measured = self.history.newest_canary(self.job, &key, is_of_another);
+        let Some(record) = measured.await? else {
+            return Ok(true);
+        };
+        (self.paid.borrow_mut()).insert(training_job.to_owned(), days_since(&record));
+        Ok(self.reuse == Reuse::Young && self.is_young(&record))
+    }
+
+    /// That a measurement is of a training job which another run has in its account.
+    pub(crate) fn paid(&self, measurement: &Measurement) -> Option<Reused> {
+        let paid = self.paid.borrow();
+        let age_days = *paid.get(measurement.training_job.as_ref()?)?;
+        Some(Reused {
+            age_days,
+            saved_usd: None,
+        })
+    }
+
+    /// Keeps what a canary of this run measured, or one that it adopted, and may have cost `worst`. Without a `run`, and of unknown
+    /// code, it has no key, and is never reused. A record that cannot be written loses nothing: the measurement is in the report, and
+    /// the run ends with the error.
+    pub(crate) async fn keep(
+        &self,
+        run: Option<&CanaryRun>,
+        measurement: &Measurement,
+        worst: Option<Usd>,
+    ) {
+        let key = run.and_then(|run| self.keys.canary(run));
+        let at_most = match (measurement.reused, &measurement.outcome) {
+            (Some(reused), _) => reused.saved_usd,
+            (None, Outcome::Stopped) if measurement.cost.is_none() => worst,
+            (None, _) => None,
+        };
+        let content = Content::Canary {
+            canary_key: key.as_ref().map(Key::to_string),
+            // A run that reads it reuses it, for what it cost another.
+            measurement: Box::new(Measurement {
+                reused: None,
+                ..measurement.clone()
+            }),
+            is_adopted: measurement.reused.is_some(),
+            at_most,
+        };
+        (self.history.keep(&measurement.job, &self.keys, content)).await;
+    }
+
+    /// Whether it is younger than `canary.reuse`. A clock that was set back makes a young record one of the future.
+    fn is_young(&self, record: &Record) -> bool {
+        age(record).abs() <= self.job.canary.reuse.0
+    }
+}
+
+/// Whether a record is of another run's training job, which its writer did not pay.
+fn is_adopted(record: &Record) -> bool {
+    matches!(record.content, Content::Canary { is_adopted, .. } if is_adopted)
+}
+
+/// The seconds since the run of a record ended.
+fn age(record: &Record) -> f64 {
+    let first = record.measurements().first();
+    let ended = first.and_then(|one| one.ended_at);
+    let ended = ended.unwrap_or(record.recorded_at);
+    Timestamp::now().duration_since(ended).as_secs_f64()
+}
+
+fn days_since(record: &Record) -> f64 {
+    Seconds(age(record).max(0.0)).in_days()
+}
