@@ -42,11 +42,8 @@ impl Cluster {
                 .map(|group| (group.name.as_str(), group.count))
                 .collect(),
         };
-        // SageMaker promises no order of groups, so the spec's is not offered: a script that counts on one fails here as it may there.
-        let groups = counts.iter().rev();
-        let groups = groups.flat_map(|(name, count)| (0..*count).map(move |_| *name));
         let mut hosts: Vec<ClusterHost> = (1_u32..)
-            .zip(groups)
+            .zip(groups_in_turn(&counts))
             .map(|(number, group)| ClusterHost {
                 name: format!("algo-{number}"),
                 group: group.to_owned(),
@@ -129,6 +126,18 @@ impl Cluster {
     fn reaches(&self, channel: &Channel, host: &ClusterHost) -> bool {
         channel.groups.is_empty() || !self.has_named_groups || channel.groups.contains(&host.group)
     }
+}
+
+/// The group of each host by its number. SageMaker promises no order, so none is offered: the last group comes first, and the
+/// groups take turns. A script that counts on an order of groups fails here as it may there.
+fn groups_in_turn<'a>(counts: &[(&'a str, u32)]) -> Vec<&'a str> {
+    let most = counts.iter().map(|(_, count)| *count).max().unwrap_or(0);
+    (0..most)
+        .flat_map(|turn| {
+            let there = counts.iter().rev().filter(move |(_, count)| turn < *count);
+            there.map(|(name, _)| *name)
+        })
+        .collect()
 }
 
 #[cfg(test)]

@@ -5,10 +5,14 @@
 //! user namespace if unprivileged users may create one.
 
 use std::fs;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
-use nix::mount::{MsFlags, mount};
+use nix::libc;
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::prctl;
 use nix::sys::statvfs::{FsFlags, statvfs};
@@ -32,14 +36,16 @@ impl MountNamespace {
             .ok()
             .filter(|path| path.is_dir())
             .ok_or_else(|| format!("`{}` is not a folder", shown(directory)))?;
-        let target = Path::new("/opt/ml");
-        if !target.is_dir() {
-            return Err(
-                "this host has no folder /opt/ml; make it: `sudo mkdir -p /opt/ml`".to_owned(),
-            );
+        if !Path::new("/opt").is_dir() {
+            return Err("this host has no /opt; create it".to_owned());
         }
         self.enter()?;
-        bind(&source, target).map_err(|error| refused("mounting at /opt/ml", error))
+        if Path::new("/opt/ml").is_dir() {
+            bind(&source, Path::new("/opt/ml"))
+                .map_err(|error| refused("mounting at /opt/ml", error))
+        } else {
+            rebuild_opt(&source).map_err(|error| refused("mounting at /opt", error))
+        }
     }
 
     /// Makes folders read-only, whatever name they are reached by.
@@ -125,6 +131,58 @@ fn bind(source: &Path, target: &Path) -> nix::Result<()> {
         MsFlags::MS_BIND | MsFlags::MS_REC,
         NO_TEXT,
     )
+}
+
+/// Mounts a new /opt over the old one, with the old entries and `ml`.
+fn rebuild_opt(source: &Path) -> io::Result<()> {
+    // Opened first: the old /opt cannot be reached by its name once it is covered.
+    let old = fs::OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_DIRECTORY | libc::O_CLOEXEC)
+        .open("/opt")?;
+    let entries: Vec<fs::DirEntry> = fs::read_dir("/opt")?.collect::<io::Result<_>>()?;
+    // The directory may lie in /opt itself, so it is held, too.
+    let held_source = fs::File::open(source)?;
+    mount(
+        Some("tmpfs"),
+        "/opt",
+        Some("tmpfs"),
+        MsFlags::empty(),
+        Some("mode=755"),
+    )?;
+    let built = fill_opt(
+        &entries,
+        &format!("/proc/self/fd/{}", old.as_raw_fd()),
+        &format!("/proc/self/fd/{}", held_source.as_raw_fd()),
+    );
+    if built.is_err() {
+        // The old /opt is better than a partial new one.
+        let _ = umount2("/opt", MntFlags::MNT_DETACH);
+    }
+    built
+}
+
+fn fill_opt(entries: &[fs::DirEntry], old: &str, source: &str) -> io::Result<()> {
+    // An existing `ml` is left out: a file could not be mounted on.
+    for entry in entries.iter().filter(|entry| entry.file_name() != "ml") {
+        let original = Path::new(old).join(entry.file_name());
+        let copy = Path::new("/opt").join(entry.file_name());
+        let kind = entry.file_type()?;
+        if kind.is_symlink() {
+            symlink(fs::read_link(&original)?, &copy)?;
+            continue;
+        }
+        if kind.is_dir() {
+            fs::create_dir(&copy)?;
+        } else {
+            fs::File::create_new(&copy)?;
+        }
+        bind(&original, &copy)?;
+    }
+    let target = Path::new("/opt/ml");
+    fs::create_dir(target)?;
+    bind(Path::new(source), target)?;
+    Ok(())
 }
 
 /// From here on no other process of this user may trace this one, or read its memory, environment and descriptors in `/proc`.
