@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub use clap::ColorChoice as ColourChoice;
+
 use crate::grammar;
 use crate::report::format::ReportFormat;
 use crate::spec::OnInconclusive;
@@ -45,7 +47,7 @@ pub enum CliCommand {
     /// Write a commented spec of the training code and data that the checkout holds.
     Init(InitArguments),
     /// Check the spec and print every problem; costs nothing.
-    Validate(ValidateArguments),
+    Validate(SpecArguments),
     /// Check that this machine has what the spec asks for; costs nothing without --try.
     Check(CheckArguments),
     /// Show affected jobs, their canaries and what these may cost; costs nothing.
@@ -92,7 +94,7 @@ pub struct Verbosity {
     pub quiet: bool,
     /// When output has colours. With `auto`: on a terminal, unless NO_COLOR is set or CLICOLOR is 0; elsewhere if CLICOLOR_FORCE is set.
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
-    pub color: clap::ColorChoice,
+    pub color: ColourChoice,
 }
 
 #[derive(Debug, Args)]
@@ -256,12 +258,6 @@ pub struct InitArguments {
     /// The region of that job [default: AWS_REGION].
     #[arg(long, value_name = "REGION", requires = "from_job")]
     pub region: Option<String>,
-}
-
-#[derive(Debug, Args)]
-pub struct ValidateArguments {
-    #[command(flatten)]
-    pub spec: SpecArguments,
 }
 
 #[derive(Debug, Args)]

@@ -10,19 +10,20 @@ pub fn count(number: usize, noun: &str) -> String {
 }
 
 /// `a`, `a and b`, `a, b and c`; empty for none.
-pub fn list(items: &[String]) -> String {
+pub fn list<S: AsRef<str>>(items: &[S]) -> String {
     joined(items, "and")
 }
 
 /// `a`, `a or b`, `a, b or c`; empty for none.
-pub fn choice(items: &[String]) -> String {
+pub fn choice<S: AsRef<str>>(items: &[S]) -> String {
     joined(items, "or")
 }
 
-fn joined(items: &[String], conjunction: &str) -> String {
+fn joined<S: AsRef<str>>(items: &[S], conjunction: &str) -> String {
+    let items: Vec<&str> = items.iter().map(AsRef::as_ref).collect();
     match items.split_last() {
         None => String::new(),
-        Some((only, [])) => only.clone(),
+        Some((only, [])) => (*only).to_owned(),
         Some((last, others)) => format!("{} {conjunction} {last}", others.join(", ")),
     }
 }

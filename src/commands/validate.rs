@@ -1,7 +1,7 @@
 //! `validate`: the problems and the doubtful parts of the spec; spends nothing.
 
 use crate::backend::sagemaker::RunTags;
-use crate::cli::ValidateArguments;
+use crate::cli::SpecArguments;
 use crate::commands::check;
 use crate::console::{AppError, Loudness, print_prose, printable, say, warn};
 use crate::gate::backend;
@@ -10,8 +10,8 @@ use crate::workspace::base_policy;
 use crate::workspace::idle_globs::warn_of_idle_globs;
 use crate::workspace::project::Project;
 
-pub(crate) async fn validate(arguments: &ValidateArguments) -> Result<u8, AppError> {
-    let project = Project::load(&arguments.spec)?;
+pub(crate) async fn validate(arguments: &SpecArguments) -> Result<u8, AppError> {
+    let project = Project::load(arguments)?;
     let spec = &project.spec;
     project.warn(Loudness::Normal);
     base_policy::warn_of_expired(spec);

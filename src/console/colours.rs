@@ -2,12 +2,14 @@
 
 use anstream::{AutoStream, ColorChoice};
 
+use crate::cli::ColourChoice;
+
 /// Takes the flag's word for all output to come.
-pub(crate) fn choose(choice: clap::ColorChoice) {
+pub(crate) fn choose(choice: ColourChoice) {
     let choice = match choice {
-        clap::ColorChoice::Auto => ColorChoice::Auto,
-        clap::ColorChoice::Always => ColorChoice::Always,
-        clap::ColorChoice::Never => ColorChoice::Never,
+        ColourChoice::Auto => ColorChoice::Auto,
+        ColourChoice::Always => ColorChoice::Always,
+        ColourChoice::Never => ColorChoice::Never,
     };
     choice.write_global();
 }

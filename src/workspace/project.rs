@@ -191,12 +191,8 @@ impl Project {
                 Some(checkout) => checkout.files()?,
                 None => self.walked()?,
             };
-            listed.retain(|file| {
-                !self
-                    .grows
-                    .iter()
-                    .any(|grows| file.path.as_os_str() == grows.as_str())
-            });
+            let is_written = |path: &Path| self.grows.iter().any(|it| Path::new(it) == path);
+            listed.retain(|file| !is_written(&file.path));
             // Set here only, and the program has one thread.
             let _ = self.files.set(checkout::on_disk(&self.root, listed));
         }

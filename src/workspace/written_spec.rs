@@ -74,10 +74,8 @@ fn refuse_link_from_elsewhere(file: &Path, real: &Path) -> Result<(), AppError> 
     if !file.is_symlink() {
         return Ok(());
     }
-    let folder = file
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new(".")).canonicalize();
+    let folder = Path::new(".").join(file.parent().unwrap_or(Path::new("")));
+    let folder = folder.canonicalize();
     let root = folder
         .ok()
         .map(|folder| match git::GitCheckout::find(&folder) {
@@ -109,10 +107,8 @@ fn find(arguments: &SpecArguments, within: Option<&Path>) -> Result<PathBuf, App
 /// The spec at a default place of the working directory, else of the folders above it, up to the root of the checkout.
 pub(crate) fn found_upwards() -> Option<PathBuf> {
     let folders = search_folders();
-    let mut found = folders
-        .iter()
-        .map(|folder| in_folder(folder, &DEFAULT_PLACES));
-    found.find_map(|file| file)
+    let mut folders = folders.iter();
+    folders.find_map(|folder| in_folder(folder, &DEFAULT_PLACES))
 }
 
 fn in_folder(folder: &Path, places: &[&str]) -> Option<PathBuf> {
@@ -211,23 +207,16 @@ pub(crate) fn places(arguments: &SpecArguments) -> Vec<String> {
 }
 
 /// The error where no place has a spec.
-pub(crate) fn missing(places: &[String]) -> AppError {
-    no_spec(&places.join(" and "))
-}
-
-fn no_spec(looked_for: &str) -> AppError {
+pub(crate) fn no_spec(looked_for: &str) -> AppError {
     AppError::usage(format!("there is no spec: looked for {looked_for}"))
         .help("write one with `canary-gate init`, or name it with `--spec FILE`")
 }
 
 /// The spec's path to show, readable or not.
 pub(crate) fn named_or_found(named: Option<&str>) -> String {
-    let found = || {
-        DEFAULT_PLACES
-            .into_iter()
-            .find(|place| Path::new(place).exists())
-    };
-    let path = named.or_else(found).unwrap_or(DEFAULT_PLACES[0]);
+    let mut places = DEFAULT_PLACES.into_iter();
+    let found = places.find(|place| Path::new(place).exists());
+    let path = named.or(found).unwrap_or(DEFAULT_PLACES[0]);
     path.trim_start_matches("./").to_owned()
 }
 

@@ -98,7 +98,11 @@ const HOMES: [(&str, &[&str]); 24] = [
     (
         "regex",
         &[
+            "metric/name.rs",
+            "spec/instances.rs",
+            "spec/limits.rs",
             "spec/metric.rs",
+            "units/parse.rs",
             "report/redact.rs",
             "secret/",
             "commands/action/inputs.rs",

@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::LazyLock;
 
+use regex::Regex;
 use schemars::JsonSchema;
 use serde_with::{DeserializeFromStr, SerializeDisplay};
 
@@ -41,15 +43,10 @@ impl FromStr for MetricName {
     type Err = MetricNameError;
 
     fn from_str(text: &str) -> Result<Self, MetricNameError> {
-        let is_allowed =
-            |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b':' | b'/');
-        let is_name = text.len() <= LONGEST
-            && text.bytes().all(is_allowed)
-            && text
-                .bytes()
-                .next()
-                .is_some_and(|first| first.is_ascii_alphanumeric());
-        if !is_name {
+        static NAME: LazyLock<Regex> = LazyLock::new(|| {
+            Regex::new(&format!("^{}$", MetricName::PATTERN)).expect("the pattern is valid")
+        });
+        if !NAME.is_match(text) {
             return Err(MetricNameError);
         }
         let mut bytes = [0; LONGEST];

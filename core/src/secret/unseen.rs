@@ -2,6 +2,9 @@
 
 use std::fmt::Write as _;
 use std::iter::Peekable;
+use std::sync::LazyLock;
+
+use regex::Regex;
 
 /// The text without what is not seen: what stands between two of its characters must not part a secret. Line ends and tabs stay.
 pub(super) fn without_unseen(text: &str) -> String {
@@ -82,33 +85,10 @@ pub fn visible_json(json: String) -> String {
 
 /// Zero-width, direction-changing, tag and filler characters: Unicode's category Cf and the blank fillers.
 pub fn is_invisible(character: char) -> bool {
-    matches!(
-        character,
-        '\u{ad}'
-            | '\u{34f}'
-            | '\u{600}'..='\u{605}'
-            | '\u{61c}'
-            | '\u{6dd}'
-            | '\u{70f}'
-            | '\u{890}'..='\u{891}'
-            | '\u{8e2}'
-            | '\u{115f}'..='\u{1160}'
-            | '\u{17b4}'..='\u{17b5}'
-            | '\u{180b}'..='\u{180f}'
-            | '\u{200b}'..='\u{200f}'
-            | '\u{202a}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}'
-            | '\u{2800}'
-            | '\u{3164}'
-            | '\u{fe00}'..='\u{fe0f}'
-            | '\u{feff}'
-            | '\u{ffa0}'
-            | '\u{fff0}'..='\u{fffb}'
-            | '\u{110bd}'
-            | '\u{110cd}'
-            | '\u{13430}'..='\u{1343f}'
-            | '\u{1bca0}'..='\u{1bca3}'
-            | '\u{1d173}'..='\u{1d17a}'
-            | '\u{e0000}'..='\u{e0fff}'
-    )
+    static INVISIBLE: LazyLock<Regex> = LazyLock::new(|| {
+        const FILLERS: &str = r"\x{34f}\x{115f}\x{1160}\x{17b4}\x{17b5}\x{180b}-\x{180f}\x{2065}\x{2800}\x{3164}\x{fe00}-\x{fe0f}\x{ffa0}\x{fff0}-\x{fff8}\x{e0000}-\x{e0fff}";
+        Regex::new(&format!(r"[\p{{Cf}}{FILLERS}]")).expect("the class is valid")
+    });
+    // Most text has none, and is asked for each of its characters.
+    character >= '\u{ad}' && INVISIBLE.is_match(character.encode_utf8(&mut [0; 4]))
 }

@@ -1,6 +1,9 @@
 //! Quantities from the text of a spec.
 
 use std::str::FromStr;
+use std::sync::LazyLock;
+
+use regex::Regex;
 
 use super::{Bytes, Fraction, Percent, Seconds, Usd, UsdPerHour};
 
@@ -63,35 +66,27 @@ impl FromStr for Seconds {
             },
             _ => refuse(text, "a duration", "h", "8h"),
         };
-        let mut rest = text.trim();
-        if rest.is_empty() {
-            return Err(fail());
-        }
-        let mut total = 0.0;
-        while !rest.is_empty() {
-            let end = rest
-                .find(|c: char| !c.is_ascii_digit() && c != '.')
-                .ok_or_else(fail)?;
-            let number: f64 = rest[..end].parse().map_err(|_| fail())?;
-            rest = rest[end..].trim_start();
-            let unit_end = rest
-                .find(|c: char| !c.is_ascii_alphabetic())
-                .unwrap_or(rest.len());
-            let scale = match &rest[..unit_end] {
+        static PART: LazyLock<Regex> = LazyLock::new(|| {
+            Regex::new(r"\s*([0-9.]*)\s*([A-Za-z]+)\s*").expect("the pattern is valid")
+        });
+        let (mut total, mut read) = (0.0, 0);
+        for part in PART.captures_iter(text) {
+            let (whole, [number, unit]) = part.extract();
+            let scale = match unit {
                 "s" | "sec" | "seconds" => 1.0,
                 "m" | "min" | "minutes" => 60.0,
                 "h" | "hours" => 3600.0,
                 "d" | "days" => 86400.0,
                 _ => return Err(fail()),
             };
-            total += number * scale;
-            rest = rest[unit_end..].trim_start();
+            total += number.parse::<f64>().map_err(|_| fail())? * scale;
+            read += whole.len();
         }
-        // Enough digits make any number infinite.
-        if !total.is_finite() {
-            return Err(fail());
+        // Something that is no part is left over, or enough digits make the number infinite.
+        match read > 0 && read == text.len() && total.is_finite() {
+            true => Ok(Self(total)),
+            false => Err(fail()),
         }
-        Ok(Self(total))
     }
 }
 
@@ -100,21 +95,19 @@ impl FromStr for Usd {
 
     /// `50 USD`.
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        match split_number(text) {
-            Some((number, "USD")) => Ok(Self(number)),
-            Some((_, unit)) if unit.eq_ignore_ascii_case("usd") || unit == "$" => {
+        let text = text.trim();
+        if let Some((number, "USD")) = split_number(text) {
+            return Ok(Self(number));
+        }
+        let bare = text.trim_start_matches('$').trim();
+        match split_number(bare) {
+            Some((_, unit)) if unit == "$" || unit.eq_ignore_ascii_case("usd") || bare != text => {
+                let number = bare.trim_end_matches(|c: char| !c.is_ascii_digit());
                 Err(UnitError::new(
-                    format!("`{}` is not a dollar amount in this format", text.trim()),
-                    format!(
-                        "{} USD",
-                        text.trim_end_matches(|c: char| !c.is_ascii_digit())
-                    ),
+                    format!("`{text}` is not a dollar amount in this format"),
+                    format!("{number} USD"),
                 ))
             }
-            _ if text.trim().starts_with('$') => Err(UnitError::new(
-                format!("`{}` is not a dollar amount in this format", text.trim()),
-                format!("{} USD", text.trim().trim_start_matches('$').trim()),
-            )),
             _ => Err(refuse(text, "an amount of money", " USD", "50 USD")),
         }
     }
@@ -141,20 +134,22 @@ impl FromStr for Bytes {
 
     /// `2 GiB`, `500 MB`.
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        let scale = match split_number(text) {
-            Some((_, "B")) => 1.0,
-            Some((_, "KiB")) => 1024.0,
-            Some((_, "MiB")) => 1_048_576.0,
-            Some((_, "GiB")) => 1_073_741_824.0,
-            Some((_, "TiB")) => 1_099_511_627_776.0,
-            Some((_, "kB" | "KB")) => 1e3,
-            Some((_, "MB")) => 1e6,
-            Some((_, "GB")) => 1e9,
-            Some((_, "TB")) => 1e12,
-            _ => return Err(refuse(text, "a size", " GiB", "2 GiB")),
-        };
-        let (number, _) = split_number(text).expect("matched above");
-        Ok(Self::from_f64(number * scale))
+        let parsed = split_number(text).and_then(|(number, unit)| {
+            let scale = match unit {
+                "B" => 1.0,
+                "KiB" => 1024.0,
+                "MiB" => 1_048_576.0,
+                "GiB" => 1_073_741_824.0,
+                "TiB" => 1_099_511_627_776.0,
+                "kB" | "KB" => 1e3,
+                "MB" => 1e6,
+                "GB" => 1e9,
+                "TB" => 1e12,
+                _ => return None,
+            };
+            Some(Self::from_f64(number * scale))
+        });
+        parsed.ok_or_else(|| refuse(text, "a size", " GiB", "2 GiB"))
     }
 }
 

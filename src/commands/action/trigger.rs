@@ -184,7 +184,7 @@ impl Trigger {
                 );
             }
         }
-        written_spec::missing(&places)
+        written_spec::no_spec(&places.join(" and "))
     }
 
     /// The base of a pull request or a merge queue's run; `None` if the checkout's own policy counts. A pull request left its base
