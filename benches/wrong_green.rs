@@ -30,7 +30,7 @@ use canary_gate::plan::{
     LadderSize, RoundRule, RoundRun, Rung, Situation, aim, has_enough, next_round,
 };
 use canary_gate::spec::{Bound, Budget, BudgetLine, CanaryPolicy, Design, Level, LineOrigin};
-use canary_gate::units::{Bytes, Seconds};
+use canary_gate::units::{Bytes, Fraction, Seconds};
 use canary_gate::verdict::{LineVerdict, judge};
 
 use law::{FAMILIES, Family, Law};
@@ -186,7 +186,7 @@ impl Job<'_> {
     fn gated(&self, limit: f64, random: &mut Random) -> (LineVerdict, f64) {
         let offer = Offer::unknown(&InstanceConfiguration::one(InstanceType::local()));
         let budget = at_most(limit);
-        let rungs = Design::LADDER.map(|fraction| Rung {
+        let rungs = Design::LADDER.map(Fraction).map(|fraction| Rung {
             size: LadderSize {
                 fraction,
                 objects: 1,

@@ -46,6 +46,7 @@ impl AdaptiveResult {
 /// in the gate, a run that would pass its limit is ended there.
 pub(crate) fn adaptive(workload: &Workload, spending: Spending, at_once: usize) -> AdaptiveResult {
     let mut recorded: Vec<(Fraction, Vec<&Run>)> = Design::LADDER
+        .map(Fraction)
         .map(|fraction| {
             let is_of = |run: &&Run| (run.measurement.fraction.0 - fraction.0).abs() < 1e-9;
             let mut runs: Vec<&Run> = workload.partial.iter().filter(is_of).collect();

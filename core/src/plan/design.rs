@@ -5,7 +5,7 @@ use crate::canary::{self, CanaryRun, ChannelData, Dataset, HandedShare, WorkLeve
 use crate::forecast::{FEWEST_RUNS, FEWEST_SIZES};
 use crate::instance::InstanceConfiguration;
 use crate::rows::{RowBlocks, RowFormat};
-use crate::spec::{Design, DrawRule, DrawUnit, Job};
+use crate::spec::{DrawRule, DrawUnit, Job};
 use crate::units::{Fraction, Seconds, count_as_float};
 
 use super::sampling::{self, DrawSize};
@@ -24,15 +24,15 @@ pub(super) fn runs(
         true => Sizes::of_work(job),
         false => Sizes::of_data(job, dataset, notes)?,
     };
-    match &job.canary.design {
-        Design::Fixed { replicates, .. } => {
+    match job.canary.design.replicates {
+        Some(replicates) => {
             let levels = levels_beside_data(job);
-            let runs = sizes.all.len() * levels.len() * *replicates as usize;
+            let runs = sizes.all.len() * levels.len() * replicates as usize;
             sizes.check_enough(runs, runs >= FEWEST_RUNS)?;
-            let runs = fixed(job, dataset, &sizes.all, &levels, *replicates);
+            let runs = fixed(job, dataset, &sizes.all, &levels, replicates);
             Ok(PlannedRuns::Fixed(runs))
         }
-        Design::Adaptive { .. } => {
+        None => {
             let sizes = sizes.without_all();
             // A size may be run again, so too few of them are no lack of runs.
             sizes.check_enough(sizes.all.len(), true)?;
@@ -89,7 +89,7 @@ impl Sizes {
             Some(_) => "example",
             None => dataset.noun(),
         };
-        let (Design::Fixed { fractions, .. } | Design::Adaptive { fractions }) = &job.canary.design;
+        let fractions = &job.canary.design.fractions;
         Ok(Self {
             all: sizes(fractions, (total, noun, (first, least)), notes),
             total,

@@ -35,9 +35,9 @@ pub(super) fn job(fractions: &[f64], replicates: u32) -> Job {
     let fractions = fractions
         .iter()
         .map(|percent| Percent(*percent).as_fraction());
-    job.canary.design = Design::Fixed {
+    job.canary.design = Design {
         fractions: fractions.collect(),
-        replicates,
+        replicates: Some(replicates),
     };
     job.canary.counts = CanaryCounts::AsTheFullRun;
     job.canary.joined = true;
@@ -96,8 +96,9 @@ fn runs_of(plan: &Plan) -> &[CanaryRun] {
 pub(super) fn adaptive(percents: &[f64]) -> Job {
     let mut job = job(&[], 0);
     let fractions = percents.iter().map(|percent| Fraction(percent / 100.0));
-    job.canary.design = Design::Adaptive {
+    job.canary.design = Design {
         fractions: fractions.collect(),
+        replicates: None,
     };
     job
 }

@@ -303,12 +303,11 @@ impl LineWriting {
         let is_number = written.parse::<f64>().is_ok();
         let example = self.example(if is_number { written } else { number });
         let text = quoted(text);
-        reader.refuse(
+        reader.refused(
             at,
             format!("{text} does not say whether it is a lower or an upper limit"),
             format!("write `{{min: {example}}}` or `{{max: {example}}}`"),
-        );
-        None
+        )
     }
 }
 
@@ -470,10 +469,8 @@ impl Reader<'_> {
             (Some(max), None) => return Some((Bound::Max, max)),
             (None, Some(min)) => return Some((Bound::Min, min)),
             (Some(_), Some(_)) => {
-                self.wrong(
-                    &at.key(MIN),
-                    "one line has one limit: either `max` or `min`",
-                );
+                let message = "one line has one limit: either `max` or `min`";
+                self.wrong(&at.key(MIN), message);
             }
             // A limit that could not be read was complained of.
             (None, None) if self.is_wrong(at) => {}
@@ -521,8 +518,7 @@ impl Reader<'_> {
             Ok(name) => self.line(at, LineKind::Named(name), line),
             Err(MetricNameError) => {
                 let help = "name the metric so, in `training.metrics` too";
-                self.refuse(&own_name, MetricNameError.to_string(), help);
-                None
+                self.refused(&own_name, MetricNameError.to_string(), help)
             }
         }
     }

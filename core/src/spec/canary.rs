@@ -11,8 +11,8 @@ use super::keys::{Either, List, keys, mapping};
 use super::kind::{AnyText, Count, Definitions, Kind, Refined, words, wrong_kind};
 use super::limits;
 use super::reader::{At, Reader, did_you_mean, quoted, rules};
-use super::training::{SagemakerTraining, TrainingKeys};
 use super::yaml::{Node, Value};
+use super::{SagemakerTraining, Training};
 use crate::units::{Fraction, Percent, Seconds, Usd};
 
 /// More than a sensible plan holds; keeps a hostile spec from asking for millions of runs.
@@ -24,36 +24,17 @@ const MOST_COUNTS: usize = 8;
 
 /// Which canary runs are asked for.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Design {
-    /// Every fraction, `replicates` times. Fractions rise strictly.
-    Fixed {
-        fractions: Vec<Fraction>,
-        replicates: u32,
-    },
-    /// Chosen run by run; fractions rise strictly.
-    Adaptive { fractions: Vec<Fraction> },
+pub struct Design {
+    /// They rise strictly.
+    pub fractions: Vec<Fraction>,
+    /// Each fraction is run so often; absent of the adaptive design, which chooses run by run.
+    pub replicates: Option<u32>,
 }
 
 impl Design {
-    /// The sizes of the adaptive design where none are written.
-    pub const LADDER: [Fraction; 7] = [
-        Fraction(0.01),
-        Fraction(0.02),
-        Fraction(0.03),
-        Fraction(0.05),
-        Fraction(0.1),
-        Fraction(0.2),
-        Fraction(0.5),
-    ];
-    const FIXED_FRACTIONS: [Fraction; 3] = [Fraction(0.01), Fraction(0.02), Fraction(0.03)];
+    /// The sizes of the adaptive design where none are written. The fixed one has those up to 3%.
+    pub const LADDER: [f64; 7] = [0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.5];
     const DEFAULT_REPLICATES: u32 = 3;
-
-    /// The adaptive one as it is by default.
-    pub fn adaptive() -> Self {
-        Self::Adaptive {
-            fractions: Self::LADDER.to_vec(),
-        }
-    }
 }
 
 /// How canary runs are chosen.
@@ -83,19 +64,17 @@ mapping! {
 impl From<DesignKeys> for Design {
     fn from(keys: DesignKeys) -> Self {
         // Replicates belong to the fixed design, so a spec with them means it.
-        let kind = match (keys.design, keys.replicates) {
-            (Some(kind), _) => kind,
-            (None, Some(_)) => DesignKind::Fixed,
-            (None, None) => DesignKind::Adaptive,
+        let is_fixed = match keys.design {
+            Some(kind) => kind == DesignKind::Fixed,
+            None => keys.replicates.is_some(),
         };
-        match kind {
-            DesignKind::Fixed => Self::Fixed {
-                fractions: (keys.fractions).unwrap_or_else(|| Self::FIXED_FRACTIONS.to_vec()),
-                replicates: keys.replicates.unwrap_or(Self::DEFAULT_REPLICATES),
-            },
-            DesignKind::Adaptive => Self::Adaptive {
-                fractions: keys.fractions.unwrap_or_else(|| Self::LADDER.to_vec()),
-            },
+        let sizes = if is_fixed { 3 } else { Self::LADDER.len() };
+        let ladder = || Self::LADDER[..sizes].iter().copied().map(Fraction);
+        let fractions = keys.fractions.unwrap_or_else(|| ladder().collect());
+        let replicates = keys.replicates.unwrap_or(Self::DEFAULT_REPLICATES);
+        Self {
+            fractions,
+            replicates: is_fixed.then_some(replicates),
         }
     }
 }
@@ -240,22 +219,17 @@ impl Kind for WarmPoolPolicy {
                 let help = help.unwrap_or("write `auto`, `off` or `{keep_alive: 5m}`".to_owned());
                 let text = quoted(text);
                 let message = format!("{text}, where `auto`, `off` or a time is needed");
-                reader.refuse(at, message, help);
-                return None;
+                return reader.refused(at, message, help);
             }
             // The error of a number asks for a unit.
             Value::Text(_) | Value::Number(_) => (at.clone(), Seconds::read(node, at, reader)?),
             _ => return wrong_kind(node, "`auto`, `off` or a time such as `5m`", at, reader),
         };
-        if time.0 < 1.0 {
-            let message = "a warm pool is kept for at least 1s";
-            reader.refuse(&at, message, "for none, write `warm_pool: off`");
-        } else if time > limits::KEEP_ALIVE {
-            let most = limits::KEEP_ALIVE;
-            reader.wrong(
-                &at,
-                format!("{time}; SageMaker keeps a pool for at most {most}"),
-            );
+        rules! { reader, at;
+            refuse "" if time.0 < 1.0 =>
+                "a warm pool is kept for at least 1s", "for none, write `warm_pool: off`";
+            wrong "" if time > limits::KEEP_ALIVE =>
+                format!("{time}; SageMaker keeps a pool for at most {}", limits::KEEP_ALIVE);
         }
         Some(Self::KeepAlive(time))
     }
@@ -280,7 +254,7 @@ impl Reader<'_> {
         at: &At,
         mut policy: CanaryPolicy,
         instances: Option<&Instances>,
-        training: Option<&TrainingKeys>,
+        training: Option<&Training>,
     ) -> CanaryPolicy {
         let place = self.place();
         self.check_design(at, &policy.design);
@@ -363,10 +337,10 @@ impl Reader<'_> {
 
     fn check_design(&mut self, at: &At, design: &Design) {
         let replicates_at = at.key("replicates");
-        let (Design::Fixed { fractions, .. } | Design::Adaptive { fractions }) = design;
-        if let Design::Fixed { replicates, .. } = design {
+        let fractions = &design.fractions;
+        if let Some(replicates) = design.replicates {
             let most = MOST_REPLICATES;
-            self.at_most(&replicates_at, *replicates, "replicates", most, "planned");
+            self.at_most(&replicates_at, replicates, "replicates", most, "planned");
         } else if self.is_written(&replicates_at) {
             let message = "has no effect: the adaptive design chooses its own replicates";
             self.warn(&replicates_at, message);

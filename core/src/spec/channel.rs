@@ -9,8 +9,8 @@ use super::backend_kind::RunPlace;
 use super::draw::{ChannelDraw, DrawKeys};
 use super::field::FieldRule;
 use super::instances::{Instances, group_names};
-use super::keys::{List, keys};
-use super::kind::{Definitions, Kind, Text, one_of, words};
+use super::keys::{List, Map, keys};
+use super::kind::{Definitions, Kind, Refined, Text, one_of, words};
 use super::limits::{self, s3_uri_problem};
 use super::reader::{At, Reader, quoted, rules};
 use super::share::SampledBy;
@@ -164,38 +164,43 @@ keys! {
     }
 }
 
+/// Channels by their names.
+pub(super) enum Channels {}
+
+impl Refined for Channels {
+    type Of = Map<Channel>;
+    type Value = Vec<Channel>;
+
+    fn refine(read: Vec<(String, Channel)>, _: &At, _: &mut Reader<'_>) -> Option<Vec<Channel>> {
+        let named = read.into_iter();
+        let named = named.map(|(name, channel)| Channel { name, ..channel });
+        Some(named.collect())
+    }
+}
+
 impl Reader<'_> {
-    /// Checks the channels below `at`, and gives each its name and its sample.
+    /// Checks the channels below `at`, and gives each its sample.
     pub(super) fn channels(
         &mut self,
         at: &At,
-        read: Vec<(String, Channel)>,
+        channels: &mut Vec<Channel>,
         instances: Option<&Instances>,
         in_vpc: bool,
         sampling: SampledBy,
-    ) -> Vec<Channel> {
-        let count = read.len();
+    ) {
+        let count = channels.len();
         if sampling == SampledBy::Gate && count < *limits::CHANNELS.start() && !self.is_wrong(at) {
             self.wrong(at, "there is no channel to train on");
         }
         self.too_many(at, "channels", count, *limits::CHANNELS.end());
-        let mut channels: Vec<Channel> = read
-            .into_iter()
-            .map(|(name, channel)| {
-                let is_said = self.is_written(&at.key(&name).key("sample"));
-                Channel {
-                    sample: match is_said {
-                        true => channel.sample,
-                        false => sampling.default_sample(),
-                    },
-                    name,
-                    ..channel
-                }
-            })
-            .collect();
-        self.check_groups(at, &channels, instances);
-        self.check_partners(at, &channels);
-        for channel in &channels {
+        for channel in &mut *channels {
+            if !self.is_written(&at.key(&channel.name).key("sample")) {
+                channel.sample = sampling.default_sample();
+            }
+        }
+        self.check_groups(at, channels, instances);
+        self.check_partners(at, channels);
+        for channel in &*channels {
             self.check_channel(&at.key(&channel.name), channel, in_vpc);
         }
         channels.retain(|channel| !channel.uri.is_empty());
@@ -212,7 +217,6 @@ impl Reader<'_> {
             let message = "no channel is sampled, so a canary would be a full run";
             self.refuse(at, message, help);
         }
-        channels
     }
 
     fn check_channel(&mut self, at: &At, channel: &Channel, in_vpc: bool) {

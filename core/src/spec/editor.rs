@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
+use super::field::below;
+
 /// Gives each key its place in the spec as its title, `jobs.NAME.canary.seed`, or its name where its mapping has several places, and
 /// its description as Markdown.
 pub(super) fn describe_keys(schema: &mut Map<String, Value>) {
@@ -36,8 +38,8 @@ fn find_places(value: &Value, place: &str, schema: &Map<String, Value>, places: 
             find_places(&schema["$defs"][name], place, schema, places);
         }
     }
-    for (key, below) in value["properties"].as_object().into_iter().flatten() {
-        find_places(below, &joined(place, key), schema, places);
+    for (key, property) in value["properties"].as_object().into_iter().flatten() {
+        find_places(property, &below(place, key), schema, places);
     }
     for way in value["anyOf"].as_array().into_iter().flatten() {
         find_places(way, place, schema, places);
@@ -46,7 +48,7 @@ fn find_places(value: &Value, place: &str, schema: &Map<String, Value>, places: 
         find_places(&value["items"], place, schema, places);
     }
     if value["additionalProperties"].is_object() {
-        let named = joined(place, "NAME");
+        let named = below(place, "NAME");
         find_places(&value["additionalProperties"], &named, schema, places);
     }
 }
@@ -58,7 +60,7 @@ fn title_keys(mapping: &mut Map<String, Value>, place: &str) {
             continue;
         };
         let mut shown = Map::new();
-        shown.insert("title".to_owned(), joined(place, key).into());
+        shown.insert("title".to_owned(), below(place, key).into());
         shown.extend(written.clone());
         if let Some(text) = written.get("description").and_then(Value::as_str)
             && text.contains('`')
@@ -66,13 +68,6 @@ fn title_keys(mapping: &mut Map<String, Value>, place: &str) {
             shown.insert("markdownDescription".to_owned(), text.into());
         }
         *value = shown.into();
-    }
-}
-
-fn joined(place: &str, key: &str) -> String {
-    match place {
-        "" => key.to_owned(),
-        _ => format!("{place}.{key}"),
     }
 }
 

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{
     Budget, CanaryCounts, Channel, ChannelDraw, ChannelSample, Design, FollowingCount, Job, Level,
-    Override, PrintedMetric, ProbePolicy, ScriptShare, SpecWarning, WarmPoolPolicy, Words, Work,
+    Override, ProbePolicy, ScriptShare, SpecWarning, WarmPoolPolicy, Words, Work,
 };
 use crate::instance::{InstanceConfiguration, InstanceType};
 use crate::units::{Bytes, Fraction, Percent, Seconds, Usd, UsdPerHour};
@@ -308,17 +308,11 @@ impl HasFields for Design {
     /// Under the keys that it is written with, which stand beside each other.
     fn list(&self, path: &str, rule: FieldRule, fields: &mut Vec<Field>) {
         let beside = |key| below(path.rsplit_once('.').map_or("", |(above, _)| above), key);
-        let (kind, fractions, replicates) = match self {
-            Self::Adaptive { fractions } => ("adaptive", fractions, None),
-            Self::Fixed {
-                fractions,
-                replicates,
-            } => ("fixed", fractions, Some(*replicates)),
-        };
+        let kind = self.replicates.map_or("adaptive", |_| "fixed");
         kind.to_owned().list(path, rule, fields);
-        let fractions: Vec<String> = fractions.iter().map(ToString::to_string).collect();
+        let fractions: Vec<String> = self.fractions.iter().map(ToString::to_string).collect();
         fractions.list(&beside("fractions"), rule, fields);
-        replicates.list(&beside("replicates"), rule, fields);
+        self.replicates.list(&beside("replicates"), rule, fields);
     }
 }
 
@@ -438,7 +432,6 @@ values! {
     InstanceConfiguration: Self::to_string;
     CanaryCounts: Self::words;
     WarmPoolPolicy: |pool| pool.words();
-    PrintedMetric: |metric| metric.name().to_owned();
     ScriptShare: Self::to_string, value = |share| Some(json(share)) => Option<String>;
     FollowingCount: Self::to_string, value = |count| Some(json(count)) => Option<String>;
     Work: Self::to_string, value = |work| Some(json(work)) => Option<String>;

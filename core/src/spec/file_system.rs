@@ -1,5 +1,7 @@
 //! A channel in a file system: `fsx://fs-0123456789abcdef0/mount/path` or `efs://fs-0123456789abcdef0/path`.
 
+use super::limits;
+
 /// SageMaker's limit for a directory.
 const LONGEST_DIRECTORY: usize = 4096;
 
@@ -34,11 +36,7 @@ impl FileSystem {
     fn of_parts(kind: FileSystemKind, rest: &str) -> Result<Self, &'static str> {
         let slash = rest.find('/').unwrap_or(rest.len());
         let (id, directory) = rest.split_at(slash);
-        let hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
-        let is_id = id
-            .strip_prefix("fs-")
-            .is_some_and(|digits| (8..=17).contains(&digits.len()) && digits.bytes().all(hex));
-        if !is_id {
+        if !limits::is_file_system(id) {
             return Err("names no file system");
         }
         if directory.trim_matches('/').is_empty()

@@ -111,20 +111,15 @@ impl Kind for EqualMachines {
 
     fn read(node: &Node, at: &At, reader: &mut Reader<'_>) -> Option<Self::Value> {
         let text = Text::read(node, at, reader)?;
-        if let Some((_, last, kind)) = range_parts(&text) {
-            reader.refuse(
-                at,
-                format!(
-                    "{} is a range, and machines that run have one count",
-                    quoted(&text)
-                ),
-                format!(
-                    "write one, such as `{last}x {kind}`; a range is an item of `alternatives`"
-                ),
-            );
-            return None;
-        }
-        reader.machines(&text, at)
+        let Some((_, last, kind)) = range_parts(&text) else {
+            return reader.machines(&text, at);
+        };
+        let text = quoted(&text);
+        reader.refused(
+            at,
+            format!("{text} is a range, and machines that run have one count"),
+            format!("write one, such as `{last}x {kind}`; a range is an item of `alternatives`"),
+        )
     }
 
     fn schema(_: &mut Definitions) -> Json {
@@ -295,10 +290,9 @@ impl Reader<'_> {
         let parsed: Result<InstanceConfiguration, _> = text.parse();
         let help = match counts_meant(text).filter(|meant| parsed.is_err() && meant != text) {
             Some(meant) if meant.contains('-') => Some(format!(
-                "write {}; a range is an item of `alternatives`",
-                quoted(&meant)
+                "write `{meant}`; a range is an item of `alternatives`"
             )),
-            Some(meant) => Some(format!("write {}", quoted(&meant))),
+            Some(meant) => Some(format!("write `{meant}`")),
             // The configuration's own text form of groups is for programs; a spec writes a mapping.
             None => (text.contains(':'))
                 .then(|| "groups are written `{groups: {name: 2x ml.m5.xlarge}}`".to_owned()),
@@ -351,12 +345,11 @@ impl Reader<'_> {
             String::new()
         };
         if !problem.is_empty() {
-            self.refuse(
+            return self.refused(
                 at,
                 format!("the range {} {problem}", quoted(text)),
                 format!("write a range such as `1-8x {kind}`, up to {MOST_OF_A_RANGE}, or one count: `4x {kind}`"),
             );
-            return None;
         }
         self.machines(&format!("{to}x {kind}"), at)?;
         let powers = std::iter::successors(Some(from), |count| count.checked_mul(2));

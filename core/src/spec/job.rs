@@ -11,7 +11,7 @@ use super::kind::Text;
 use super::limits;
 use super::reader::{At, Reader, quoted, rules};
 use super::share::{SampledBy, ShareKeys, WorkKeys};
-use super::training::{TrainingKeys, is_script};
+use super::training::is_script;
 use super::{Budget, DriftPolicy, FollowingCount, ScriptShare, Training, Work};
 use crate::instance::InstanceConfiguration;
 
@@ -48,7 +48,7 @@ mapping! {
         /// every file.
         optional paths: List<Text>,
         /// The full run: its code, its data and its settings.
-        required training: TrainingKeys,
+        required training: Training,
         /// The machines of the full run. The budget is judged on them.
         required instance: Instance,
         /// Other configurations to compare, which never change the exit code. A range of counts, `1-8x ml.m5.xlarge`, is a row for

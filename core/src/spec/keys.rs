@@ -6,8 +6,10 @@ use std::marker::PhantomData;
 use serde_json::{Value as Json, json};
 
 use super::kind::{Definitions, Kind, wrong_kind};
-use super::reader::{At, Reader, either, near_miss, quoted};
+use super::reader::{At, Reader, near_miss, quoted};
 use super::yaml::{Node, Value, YamlKey};
+use super::yaml_text;
+use crate::grammar::choice;
 
 /// The keys of a mapping, or a part of them that has a type of its own.
 pub(super) trait Keys: Sized {
@@ -124,7 +126,7 @@ impl<'a> Entries<'a> {
     ) -> Option<Self> {
         let Value::Mapping(written) = &node.value else {
             let some: Vec<&str> = known.iter().copied().take(4).collect();
-            let wanted = format!("a mapping with keys such as {}", either(&some));
+            let wanted = format!("a mapping with keys such as {}", choice(&some));
             return wrong_kind(node, &wanted, at, reader);
         };
         let mut open = Self::of(at);
@@ -255,8 +257,7 @@ impl<K: Kind> Kind for List<K> {
                 return wrong_kind(node, "a list", at, reader);
             };
             let message = format!("{}, where a list is needed", quoted(text));
-            reader.refuse(at, message, format!("write {}", quoted(&list_of(text))));
-            return None;
+            return reader.refused(at, message, format!("write {}", quoted(&list_of(text))));
         };
         let mut list = Vec::new();
         for (index, item) in items.iter().enumerate() {
@@ -276,19 +277,9 @@ impl<K: Kind> Kind for List<K> {
 
 /// The words of a text as a list: `[python3, train.py]`.
 fn list_of(text: &str) -> String {
-    let is_plain = |word: &str| {
-        word.starts_with(|c: char| c.is_alphanumeric() || "-./_".contains(c))
-            && (word.chars()).all(|c| c.is_alphanumeric() || "-./_%=+*".contains(c))
-    };
     let words = text.split(|c: char| c.is_whitespace() || c == ',');
-    let words = words.filter(|word| !word.is_empty());
-    let words: Vec<String> = words
-        .map(|word| match is_plain(word) {
-            true => word.to_owned(),
-            false => format!("\"{}\"", word.escape_default()),
-        })
-        .collect();
-    format!("[{}]", words.join(", "))
+    let words = words.filter(|word| !word.is_empty()).map(str::to_owned);
+    yaml_text::list(&words.collect::<Vec<_>>())
 }
 
 /// A value with a short form, which is a scalar, and a long one, which is a mapping.

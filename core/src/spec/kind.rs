@@ -4,9 +4,10 @@ use std::str::FromStr;
 
 use serde_json::{Value as Json, json};
 
-use super::reader::{At, Reader, did_you_mean, either, quoted, write_one_of};
+use super::reader::{At, Reader, did_you_mean, quoted, write_one_of};
 use super::yaml::{Node, Value};
 use super::{BackendKind, Level, OnInconclusive};
+use crate::grammar::choice;
 use crate::metric::{Amount, Unit, WrittenForm};
 use crate::units::{Fraction, Percent, Seconds, UnitError, Usd, UsdPerHour};
 
@@ -61,8 +62,7 @@ pub(super) fn wrong_kind<T>(
     let found = match &node.value {
         Value::Null => {
             let message = format!("no value, where {wanted} is needed");
-            reader.refuse(at, message, "give it a value, or remove the key");
-            return None;
+            return reader.refused(at, message, "give it a value, or remove the key");
         }
         Value::Bool(value) => format!("`{value}`"),
         Value::Number(text) => format!("the number {}", quoted(text)),
@@ -99,8 +99,7 @@ impl Kind for Text {
             Value::Number(text) => {
                 let message = format!("the number {}, where text is needed", quoted(text));
                 let help = format!("write `\"{}\"`", quoted(text).trim_matches('`'));
-                reader.refuse(at, message, help);
-                None
+                reader.refused(at, message, help)
             }
             _ => wrong_kind(node, "text", at, reader),
         }
@@ -157,8 +156,7 @@ impl Kind for AnyText {
             Value::Bool(value) => Some(value.to_string()),
             Value::Null => {
                 let message = "no value, where text is needed";
-                reader.refuse(at, message, "for empty text write `\"\"`");
-                None
+                reader.refused(at, message, "for empty text write `\"\"`")
             }
             Value::Sequence(_) | Value::Mapping(_) => {
                 wrong_kind(node, "a single value", at, reader)
@@ -371,17 +369,20 @@ pub(super) fn one_of<T: Copy>(
             .map_or_else(|| word.to_string(), str::to_owned)
     };
     let known: Vec<String> = words.iter().map(|(word, _)| spelled(word)).collect();
-    let known: Vec<&str> = known.iter().map(String::as_str).collect();
     match &node.value {
-        Value::Text(text) if known.contains(&text.as_str()) => {
-            let message = format!("the text \"{text}\", where {} is needed", either(&known));
+        Value::Text(text) if known.contains(text) => {
+            let message = format!("the text \"{text}\", where {} is needed", choice(&known));
             reader.refuse(at, message, "remove the quotes");
         }
         Value::Text(text) => {
-            let message = format!("{}, where {} is needed", quoted(text), either(&known));
-            reader.push(at, message, did_you_mean(text, known));
+            let message = format!("{}, where {} is needed", quoted(text), choice(&known));
+            reader.push(
+                at,
+                message,
+                did_you_mean(text, known.iter().map(String::as_str)),
+            );
         }
-        _ => return wrong_kind(node, &either(&known), at, reader),
+        _ => return wrong_kind(node, &choice(&known), at, reader),
     }
     None
 }

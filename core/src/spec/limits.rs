@@ -9,7 +9,7 @@ use regex::Regex;
 
 use super::backend_kind::RunPlace;
 use super::kind::forms;
-use super::reader::{At, Reader};
+use super::reader::{At, Reader, rules};
 use crate::units::Seconds;
 
 pub(super) const CHANNELS: RangeInclusive<usize> = 1..=20;
@@ -76,6 +76,7 @@ patterns! {
     is_training_plan = "arn:aws[a-z-]*:sagemaker:[a-z0-9-]*:[0-9]{12}:training-plan/.{1,200}";
     is_subnet = "subnet-[A-Za-z0-9-]{1,25}";
     is_security_group = "sg-[A-Za-z0-9-]{1,29}";
+    is_file_system = "fs-[0-9a-f]{8,17}";
     is_kms_key = "[A-Za-z0-9:/_-]{0,2048}";
 }
 
@@ -180,20 +181,13 @@ pub(super) fn capture_groups(pattern: &str) -> Option<usize> {
 impl Reader<'_> {
     /// A runtime that SageMaker can enforce: 1 second to 28 days. Elsewhere only the lower end holds.
     pub(super) fn check_runtime(&mut self, at: &At, runtime: Seconds) {
-        let (limit, message) = match self.is_on(RunPlace::Cloud) {
-            true => (
-                LONGEST_RUN,
-                format!("{runtime}; SageMaker allows at most {LONGEST_RUN}"),
-            ),
-            false => (
-                LONGEST_LOCAL_RUN,
-                format!("a run takes at most {}", LONGEST_LOCAL_RUN.exact()),
-            ),
-        };
-        if runtime.0 < 1.0 {
-            self.wrong(at, "a run needs at least 1s");
-        } else if runtime > limit {
-            self.wrong(at, message);
+        let is_cloud = self.is_on(RunPlace::Cloud);
+        rules! { self, at;
+            wrong "" if runtime.0 < 1.0 => "a run needs at least 1s";
+            wrong "" if is_cloud && runtime > LONGEST_RUN =>
+                format!("{runtime}; SageMaker allows at most {LONGEST_RUN}");
+            wrong "" if !is_cloud && runtime > LONGEST_LOCAL_RUN =>
+                format!("a run takes at most {}", LONGEST_LOCAL_RUN.exact());
         }
     }
 }

@@ -70,11 +70,9 @@ impl Job {
             LineKind::Named(name) => Some(name),
             LineKind::Absolute(_) | LineKind::Increase(_) => None,
         });
-        let pattern = |name: &str| {
-            let (_, pattern) = (self.training.metrics.iter()).find(|(known, _)| known == name)?;
-            PrintedMetric::new(name, pattern).ok()
-        };
-        named.filter_map(|name| pattern(name.as_str())).collect()
+        named
+            .filter_map(|name| self.training.printed_metric(name.as_str()))
+            .collect()
     }
 }
 

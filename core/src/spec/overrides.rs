@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 
 use super::keys::mapping;
 use super::kind::{AnyText, Definitions, Kind, Text, Words, parsed, word_kinds, wrong_kind};
-use super::reader::{At, Reader, did_you_mean, quoted};
+use super::reader::{At, Reader, did_you_mean, quoted, rules};
 use super::yaml::{Node, Value};
 use super::{Bound, Job, LineKind, LineOrigin, OverrideInForce, Spec};
 use crate::metric::Amount;
@@ -158,39 +158,31 @@ impl Reader<'_> {
     }
 
     fn one_override(&mut self, at: &At, keys: OverrideKeys, jobs: &[Job]) -> Option<Override> {
-        let up_to = match (&keys.up_to, keys.budget) {
-            (Some(up_to), Some(kind)) => self.up_to(&at.key("up_to"), up_to, kind),
-            _ => None,
-        };
+        let up_to = keys.up_to.zip(keys.budget);
+        let up_to = up_to.and_then(|(text, kind)| self.up_to(&at.key("up_to"), &text, kind));
         if let Some(name) = &keys.job {
             let all = At::ROOT.key("jobs");
             // A job whose keys could not be read is there too.
             let written = self.keys_below(&all);
+            let job = jobs.iter().find(|job| job.name == *name);
             if !written.contains(&name.as_str()) {
                 let help = did_you_mean(name, written);
                 let message = format!("there is no job {}", quoted(name));
                 self.push(&at.key("job"), message, help);
-            } else if let (Some(kind), Some(job)) =
-                (keys.budget, jobs.iter().find(|job| job.name == *name))
-            {
+            } else if let Some((kind, job)) = keys.budget.zip(job) {
+                let line = job.budget.written_line(kind);
                 let line_at = all.key(name).key("budget").key(&kind.to_string());
-                match (job.budget.written_line(kind), up_to) {
-                    (None, _) if self.is_wrong(&line_at) => {}
-                    (None, _) => {
-                        let name = quoted(name);
-                        let message = format!("the budget of {name} has no line `{kind}`");
-                        self.wrong(&at.key("budget"), message);
-                    }
-                    (Some(line), Some(limit)) if !line.would_be_widened_by(limit) => {
-                        let side = match line.bound {
-                            Bound::Max => "above",
-                            Bound::Min => "below",
-                        };
-                        let message =
-                            format!("is not {side} the budget's own limit, so it changes nothing");
-                        self.warn(&at.key("up_to"), message);
-                    }
-                    _ => {}
+                let is_missing = line.is_none() && !self.is_wrong(&line_at);
+                let changes_nothing = (line.zip(up_to))
+                    .filter(|(line, limit)| !line.would_be_widened_by(*limit))
+                    .map(|(line, _)| match line.bound {
+                        Bound::Max => "is not above the budget's own limit, so it changes nothing",
+                        Bound::Min => "is not below the budget's own limit, so it changes nothing",
+                    });
+                rules! { self, at;
+                    wrong "budget" if is_missing =>
+                        format!("the budget of {} has no line `{kind}`", quoted(name));
+                    warn "up_to" if changes_nothing.is_some() => changes_nothing.unwrap_or_default();
                 }
             }
         }
@@ -206,10 +198,7 @@ impl Reader<'_> {
     /// The ceiling in the unit of its line.
     fn up_to(&mut self, at: &At, text: &str, kind: LineKind) -> Option<Amount> {
         let limit = parsed(kind.unit().parse(text), at, self)?;
-        if limit.number <= 0.0 {
-            self.wrong(at, "a limit is more than 0");
-            return None;
-        }
+        self.above_0(at, limit.number, "a limit");
         Some(limit)
     }
 }

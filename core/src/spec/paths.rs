@@ -1,7 +1,7 @@
 //! Paths and patterns. Here only the text is checked; links are resolved where files are touched.
 
 use super::kind::forms;
-use super::reader::{At, Reader, quoted};
+use super::reader::{At, Reader, quoted, rules};
 use super::{Job, ON_THIS_MACHINE};
 
 /// Longer than any path in a repository; keeps patterns quick to compile.
@@ -63,29 +63,27 @@ impl Reader<'_> {
     /// Refuses more patterns than can be held against every file.
     pub(super) fn limit_patterns(&mut self, at: &At, jobs: &[Job]) {
         let patterns: usize = jobs.iter().map(|job| job.paths.len()).sum();
-        if patterns > MOST_PATTERNS {
-            self.refuse(
-                at,
+        rules! { self, at;
+            refuse "" if patterns > MOST_PATTERNS =>
                 format!("{patterns} patterns in the `paths` of all jobs; at most {MOST_PATTERNS} are read"),
-                "let a pattern stand for a folder: `\"src/**\"`; or give parts of the project a spec each",
-            );
+                "let a pattern stand for a folder: `\"src/**\"`; or give parts of the project a spec each";
         }
     }
 
     /// Patterns over paths; at least one must include something.
     pub(super) fn globs(&mut self, at: &At, globs: &[String]) {
-        let count = globs.len();
-        if count > MOST_PATTERNS_OF_A_JOB {
-            let message = format!("{count} patterns; a job has at most {MOST_PATTERNS_OF_A_JOB}");
-            let help = "let a pattern stand for a folder: `\"src/**\"`";
-            return self.refuse(at, message, help);
+        let (count, most) = (globs.len(), MOST_PATTERNS_OF_A_JOB);
+        rules! { self, at;
+            refuse "" if count > most =>
+                format!("{count} patterns; a job has at most {most}"), "let a pattern stand for a folder: `\"src/**\"`";
         }
-        if globs.iter().all(|glob| glob.starts_with('!')) {
-            self.refuse(
-                at,
+        if count > most {
+            return;
+        }
+        rules! { self, at;
+            refuse "" if globs.iter().all(|glob| glob.starts_with('!')) =>
                 "no pattern includes anything, so the job would never run",
-                "for every file write `\"**\"`, or leave `paths` out",
-            );
+                "for every file write `\"**\"`, or leave `paths` out";
         }
         for (index, text) in globs.iter().enumerate() {
             let at = at.item(index);

@@ -136,8 +136,7 @@ impl Kind for FormatVersion {
             Value::Number(text) => {
                 let message = format!("version {} of the spec is not known", quoted(text));
                 let help = "this program reads `version: 1`; a newer one may read more";
-                reader.refuse(at, message, help);
-                None
+                reader.refused(at, message, help)
             }
             _ => wrong_kind(node, "the number 1", at, reader),
         }

@@ -10,6 +10,7 @@ use super::backend_kind::RunPlace;
 use super::errors::SpecProblem;
 use super::yaml::{Node, Value, YamlKey};
 use super::{BackendKind, SpecWarning};
+use crate::grammar::choice;
 
 /// The place of a value, or of the key before it.
 #[derive(Debug, Clone, PartialEq)]
@@ -187,6 +188,17 @@ impl Reader<'_> {
         self.push(at, message.into(), Some(help.into()));
     }
 
+    /// The same where nothing can be read then.
+    pub(super) fn refused<T>(
+        &mut self,
+        at: &At,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) -> Option<T> {
+        self.refuse(at, message, help);
+        None
+    }
+
     pub(super) fn push(&mut self, at: &At, message: String, help: Option<String>) {
         self.push_at(&at.path, self.span(at), message, help);
     }
@@ -359,8 +371,7 @@ pub(super) fn quoted(text: &str) -> String {
 /// The solution of a problem: ``write `30s`, `30m` or `30h` ``.
 pub(super) fn write_one_of(spellings: &[String]) -> Option<String> {
     let spellings: Vec<String> = spellings.iter().map(|text| quoted(text)).collect();
-    let spellings: Vec<&str> = spellings.iter().map(String::as_str).collect();
-    (!spellings.is_empty()).then(|| format!("write {}", either(&spellings)))
+    (!spellings.is_empty()).then(|| format!("write {}", choice(&spellings)))
 }
 
 /// At most 64 characters of a text.
@@ -406,15 +417,6 @@ pub(super) fn did_you_mean<'a>(
     known: impl IntoIterator<Item = &'a str>,
 ) -> Option<String> {
     near_miss(written, known).map(|near| format!("did you mean {}?", quoted(near)))
-}
-
-/// A list of words: `a, b or c`.
-pub(super) fn either(words: &[&str]) -> String {
-    match words {
-        [] => String::new(),
-        [only] => (*only).to_owned(),
-        [first @ .., last] => format!("{} or {last}", first.join(", ")),
-    }
 }
 
 #[cfg(test)]

@@ -165,8 +165,7 @@ impl Refined for FullShare {
                 ),
             )
         };
-        reader.refuse(at, format!("{} {problem}", quoted(&text)), help);
-        None
+        reader.refused(at, format!("{} {problem}", quoted(&text)), help)
     }
 }
 
@@ -222,13 +221,12 @@ impl Reader<'_> {
             None if self.is_written(&full_at) => None,
             full => Some(full.unwrap_or(FullShare::One)),
         };
-        if keys.follows.is_some() && matches!(full, Some(FullShare::One | FullShare::Omitted)) {
+        let is_share = matches!(full, Some(FullShare::One | FullShare::Omitted));
+        if keys.follows.is_some() && is_share {
+            let message = "what follows a channel is a number of examples";
+            let help = "write the number of all examples as `full`, such as `full: 50000`";
             let is_written = self.is_written(&full_at);
-            self.refuse(
-                if is_written { &full_at } else { at },
-                "what follows a channel is a number of examples",
-                "write the number of all examples as `full`, such as `full: 50000`",
-            );
+            self.refuse(if is_written { &full_at } else { at }, message, help);
         }
         let place = self.share_place(at, keys.hyperparameter, keys.environment);
         if let Some(training) = training {
@@ -258,11 +256,10 @@ impl Reader<'_> {
         let Some(channel) = follows else {
             for channel in channels.filter(|channel| channel.sample.is_drawn()) {
                 let name = quoted(&channel.name);
-                self.refuse(
-                    at,
-                    format!("the script draws its share, and the channel {name} is sampled too"),
-                    "remove `sample` from the channel, so that every canary gets all of it; or remove `share`; or, where the script is to know how many examples it has, write `full: N, follows: CHANNEL`",
-                );
+                const HELP: &str = "remove `sample` from the channel, so that every canary gets all of it; or remove `share`; or, where the script is to know how many examples it has, write `full: N, follows: CHANNEL`";
+                let message =
+                    format!("the script draws its share, and the channel {name} is sampled too");
+                self.refuse(at, message, HELP);
             }
             return;
         };
@@ -311,8 +308,7 @@ impl Reader<'_> {
                 "write `share: {hyperparameter: NAME}` or `share: {environment: NAME}`",
             ),
         };
-        self.refuse(at, problem, help);
-        None
+        self.refused(at, problem, help)
     }
 
     /// Checks that the value which the spec writes under the place's name is the full run's.
@@ -337,11 +333,10 @@ impl Reader<'_> {
         if !is_same {
             let expected = expected.unwrap_or_else(|| "not there".to_owned());
             let (name, value) = (quoted(name), quoted(value));
-            self.refuse(
-                at,
-                format!("in the full run {name} is {expected}, but `training` says {value}"),
-                "write the full run's value as `full`, or remove the name from `training`",
-            );
+            let message =
+                format!("in the full run {name} is {expected}, but `training` says {value}");
+            let help = "write the full run's value as `full`, or remove the name from `training`";
+            self.refuse(at, message, help);
         }
     }
 }

@@ -46,8 +46,9 @@ impl LocalBackend {
         let hyperparameters = canary::hyperparameters(training, share, run.work.as_ref());
         let environment = canary::environment(training, share);
         let judged = job.judged_metrics();
+        let step = training.step_metric();
         let sought = Sought {
-            step: training.step_metric.as_ref(),
+            step: step.as_ref(),
             levels: &judged,
         };
         let port = free_port();

@@ -367,7 +367,8 @@ impl ReadyJob<'_> {
     /// What the log says of steps and of the budget's metrics, or why it does not; nothing where nothing is asked.
     async fn said(&self, name: &str, hosts: &[String], is_completed: bool) -> PrintedFigures {
         let judged = self.job.judged_metrics();
-        let step = self.job.training.step_metric.as_ref();
+        let step = self.job.training.step_metric();
+        let step = step.as_ref();
         let sought = Sought {
             step,
             levels: &judged,

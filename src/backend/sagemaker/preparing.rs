@@ -17,7 +17,7 @@ use crate::canary::{Dataset, Objects, code_key, data_key, listing_digest};
 use crate::code::{CodeFile, PathKind};
 use crate::instance::{InstanceType, tables};
 use crate::plan::{MachineQuotas, NotMeasured, PoolPlan};
-use crate::spec::{Channel, Design};
+use crate::spec::Channel;
 
 const QUOTAS: Call<'_> = Call("servicequotas:ListServiceQuotas");
 const SERVICE: &str = "sagemaker";
@@ -194,9 +194,7 @@ impl JobSession<'_> {
                     ),
                 ));
             }
-            if at_once < job.canary.parallel
-                && !matches!(job.canary.design, Design::Adaptive { .. })
-            {
+            if at_once < job.canary.parallel && job.canary.design.replicates.is_some() {
                 self.note(format!(
                     "the quota \"{name}\" is {limit}, so canaries run {at_once} at a time, not {}",
                     job.canary.parallel

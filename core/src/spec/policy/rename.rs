@@ -1,7 +1,5 @@
 //! Jobs that a change renames: a new name must not shake off the policy of the old one.
 
-use std::collections::BTreeSet;
-
 use crate::spec::{BackendKind, Job, Spec};
 
 /// A job under a new name.
@@ -30,19 +28,14 @@ impl RenamedJob {
 /// A job of the head that the base does not know is a removed one of the base where it has its source, its paths or its data; of
 /// several that one which has most in common with it.
 pub fn follow_renames(head: &Spec, base: &Spec) -> (Spec, Vec<RenamedJob>) {
-    let names = |spec: &Spec| -> BTreeSet<String> {
-        spec.jobs.iter().map(|job| job.name.clone()).collect()
-    };
-    let (kept, known) = (names(head), names(base));
-    let removed: Vec<&Job> = (base.jobs.iter())
-        .filter(|job| !kept.contains(&job.name))
-        .collect();
+    let lacks = |spec: &Spec, job: &Job| spec.job(&job.name).is_none();
+    let removed: Vec<&Job> = base.jobs.iter().filter(|job| lacks(head, job)).collect();
     let mut followed = base.clone();
     let mut renamed = Vec::new();
     if removed.is_empty() || head.backend != base.backend {
         return (followed, renamed);
     }
-    for job in head.jobs.iter().filter(|job| !known.contains(&job.name)) {
+    for job in head.jobs.iter().filter(|job| lacks(base, job)) {
         let likest = (removed.iter().rev())
             .filter_map(|old| Some((likeness(head.backend, job, old)?, old)))
             .max_by_key(|((_, likeness), _)| *likeness);
@@ -79,32 +72,34 @@ fn likeness(backend: BackendKind, job: &Job, old: &Job) -> Option<(&'static str,
             || training.sagemaker.entry_point.is_some()
             || backend.traits().runs_here
     };
-    let is_same_source = has_source(job) && has_source(old) && source(job) == source(old);
-    let is_same_paths = paths(job).iter().any(|path| paths(old).contains(path));
     let (ours, theirs) = (&job.training, &old.training);
     let is_there = |uri: &str| theirs.channels.iter().any(|channel| channel.uri == uri);
-    let has_data = ours.channels.iter().any(|channel| is_there(&channel.uri));
-    let shared = match (is_same_source, is_same_paths, has_data) {
-        (true, _, _) => "source_dir",
-        (false, true, _) => "paths",
-        (false, false, true) => "uri",
-        (false, false, false) => return None,
-    };
-    let common = [
-        is_same_source,
-        is_same_paths,
-        has_data,
-        ours.local == theirs.local,
-        ours.sagemaker.entry_point == theirs.sagemaker.entry_point,
-        ours.sagemaker.image == theirs.sagemaker.image,
-        ours.channels == theirs.channels,
-        ours.hyperparameters == theirs.hyperparameters,
-        job.instance == old.instance,
+    let alike = [
+        (
+            "source_dir",
+            has_source(job) && has_source(old) && source(job) == source(old),
+        ),
+        (
+            "paths",
+            paths(job).iter().any(|path| paths(old).contains(path)),
+        ),
+        (
+            "uri",
+            ours.channels.iter().any(|channel| is_there(&channel.uri)),
+        ),
+        ("", ours.local == theirs.local),
+        (
+            "",
+            ours.sagemaker.entry_point == theirs.sagemaker.entry_point,
+        ),
+        ("", ours.sagemaker.image == theirs.sagemaker.image),
+        ("", ours.channels == theirs.channels),
+        ("", ours.hyperparameters == theirs.hyperparameters),
+        ("", job.instance == old.instance),
     ];
-    Some((
-        shared,
-        common.into_iter().filter(|is_same| *is_same).count(),
-    ))
+    let (shared, _) = alike.iter().take(3).find(|(_, is_same)| *is_same)?;
+    let common = alike.iter().filter(|(_, is_same)| *is_same);
+    Some((shared, common.count()))
 }
 
 /// The folder of its code; without one the spec's.

@@ -4,9 +4,10 @@ use super::launcher::{LauncherKeys, ScriptLauncher};
 use super::local::LocalTraining;
 use super::sagemaker::SagemakerTraining;
 use crate::spec::backend_kind::RunPlace;
-use crate::spec::field::{FieldRule, fields};
+use crate::spec::channel::Channels;
+use crate::spec::field::FieldRule;
 use crate::spec::instances::Instances;
-use crate::spec::keys::{Map, mapping};
+use crate::spec::keys::{Map, keys};
 use crate::spec::kind::{AnyText, Text};
 use crate::spec::limits;
 use crate::spec::paths::ProjectPath;
@@ -19,135 +20,117 @@ use crate::units::Seconds;
 const HOW_TO_CAPTURE: &str =
     "put the number in parentheses, such as `loss: ([0-9.]+)`; `(?:…)` captures nothing";
 
-mapping! {
+keys! {
     /// The full run, in SageMaker's terms. A local job has `command` in place of `image` and `role`.
-    struct TrainingKeys named "Training" {
+    pub struct Training named "Training" {
         /// The folder with the training code. Built-in algorithms need none; a local job without one runs in a copy of the spec's
         /// folder.
-        optional source_dir: ProjectPath,
+        optional source_dir: ProjectPath as String => FieldRule::HEAD.setting();
         /// The hyperparameters, by name. The script receives each as text, as written.
-        optional hyperparameters: Map<AnyText>,
+        plain hyperparameters: Map<AnyText> as Vec<(String, String)> => FieldRule::UNCOMPARED.setting();
         /// The environment variables of the script, by name. Write no secrets: who reads this file reads them.
-        optional environment: Map<AnyText>,
+        plain environment: Map<AnyText> as Vec<(String, String)> => FieldRule::HEAD.setting().names_alone();
         /// What starts the script's processes on each machine: torchrun or mpirun. Without it the script is one process.
-        optional distribution: LauncherKeys,
+        optional distribution: LauncherKeys as ScriptLauncher =>
+            FieldRule::named("It starts the processes of canaries and of the full run.").setting();
         /// The input channels, by name. Only a job with `share` or `work` needs none.
-        optional channels: Map<Channel>,
+        plain channels: Channels as Vec<Channel> => FieldRule::EACH;
         /// The time after which the full run is stopped. Default: 1d; locally: never.
-        optional max_runtime: Seconds,
+        optional max_runtime: Seconds => FieldRule::HEAD.uncounted();
         /// Metrics in the log, by name: a regular expression with one capture group each, for `step_metric` and `budget.metrics`.
-        optional metrics: Map<Text>,
+        plain metrics: Map<Text> as Vec<(String, String)> =>
+            FieldRule::named("What it captures is judged by a line of the budget.");
         /// The metric whose value is the time of one training step, in seconds. With it, the time and the cost of a step are
         /// forecast.
-        optional step_metric: Text,
-        with local: LocalTraining,
-        with sagemaker: SagemakerTraining,
+        optional step_metric: Text as String => FieldRule::HEAD;
+        with local: LocalTraining => FieldRule::EACH.at("");
+        with sagemaker: SagemakerTraining => FieldRule::EACH.at("");
     }
 }
 
-fields! {
-    /// The full run: what every backend understands, and the part of each.
-    #[derive(Debug, Clone, PartialEq, Default)]
-    pub struct Training {
-        pub source_dir: Option<String> = FieldRule::HEAD.setting(),
-        /// Values as text, as SageMaker hands them over; in the order of the file.
-        pub hyperparameters: Vec<(String, String)> = FieldRule::UNCOMPARED.setting(),
-        pub environment: Vec<(String, String)> = FieldRule::HEAD.setting().names_alone(),
-        /// Absent: the script is one process on each machine.
-        pub distribution: Option<ScriptLauncher> = FieldRule::named("It starts the processes of canaries and of the full run.").setting(),
-        /// Names are unique. Empty only where the script draws its share, or canaries differ in their work alone.
-        pub channels: Vec<Channel> = FieldRule::EACH,
-        /// Absent: none locally, one day on SageMaker.
-        pub max_runtime: Option<Seconds> = FieldRule::HEAD.uncounted(),
-        /// Regular expressions over the log, one capture group each; those that nothing reads are in no engine's dialect.
-        pub metrics: Vec<(String, String)> = FieldRule::named("What it captures is judged by a line of the budget."),
-        /// The one of `metrics` that gives the seconds of a training step.
-        pub step_metric: Option<PrintedMetric> = FieldRule::HEAD,
-        pub local: LocalTraining = FieldRule::EACH.at(""),
-        pub sagemaker: SagemakerTraining = FieldRule::EACH.at(""),
+impl Training {
+    /// The metric of this name; `None` where its pattern is not there, or in no dialect that is read here.
+    pub fn printed_metric(&self, name: &str) -> Option<PrintedMetric> {
+        let (_, pattern) = self.metrics.iter().find(|(known, _)| known == name)?;
+        PrintedMetric::new(name, pattern).ok()
+    }
+
+    /// The metric that gives the seconds of a training step.
+    pub fn step_metric(&self) -> Option<PrintedMetric> {
+        self.printed_metric(self.step_metric.as_deref()?)
     }
 }
 
 impl Reader<'_> {
+    /// Checks the full run against what it trains on, and gives what is not written its default; `None` where the channels that it
+    /// needs are not known.
     pub(in crate::spec) fn training(
         &mut self,
         job: &At,
-        keys: TrainingKeys,
+        mut training: Training,
         instances: Option<&Instances>,
         sampling: SampledBy,
     ) -> Option<Training> {
         let at = &job.key("training");
         let entry = super::entry_of(self.backend);
-        (entry.check)(self, &keys, at);
-        let max_runtime = match keys.max_runtime {
-            Some(runtime) => {
-                self.check_runtime(&at.key("max_runtime"), runtime);
-                Some(runtime)
-            }
-            None => (entry.max_runtime)(&keys),
-        };
-        let metrics = keys.metrics.unwrap_or_default();
+        (entry.check)(self, &training, at);
+        match training.max_runtime {
+            Some(runtime) => self.check_runtime(&at.key("max_runtime"), runtime),
+            None => training.max_runtime = (entry.max_runtime)(&training),
+        }
         let metrics_at = at.key("metrics");
-        self.check_metrics(&metrics_at, &metrics);
-        let step_metric = keys.step_metric.as_deref();
-        let step_metric = step_metric.and_then(|name| self.step_metric(at, name, &metrics));
-        for (name, _) in &metrics {
+        self.check_metrics(&metrics_at, &training.metrics);
+        let step_metric = training.step_metric.as_deref();
+        if let Some(name) = step_metric {
+            self.check_step_metric(at, name, &training.metrics);
+        }
+        for (name, _) in &training.metrics {
             // A metric that is written may well be meant to do something.
-            let is_judged = self.is_written(&job.key("budget").key("metrics").key(name));
-            let is_step = step_metric
-                .as_ref()
-                .is_some_and(|metric| metric.name() == name);
-            if !is_judged && !is_step {
+            let is_judged = self.is_written(&job.below_by("budget.metrics").key(name));
+            if !is_judged && step_metric != Some(name) {
                 const UNREAD: &str = "is not read: of all metrics only those that `step_metric` or `budget.metrics` names are";
                 self.warn(&metrics_at.key(name), UNREAD);
             }
         }
-        self.check_local_keys(at, &keys.local);
-        self.check_sagemaker_keys(at, &keys.sagemaker, instances);
-        let channels_at = at.key("channels");
-        let channels = match keys.channels {
-            Some(channels) => {
-                let in_vpc = keys.sagemaker.is_in_vpc();
-                Some(self.channels(&channels_at, channels, instances, in_vpc, sampling))
-            }
-            None if sampling != SampledBy::Gate => Some(Vec::new()),
-            None if self.is_written(&channels_at) => None,
-            None => {
-                const HELP: &str = "name the data, or write `share` if the script draws its own share of it, or `work` if canaries can do less of it";
-                self.refuse(at, "the key `channels` is missing", HELP);
-                None
-            }
-        };
-        if let (Some(output), Some(channels)) = (&keys.sagemaker.output, &channels) {
-            self.refuse_output_among_data(&at.key("output"), output, channels);
+        self.check_local_keys(at, &training.local);
+        self.check_sagemaker_keys(at, &training.sagemaker, instances);
+        if let Some(launcher) = &training.distribution {
+            self.check_launcher(&at.key("distribution"), launcher, instances);
         }
-        let distribution_at = at.key("distribution");
-        let distribution = (keys.distribution)
-            .and_then(|launcher| self.launcher(&distribution_at, launcher, instances));
-        let starts_script = keys.sagemaker.entry_point.is_some() && self.is_on(RunPlace::Cloud);
-        let reserved = match (&distribution, starts_script) {
-            (Some(launcher), true) => {
-                limits::SCRIPT_MODE_HYPERPARAMETERS + launcher.all_hyperparameters(true).len()
-            }
-            (None, true) => limits::SCRIPT_MODE_HYPERPARAMETERS,
-            (_, false) => 0,
+        let starts_script = training.sagemaker.entry_point.is_some() && self.is_on(RunPlace::Cloud);
+        let launcher = training.distribution.as_ref();
+        let launched = launcher.map_or(0, |it| it.all_hyperparameters(true).len());
+        let reserved = match starts_script {
+            true => limits::SCRIPT_MODE_HYPERPARAMETERS + launched,
+            false => 0,
         };
-        let hyperparameters = keys.hyperparameters.unwrap_or_default();
-        self.check_hyperparameters(&at.key("hyperparameters"), &hyperparameters, reserved);
-        let environment = keys.environment.unwrap_or_default();
-        self.check_environment(&at.key("environment"), &environment);
-        Some(Training {
-            source_dir: keys.source_dir,
-            hyperparameters,
-            environment,
-            distribution,
-            channels: channels?,
-            max_runtime,
-            metrics,
-            step_metric,
-            local: keys.local,
-            sagemaker: keys.sagemaker,
-        })
+        self.check_hyperparameters(
+            &at.key("hyperparameters"),
+            &training.hyperparameters,
+            reserved,
+        );
+        self.check_environment(&at.key("environment"), &training.environment);
+        let channels_at = at.key("channels");
+        if self.is_written(&channels_at) {
+            if training.channels.is_empty() && self.is_wrong(&channels_at) {
+                return None;
+            }
+            let in_vpc = training.sagemaker.is_in_vpc();
+            self.channels(
+                &channels_at,
+                &mut training.channels,
+                instances,
+                in_vpc,
+                sampling,
+            );
+        } else if sampling == SampledBy::Gate {
+            const HELP: &str = "name the data, or write `share` if the script draws its own share of it, or `work` if canaries can do less of it";
+            return self.refused(at, "the key `channels` is missing", HELP);
+        }
+        if let Some(output) = &training.sagemaker.output {
+            self.refuse_output_among_data(&at.key("output"), output, &training.channels);
+        }
+        Some(training)
     }
 
     /// `reserved`: what starts a script beside the spec's.
@@ -212,35 +195,26 @@ impl Reader<'_> {
         }
     }
 
-    fn step_metric(
-        &mut self,
-        at: &At,
-        name: &str,
-        metrics: &[(String, String)],
-    ) -> Option<PrintedMetric> {
+    fn check_step_metric(&mut self, at: &At, name: &str, metrics: &[(String, String)]) {
         let Some((_, pattern)) = metrics.iter().find(|(known, _)| known == name) else {
             let known = metrics.iter().map(|(known, _)| known.as_str());
             let otherwise = Some("name one of `metrics`");
             let at = at.key("step_metric");
-            self.unknown(&at, name, "names no metric", known, otherwise);
-            return None;
+            return self.unknown(&at, name, "names no metric", known, otherwise);
         };
         let pattern_at = at.key("metrics").key(name);
-        match PrintedMetric::new(name, pattern) {
-            Ok(metric) => Some(metric),
-            // Brackets and groups were counted already, for every metric.
-            Err(_) if self.is_wrong(&pattern_at) => None,
-            Err(error) => {
-                let help = match &error {
-                    PatternError::Groups(_) => HOW_TO_CAPTURE,
-                    PatternError::Syntax(_) => {
-                        "the step metric is read with Rust's regular expressions, which have no look-around and no back-references"
-                    }
-                    PatternError::TooLarge => "repeat less often: `+` in place of `{1,1000}`",
-                };
-                self.refuse(&pattern_at, error.to_string(), help);
-                None
+        // Brackets and groups were counted already, for every metric.
+        let Some(error) = PrintedMetric::new(name, pattern).err() else {
+            return;
+        };
+        let help = match &error {
+            _ if self.is_wrong(&pattern_at) => return,
+            PatternError::Groups(_) => HOW_TO_CAPTURE,
+            PatternError::Syntax(_) => {
+                "the step metric is read with Rust's regular expressions, which have no look-around and no back-references"
             }
-        }
+            PatternError::TooLarge => "repeat less often: `+` in place of `{1,1000}`",
+        };
+        self.refuse(&pattern_at, error.to_string(), help);
     }
 }

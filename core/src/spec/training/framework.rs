@@ -186,19 +186,17 @@ impl Refined for Framework {
         let mut named = named.filter_map(|(name, version)| Some((name, version?)));
         let (Some((name, version)), None) = (named.next(), named.next()) else {
             let help = format!("write one, such as `framework: {{pytorch: 2.8}}`, {WAY_OUT}");
-            reader.refuse(at, "needs exactly one framework", help);
-            return None;
+            return reader.refused(at, "needs exactly one framework", help);
         };
         let images = FRAMEWORKS.iter().find(|images| images.name == name)?;
         let Some(found) = version_of(images, &version) else {
             let version = quoted(version.trim());
             let (newest, _) = images.versions.last()?;
-            reader.refuse(
+            return reader.refused(
                 &at.key(name),
                 format!("no image of {name} {version} is known, by the table of {AS_OF}"),
                 format!("the newest is `{newest}`, {WAY_OUT}"),
             );
-            return None;
         };
         if let Some(python) = keys.python.filter(|python| *python != found.python) {
             let (version, python) = (found.version, quoted(&python));

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
-use super::{TrainingKeys, is_script};
+use super::{Training, is_script};
 use crate::instance::InstanceConfiguration;
 use crate::spec::backend_kind::RunPlace;
 use crate::spec::field::{self, FieldValue};
@@ -174,8 +174,7 @@ impl Kind for NoKeys {
             Value::Null => "no value, where `{}` is needed",
             _ => return wrong_kind(node, "`{}`", at, reader),
         };
-        reader.refuse(at, message, "write `torchrun: {}`");
-        None
+        reader.refused(at, message, "write `torchrun: {}`")
     }
 
     fn schema(_: &mut Definitions) -> Json {
@@ -209,11 +208,12 @@ mapping! {
 pub(in crate::spec) enum LauncherKeys {}
 
 impl Kind for LauncherKeys {
-    type Value = PlainLauncherKeys;
+    type Value = ScriptLauncher;
 
-    fn read(node: &Node, at: &At, reader: &mut Reader<'_>) -> Option<PlainLauncherKeys> {
+    fn read(node: &Node, at: &At, reader: &mut Reader<'_>) -> Option<ScriptLauncher> {
         let Value::Text(name) = &node.value else {
-            return PlainLauncherKeys::read(node, at, reader);
+            let keys = PlainLauncherKeys::read(node, at, reader)?;
+            return reader.launcher(at, keys);
         };
         let help = match name.as_str() {
             "torchrun" => "write `{torchrun: {}}`",
@@ -221,8 +221,7 @@ impl Kind for LauncherKeys {
             _ => "write `{torchrun: {}}` or `{mpi: {}}`",
         };
         let message = format!("{}, where a launcher with its keys is needed", quoted(name));
-        reader.refuse(at, message, help);
-        None
+        reader.refused(at, message, help)
     }
 
     fn schema(definitions: &mut Definitions) -> Json {
@@ -233,7 +232,7 @@ impl Kind for LauncherKeys {
 const BY_ITSELF: &str = "a command can start its own launcher: `container: {entrypoint: [torchrun, /opt/program/train.py]}`";
 
 /// What SageMaker's toolkit can launch: the script of an `entry_point`, in an image that has the launcher.
-pub(super) fn check_on_sagemaker(reader: &mut Reader<'_>, training: &TrainingKeys, at: &At) {
+pub(super) fn check_on_sagemaker(reader: &mut Reader<'_>, training: &Training, at: &At) {
     let Some(launcher) = &training.distribution else {
         return;
     };
@@ -255,7 +254,7 @@ pub(super) fn check_on_sagemaker(reader: &mut Reader<'_>, training: &TrainingKey
         return;
     }
     let script = keys.entry_point.as_deref().unwrap_or_default();
-    let (torchrun, mpi) = (launcher.torchrun.is_some(), launcher.mpi.is_some());
+    let torchrun = launcher.kind == LauncherKind::Torchrun;
     // AWS's images for scikit-learn and XGBoost have no launcher, that of TensorFlow has no torchrun.
     let framework = keys
         .framework
@@ -268,10 +267,10 @@ pub(super) fn check_on_sagemaker(reader: &mut Reader<'_>, training: &TrainingKey
             "name a file that ends with `.py`, or start torchrun in the script and remove `distribution`";
         refuse "torchrun" if torchrun && (has_none || framework == "tensorflow") =>
             format!("AWS's image of {framework} has no torchrun"), "remove `distribution`, or choose another image";
-        refuse "mpi" if mpi && has_none =>
+        refuse "mpi" if !torchrun && has_none =>
             format!("AWS's image of {framework} has no mpirun"), "remove `distribution`, or choose another image";
     }
-    for (name, _) in training.hyperparameters.iter().flatten() {
+    for (name, _) in &training.hyperparameters {
         if ALL.contains(&name.as_str()) {
             let message = "is set for the training toolkit by `distribution`";
             reader.refuse(&parameters.name(name), message, "remove it here");
@@ -280,9 +279,9 @@ pub(super) fn check_on_sagemaker(reader: &mut Reader<'_>, training: &TrainingKey
 }
 
 /// What this machine's launchers can start.
-pub(super) fn check_locally(reader: &mut Reader<'_>, training: &TrainingKeys, at: &At) {
+pub(super) fn check_locally(reader: &mut Reader<'_>, training: &Training, at: &At) {
     let launcher = training.distribution.as_ref();
-    let has_torchrun = launcher.is_some_and(|launcher| launcher.torchrun.is_some());
+    let has_torchrun = launcher.is_some_and(|it| it.kind == LauncherKind::Torchrun);
     // It takes the place of the words before the script.
     let script = training.local.command.iter().find(|word| is_script(word));
     let is_other = script.is_none_or(|script| !script.ends_with(".py"));
@@ -294,22 +293,24 @@ pub(super) fn check_locally(reader: &mut Reader<'_>, training: &TrainingKeys, at
 }
 
 impl Reader<'_> {
-    pub(super) fn launcher(
-        &mut self,
-        at: &At,
-        keys: PlainLauncherKeys,
-        instances: Option<&Instances>,
-    ) -> Option<ScriptLauncher> {
-        const HELP: &str = "write `{torchrun: {}}` or `{mpi: {processes_per_host: 8}}`";
+    fn launcher(&mut self, at: &At, keys: PlainLauncherKeys) -> Option<ScriptLauncher> {
         let mpi_at = at.key("mpi");
+        let group_count = keys.groups.as_ref().map_or(1, Vec::len);
+        let names_none = keys.torchrun.is_none() && keys.mpi.is_none() && !self.is_wrong(at);
+        rules! { self, at;
+            refuse "" if names_none =>
+                "names no launcher", "write `{torchrun: {}}` or `{mpi: {processes_per_host: 8}}`";
+            refuse "mpi" if keys.torchrun.is_some() && keys.mpi.is_some() =>
+                "a job has one launcher", "remove `torchrun` or `mpi`";
+            refuse "groups" if group_count != 1 =>
+                format!("{group_count} groups, where one has the launcher"), "name one group";
+        }
         let kind = match (keys.torchrun, keys.mpi) {
             (Some(()), None) => LauncherKind::Torchrun,
             (None, Some(mpi)) => {
-                if let Some(count) = mpi.processes_per_host {
-                    let at = mpi_at.key("processes_per_host");
-                    self.at_most(&at, count, "processes on a host", PROCESSES, "started");
-                }
-                self.check_local_hosts(&mpi_at, keys.groups.as_deref(), instances);
+                let count = mpi.processes_per_host.unwrap_or(1);
+                let (at, what) = (mpi_at.key("processes_per_host"), "processes on a host");
+                self.at_most(&at, count, what, PROCESSES, "started");
                 let options = mpi.options.as_deref().unwrap_or_default();
                 let most = limits::HYPERPARAMETER_VALUE;
                 self.too_long(&mpi_at.key("options"), "a value", options, most);
@@ -318,78 +319,50 @@ impl Reader<'_> {
                     options: mpi.options,
                 }
             }
-            (Some(()), Some(_)) => {
-                let message = "a job has one launcher";
-                self.refuse(&mpi_at, message, "remove `torchrun` or `mpi`");
-                return None;
-            }
-            (None, None) => {
-                if !self.is_wrong(at) {
-                    self.refuse(at, "names no launcher", HELP);
-                }
-                return None;
-            }
+            _ => return None,
         };
-        let group = self.launched_group(at, keys.groups, instances);
+        let group = keys.groups.into_iter().flatten().next();
         Some(ScriptLauncher { kind, group })
     }
 
-    /// mpirun reaches other hosts through SSH, and the host processes of one machine have no server for it.
-    fn check_local_hosts(
+    /// mpirun reaches other hosts through SSH, and the host processes of one machine have no server for it. Of several groups one may
+    /// have a launcher, and every configuration with groups must have it.
+    pub(super) fn check_launcher(
         &mut self,
         at: &At,
-        groups: Option<&[String]>,
+        launcher: &ScriptLauncher,
         instances: Option<&Instances>,
     ) {
+        let group = launcher.group.as_ref();
         let hosts = |configuration: &InstanceConfiguration| match configuration {
             InstanceConfiguration::Homogeneous { count, .. } => *count,
-            InstanceConfiguration::Heterogeneous { groups: all, .. } => {
-                let is_launched = |name| groups.is_none_or(|groups| groups.contains(name));
-                let launched = all.iter().filter(|group| is_launched(&group.name));
+            InstanceConfiguration::Heterogeneous { groups, .. } => {
+                let launched = groups
+                    .iter()
+                    .filter(|it| group.is_none_or(|one| it.name == *one));
                 launched.map(|group| group.count).sum()
             }
         };
-        let several = configurations(instances).find(|configuration| hosts(configuration) > 1);
-        if let Some(several) = several.filter(|_| self.is_on(RunPlace::This)) {
-            let message = format!(
-                "mpirun reaches other machines through SSH, which the host processes of `{several}` do not have"
-            );
-            let help = "write `instance: local` and `processes_per_host`, or `torchrun: {}`";
-            self.refuse(at, message, help);
-        }
-    }
-
-    /// Of several groups one may have a launcher, and every configuration with groups must have it.
-    fn launched_group(
-        &mut self,
-        at: &At,
-        groups: Option<Vec<String>>,
-        instances: Option<&Instances>,
-    ) -> Option<String> {
+        let has_ssh = !self.is_on(RunPlace::This) || launcher.kind == LauncherKind::Torchrun;
+        let several = configurations(instances).find(|it| hosts(it) > 1 && !has_ssh);
+        let several = several.map(ToString::to_string).unwrap_or_default();
         let clusters = group_names(instances);
-        let groups_at = at.key("groups");
-        let Some(groups) = groups else {
-            if let Some(cluster) = clusters.iter().find(|cluster| cluster.len() > 1) {
-                let example = cluster.iter().max().copied().unwrap_or_default();
-                self.refuse(
-                    at,
-                    "does not say which instance group the launcher is for",
-                    format!("write `groups: [{example}]`"),
-                );
-            }
-            return None;
-        };
-        if instances.is_some() && clusters.is_empty() {
-            let message = "neither `instance` nor `alternatives` has instance groups";
-            self.refuse(&groups_at, message, "remove `groups`");
-            return None;
+        let needs_group =
+            !self.is_written(&at.key("groups")) && clusters.iter().any(|cluster| cluster.len() > 1);
+        let example = clusters.iter().filter(|cluster| cluster.len() > 1);
+        let example = example.flatten().max().copied().unwrap_or_default();
+        let has_no_groups = instances.is_some() && clusters.is_empty();
+        rules! { self, at;
+            refuse "mpi" if !several.is_empty() =>
+                format!("mpirun reaches other machines through SSH, which the host processes of `{several}` do not have"),
+                "write `instance: local` and `processes_per_host`, or `torchrun: {}`";
+            refuse "" if needs_group =>
+                "does not say which instance group the launcher is for", format!("write `groups: [{example}]`");
+            refuse "groups" if group.is_some() && has_no_groups =>
+                "neither `instance` nor `alternatives` has instance groups", "remove `groups`";
         }
-        let count = groups.len();
-        if count != 1 {
-            let message = format!("{count} groups, where one has the launcher");
-            self.refuse(&groups_at, message, "name one group");
+        if let Some(group) = group.filter(|_| !has_no_groups) {
+            self.check_group_names(&at.key("groups"), std::slice::from_ref(group), &clusters);
         }
-        self.check_group_names(&groups_at, &groups, &clusters);
-        groups.into_iter().next()
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{BackendEntry, SagemakerTraining, TrainingKeys, launcher};
+use super::{BackendEntry, SagemakerTraining, Training, launcher};
 use crate::spec::backend_kind::RunPlace;
 use crate::spec::field::FieldRule;
 use crate::spec::keys::{List, keys, names};
@@ -83,7 +83,7 @@ pub(in crate::spec) fn is_script(word: &str) -> bool {
 }
 
 /// What a local job must have, cannot have, or ignores.
-fn check(reader: &mut Reader<'_>, keys: &TrainingKeys, at: &At) {
+fn check(reader: &mut Reader<'_>, keys: &Training, at: &At) {
     for key in names::<SagemakerTraining>() {
         let at = at.key(key);
         if reader.has(&at) && !matches!(key, "image" | "role") {
@@ -108,9 +108,9 @@ impl Reader<'_> {
             self.check_command(&command, &keys.command);
         }
         let count = keys.caches.len();
-        if count > MOST_CACHES {
-            let message = format!("{count} caches; a job has at most {MOST_CACHES}");
-            self.wrong(&caches, message);
+        rules! { self, caches;
+            wrong "" if count > MOST_CACHES =>
+                format!("{count} caches; a job has at most {MOST_CACHES}");
         }
     }
 

@@ -1,6 +1,6 @@
 //! **Training**: the full run, and what each backend makes of it.
 //!
-//! `common` holds what every backend understands. Each backend has a file of its own with its keys, their checks and its
+//! `common` holds what every backend understands. Each backend with keys of its own has a file with them, their checks and its
 //! [`Traits`]; this file is the register of them, the one place in the spec that asks which backend is meant.
 
 mod common;
@@ -8,7 +8,6 @@ mod framework;
 mod launcher;
 mod local;
 mod program;
-mod replay;
 mod sagemaker;
 
 pub use common::Training;
@@ -19,13 +18,12 @@ pub use local::LocalTraining;
 pub use program::{ContainerWords, NO_CREDENTIALS};
 pub use sagemaker::SagemakerTraining;
 
-pub(super) use common::TrainingKeys;
 pub(super) use local::is_script;
 
 use super::BackendKind;
 use super::Traits;
 use super::backend_kind::RunPlace;
-use super::reader::{At, Reader};
+use super::reader::{At, Reader, rules};
 use crate::units::Seconds;
 
 impl BackendKind {
@@ -34,7 +32,7 @@ impl BackendKind {
         match self {
             Self::Sagemaker => &sagemaker::ENTRY,
             Self::Local => &local::ENTRY,
-            Self::Replay => &replay::ENTRY,
+            Self::Replay => &REPLAY,
         }
     }
 
@@ -54,9 +52,9 @@ struct BackendEntry {
     traits: Traits,
     place: RunPlace,
     /// Checks the keys of `training` that the backend must have, cannot have or ignores.
-    check: fn(&mut Reader<'_>, &TrainingKeys, &At),
+    check: fn(&mut Reader<'_>, &Training, &At),
     /// The default of `training.max_runtime`.
-    max_runtime: fn(&TrainingKeys) -> Option<Seconds>,
+    max_runtime: fn(&Training) -> Option<Seconds>,
 }
 
 impl BackendEntry {
@@ -72,4 +70,31 @@ impl BackendEntry {
 /// The entry of the spec's backend, if that could be read.
 fn entry_of(backend: Option<BackendKind>) -> &'static BackendEntry {
     backend.map_or(&BackendEntry::ANY, BackendKind::entry)
+}
+
+/// Nothing is run, so a job that is written for another backend stands as it is.
+const REPLAY: BackendEntry = BackendEntry {
+    traits: Traits {
+        replays: true,
+        ..Traits::NONE
+    },
+    place: RunPlace::Recorded,
+    // The default of the backend that the job is written for.
+    max_runtime: |keys| (keys.sagemaker.image.as_ref()).and(Some(sagemaker::MAX_RUNTIME)),
+    ..BackendEntry::ANY
+};
+
+impl Reader<'_> {
+    pub(in crate::spec) fn check_recording(&mut self) {
+        let at = At::ROOT.key("recording");
+        let (has, place) = (self.is_written(&at), self.place());
+        rules! { self, At::ROOT;
+            refuse "" if !has && place == RunPlace::Recorded =>
+                "the replay backend needs `recording`", "write `recording: runs.csv`";
+            refuse "recording" if has && place == RunPlace::This =>
+                format!("{} runs canaries and reads no recording", self.backend_words()),
+                "remove the key, or choose `backend: replay`";
+            no_effect "recording" if has && place == RunPlace::Cloud =>;
+        }
+    }
 }

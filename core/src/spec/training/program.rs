@@ -1,7 +1,7 @@
 //! What a SageMaker job starts, and from where: its image or algorithm, the words in place of the image's own entry point, and
 //! the registry of the image.
 
-use super::TrainingKeys;
+use super::Training;
 use crate::spec::field::FieldRule;
 use crate::spec::keys::{List, keys};
 use crate::spec::kind::AnyText;
@@ -40,7 +40,7 @@ impl ContainerWords {
 }
 
 /// The keys that contradict each other.
-pub(super) fn check(reader: &mut Reader<'_>, training: &TrainingKeys, at: &At) {
+pub(super) fn check(reader: &mut Reader<'_>, training: &Training, at: &At) {
     let keys = &training.sagemaker;
     let (has_image, has_algorithm) = (keys.image.is_some(), keys.algorithm.is_some());
     let has_entrypoint = !keys.container.entrypoint.is_empty();
@@ -53,7 +53,7 @@ pub(super) fn check(reader: &mut Reader<'_>, training: &TrainingKeys, at: &At) {
     let channel = keys.source_channel.as_deref().unwrap_or_default();
     let has_channel = keys.source_channel.is_some();
     let is_data = reader.is_written(&at.key("channels").key(channel));
-    let count = training.channels.as_ref().map_or(0, Vec::len);
+    let count = training.channels.len();
     rules! { reader, at;
         refuse "algorithm" if has_image && has_algorithm =>
             "an algorithm brings its own image", "remove `image`, or `algorithm`";

@@ -2,7 +2,7 @@
 
 use super::framework::Framework;
 use super::program::{ContainerWords, NO_CREDENTIALS, STARTED};
-use super::{BackendEntry, TrainingKeys, launcher, program};
+use super::{BackendEntry, Training, launcher, program};
 use crate::instance::tables;
 use crate::spec::backend_kind::RunPlace;
 use crate::spec::field::FieldRule;
@@ -61,12 +61,9 @@ impl Refined for Gigabytes {
     type Value = Bytes;
 
     fn refine(gigabytes: u32, at: &At, reader: &mut Reader<'_>) -> Option<Bytes> {
-        if gigabytes > limits::VOLUME_GB {
-            let most = limits::VOLUME_GB;
-            reader.wrong(
-                at,
-                format!("{gigabytes} GB; a volume has at most {most} GB"),
-            );
+        let most = limits::VOLUME_GB;
+        rules! { reader, at;
+            wrong "" if gigabytes > most => format!("{gigabytes} GB; a volume has at most {most} GB");
         }
         Some(Bytes(u64::from(gigabytes) * Bytes::GIB))
     }
@@ -140,10 +137,10 @@ impl SagemakerTraining {
 }
 
 /// What a SageMaker job must have, cannot have, or would better have.
-fn check(reader: &mut Reader<'_>, training: &TrainingKeys, at: &At) {
+fn check(reader: &mut Reader<'_>, training: &Training, at: &At) {
     let keys = &training.sagemaker;
     let no_code = keys.entry_point.is_none() && keys.source_channel.is_none();
-    let channels = training.channels.as_ref().map_or(0, Vec::len);
+    let channels = training.channels.len();
     let is_full = channels == *limits::CHANNELS.end();
     let is_named = reader.is_written(&at.key("framework"));
     let is_needed = |key: &str, is_missing: bool| is_missing && !reader.is_wrong(&at.key(key));
@@ -198,9 +195,10 @@ impl Reader<'_> {
             let message = "`subnets` and `security_groups` belong together: give both or neither";
             self.wrong(&at.unwrap_or(At::ROOT), message);
         }
-        if let Some(count) = keys.retries.filter(|count| *count > RETRIES) {
-            let message = format!("{count} retries; SageMaker takes at most {RETRIES}");
-            self.wrong(&at.key("retries"), message);
+        let retries = keys.retries.unwrap_or_default();
+        rules! { self, at;
+            wrong "retries" if retries > RETRIES =>
+                format!("{retries} retries; SageMaker takes at most {RETRIES}");
         }
         if self.has(&at.key("volume_gb")) && self.is_on(RunPlace::Cloud) {
             self.check_volume(&at.key("volume_gb"), keys.volume_gb, instances);
@@ -221,11 +219,9 @@ impl Reader<'_> {
     /// What canaries write would become data of the next ones, and change what they are compared with.
     pub(super) fn refuse_output_among_data(&mut self, at: &At, output: &str, channels: &[Channel]) {
         if let Some(channel) = channels.iter().find(|channel| channel.holds(output)) {
-            self.refuse(
-                at,
-                format!("lies within the data of channel {}", quoted(&channel.name)),
-                "write to another prefix: what canaries write would be read as data",
-            );
+            let message = format!("lies within the data of channel {}", quoted(&channel.name));
+            let help = "write to another prefix: what canaries write would be read as data";
+            self.refuse(at, message, help);
         }
     }
 
