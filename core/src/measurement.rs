@@ -467,13 +467,6 @@ pub struct Utilization {
     pub source: String,
 }
 
-impl Utilization {
-    /// Whether a 99th percentile stands for the mean, because the source has no means.
-    pub fn is_percentile(&self) -> bool {
-        self.source == table::PERCENTILE_SOURCE
-    }
-}
-
 /// What one host of several used.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -80,7 +80,7 @@ fn other_work_beside_one_canary_is_said_and_widens_the_time() {
         time["upper"].as_f64().unwrap() / time["lower"].as_f64().unwrap()
     };
     let said = |job: &Value| {
-        job["notes"].to_string().contains("other work on this machine took up to 66% of the time of the 20% #1 canary, against 2.0% of the quietest's; its time counts less")
+        job["notes"].to_string().contains("other work on this machine took up to 66% of the time of 20% #1, against 2.0% of the quietest's; such a time counts less")
     };
     assert!(said(&beside), "{}", beside["notes"]);
     assert!(!quiet["notes"].to_string().contains("other work"));

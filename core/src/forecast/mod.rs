@@ -397,7 +397,7 @@ fn of_runs(basis: &Basis, runs: &Runs) -> Forecast {
         time_at_least,
         cold_offset: runs.cold_offset(),
         installs: runs.installs(),
-        busy: runs.busy(),
+        busy: other_work::busy(runs.entered()),
         largest_share: runs.largest_share(),
     }
 }

@@ -1,9 +1,9 @@
 //! Cautions about a forecast: its assumption, its reach, and what was left out; and warnings, which a reader must not miss.
 
-use super::runs::Runs;
+use super::runs::{Runs, has_bytes};
 use super::{BusyMachine, Doubt, Law, Laws, other_work};
 use crate::grammar;
-use crate::measurement::{Abscissa, Usage, Utilization};
+use crate::measurement::{Abscissa, Measurement};
 use crate::metric::MemoryOf;
 use crate::units::Fraction;
 
@@ -14,7 +14,7 @@ const GROWN: f64 = 1.5;
 
 /// What makes it doubtful that the canaries were like the full run, as sentences.
 pub(super) fn warnings(runs: &Runs, law: &Laws) -> Vec<String> {
-    let busy = runs.busy().map(|BusyMachine { taken, .. }| {
+    let busy = other_work::busy(runs.entered()).map(|BusyMachine { taken, .. }| {
         format!("other work took {taken} of this machine: times are those of this hour")
     });
     flat_time(runs, law).into_iter().chain(busy).collect()
@@ -69,7 +69,15 @@ pub(super) fn write(runs: &Runs, law: &Laws, doubts: [(&str, Option<Doubt>); 2])
     let growing: Vec<String> = growing.map(|(subject, _)| (*subject).to_owned()).collect();
     let reached = runs.largest_share();
     let reached = reached.filter(|share| *share < 1.0 && !growing.is_empty());
-    let percentiles = percentiles(runs);
+    let entered = || runs.entered().iter().copied();
+    let works = entered().map(Measurement::work_share);
+    let largest_work = works.max_by(f64::total_cmp);
+    let peaks = entered().filter_map(|run| run.usage.memory.as_ref());
+    // The highest bound of a spike between two samples.
+    let unseen =
+        peaks.filter_map(|peak| peak.upper_bound.filter(|_| peak.upper_bound > peak.bytes));
+    let is_exact = |run: &Measurement| run.drawn_by_script || run.differs_in_work_alone;
+    let without_bytes = entered().filter(|run| !has_bytes(run) && !is_exact(run));
     let of_all = [
         reached.map(|share| {
             format!(
@@ -79,25 +87,19 @@ pub(super) fn write(runs: &Runs, law: &Laws, doubts: [(&str, Option<Doubt>); 2])
                 Fraction(share),
             )
         }),
-        runs.largest_work().filter(|work| *work < 1.0).map(|largest| {
+        largest_work.filter(|work| *work < 1.0).map(|largest| {
             format!(
                 "no canary did more than {} of the full run's work per datum; the part that grows with the work is assumed to be proportional to it",
                 Fraction(largest),
             )
         }),
-        runs.unseen_memory().map(|bound| {
+        unseen.max().map(|bound| {
             format!(
                 "memory between two samples may have been higher, up to {bound} in one canary; the forecast is of what was sampled"
             )
         }),
-        runs.disturbed(),
-        (!percentiles.is_empty()).then(|| {
-            format!(
-                "{} is a 99th percentile instead of a mean, since the table has no means; the mean is lower",
-                percentiles.join(", ")
-            )
-        }),
-        match runs.without_bytes() {
+        other_work::note(&runs.disturbed),
+        match without_bytes.count() {
             0 => None,
             1 => Some("the bytes of 1 run are unknown; the fraction requested replaces them".to_owned()),
             count => Some(format!(
@@ -109,22 +111,4 @@ pub(super) fn write(runs: &Runs, law: &Laws, doubts: [(&str, Option<Doubt>); 2])
         .chain(of_all.into_iter().flatten())
         .chain(runs.left_out())
         .collect()
-}
-
-/// The levels whose only figure is a 99th percentile.
-fn percentiles(runs: &Runs) -> Vec<&'static str> {
-    let is_percentile = |level: fn(&Usage) -> &Option<Utilization>| {
-        let entered = runs.entered().iter();
-        let mut levels = entered.filter_map(|run| level(&run.usage).as_ref());
-        levels.any(Utilization::is_percentile)
-    };
-    let levels = [
-        ("CPU utilization", is_percentile(|usage| &usage.cpu_percent)),
-        ("GPU utilization", is_percentile(|usage| &usage.gpu_percent)),
-        ("I/O wait", is_percentile(|usage| &usage.io_wait_percent)),
-    ];
-    let found = levels
-        .into_iter()
-        .filter(|(_, is_percentile)| *is_percentile);
-    found.map(|(name, _)| name).collect()
 }

@@ -8,7 +8,7 @@
 //! The wall time per CPU second alone shows nothing: it differs between sizes of the same quiet script. It only clears a run
 //! that used little of the machine and as much as the quietest: a wait for a disk, a GPU or a clock is not longer for it.
 
-use crate::grammar;
+use super::runs::named;
 use crate::measurement::{Measurement, Utilization};
 use crate::units::Percent;
 
@@ -18,8 +18,6 @@ const FAR_MORE: f64 = 25.0;
 const SHORTEST: f64 = 0.5;
 /// Of what other work took. A run that used less, and no less than the quietest, was not kept from anything.
 const LITTLE: f64 = 0.2;
-/// The most runs that a note names.
-const NAMED_RUNS: usize = 6;
 
 /// Of its time. A run that lost more had less than three quarters of the CPUs that it asked for.
 const MOST_LOST: f64 = 25.0;
@@ -53,30 +51,32 @@ pub(super) fn busy(runs: &[&Measurement]) -> Option<BusyMachine> {
     })
 }
 
-/// A run beside which other work took the machine.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// The runs beside which other work took far more of the machine than beside the quietest, in the order given.
+#[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Disturbed<'a> {
-    pub(super) run: &'a Measurement,
-    /// The most that it lost of its time, and that the quietest did, in percent.
-    lost: f64,
+    pub(super) runs: Vec<&'a Measurement>,
+    /// The most that one of them lost of its time, and that the quietest did, in percent.
+    most: f64,
     least: f64,
 }
 
-/// The runs that were disturbed otherwise than the quietest one, in the order given. Runs that do not say what other work
-/// took are neither.
-pub(super) fn disturbed<'a>(runs: &[&'a Measurement]) -> Vec<Disturbed<'a>> {
+/// Runs that do not say what other work took are neither.
+pub(super) fn disturbed<'a>(runs: &[&'a Measurement]) -> Disturbed<'a> {
     let known: Vec<(&'a Measurement, f64)> = (runs.iter())
         .filter_map(|run| Some((*run, lost(run)?)))
         .collect();
     let Some(&(quietest, least)) = known.iter().min_by(|(_, a), (_, b)| a.total_cmp(b)) else {
-        return Vec::new();
+        return Disturbed::default();
     };
     let is_far_more = |(run, lost): &&(&Measurement, f64)| {
         *lost >= least + FAR_MORE && !got_as_much(run, quietest)
     };
-    (known.iter().filter(is_far_more))
-        .map(|&(run, lost)| Disturbed { run, lost, least })
-        .collect()
+    let found = known.iter().filter(is_far_more);
+    Disturbed {
+        runs: found.clone().map(|(run, _)| *run).collect(),
+        most: found.map(|(_, lost)| *lost).fold(0.0, f64::max),
+        least,
+    }
 }
 
 /// The CPU time of a run spread over the whole machine, in seconds: no run takes less.
@@ -110,34 +110,15 @@ fn got_as_much(run: &Measurement, quietest: &Measurement) -> bool {
     own >= alone && own < LITTLE * other
 }
 
-/// `other work on this machine took up to 57% of the time of the 10% #1 canary, against 0.4% of the quietest's; …`.
-pub(super) fn note(disturbed: &[Disturbed]) -> Option<String> {
-    let least = Percent(disturbed.first()?.least);
-    let mut runs = disturbed.to_vec();
-    runs.sort_by(|a, b| {
-        (a.run.fraction.0.total_cmp(&b.run.fraction.0)).then(a.run.replicate.cmp(&b.run.replicate))
-    });
-    let mut named: Vec<String> = (runs.iter().take(NAMED_RUNS))
-        .map(|Disturbed { run, lost, .. }| {
-            let number = run.replicate.saturating_add(1);
-            let lost = Percent(*lost);
-            format!(
-                "{lost} of the time of the {} #{number} canary",
-                run.fraction
-            )
-        })
-        .collect();
-    if runs.len() > NAMED_RUNS {
-        named.push(format!("as much of {} more", runs.len() - NAMED_RUNS));
-    }
-    let counts = match runs.len() {
-        1 => "its time counts",
-        _ => "their times count",
-    };
-    Some(format!(
-        "other work on this machine took up to {}, against {least} of the quietest's; {counts} less, and the interval of time is wider",
-        grammar::list(&named),
-    ))
+/// `other work on this machine took up to 57% of the time of 10% #1, against 0.4% of the quietest's; …`.
+pub(super) fn note(disturbed: &Disturbed) -> Option<String> {
+    let (most, least) = (Percent(disturbed.most), Percent(disturbed.least));
+    (!disturbed.runs.is_empty()).then(|| {
+        format!(
+            "other work on this machine took up to {most} of the time of {}, against {least} of the quietest's; such a time counts less, and the interval of time is wider",
+            named(&disturbed.runs)
+        )
+    })
 }
 
 #[cfg(test)]
@@ -156,8 +137,8 @@ mod tests {
 
     fn found(runs: &[Measurement]) -> Vec<f64> {
         let runs: Vec<&Measurement> = runs.iter().collect();
-        let found = disturbed(&runs);
-        found.iter().map(|one| one.run.fraction.0 * 100.0).collect()
+        let found = disturbed(&runs).runs.into_iter();
+        found.map(|run| run.fraction.0 * 100.0).collect()
     }
 
     #[test]
@@ -203,9 +184,9 @@ mod tests {
         let runs: Vec<Measurement> = runs.collect();
         assert_eq!(
             note(&disturbed(&runs.iter().collect::<Vec<_>>())).unwrap(),
-            "other work on this machine took up to 66% of the time of the 5% #1 canary, against 1.0% of the quietest's; its time counts less, and the interval of time is wider"
+            "other work on this machine took up to 66% of the time of 5% #1, against 1.0% of the quietest's; such a time counts less, and the interval of time is wider"
         );
-        assert_eq!(note(&[]), None);
+        assert_eq!(note(&disturbed(&[])), None);
     }
 
     #[test]

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use super::Unknown;
-use super::other_work::{self, BusyMachine, Disturbed};
+use super::other_work::{self, Disturbed};
 use super::points::Fewest;
 use super::posterior::{LowerBound, Observation};
 use crate::grammar;
 use crate::measurement::newest_data::NewestData;
 use crate::measurement::{Abscissa, Measurement, Outcome, Start};
 use crate::metric::MemoryOf;
-use crate::units::{Bytes, Seconds};
+use crate::units::Seconds;
 
 /// The most runs that a note names; the others are counted.
 const NAMED_RUNS: usize = 6;
@@ -21,7 +21,7 @@ pub(super) struct Runs<'a> {
     /// The first run of the series, with cold caches: by its end, else the smallest size's first replicate.
     first: Option<&'a Measurement>,
     /// Those beside which other work of the machine took far more than beside the quietest.
-    disturbed: Vec<Disturbed<'a>>,
+    pub(super) disturbed: Disturbed<'a>,
     /// How many runs a law needs.
     pub(super) fewest: Fewest,
     /// On the runs of other data, which have no part in anything here.
@@ -80,12 +80,12 @@ impl<'a> Runs<'a> {
             .filter_map(|run| {
                 let value = value(run).filter(|value| value.is_finite() && *value >= 0.0)?;
                 let is_first = self.first.is_some_and(|first| std::ptr::eq(first, *run));
-                let mut disturbed = self.disturbed.iter();
+                let mut disturbed = self.disturbed.runs.iter();
                 Some(Observation {
                     share: run.data_share(),
                     fraction: run.fraction.0,
                     work: run.work_share(),
-                    is_doubtful: is_first || disturbed.any(|one| std::ptr::eq(one.run, *run)),
+                    is_doubtful: is_first || disturbed.any(|one| std::ptr::eq(*one, *run)),
                     is_warm: is_warm(run),
                     value,
                     weight: 1.0,
@@ -180,11 +180,6 @@ impl<'a> Runs<'a> {
         (self.entered.first()).map_or(Abscissa::Data, |run| run.abscissa())
     }
 
-    /// Whether some run that entered has a level of work.
-    pub(super) fn has_work(&self) -> bool {
-        self.entered.iter().any(|run| run.work_total.is_some())
-    }
-
     /// A positive value that all runs that entered have in common.
     fn of_all(&self, value: impl Fn(&Measurement) -> Option<f64>) -> Option<f64> {
         let first = value(self.entered.first()?)?;
@@ -197,35 +192,12 @@ impl<'a> Runs<'a> {
         &self.entered
     }
 
-    /// What other work took of the machine, where it kept them from their CPUs.
-    pub(super) fn busy(&self) -> Option<BusyMachine> {
-        other_work::busy(&self.entered)
-    }
-
-    /// A sentence on the runs beside which other work took the machine.
-    pub(super) fn disturbed(&self) -> Option<String> {
-        other_work::note(&self.disturbed)
-    }
-
-    /// How many runs have only the fraction requested as their share of the data, though it may be another.
-    pub(super) fn without_bytes(&self) -> usize {
-        let is_exact = |run: &Measurement| run.drawn_by_script || run.differs_in_work_alone;
-        let is_guess = |run: &&&Measurement| !has_bytes(run) && !is_exact(run);
-        self.entered.iter().filter(is_guess).count()
-    }
-
     /// A sentence for each reason with its runs. It does not quote a script's last line, which is hostile text.
     pub(super) fn left_out(&self) -> impl Iterator<Item = String> {
         self.left_out
             .iter()
             .map(|(reason, runs)| format!("left out of the fit: {} {reason}", named(runs)))
             .chain(self.other_data.clone())
-    }
-
-    /// The largest share of the full run's work per datum that a run had.
-    pub(super) fn largest_work(&self) -> Option<f64> {
-        let work = self.entered.iter().map(|run| run.work_share());
-        work.max_by(f64::total_cmp)
     }
 
     /// The smallest and the largest share of the data; `None` without a run.
@@ -237,16 +209,6 @@ impl<'a> Runs<'a> {
     pub(super) fn largest_share(&self) -> Option<f64> {
         self.ends().map(|(_, largest)| largest)
     }
-
-    /// The highest bound of a memory spike between two samples, if it is above the sampled peak.
-    pub(super) fn unseen_memory(&self) -> Option<Bytes> {
-        self.entered
-            .iter()
-            .filter_map(|run| run.usage.memory.as_ref())
-            .filter(|memory| memory.upper_bound > memory.bytes)
-            .filter_map(|memory| memory.upper_bound)
-            .max()
-    }
 }
 
 /// Whether it is known to have been started on a machine that had run a canary before; else it counts as cold, as the full run.
@@ -254,7 +216,7 @@ pub(super) fn is_warm(run: &Measurement) -> bool {
     run.start == Some(Start::Warm)
 }
 
-fn has_bytes(run: &Measurement) -> bool {
+pub(super) fn has_bytes(run: &Measurement) -> bool {
     run.bytes.is_some() && run.bytes_total.is_some_and(|total| total.0 > 0)
 }
 
@@ -303,7 +265,7 @@ fn first_of_series<'a>(measurements: &[&'a Measurement]) -> Option<&'a Measureme
 }
 
 /// `3.0% #2 and 5.0% #1`; only the first few by name.
-fn named(runs: &[&Measurement]) -> String {
+pub(super) fn named(runs: &[&Measurement]) -> String {
     let mut runs = runs.to_vec();
     runs.sort_by(|a, b| {
         a.fraction

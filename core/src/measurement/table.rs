@@ -1,7 +1,7 @@
 //! Recorded measurements as text: CSV tables and JSON lines. Pure: reads and writes text, not files.
 //!
-//! Two kinds of CSV table are recognized by their columns: that of the seed library for canary training (`seed`), and plain
-//! timings of runs (`timings`). The program's own format is one JSON object per line (`json_lines`). A reader reports all
+//! Two kinds of CSV table are recognized by their columns (`columns`): that of the seed library for canary training, which is written
+//! too (`seed`), and plain timings of runs. The program's own format is one JSON object per line (`json_lines`). A reader reports all
 //! problems at once, each with its line; a caution about a valid table is a note.
 
 mod columns;
@@ -9,14 +9,14 @@ mod job_names;
 mod json_lines;
 mod seed;
 mod sound;
-mod timings;
 
 use std::fmt;
 
 use crate::measurement::Measurement;
 
+pub use columns::read_csv;
 pub use json_lines::{plain_words, read_json_lines, to_json_line};
-pub use seed::{PERCENTILE_SOURCE, write_seed_csv};
+pub use seed::write_seed_csv;
 pub(super) use sound::has_sound_amounts;
 
 /// The content of a table.
@@ -48,8 +48,8 @@ pub enum TableError {
     TooLong,
     #[error(
         "the columns are not those of a table of measurements\n  found:    {found}\n  expected: {}\n  or:       {}",
-        seed::REQUIRED.join(", "),
-        timings::REQUIRED.join(", ")
+        columns::OF_JOBS.join(", "),
+        columns::OF_TIMINGS.join(", ")
     )]
     UnknownColumns { found: String },
     #[error("this is a report, not measurements; render it with `canary-gate report --from FILE`")]
@@ -137,21 +137,6 @@ impl fmt::Display for TableProblem {
             write!(f, ", column {column}")?;
         }
         write!(f, ": {}", self.what)
-    }
-}
-
-/// Reads a CSV table of either kind, recognized by its columns. Other columns are ignored.
-pub fn read_csv(text: &str) -> Result<MeasurementTable, TableError> {
-    let (header, rows) = columns::split(text)?;
-    let has_all = |required: &[&str]| required.iter().all(|column| header.has(column));
-    if has_all(seed::REQUIRED) {
-        seed::read(&header, &rows)
-    } else if has_all(timings::REQUIRED) {
-        timings::read(&header, &rows)
-    } else {
-        Err(TableError::UnknownColumns {
-            found: header.shown(),
-        })
     }
 }
 

@@ -145,7 +145,9 @@ impl Axis {
                 "the bytes of the data are unknown on one side; the data is assumed to be as large as on the base",
             ),
             (
-                is_work_unknown && sides.iter().any(|side| side.has_work()),
+                is_work_unknown
+                    && (sides.iter().flat_map(|side| side.entered()))
+                        .any(|run| run.work_total.is_some()),
                 "the levels of work are unknown on one side; the full run is assumed to do the same work as on the base",
             ),
             (

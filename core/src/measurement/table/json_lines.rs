@@ -35,15 +35,14 @@ pub fn read_json_lines(text: &str) -> Result<MeasurementTable, TableError> {
         match read_line(json) {
             Ok(measurement) => measurements.push(measurement),
             // A single damaged line is not a truncated record but another kind of file.
-            Err(BadLine::Damaged(what)) if is_last && index > 0 => notes.push(format!(
+            Err(BadLine {
+                what,
+                is_damaged: true,
+                is_cut,
+            }) if is_last && (index > 0 || is_cut && !text.ends_with('\n')) => notes.push(format!(
                 "line {line}: the last line is damaged and left out; its writer was probably killed ({what})"
             )),
-            Err(BadLine::CutShort) if is_last && (index > 0 || !text.ends_with('\n')) => {
-                notes.push(format!(
-                    "line {line}: the last line is cut short and left out; its writer was probably killed"
-                ));
-            }
-            Err(refusal) => problems.add(TableProblem::of(*line, None, refusal.words())),
+            Err(bad) => problems.add(TableProblem::of(*line, None, bad.what)),
         }
     }
     notes.extend(keep_each_once(&mut measurements));
@@ -77,43 +76,44 @@ pub fn to_json_line(measurement: &Measurement) -> String {
 }
 
 /// Why a line is rejected.
-enum BadLine {
-    /// The JSON ends early.
-    CutShort,
-    Damaged(String),
-    /// Complete JSON, but of another version or with an impossible value.
-    Unfit(String),
-}
-
-impl BadLine {
-    fn words(self) -> String {
-        match self {
-            Self::CutShort => "the line is cut short; expected one whole JSON object".to_owned(),
-            Self::Damaged(what) => format!("not a measurement: {what}"),
-            Self::Unfit(what) => what,
-        }
-    }
+struct BadLine {
+    what: String,
+    /// Whether it is no measurement at all, and not one of another version or with an impossible value.
+    is_damaged: bool,
+    /// Whether the JSON ends early.
+    is_cut: bool,
 }
 
 fn read_line(json: &str) -> Result<Measurement, BadLine> {
+    let unfit = |what| BadLine {
+        what,
+        is_damaged: false,
+        is_cut: false,
+    };
     match serde_json::from_str::<Measurement>(json) {
         Ok(measurement) => {
             let odd =
                 || sound::odd_value(&measurement).map(|(field, what)| format!("{field}: {what}"));
             match newer(measurement.schema_version).or_else(odd) {
-                Some(what) => Err(BadLine::Unfit(what)),
+                Some(what) => Err(unfit(what)),
                 None => Ok(measurement),
             }
         }
         Err(error) => Err(match version(json).and_then(newer) {
-            Some(what) => BadLine::Unfit(what),
-            None if error.is_eof() => BadLine::CutShort,
-            // The line number is always 1; what is quoted is escaped.
-            None => {
-                let shown: String = plain_words(&error).chars().take(160).collect();
-                let (what, at) = (shown.escape_debug(), error.column());
-                BadLine::Damaged(format!("{what}, at character {at}"))
-            }
+            Some(what) => unfit(what),
+            None => BadLine {
+                what: match error.is_eof() {
+                    true => "the line is cut short; expected one whole JSON object".to_owned(),
+                    // The line number is always 1; what is quoted is escaped.
+                    false => {
+                        let shown: String = plain_words(&error).chars().take(160).collect();
+                        let (what, at) = (shown.escape_debug(), error.column());
+                        format!("not a measurement: {what}, at character {at}")
+                    }
+                },
+                is_damaged: true,
+                is_cut: error.is_eof(),
+            },
         }),
     }
 }
@@ -232,7 +232,9 @@ mod tests {
         assert_eq!(table.measurements.len(), 2);
         assert_eq!(
             table.notes,
-            ["line 3: the last line is cut short and left out; its writer was probably killed"]
+            [
+                "line 3: the last line is damaged and left out; its writer was probably killed (the line is cut short; expected one whole JSON object)"
+            ]
         );
 
         let alone = read_json_lines(cut).unwrap();

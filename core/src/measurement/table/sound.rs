@@ -2,9 +2,11 @@
 
 use std::fmt;
 
-use super::columns::{LONGEST_SECONDS, SECONDS};
-use crate::measurement::{Measurement, Usage, Utilization};
-use crate::units::{Fraction, Percent, Seconds, Usd};
+use serde_json::Value;
+
+use super::columns::LONGEST_SECONDS;
+use crate::measurement::Measurement;
+use crate::units::{Fraction, Percent};
 
 /// A requested share and a share of the bytes differ when one is more than so many times the other.
 const MOST_TIMES: f64 = 2.0;
@@ -32,14 +34,12 @@ pub(super) fn odd_value(run: &Measurement) -> Option<OddField> {
     name.or(share)
         .or_else(|| levels.find_map(level))
         .or_else(|| contradiction(run, ["fraction", "objects"]))
-        .or_else(|| odd_percentage(run))
-        .or_else(|| odd_money(run))
-        .or_else(|| odd_time(run))
+        .or_else(|| odd_amount_of(run))
 }
 
-/// Whether the times and the amounts of money of a run can be.
+/// Whether the percentages, the times and the amounts of money of a run can be.
 pub(in crate::measurement) fn has_sound_amounts(run: &Measurement) -> bool {
-    odd_money(run).or_else(|| odd_time(run)).is_none()
+    odd_amount_of(run).is_none()
 }
 
 /// Where a part is more than its whole, or the bytes contradict the share that was requested, by the names that the table has for
@@ -83,43 +83,47 @@ fn share_of_bytes(run: &Measurement) -> Option<Fraction> {
     differs.then_some(Fraction(share))
 }
 
-fn odd_money(run: &Measurement) -> Option<OddField> {
-    let saved = run.reused.and_then(|reused| reused.saved_usd);
-    let price = run.price.as_ref().map(|price| Usd(price.usd_per_hour.0));
-    let money = [
-        ("cost", run.cost),
-        ("idle_usd", run.idle_usd),
-        ("reused.saved_usd", saved),
-        ("price.usd_per_hour", price),
-    ];
-    money.into_iter().find_map(|(field, amount)| {
-        let dollars = amount?.0;
-        let expected = format!("US dollars from 0 to {MOST_DOLLARS}; leave out what is missing");
-        let is_odd = !(0.0..=MOST_DOLLARS).contains(&dollars);
-        is_odd.then(|| odd(field, format!("{dollars:?}"), &expected))
-    })
+fn odd_amount_of(run: &Measurement) -> Option<OddField> {
+    let value = serde_json::to_value(run).expect("a measurement is made of plain fields");
+    odd_amount("", &value)
 }
 
-fn odd_time(run: &Measurement) -> Option<OddField> {
-    let times = [
-        ("training_seconds", run.training_seconds),
-        ("billable_seconds", run.billable_seconds),
-        ("step_seconds", run.step_seconds),
-        ("idle_seconds", run.idle_seconds),
-        ("phases.startup", run.phases.startup),
-        ("phases.download", run.phases.download),
-        ("phases.training", run.phases.training),
-        ("phases.upload", run.phases.upload),
-    ];
-    times.into_iter().find_map(|(field, time)| {
-        let Seconds(time) = time?;
-        let expected = match time > LONGEST_SECONDS {
-            true => SECONDS,
-            false => "a number from 0; leave out what is missing",
-        };
-        let is_odd = !(0.0..=LONGEST_SECONDS).contains(&time);
-        is_odd.then(|| odd(field, time, expected))
-    })
+/// The first amount in a field of JSON that cannot be. An infinite number is written as null.
+fn odd_amount(field: &str, value: &Value) -> Option<OddField> {
+    match value {
+        Value::Object(fields) => fields.iter().find_map(|(name, value)| {
+            let before = if field.is_empty() { "" } else { "." };
+            odd_amount(&format!("{field}{before}{name}"), value)
+        }),
+        Value::Array(values) => (values.iter().enumerate())
+            .find_map(|(index, value)| odd_amount(&format!("{field}[{index}]"), value)),
+        number => {
+            let (most, expected) = most_of(field)?;
+            let number = number.as_f64().unwrap_or(f64::INFINITY);
+            let is_odd = !(0.0..=most).contains(&number);
+            is_odd.then(|| {
+                let expected = format!("{expected}; leave out what is missing");
+                odd(field, format!("{number:?}"), &expected)
+            })
+        }
+    }
+}
+
+/// The most that an amount in a field of this name can be, and what is expected there; `None` where it may be anything.
+fn most_of(field: &str) -> Option<(f64, &'static str)> {
+    match field.rsplit('.').next()? {
+        "percent" | "mean" | "p99" => {
+            Some((100.0 + HAIR, "a percentage of the whole instance, 0 to 100"))
+        }
+        "cost" | "idle_usd" | "saved_usd" | "usd_per_hour" => {
+            Some((MOST_DOLLARS, "US dollars from 0 to 100000000"))
+        }
+        name if name.ends_with("_seconds") || field.starts_with("phases.") => Some((
+            LONGEST_SECONDS,
+            "a number of seconds from 0 to a hundred years",
+        )),
+        _ => None,
+    }
 }
 
 fn odd(field: &str, found: impl fmt::Display, expected: &str) -> OddField {
@@ -134,44 +138,6 @@ pub(super) fn percentage(number: f64) -> Option<Percent> {
     (0.0..=100.0 + HAIR)
         .contains(&number)
         .then(|| Percent(number.min(100.0)))
-}
-
-fn odd_percentage(run: &Measurement) -> Option<OddField> {
-    const EXPECTED: &str =
-        "a percentage of the whole instance, 0 to 100; leave out what is missing";
-    let of_hosts = (run.hosts.iter().enumerate())
-        .map(|(index, host)| (format!("hosts[{index}].usage"), &host.usage));
-    let mut usages = [("usage".to_owned(), &run.usage)]
-        .into_iter()
-        .chain(of_hosts);
-    usages.find_map(|(field, usage)| {
-        let mut percentages = percentages(usage).into_iter();
-        let (name, odd_one) = percentages.find(|(_, percent)| percentage(percent.0).is_none())?;
-        Some(odd(&format!("{field}.{name}"), odd_one.0, EXPECTED))
-    })
-}
-
-fn percentages(usage: &Usage) -> Vec<(String, Percent)> {
-    let levels: [(&str, &Option<Utilization>); 6] = [
-        ("cpu_percent", &usage.cpu_percent),
-        ("gpu_percent", &usage.gpu_percent),
-        ("gpu_memory_percent", &usage.gpu_memory_percent),
-        ("io_wait_percent", &usage.io_wait_percent),
-        ("other_cpu_percent", &usage.other_cpu_percent),
-        ("cpu_pressure_percent", &usage.cpu_pressure_percent),
-    ];
-    let peaks = [("memory", &usage.memory), ("gpu_memory", &usage.gpu_memory)];
-    let peaks = peaks.into_iter().filter_map(|(name, peak)| {
-        let percent = peak.as_ref()?.percent?;
-        Some((format!("{name}.percent"), percent))
-    });
-    let mut all: Vec<(String, Percent)> = peaks.collect();
-    for (name, level) in levels {
-        let Some(level) = level else { continue };
-        all.push((format!("{name}.mean"), level.mean));
-        all.extend(level.p99.map(|p99| (format!("{name}.p99"), p99)));
-    }
-    all
 }
 
 #[cfg(test)]
