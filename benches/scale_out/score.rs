@@ -174,7 +174,7 @@ impl Score {
             })
             .collect();
         let wanted = Load::even(count, 1.0);
-        let weighed = ScaleOutLaws::fit(&runs).and_then(|laws| laws.seconds(wanted));
+        let weighed = ScaleOutLaws::fit(&runs).map(|laws| laws.seconds(wanted));
         let forecasts = [
             Some(weighed.map_err(|unknown| unknown.to_string())?),
             ernest::forecast(&runs, wanted),
@@ -238,8 +238,7 @@ fn assumed(group: &Group, from: u32, count: u32, size: f64) -> Option<Predictive
     // The noise of a few repetitions is small beside the assumption.
     let time = Predictive::log_student_t(median(&base), 0.0, f64::INFINITY);
     let loads = [from, count].map(|hosts| Load::even(hosts, 1.0));
-    let answer = assume(&time, 0.0, loads[0], loads[1]).ok()?;
-    Some(answer.seconds)
+    Some(assume(&time, 0.0, loads[0], loads[1]).seconds)
 }
 
 /// `1 count`, `2 counts`

@@ -2,9 +2,9 @@
 
 use crate::assess::base_result::BaseResult;
 use crate::assess::input::JobRuns;
-use crate::assess::other_counts::ForecastHere;
 use crate::drift::causes;
 use crate::forecast::ratio::{self, Growth, RatioEstimate};
+use crate::forecast::scale_out::Measured;
 use crate::forecast::{self, FEWEST_RUNS, Unknown};
 use crate::grammar::list;
 use crate::instance::{InstanceConfiguration, Offer};
@@ -39,14 +39,15 @@ pub(super) struct BaseComparison {
     pub notes: Vec<String>,
 }
 
-/// The comparison; `None` if the base did not measure the configuration.
-pub(super) fn versus(input: &BaseComparisonInput<'_>) -> Option<BaseComparison> {
+/// The comparison; where the base did not measure the configuration why nothing is compared, if this check has something to compare.
+pub(super) fn versus(input: &BaseComparisonInput<'_>) -> Result<BaseComparison, Option<String>> {
     let found = input.base;
     let own = &input.offer.configuration;
     let instance = match input.is_judged {
-        true => &found.forecasts.first()?.instance,
-        false => own,
+        true => found.forecasts.first().map(|row| &row.instance),
+        false => Some(own),
     };
+    let instance = instance.ok_or_else(|| why_none(input))?;
     let sound = found
         .measurements
         .iter()
@@ -56,7 +57,7 @@ pub(super) fn versus(input: &BaseComparisonInput<'_>) -> Option<BaseComparison> 
         measurements: &sound,
         ..input.runs
     };
-    let mut base = ForecastHere::of(instance, of_base);
+    let mut base = Measured::of(instance, of_base);
     base.with_other_counts(of_base);
     // The base is taken on as many machines as this check is, where it is compared on fewer than all.
     let theirs = &match input.compared_on.is_same_machines(own) {
@@ -72,10 +73,10 @@ pub(super) fn versus(input: &BaseComparisonInput<'_>) -> Option<BaseComparison> 
     };
     let before = &here(&sound, theirs);
     if !before.iter().any(Measurement::is_completed) {
-        return None;
+        return Err(why_none(input));
     }
     let now = &here(input.runs.measurements, input.compared_on);
-    let ForecastHere {
+    let Measured {
         forecast: base,
         offer,
         ..
@@ -113,7 +114,7 @@ pub(super) fn versus(input: &BaseComparisonInput<'_>) -> Option<BaseComparison> 
         ));
     }
     let delta = delta(&comparison, &time, &cost, prices, input.certainty, &base);
-    Some(BaseComparison {
+    Ok(BaseComparison {
         against: Against {
             base,
             time,
@@ -127,7 +128,7 @@ pub(super) fn versus(input: &BaseComparisonInput<'_>) -> Option<BaseComparison> 
 }
 
 /// Why nothing is compared with a base that has canaries; `None` where this check has none to compare.
-pub(super) fn why_none(input: &BaseComparisonInput<'_>) -> Option<String> {
+fn why_none(input: &BaseComparisonInput<'_>) -> Option<String> {
     let completed = |run: &&Measurement| run.is_completed();
     let theirs = measurement::machines_of(input.base.measurements.iter().filter(completed));
     let ours = measurement::machines_of(input.runs.measurements.iter().filter(completed));
@@ -243,7 +244,7 @@ mod tests {
     }
 
     fn compared(base: &BaseResult, offer_of: OfferOf<'_>) -> Option<BaseComparison> {
-        versus(&BaseComparisonInput {
+        let found = versus(&BaseComparisonInput {
             base,
             offer: &offer_of(&machine()),
             is_judged: true,
@@ -254,7 +255,8 @@ mod tests {
             },
             compared_on: &machine(),
             certainty: Fraction(0.95),
-        })
+        });
+        found.ok()
     }
 
     fn a_dollar_an_hour(instance: &InstanceConfiguration) -> Offer {
@@ -332,18 +334,20 @@ mod tests {
         assert_eq!(why(&base, "ml.c5.2xlarge"), "no price for ml.m5.2xlarge");
     }
 
-    /// The same canaries on one machine of a type, by which six of it are forecast.
-    fn on_one_of(kind: &str, rate: f64) -> Vec<Measurement> {
-        let on_one = |run| Measurement {
-            instance: kind.parse().unwrap(),
-            ..run
+    /// By which six machines of each type are forecast.
+    #[test]
+    fn six_machines_of_another_type_are_compared_by_the_canaries_on_one_of_each() {
+        let on_one_of = |kind: &str, rate| -> Vec<Measurement> {
+            let on_one = |run| Measurement {
+                instance: kind.parse().unwrap(),
+                ..run
+            };
+            canaries(rate).into_iter().map(on_one).collect()
         };
-        canaries(rate).into_iter().map(on_one).collect()
-    }
-
-    fn of_six(base: &BaseResult, check: impl Fn(&BaseComparisonInput<'_>)) {
-        check(&BaseComparisonInput {
-            base,
+        let mut base = base(on_one_of("ml.m5.2xlarge", 10.0));
+        base.forecasts = vec![row::nothing_known(&"6x ml.m5.2xlarge".parse().unwrap(), "")];
+        let found = versus(&BaseComparisonInput {
+            base: &base,
             offer: &a_dollar_an_hour(&"6x ml.c5.2xlarge".parse().unwrap()),
             is_judged: true,
             runs: JobRuns {
@@ -354,28 +358,7 @@ mod tests {
             compared_on: &"ml.c5.2xlarge".parse().unwrap(),
             certainty: Fraction(0.95),
         });
-    }
-
-    #[test]
-    fn six_machines_of_another_type_are_compared_by_the_canaries_on_one_of_each() {
-        let mut base = base(on_one_of("ml.m5.2xlarge", 10.0));
-        base.forecasts = vec![row::nothing_known(&"6x ml.m5.2xlarge".parse().unwrap(), "")];
-        of_six(&base, |input| {
-            let growth = versus(input).unwrap().delta.time_percent.unwrap().point;
-            assert!((30.0..50.0).contains(&growth), "{growth}");
-        });
-    }
-
-    #[test]
-    fn a_base_that_measured_another_count_is_not_compared_and_that_is_said() {
-        let mut base = base(on_one_of("6x ml.c5.2xlarge", 10.0));
-        base.forecasts = vec![row::nothing_known(&"6x ml.c5.2xlarge".parse().unwrap(), "")];
-        of_six(&base, |input| {
-            assert!(versus(input).is_none());
-            assert_eq!(
-                why_none(input).unwrap(),
-                "nothing is compared with the base, and no increase is judged: its canaries ran on 6x ml.c5.2xlarge, those of this check on ml.c5.2xlarge"
-            );
-        });
+        let growth = found.ok().unwrap().delta.time_percent.unwrap().point;
+        assert!((30.0..50.0).contains(&growth), "{growth}");
     }
 }

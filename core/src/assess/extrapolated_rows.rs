@@ -15,7 +15,7 @@ use crate::verdict::{self, Candidate, JudgedLine, LineVerdict, MemoryNeed, Verdi
 pub(super) fn judge(
     instance: &InstanceConfiguration,
     why: &str,
-    measured: &[Measured<'_>],
+    measured: &[Measured],
     input: &JobInput<'_>,
 ) -> Judged {
     let offer = (input.offer_of)(instance);
@@ -51,8 +51,11 @@ pub(super) fn judge(
         row,
         lines,
         cautions: notes.map(|note| format!("{instance}: {note}")).collect(),
-        forecast: known.forecast,
-        offer,
+        here: Measured {
+            offer,
+            forecast: known.forecast,
+            measurements: Vec::new(),
+        },
         measurements: Vec::new(),
         is_by_law: true,
     }
@@ -62,7 +65,7 @@ pub(super) fn judge(
 /// there is none; nothing where the memory's growth is in doubt. The first of `measured` is the job's instance, and `lines` are its lines.
 pub(super) fn where_memory_fits(
     of: MemoryOf,
-    measured: &[Measured<'_>],
+    measured: &[&Measured],
     lines: &[JudgedLine],
     input: &JobInput<'_>,
 ) -> Option<String> {
@@ -82,7 +85,7 @@ pub(super) fn where_memory_fits(
         return None;
     }
     let count = input.instance.total_count();
-    let held = |source: &Measured<'_>| input.layout.held_share(source.instance().total_count());
+    let held = |source: &Measured| input.layout.held_share(source.instance().total_count());
     let need = |of: MemoryOf| {
         let mut sources = measured.iter().filter(|source| held(source) == held(own));
         Some(MemoryNeed {
@@ -140,11 +143,7 @@ pub(super) fn where_memory_fits(
     }
 }
 
-fn lower_bound(
-    of: MemoryOf,
-    own: &Measured<'_>,
-    instance: &InstanceConfiguration,
-) -> Option<String> {
+fn lower_bound(of: MemoryOf, own: &Measured, instance: &InstanceConfiguration) -> Option<String> {
     let memory = own.capacity()?.memory_of(of)?;
     own.forecast.peak(of).ran_out.then(|| {
         format!(

@@ -1,13 +1,13 @@
 //! From measurements to a job's part of the report: forecast every configuration, judge it, say why.
 
-use crate::assess::advice::{self, AdviceInput};
-use crate::assess::base_comparison::{self, BaseComparison, BaseComparisonInput};
+use crate::assess::advice;
+use crate::assess::base_comparison::{self, BaseComparisonInput};
 use crate::assess::extrapolated_rows;
 use crate::assess::input::{JobInput, measured_price};
-use crate::assess::other_counts::{self, ForecastHere};
+use crate::assess::other_counts;
 use crate::assess::row::{self, Judged};
 use crate::assess::unfinished;
-use crate::assess::versus_twin::{self, TwinInput};
+use crate::assess::versus_twin;
 use crate::forecast::Forecast;
 use crate::forecast::scale_out::Measured;
 use crate::instance::InstanceConfiguration;
@@ -40,8 +40,7 @@ pub fn job_report(input: &JobInput<'_>) -> JobReport {
 
 /// The same where all runs of a configuration are of the same data.
 fn of_one_data(input: &JobInput<'_>) -> JobReport {
-    let all_measured = other_counts::all_measured(input);
-    let sources: Vec<Measured> = all_measured.iter().map(ForecastHere::measured).collect();
+    let sources = other_counts::all_measured(input);
     let alternatives = (input.alternatives.iter()).map(|(instance, why)| match why {
         None => judge_configuration(instance, input, false),
         Some(why) => extrapolated_rows::judge(instance, why, &sources, input),
@@ -53,20 +52,17 @@ fn of_one_data(input: &JobInput<'_>) -> JobReport {
     let main = &all[0];
     let (verdict, reason) = job_outcome(input, main);
     let measured = all.iter().filter(|one| !one.is_by_law);
-    let measured: Vec<Measured> = measured.map(Judged::measured).collect();
-    let of_twins = TwinInput {
-        measurements: input.measurements,
-        layout: &input.layout,
-        certainty: input.budget.certainty,
-    };
-    let mut versus_twin = versus_twin::of_each(&measured, of_twins).into_iter();
+    let measured: Vec<&Measured> = measured.map(|one| &one.here).collect();
+    let certainty = input.budget.certainty;
+    let versus_twin = versus_twin::of_each(&measured, &input.layout, certainty);
+    let mut versus_twin = versus_twin.into_iter();
     let recommendation = recommendation(&all, input);
     let where_memory_fits = MemoryOf::ALL
         .map(|of| extrapolated_rows::where_memory_fits(of, &measured, &main.lines, input));
     let mut notes = input.notes.clone();
-    notes.extend(main.forecast.notes.iter().cloned());
+    notes.extend(main.here.forecast.notes.iter().cloned());
     if let Some(growth) = input.budget.growth {
-        let counts = match main.forecast.grows_at_most(growth) {
+        let counts = match main.here.forecast.grows_at_most(growth) {
             true => "counts: growth that no canary could show is not asked about",
             false => "does not count: the canaries grow faster",
         };
@@ -87,7 +83,7 @@ fn of_one_data(input: &JobInput<'_>) -> JobReport {
         }
         // That nothing completed is the headline.
         if let Some(reason) = &line.reason
-            && !nothing_completed(&main.forecast, reason)
+            && !nothing_completed(&main.here.forecast, reason)
         {
             notes.push(format!("{}: {reason}.", line.row.line.words()));
         }
@@ -95,10 +91,7 @@ fn of_one_data(input: &JobInput<'_>) -> JobReport {
     if main.lines.iter().any(is_of_cached_memory) {
         notes.push(CACHED.to_owned());
     }
-    notes.extend(advice::all(&AdviceInput {
-        forecast: &main.forecast,
-        offer: &main.offer,
-    }));
+    notes.extend(advice::all(&main.here));
     // The reader learns why the time is missing even if no line asks for it.
     let asked = |line: &JudgedLine| {
         matches!(
@@ -106,9 +99,9 @@ fn of_one_data(input: &JobInput<'_>) -> JobReport {
             LineKind::Absolute(Metric::Time) | LineKind::Absolute(Metric::Cost)
         )
     };
-    if let Err(reason) = &main.forecast[Metric::Time]
+    if let Err(reason) = &main.here.forecast[Metric::Time]
         && !main.lines.iter().any(asked)
-        && main.forecast.largest_share.is_some()
+        && main.here.forecast.largest_share.is_some()
     {
         notes.push(format!("time: {reason}."));
     }
@@ -117,9 +110,9 @@ fn of_one_data(input: &JobInput<'_>) -> JobReport {
     let ways_out = ways_out.filter(|run| !run.is_unread());
     let ways_out = ways_out.filter_map(|run| run.way_out.clone());
     let full_run = main.row.estimates[Metric::Cost].map(|estimate| Usd(estimate.point));
-    let warnings = main.forecast.warnings.clone();
+    let warnings = main.here.forecast.warnings.clone();
     let costs: Vec<_> = (all.iter())
-        .map(|one| one.forecast[Metric::Cost].clone().ok())
+        .map(|one| one.here.forecast[Metric::Cost].clone().ok())
         .collect();
     notes.extend(all.iter().flat_map(|one| one.cautions.iter().cloned()));
     let mut forecasts: Vec<InstanceForecast> = (all.into_iter())
@@ -168,11 +161,9 @@ fn recommendation(all: &[Judged], input: &JobInput<'_>) -> Option<Recommendation
     let contenders: Vec<Contender<'_>> = (all.iter())
         .filter(|judged| !judged.measurements.is_empty())
         .map(|judged| Contender {
-            instance: &judged.row.instance,
             verdict: judged.row.verdict,
             lines: &judged.lines,
-            forecast: &judged.forecast,
-            measurements: &judged.measurements,
+            measured: &judged.here,
         })
         .collect();
     verdict::recommend(&contenders, input.budget.certainty)
@@ -184,19 +175,15 @@ fn judge_configuration(
     input: &JobInput<'_>,
     is_judged: bool,
 ) -> Judged {
-    let mut here = ForecastHere::of(instance, input.runs());
+    let mut here = Measured::of(instance, input.runs());
     let others = here.with_other_counts(input.runs());
     let certainty = input.budget.certainty;
     let time_by_share = match (&here.forecast[Metric::Time], others.scale_out) {
         (Ok(_), None) => here.time_by_share(&input.layout, certainty),
         _ => Vec::new(),
     };
-    let ForecastHere {
-        mut forecast,
-        offer: measured,
-        measurements,
-    } = here;
-    let offer = (input.offer_of)(instance).or_price(|| measured_price(&measurements));
+    let forecast = &mut here.forecast;
+    let offer = (input.offer_of)(instance).or_price(|| measured_price(&here.measurements));
     let comparison = input.base.map(|base| BaseComparisonInput {
         base,
         offer: &offer,
@@ -205,30 +192,26 @@ fn judge_configuration(
         compared_on: others.whole.as_ref().unwrap_or(instance),
         certainty,
     });
-    let (against, delta) = match comparison.as_ref().and_then(base_comparison::versus) {
-        Some(BaseComparison {
-            against,
-            delta,
-            notes,
-        }) => {
-            forecast.notes.extend(notes);
-            (Some(against), delta)
+    let (against, delta) = match comparison.as_ref().map(base_comparison::versus) {
+        Some(Ok(found)) => {
+            forecast.notes.extend(found.notes);
+            (Some(found.against), found.delta)
         }
-        None => {
-            let why = comparison.as_ref().filter(|_| is_judged);
-            (forecast.notes).extend(why.and_then(base_comparison::why_none));
+        without => {
+            let why = without.filter(|_| is_judged).and_then(Result::err);
+            forecast.notes.extend(why.flatten());
             (None, Delta::default())
         }
     };
-    let lines = verdict::judge(input.budget, &forecast, &offer, against.as_ref());
+    let lines = verdict::judge(input.budget, forecast, &offer, against.as_ref());
     let scale_out = others.scale_out.filter(|_| forecast[Metric::Time].is_ok());
     let [not_measured, estimated_from] = match scale_out {
-        Some(_) => others.unmeasured(&measurements),
+        Some(_) => others.unmeasured(&here.measurements),
         None => [None, None],
     };
     let on_others = input.measurements.iter();
     // A canary that failed on fewer machines is one of the job's, though nothing follows from it.
-    let is_alone = is_judged && measurements.is_empty() && others.all.is_empty();
+    let is_alone = is_judged && here.measurements.is_empty() && others.all.is_empty();
     let is_on_fewer = |run: &Measurement| {
         run.instance
             .single_type()
@@ -238,13 +221,13 @@ fn judge_configuration(
     let on_others = on_others.filter(|run| {
         others.all.iter().any(|other| run.is_on(other)) || is_alone && is_on_fewer(run)
     });
-    let measurements: Vec<Measurement> =
-        measurements.into_iter().chain(on_others.cloned()).collect();
+    let measurements = here.measurements.iter().chain(on_others);
+    let measurements: Vec<Measurement> = measurements.cloned().collect();
     let worst_of = |is_so: fn(&Measurement) -> bool, verdict| match measurements.iter().any(is_so) {
         true => verdict,
         false => Verdict::NotJudged,
     };
-    let row = row::of(&offer, &forecast, &lines, certainty);
+    let row = row::of(&offer, forecast, &lines, certainty);
     // Of a job without a budget too: what it would take is not known.
     let row_verdict = (row.verdict)
         .min(worst_of(Measurement::has_failed, Verdict::Failed))
@@ -260,8 +243,7 @@ fn judge_configuration(
             ..row
         },
         lines,
-        forecast,
-        offer: measured,
+        here,
         measurements,
         is_by_law: false,
         cautions: Vec::new(),
@@ -287,7 +269,7 @@ fn job_outcome(input: &JobInput<'_>, main: &Judged) -> (Verdict, Reason) {
     }
     let is_open = matches!(main.row.verdict, Verdict::Unknown | Verdict::NotJudged);
     let is_unread = main.measurements.iter().any(Measurement::is_unread);
-    let unfinished = (is_open && (is_unread || main.forecast[Metric::Time].is_err()))
+    let unfinished = (is_open && (is_unread || main.here.forecast[Metric::Time].is_err()))
         .then(|| {
             // What ended on the job's own machines says more than what ended on fewer.
             let mut runs = main.measurements.clone();
@@ -298,14 +280,14 @@ fn job_outcome(input: &JobInput<'_>, main: &Judged) -> (Verdict, Reason) {
     let mut reason = unfinished.unwrap_or_else(|| {
         Reason::new(verdict::reason(
             &main.lines,
-            &main.forecast,
+            &main.here.forecast,
             input.instance,
             input.budget.certainty,
         ))
     });
     let lacks_price = |line: &JudgedLine| {
         let is_cost = matches!(line.row.line, LineKind::Absolute(Metric::Cost));
-        is_cost && line.row.verdict == LineVerdict::Unknown && main.offer.price().is_none()
+        is_cost && line.row.verdict == LineVerdict::Unknown && main.here.offer.price().is_none()
     };
     if main.lines.iter().any(lacks_price) && reason.advice.is_none() {
         reason = reason.advising("write its price under prices in the spec");

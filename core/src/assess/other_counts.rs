@@ -10,35 +10,26 @@ use crate::forecast::{
     self, Basis, Estimate, EstimateAtShare, FEWEST_RUNS, Forecast, Predictive, Unknown,
 };
 use crate::grammar;
-use crate::instance::{InstanceConfiguration, Offer};
+use crate::instance::InstanceConfiguration;
 use crate::measurement::{self, Measurement, Outcome};
 use crate::metric::{MemoryOf, Metric};
 use crate::report::{InstanceForecast, ScaleOutBasis};
 use crate::units::{Bytes, Fraction};
 use crate::verdict;
 
-/// What the canaries on one configuration say of it by themselves.
-pub struct ForecastHere {
-    pub forecast: Forecast,
-    /// By the tables or by the measurements.
-    pub offer: Offer,
-    /// On this configuration, memory by one source.
-    pub measurements: Vec<Measurement>,
-}
-
 /// From the fewest runs of a forecast on, or from as few as there are.
 type Extrapolate = fn(&Basis<'_>) -> Forecast;
 
 /// What canaries on several counts say of a configuration, however few they are. Not for a report.
 pub fn provisional(instance: &InstanceConfiguration, runs: JobRuns<'_>) -> Forecast {
-    let mut here = ForecastHere::by(forecast::provisional, instance, runs);
+    let mut here = Measured::by(forecast::provisional, instance, runs);
     // Of its own machines there is one canary, which is no forecast of them.
     here.forecast.quantities[Metric::Time] = Err(Unknown(String::new()));
     here.take_other_counts(forecast::provisional, runs);
     here.forecast
 }
 
-impl ForecastHere {
+impl Measured {
     pub fn of(instance: &InstanceConfiguration, runs: JobRuns<'_>) -> Self {
         Self::by(forecast::forecast, instance, runs)
     }
@@ -81,13 +72,6 @@ impl ForecastHere {
         forecast::time_by_share(measurements, certainty)
     }
 
-    pub fn measured(&self) -> Measured<'_> {
-        Measured {
-            offer: &self.offer,
-            forecast: &self.forecast,
-        }
-    }
-
     /// Takes over what canaries on other counts of its machines say where its own are too few, if they say more.
     pub fn with_other_counts(&mut self, runs: JobRuns<'_>) -> OtherCounts {
         let is_open = self.is_unfinished() || self.hangs_on_others(runs.measurements);
@@ -121,12 +105,11 @@ impl ForecastHere {
         let others = other_counts(&configuration, runs.measurements);
         let here = |instance: &InstanceConfiguration| Self::by(extrapolate, instance, runs);
         let sources: Vec<Self> = others.iter().map(here).collect();
-        let measured: Vec<Measured<'_>> = sources.iter().map(Self::measured).collect();
         let basis = Basis {
             offer: &self.offer,
             measurements: runs.measurements,
         };
-        let known = elsewhere(&basis, &measured, runs.layout);
+        let known = elsewhere(&basis, &sources, runs.layout);
         let source = known.source.clone();
         let Some(scale_out) = known.scale_out.as_ref().map(row::scale_out_basis) else {
             return OtherCounts::default();
@@ -171,11 +154,9 @@ impl ForecastHere {
                     own.quantities[metric] = known.forecast[metric].clone();
                 }
             }
-            if known.forecast.peak(of).is_measured || known.forecast.peak(of).ran_out {
-                match of {
-                    MemoryOf::Machine => own.memory = known.forecast.memory,
-                    MemoryOf::Gpu => own.gpu_memory = known.forecast.gpu_memory,
-                }
+            let theirs = *known.forecast.peak(of);
+            if theirs.is_measured || theirs.ran_out {
+                *own.peak_mut(of) = theirs;
             }
         }
         own.notes.extend(known.notes);
@@ -240,9 +221,9 @@ fn other_counts(
 }
 
 /// Every configuration that canaries ran on, in their order, by what ran on it alone.
-pub fn all_measured(input: &JobInput<'_>) -> Vec<ForecastHere> {
+pub fn all_measured(input: &JobInput<'_>) -> Vec<Measured> {
     let measured = measurement::machines_of(input.measurements);
-    let here = |instance: &InstanceConfiguration| ForecastHere::of(instance, input.runs());
+    let here = |instance: &InstanceConfiguration| Measured::of(instance, input.runs());
     measured.into_iter().map(here).collect()
 }
 
@@ -250,7 +231,7 @@ pub fn all_measured(input: &JobInput<'_>) -> Vec<ForecastHere> {
 /// ran on one count alone.
 pub fn efficiency(
     instance: &InstanceConfiguration,
-    measured: &[Measured<'_>],
+    measured: &[Measured],
     input: &JobInput<'_>,
 ) -> Option<Estimate> {
     let hosts = instance.total_count();
@@ -383,6 +364,7 @@ fn measured_capacity(measurements: &[Measurement]) -> Option<crate::instance::Ca
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::instance::Offer;
     use crate::units::Seconds;
 
     fn run(instance: &str, percent: f64, seconds: f64, outcome: Outcome) -> Measurement {
@@ -417,7 +399,7 @@ mod tests {
             offer_of: &Offer::unknown,
             layout: &DataLayout::default(),
         };
-        let mut here = ForecastHere::of(&six, runs);
+        let mut here = Measured::of(&six, runs);
         let others = here.with_other_counts(runs);
         assert_eq!(others.all[0].total_count(), 1);
         let time = here.forecast[Metric::Time].as_ref().ok()?;

@@ -17,24 +17,14 @@ use crate::verdict::{self, JudgedLine};
 pub(super) struct Judged {
     pub(super) row: InstanceForecast,
     pub(super) lines: Vec<JudgedLine>,
-    pub(super) forecast: Forecast,
-    /// By the tables or by the measurements.
-    pub(super) offer: Offer,
+    /// With what the forecast takes over from others.
+    pub(super) here: Measured,
     /// On this configuration, and on the other counts of its machines that its forecast follows from.
     pub(super) measurements: Vec<Measurement>,
     /// Whether it follows from other configurations alone.
     pub(super) is_by_law: bool,
     /// Beside those of its forecast, as sentences.
     pub(super) cautions: Vec<String>,
-}
-
-impl Judged {
-    pub(super) fn measured(&self) -> Measured<'_> {
-        Measured {
-            offer: &self.offer,
-            forecast: &self.forecast,
-        }
-    }
 }
 
 /// What a forecast says of a configuration, and its lines.

@@ -3,43 +3,42 @@
 use crate::forecast::scale_out::{DataLayout, Measured};
 use crate::forecast::{Estimate, PRICE_ESTIMATE_SHARE, Predictive, ratio};
 use crate::instance::{InstanceType, Offer};
-use crate::measurement::{self, Measurement};
 use crate::metric::Metric;
 use crate::report::{BreakEven, VersusTwin};
 use crate::units::Fraction;
 
-/// What a ratio follows from, beside the forecasts.
-#[derive(Clone, Copy)]
-pub(super) struct TwinInput<'a> {
-    /// All of the job.
-    pub(super) measurements: &'a [Measurement],
-    pub(super) layout: &'a DataLayout,
-    pub(super) certainty: Fraction,
-}
-
 /// For each configuration, in order; none for one type, and where no configuration of one type has a forecast of time.
-pub(super) fn of_each(measured: &[Measured<'_>], input: TwinInput<'_>) -> Vec<Option<VersusTwin>> {
-    let is_twin = |one: &&Measured<'_>| {
+pub(super) fn of_each(
+    measured: &[&Measured],
+    layout: &DataLayout,
+    certainty: Fraction,
+) -> Vec<Option<VersusTwin>> {
+    let is_twin = |one: &&&Measured| {
         one.instance().single_type().is_some() && one.forecast[Metric::Time].is_ok()
     };
     let twin = measured.iter().find(is_twin);
-    let versus = |groups: &Measured<'_>| match groups.instance().single_type() {
-        None => versus(groups, twin?, input),
+    let versus = |groups: &&Measured| match groups.instance().single_type() {
+        None => versus(groups, twin?, layout, certainty),
         Some(_) => None,
     };
     measured.iter().map(versus).collect()
 }
 
 /// Nothing where the groups have no forecast of time.
-fn versus(groups: &Measured<'_>, twin: &Measured<'_>, input: TwinInput<'_>) -> Option<VersusTwin> {
+fn versus(
+    groups: &Measured,
+    twin: &Measured,
+    layout: &DataLayout,
+    certainty: Fraction,
+) -> Option<VersusTwin> {
     // No canary is of both, so of the forecasts alone what one draws says nothing of the other.
     let drawn_apart = |metric: Metric| -> Option<Predictive> {
-        let known = |of: &Measured<'_>| of.forecast[metric].as_ref().ok().cloned();
-        known(twin)?.over(&known(groups)?)
+        let known = |of: &Measured| of.forecast[metric].as_ref().ok().cloned();
+        Some(known(twin)?.over(&known(groups)?))
     };
-    let estimate = |ratio: &Predictive| Estimate::of(ratio, input.certainty);
+    let estimate = |ratio: &Predictive| Estimate::of(ratio, certainty);
     let apart = drawn_apart(Metric::Time)?;
-    let by_one_law = by_one_law(groups, twin, input);
+    let by_one_law = by_one_law(groups, twin, layout);
     let shares_law = by_one_law.is_some();
     let time_ratio = estimate(by_one_law.as_ref().unwrap_or(&apart));
     let cost_ratio = match &by_one_law {
@@ -55,8 +54,8 @@ fn versus(groups: &Measured<'_>, twin: &Measured<'_>, input: TwinInput<'_>) -> O
         step_time_ratio,
         cost_per_step_ratio: drawn_apart(Metric::CostPerStep).as_ref().map(estimate),
         break_even: break_even(
-            groups.offer,
-            twin.offer,
+            &groups.offer,
+            &twin.offer,
             &time_ratio,
             step_time_ratio.as_ref(),
         ),
@@ -67,17 +66,12 @@ fn versus(groups: &Measured<'_>, twin: &Measured<'_>, input: TwinInput<'_>) -> O
 /// to the full run is then drawn once for both, as far as their canaries agree on it, and the fixed parts once for each
 /// (`forecast::ratio`). `None` where hosts have shards, of which a canary's are others than the full run's, and where the canaries of a
 /// side are no forecast by themselves.
-fn by_one_law(
-    groups: &Measured<'_>,
-    twin: &Measured<'_>,
-    input: TwinInput<'_>,
-) -> Option<Predictive> {
-    let runs_on = |one: &Measured<'_>| measurement::on(input.measurements, one.instance());
-    let law = |one: &Measured<'_>| one.forecast.law.time.as_ref().map(|law| law.name.clone());
-    if input.layout.is_sharded() || law(groups)? != law(twin)? {
+fn by_one_law(groups: &Measured, twin: &Measured, layout: &DataLayout) -> Option<Predictive> {
+    let law = |one: &Measured| one.forecast.law.time.as_ref().map(|law| law.name.clone());
+    if layout.is_sharded() || law(groups)? != law(twin)? {
         return None;
     }
-    let comparison = ratio::compare(&runs_on(groups), &runs_on(twin)).ok()?;
+    let comparison = ratio::compare(&groups.measurements, &twin.measurements).ok()?;
     // Each says what had to be assumed of another full run.
     (comparison.notes.is_empty())
         .then(|| comparison.of_full_runs().cloned())
@@ -85,8 +79,8 @@ fn by_one_law(
 }
 
 /// A ratio of times at the prices of both.
-fn priced(time: &Predictive, groups: &Measured<'_>, twin: &Measured<'_>) -> Option<Predictive> {
-    let second = |of: &Measured<'_>| of.offer.cost_of_a_second().ok();
+fn priced(time: &Predictive, groups: &Measured, twin: &Measured) -> Option<Predictive> {
+    let second = |of: &Measured| of.offer.cost_of_a_second().ok();
     let (of_groups, of_twin) = (second(groups)?, second(twin)?);
     let estimates = [of_groups, of_twin].into_iter().filter(|of| of.is_estimate);
     let ratio = time.scaled(of_twin.usd / of_groups.usd);
@@ -139,7 +133,7 @@ mod tests {
     use super::*;
     use crate::forecast::Basis;
     use crate::instance::{InstanceConfiguration, Price};
-    use crate::measurement::Outcome;
+    use crate::measurement::{Measurement, Outcome};
     use crate::units::{Seconds, UsdPerHour};
 
     const GROUPS: &str = "data: 1x ml.c5.9xlarge + dnn: 1x ml.p3.2xlarge";
@@ -214,28 +208,27 @@ mod tests {
 
     /// By one law where it may be, and drawn apart; and whether it was by one.
     fn time_ratios(on_groups: &[Measurement], on_twin: &[Measurement]) -> ([Estimate; 2], bool) {
-        let [of_groups, of_twin] = [GROUPS, TWIN].map(offer);
-        let forecast = |offer: &Offer, measurements: &[Measurement]| {
-            crate::forecast::forecast(&Basis {
+        let measured = |instance: &str, measurements: &[Measurement]| {
+            let offer = offer(instance);
+            Measured {
+                forecast: crate::forecast::forecast(&Basis {
+                    offer: &offer,
+                    measurements,
+                }),
                 offer,
-                measurements,
-            })
+                measurements: measurements.to_vec(),
+            }
         };
-        let [groups, twin] = [forecast(&of_groups, on_groups), forecast(&of_twin, on_twin)];
-        let measured = [(&of_groups, &groups), (&of_twin, &twin)]
-            .map(|(offer, forecast)| Measured { offer, forecast });
-        let certainty = Fraction(0.95);
-        let ratio = |measurements: &[Measurement]| {
-            let input = TwinInput {
-                measurements,
-                layout: &DataLayout::default(),
-                certainty,
-            };
-            let versus = of_each(&measured, input).remove(0).unwrap();
+        let mut both = [measured(GROUPS, on_groups), measured(TWIN, on_twin)];
+        let ratio = |[groups, twin]: &[Measured; 2]| {
+            let layout = DataLayout::default();
+            let versus = of_each(&[groups, twin], &layout, Fraction(0.95)).remove(0);
+            let versus = versus.unwrap();
             (versus.time_ratio.unwrap(), versus.shares_law)
         };
-        let (one, shares_law) = ratio(&[on_groups, on_twin].concat());
-        let (apart, of_none) = ratio(&[]);
+        let (one, shares_law) = ratio(&both);
+        both[0].measurements.clear();
+        let (apart, of_none) = ratio(&both);
         assert!(!of_none);
         ([one, apart], shares_law)
     }

@@ -174,6 +174,13 @@ impl Forecast {
         }
     }
 
+    pub(crate) fn peak_mut(&mut self, of: MemoryOf) -> &mut KnownPeak {
+        match of {
+            MemoryOf::Machine => &mut self.memory,
+            MemoryOf::Gpu => &mut self.gpu_memory,
+        }
+    }
+
     /// Whether the canaries are so far from the full run that a law can hardly be seen: the largest held little of the data, or not
     /// much and most of what it took is there without any.
     pub fn is_rough(&self) -> bool {

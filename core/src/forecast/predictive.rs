@@ -3,6 +3,8 @@
 mod mixture;
 mod spread;
 
+use std::borrow::Cow;
+
 use crate::units::count_as_float;
 pub(super) use mixture::{Component, merged, weighted_quantile};
 use mixture::{MOST_COMPONENTS, below_and_above, false_position, mixture_quantile};
@@ -68,23 +70,43 @@ impl Predictive {
     }
 
     /// What is made of the ordinary distributions of these amounts, with the same made of the steeper ones.
-    fn made_of(amounts: &[&Self], make: impl Fn(&[&Self]) -> Option<Self>) -> Option<Self> {
-        let made = make(amounts)?;
+    fn made_of(amounts: &[&Self], make: impl Fn(&[&Self]) -> Self) -> Self {
+        let made = make(amounts);
         if amounts.iter().all(|amount| amount.if_steeper.is_none()) {
-            return Some(made);
+            return made;
         }
         let steeper: Vec<&Self> = amounts.iter().map(|amount| amount.if_steeper()).collect();
-        Some(made.or_if_steeper(make(&steeper)?))
+        made.or_if_steeper(make(&steeper))
     }
 
     /// Grows, where laws are steeper, by the same factor as `source` does, whose spread it has in addition.
     #[must_use]
     pub(super) fn growing_as(self, source: &Self) -> Self {
-        let factor =
-            (source.if_steeper.as_ref()).map(|steeper| steeper.scaled(1.0 / source.median()));
-        match factor.and_then(|factor| self.times(&factor)) {
-            Some(if_steeper) if self.if_steeper.is_none() => self.or_if_steeper(if_steeper),
+        match (&source.if_steeper, &self.if_steeper) {
+            (Some(steeper), None) => {
+                let if_steeper = self.times(&steeper.scaled(1.0 / source.median()));
+                self.or_if_steeper(if_steeper)
+            }
             _ => self,
+        }
+    }
+
+    /// The median and the components of ln(y / median); of a level its centre, as if it were known exactly.
+    fn amount(&self) -> (f64, Cow<'_, [Component]>) {
+        match &self.kind {
+            DistributionKind::Amount { median, components } => (*median, components.into()),
+            DistributionKind::Level { center, .. } => {
+                let exactly = Spread {
+                    scale: 0.0,
+                    degrees_of_freedom: f64::INFINITY,
+                };
+                let known = Component {
+                    weight: 1.0,
+                    center: 0.0,
+                    spread: exactly,
+                };
+                (bounded(*center), vec![known].into())
+            }
         }
     }
 
@@ -144,29 +166,27 @@ impl Predictive {
         })
     }
 
-    /// The sum of independent amounts, e.g. of the phases of a run; `None` for none, and for a level.
+    /// The sum with an independent amount, e.g. of two phases of a run.
     ///
     /// Each amount is cut into parts that are finer in the tails, every part is added to every other, and the sums are combined
     /// into a mixture: quantiles from 1 to 99 % are accurate to half a per cent of the value. If a term has a gap between two
     /// laws, up to 4 % of probability is smeared over it.
-    pub fn sum(amounts: &[Self]) -> Option<Self> {
-        let amounts: Vec<&Self> = amounts.iter().collect();
-        Self::made_of(&amounts, |amounts| {
-            let (first, others) = amounts.split_first()?;
-            others.iter().try_fold((*first).clone(), |sum, next| {
-                sum.drawn_with(next, |a, b| a + b)
-            })
+    #[must_use]
+    pub fn plus(&self, other: &Self) -> Self {
+        Self::made_of(&[self, other], |both| {
+            both[0].drawn_with(both[1], |a, b| a + b)
         })
     }
 
-    /// How many times as much as an independent amount, cut as a sum is; `None` where either is a level.
-    pub fn over(&self, other: &Self) -> Option<Self> {
+    /// How many times as much as an independent amount, cut as a sum is.
+    #[must_use]
+    pub fn over(&self, other: &Self) -> Self {
         self.drawn_with(other, |a, b| a / b)
     }
 
     /// What each draw of this amount makes with each of the other, which is independent.
-    fn drawn_with(&self, other: &Self, made: impl Fn(f64, f64) -> f64) -> Option<Self> {
-        let (ours, theirs) = (self.parts()?, other.parts()?);
+    fn drawn_with(&self, other: &Self, made: impl Fn(f64, f64) -> f64) -> Self {
+        let (ours, theirs) = (self.parts(), other.parts());
         let made = &made;
         let mut draws: Vec<(f64, f64)> = ours
             .iter()
@@ -193,17 +213,14 @@ impl Predictive {
             (rest, before) = (others, reached);
             components.extend(as_normal(chunk));
         }
-        Some(Self::centered(1.0, components))
+        Self::centered(1.0, components)
     }
 
-    /// An amount times an independent one, such as an unknown factor; `None` for a level. This amount is cut into parts as a term of a
-    /// sum is.
-    pub(super) fn times(&self, factor: &Self) -> Option<Self> {
+    /// An amount times an independent one, such as an unknown factor. This amount is cut into parts as a term of a sum is.
+    pub(super) fn times(&self, factor: &Self) -> Self {
         Self::made_of(&[self, factor], |both| {
-            let DistributionKind::Amount { median, components } = &both[1].kind else {
-                return None;
-            };
-            let products = both[0].parts()?.into_iter().flat_map(|(value, weight)| {
+            let (median, components) = both[1].amount();
+            let products = both[0].parts().into_iter().flat_map(|(value, weight)| {
                 let center = bounded(value * median).ln();
                 components.iter().map(move |component| Component {
                     weight: weight * component.weight,
@@ -211,40 +228,32 @@ impl Predictive {
                     spread: component.spread,
                 })
             });
-            Some(Self::mixture(products.collect()))
+            Self::mixture(products.collect())
         })
     }
 
-    /// One of these amounts, each as likely as the others; `None` for none, and for a level.
-    pub(super) fn one_of(amounts: &[Self]) -> Option<Self> {
+    /// One of these amounts, of which there is at least one, each as likely as the others.
+    pub(super) fn one_of(amounts: &[Self]) -> Self {
         let each = 1.0 / count_as_float(amounts.len());
         let amounts: Vec<&Self> = amounts.iter().collect();
         Self::made_of(&amounts, |amounts| {
-            let lists: Option<Vec<Vec<Component>>> = (amounts.iter())
-                .map(|amount| match &amount.kind {
-                    DistributionKind::Amount { median, components } => {
-                        let part = |component: &Component| Component {
-                            weight: component.weight * each,
-                            center: component.center + median.ln(),
-                            ..*component
-                        };
-                        Some(components.iter().map(part).collect())
-                    }
-                    DistributionKind::Level { .. } => None,
-                })
-                .collect();
-            lists
-                .filter(|lists| !lists.is_empty())
-                .map(Self::mixture_of)
+            let lists = amounts.iter().map(|amount| {
+                let (median, components) = amount.amount();
+                let part = |component: &Component| Component {
+                    weight: component.weight * each,
+                    center: component.center + median.ln(),
+                    ..*component
+                };
+                components.iter().map(part).collect()
+            });
+            Self::mixture_of(lists.collect())
         })
     }
 
-    /// An amount in parts with their probabilities, each the quantile in its middle; `None` for a level.
-    pub(super) fn parts(&self) -> Option<Vec<(f64, f64)>> {
-        let DistributionKind::Amount { median, components } = &self.kind else {
-            return None;
-        };
-        let quantile = quantiles(components);
+    /// An amount in parts with their probabilities, each the quantile in its middle.
+    pub(super) fn parts(&self) -> Vec<(f64, f64)> {
+        let (median, components) = self.amount();
+        let quantile = quantiles(&components);
         let mut before = 0.0;
         let parts = probability_steps(PARTS_OF_A_TERM).map(|end| {
             let part = (
@@ -254,7 +263,7 @@ impl Predictive {
             before = end;
             part
         });
-        Some(parts.collect())
+        parts.collect()
     }
 
     /// The point of the forecast: a new run is as likely above as below.

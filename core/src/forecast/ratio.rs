@@ -64,8 +64,6 @@ const TIME: ComparedValue = ComparedValue {
 pub struct RatioEstimate {
     /// `None` if both sides are the same runs.
     ratio: Option<WeighedRatio>,
-    /// Whether shares are of the work.
-    is_of_work: bool,
     /// Cautions, as sentences.
     pub notes: Vec<String>,
 }
@@ -158,7 +156,6 @@ fn compare_by(
     if are_the_same(&base, &new) {
         return Ok(RatioEstimate {
             ratio: None,
-            is_of_work: axis.is_of_work(),
             notes: Vec::new(),
         });
     }
@@ -168,12 +165,11 @@ fn compare_by(
     );
     Ok(RatioEstimate {
         ratio: Some(models::weigh(
-            [&of_base, &of_new],
-            [base_squares, new_squares],
+            &axis,
+            ([&of_base, &of_new], [base_squares, new_squares]),
             quantity.prior,
             session_effect.and(session_effect),
         )),
-        is_of_work: axis.is_of_work(),
         notes: axis.notes(&[&base, &new]),
     })
 }
@@ -209,12 +205,9 @@ fn are_the_same(base: &Runs, new: &Runs) -> bool {
 impl RatioEstimate {
     /// The joint distribution of the full run now and on the base; `base` is the distribution there and gives the unit.
     pub fn growth(&self, base: &Predictive) -> Growth {
-        let parts = |of: &Predictive| of.parts().unwrap_or_else(|| vec![(of.median(), 1.0)]);
-        let ratios = match &self.ratio {
-            Some(ratio) => parts(&ratio.total),
-            None => vec![(1.0, 1.0)],
-        };
-        Growth::new(&parts(base), &ratios)
+        let ratio = self.ratio.as_ref();
+        let ratios = ratio.map_or(vec![(1.0, 1.0)], |ratio| ratio.total.parts());
+        Growth::new(&base.parts(), &ratios)
     }
 
     /// The new full run over the base's, as the average of each; `None` if both sides are the same runs.
@@ -233,17 +226,7 @@ impl RatioEstimate {
 
     /// The factors of the ratio of the two full runs.
     pub fn factors(&self) -> Factors {
-        let Some(ratio) = &self.ratio else {
-            return Factors::NONE;
-        };
-        let (mut data, mut work) = (ratio.data.exp(), ratio.work.exp());
-        if self.is_of_work {
-            std::mem::swap(&mut data, &mut work);
-        }
-        Factors {
-            data,
-            work,
-            rate: ratio.total.median() / (data * work),
-        }
+        let ratio = self.ratio.as_ref();
+        ratio.map_or(Factors::NONE, |ratio| ratio.factors)
     }
 }

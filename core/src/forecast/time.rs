@@ -54,7 +54,7 @@ impl LawsOfTime {
         let sum = self.added.and_then(|added| {
             let terms = phases.iter().zip(added).filter(|(_, is_added)| *is_added);
             let terms: Option<Vec<Predictive>> = terms.map(|(phase, _)| phase.clone()).collect();
-            Predictive::sum(&terms?)
+            terms?.into_iter().reduce(|sum, term| sum.plus(&term))
         });
         let time = sum.map_or_else(|| self.whole.as_ref().map(at).map_err(Clone::clone), Ok);
         (time, phases)

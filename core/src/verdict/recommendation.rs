@@ -6,9 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 use super::{CHANCE_ROUNDING, JudgedLine, LineVerdict, Verdict};
-use crate::forecast::{Forecast, Predictive, ratio};
-use crate::instance::InstanceConfiguration;
-use crate::measurement::{self, Measurement};
+use crate::forecast::scale_out::Measured;
+use crate::forecast::{Predictive, ratio};
 use crate::metric::{LineKind, Metric};
 use crate::spec::{Bound, BudgetLine, Level, LineOrigin};
 use crate::units::Fraction;
@@ -19,13 +18,10 @@ const PARTS: u32 = 200;
 /// A configuration that was measured and forecast.
 #[derive(Debug, Clone, Copy)]
 pub struct Contender<'a> {
-    pub instance: &'a InstanceConfiguration,
     /// With what its canaries say: one whose training code failed is not within.
     pub verdict: Verdict,
     pub lines: &'a [JudgedLine],
-    pub forecast: &'a Forecast,
-    /// Of its canaries.
-    pub measurements: &'a [Measurement],
+    pub measured: &'a Measured,
 }
 
 /// What would fit, of the configurations that were measured; each is named as written.
@@ -129,7 +125,7 @@ fn best(
 ) -> Option<(String, Vec<String>)> {
     let mut known: Vec<(&Contender<'_>, &Predictive)> = contenders
         .iter()
-        .filter_map(|one| Some((*one, one.forecast[metric].as_ref().ok()?)))
+        .filter_map(|one| Some((*one, one.measured.forecast[metric].as_ref().ok()?)))
         .collect();
     let by_median = |one: &Predictive, other: &Predictive| one.median().total_cmp(&other.median());
     known.sort_by(|(_, one), (_, other)| by_median(one, other));
@@ -141,12 +137,14 @@ fn best(
     });
     // Of those within noise the cheaper first.
     let cost = |one: &Contender<'_>| {
-        one.forecast[Metric::Cost]
+        one.measured.forecast[Metric::Cost]
             .as_ref()
             .map_or(f64::INFINITY, Predictive::median)
     };
     as_good.sort_by(|(one, _), (other, _)| cost(one).total_cmp(&cost(other)));
-    let mut names = as_good.iter().map(|(one, _)| one.instance.to_string());
+    let mut names = as_good
+        .iter()
+        .map(|(one, _)| one.measured.instance().to_string());
     Some((names.next()?, names.collect()))
 }
 
@@ -156,11 +154,12 @@ fn chance_of_less(
     (one, amount): (&Contender<'_>, &Predictive),
     (other, other_amount): (&Contender<'_>, &Predictive),
 ) -> f64 {
-    let on = |one: &Contender<'_>| measurement::on(one.measurements, one.instance);
     let of_ratio = || {
-        let [time, other_time] = [one, other].map(|one| one.forecast[Metric::Time].as_ref().ok());
+        let [time, other_time] =
+            [one, other].map(|one| one.measured.forecast[Metric::Time].as_ref().ok());
         let (time, other_time) = (time?, other_time?);
-        let growth = ratio::compare(&on(one), &on(other)).ok()?.growth(time);
+        let [ours, theirs] = [one, other].map(|one| &one.measured.measurements);
+        let growth = ratio::compare(ours, theirs).ok()?.growth(time);
         let [price, other_price] = match metric {
             Metric::Cost => [
                 amount.median() / time.median(),
@@ -207,7 +206,7 @@ fn closest(contenders: &[Contender<'_>]) -> Option<ClosestFit> {
             let (factors, if_limits): (Vec<f64>, Vec<LimitNeeded>) =
                 limits_needed(contender)?.into_iter().unzip();
             let furthest = factors.into_iter().fold(1.0, f64::max);
-            let instance = contender.instance.to_string();
+            let instance = contender.measured.instance().to_string();
             Some((
                 furthest,
                 ClosestFit {

@@ -1,6 +1,7 @@
 //! FastFile or a file system in place of copying the data before training.
 
-use super::AdviceInput;
+use super::cost;
+use crate::forecast::scale_out::Measured;
 use crate::metric::Metric;
 use crate::plan::StartUpMode;
 use crate::units::Seconds;
@@ -11,14 +12,14 @@ const LONG: Seconds = Seconds(60.0);
 const MUCH: f64 = 0.05;
 
 /// The download is billed, and only input mode File has one.
-pub(super) fn advice(input: &AdviceInput<'_>) -> Option<String> {
-    let download = Seconds(input.forecast.phases.download.as_ref()?.median());
-    let full_run = input.forecast[Metric::Time].as_ref().ok()?.median();
+pub(super) fn advice(measured: &Measured) -> Option<String> {
+    let download = Seconds(measured.forecast.phases.download.as_ref()?.median());
+    let full_run = measured.forecast[Metric::Time].as_ref().ok()?.median();
     let is_worth_it = download > LONG && download.0 > MUCH * full_run;
     is_worth_it.then(|| {
         format!(
             "Advice: the full run is forecast to copy its data for {download}{} of its {} before it trains. Input mode FastFile, or FSx for Lustre, reads them while it trains, which saves up to that, as far as the script reads each file once and in order. In 90 of 100 jobs elsewhere (2 GB of data) a cold start-up took at most {} with FastFile, {} with FSx and {} with File.",
-            input.cost(download),
+            cost(measured, download),
             Seconds(full_run),
             StartUpMode::FastFile.cold(),
             StartUpMode::FileSystem.cold(),

@@ -5,38 +5,28 @@ mod image;
 mod input_mode;
 mod installs;
 
-use crate::forecast::Forecast;
-use crate::instance::Offer;
+use crate::forecast::scale_out::Measured;
 use crate::units::Seconds;
 
-/// What advice goes by: one configuration.
-#[derive(Clone, Copy)]
-pub struct AdviceInput<'a> {
-    pub forecast: &'a Forecast,
-    pub offer: &'a Offer,
-}
-
-const ALL: [fn(&AdviceInput<'_>) -> Option<String>; 3] =
+const ALL: [fn(&Measured) -> Option<String>; 3] =
     [input_mode::advice, image::advice, installs::advice];
 
 /// As sentences.
-pub fn all(input: &AdviceInput<'_>) -> Vec<String> {
-    ALL.iter().filter_map(|advice| advice(input)).collect()
+pub fn all(measured: &Measured) -> Vec<String> {
+    (ALL.iter()).filter_map(|advice| advice(measured)).collect()
 }
 
-impl AdviceInput<'_> {
-    /// ` (0.12 USD)`; nothing without a price.
-    fn cost(&self, time: Seconds) -> String {
-        let cost = self.offer.cost(time);
-        cost.map_or(String::new(), |cost| format!(" ({cost})"))
-    }
+/// ` (0.12 USD)`; nothing without a price.
+fn cost(measured: &Measured, time: Seconds) -> String {
+    let cost = measured.offer.cost(time);
+    cost.map_or(String::new(), |cost| format!(" ({cost})"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::forecast::{Predictive, Unknown};
-    use crate::instance::InstanceConfiguration;
+    use crate::forecast::{Forecast, Predictive, Unknown};
+    use crate::instance::{InstanceConfiguration, Offer};
     use crate::metric::Metric;
 
     fn said(
@@ -52,9 +42,10 @@ mod tests {
         forecast.phases.download = Some(about(download));
         forecast.cold_offset = cold_offset.map(Seconds);
         forecast.installs = installs.map(Seconds);
-        all(&AdviceInput {
-            forecast: &forecast,
-            offer: &Offer::unknown(&instance),
+        all(&Measured {
+            forecast,
+            offer: Offer::unknown(&instance),
+            measurements: Vec::new(),
         })
     }
 

@@ -131,20 +131,6 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// The evidence of one group of runs, each at a place of its own and all started alike. The caller gives their growth.
-    pub(in crate::forecast) fn of_values(runs: Vec<Observation>, prior: &'a Prior) -> Self {
-        let values = runs.iter().enumerate();
-        let group = Group::of(values.map(|(place, run)| (place, run.value, run.weight)));
-        Self {
-            prior,
-            groups: vec![group],
-            is_mixed: false,
-            noise: ResidualNoise::of(prior, runs.len(), 1),
-            places: runs,
-            ln_reached: 0.0,
-        }
-    }
-
     /// Adds other runs' information on the noise: the squares of their residuals and their degrees of freedom.
     pub(in crate::forecast) fn beside(mut self, squares: f64, degrees_of_freedom: f64) -> Self {
         self.noise.known_squares += squares;

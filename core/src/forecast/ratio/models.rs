@@ -16,7 +16,8 @@ use super::super::posterior::{
     Evidence, NEGLIGIBLE, Prior, ResidualNoise, WeighedLaw, highest_weight, without_cold_parts,
 };
 use super::super::predictive::{Component, Predictive, Spread, merged, weighted_quantile};
-use super::sides::{AxisPoint, Side};
+use super::Factors;
+use super::sides::{Axis, AxisPoint, Side};
 use crate::units::count_as_float;
 
 /// The prior probability of each model. Most changes of a level affect everything or nothing: another machine, another library,
@@ -36,10 +37,7 @@ pub(super) struct WeighedRatio {
     pub(super) total: Predictive,
     /// At the data and the work of the new full run: the part that neither explains.
     pub(super) rate: Predictive,
-    /// The median of the logarithm that is due to the data, by the base's law.
-    pub(super) data: f64,
-    /// The same of the work.
-    pub(super) work: f64,
+    pub(super) factors: Factors,
     /// The probabilities of the three ways.
     #[cfg(test)]
     pub(super) chances: [f64; 3],
@@ -51,8 +49,8 @@ const NEGLIGIBLE_PAIR: f64 = 1e-7;
 /// The ratio under the three models. `squares` are those of each side's closest law; `session_effect` is the spread due to the
 /// sides' days and machines.
 pub(super) fn weigh(
-    sides: [&Side; 2],
-    squares: [f64; 2],
+    axis: &Axis,
+    (sides, squares): ([&Side; 2], [f64; 2]),
     prior: &Prior,
     session_effect: Spread,
 ) -> WeighedRatio {
@@ -83,11 +81,21 @@ pub(super) fn weigh(
         let half = causes.iter().map(|(_, weight)| weight).sum::<f64>() / 2.0;
         weighted_quantile(&mut causes, half)
     };
+    let total = scaled(|way| &way.total);
+    let shares = median(|[base, more, _]| more.logarithm - base.logarithm).exp();
+    let works = median(|[_, more, new]| new.logarithm - more.logarithm).exp();
+    let (data, work) = match axis.is_of_work() {
+        true => (works, shares),
+        false => (shares, works),
+    };
     WeighedRatio {
-        total: scaled(|way| &way.total),
         rate: scaled(|way| &way.rate),
-        data: median(|[base, more_data, _]| more_data.logarithm - base.logarithm),
-        work: median(|[_, more_data, new]| new.logarithm - more_data.logarithm),
+        factors: Factors {
+            data,
+            work,
+            rate: total.median() / (data * work),
+        },
+        total,
         #[cfg(test)]
         chances: [0, 1, 2].map(|way: usize| ways[way].0 * ways[way].1.evidence / whole),
     }

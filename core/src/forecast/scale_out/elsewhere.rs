@@ -5,26 +5,29 @@ use super::{DataLayout, Load, OneCount, ScaleOut, assume, forecast_from};
 use crate::forecast::posterior::Posterior;
 use crate::forecast::runs::Runs;
 use crate::forecast::{
-    Basis, Doubt, FEWEST_RUNS, Forecast, KnownPeak, Predictive, Quantity, Unknown, cost, memory,
+    Basis, Doubt, FEWEST_RUNS, Forecast, KnownPeak, Predictive, Unknown, cost, memory,
 };
 use crate::instance::{Capacity, InstanceConfiguration, Offer};
 use crate::measurement::{Measurement, choose_memory_source};
 use crate::metric::{MemoryOf, Metric};
 
-/// A configuration that was measured, and its forecast.
-#[derive(Debug, Clone, Copy)]
-pub struct Measured<'a> {
-    pub offer: &'a Offer,
-    pub forecast: &'a Forecast,
+/// A configuration, and what its canaries say of it by themselves.
+#[derive(Debug, Clone)]
+pub struct Measured {
+    /// By the tables or by the measurements.
+    pub offer: Offer,
+    pub forecast: Forecast,
+    /// On this configuration, memory by one source.
+    pub measurements: Vec<Measurement>,
 }
 
-impl<'a> Measured<'a> {
-    pub fn instance(&self) -> &'a InstanceConfiguration {
+impl Measured {
+    pub fn instance(&self) -> &InstanceConfiguration {
         &self.offer.configuration
     }
 
     /// The capacity of one machine, where all machines are of one type.
-    pub fn capacity(&self) -> Option<&'a Capacity> {
+    pub fn capacity(&self) -> Option<&Capacity> {
         self.offer.capacity()
     }
 }
@@ -42,42 +45,6 @@ pub struct Elsewhere {
     pub notes: Vec<String>,
 }
 
-fn source_of(
-    peaks: &[PeakElsewhere; 2],
-    scale_out: Option<&ScaleOut>,
-    cost: &Quantity,
-) -> Option<String> {
-    let memory = MemoryOf::ALL
-        .into_iter()
-        .zip(peaks)
-        .filter_map(|(of, peak)| {
-            let (name, instance) = (of.words(), peak.from.as_ref()?);
-            let here = match of {
-                MemoryOf::Machine => "here",
-                MemoryOf::Gpu => "on each GPU here",
-            };
-            Some(match peak.known.ran_out {
-                true => format!(
-                    "{name} runs out, as it did in a canary on {instance}, which has no less"
-                ),
-                false => format!(
-                    "{name} is that of the canaries on {instance}, assumed to be the same {here}"
-                ),
-            })
-        });
-    let mut parts: Vec<String> = memory.collect();
-    let how = scale_out.map(|scale_out| match scale_out.is_measured() {
-        true => "measured on other counts",
-        false => "assumed",
-    });
-    parts.extend(match (how, cost) {
-        (Some(how), Ok(_)) => Some(format!("time and cost follow from scale-out, {how}")),
-        (Some(how), Err(_)) => Some(format!("time follows from scale-out, {how}")),
-        (None, _) => (!parts.is_empty()).then(|| "time and cost are not known".to_owned()),
-    });
-    (!parts.is_empty()).then(|| parts.join("; "))
-}
-
 /// The forecast for the machines of `wanted` from `measured`. `wanted.measurements` are all runs of the job, on any configuration.
 ///
 /// Memory carries over in bytes: the script is assumed to need as much on another machine with the same data. Time carries over
@@ -85,64 +52,52 @@ fn source_of(
 pub fn elsewhere(wanted: &Basis, measured: &[Measured], layout: &DataLayout) -> Elsewhere {
     let configuration = &wanted.offer.configuration;
     let not_measured = Unknown(format!("it was not measured on {configuration}"));
-    let mut notes = Vec::new();
-    let peaks = MemoryOf::ALL.map(|of| {
+    let mut known = Elsewhere {
+        forecast: Forecast::unknown(&not_measured),
+        scale_out: time_on_another_count(wanted, measured, layout),
+        source: None,
+        notes: Vec::new(),
+    };
+    let mut sources: Vec<String> = Vec::new();
+    for of in MemoryOf::ALL {
         let machines = Machines {
             of,
             wanted,
             measured,
             layout,
         };
-        machines.peak(&mut notes)
-    });
-    let scale_out = time_on_another_count(wanted, measured, layout);
-    if let (Some(scale_out), Some(_)) = (&scale_out, configuration.single_type()) {
-        notes.extend(scale_out.note.clone());
-        notes.extend(layout.cautions(configuration.total_count()));
+        sources.extend(machines.add_peak(&mut known));
     }
-    let time = scale_out.as_ref().map(|scale_out| {
-        let seconds = scale_out.seconds.clone();
+    if let Some(ScaleOut { seconds, note }) = &known.scale_out {
+        known.notes.extend(note.clone());
+        known
+            .notes
+            .extend(layout.cautions(configuration.total_count()));
         // How the job may grow goes with it to every machine.
         let mut times = measured.iter().map(|one| &one.forecast[Metric::Time]);
-        match times.find_map(|time| time.as_ref().ok()) {
-            Some(source) => seconds.growing_as(source),
-            None => seconds,
-        }
-    });
-    let time: Quantity = time.ok_or_else(|| not_measured.clone());
-    let mut forecast = Forecast::unknown(&not_measured)
-        .with(Metric::Cost, cost(wanted, &time))
-        .with(Metric::Time, time);
-    for (of, peak) in MemoryOf::ALL.into_iter().zip(&peaks) {
-        if let Some(bytes) = &peak.bytes {
-            forecast = forecast
-                .with(
-                    Metric::share_of(of),
-                    memory::percent_of(bytes, wanted.offer.memory_of_each(of), of),
-                )
-                .with(Metric::bytes_of(of), Ok(bytes.clone()));
-        }
+        let time = match times.find_map(|time| time.as_ref().ok()) {
+            Some(source) => Ok(seconds.clone().growing_as(source)),
+            None => Ok(seconds.clone()),
+        };
+        let cost = cost(wanted, &time);
+        let what = if cost.is_ok() {
+            "time and cost follow"
+        } else {
+            "time follows"
+        };
+        let how = match note {
+            Some(_) => "measured on other counts",
+            None => "assumed",
+        };
+        sources.push(format!("{what} from scale-out, {how}"));
+        known.forecast = (known.forecast)
+            .with(Metric::Cost, cost)
+            .with(Metric::Time, time);
+    } else if !sources.is_empty() {
+        sources.push("time and cost are not known".to_owned());
     }
-    let source = source_of(&peaks, scale_out.as_ref(), &forecast[Metric::Cost]);
-    let [memory, gpu_memory] = peaks.map(|peak| peak.known);
-    Elsewhere {
-        forecast: Forecast {
-            memory,
-            gpu_memory,
-            ..forecast
-        },
-        source,
-        scale_out,
-        notes,
-    }
-}
-
-/// A peak of memory on a configuration without a canary of its own.
-struct PeakElsewhere {
-    /// The bytes on the fullest machine or GPU.
-    bytes: Option<Predictive>,
-    known: KnownPeak,
-    from: Option<InstanceConfiguration>,
+    known.source = (!sources.is_empty()).then(|| sources.join("; "));
+    known
 }
 
 /// The upper end of what a law gives: a canary above it is above the law.
@@ -152,51 +107,53 @@ const UPPER_END: f64 = 0.95;
 struct Machines<'a> {
     of: MemoryOf,
     wanted: &'a Basis<'a>,
-    measured: &'a [Measured<'a>],
+    measured: &'a [Measured],
     layout: &'a DataLayout,
 }
 
-/// The memory that canaries on the wanted count used beyond what the law of another count gives for as much data.
-#[derive(Default)]
-struct SeenHere {
-    /// The factor by which they used more, and the excess as a part of what the law gives for the full run; `None` where no canary used
-    /// more.
-    more: Option<(f64, f64)>,
-    /// Why the law may not hold here.
-    doubt: Option<Doubt>,
-}
+/// The factor by which the canaries on the wanted count used more memory than the law of another count gives for as much data, and the
+/// excess as a part of what the law gives for the full run.
+type Beyond = (f64, f64);
 
-impl<'a> Machines<'a> {
-    fn peak(&self, notes: &mut Vec<String>) -> PeakElsewhere {
-        let of = self.of;
-        let ran_out = self.ran_out(notes);
+impl Machines<'_> {
+    /// Adds what the canaries say of the peak; returns where that comes from, in words.
+    fn add_peak(&self, known: &mut Elsewhere) -> Option<String> {
+        let (of, name) = (self.of, self.of.words());
+        if let Some(instance) = self.ran_out(&mut known.notes) {
+            known.forecast.peak_mut(of).ran_out = true;
+            return Some(format!(
+                "{name} runs out, as it did in a canary on {instance}, which has no less"
+            ));
+        }
         let (source, by_law) = (self.measured.iter())
-            .filter(|source| ran_out.is_none() && !source.forecast.peak(of).ran_out)
-            .find_map(|source| Some((source, self.bytes_by(source)?)))
-            .unzip();
-        let here = source.map_or_else(SeenHere::default, |source| self.seen_here(source, notes));
-        let bytes = match here.more {
+            .filter(|source| !source.forecast.peak(of).ran_out)
+            .find_map(|source| Some((source, self.bytes_by(source)?)))?;
+        let (more, doubt) = self.seen_here(source, &mut known.notes);
+        let bytes = match more {
             // One canary does not tell whether the full run uses as many bytes more, or as many times as much.
-            Some((times, beyond)) => by_law.and_then(|by_law: Predictive| {
+            Some((times, beyond)) => {
                 Predictive::one_of(&[by_law.scaled(1.0 + beyond), by_law.scaled(times)])
-            }),
+            }
             None => by_law,
         };
-        let mut doubts = self
-            .measured
-            .iter()
-            .map(|source| source.forecast.peak(of).doubt);
-        let doubt = here.doubt.or_else(|| doubts.find_map(|doubt| doubt));
-        PeakElsewhere {
-            known: KnownPeak {
-                ran_out: ran_out.is_some(),
-                is_measured: bytes.is_some(),
-                doubt: doubt.filter(|_| bytes.is_some()),
-                ..KnownPeak::default()
-            },
-            bytes,
-            from: source.map(|source| source.instance().clone()).or(ran_out),
-        }
+        let mut doubts = (self.measured.iter()).map(|source| source.forecast.peak(of).doubt);
+        *known.forecast.peak_mut(of) = KnownPeak {
+            is_measured: true,
+            doubt: doubt.or_else(|| doubts.find_map(|doubt| doubt)),
+            ..KnownPeak::default()
+        };
+        let each = self.wanted.offer.memory_of_each(of);
+        let quantities = &mut known.forecast.quantities;
+        quantities[Metric::share_of(of)] = memory::percent_of(&bytes, each, of);
+        quantities[Metric::bytes_of(of)] = Ok(bytes);
+        let here = match of {
+            MemoryOf::Machine => "here",
+            MemoryOf::Gpu => "on each GPU here",
+        };
+        Some(format!(
+            "{name} is that of the canaries on {}, assumed to be the same {here}",
+            source.instance()
+        ))
     }
 
     /// The share of the data that one host holds, 0-1.
@@ -261,7 +218,7 @@ impl<'a> Machines<'a> {
 
     fn law(&self, runs: &[Measurement], source: &Measured) -> Result<Posterior, Unknown> {
         let prior = memory::prior_of(self.of);
-        Runs::choose(runs).weigh(self.of.words(), prior, in_bytes(self.of, source.offer))
+        Runs::choose(runs).weigh(self.of.words(), prior, in_bytes(self.of, &source.offer))
     }
 
     /// The number of hosts on one wanted machine, divided by that on one of `source`: local hosts are processes of one machine, and
@@ -276,7 +233,11 @@ impl<'a> Machines<'a> {
 
     /// Compares the canaries on the wanted machines with the law of `source`: the one that is most above it counts, where one is above
     /// its interval. Adds a note where another law may hold.
-    fn seen_here(&self, source: &Measured, notes: &mut Vec<String>) -> SeenHere {
+    fn seen_here(
+        &self,
+        source: &Measured,
+        notes: &mut Vec<String>,
+    ) -> (Option<Beyond>, Option<Doubt>) {
         let configuration = &self.wanted.offer.configuration;
         let (mut here, others): (Vec<Measurement>, Vec<Measurement>) = self
             .runs_on(&[source.instance(), configuration])
@@ -284,7 +245,7 @@ impl<'a> Machines<'a> {
             .partition(|run| run.is_on(configuration));
         here.retain(Measurement::is_completed);
         if here.is_empty() || source.instance() == configuration {
-            return SeenHere::default();
+            return (None, None);
         }
         let (name, there) = (self.of.words(), source.instance());
         let way_out = format!(
@@ -300,10 +261,7 @@ impl<'a> Machines<'a> {
                 "{name}: no canary on {configuration} was measured as those on {there} were, so whether more is used there is not \
                  known; {way_out}"
             ));
-            return SeenHere {
-                more: None,
-                doubt: Some(Doubt::NotSeenOnItsCount),
-            };
+            return (None, Some(Doubt::NotSeenOnItsCount));
         };
         let at = |share, work| {
             law.predict_at(share, work)
@@ -330,10 +288,7 @@ impl<'a> Machines<'a> {
                  there is not known; {way_out}"
             ));
         }
-        SeenHere {
-            more: most,
-            doubt: beyond_the_law.map(|_| Doubt::MoreOnItsCount),
-        }
+        (most, beyond_the_law.map(|_| Doubt::MoreOnItsCount))
     }
 }
 
@@ -347,7 +302,7 @@ fn in_bytes(of: MemoryOf, offer: &Offer) -> impl Fn(&Measurement) -> Option<f64>
 /// Peak bytes of the full run on the fullest machine or GPU of a measured configuration: measured in bytes, or in percent of
 /// one that is known. `None` of averages.
 pub fn peak_bytes(source: &Measured, of: MemoryOf) -> Option<Predictive> {
-    let forecast = source.forecast;
+    let forecast = &source.forecast;
     if let Ok(bytes) = &forecast[Metric::bytes_of(of)] {
         return Some(bytes.clone());
     }
@@ -357,7 +312,7 @@ pub fn peak_bytes(source: &Measured, of: MemoryOf) -> Option<Predictive> {
 }
 
 /// A measured count whose time has a forecast of its own.
-pub fn one_count<'a>(source: &Measured<'a>, layout: &DataLayout) -> Result<OneCount<'a>, Unknown> {
+pub fn one_count<'a>(source: &'a Measured, layout: &DataLayout) -> Result<OneCount<'a>, Unknown> {
     let law = source.forecast.law.time.as_ref();
     let seconds = source.forecast[Metric::Time].as_ref();
     Ok(OneCount {
@@ -397,5 +352,5 @@ fn time_on_another_count(
     let download = download.filter(|_| !layout.is_sharded());
     let fixed = one.fixed + download.map_or(0.0, Predictive::median);
     let fixed_share = (fixed / (law.intercept + law.slope)).clamp(0.0, 1.0);
-    assume(one.seconds, fixed_share, one.load, to).ok()
+    Some(assume(one.seconds, fixed_share, one.load, to))
 }

@@ -20,6 +20,7 @@ pub use elsewhere::{Elsewhere, Measured, elsewhere, one_count, peak_bytes};
 pub use layout::DataLayout;
 pub use weighed::{FEWEST_COUNTS, ScaleOutLaws};
 
+use super::posterior::Observation;
 use super::runs::Runs;
 use super::{Predictive, Unknown, seconds};
 use crate::grammar;
@@ -51,16 +52,6 @@ impl Load {
             hosts,
             share,
             heaviest: share / f64::from(hosts),
-        }
-    }
-
-    fn sound(self) -> Result<(), Unknown> {
-        let is_share = |share: f64| share > 0.0 && share.is_finite();
-        match self.hosts > 0 && is_share(self.share) && is_share(self.heaviest) {
-            true => Ok(()),
-            false => Err(Unknown(
-                "scale-out needs at least one instance and a share of the data above 0".to_owned(),
-            )),
         }
     }
 
@@ -118,7 +109,8 @@ fn runs_of_type(
             // Chosen one by one, to see whether each run may enter.
             let chosen = Runs::choose(slice::from_ref(run));
             let time = chosen.measured(|run| seconds(run.time())).ok()?;
-            let point = time.first().filter(|point| point.work == 1.0)?;
+            let is_whole = |point: &&Observation| point.work == 1.0 && point.value > 0.0;
+            let point = time.first().filter(is_whole)?;
             Some(ScaleOutRun {
                 load: Load::of(run),
                 seconds: point.value,
@@ -140,13 +132,11 @@ pub fn forecast_from(
     let runs = runs_of_type(measurements, instance)?;
     let laws = weighed::of_enough(&runs)?;
     let seconds = match one {
-        None => laws.seconds(wanted)?,
+        None => laws.seconds(wanted),
         Some(one) => {
-            let changes = one.changes(&runs, one.load, wanted)?;
-            let times = changes
-                .iter()
-                .filter_map(|change| one.seconds.times(change));
-            one_of(times)?
+            let changes = one.changes(&laws, &runs, one.load, wanted)?;
+            let times = changes.iter().map(|change| one.seconds.times(change));
+            Predictive::one_of(&times.collect::<Vec<_>>())
         }
     };
     let (hosts, counts) = (wanted.hosts, laws.counts());
@@ -165,11 +155,6 @@ pub fn forecast_from(
     })
 }
 
-fn one_of(amounts: impl Iterator<Item = Predictive>) -> Result<Predictive, Unknown> {
-    Predictive::one_of(&amounts.collect::<Vec<_>>())
-        .ok_or_else(|| Unknown("a time is an amount".to_owned()))
-}
-
 /// t1 / (n tn) of a full run under a load, by the count that has a forecast of its own.
 pub fn efficiency_by(
     measurements: &[Measurement],
@@ -178,9 +163,11 @@ pub fn efficiency_by(
     load: Load,
 ) -> Result<Predictive, Unknown> {
     let runs = runs_of_type(measurements, instance)?;
-    let changes = one.changes(&runs, load, Load::even(1, load.share))?;
+    let laws = weighed::of_enough(&runs)?;
+    let changes = one.changes(&laws, &runs, load, Load::even(1, load.share))?;
     let each = 1.0 / f64::from(load.hosts);
-    one_of(changes.iter().map(|times| times.scaled(each)))
+    let changes = changes.iter().map(|times| times.scaled(each));
+    Ok(Predictive::one_of(&changes.collect::<Vec<_>>()))
 }
 
 /// A count of machines whose full run has a forecast by canaries of its own.
@@ -202,6 +189,7 @@ impl OneCount<'_> {
     /// what a further count adds goes with the data.
     fn changes(
         &self,
+        laws: &ScaleOutLaws,
         runs: &[ScaleOutRun],
         from: Load,
         to: Load,
@@ -209,7 +197,7 @@ impl OneCount<'_> {
         let times = runs.iter().map(|run| run.seconds);
         let shortest = times.fold(f64::INFINITY, f64::min);
         let fixed = self.fixed.clamp(0.0, MOST_FIXED * shortest);
-        let mut changes = vec![weighed::of_enough(runs)?.change(from, to)?];
+        let mut changes = vec![laws.change(from, to)];
         if fixed > 0.0 {
             let rest: Vec<ScaleOutRun> = (runs.iter())
                 .map(|run| ScaleOutRun {
@@ -218,8 +206,8 @@ impl OneCount<'_> {
                 })
                 .collect();
             let laws = weighed::of_enough(&rest)?;
-            let before = laws.seconds(from)?.median();
-            let change = laws.change(from, to)?;
+            let before = laws.seconds(from).median();
+            let change = laws.change(from, to);
             // The fixed part is the same before and after.
             let of_all = (fixed + before * change.median()) / (fixed + before);
             changes.push(change.scaled(of_all / change.median()));
@@ -235,28 +223,16 @@ impl OneCount<'_> {
 /// unchanged time, with 5 % beyond it; the other end is as far away. If most of the time is fixed that would be too narrow, so the
 /// interval is at least as wide as the tables above imply for the change of the count, or of the heaviest share if that is larger.
 /// From 6 to 8, 10 and 12 instances, which were not used for this, it held 90 of 100 runs of Sort and all of SGD.
-pub fn assume(
-    one: &Predictive,
-    fixed_share: f64,
-    from: Load,
-    to: Load,
-) -> Result<ScaleOut, Unknown> {
-    from.sound()?;
-    to.sound()?;
-    if !(0.0..=1.0).contains(&fixed_share) {
-        return Err(Unknown(format!(
-            "scale-out needs a fixed part between 0 and 1, not {fixed_share}"
-        )));
-    }
+pub fn assume(one: &Predictive, fixed_share: f64, from: Load, to: Load) -> ScaleOut {
     let less = to.heaviest / from.heaviest;
     let counts = f64::from(to.hosts) / f64::from(from.hosts);
     let change = fixed_share + (1.0 - fixed_share) * less;
     let distance = either_way(counts).max(either_way(less));
     let doubt = either_way(change).max(distance.powf(LEAST_DOUBT));
-    Ok(ScaleOut {
+    ScaleOut {
         seconds: one.scaled(change).widened(doubt - 1.0),
         note: None,
-    })
+    }
 }
 
 /// A factor or its inverse, whichever is more than 1.

@@ -39,7 +39,7 @@ fn reason(answer: Result<Predictive, Unknown>) -> String {
 
 /// The time of a new run by the laws of enough runs.
 fn forecast(runs: &[ScaleOutRun], wanted: Load) -> Result<Predictive, Unknown> {
-    weighed::of_enough(runs)?.seconds(wanted)
+    Ok(weighed::of_enough(runs)?.seconds(wanted))
 }
 
 /// The upper quantile over the median.
@@ -87,7 +87,7 @@ fn point_and_interval_are_those_of_the_formulas() {
         (&eight, Load::even(4, 1.0), [33.598_9, 37.276_0, 41.459_3]),
         (&eight, Load::even(16, 2.0), [26.794_1, 36.233_0, 49.232_7]),
     ] {
-        let seconds = ScaleOutLaws::fit(runs).unwrap().seconds(wanted).unwrap();
+        let seconds = ScaleOutLaws::fit(runs).unwrap().seconds(wanted);
         for (p, expected) in [0.05, 0.5, 0.95].into_iter().zip(expected) {
             let own = seconds.quantile(p);
             assert!(near(own, expected, 0.01), "{own} for {expected} at {p}");
@@ -104,7 +104,7 @@ fn two_counts_leave_the_law_open_and_more_counts_close_it() {
         .collect();
     let width = |runs: &[ScaleOutRun]| {
         let laws = ScaleOutLaws::fit(runs).unwrap();
-        let seconds = laws.seconds(Load::even(8, 1.0)).unwrap();
+        let seconds = laws.seconds(Load::even(8, 1.0));
         assert!(seconds.quantile(0.05) < 16.9 && 16.9 < seconds.quantile(0.95));
         seconds.quantile(0.95) / seconds.quantile(0.05)
     };
@@ -118,7 +118,7 @@ fn repeats_of_a_load_do_not_make_the_law_sure() {
     let often: Vec<ScaleOutRun> = once.iter().flat_map(|run| [*run; 9]).collect();
     let seconds = |runs: &[ScaleOutRun]| {
         let laws = ScaleOutLaws::fit(runs).unwrap();
-        laws.seconds(Load::even(8, 1.0)).unwrap()
+        laws.seconds(Load::even(8, 1.0))
     };
     assert_eq!(seconds(&once), seconds(&often));
     // And one that went astray does not matter.
@@ -175,17 +175,6 @@ fn too_few_runs_or_counts_are_unknown_with_the_reason() {
             format!("{have} of instances; a forecast of scale-out needs at least 3 on 2")
         );
     }
-    let unsound = [
-        run(1, 0.1, 0.0),
-        run(2, 0.2, f64::NAN),
-        run(3, 0.3, f64::INFINITY),
-        run(0, 0.3, 1.0),
-        run(4, 0.0, 1.0),
-    ];
-    assert!(reason(forecast(&unsound, wanted)).starts_with("0 completed runs"));
-    for wanted in [Load::even(0, 1.0), Load::even(4, 0.0), Load::even(4, -1.0)] {
-        assert!(reason(forecast(&eight_runs(), wanted)).contains("at least one instance"));
-    }
 }
 
 /// Of 100 s that are known exactly. The end of the interval is the time that did not change, up and down; where all is fixed there is
@@ -208,13 +197,11 @@ fn an_assumption_scales_what_grows_and_allows_that_more_instances_bring_nothing(
         (0.0, even(4), even(1), 400.0, (down, 100.0)),
         (1.0, even(1), even(4), 100.0, (up, 100.0 * 4f64.powf(0.66))),
     ] {
-        let answer = assume(&one, fixed_share, from, to).unwrap();
+        let answer = assume(&one, fixed_share, from, to);
         assert!(near(answer.seconds.median(), median, 1e-9), "{answer:?}");
         assert!(near(answer.seconds.quantile(p), end, 1e-6), "{answer:?}");
         assert!(!answer.is_measured());
     }
-    assert!(assume(&one, 1.2, even(1), even(2)).is_err());
-    assert!(assume(&one, 0.2, even(0), even(2)).is_err());
 }
 
 fn measurement(instance: &str, share: f64, seconds: f64) -> Measurement {
@@ -344,8 +331,9 @@ fn elsewhere_beside(
         measurements: on_one,
     });
     let measured = Measured {
-        offer: &own,
-        forecast: &known,
+        offer: own,
+        forecast: known,
+        measurements: on_one.to_vec(),
     };
     let basis = Basis {
         offer: &Offer::unknown(&configuration(wanted)).or_capacity(|| Some(machine(memory))),
@@ -390,25 +378,6 @@ fn memory_is_that_of_a_host_with_all_of_the_data_or_with_its_shard() {
 /// Of objects that were not listed.
 fn sharded() -> DataLayout {
     layout::tests::layout(&[(Distribution::ShardedByS3Key, None)])
-}
-
-#[test]
-fn what_ran_out_of_memory_runs_out_on_no_more_and_says_nothing_of_more() {
-    let mut runs = with_memory("1x ml.m5.xlarge", 1.0);
-    runs[3].outcome = Outcome::OutOfMemory {
-        of: crate::metric::MemoryOf::Machine,
-        last_line: None,
-    };
-    let layout = DataLayout::default();
-    let same = elsewhere_from(&runs, "1x ml.c5.xlarge", 20_000_000, &layout);
-    assert!(same.forecast.memory.ran_out && same.notes.is_empty());
-    let larger = elsewhere_from(&runs, "1x ml.r5.xlarge", 40_000_000, &layout);
-    assert!(!larger.forecast.memory.ran_out && larger.forecast[Metric::MemoryBytes].is_err());
-    assert_eq!(larger.source, None);
-    assert_eq!(larger.notes.len(), 1);
-    // With a part of the data it may be enough, and how much it needs is not known.
-    let part = elsewhere_from(&runs, "8x ml.m5.xlarge", 20_000_000, &sharded());
-    assert!(!part.forecast.memory.ran_out && part.forecast[Metric::MemoryBytes].is_err());
 }
 
 fn any_runs() -> impl Strategy<Value = Vec<ScaleOutRun>> {

@@ -97,10 +97,9 @@ pub struct ScaleOutLaws {
 }
 
 impl ScaleOutLaws {
-    /// Weighs the laws by the runs, in any order, on two counts or more. A run without a positive finite time or a sound load is left
-    /// out.
+    /// Weighs the laws by the runs, in any order, on two counts or more. Times are positive and finite.
     pub fn fit(runs: &[ScaleOutRun]) -> Result<Self, Unknown> {
-        let runs = sound(runs);
+        let runs = sorted(runs);
         let counts: BTreeSet<u32> = runs.iter().map(|run| run.load.hosts).collect();
         if counts.len() < FEWEST_COUNTS {
             return Err(too_few(runs.len(), counts.len()));
@@ -119,8 +118,7 @@ impl ScaleOutLaws {
     }
 
     /// The seconds of one new run under a load.
-    pub fn seconds(&self, load: Load) -> Result<Predictive, Unknown> {
-        load.sound()?;
+    pub fn seconds(&self, load: Load) -> Predictive {
         let component = |law: &WeighedLaw<CountLaw>| {
             let (center, growing) = law.at(load);
             let doubt = self
@@ -132,14 +130,12 @@ impl ScaleOutLaws {
                 spread: self.spread(law).with_doubt(doubt),
             }
         };
-        Ok(Predictive::mixture(self.laws.iter().map(component).collect()).scaled(self.unit))
+        Predictive::mixture(self.laws.iter().map(component).collect()).scaled(self.unit)
     }
 
     /// How many times as long a new run takes under `to` as under `from`, for whose time there is a forecast of its own: that one has
     /// the noise of a run already.
-    pub fn change(&self, from: Load, to: Load) -> Result<Predictive, Unknown> {
-        from.sound()?;
-        to.sound()?;
+    pub fn change(&self, from: Load, to: Load) -> Predictive {
         let component = |law: &WeighedLaw<CountLaw>| {
             let ((before, growing_before), (after, growing_after)) = (law.at(from), law.at(to));
             let doubts = [
@@ -154,9 +150,7 @@ impl ScaleOutLaws {
                 spread: (doubts.into_iter()).fold(self.spread(law), Spread::with_doubt),
             }
         };
-        Ok(Predictive::mixture(
-            self.laws.iter().map(component).collect(),
-        ))
+        Predictive::mixture(self.laws.iter().map(component).collect())
     }
 
     /// Ascending.
@@ -181,10 +175,9 @@ impl ScaleOutLaws {
 
 /// The laws by the fewest runs of a forecast or more.
 pub(super) fn of_enough(runs: &[ScaleOutRun]) -> Result<ScaleOutLaws, Unknown> {
-    let usable = sound(runs);
-    let laws = ScaleOutLaws::fit(&usable)?;
-    match usable.len() < FEWEST_RUNS {
-        true => Err(too_few(usable.len(), laws.counts.len())),
+    let laws = ScaleOutLaws::fit(runs)?;
+    match runs.len() < FEWEST_RUNS {
+        true => Err(too_few(runs.len(), laws.counts.len())),
         false => Ok(laws),
     }
 }
@@ -222,8 +215,10 @@ fn weighed_from(base: u32, weight: f64, points: &[(Load, f64)]) -> Vec<WeighedLa
     // What a normal density has beside its squares: sqrt(w) of each run, and 1 / sqrt(sum of w) when S is integrated out.
     let scale = weights.iter().map(|weight| weight.ln()).sum::<f64>() - weight_total.ln();
     let evidence = Undivided::ALL.map(|undivided| {
-        let values = (points.iter().zip(&weights)).map(|((load, value), weight)| Observation {
-            share: 1.0,
+        let numbered = points.iter().zip(&weights).enumerate();
+        let values = numbered.map(|(place, ((load, value), weight))| Observation {
+            // Each is at a place of its own; its growth is given.
+            share: count_as_float(place),
             fraction: 1.0,
             work: 1.0,
             value: value / undivided.at(*load),
@@ -231,7 +226,8 @@ fn weighed_from(base: u32, weight: f64, points: &[(Load, f64)]) -> Vec<WeighedLa
             is_doubtful: false,
             is_warm: false,
         });
-        (undivided, Evidence::of_values(values.collect(), &COUNTS))
+        let values: Vec<Observation> = values.collect();
+        (undivided, Evidence::new(&[&values], &COUNTS))
     });
     laws()
         .into_iter()
@@ -260,12 +256,8 @@ fn weighed_from(base: u32, weight: f64, points: &[(Load, f64)]) -> Vec<WeighedLa
 }
 
 /// Sorted, so that sums do not depend on the order given.
-fn sound(runs: &[ScaleOutRun]) -> Vec<ScaleOutRun> {
-    let mut runs: Vec<ScaleOutRun> = runs
-        .iter()
-        .copied()
-        .filter(|run| run.load.sound().is_ok() && run.seconds > 0.0 && run.seconds.is_finite())
-        .collect();
+fn sorted(runs: &[ScaleOutRun]) -> Vec<ScaleOutRun> {
+    let mut runs = runs.to_vec();
     runs.sort_by(|a, b| {
         (a.load.hosts.cmp(&b.load.hosts))
             .then(a.load.share.total_cmp(&b.load.share))

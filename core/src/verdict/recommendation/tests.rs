@@ -3,7 +3,9 @@ use super::super::tests::{
 };
 use super::super::{JudgedLine, job_verdict};
 use super::*;
-use crate::forecast::{self, Basis, Quantity, Unknown};
+use crate::forecast::{self, Basis, Forecast, Quantity, Unknown};
+use crate::instance::Offer;
+use crate::measurement::Measurement;
 use crate::metric::Metric::{Cost, CpuUtilization, Memory, Time};
 
 /// Of the contenders, in their order.
@@ -26,20 +28,25 @@ fn recommended(budget: &[BudgetLine], forecasts: &[Forecast]) -> Option<Recommen
         .iter()
         .map(|forecast| judged(forecast, budget))
         .collect();
-    let instances = INSTANCES.map(|name| name.parse().unwrap());
-    let contenders: Vec<Contender<'_>> = lines
-        .iter()
-        .zip(forecasts)
-        .zip(&instances)
-        .map(|((lines, forecast), instance)| Contender {
-            instance,
+    let measured: Vec<Measured> = (INSTANCES.iter().zip(forecasts))
+        .map(|(instance, forecast)| measured(instance, forecast.clone(), &[]))
+        .collect();
+    let contenders: Vec<Contender<'_>> = (lines.iter().zip(&measured))
+        .map(|(lines, measured)| Contender {
             verdict: job_verdict(lines),
             lines,
-            forecast,
-            measurements: &[],
+            measured,
         })
         .collect();
     recommend(&contenders, CERTAINTY)
+}
+
+fn measured(instance: &str, forecast: Forecast, measurements: &[Measurement]) -> Measured {
+    Measured {
+        offer: Offer::unknown(&instance.parse().unwrap()),
+        forecast,
+        measurements: measurements.to_vec(),
+    }
 }
 
 /// The cheapest and the fastest, where nothing is as good.
@@ -126,39 +133,23 @@ fn the_chance_to_be_less_is_that_of_the_formula() {
 /// faster, since its law may bend; the ratio does not.
 #[test]
 fn two_machines_are_compared_by_the_ratio_of_their_canaries() {
-    let instances: [InstanceConfiguration; 2] =
-        ["local", "2x local"].map(|name| name.parse().unwrap());
-    let runs: Vec<Vec<Measurement>> = instances
-        .iter()
-        .zip([1.0, 1.15])
-        .map(|(instance, slower)| {
+    let ties = |is_compared: bool| {
+        let measured = [("local", 1.0), ("2x local", 1.15)].map(|(instance, slower)| {
             let mut runs = recorded(&[1, 10, 20], |share| slower * (20.0 + 2000.0 * share));
             for run in &mut runs {
-                run.instance = instance.clone();
+                run.instance = instance.parse().unwrap();
             }
-            runs
-        })
-        .collect();
-    let offer = machine(0);
-    let forecasts: Vec<Forecast> = runs
-        .iter()
-        .map(|measurements| {
-            forecast::forecast(&Basis {
-                offer: &offer,
-                measurements,
-            })
-        })
-        .collect();
-    let ties = |measured: bool| {
-        let contenders: Vec<Contender<'_>> = (instances.iter().zip(&forecasts).zip(&runs))
-            .map(|((instance, forecast), runs)| Contender {
-                instance,
-                verdict: Verdict::NotJudged,
-                lines: &[],
-                forecast,
-                measurements: if measured { runs } else { &[] },
-            })
-            .collect();
+            let forecast = forecast::forecast(&Basis {
+                offer: &machine(0),
+                measurements: &runs,
+            });
+            measured(instance, forecast, if is_compared { &runs } else { &[] })
+        });
+        let contenders = measured.each_ref().map(|measured| Contender {
+            verdict: Verdict::NotJudged,
+            lines: &[],
+            measured,
+        });
         let found = recommend(&contenders, CERTAINTY).unwrap();
         assert_eq!(found.fastest.as_deref(), Some("local"));
         found.fastest_ties.len()
