@@ -161,7 +161,7 @@ mod tests {
     use super::super::tests::{
         CERTAINTY, about, at_least, at_most, implicit, judged_against, nothing_known, one, warn,
     };
-    use super::super::{Verdict, job_verdict, reason};
+    use super::super::{job_verdict, reason};
     use super::*;
     use crate::metric::Metric::{Cost, CostPerStep, CpuUtilization, Memory, Time};
 
@@ -186,177 +186,110 @@ mod tests {
         }
     }
 
-    /// The verdict of the job, and what is said.
-    fn outcome(new: &Forecast, lines: &[BudgetLine], against: &Against) -> (Verdict, String) {
-        let lines = judged_against(new, lines, against);
-        (job_verdict(&lines), reason(&lines, new, &one(), CERTAINTY))
-    }
-
     fn costing(median: f64) -> Forecast {
         nothing_known().with(Metric::Cost, about(median))
     }
 
     fn and(line: BudgetLine, at_least: f64) -> BudgetLine {
-        let at_least = line
-            .kind
-            .metric()
-            .map(|metric| metric.unit().amount(at_least));
-        BudgetLine { at_least, ..line }
+        let metric = line.kind.metric().unwrap();
+        BudgetLine {
+            at_least: Some(metric.unit().amount(at_least)),
+            ..line
+        }
     }
 
+    /// Of each case the first line, whether the base was over it before, and what is said.
+    fn shown(cases: Vec<(&str, Forecast, Vec<BudgetLine>, Against)>) -> String {
+        let one = |(case, new, lines, base): (&str, Forecast, Vec<BudgetLine>, Against)| {
+            let judged = judged_against(&new, &lines, &base);
+            let row = &judged[0].row;
+            let chance = |chance: Option<f64>| chance.map(|chance| (chance * 100.0).round());
+            let before = row.existing_breach.map(|breach| {
+                let more = chance(breach.chance_of_more);
+                (breach.counts_as, breach.base.map(f64::round), more)
+            });
+            format!(
+                "{case}: {:?} {:?}, before {before:?}\n  -> {:?}: {}",
+                row.verdict,
+                chance(row.chance_of_breach),
+                job_verdict(&judged),
+                reason(&judged, &new, &one(), CERTAINTY)
+            )
+        };
+        cases.into_iter().map(one).collect::<Vec<_>>().join("\n")
+    }
+
+    /// All cases with the second factor, but so many with the first.
+    fn among(cases: usize, of: usize, factors: [f64; 2]) -> Vec<f64> {
+        let mut all = vec![factors[1]; of];
+        all[..cases].fill(factors[0]);
+        all
+    }
+
+    /// Of a base of an hour and 48 USD.
     #[test]
     fn an_increase_is_over_where_it_is_certain_by_share_and_by_amount() {
-        // 19 of 20 cases are more than 20 % and more than 10 USD.
-        let mut factors = [1.31; 20];
-        factors[0] = 1.1;
-        let against = Against {
-            cost: grown(48.0, &factors),
-            ..against(costing(48.0))
-        };
-        let verdict = |line: BudgetLine| {
-            let lines = judged_against(&costing(63.0), &[line], &against);
-            (lines[0].row.verdict, lines[0].row.chance_of_breach.unwrap())
-        };
-        let (found, chance) = verdict(at_most(LineKind::Increase(Cost), 20.0));
-        assert_eq!(found, LineVerdict::Exceeded);
-        assert!((chance - 0.95).abs() < 1e-9);
-        assert_eq!(
-            verdict(and(at_most(LineKind::Increase(Cost), 20.0), 10.0)).0,
-            LineVerdict::Exceeded
-        );
-        // 31 % of 48 USD are 14.88.
-        assert_eq!(
-            verdict(and(at_most(LineKind::Increase(Cost), 20.0), 15.0)),
-            (LineVerdict::Within, 0.0)
-        );
-        factors[1] = 1.1;
-        let less_certain = Against {
-            cost: grown(48.0, &factors),
-            ..against.clone()
-        };
-        let lines = judged_against(
-            &costing(63.0),
-            &[at_most(LineKind::Increase(Cost), 20.0)],
-            &less_certain,
-        );
-        assert_eq!(lines[0].row.verdict, LineVerdict::Within);
-        assert_eq!(job_verdict(&lines), Verdict::Within);
-        assert_eq!(
-            reason(&lines, &costing(63.0), &one(), CERTAINTY),
-            "cost increase is +31%, above +20% but not for certain: 90% likely over"
-        );
-    }
-
-    #[test]
-    fn an_increase_is_said_with_its_limit() {
-        // All cases with the second factor, but so many with the first.
-        let among = |cases: usize, of: usize, factors: [f64; 2]| -> Vec<f64> {
-            let mut all = vec![factors[1]; of];
-            all[..cases].fill(factors[0]);
-            all
-        };
-        let time = |at_least| and(at_most(LineKind::Increase(Time), 20.0), at_least);
+        let time = || at_most(LineKind::Increase(Time), 20.0);
         let cost = |percent| at_most(LineKind::Increase(Cost), percent);
-        let said = [
-            (at_most(LineKind::Increase(Time), 20.0), vec![1.31]),
-            (time(600.0), vec![1.31]),
-            (time(0.0), vec![1.31]),
-            (time(7200.0), vec![1.31]),
-            (cost(20.0), vec![0.88]),
-            (cost(25.0), vec![1.25]),
-            // Of 48 USD, 31 % are 14.88.
-            (and(cost(20.0), 12.0), among(2, 3, [1.31, 1.22])),
-            (and(cost(20.0), 12.0), among(1, 20, [1.31, 1.22])),
-            (and(cost(20.0), 12.0), among(1, 21, [1.31, 1.22])),
-        ]
-        .map(|(line, factors)| {
-            let base = Against {
-                time: grown(3600.0, &factors),
-                cost: grown(48.0, &factors),
-                ..against(nothing_known())
-            };
-            outcome(&costing(63.0), &[line], &base).1
-        });
-        insta::assert_snapshot!(said.join("\n"));
-    }
-
-    #[test]
-    fn an_increase_is_unknown_where_the_comparison_is_and_does_not_apply_without_one() {
-        let line = [at_most(LineKind::Increase(Cost), 20.0)];
-        let lines = judged_against(&costing(63.0), &line, &against(nothing_known()));
-        assert_eq!(lines[0].row.verdict, LineVerdict::Unknown);
-        assert_eq!(
-            reason(&lines, &costing(63.0), &one(), CERTAINTY),
-            "cost increase is unknown: the base's canaries were too few"
+        let grown_by = |factors: &[f64]| Against {
+            time: grown(3600.0, factors),
+            cost: grown(48.0, factors),
+            ..against(nothing_known())
+        };
+        // 31 % of 48 USD are 14.88.
+        let cases = [
+            ("time", time(), vec![1.31]),
+            ("by more than an amount", and(time(), 600.0), vec![1.31]),
+            ("by more than nothing", and(time(), 0.0), vec![1.31]),
+            ("by less than an amount", and(time(), 7200.0), vec![1.31]),
+            ("less", cost(20.0), vec![0.88]),
+            ("as much as is allowed", cost(25.0), vec![1.25]),
+            ("19 of 20 are more", cost(20.0), among(19, 20, [1.31, 1.1])),
+            ("18 of 20 are more", cost(20.0), among(18, 20, [1.31, 1.1])),
+            (
+                "19 of 20 by 10 USD",
+                and(cost(20.0), 10.0),
+                among(19, 20, [1.31, 1.1]),
+            ),
+            (
+                "none by 15 USD",
+                and(cost(20.0), 15.0),
+                among(19, 20, [1.31, 1.1]),
+            ),
+            (
+                "2 of 3 by 12 USD",
+                and(cost(20.0), 12.0),
+                among(2, 3, [1.31, 1.22]),
+            ),
+            (
+                "1 of 20 by 12 USD",
+                and(cost(20.0), 12.0),
+                among(1, 20, [1.31, 1.22]),
+            ),
+            (
+                "1 of 21 by 12 USD",
+                and(cost(20.0), 12.0),
+                among(1, 21, [1.31, 1.22]),
+            ),
+        ];
+        let cases = cases
+            .map(|(case, line, factors)| (case, costing(63.0), vec![line], grown_by(&factors)));
+        let unknown = (
+            "not known",
+            costing(63.0),
+            vec![cost(20.0)],
+            against(nothing_known()),
         );
-        let alone = judge_increase(&line[0], CERTAINTY, None);
+        insta::assert_snapshot!(shown(cases.into_iter().chain([unknown]).collect()));
+        let alone = judge_increase(&cost(20.0), CERTAINTY, None);
         assert_eq!(alone.row.verdict, LineVerdict::NotApplicable);
-        assert_eq!(
-            alone.reason.as_deref(),
-            Some("there is no baseline to compare with")
-        );
+        let why = alone.reason.unwrap();
+        assert_eq!(why, "there is no baseline to compare with");
     }
 
     #[test]
     fn a_breach_of_the_base_only_warns_unless_the_change_makes_it_worse_for_certain() {
-        let base = |factors: &[f64]| Against {
-            cost: grown(61.0, factors),
-            ..against(costing(61.0))
-        };
-        assert_eq!(
-            outcome(&costing(63.0), &[at_most(Cost, 50.0)], &base(&[1.05, 0.99])),
-            (
-                Verdict::NotJudged,
-                "cost is 63 USD, 13 USD above 50 USD, but the base was over already (61 USD) and this change does not raise it for certain"
-                    .to_owned()
-            )
-        );
-        assert_eq!(
-            outcome(&costing(63.0), &[at_most(Cost, 50.0)], &base(&[1.05, 1.01])),
-            (
-                Verdict::Exceeded,
-                "cost is 63 USD, 13 USD above 50 USD; the base was over already (61 USD) and this change raises it"
-                    .to_owned()
-            )
-        );
-        // The base was within: nothing was there before.
-        let cheap = Against {
-            cost: grown(45.0, &[1.4, 0.9]),
-            ..against(costing(45.0))
-        };
-        let lines = judged_against(&costing(63.0), &[at_most(Cost, 50.0)], &cheap);
-        assert_eq!(lines[0].row.existing_breach, None);
-        assert_eq!(job_verdict(&lines), Verdict::Exceeded);
-        // A change that fixes it is within, and the text does not mention the base.
-        let lines = judged_against(&costing(30.0), &[at_most(Cost, 50.0)], &base(&[0.5]));
-        assert_eq!(lines[0].row.existing_breach, None);
-        assert_eq!(job_verdict(&lines), Verdict::Within);
-    }
-
-    #[test]
-    fn another_line_still_decides_and_the_old_breach_is_said_beside() {
-        let new = costing(63.0).with(Metric::Time, about(3600.0));
-        let base = Against {
-            cost: grown(61.0, &[1.05, 0.99]),
-            ..against(costing(61.0))
-        };
-        let (verdict, said) = outcome(&new, &[at_most(Cost, 50.0), at_most(Time, 7200.0)], &base);
-        assert_eq!(verdict, Verdict::Within);
-        assert_eq!(
-            said,
-            "cost is 63 USD, 13 USD above 50 USD, but the base was over already (61 USD) and this change does not raise it for certain"
-        );
-        let (verdict, said) = outcome(&new, &[at_most(Cost, 50.0), at_most(Time, 1800.0)], &base);
-        assert_eq!(verdict, Verdict::Exceeded);
-        assert_eq!(
-            said,
-            "time is 1h, 30m above 30m; cost was over its budget on the base already and counts as a warning"
-        );
-    }
-
-    #[test]
-    fn what_was_settled_by_a_canary_of_the_base_was_there_before() {
-        let dead = Forecast {
+        let ran_out = Forecast {
             memory: crate::forecast::KnownPeak {
                 ran_out: true,
                 ..Default::default()
@@ -367,82 +300,149 @@ mod tests {
             time_at_least: Some(9000.0),
             ..nothing_known()
         };
-        let all_memory = implicit(at_most(Memory, 100.0));
-        for (base, new, line) in [
-            (&dead, &dead, all_memory.clone()),
-            (&slow, &slow, at_most(Time, 7200.0)),
-        ] {
-            let lines = judged_against(new, &[line], &against(base.clone()));
-            let breach = lines[0].row.existing_breach.unwrap();
-            assert_eq!((breach.base, breach.chance_of_more), (None, None));
-            assert_eq!(breach.counts_as, Level::Warn);
-            assert_eq!(job_verdict(&lines), Verdict::NotJudged);
-        }
-        // The base was over its budget and still ran; now it does not.
         let dear = Forecast {
             cost_at_least: Some(90.0),
             ..nothing_known()
         };
-        for (new, metric, before, limit) in [
-            (&dead, Memory, 75.0, 70.0),
-            (&slow, Time, 6000.0, 5000.0),
-            (&dear, Cost, 60.0, 50.0),
-        ] {
-            let base = nothing_known().with(metric, about(before));
-            let lines = judged_against(new, &[at_most(metric, limit)], &against(base));
-            let breach = lines[0].row.existing_breach.unwrap();
-            assert!(breach.chance_of_more.unwrap() > 0.99);
-            assert_eq!(job_verdict(&lines), Verdict::Exceeded);
-        }
-    }
-
-    #[test]
-    fn what_was_compared_with_the_base_is_worse_by_that_and_not_by_two_forecasts() {
-        let new = nothing_known().with(Memory, about(75.0));
-        let counts_as = |factors: &[f64]| {
-            let base = Against {
-                memory: grown(74.0, factors),
-                ..against(nothing_known().with(Memory, about(74.0)))
-            };
-            let lines = judged_against(&new, &[at_most(Memory, 50.0)], &base);
-            lines[0].row.existing_breach.unwrap().counts_as
+        let base = |cost: f64, factors: &[f64]| Against {
+            cost: grown(cost, factors),
+            ..against(costing(cost))
         };
-        assert_eq!(counts_as(&[1.01, 1.02]), Level::Fail);
-        assert_eq!(counts_as(&[1.01, 0.99]), Level::Warn);
-        // 19 of 20 cases are more.
-        let mut factors = [1.01; 20];
-        factors[0] = 0.99;
-        assert_eq!(counts_as(&factors), Level::Fail);
-        factors[1] = 0.99;
-        assert_eq!(counts_as(&factors), Level::Warn);
-    }
-
-    #[test]
-    fn other_lines_go_by_the_two_forecasts_and_a_lower_limit_by_what_is_less() {
+        let known = |metric, median| against(nothing_known().with(metric, about(median)));
+        let memory = |factors: &[f64]| Against {
+            memory: grown(74.0, factors),
+            ..known(Memory, 74.0)
+        };
         let with = |step_cost: f64, cpu: f64| {
-            nothing_known()
-                .with(Metric::CostPerStep, about(step_cost))
-                .with(Metric::CpuUtilization, Ok(Predictive::level(cpu, 2.0, 1e9)))
+            (nothing_known().with(CostPerStep, about(step_cost)))
+                .with(CpuUtilization, Ok(Predictive::level(cpu, 2.0, 1e9)))
         };
-        let base = against(with(0.2, 20.0));
-        let counts_as = |new: &Forecast, line: BudgetLine| {
-            let lines = judged_against(new, &[line], &base);
-            lines[0].row.existing_breach.map(|breach| breach.counts_as)
-        };
-        let step = at_most(CostPerStep, 0.1);
-        assert_eq!(
-            counts_as(&with(0.22, 20.0), step.clone()),
-            Some(Level::Warn)
-        );
-        assert_eq!(counts_as(&with(0.4, 20.0), step), Some(Level::Fail));
-        let cpu = at_least(CpuUtilization, 40.0);
-        assert_eq!(counts_as(&with(0.2, 19.0), cpu.clone()), Some(Level::Warn));
-        assert_eq!(counts_as(&with(0.2, 10.0), cpu.clone()), Some(Level::Fail));
-        assert_eq!(counts_as(&with(0.2, 10.0), warn(cpu.clone())), None);
-        let (_, said) = outcome(&with(0.2, 19.0), &[cpu], &base);
-        assert_eq!(
-            said,
-            "CPU utilization is 19%, 21 points below 40%, but the base was under already (20%) and this change does not lower it for certain"
-        );
+        let (cost, step) = (at_most(Cost, 50.0), at_most(CostPerStep, 0.1));
+        let and_time = |limit| vec![cost.clone(), at_most(Time, limit)];
+        let and_an_hour = || costing(63.0).with(Time, about(3600.0));
+        let (cpu, of_memory) = (at_least(CpuUtilization, 40.0), at_most(Memory, 50.0));
+        let needs = || nothing_known().with(Memory, about(75.0));
+        let steps = || against(with(0.2, 20.0));
+        insta::assert_snapshot!(shown(vec![
+            (
+                "perhaps more",
+                costing(63.0),
+                vec![cost.clone()],
+                base(61.0, &[1.05, 0.99])
+            ),
+            (
+                "surely more",
+                costing(63.0),
+                vec![cost.clone()],
+                base(61.0, &[1.05, 1.01])
+            ),
+            (
+                "the base was within",
+                costing(63.0),
+                vec![cost.clone()],
+                base(45.0, &[1.4, 0.9])
+            ),
+            (
+                "a change that mends it",
+                costing(30.0),
+                vec![cost.clone()],
+                base(61.0, &[0.5])
+            ),
+            (
+                "beside a line within",
+                and_an_hour(),
+                and_time(7200.0),
+                base(61.0, &[1.05, 0.99])
+            ),
+            (
+                "beside a line over",
+                and_an_hour(),
+                and_time(1800.0),
+                base(61.0, &[1.05, 0.99])
+            ),
+            // What a canary of the base settled was there before.
+            (
+                "both run out of memory",
+                ran_out.clone(),
+                vec![implicit(at_most(Memory, 100.0))],
+                against(ran_out.clone()),
+            ),
+            (
+                "both were ended",
+                slow.clone(),
+                vec![at_most(Time, 7200.0)],
+                against(slow.clone())
+            ),
+            // The base was over its budget and still ran.
+            (
+                "it runs out now",
+                ran_out,
+                vec![at_most(Memory, 70.0)],
+                known(Memory, 75.0)
+            ),
+            (
+                "it is ended now",
+                slow,
+                vec![at_most(Time, 5000.0)],
+                known(Time, 6000.0)
+            ),
+            (
+                "it cost more already",
+                dear,
+                vec![cost.clone()],
+                known(Cost, 60.0)
+            ),
+            // What was compared goes by that, and not by two forecasts.
+            (
+                "all more memory",
+                needs(),
+                vec![of_memory.clone()],
+                memory(&[1.01, 1.02])
+            ),
+            (
+                "half more",
+                needs(),
+                vec![of_memory.clone()],
+                memory(&[1.01, 0.99])
+            ),
+            (
+                "19 of 20 more",
+                needs(),
+                vec![of_memory.clone()],
+                memory(&among(19, 20, [1.01, 0.99]))
+            ),
+            (
+                "18 of 20 more",
+                needs(),
+                vec![of_memory],
+                memory(&among(18, 20, [1.01, 0.99]))
+            ),
+            // Other lines go by the two forecasts, and a lower limit by what is less.
+            (
+                "a step of a little more",
+                with(0.22, 20.0),
+                vec![step.clone()],
+                steps()
+            ),
+            (
+                "a step of twice as much",
+                with(0.4, 20.0),
+                vec![step],
+                steps()
+            ),
+            (
+                "a little less CPU",
+                with(0.2, 19.0),
+                vec![cpu.clone()],
+                steps()
+            ),
+            ("half the CPU", with(0.2, 10.0), vec![cpu.clone()], steps()),
+            (
+                "a line of level warn",
+                with(0.2, 10.0),
+                vec![warn(cpu)],
+                steps()
+            ),
+        ]));
     }
 }

@@ -1,5 +1,3 @@
-mod gpu;
-
 use std::fmt::Write;
 
 use super::*;
@@ -100,154 +98,276 @@ fn verdicts(forecast: &Forecast, lines: &[BudgetLine]) -> Vec<LineVerdict> {
         .collect()
 }
 
+/// What is known of the machine's memory.
+fn peak(known: KnownPeak) -> Forecast {
+    Forecast {
+        memory: known,
+        ..nothing_known()
+    }
+}
+
+fn with_doubt(doubt: Doubt) -> Forecast {
+    peak(KnownPeak {
+        doubt: Some(doubt),
+        ..KnownPeak::default()
+    })
+}
+
+/// What is known of a GPU's memory.
+fn gpu(percent: Quantity, ran_out: bool) -> Forecast {
+    Forecast {
+        gpu_memory: KnownPeak {
+            is_measured: true,
+            ran_out,
+            ..KnownPeak::default()
+        },
+        ..nothing_known().with(Metric::GpuMemory, percent)
+    }
+}
+
+/// What each line of a case comes to, with its chance, and what is said of all.
+fn shown(offer: &Offer, cases: Vec<(&str, Forecast, Vec<BudgetLine>)>) -> String {
+    let one = |(case, forecast, lines): (&str, Forecast, Vec<BudgetLine>)| {
+        let judged = judge(&budget(&lines), &forecast, offer, None);
+        let line = |line: &JudgedLine| {
+            let row = &line.row;
+            let chance = row.chance_of_breach.map(|chance| format!(" {chance:.2}"));
+            let decided = line.is_decided(CERTAINTY).then_some(", decided");
+            format!(
+                "  {} {:?} {}: {:?}{}{}",
+                row.line,
+                row.bound,
+                row.limit,
+                row.verdict,
+                chance.unwrap_or_default(),
+                decided.unwrap_or_default()
+            )
+        };
+        let said = reason(&judged, &forecast, &offer.configuration, CERTAINTY);
+        let all: Vec<String> = judged.iter().map(line).collect();
+        let job = job_verdict(&judged);
+        format!("{case}:\n{}\n  -> {job:?}: {said}", all.join("\n"))
+    };
+    let shown: Vec<String> = cases.into_iter().map(one).collect();
+    shown.join("\n")
+}
+
 #[test]
-fn a_line_that_steeper_growth_would_pass_is_at_risk_and_stays_undecided() {
+fn each_forecast_is_held_against_its_lines() {
+    use Metric::{Cost, CpuUtilization, Memory, Time};
     let grows = |times: f64, median: f64| {
         let known = about(median).unwrap();
         let steeper = known.scaled(times);
         Ok(known.or_if_steeper(steeper))
     };
-    let doubted = Forecast {
+    let steeper = Forecast {
         largest_share: Some(0.2),
         ..nothing_known()
-            .with(Metric::Time, grows(8.0, 3600.0))
-            .with(Metric::Cost, grows(8.0, 50.0))
-            .with(Metric::Memory, grows(1.1, 50.0))
+            .with(Time, grows(8.0, 3600.0))
+            .with(Cost, grows(8.0, 50.0))
+            .with(Memory, grows(1.1, 50.0))
     };
-    let lines = judged(
-        &doubted,
-        &[
-            at_most(Metric::Time, 18_000.0),
-            at_most(Metric::Cost, 300.0),
-            at_most(Metric::Memory, 90.0),
-            at_least(Metric::Time, 60.0),
-            at_most(Metric::Time, 60.0),
-        ],
-    );
-    let found: Vec<(LineVerdict, bool)> = lines
-        .iter()
-        .map(|line| (line.row.verdict, line.is_decided(CERTAINTY)))
-        .collect();
-    assert_eq!(
-        found,
-        [
-            (LineVerdict::AtRisk, false),
-            (LineVerdict::AtRisk, false),
-            (LineVerdict::Within, true),
-            (LineVerdict::Within, true),
-            (LineVerdict::Exceeded, true),
-        ]
-    );
-    assert_eq!(
-        reason(&lines[..1], &doubted, &one(), CERTAINTY),
-        "time may exceed 5h: 1h, but time is known only up to 20% of the full run's data, and growth that no canary could show would pass the limit"
-    );
-    assert_eq!(
-        reason(&lines[1..2], &doubted, &one(), CERTAINTY),
-        "cost may exceed 300 USD: 50 USD, but time is known only up to 20% of the full run's data, and growth that no canary could show would pass the limit"
-    );
-    assert_eq!(lines[0].row.chance_of_breach, None);
-}
-
-#[test]
-fn a_lower_bound_of_memory_is_never_within_and_asks_nothing_of_who_wrote_no_line() {
-    let doubted = |forecast: Forecast| Forecast {
-        memory: KnownPeak {
-            doubt: Some(Doubt::LowerBound),
-            ..Default::default()
-        },
-        ..forecast
-    };
-    let at = |percent: f64| doubted(nothing_known().with(Metric::Memory, about(percent)));
-    let lines = [
-        at_most(Metric::Memory, 90.0),
-        implicit(at_most(Metric::Memory, 100.0)),
-    ];
-    use LineVerdict::{AtRisk, Exceeded, NotApplicable};
-    assert_eq!(verdicts(&at(47.0), &lines), [AtRisk, NotApplicable]);
-    assert_eq!(verdicts(&at(95.0), &lines), [Exceeded, AtRisk]);
-    assert_eq!(verdicts(&at(145.0), &lines), [Exceeded, Exceeded]);
-    let said = |forecast: &Forecast| said(forecast, &lines);
-    assert_eq!(
-        said(&at(47.0)),
-        "memory may exceed 90%: 47%, but memory was looked at only once a minute, so its peak may have been far higher"
-    );
-
-    // Without a law the highest canary is what is known.
-    let seen = |percent: f64| Forecast {
-        memory: KnownPeak {
+    let memory = || vec![at_most(Memory, 90.0), implicit(at_most(Memory, 100.0))];
+    let seldom = |percent| with_doubt(Doubt::LowerBound).with(Memory, about(percent));
+    let seen = |percent, doubt| {
+        peak(KnownPeak {
             at_least: Some(percent),
-            doubt: Some(Doubt::LowerBound),
-            ..Default::default()
-        },
-        ..doubted(nothing_known())
-    };
-    assert_eq!(verdicts(&seen(75.0), &lines), [AtRisk, NotApplicable]);
-    assert_eq!(
-        said(&seen(75.0)),
-        "memory may exceed 90%: at least 75% (highest canary), but memory was looked at only once a minute, so its peak may have been far higher"
-    );
-    assert_eq!(verdicts(&seen(94.0), &lines)[0], Exceeded);
-    assert_eq!(
-        said(&seen(94.0)),
-        "a canary already used 94% of the memory, so the full run will pass 90%"
-    );
-    let unseen = Forecast {
-        memory: KnownPeak {
-            doubt: Some(Doubt::TooShortToSee {
-                shortest: crate::units::Seconds(180.0),
-            }),
-            ..Default::default()
-        },
-        ..nothing_known()
-    };
-    assert_eq!(verdicts(&unseen, &lines), [AtRisk, NotApplicable]);
-    assert_eq!(
-        said(&unseen),
-        "memory may exceed 90%: it was not seen: it is looked at only once a minute, and no canary ran for 3m"
-    );
-}
-
-/// Of a source that sees the peak, but in too few canaries.
-#[test]
-fn memory_without_a_law_is_unknown_and_says_what_was_seen() {
-    let seen = |percent: f64| Forecast {
-        memory: KnownPeak {
-            at_least: Some(percent),
-            ..Default::default()
-        },
-        ..nothing_known()
-    };
-    let line = [at_most(Metric::Memory, 90.0)];
-    let said = |forecast: &Forecast| (verdicts(forecast, &line)[0], said(forecast, &line));
-    assert_eq!(
-        said(&seen(75.0)),
-        (
-            LineVerdict::Unknown,
-            "memory is unknown: no canary run completed; at least 75% (highest canary)".to_owned()
-        )
-    );
-    assert_eq!(said(&seen(91.0)).0, LineVerdict::Exceeded);
-}
-
-#[test]
-fn what_a_canary_may_have_had_unseen_keeps_no_line_within() {
-    let seen = Forecast {
-        memory: KnownPeak {
-            unseen: Some(60.0),
+            doubt,
             ..KnownPeak::default()
-        },
-        ..nothing_known().with(Metric::Memory, about(20.0))
+        })
     };
-    let lines = [at_most(Metric::Memory, 59.0), at_most(Metric::Memory, 61.0)];
-    assert_eq!(
-        verdicts(&seen, &lines),
-        [LineVerdict::AtRisk, LineVerdict::Within]
-    );
-    assert_eq!(
-        said(&seen, &lines[..1]),
-        "memory may exceed 59%: 20%, but memory may have been up to 60% in one canary already, between two looks at it"
-    );
+    let unseen = KnownPeak {
+        unseen: Some(60.0),
+        ..KnownPeak::default()
+    };
+    let chances = (nothing_known().with(Cost, about(50.0)))
+        .with(CpuUtilization, Ok(Predictive::level(50.0, 5.0, 1e9)));
+    let at_its_limit = Forecast {
+        time_at_least: Some(3600.0),
+        cost_at_least: Some(2.0),
+        ..nothing_known()
+    };
+    let busy = |own_part| Forecast {
+        busy: Some(BusyMachine {
+            taken: Percent(80.0),
+            own_part,
+        }),
+        ..(nothing_known().with(Time, about(7200.0)))
+            .with(Cost, about(2.0))
+            .with(Memory, about(95.0))
+    };
+    let slowed = || {
+        vec![
+            at_most(Time, 3600.0),
+            at_most(Cost, 1.0),
+            at_most(Memory, 90.0),
+            at_most(Time, 36_000.0),
+        ]
+    };
+    let known = || {
+        (nothing_known().with(Cost, about(50.0)))
+            .with(Time, about(3600.0))
+            .with(Memory, about(60.0))
+    };
+    insta::assert_snapshot!(shown(
+        &machine(0),
+        vec![
+            (
+                "steeper growth would pass some",
+                steeper.clone(),
+                vec![
+                    at_most(Time, 18_000.0),
+                    at_most(Memory, 90.0),
+                    at_least(Time, 60.0),
+                    at_most(Time, 60.0),
+                ],
+            ),
+            ("its time", steeper.clone(), vec![at_most(Time, 18_000.0)]),
+            ("its cost", steeper, vec![at_most(Cost, 300.0)]),
+            (
+                "a source that looks seldom, far below",
+                seldom(47.0),
+                memory()
+            ),
+            ("above the line", seldom(95.0), memory()),
+            ("above the machine", seldom(145.0), memory()),
+            (
+                "the highest canary is all that is known",
+                seen(75.0, Some(Doubt::LowerBound)),
+                memory()
+            ),
+            (
+                "and it was above",
+                seen(94.0, Some(Doubt::LowerBound)),
+                memory()
+            ),
+            (
+                "too short to be seen",
+                with_doubt(Doubt::TooShortToSee {
+                    shortest: crate::units::Seconds(180.0)
+                }),
+                memory(),
+            ),
+            (
+                "a source that sees it, in too few",
+                seen(75.0, None),
+                memory()
+            ),
+            ("and it was above", seen(91.0, None), memory()),
+            (
+                "it may have had more between two looks",
+                peak(unseen).with(Memory, about(20.0)),
+                vec![at_most(Memory, 59.0), at_most(Memory, 61.0)],
+            ),
+            (
+                "by its chance",
+                chances,
+                vec![
+                    at_most(Cost, 60.0),
+                    at_most(Cost, 55.0),
+                    at_most(Cost, 49.0),
+                    at_least(CpuUtilization, 40.0),
+                    at_least(CpuUtilization, 48.0),
+                    at_least(CpuUtilization, 51.0),
+                ],
+            ),
+            (
+                "without a distribution",
+                nothing_known(),
+                vec![at_most(Cost, 50.0), implicit(at_most(Memory, 100.0))],
+            ),
+            (
+                "no written line",
+                nothing_known(),
+                vec![implicit(at_most(Memory, 100.0))]
+            ),
+            (
+                "a canary ran longer than the limit",
+                at_its_limit,
+                vec![
+                    at_most(Time, 3600.0),
+                    at_most(Cost, 1.0),
+                    at_most(Time, 3700.0),
+                    at_most(Cost, 2.1),
+                ],
+            ),
+            // Other work took four fifths of the machine; a script on one of two CPUs and one on both.
+            ("other work slowed it", busy(0.2), slowed()),
+            ("and it passes the limit alone", busy(0.6), slowed()),
+            // An implicit line counts only where it complains, and one of level warn never.
+            ("no line", known(), vec![]),
+            (
+                "an implicit line within",
+                known(),
+                vec![implicit(at_most(Memory, 100.0))]
+            ),
+            ("at risk", known(), vec![implicit(at_most(Memory, 65.0))]),
+            ("exceeded", known(), vec![implicit(at_most(Memory, 50.0))]),
+            (
+                "a line of level warn",
+                known(),
+                vec![warn(at_most(Cost, 1.0))]
+            ),
+            (
+                "and one that counts",
+                known(),
+                vec![warn(at_most(Cost, 1.0)), at_most(Time, 7200.0)]
+            ),
+            (
+                "the worst counts",
+                known(),
+                vec![at_most(Cost, 55.0), at_most(Time, 7200.0)]
+            ),
+            (
+                "a machine without a GPU",
+                nothing_known(),
+                vec![
+                    at_least(Metric::GpuUtilization, 50.0),
+                    at_most(Metric::GpuMemory, 90.0),
+                    implicit(at_most(Metric::GpuMemory, 100.0)),
+                ]
+            ),
+            (
+                "whose GPU ran out of memory",
+                gpu(Err(Unknown("settled".to_owned())), true),
+                vec![
+                    implicit(at_most(Metric::GpuMemory, 100.0)),
+                    implicit(at_most(Memory, 100.0)),
+                ]
+            ),
+        ],
+    ));
+}
+
+/// What always holds of a GPU's memory, on a machine that has one and on one of which nothing is known.
+#[test]
+fn a_gpu_has_a_line_without_a_written_one() {
+    let line = || vec![implicit(at_most(Metric::GpuMemory, 100.0))];
+    let unmeasured = || Err(Unknown("no GPU memory was measured".to_owned()));
+    let cases = || {
+        vec![
+            ("more than it has", gpu(about(180.0), false), line()),
+            ("nearly all", gpu(about(95.0), false), line()),
+            ("half", gpu(about(40.0), false), line()),
+            ("a canary ran out", gpu(unmeasured(), true), line()),
+            (
+                "not measured",
+                nothing_known().with(Metric::GpuMemory, unmeasured()),
+                line(),
+            ),
+            (
+                "and a line is written",
+                nothing_known().with(Metric::GpuMemory, unmeasured()),
+                vec![at_most(Metric::GpuMemory, 90.0)],
+            ),
+        ]
+    };
+    let on = ["ml.g5.xlarge", "local"].map(|instance| {
+        let capacity = &crate::instance::tables::capacity;
+        let offer = Offer::of(&instance.parse().unwrap(), capacity, &|_| None);
+        format!("on {instance}\n{}", shown(&offer, cases()))
+    });
+    insta::assert_snapshot!(on.join("\n"));
 }
 
 /// Jobs of 36,000 s whose start-up is 5 s, as they were recorded without noise.
@@ -305,36 +425,6 @@ pub(super) fn recorded(percents: &[u8], seconds: impl Fn(f64) -> f64) -> Vec<Mea
 }
 
 #[test]
-fn a_line_is_within_at_risk_or_exceeded_by_its_chance() {
-    let forecast = nothing_known().with(Metric::Cost, about(50.0)).with(
-        Metric::CpuUtilization,
-        Ok(Predictive::level(50.0, 5.0, 1e9)),
-    );
-    use crate::metric::Metric::{Cost, CpuUtilization};
-    assert_eq!(
-        verdicts(
-            &forecast,
-            &[
-                at_most(Cost, 60.0),
-                at_most(Cost, 55.0),
-                at_most(Cost, 49.0),
-                at_least(CpuUtilization, 40.0),
-                at_least(CpuUtilization, 48.0),
-                at_least(CpuUtilization, 51.0),
-            ]
-        ),
-        [
-            LineVerdict::Within,
-            LineVerdict::AtRisk,
-            LineVerdict::Exceeded,
-            LineVerdict::Within,
-            LineVerdict::AtRisk,
-            LineVerdict::Exceeded,
-        ]
-    );
-}
-
-#[test]
 fn a_chance_on_the_threshold_is_on_the_kinder_side() {
     let certainty = CERTAINTY;
     for chance in [0.05, 1.0 - 0.95, 0.050_000_000_1] {
@@ -373,42 +463,6 @@ fn a_line_is_decided_where_its_breach_is_as_certain_as_asked_for_or_as_unlikely(
 }
 
 #[test]
-fn without_a_distribution_a_written_line_is_unknown_and_an_implicit_one_says_nothing() {
-    let lines = judged(
-        &nothing_known(),
-        &[
-            at_most(Metric::Cost, 50.0),
-            implicit(at_most(Metric::Memory, 100.0)),
-        ],
-    );
-    assert_eq!(lines[0].row.verdict, LineVerdict::Unknown);
-    assert_eq!(lines[1].row.verdict, LineVerdict::NotApplicable);
-    for line in &lines {
-        assert_eq!(line.row.chance_of_breach, None);
-        assert_eq!(line.reason.as_deref(), Some("no canary run completed"));
-    }
-    assert_eq!(job_verdict(&lines), Verdict::Unknown);
-    assert_eq!(job_verdict(&lines[1..]), Verdict::NotJudged);
-}
-
-#[test]
-fn a_gpu_line_applies_where_there_is_a_gpu() {
-    let budget = budget(&[
-        at_least(Metric::GpuUtilization, 50.0),
-        at_most(Metric::GpuMemory, 90.0),
-    ]);
-    let verdict = |offer: &Offer| -> Vec<LineVerdict> {
-        judge(&budget, &nothing_known(), offer, None)
-            .into_iter()
-            .map(|line| line.row.verdict)
-            .collect()
-    };
-    assert_eq!(verdict(&machine(0)), [LineVerdict::NotApplicable; 2]);
-    assert_eq!(verdict(&machine(1)), [LineVerdict::Unknown; 2]);
-    assert_eq!(verdict(&Offer::unknown(&one())), [LineVerdict::Unknown; 2]);
-}
-
-#[test]
 fn a_breach_of_the_base_counts_in_full_where_the_spec_says_so() {
     let forecast = nothing_known().with(Metric::Cost, about(63.0));
     let unknown = || Err(Unknown("not compared".to_owned()));
@@ -425,102 +479,4 @@ fn a_breach_of_the_base_counts_in_full_where_the_spec_says_so() {
     assert_eq!(verdict(&budget), Verdict::NotJudged);
     budget.existing_breach = Level::Fail;
     assert_eq!(verdict(&budget), Verdict::Exceeded);
-}
-
-/// Other work took four fifths of the machine; a script on one of two CPUs and one on both.
-#[test]
-fn what_other_work_slowed_is_exceeded_only_where_its_own_cpu_time_passes_the_limit() {
-    use crate::metric::Metric::{Cost, Memory, Time};
-    for (own_part, verdict) in [(0.2, LineVerdict::AtRisk), (0.6, LineVerdict::Exceeded)] {
-        let forecast = Forecast {
-            busy: Some(BusyMachine {
-                taken: Percent(80.0),
-                own_part,
-            }),
-            ..nothing_known()
-                .with(Time, about(7200.0))
-                .with(Cost, about(2.0))
-                .with(Memory, about(95.0))
-        };
-        let lines = [
-            at_most(Time, 3600.0),
-            at_most(Cost, 1.0),
-            at_most(Memory, 90.0),
-            at_most(Time, 36_000.0),
-        ];
-        let found = verdicts(&forecast, &lines);
-        assert_eq!(found[..2], [verdict; 2]);
-        assert_eq!(found[2..], [LineVerdict::Exceeded, LineVerdict::Within]);
-    }
-}
-
-#[test]
-fn a_canary_that_ran_longer_than_the_limit_settles_time_and_cost() {
-    let forecast = Forecast {
-        time_at_least: Some(3600.0),
-        cost_at_least: Some(2.0),
-        ..nothing_known()
-    };
-    use crate::metric::Metric::{Cost, Time};
-    let lines = judged(
-        &forecast,
-        &[
-            at_most(Time, 3600.0),
-            at_most(Cost, 1.0),
-            at_most(Time, 3700.0),
-            at_most(Cost, 2.1),
-        ],
-    );
-    for line in &lines[..2] {
-        assert_eq!(line.row.verdict, LineVerdict::Exceeded);
-        assert_eq!(line.row.chance_of_breach, Some(1.0));
-    }
-    for line in &lines[2..] {
-        assert_eq!(line.row.verdict, LineVerdict::Unknown);
-    }
-    assert_eq!(
-        reason(&lines, &forecast, &one(), CERTAINTY),
-        "a canary already ran longer, so the full run will pass 1h"
-    );
-}
-
-#[test]
-fn only_lines_of_level_fail_count_and_implicit_ones_only_when_they_complain() {
-    use crate::metric::Metric::{Cost, Memory, Time};
-    let forecast = nothing_known()
-        .with(Metric::Cost, about(50.0))
-        .with(Metric::Time, about(3600.0))
-        .with(Metric::Memory, about(60.0));
-    let verdict = |lines: &[BudgetLine]| job_verdict(&judged(&forecast, lines));
-    assert_eq!(verdict(&[]), Verdict::NotJudged);
-    assert_eq!(
-        verdict(&[implicit(at_most(Memory, 100.0))]),
-        Verdict::NotJudged
-    );
-    assert_eq!(verdict(&[implicit(at_most(Memory, 65.0))]), Verdict::AtRisk);
-    assert_eq!(
-        verdict(&[implicit(at_most(Memory, 50.0))]),
-        Verdict::Exceeded
-    );
-    assert_eq!(verdict(&[warn(at_most(Cost, 1.0))]), Verdict::NotJudged);
-    assert_eq!(
-        verdict(&[warn(at_most(Cost, 1.0)), at_most(Time, 7200.0)]),
-        Verdict::Within
-    );
-    assert_eq!(
-        verdict(&[at_most(Cost, 55.0), at_most(Time, 7200.0)]),
-        Verdict::AtRisk
-    );
-}
-
-#[test]
-fn the_worst_of_several_is_the_first_in_the_order_of_outcomes() {
-    use Verdict::{AtRisk, Exceeded, Failed, NotJudged, Unknown, Within};
-    assert_eq!(
-        worst([Within, AtRisk, Unknown, NotJudged].into_iter()),
-        Unknown
-    );
-    assert_eq!(worst([Failed, Exceeded].into_iter()), Exceeded);
-    assert_eq!(worst([NotJudged, Within].into_iter()), Within);
-    assert_eq!(worst(std::iter::empty()), NotJudged);
 }

@@ -30,62 +30,62 @@ fn decided_by_the_fewest(runs: &[Measurement]) -> Aim {
     }
 }
 
-fn decided(_: &[Measurement]) -> Aim {
-    Aim::Reached(Reached::Decided)
-}
+/// The runs so far; the budget in seconds beside the worst cases of the fewest, or what it is; the share in percent; how many at once, and
+/// whether lines are decided: never, by the fewest, or already. Then what runs at once, in percent.
+const ROUNDS: &str = "
+# By its data the second may have 45 % of the share, and ten times the first.
+                 | fewest     |    25 | 3 never  | 1 10
+                 | fewest     |    25 | 2 never  | 1 10
+                 | fewest     | 10000 | 3 never  | 1 10
+# Nothing but the smallest is within so small a share.
+                 | fewest     |     4 | 3 never  | 1
+                 | too little |    25 | 3 never  | 1
+                 | fewest     |    25 | 1 never  | 1
+# Together they hold no more of the data than the share: of a quarter 1 and 10 % leave 14 %, of 32 % they leave 21 %.
+1:10             |            |    25 | 3 never  | 10
+1:10             |            |    32 | 3 never  | 10 20
+1:10             |            |    10 | 3 never  | 3 5
+# A run that only results would ask for is in no round.
+1:10 5:30        | 3600       |   inf | 3 fewest | 50
+1:10 5:30        | 3600       |   inf | 3 never  | 50 20 10
+# Where money is short a round is one run.
+1:10 5:30        | 180        |   inf | 3 never  | 20
+# Where the cheapest runs will do they run at once.
+1:10             | 3600       |   inf | 3 all    | 2 3
+# A round that timed out closes the larger sizes.
+1:60 3:60! 20:60! | 3600      |   inf | 3 never  | 2
+";
 
-/// What runs at once after these, in percent; the first may take 600 s, and later ones an hour.
+/// The first run may take 600 s, and later ones an hour.
 #[test]
 fn rounds_by_example() {
-    // The worst cases of the fewest.
-    let enough = 3.0 * 600.0 + 2.0 * TIME_TO_STOP.0;
-    let (hour, decided_by_three): (_, fn(&[Measurement]) -> Aim) =
-        (Some(3600.0), decided_by_the_fewest);
-    let goes_on: fn(&[Measurement]) -> Aim = goes_on;
-    for (made, budget, share, at_once, aim, expected) in [
-        // By its data the second may have 45 % of the share, and ten times the first.
-        ("", Some(enough), A_QUARTER, 3, goes_on, &[1.0, 10.0][..]),
-        ("", Some(enough), A_QUARTER, 2, goes_on, &[1.0, 10.0]),
-        (
-            "",
-            Some(enough),
-            Percent(10_000.0),
-            3,
-            goes_on,
-            &[1.0, 10.0],
-        ),
-        // Nothing but the smallest is within so small a share.
-        ("", Some(enough), Percent(4.0), 3, goes_on, &[1.0]),
-        ("", Some(enough - 1.0), A_QUARTER, 3, goes_on, &[1.0]),
-        ("", Some(enough), A_QUARTER, 1, goes_on, &[1.0]),
-        // Together they hold no more of the data than the share: of a quarter 1 and 10 % leave 14 %, of 32 % they leave 21 %.
-        ("1:10", None, A_QUARTER, 3, goes_on, &[10.0]),
-        ("1:10", None, Percent(32.0), 3, goes_on, &[10.0, 20.0]),
-        ("1:10", None, Percent(10.0), 3, goes_on, &[3.0, 5.0]),
-        // A run that only results would ask for is in no round.
-        ("1:10 5:30", hour, WHOLE, 3, decided_by_three, &[50.0]),
-        ("1:10 5:30", hour, WHOLE, 3, goes_on, &[50.0, 20.0, 10.0]),
-        // Where money is short a round is one run.
-        ("1:10 5:30", Some(180.0), WHOLE, 3, goes_on, &[20.0]),
-        // Where the cheapest runs will do they run at once.
-        ("1:10", hour, WHOLE, 3, decided, &[2.0, 3.0]),
-        // A round that timed out closes the larger sizes.
-        ("1:60 3:60! 20:60!", hour, WHOLE, 3, goes_on, &[2.0]),
-    ] {
+    let fewest = 3.0 * 600.0 + 2.0 * TIME_TO_STOP.0;
+    for line in ROUNDS.lines().filter(|line| line.contains('|')) {
+        let [made, budget, share, rule_of, expected] =
+            <[&str; 5]>::try_from(line.split('|').map(str::trim).collect::<Vec<_>>()).unwrap();
+        let (at_once, decided_by) = rule_of.split_once(' ').unwrap();
+        let aim: fn(&[Measurement]) -> Aim = match decided_by {
+            "never" => goes_on,
+            "fewest" => decided_by_the_fewest,
+            _ => |_| Aim::Reached(Reached::Decided),
+        };
+        let budget = match budget {
+            "" => None,
+            "fewest" => Some(fewest),
+            "too little" => Some(fewest - 1.0),
+            seconds => Some(seconds.parse().unwrap()),
+        };
         let (ladder, measurements) = (ladder(&LADDER), runs(made));
         let here = Situation {
             budget: budget.map(Seconds),
             max_runtime: Seconds(if made.is_empty() { 600.0 } else { 3600.0 }),
-            share,
+            share: Percent(share.parse().unwrap()),
             aim: aim(&measurements),
             ..situation(&ladder, &measurements)
         };
-        let round = next_round(&here, &rule(at_once, &aim)).unwrap();
-        let percents: Vec<f64> = round.iter().map(percent_of).collect();
-        assert_eq!(
-            percents, expected,
-            "{made} of {budget:?} at {share}, {at_once}"
-        );
+        let round = next_round(&here, &rule(at_once.parse().unwrap(), &aim)).unwrap();
+        let percents = round.iter().map(|run| percent_of(run).to_string());
+        assert_eq!(percents.collect::<Vec<_>>().join(" "), expected, "{line}");
     }
 }
 
