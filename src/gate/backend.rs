@@ -15,9 +15,10 @@ use crate::canary::Dataset;
 use crate::console::{AppError, files, say, warn};
 use crate::exit::OutsideError;
 use crate::gate::pass_env;
-use crate::github::id_token::{IdTokenError, IdTokenService};
+use crate::github::error::{GithubError, GithubErrorKind};
+use crate::github::id_token::IdTokenService;
 use crate::instance::{InstanceConfiguration, InstanceType};
-use crate::plan::{NotMeasured, Plan, PlannedConfiguration, PoolPlan};
+use crate::plan::{NotMeasured, Plan};
 use crate::spec::{BackendKind, Job};
 use crate::units::Bytes;
 use crate::workspace::project::Project;
@@ -100,33 +101,16 @@ pub(crate) async fn prepare<'a>(
     if project.traits().needs_price {
         check_prices(project, job, plan)?;
     }
-    let planned = planned(
-        project,
-        job,
+    let planned = Planned {
         dataset,
-        &mut plan.all[1..],
-        plan.pools.as_ref(),
-    )?;
+        alternatives: &mut plan.all[1..],
+        code: project.code_key(job)?,
+        as_written: project.as_written(job),
+        pools: plan.pools.as_ref(),
+    };
     let ready = session.prepare(planned).await?;
     project.learn_host(ready.room(&job.instance).host);
     Ok(ready)
-}
-
-/// The input that makes a session ready.
-pub(crate) fn planned<'p>(
-    project: &'p Project,
-    job: &'p Job,
-    dataset: &'p Dataset,
-    alternatives: &'p mut [PlannedConfiguration],
-    pools: Option<&'p PoolPlan>,
-) -> Result<Planned<'p>, AppError> {
-    Ok(Planned {
-        dataset,
-        alternatives,
-        code: project.code_key(job)?,
-        as_written: project.as_written(job),
-        pools,
-    })
 }
 
 /// Fails without a price for `instance`; gives up alternatives without a price.
@@ -214,9 +198,9 @@ fn role(project: &Project) -> Result<Option<AssumedRole>, AppError> {
 }
 
 /// Why a role could not be assumed that GitHub gave no token for.
-fn without_token(arn: &str, error: &IdTokenError) -> OutsideError {
+fn without_token(arn: &str, error: &GithubError) -> OutsideError {
     let what = format!("no credentials of {arn}: {error}");
-    match error.is_transient() {
+    match error.kind == GithubErrorKind::Passing {
         true => OutsideError::transient(what, error.help()),
         false => OutsideError::new(what, error.help()),
     }

@@ -4,6 +4,7 @@
 
 use std::path::PathBuf;
 
+use super::error::GithubError;
 use super::marker::Order;
 
 /// The variables that this program uses. The runner reads the files when the step has ended.
@@ -30,26 +31,15 @@ pub struct Environment {
     pub step_summary: Option<PathBuf>,
 }
 
-/// A variable that every step has is missing or invalid.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0} is not {1}")]
-pub struct EnvironmentError(&'static str, &'static str);
-
-impl EnvironmentError {
-    pub fn help(&self) -> &'static str {
-        "`canary-gate action` runs only inside the GitHub Action; elsewhere use `canary-gate run`"
-    }
-}
-
 impl Environment {
     /// Reads the variables through `variable`; an empty one counts as unset.
     ///
     /// # Errors
     ///
     /// The first required variable that is missing.
-    pub fn read(variable: &dyn Fn(&str) -> Option<String>) -> Result<Self, EnvironmentError> {
+    pub fn read(variable: &dyn Fn(&str) -> Option<String>) -> Result<Self, GithubError> {
         let optional = |name| variable(name).filter(|value| !value.is_empty());
-        let required = |name| optional(name).ok_or(EnvironmentError(name, "set"));
+        let required = |name| optional(name).ok_or(GithubError::settings(name, "set"));
         let or = |name, default: &str| optional(name).unwrap_or_else(|| default.to_owned());
         let api_url = required("GITHUB_API_URL")?;
         Ok(Self {
@@ -94,8 +84,9 @@ fn beside(api_url: &str) -> String {
     format!("{}/graphql", base.strip_suffix("/v3").unwrap_or(base))
 }
 
-fn number<T: std::str::FromStr>(text: &str, name: &'static str) -> Result<T, EnvironmentError> {
-    text.parse().map_err(|_| EnvironmentError(name, "a number"))
+fn number<T: std::str::FromStr>(text: &str, name: &str) -> Result<T, GithubError> {
+    text.parse()
+        .map_err(|_| GithubError::settings(name, "a number"))
 }
 
 #[cfg(test)]
@@ -112,7 +103,7 @@ mod tests {
         ("GITHUB_OUTPUT", ""),
     ];
 
-    fn read(changed: &[(&str, &str)]) -> Result<Environment, EnvironmentError> {
+    fn read(changed: &[(&str, &str)]) -> Result<Environment, GithubError> {
         Environment::read(&|name| {
             let value = changed
                 .iter()

@@ -34,7 +34,7 @@ pub enum GithubErrorKind {
 const REPORT: &str = "read GitHub's message; if the request looks wrong, this is a bug in canary-gate: please report it";
 
 impl GithubError {
-    fn new(kind: GithubErrorKind, what: String, help: impl Into<String>) -> Self {
+    pub(super) fn new(kind: GithubErrorKind, what: String, help: impl Into<String>) -> Self {
         let help = help.into();
         Self { kind, what, help }
     }
@@ -50,6 +50,11 @@ impl GithubError {
             format!("{what} is not {expected}"),
             format!("the runner of GitHub Actions sets it: check the value of {what} in this job"),
         )
+    }
+
+    pub(super) fn event(what: String) -> Self {
+        let help = "GITHUB_EVENT_PATH must name the file with the event that started the workflow; this file is not one";
+        Self::new(GithubErrorKind::Other, what, help)
     }
 
     pub(super) fn unsettled(what: &str) -> Self {

@@ -6,6 +6,7 @@
 use serde::Deserialize;
 
 use super::commit::is_no_commit;
+use super::error::GithubError;
 use super::pull_request::PullRequest;
 
 /// In bytes; GitHub limits events to 25 MB.
@@ -39,19 +40,6 @@ pub enum GithubEvent {
     Other,
 }
 
-/// The event cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum EventError {
-    #[error("the event is not valid JSON of GitHub")]
-    Malformed(#[from] serde_json::Error),
-    #[error(
-        "the gate does not run on pull_request_target: anybody's pull request would run with this repository's secrets"
-    )]
-    PullRequestTarget,
-    #[error("the event `{event}` lacks `{field}`")]
-    Lacks { event: String, field: &'static str },
-}
-
 #[derive(Deserialize)]
 struct RawEvent {
     r#ref: Option<String>,
@@ -69,31 +57,16 @@ struct RawMergeGroup {
     base_ref: String,
 }
 
-impl EventError {
-    pub fn help(&self) -> &'static str {
-        match self {
-            Self::PullRequestTarget => {
-                "use `on: pull_request`; for a fork see docs/action.md, \"Forks\""
-            }
-            Self::Malformed(_) | Self::Lacks { .. } => {
-                "GITHUB_EVENT_PATH must name the file with the event that started the workflow; this file is not one"
-            }
-        }
-    }
-}
-
 impl GithubEvent {
     /// Reads an event of this name.
-    pub fn read(name: &str, json: &[u8]) -> Result<Self, EventError> {
-        // Refused by its name, whatever it contains.
-        if name == "pull_request_target" {
-            return Err(EventError::PullRequestTarget);
-        }
-        let lacks = |field| EventError::Lacks {
-            event: name.to_owned(),
-            field,
+    pub fn read(name: &str, json: &[u8]) -> Result<Self, GithubError> {
+        let lacks = |field: &str| GithubError::event(format!("the event `{name}` lacks `{field}`"));
+        let raw = || {
+            let raw = serde_json::from_slice::<RawEvent>(json);
+            raw.map_err(|why| {
+                GithubError::event(format!("the event is not valid JSON of GitHub: {why}"))
+            })
         };
-        let raw = || serde_json::from_slice::<RawEvent>(json);
         match name {
             "pull_request" | "pull_request_review" | "pull_request_review_comment" => {
                 let pull_request = raw()?.pull_request.ok_or_else(|| lacks("pull_request"))?;

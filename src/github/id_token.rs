@@ -9,6 +9,7 @@ use serde::Deserialize;
 
 use super::address::split;
 use super::client::{ApiCall, FailedTry, Transport};
+use super::error::{GithubError, GithubErrorKind};
 use super::token::Token;
 
 const URL: &str = "ACTIONS_ID_TOKEN_REQUEST_URL";
@@ -16,36 +17,13 @@ const REQUEST_TOKEN: &str = "ACTIONS_ID_TOKEN_REQUEST_TOKEN";
 /// A token has one or two thousand characters.
 const LONGEST_ANSWER: usize = 64 << 10;
 
-/// Why there is no token.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum IdTokenError {
-    #[error("this job may not ask GitHub for an ID token")]
-    NotGranted,
-    #[error("GitHub refused an ID token ({0})")]
-    Refused(String),
-    #[error("GitHub's token service gave no usable answer ({0})")]
-    NotUsable(String),
-}
-
-impl IdTokenError {
-    pub fn help(&self) -> &'static str {
-        match self {
-            Self::NotGranted => {
-                "give the job of the workflow `permissions: {id-token: write}` beside what it has; a pull request from a fork cannot have it"
-            }
-            Self::Refused(_) => {
-                "start the check again; where it is refused again, see whether the organization or the repository restricts GitHub's ID tokens"
-            }
-            Self::NotUsable(_) => {
-                "start the check again later; it reuses the canaries that completed"
-            }
-        }
-    }
-
-    /// Whether there may be a token later.
-    pub fn is_transient(&self) -> bool {
-        matches!(self, Self::NotUsable(_))
-    }
+/// The service may answer later.
+fn not_usable(why: impl fmt::Display) -> GithubError {
+    GithubError::new(
+        GithubErrorKind::Passing,
+        format!("GitHub's token service gave no usable answer ({why})"),
+        "start the check again later; it reuses the canaries that completed",
+    )
 }
 
 /// The service of this job's runner. It prints without its secret.
@@ -69,22 +47,26 @@ struct IdTokenAnswer {
 
 impl IdTokenService {
     /// By the runner's variables, which a job has that may ask. Sends nothing, and needs a runtime. Waits are multiplied by `pace`.
-    pub fn of(variable: &dyn Fn(&str) -> Option<String>, pace: f64) -> Result<Self, IdTokenError> {
+    pub fn of(variable: &dyn Fn(&str) -> Option<String>, pace: f64) -> Result<Self, GithubError> {
         let given = |name| variable(name).filter(|value| !value.trim().is_empty());
         let (Some(url), Some(token)) = (given(URL), given(REQUEST_TOKEN)) else {
-            return Err(IdTokenError::NotGranted);
+            return Err(GithubError::new(
+                GithubErrorKind::Other,
+                "this job may not ask GitHub for an ID token".to_owned(),
+                "give the job of the workflow `permissions: {id-token: write}` beside what it has; a pull request from a fork cannot have it",
+            ));
         };
         let address = url.split('?').next().unwrap_or_default();
         if split(address).is_none() || !url.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(IdTokenError::NotUsable(format!("{URL} is not an address")));
+            return Err(not_usable(format!("{URL} is not an address")));
         }
         let transport = Transport::new(&Token::new(&token), pace);
-        let transport = transport.map_err(IdTokenError::NotUsable)?;
+        let transport = transport.map_err(not_usable)?;
         Ok(Self { transport, url })
     }
 
     /// A new token for an audience, which is asked for again where the service has trouble.
-    pub async fn token(&self, audience: &str) -> Result<Token, IdTokenError> {
+    pub async fn token(&self, audience: &str) -> Result<Token, GithubError> {
         let sign = if self.url.contains('?') { '&' } else { '?' };
         let call = ApiCall {
             method: Method::GET,
@@ -101,19 +83,21 @@ impl IdTokenService {
                 let reason = status.and_then(|status| status.canonical_reason());
                 let said = format!("HTTP {}: {}", refusal.status, reason.unwrap_or_default());
                 match refusal.is_rate_limit() || refusal.is_server_trouble() {
-                    true => IdTokenError::NotUsable(said),
-                    false => IdTokenError::Refused(said),
+                    true => not_usable(said),
+                    false => GithubError::new(
+                        GithubErrorKind::Forbidden,
+                        format!("GitHub refused an ID token ({said})"),
+                        "start the check again; where it is refused again, see whether the organization or the repository restricts GitHub's ID tokens",
+                    ),
                 }
             }
-            FailedTry::Broken(why) => IdTokenError::NotUsable(why),
-            FailedTry::Final(error) => IdTokenError::NotUsable(error.to_string()),
+            FailedTry::Broken(why) => not_usable(why),
+            FailedTry::Final(error) => not_usable(error),
         })?;
         // What cannot be read is not shown: it may hold the token.
         match serde_json::from_slice::<IdTokenAnswer>(&answer.body) {
             Ok(IdTokenAnswer { value }) if !value.trim().is_empty() => Ok(Token::new(&value)),
-            _ => Err(IdTokenError::NotUsable(
-                "an answer without a token".to_owned(),
-            )),
+            _ => Err(not_usable("an answer without a token")),
         }
     }
 }
@@ -122,7 +106,7 @@ impl IdTokenService {
 mod tests {
     use super::*;
 
-    fn of(variables: &[(&str, &str)]) -> Result<IdTokenService, IdTokenError> {
+    fn of(variables: &[(&str, &str)]) -> Result<IdTokenService, GithubError> {
         IdTokenService::of(
             &|name| {
                 let found = variables.iter().find(|(own, _)| *own == name);

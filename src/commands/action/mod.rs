@@ -60,7 +60,7 @@ pub(super) async fn action(loudness: Loudness) -> Result<u8, AppError> {
     }
     let environment = Environment::read(&variable).map_err(|error| {
         AppError::usage("this is no step of a GitHub workflow")
-            .help(error.help())
+            .help("`canary-gate action` runs only inside the GitHub Action; elsewhere use `canary-gate run`")
             .caused_by(error)
     })?;
     workspace_owner::become_owner(Path::new("."));

@@ -8,7 +8,7 @@ use crate::console::{AppError, files, printable, say};
 use crate::github::client::Github;
 use crate::github::environment::Environment;
 use crate::github::error::{GithubError, GithubErrorKind};
-use crate::github::event::{self, EventError, GithubEvent};
+use crate::github::event::{self, GithubEvent};
 use crate::github::pull_request::PullRequest;
 use crate::report::template::Template;
 use crate::spec::MAX_SPEC_BYTES;
@@ -53,23 +53,25 @@ pub(super) struct ChangeBase {
 
 /// Reads the event's file.
 pub(super) fn read_event(environment: &Environment) -> Result<GithubEvent, AppError> {
-    let path = &environment.event_path;
+    let (name, path) = (&environment.event_name, &environment.event_path);
     let phase = "reading the event";
+    // Refused by its name, whatever it contains.
+    if name == "pull_request_target" {
+        return Err(AppError::usage("the gate does not run on pull_request_target: anybody's pull request would run with this repository's secrets")
+            .help("use `on: pull_request`; for a fork see docs/action.md, \"Forks\"")
+            .during(phase));
+    }
     let text = files::read_text_up_to(path, Bytes(event::LARGEST_EVENT)).map_err(|source| {
         AppError::failed(format!("the event {} cannot be read", path.display()))
             .help("GITHUB_EVENT_PATH names the file that GitHub wrote of what started the workflow")
             .caused_by(source)
             .during(phase)
     })?;
-    let name = &environment.event_name;
     GithubEvent::read(name, text.as_bytes()).map_err(|error| {
-        let help = error.help();
-        let refused = match error {
-            EventError::PullRequestTarget => AppError::usage(error.to_string()),
-            error => AppError::failed(format!("the event `{name}` cannot be understood"))
-                .caused_by(error),
-        };
-        refused.help(help).during(phase)
+        AppError::failed(format!("the event `{name}` cannot be understood"))
+            .help(error.help())
+            .caused_by(error)
+            .during(phase)
     })
 }
 
