@@ -68,7 +68,7 @@ pub(crate) async fn actuals(
         for one in &forecast_jobs {
             let full = plan::full_run(one.job, &one.dataset);
             let (account, kept) = (Account::without_limit(), KeptMachines::default());
-            let of = (one.job, &*one.ready);
+            let of = (one.job, &one.dataset, &*one.ready);
             let ran = batch::run_one(&runner, of, full, &account, &kept).await;
             for actual in &ran.measurements {
                 history.keep_full_run(&one.keys, actual).await;

@@ -8,9 +8,11 @@ use tokio::sync::Semaphore;
 
 use crate::assess::first_error::{self, Explained, FailedCanary};
 use crate::backend::{BackendError, CanaryPayer, CanaryState, CanaryStep, Ready, RunPart, Watcher};
-use crate::canary::CanaryRun;
+use crate::canary::{CanaryRun, Dataset};
 use crate::console::progress::{Canaries, Earlier};
 use crate::console::{AppError, indented, printable};
+use crate::gate::pull_request_limit::PullRequestLimit;
+use crate::gate::request::Purpose;
 use crate::gate::runner::{Runner, RunningConfiguration, RunningJob};
 use crate::instance::Offer;
 use crate::measurement::{Measurement, Reused};
@@ -108,7 +110,7 @@ pub(crate) async fn run(
 /// Runs one canary of a job, or its full run, which is neither reused nor kept.
 pub(crate) async fn run_one(
     runner: &Runner<'_>,
-    (job, ready): (&Job, &dyn Ready),
+    (job, dataset, ready): (&Job, &Dataset, &dyn Ready),
     run: CanaryRun,
     account: &Account,
     kept: &KeptMachines,
@@ -119,6 +121,10 @@ pub(crate) async fn run_one(
             ready,
             records: None,
             kept,
+            dataset,
+            purpose: Purpose::Budget,
+            account,
+            pull_request: &PullRequestLimit::None,
         },
         account,
         is_wanted: &Cell::new(true),

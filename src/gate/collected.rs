@@ -6,8 +6,8 @@ use crate::canary::CanaryRun;
 use crate::console::AppError;
 use crate::console::signals::unless_cancelled;
 use crate::gate::detached::{self, canaries};
-use crate::gate::lab::{self, JobMeasurements, LabInput};
-use crate::gate::runner::Runner;
+use crate::gate::lab::{self, JobMeasurements};
+use crate::gate::runner::{Runner, RunningJob};
 use crate::grammar::list;
 use crate::instance::InstanceConfiguration;
 use crate::measurement::Measurement;
@@ -32,13 +32,13 @@ pub(crate) enum Gathered {
 ///
 /// Where none is there on `instance`.
 pub(crate) async fn collect(
-    input: &LabInput<'_>,
+    input: &RunningJob<'_>,
     plan: &mut Plan,
     runner: &Runner<'_>,
 ) -> Result<Gathered, AppError> {
     let offer_of = |instance: &InstanceConfiguration| runner.project.offer(instance);
-    let chosen = plan::detached_runs(input.of.job, input.dataset, plan, &offer_of);
-    (plan.notes).extend(detached::counts_left_out(input.of.job, &chosen));
+    let chosen = plan::detached_runs(input.job, input.dataset, plan, &offer_of);
+    (plan.notes).extend(detached::counts_left_out(input.job, &chosen));
     let found = match look_for(input, &plan.own().base, chosen.own, runner).await {
         Err(error) if error.is_transient() => {
             let why = error.in_a_line();
@@ -86,7 +86,7 @@ pub(crate) async fn collect(
         alternative.runs = match found {
             Err(error) if runner.cancellation.is_cancelled() => return Err(error),
             Err(error) => {
-                runner.say_of(input.of.job, &error.in_a_line());
+                runner.say_of(input.job, &error.in_a_line());
                 Err(NotMeasured::CouldNotRun)
             }
             Ok(found) if found.is_nothing() => Err(NotMeasured::NotStarted),
@@ -131,14 +131,14 @@ fn not_yet(why: &str) -> Gathered {
 
 /// What there is of the canaries of one configuration, in the history or in the backend.
 async fn look_for(
-    input: &LabInput<'_>,
+    input: &RunningJob<'_>,
     instance: &InstanceConfiguration,
     runs: Vec<CanaryRun>,
     runner: &Runner<'_>,
 ) -> Result<FoundCanaries, AppError> {
     let report = |progress: CanaryProgress<'_>| {
         if let CanaryProgress::Fact(text) = progress {
-            let line = runner.line_of(input.of.job, text);
+            let line = runner.line_of(input.job, text);
             runner.progress.mention(&line);
         }
     };
@@ -151,11 +151,11 @@ async fn look_for(
     };
     for run in runs {
         let looking = async {
-            if let Some(records) = input.of.records {
+            if let Some(records) = input.records {
                 if records.found(&run).await?.is_some() {
                     return Ok(None);
                 }
-                let state = input.of.ready.look(&run, &report).await?;
+                let state = input.ready.look(&run, &report).await?;
                 if let CanaryState::Over { training_job } = &state
                     && !records.may_measure(&run, training_job).await?
                 {
@@ -164,7 +164,7 @@ async fn look_for(
                 }
                 return Ok(Some(state));
             }
-            let state = input.of.ready.look(&run, &report).await;
+            let state = input.ready.look(&run, &report).await;
             Ok::<_, AppError>(Some(state?))
         };
         let state = unless_cancelled(looking, &runner.cancellation).await??;

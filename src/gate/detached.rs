@@ -9,8 +9,8 @@ use crate::change::AffectedJob;
 use crate::console::AppError;
 use crate::console::progress::Earlier;
 use crate::gate::batch::{self, CanaryFate};
-use crate::gate::lab::{self, LabInput};
-use crate::gate::runner::{Runner, RunningConfiguration};
+use crate::gate::lab;
+use crate::gate::runner::{Runner, RunningConfiguration, RunningJob};
 use crate::instance::InstanceConfiguration;
 use crate::plan::{self, Account, DetachedRuns, NotMeasured, Plan};
 use crate::report::JobReport;
@@ -52,7 +52,7 @@ pub(crate) struct DetachedJob {
 
 /// Starts the canaries of a plan. Where one cannot be started, but for want of room or money, all of the job are stopped again.
 pub(crate) async fn launch(
-    input: &LabInput<'_>,
+    input: &RunningJob<'_>,
     plan: &Plan,
     runner: &Runner<'_>,
 ) -> Result<DetachedJob, AppError> {
@@ -62,7 +62,7 @@ pub(crate) async fn launch(
         notes: plan.notes.clone(),
     };
     let started = launched.start_all(input, plan, runner).await;
-    let (ready, cancellation) = (input.of.ready, &runner.cancellation);
+    let (ready, cancellation) = (input.ready, &runner.cancellation);
     if started.is_err() || cancellation.is_cancelled() {
         ready.stop(&launched.started(), cancellation).await;
     }
@@ -81,11 +81,11 @@ pub(crate) fn counts_left_out(job: &Job, chosen: &DetachedRuns) -> Vec<String> {
 impl DetachedJob {
     async fn start_all(
         &mut self,
-        input: &LabInput<'_>,
+        input: &RunningJob<'_>,
         plan: &Plan,
         runner: &Runner<'_>,
     ) -> Result<(), AppError> {
-        let (job, account) = (input.of.job, input.account);
+        let (job, account) = (input.job, input.account);
         let offer_of = |instance: &InstanceConfiguration| runner.project.offer(instance);
         let chosen = plan::detached_runs(job, input.dataset, plan, &offer_of);
         self.notes.extend(counts_left_out(job, &chosen));
@@ -144,11 +144,11 @@ impl DetachedJob {
         &mut self,
         account: &Account,
         runs: Vec<CanaryRun>,
-        input: &LabInput<'_>,
+        input: &RunningJob<'_>,
         runner: &Runner<'_>,
     ) -> Result<(), AppError> {
         let of = RunningConfiguration {
-            of: input.of,
+            of: *input,
             account,
             is_wanted: &Cell::new(true),
         };

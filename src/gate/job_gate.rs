@@ -21,7 +21,7 @@ use crate::gate::collected::{self, Gathered};
 use crate::gate::detached;
 use crate::gate::ended_pools;
 use crate::gate::job_keys::JobKeys;
-use crate::gate::lab::{self, JobMeasurements, LabInput};
+use crate::gate::lab::{self, JobMeasurements};
 use crate::gate::pull_request_limit::PullRequestLimit;
 use crate::gate::request::{Purpose, RunRequest};
 use crate::gate::run_history::check_of;
@@ -104,13 +104,11 @@ pub(crate) async fn gate<'a>(
         paid: RefCell::default(),
     });
     let kept = KeptMachines::default();
-    let design = LabInput {
-        of: RunningJob {
-            job,
-            ready: &*ready,
-            records: records.as_ref(),
-            kept: &kept,
-        },
+    let design = RunningJob {
+        job,
+        ready: &*ready,
+        records: records.as_ref(),
+        kept: &kept,
         dataset: &dataset,
         purpose: request.purpose,
         account,

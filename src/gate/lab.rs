@@ -1,7 +1,6 @@
 //! **The lab**: the canaries of a job. One loop starts what is next on each configuration, and hears what becomes of it; what is
 //! next follows from what is known of that configuration alone, so that the report is the same in whatever order canaries end.
 
-mod aim;
 mod configuration;
 mod counts;
 mod design;
@@ -18,27 +17,15 @@ use self::configuration::{
 };
 use self::design::{ConfigurationDesign, NextCanaries};
 use crate::backend::{EndedPool, RunPart};
-use crate::canary::Dataset;
 use crate::console::AppError;
 use crate::forecast::scale_out::DataLayout;
 use crate::gate::batch::{self, Ran};
 use crate::gate::ended_pools;
-use crate::gate::pull_request_limit::PullRequestLimit;
-use crate::gate::request::Purpose;
 use crate::gate::runner::{Runner, RunningConfiguration, RunningJob};
 use crate::instance::InstanceConfiguration;
 use crate::measurement::Measurement;
-use crate::plan::{self, Account, NotMeasured, Plan, StopReason};
+use crate::plan::{self, NotMeasured, Plan, StopReason};
 use crate::verdict::Reason;
-
-/// A job that is ready to run.
-pub(crate) struct LabInput<'a> {
-    pub(crate) of: RunningJob<'a>,
-    pub(crate) dataset: &'a Dataset,
-    pub(crate) purpose: Purpose,
-    pub(crate) account: &'a Account,
-    pub(crate) pull_request: &'a PullRequestLimit,
-}
 
 /// The results of a job's canaries.
 #[derive(Default)]
@@ -59,7 +46,7 @@ pub(crate) struct JobMeasurements {
 ///
 /// Where the history cannot be read.
 pub(crate) async fn measure(
-    input: &LabInput<'_>,
+    input: &RunningJob<'_>,
     plan: &mut Plan,
     runner: &Runner<'_>,
 ) -> Result<JobMeasurements, AppError> {
@@ -74,8 +61,9 @@ pub(crate) async fn measure(
         runner,
         configurations: &configurations,
         states,
-        layout: DataLayout::of(input.of.job, Some(input.dataset)),
+        layout: DataLayout::of(input.job, Some(input.dataset)),
         given_up: None,
+        late_failure: None,
         under_way: FuturesUnordered::new(),
         batches: 0,
         freed,
@@ -95,7 +83,7 @@ enum EndedStep {
 }
 
 struct Lab<'a> {
-    input: &'a LabInput<'a>,
+    input: &'a RunningJob<'a>,
     runner: &'a Runner<'a>,
     /// `instance` first, then the alternatives.
     configurations: &'a [Configuration],
@@ -103,6 +91,8 @@ struct Lab<'a> {
     layout: DataLayout,
     /// Why no alternative is measured any more.
     given_up: Option<NotMeasured>,
+    /// The first that came with late points.
+    late_failure: Option<AppError>,
     under_way: FuturesUnordered<LocalBoxFuture<'a, (usize, EndedStep)>>,
     /// How many were started.
     batches: usize,
@@ -190,7 +180,7 @@ impl<'a> Lab<'a> {
         if let Some(why_not) = &self.given_up {
             return Some(Err(why_not.clone()));
         }
-        if self.has_late_failure() {
+        if self.late_failure.is_some() {
             return Some(Err(NotMeasured::CouldNotRun));
         }
         // Before a signal it did not come to its turn.
@@ -218,25 +208,21 @@ impl<'a> Lab<'a> {
         let at_work = at_work.map(|(one, _)| &one.planned.instance).chain([own]);
         let is_alike = |one: &&InstanceConfiguration| one.single_type() == own.single_type();
         let instances: Vec<&InstanceConfiguration> = at_work.filter(is_alike).collect();
-        instances.len() < 2 || self.input.of.ready.has_room_for_all(&instances)
+        instances.len() < 2 || self.input.ready.has_room_for_all(&instances)
     }
 
     /// Whether nothing more is to be run: after a signal, a failure on `instance`, or one that came late.
     fn is_over(&self, place: usize) -> bool {
         self.runner.cancellation.is_cancelled()
-            || self.has_late_failure()
+            || self.late_failure.is_some()
             || !self.configurations[place].is_wanted.get()
-    }
-
-    fn has_late_failure(&self) -> bool {
-        self.states.iter().any(|state| state.late_failure.is_some())
     }
 
     fn start(&mut self, place: usize, batch: CanaryBatch) {
         let one = &self.configurations[place];
         let (runner, number) = (self.runner, self.batches);
         let of = RunningConfiguration {
-            of: self.input.of,
+            of: *self.input,
             account: &one.account,
             is_wanted: &one.is_wanted,
         };
@@ -309,7 +295,9 @@ impl<'a> Lab<'a> {
         self.learn(place, &ran.measurements);
         let state = &mut self.states[place];
         if let Some(from) = state.late.remove(&number) {
-            return state.revise(from, ran);
+            state.revise(from, ran.measurements);
+            self.late_failure = self.late_failure.take().or(ran.failure);
+            return;
         }
         let Some(batch) = state.batch.take() else {
             return;
@@ -351,11 +339,11 @@ impl<'a> Lab<'a> {
                 if place > 0 {
                     state.notes.push(error.reason().to_string());
                 }
-                (self.runner).say_of(self.input.of.job, &format!("× {}", error.in_a_line()));
+                (self.runner).say_of(self.input.job, &format!("× {}", error.in_a_line()));
             }
             // An alternative never fails the job.
             Some(error) if place > 0 => {
-                self.runner.say_of(self.input.of.job, &error.in_a_line());
+                self.runner.say_of(self.input.job, &error.in_a_line());
             }
             Some(error) => state.failure = Some(error),
         }
@@ -367,7 +355,7 @@ impl<'a> Lab<'a> {
 
     /// Kept machines bill while late points are waited for, and while others run.
     fn end_pools(&mut self, place: usize) {
-        let (one, ready) = (&self.configurations[place], self.input.of.ready);
+        let (one, ready) = (&self.configurations[place], self.input.ready);
         let cancellation = &self.runner.cancellation;
         self.states[place].stage = ConfigurationStage::EndingPools;
         self.under_way.push(Box::pin(async move {
@@ -384,7 +372,7 @@ impl<'a> Lab<'a> {
 
     fn end(&mut self, place: usize, ended: Vec<EndedPool>) {
         let account = &self.configurations[place].account;
-        ended_pools::bill(&ended, account, self.input.of.kept, self.runner.project);
+        ended_pools::bill(&ended, account, self.input.kept, self.runner.project);
         self.states[place].ended_pools.extend(ended);
         self.states[place].stage = ConfigurationStage::Ended;
     }
@@ -408,11 +396,10 @@ impl<'a> Lab<'a> {
                 alternative.runs = Err(why);
             }
         }
-        let mut late = None;
+        let late = self.late_failure;
         let mut measured = JobMeasurements::default();
         let mut notes = Vec::new();
         for state in self.states {
-            late = late.or(state.late_failure);
             notes.extend(state.notes);
             measured.measurements.extend(state.measured);
             measured.ended_pools.extend(state.ended_pools);

@@ -98,7 +98,14 @@ async fn measure(
     let spend_limit = Some(job.canary.spend_limit);
     let account = Account::below(Some(&run_account), spend_limit, Limit::Job);
     let kept = KeptMachines::default();
-    let mut ran = batch::run_one(runner, (job, &*ready), run, &account, &kept).await;
+    let mut ran = batch::run_one(
+        runner,
+        (job, &listed.dataset, &*ready),
+        run,
+        &account,
+        &kept,
+    )
+    .await;
     let ended = ready.end_pools(None, &runner.cancellation).await;
     ended_pools::bill(&ended, &account, &kept, project);
     // It says itself which pool may still be billed.

@@ -4,10 +4,13 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 
 use crate::backend::{Backend, BackendEnd, BackendError, Cancellation, Ready, Reuse, RunPart};
+use crate::canary::Dataset;
 use crate::console::progress::Progress;
 use crate::console::{AppError, Loudness, files, printable, say};
 use crate::gate::failure_logs::FailureLogs;
 use crate::gate::gate_run::GateRun;
+use crate::gate::pull_request_limit::PullRequestLimit;
+use crate::gate::request::Purpose;
 use crate::gate::run_history::Records;
 use crate::gate::{backend, pass_env};
 use crate::plan::{Account, KeptMachines};
@@ -111,6 +114,10 @@ pub(crate) struct RunningJob<'a> {
     /// `None` if no run of the job is kept, and none is reused.
     pub(crate) records: Option<&'a Records<'a>>,
     pub(crate) kept: &'a KeptMachines,
+    pub(crate) dataset: &'a Dataset,
+    pub(crate) purpose: Purpose,
+    pub(crate) account: &'a Account,
+    pub(crate) pull_request: &'a PullRequestLimit,
 }
 
 /// A configuration of it, whose canaries are run.

@@ -43,7 +43,7 @@ fn signalled(project: &Project, signal: Signal) -> Option<i32> {
         ),
     );
     let mut child = project
-        .gate(&["run", "--all"])
+        .gate(&["run", "--all", "--measurements", "runs.jsonl"])
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
@@ -69,6 +69,8 @@ fn signals_end_every_tree_and_keep_what_was_measured() {
         assert!(!still_running("4179"));
         let kept = project.recorded("canary");
         assert_eq!(kept[0]["outcome"]["kind"], "completed", "{kept:?}");
+        let lines = project.read("runs.jsonl");
+        assert!(lines.contains("completed"), "{lines}");
         assert_eq!(
             std::fs::read_dir(project.path(".canary-gate/work"))
                 .unwrap()

@@ -3,12 +3,11 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-use super::LabInput;
 use crate::backend::EndedPool;
 use crate::canary::CanaryRun;
 use crate::console::AppError;
 use crate::console::progress::Earlier;
-use crate::gate::batch::Ran;
+use crate::gate::runner::RunningJob;
 use crate::instance::{InstanceConfiguration, Offer};
 use crate::measurement::Measurement;
 use crate::plan::{
@@ -30,8 +29,8 @@ pub(super) struct Configuration {
 
 impl Configuration {
     /// `instance` first, then the alternatives.
-    pub(super) fn all(input: &LabInput<'_>, plan: &Plan, project: &Project) -> Vec<Self> {
-        let job = input.of.job;
+    pub(super) fn all(input: &RunningJob<'_>, plan: &Plan, project: &Project) -> Vec<Self> {
+        let job = input.job;
         let limit = input.account.left();
         let configuration = |one: &PlannedConfiguration| Self {
             full_run_offer: project.offer_to(job, &one.instance),
@@ -127,8 +126,6 @@ pub(super) struct ConfigurationState {
     pub(super) broke_off: Option<Reason>,
     /// The error, if a person must fix it.
     pub(super) failure: Option<AppError>,
-    /// The first that came with late points.
-    pub(super) late_failure: Option<AppError>,
     pub(super) ended_pools: Vec<EndedPool>,
     pub(super) notes: Vec<String>,
 }
@@ -136,7 +133,7 @@ pub(super) struct ConfigurationState {
 impl ConfigurationState {
     /// Before the first canary. Fails where the history cannot be read.
     pub(super) async fn new(
-        input: &LabInput<'_>,
+        input: &RunningJob<'_>,
         one: &Configuration,
         project: &Project,
     ) -> Result<Self, AppError> {
@@ -151,21 +148,20 @@ impl ConfigurationState {
     }
 
     /// Takes what was measured, from a place on, for what was known of it.
-    pub(super) fn revise(&mut self, from: usize, ran: Ran) {
+    pub(super) fn revise(&mut self, from: usize, measurements: Vec<Measurement>) {
         let known = &mut self.measured[from..];
         // One whose points could not be had is missing here, and stays as it is known.
-        for measured in ran.measurements {
+        for measured in measurements {
             if let Some(known) = known.iter_mut().find(|known| known.is_same_run(&measured)) {
                 *known = measured;
             }
         }
-        self.late_failure = self.late_failure.take().or(ran.failure);
     }
 }
 
 /// Nothing is paid for a forecast that cannot be made.
 async fn worst_of_the_fewest(
-    input: &LabInput<'_>,
+    input: &RunningJob<'_>,
     one: &Configuration,
     project: &Project,
 ) -> Result<Usd, AppError> {
@@ -177,7 +173,7 @@ async fn worst_of_the_fewest(
         return Ok(worst);
     }
     for run in &runs[..plan::fewest(runs)] {
-        let known = match input.of.records {
+        let known = match input.records {
             Some(records) => records.found(run).await?,
             None => None,
         };
@@ -185,7 +181,7 @@ async fn worst_of_the_fewest(
             let offer = project.offer(&run.instance);
             let of_run = plan::worst_case(std::slice::from_ref(run), &offer);
             // Its machines may be kept after it, which is set aside with it.
-            let kept = input.of.ready.room(&run.instance).keep_alive;
+            let kept = input.ready.room(&run.instance).keep_alive;
             let kept = offer.cost(kept.unwrap_or_default());
             worst = worst + of_run.unwrap_or_default() + kept.unwrap_or_default();
         }

@@ -55,8 +55,17 @@ impl ConfigurationDesign<'_> {
             && plan::has_enough(&self.on_base());
         let run = self.open_counts().next().filter(|_| may_go_on)?;
         let left_out = |note| NextCanaries::LeaveOut(run.instance.clone(), note);
-        Some(match (self.shares_with(run), self.limit_of_count(run)) {
-            (false, _) => left_out(beyond_the_share(self.input.of.job, run)),
+        let (one, job) = (self.one, self.input.job);
+        // That on the machines which are judged is made in any case, as the fewest are.
+        let has_share = run.instance == one.planned.instance
+            || plan::within_the_share(
+                job,
+                &one.planned.base,
+                &self.state.measured,
+                std::slice::from_ref(run),
+            ) == 1;
+        Some(match (has_share, self.limit_of_count(run)) {
+            (false, _) => left_out(beyond_the_share(self.input.job, run)),
             (true, None) => left_out(self.refused_count(run)),
             (true, max_runtime) => {
                 let limited = CanaryRun {
@@ -78,21 +87,11 @@ impl ConfigurationDesign<'_> {
         )
     }
 
-    /// Whether `canary.max_share` has room for it. That on the machines which are judged is made in any case, as the fewest are.
-    fn shares_with(&self, run: &CanaryRun) -> bool {
-        let (one, measured) = (self.one, &self.state.measured);
-        let runs = std::slice::from_ref(run);
-        run.instance == one.planned.instance
-            || plan::within_the_share(self.input.of.job, &one.planned.base, measured, runs) == 1
-    }
-
     /// How long it may take: `canary.max_runtime`, or what the money pays for. `None` where that is less than it would likely take on
     /// the first count, since what more machines do not divide is not known before it: stopped at its limit it would leave the full run unknown.
     pub(super) fn limit_of_count(&self, run: &CanaryRun) -> Option<Seconds> {
         let one = self.one;
-        let longest = run
-            .max_runtime
-            .unwrap_or(self.input.of.job.canary.max_runtime);
+        let longest = run.max_runtime.unwrap_or(self.input.job.canary.max_runtime);
         let offer = self.runner.project.offer(&run.instance);
         let Some(left) = one.account.seconds_left(&offer) else {
             return Some(longest);
@@ -110,13 +109,13 @@ impl ConfigurationDesign<'_> {
 
     /// How long the machines of a canary may be kept after it.
     pub(super) fn kept_after(&self, instance: &InstanceConfiguration) -> Seconds {
-        let room = self.input.of.ready.room(instance);
+        let room = self.input.ready.room(instance);
         room.keep_alive.unwrap_or_default()
     }
 
     /// Of `left`, in seconds of the first count, what canaries on further counts may take: their worst cases, within a part of it.
     pub(super) fn kept_for_counts(&self, left: Seconds) -> Seconds {
-        let max_runtime = self.input.of.job.canary.max_runtime;
+        let max_runtime = self.input.job.canary.max_runtime;
         let base = f64::from(self.one.planned.base.total_count());
         let worst = self.open_counts().map(|run| {
             let longest = max_runtime + TIME_TO_STOP + self.kept_after(&run.instance);
@@ -128,7 +127,7 @@ impl ConfigurationDesign<'_> {
 
     /// The share for the canaries of the design, with room for those on further counts.
     pub(super) fn share_with_room(&self) -> Percent {
-        let share = self.input.of.job.canary.max_share;
+        let share = self.input.job.canary.max_share;
         match self.open_counts().next() {
             Some(_) => Percent(share.0 * BEFORE_THE_OTHERS),
             None => share,
@@ -155,9 +154,8 @@ impl ConfigurationDesign<'_> {
         if !one.is_on_fewer() {
             return provisional(&one.full_run_offer, &measured);
         }
-        let offer_of = |instance: &InstanceConfiguration| {
-            (self.runner.project).offer_to(input.of.job, instance)
-        };
+        let offer_of =
+            |instance: &InstanceConfiguration| (self.runner.project).offer_to(input.job, instance);
         let runs = JobRuns {
             measurements: &measured,
             offer_of: &offer_of,
@@ -187,7 +185,7 @@ impl ConfigurationDesign<'_> {
     /// Whether another canary is needed, and the same one, whatever else is still to be known of those that have ended. Nothing is
     /// spent out of impatience.
     pub(super) fn goes_on_in_any_case(&self) -> bool {
-        let (job, measured) = (self.input.of.job, &self.state.measured);
+        let (job, measured) = (self.input.job, &self.state.measured);
         if plan::has_enough(measured) || self.written_memory().next().is_some() {
             return false;
         }
@@ -205,6 +203,6 @@ impl ConfigurationDesign<'_> {
             || timed.lines.iter().any(is_written)
             || !job.budget.lines.iter().any(is_written);
         let forecast = provisional(offer, measured);
-        is_of_times && self.aim_of(&timed, offer, measured, &forecast) == Aim::GoOn
+        is_of_times && self.aim(&timed, measured, &forecast) == Aim::GoOn
     }
 }

@@ -1,24 +1,27 @@
 //! What is next on a configuration, by what is known of it.
 
-use super::LabInput;
 use super::configuration::{AskedRuns, BatchKind, CanaryBatch, Configuration, ConfigurationState};
 use crate::backend::RunPart;
 use crate::canary::CanaryRun;
 use crate::console::progress::Earlier;
 use crate::forecast::scale_out::DataLayout;
 use crate::forecast::{self, Basis, FEWEST_RUNS, Forecast};
+use crate::gate::request::Purpose;
 use crate::gate::runner::Runner;
+use crate::gate::runner::RunningJob;
 use crate::instance::{InstanceConfiguration, Offer};
 use crate::measurement::{self, Measurement, Outcome};
+use crate::metric::MemoryOf;
 use crate::plan::{
-    self, LadderSize, Limit, NotMeasured, PlannedRuns, RoundRule, RoundRun, Rung, Situation,
+    self, Aim, LadderSize, Limit, NotMeasured, PlannedRuns, RoundRule, RoundRun, Rung, Situation,
     StopReason, TIME_TO_STOP,
 };
+use crate::spec::{Budget, Level, LineOrigin};
 use crate::units::{Fraction, Seconds};
 
 /// A configuration as its design sees it.
 pub(super) struct ConfigurationDesign<'a> {
-    pub(super) input: &'a LabInput<'a>,
+    pub(super) input: &'a RunningJob<'a>,
     pub(super) runner: &'a Runner<'a>,
     pub(super) one: &'a Configuration,
     /// How the data reach the hosts of the full run.
@@ -101,7 +104,7 @@ impl ConfigurationDesign<'_> {
         if more.is_empty() || self.state.asked == AskedRuns::All || !is_complete {
             return NextCanaries::Done(None);
         }
-        let job = self.input.of.job;
+        let job = self.input.job;
         let fitting =
             plan::within_the_share(job, &self.one.planned.base, &self.state.measured, more);
         let note = (fitting < more.len()).then(|| {
@@ -143,7 +146,7 @@ impl ConfigurationDesign<'_> {
             Ok(round) => round,
             Err(done) => return NextCanaries::Done(Some(done)),
         };
-        let (job, dataset) = (self.input.of.job, self.input.dataset);
+        let (job, dataset) = (self.input.job, self.input.dataset);
         let on_base = self.on_base();
         let earlier: Vec<Fraction> = on_base.iter().map(|run| run.fraction).collect();
         let canary = |RoundRun { rung, limit }: RoundRun| {
@@ -170,8 +173,7 @@ impl ConfigurationDesign<'_> {
     }
 
     fn round(&self, ladder: &[LadderSize]) -> Result<Vec<RoundRun>, StopReason> {
-        let (job, one, here) = (self.input.of.job, self.one, &self.state.measured);
-        let offer = &one.full_run_offer;
+        let (job, one, here) = (self.input.job, self.one, &self.state.measured);
         // The same code would fail again, on more data.
         let is_bad = |run: &&Measurement| {
             !run.is_completed() && run.outcome != Outcome::TimedOut && !run.is_on(&one.planned.base)
@@ -194,6 +196,7 @@ impl ConfigurationDesign<'_> {
         let [all, base] =
             [&one.planned.instance, &one.planned.base].map(|one| f64::from(one.total_count()));
         let machines = all / base;
+        let allowed = plan::allowed_by_the_budget(job, &one.full_run_offer);
         let is_in_doubt = plan::has_enough(&on_base) && forecast.is_in_doubt();
         let situation = Situation {
             ladder: &rungs,
@@ -202,15 +205,15 @@ impl ConfigurationDesign<'_> {
             spent,
             max_runtime: job.canary.max_runtime,
             shortest: self.shortest(&on_base),
-            aim: self.aim(offer, &on_base, &forecast),
-            doubt: is_in_doubt.then(|| self.allowed_by_the_budget(offer) * machines),
+            aim: self.aim(&job.budget, &on_base, &forecast),
+            doubt: is_in_doubt.then(|| allowed.unwrap_or(Seconds(0.0)) * machines),
             // Each configuration by its own full run.
             share: self.share_with_room(),
         };
         // Levels of work take turns run by run, and those of a round would have one.
         let levels = [0, 1].map(|more| plan::level(job, on_base.len() + more));
         let at_once = match levels[0] == levels[1] {
-            true => self.input.of.ready.room(&one.planned.base).at_once as usize,
+            true => self.input.ready.room(&one.planned.base).at_once as usize,
             false => 1,
         };
         plan::next_round(
@@ -218,26 +221,57 @@ impl ConfigurationDesign<'_> {
             &RoundRule {
                 at_once,
                 beside: TIME_TO_STOP + kept,
-                aim_after: &|runs| self.aim(offer, runs, &self.provisional(runs)),
+                aim_after: &|runs| self.aim(&job.budget, runs, &self.provisional(runs)),
                 shortest_after: &|runs| self.shortest(runs),
             },
         )
     }
 
     fn rungs(&self, ladder: &[LadderSize], earlier: usize) -> Vec<Rung> {
-        let work = plan::level(self.input.of.job, earlier);
+        let work = plan::level(self.input.job, earlier);
         ladder
             .iter()
             .map(|size| Rung {
                 size: *size,
                 work: work.as_ref().map_or(1.0, |work| work.level / work.full),
-                supply: self.input.of.ready.supply(
+                supply: self.input.ready.supply(
                     &self.one.planned.base,
                     size.fraction,
                     work.as_ref().map(|work| work.level),
                 ),
             })
             .collect()
+    }
+
+    /// The shortest canary that measures what a written line still needs.
+    pub(super) fn shortest(&self, measurements: &[Measurement]) -> Option<Seconds> {
+        self.written_memory()
+            .filter_map(|of| plan::shortest_for_memory(measurements, of))
+            .max_by(|one, other| one.0.total_cmp(&other.0))
+    }
+
+    /// The memory that written lines which can fail the check are about.
+    pub(super) fn written_memory(&self) -> impl Iterator<Item = MemoryOf> {
+        let of_budget = self.input.purpose == Purpose::Budget;
+        let lines = self.input.job.budget.lines.iter();
+        lines
+            .filter(move |line| {
+                of_budget && line.origin == LineOrigin::Written && line.level == Level::Fail
+            })
+            .filter_map(|line| line.kind.memory_of())
+    }
+
+    /// Whether the measurements decide what the job's canaries are run for, by the lines of a budget.
+    pub(super) fn aim(
+        &self,
+        budget: &Budget,
+        measurements: &[Measurement],
+        forecast: &Forecast,
+    ) -> Aim {
+        match self.input.purpose {
+            Purpose::Budget => plan::aim(budget, &self.one.full_run_offer, measurements, forecast),
+            Purpose::Drift => plan::aim_without_lines(budget.certainty, forecast),
+        }
     }
 
     /// Why an alternative whose design has ended is not measured.

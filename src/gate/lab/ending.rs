@@ -14,7 +14,7 @@ impl ConfigurationDesign<'_> {
         }
         let account = &self.one.account;
         let limit = account.limit();
-        let whole = self.input.of.job.canary.spend_limit;
+        let whole = self.input.job.canary.spend_limit;
         let amount = match (limit, self.input.account.left(), account.most()) {
             (Limit::Run, Some(left), _) => format!("{left} left for the whole run"),
             (Limit::Run, None, _) => "for the whole run".to_owned(),
@@ -34,25 +34,25 @@ impl ConfigurationDesign<'_> {
             ),
             StopReason::NothingHelps => format!(
                 "No more canaries were run: every size of {} was run, or does not fit into {limit} and canary.max_runtime.",
-                match self.input.of.job.differs_in_work_alone() {
+                match self.input.job.differs_in_work_alone() {
                     true => "work.canary",
                     false => "canary.fractions",
                 }
             ),
             StopReason::MaxRuntime => format!(
                 "No more canaries were run: a larger one may take longer than canary.max_runtime ({}); a longer one would narrow the forecast.",
-                self.input.of.job.canary.max_runtime
+                self.input.job.canary.max_runtime
             ),
             StopReason::BeyondTheShare => format!(
                 "No more canaries were run: with another one they would take more than canary.max_share ({}) of the full run.",
-                self.input.of.job.canary.max_share
+                self.input.job.canary.max_share
             ),
             StopReason::NoTimes => {
                 "no canary measured a time, which the adaptive design plans with".to_owned()
             }
             StopReason::TooExpensive => format!(
                 "the canaries that a forecast needs do not fit into {limit} ({amount}) and canary.max_runtime ({})",
-                self.input.of.job.canary.max_runtime
+                self.input.job.canary.max_runtime
             ),
             StopReason::Ended => match self.state.measured.iter().any(Measurement::is_unread) {
                 true => "No more canaries were run after one that opened no file of its sample.",
