@@ -4,6 +4,7 @@
 //! <https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands>
 
 use crate::report::escape::{LINE_LIMIT, PARAGRAPH_LIMIT, for_terminal};
+use crate::spec::FilePosition;
 
 /// The severity of an annotation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,21 +13,12 @@ pub enum AnnotationLevel {
     Warning,
 }
 
-/// The position of an annotation: a file of the repository, with lines and columns counted from 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AnnotationPlace<'a> {
-    /// Relative to the repository's root.
-    pub file: &'a str,
-    pub line: usize,
-    pub column: Option<usize>,
-}
-
-/// The command for an annotation at a place of the change, or on the run's page without a place.
+/// The command for an annotation at a place of a file of the repository, or on the run's page without one.
 ///
 /// Title and message may be any text: each is escaped, made one line, and cut if it is too long.
 pub fn annotation(
     level: AnnotationLevel,
-    place: Option<AnnotationPlace<'_>>,
+    place: Option<(&str, FilePosition)>,
     title: &str,
     message: &str,
 ) -> String {
@@ -35,11 +27,11 @@ pub fn annotation(
         AnnotationLevel::Warning => "warning",
     };
     let mut properties = Vec::new();
-    if let Some(AnnotationPlace { file, line, column }) = place {
+    if let Some((file, FilePosition { line, column })) = place {
         let file = for_terminal(file, PARAGRAPH_LIMIT);
         properties.push(format!("file={}", as_property(&file)));
         properties.push(format!("line={line}"));
-        properties.extend(column.map(|column| format!("col={column}")));
+        properties.push(format!("col={column}"));
     }
     let title = for_terminal(title, LINE_LIMIT);
     properties.push(format!("title={}", as_property(&title)));
@@ -91,11 +83,11 @@ mod tests {
 
     #[test]
     fn an_annotation_points_at_its_line_and_hostile_text_stays_in_its_field() {
-        let place = |file, line, column| Some(AnnotationPlace { file, line, column });
+        let place = |file, line, column| Some((file, FilePosition { line, column }));
         for (level, place, title, message, command) in [
             (
                 AnnotationLevel::Error,
-                place("canary-gate.yml", 12, Some(5)),
+                place("canary-gate.yml", 12, 5),
                 "churn: over budget",
                 "cost 126%, 63 USD",
                 "::error file=canary-gate.yml,line=12,col=5,title=churn%3A over budget::cost 126%25, 63 USD",
@@ -109,10 +101,10 @@ mod tests {
             ),
             (
                 AnnotationLevel::Warning,
-                place("a,line=1::b\n::error::c", 1, None),
+                place("a,line=1::b\n::error::c", 1, 2),
                 "x\r\n::add-mask::y",
                 "\u{1b}[31m%0A::set-output name=a::b\n::stop-commands::c",
-                "::warning file=a%2Cline=1%3A%3Ab %3A %3Aerror%3A%3Ac,line=1,title=x %3A %3Aadd-mask%3A%3Ay::\
+                "::warning file=a%2Cline=1%3A%3Ab %3A %3Aerror%3A%3Ac,line=1,col=2,title=x %3A %3Aadd-mask%3A%3Ay::\
                  %250A::set-output name=a::b : :stop-commands::c",
             ),
         ] {
@@ -147,13 +139,14 @@ mod tests {
         fn whatever_comes_the_runner_reads_what_was_meant(
             file in any::<String>(), title in "[:,%=\n\r\\PC]{0,20}", message in "[:%\n\\PC]{0,40}",
         ) {
-            let place = AnnotationPlace { file: &file, line: 3, column: None };
-            let command = annotation(AnnotationLevel::Error, Some(place), &title, &message);
+            let place = Some((&*file, FilePosition { line: 3, column: 4 }));
+            let command = annotation(AnnotationLevel::Error, place, &title, &message);
             prop_assert!(!command.contains(['\n', '\r']));
             let (properties, data) = read(&command);
             let expected = [
                 ("file", for_terminal(&file, PARAGRAPH_LIMIT)),
                 ("line", "3".to_owned()),
+                ("col", "4".to_owned()),
                 ("title", for_terminal(&title, LINE_LIMIT)),
             ];
             prop_assert_eq!(properties, expected.map(|(name, value)| (name.to_owned(), value)));

@@ -42,9 +42,7 @@ pub(super) fn of(
 fn of_spec(errors: &SpecErrors) -> Vec<String> {
     let problems = errors.problems().iter().take(MOST);
     let annotated = problems.map(|problem| {
-        let place = problem
-            .place
-            .and_then(|place| spot_at(errors.name(), place));
+        let place = problem.place.map(|place| (errors.name(), place));
         let help = problem.help.as_ref();
         let help = help.map_or(String::new(), |help| format!(" ({help})"));
         let message = format!("{problem}{help}");
@@ -79,7 +77,7 @@ fn spot<'a>(
     job: &JobReport,
     line: Option<&BudgetRow>,
     project: Option<&'a Project>,
-) -> Option<commands::AnnotationPlace<'a>> {
+) -> Option<(&'a str, FilePosition)> {
     let project = project?;
     let name = &job.name;
     let fields = [
@@ -91,13 +89,5 @@ fn spot<'a>(
         .iter()
         .flatten()
         .find_map(|field| project.spec.place(field))?;
-    spot_at(&project.place.file, place)
-}
-
-fn spot_at(file: &str, place: FilePosition) -> Option<commands::AnnotationPlace<'_>> {
-    Some(commands::AnnotationPlace {
-        file,
-        line: place.line.try_into().ok()?,
-        column: place.column.try_into().ok(),
-    })
+    Some((&project.place.file, place))
 }
