@@ -47,7 +47,7 @@ pub(crate) async fn complete(
         if trained.is_none() {
             state = BillingState::Open;
         }
-        let idle = match (runner.outputs.borrow().held.pools).contains(&bill.training_job) {
+        let idle = match (runner.outputs.borrow().pools).contains(&bill.training_job) {
             true => Seconds(0.0),
             false => bill.idle,
         };

@@ -266,7 +266,7 @@ impl Batch<'_> {
             ended.iter().map(String::as_str),
             measurement.idle_usd,
         );
-        runner.outputs.borrow_mut().held.pools.extend(ended);
+        runner.outputs.borrow_mut().pools.extend(ended);
         // Before it is written down with the others: a slow write must not keep another canary from being stopped.
         if let Some(records) = of.records {
             records.keep(Some(run), &measurement, worst).await;

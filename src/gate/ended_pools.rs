@@ -76,12 +76,12 @@ fn enter(
             .rposition(|run| run.is_on(&pool.instance))
     });
     let Some(run) = place.and_then(|place| measurements.get_mut(place)) else {
-        runner.outputs.borrow_mut().held.lacks_some = true;
+        runner.outputs.borrow_mut().lacks_some = true;
         return;
     };
     run.idle_seconds = Some(run.idle_seconds.unwrap_or(Seconds(0.0)) + idle);
     let costs = run.idle_usd.into_iter().chain(cost);
     run.idle_usd = costs.reduce(|sum, more| sum + more);
-    let held = &mut runner.outputs.borrow_mut().held;
-    held.pools.insert(pool.training_job.clone());
+    let outputs = &mut runner.outputs.borrow_mut();
+    outputs.pools.insert(pool.training_job.clone());
 }

@@ -11,6 +11,7 @@ use crate::verdict::Verdict;
 use crate::workspace::project::Project;
 
 /// The result of a run.
+#[derive(Default)]
 pub(crate) struct GateOutcome {
     pub(crate) jobs: Vec<JobReport>,
     /// What a person must fix, each with its job; without one if it concerns the gate itself.

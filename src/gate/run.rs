@@ -1,7 +1,6 @@
 //! The gate itself: one straight function over the affected jobs.
 
 use std::cell::Cell;
-use std::collections::BTreeSet;
 
 use futures_util::future::join_all;
 
@@ -132,7 +131,7 @@ async fn bills_of(
     if runner.cancellation.is_cancelled() || end.has_stopped_jobs {
         return BillingState::Open;
     }
-    let lacks_some = end.has_unmeasured || runner.outputs.borrow().held.lacks_some;
+    let lacks_some = end.has_unmeasured || runner.outputs.borrow().lacks_some;
     if !is_resumed && !lacks_some {
         return BillingState::Shown;
     }
@@ -211,7 +210,7 @@ async fn gate_all<'a>(
         let gated = gated.await;
         let gated = gated.map_err(|error| error.without(&runner.secrets));
         if let Err(error) = &gated {
-            runner.outputs.borrow_mut().held.lacks_some = true;
+            runner.outputs.borrow_mut().lacks_some = true;
             if error.is_transient() {
                 runner.say_of(affected.job, &format!("× {}", error.in_a_line()));
             }
@@ -249,13 +248,7 @@ async fn gate_all<'a>(
         }
         ended
     };
-    let mut outcome = GateOutcome {
-        jobs: Vec::new(),
-        failures: Vec::new(),
-        detached: BTreeSet::new(),
-        left: Leftovers::Unknown,
-        notes: Vec::new(),
-    };
+    let mut outcome = GateOutcome::default();
     for (affected, gated) in ended {
         let named = |error: AppError| (Some(affected.job.name.clone()), error);
         match gated {

@@ -18,15 +18,6 @@ use crate::secret::SecretMask;
 use crate::spec::Job;
 use crate::workspace::project::Project;
 
-/// What the measurements of a run hold of its bills.
-#[derive(Debug, Default)]
-pub(crate) struct Accounted {
-    /// The last training jobs of pools.
-    pub(crate) pools: BTreeSet<String>,
-    /// Whether a job ended without its measurements, or a pool has none to be billed with.
-    pub(crate) lacks_some: bool,
-}
-
 /// What running needs, whichever job's canaries are run.
 pub(crate) struct Runner<'a> {
     pub(crate) project: &'a Project,
@@ -45,8 +36,10 @@ pub(crate) struct Runner<'a> {
 
 /// What a run leaves beside its report and the history.
 pub(crate) struct RunOutputs {
-    /// What measurements hold of the bills.
-    pub(crate) held: Accounted,
+    /// The last training jobs of pools whose bills measurements hold.
+    pub(crate) pools: BTreeSet<String>,
+    /// Whether a job ended without its measurements, or a pool has none to be billed with.
+    pub(crate) lacks_some: bool,
     pub(crate) logs: FailureLogs,
 }
 
@@ -68,7 +61,8 @@ impl<'a> Runner<'a> {
             part,
             backend,
             outputs: RefCell::new(RunOutputs {
-                held: Accounted::default(),
+                pools: BTreeSet::new(),
+                lacks_some: false,
                 logs: FailureLogs::of(project),
             }),
             progress: Progress::new(loudness),
