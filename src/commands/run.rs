@@ -82,19 +82,6 @@ pub(crate) struct Checked {
     pub(crate) left: Leftovers,
 }
 
-impl Checked {
-    /// A result for which nothing was looked at.
-    pub(crate) fn of_nothing(report: Report) -> Self {
-        Self {
-            report,
-            affected: 0,
-            project: None,
-            error: None,
-            left: Leftovers::Nothing,
-        }
-    }
-}
-
 impl<'a> RunRequest<'a> {
     /// Runs the gate on a project whose policy is applied. `before` is called before the first canary; its report, if it returns
     /// one, stands for the run's, and no canary is started.

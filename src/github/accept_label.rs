@@ -115,7 +115,7 @@ impl Github {
         // A check at work has no verdict but the last one, which it may keep below.
         let verdict = own
             .iter()
-            .find_map(|(comment, _)| verdict_in(&comment.body));
+            .find_map(|(comment, _)| verdict_in(comment.body()));
         Ok(verdict.and_then(ShownOverrun::above))
     }
 

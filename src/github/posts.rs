@@ -31,62 +31,42 @@ pub enum PostPlace {
 }
 
 /// A comment or an issue.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(from = "PostResponse")]
+#[derive(Debug, Clone, Deserialize)]
 pub struct Post {
-    /// A comment's id or an issue's number. Grows with time: of two, the smaller was there first.
-    pub number: u64,
+    id: u64,
+    #[serde(rename = "number")]
+    issue: Option<u64>,
     /// GraphQL's id; empty if the answer lacks it.
+    #[serde(default)]
     pub node_id: String,
     /// `None` for an account that is gone.
+    #[serde(rename = "user")]
     pub author: Option<Author>,
     /// `None` for a comment.
     pub title: Option<String>,
-    /// Empty if it does not begin with a marker: other people's may be many and long.
-    pub body: String,
+    pub(super) body: Option<String>,
     /// Where a person reads it.
+    #[serde(rename = "html_url")]
     pub url: String,
-    /// Whether a list of issues has it as a pull request.
-    pub(super) is_pull_request: bool,
-}
-
-#[derive(Deserialize)]
-struct PostResponse {
-    number: Option<u64>,
-    id: u64,
-    #[serde(default)]
-    node_id: String,
-    /// Null for an account that is gone.
-    user: Option<Author>,
-    title: Option<String>,
-    body: Option<String>,
-    html_url: String,
+    /// A list of issues has pull requests too.
     pull_request: Option<serde::de::IgnoredAny>,
 }
 
-impl From<PostResponse> for Post {
-    fn from(answered: PostResponse) -> Self {
-        let body = answered.body.unwrap_or_default();
-        Self {
-            number: answered.number.unwrap_or(answered.id),
-            node_id: answered.node_id,
-            author: answered.user,
-            title: answered.title,
-            body: match Marker::of(&body) {
-                Some(_) => body,
-                None => String::new(),
-            },
-            url: answered.html_url,
-            is_pull_request: answered.pull_request.is_some(),
-        }
-    }
-}
-
 impl Post {
+    /// A comment's id or an issue's number. Grows with time: of two, the smaller was there first.
+    pub fn number(&self) -> u64 {
+        self.issue.unwrap_or(self.id)
+    }
+
+    /// Its text; empty where it has none.
+    pub fn body(&self) -> &str {
+        self.body.as_deref().unwrap_or_default()
+    }
+
     /// Whether it says this already; GitHub may return lines with another ending. Which run wrote an issue is not compared.
     pub(super) fn says(&self, title: Option<&str>, body: &str) -> bool {
         let unlike = usize::from(self.title.is_some());
-        let ours = self.body.trim_end().lines().skip(unlike);
+        let ours = self.body().trim_end().lines().skip(unlike);
         self.title.as_deref() == title && ours.eq(body.trim_end().lines().skip(unlike))
     }
 }
@@ -103,17 +83,17 @@ pub(super) fn own<'a>(
 ) -> Vec<OwnPost<'a>> {
     let is_ours = |post: &&Post| {
         let author = post.author.as_ref();
-        !post.is_pull_request && author.is_some_and(|author| identity.is(author))
+        post.pull_request.is_none() && author.is_some_and(|author| identity.is(author))
     };
     let mut own: Vec<OwnPost<'a>> = posts
         .iter()
         .filter(is_ours)
-        .filter_map(|post| Some((post, Marker::of(&post.body)?)))
+        .filter_map(|post| Some((post, Marker::of(post.body())?)))
         .filter(|(_, marker)| marker.kind == kind && marker.spec == spec)
         .filter(|(_, marker)| marker.order.time.duration_since(now) <= CLOCKS_DIFFER)
         .collect();
-    own.sort_by_key(|(post, _)| post.number);
-    own.dedup_by_key(|(post, _)| post.number);
+    own.sort_by_key(|(post, _)| post.number());
+    own.dedup_by_key(|(post, _)| post.number());
     own
 }
 
@@ -133,8 +113,8 @@ impl PostPlace {
 
     fn path_of(self, post: &Post) -> String {
         match self {
-            Self::PullRequest(_) => format!("issues/comments/{}", post.number),
-            Self::Issues => format!("issues/{}", post.number),
+            Self::PullRequest(_) => format!("issues/comments/{}", post.number()),
+            Self::Issues => format!("issues/{}", post.number()),
         }
     }
 }
@@ -158,7 +138,10 @@ impl Github {
 
     async fn posts_at(&self, path: &str) -> Result<Vec<Post>, GithubError> {
         let mut posts = Vec::new();
-        match self.pages(path, PAGES, |post| posts.push(post)).await? {
+        // Other people's may be many and long.
+        let keep =
+            |post: Post| posts.extend(Some(post).filter(|one| Marker::of(one.body()).is_some()));
+        match self.pages(path, PAGES, keep).await? {
             ListExtent::Whole => Ok(posts),
             // Ours may be on a page that was not read; a new one each time would be worse than none.
             ListExtent::Cut => {
@@ -211,9 +194,9 @@ impl Github {
             PostPlace::Issues => {
                 let why = format!(
                     "A duplicate of #{}: two runs opened one at the same time.",
-                    kept.number
+                    kept.number()
                 );
-                let marker = Marker::of(&duplicate.body);
+                let marker = Marker::of(duplicate.body());
                 let body = marker.map_or(why.clone(), |marker| marker.above(&why));
                 let closed_as = Some("not_planned");
                 let closed = self.write_over(place, duplicate, (None, &body), closed_as);

@@ -188,7 +188,7 @@ struct Rounds<'a> {
 }
 
 /// What a round does.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 enum PublicationStep<'a> {
     Create,
     /// Writes over a post.
@@ -233,7 +233,7 @@ impl<'a> Rounds<'a> {
     fn own<'b>(&self, posts: &'b [Post]) -> Vec<OwnPost<'b>> {
         let subject = (self.marker.kind, self.marker.spec.as_str());
         let mut own = own(posts, &self.identity, subject, self.now);
-        own.retain(|(post, _)| !self.gone.contains(&post.number));
+        own.retain(|(post, _)| !self.gone.contains(&post.number()));
         own
     }
 
@@ -289,7 +289,9 @@ impl<'a> Rounds<'a> {
         PublicationStep::End {
             outcome: if is_newer { Superseded } else { is_there },
             kept,
-            duplicates: others.filter(|post| post.number != kept.number).collect(),
+            duplicates: others
+                .filter(|post| post.number() != kept.number())
+                .collect(),
         }
     }
 
@@ -321,7 +323,7 @@ impl<'a> Rounds<'a> {
     /// The marker and the text; over a comment with the verdict that it had.
     fn body_over(&self, post: Option<&Post>) -> String {
         let (text, room) = (self.text.body, self.marker.room());
-        let verdict = post.and_then(|post| verdict_in(&post.body));
+        let verdict = post.and_then(|post| verdict_in(post.body()));
         let shown = match self.text.intent {
             Intent::Stub => Some(LastVerdict::Folded),
             Intent::NoVerdict | Intent::EndStub => Some(LastVerdict::GivenBack),
@@ -337,7 +339,7 @@ impl<'a> Rounds<'a> {
         let (github, place) = (&self.publication.github, self.publication.place);
         let is_closing = self.text.intent == Intent::Close;
         let mut listed = github.posts(place).await?;
-        let is_listed = |post: &Post| listed.iter().any(|other| other.number == post.number);
+        let is_listed = |post: &Post| listed.iter().any(|other| other.number() == post.number());
         let unlisted = self.created.clone().filter(|created| !is_listed(created));
         listed.extend(unlisted);
         let may_open = place == PostPlace::Issues && self.text.intent == Intent::Verdict;
@@ -376,14 +378,14 @@ impl<'a> Rounds<'a> {
                 let closed_as = is_closing.then_some("completed");
                 match github.write_over(place, over, text, closed_as).await {
                     Ok(written) if is_closing => {
-                        self.gone.push(written.number);
+                        self.gone.push(written.number());
                         self.written = Some((PublicationOutcome::Closed, written.url));
                     }
                     Ok(written) => {
                         self.written = Some((PublicationOutcome::Updated, written.url));
                     }
                     Err(error) if error.kind == GithubErrorKind::NotFound => {
-                        self.gone.push(over.number);
+                        self.gone.push(over.number());
                         self.trouble = Some(error);
                     }
                     Err(error) => return Err(error),
@@ -432,7 +434,7 @@ impl<'a> Rounds<'a> {
             }
         }
         if outcome == PublicationOutcome::Superseded {
-            let by = Marker::of(&kept.body).map_or(String::new(), |marker| {
+            let by = Marker::of(kept.body()).map_or(String::new(), |marker| {
                 let Order { time, run, attempt } = marker.order;
                 format!(": run {run}, attempt {attempt}, of {time}")
             });

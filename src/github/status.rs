@@ -23,30 +23,24 @@ pub enum StatusState {
     Error,
 }
 
-/// A status to set on a commit.
-#[derive(Debug, Clone, Copy, Serialize)]
-pub struct NewStatus<'a> {
-    #[serde(skip)]
-    pub sha: &'a str,
-    /// The name that a ruleset requires it by.
-    pub context: &'a str,
-    pub state: StatusState,
-    /// Cut where GitHub would refuse it.
-    pub description: &'a str,
-    /// The page of the workflow run.
-    pub target_url: &'a str,
-}
-
 #[derive(Deserialize)]
 struct StatusSet {}
 
 impl Github {
-    /// Sets a commit's status; of one context the last counts.
-    pub async fn set_status(&self, status: &NewStatus<'_>) -> Result<(), GithubError> {
-        let mut body = json!(status);
-        let description = status.description.chars().take(LONGEST_DESCRIPTION);
-        body["description"] = description.collect::<String>().into();
-        let path = format!("statuses/{}", object_id(status.sha)?);
+    /// Sets a commit's status under a name that a ruleset may require; of one name the last counts. `page` is that of the run.
+    pub async fn set_status(
+        &self,
+        (sha, name): (&str, &str),
+        state: StatusState,
+        description: &str,
+        page: &str,
+    ) -> Result<(), GithubError> {
+        let description = description.chars().take(LONGEST_DESCRIPTION);
+        let description: String = description.collect();
+        let body = json!({
+            "context": name, "state": state, "description": description, "target_url": page,
+        });
+        let path = format!("statuses/{}", object_id(sha)?);
         let _: StatusSet = self.post_json(&path, &body).await?;
         Ok(())
     }

@@ -36,6 +36,7 @@ use crate::github::client::{Github, Settings};
 use crate::github::environment::Environment;
 use crate::github::event::GithubEvent;
 use crate::history::record::Command;
+use crate::report::Leftovers;
 use crate::spec::OnInconclusive;
 use crate::verdict::Verdict;
 use crate::workspace::base_policy;
@@ -317,7 +318,13 @@ fn nothing_run(why: Vec<String>) -> Checked {
         on_inconclusive: OnInconclusive::Fail,
     };
     let now = jiff::Timestamp::now();
-    Checked::of_nothing(whole_report::report(Vec::new(), why, strictness, now))
+    Checked {
+        report: whole_report::report(Vec::new(), why, strictness, now),
+        affected: 0,
+        project: None,
+        error: None,
+        left: Leftovers::Nothing,
+    }
 }
 
 /// `command: sweep`: stops what dead runs left, by the checked-out spec.

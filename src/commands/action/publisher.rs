@@ -16,7 +16,7 @@ use crate::github::publication::{
 };
 use crate::github::pull_request::PullRequest;
 use crate::github::shown_overrun::ShownOverrun;
-use crate::github::status::{NewStatus, StatusState};
+use crate::github::status::StatusState;
 use crate::report::template::Template;
 use crate::report::{
     self, Ended, InProgress, JobInProgress, Leftovers, Report, markdown, terminal,
@@ -126,17 +126,12 @@ impl Publisher {
 
     /// Sets the status of the head, if one is wanted. That it cannot be set decides nothing.
     async fn set_status(&mut self, state: StatusState, description: &str) {
-        let Some((github, sha, context)) = &self.status else {
+        let Some((github, sha, name)) = &self.status else {
             return;
         };
-        let status = NewStatus {
-            sha,
-            context,
-            state,
-            description,
-            target_url: &self.environment.run_url(),
-        };
-        if let Err(error) = github.set_status(&status).await {
+        let page = self.environment.run_url();
+        let set = github.set_status((sha, name), state, description, &page);
+        if let Err(error) = set.await {
             let why = AppError::from(error).during("setting the commit's status");
             say(&format!("warning: {}", why.render(false).trim_end()));
             self.unposted

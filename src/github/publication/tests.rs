@@ -59,10 +59,9 @@ fn post(number: u64, text: &str, kind: MarkerKind) -> Post {
         "id": number + 1000, "number": number, "html_url": format!("https://github.example/{number}"),
         "title": title, "body": body,
     });
-    Post {
-        author: Some(author),
-        ..serde_json::from_value(answer).unwrap()
-    }
+    let mut post: Post = serde_json::from_value(answer).unwrap();
+    post.author = Some(author);
+    post
 }
 
 fn posts(texts: &str, kind: MarkerKind) -> Vec<Post> {
@@ -129,15 +128,15 @@ fn with_rounds<T>(
 fn short(step: &PublicationStep<'_>) -> String {
     match step {
         PublicationStep::Create => "create".to_owned(),
-        PublicationStep::Write(over) => format!("write over {}", over.number),
+        PublicationStep::Write(over) => format!("write over {}", over.number()),
         PublicationStep::End {
             outcome,
             kept,
             duplicates,
         } => {
-            let numbers = duplicates.iter().map(|post| format!(" -{}", post.number));
+            let numbers = duplicates.iter().map(|post| format!(" -{}", post.number()));
             let removed: String = numbers.collect();
-            format!("{outcome:?} {}{removed}", kept.number)
+            format!("{outcome:?} {}{removed}", kept.number())
         }
         PublicationStep::EndWithout => "end".to_owned(),
     }
@@ -316,12 +315,12 @@ proptest! {
                     }
                     PublicationStep::Write(over) => {
                         let body = rounds.body_over(Some(over));
-                        let over = listed.iter_mut().find(|post| post.number == over.number).unwrap();
-                        over.body = body;
+                        let over = listed.iter_mut().find(|post| post.number() == over.number()).unwrap();
+                        over.body = Some(body);
                         rounds.written = Some((PublicationOutcome::Updated, String::new()));
                     }
                     PublicationStep::End { duplicates, .. } => {
-                        listed.retain(|post| duplicates.iter().all(|other| other.number != post.number));
+                        listed.retain(|post| duplicates.iter().all(|other| other.number() != post.number()));
                         break;
                     }
                     PublicationStep::EndWithout => panic!("one is wanted"),
