@@ -108,15 +108,6 @@ pub fn worst(codes: &[u8]) -> u8 {
         .unwrap_or(0)
 }
 
-/// The code of the worst of several outcomes.
-pub fn code_of_all(verdicts: impl IntoIterator<Item = Verdict>, strictness: Strictness) -> u8 {
-    let codes: Vec<u8> = verdicts
-        .into_iter()
-        .map(|verdict| code(verdict, strictness))
-        .collect();
-    worst(&codes)
-}
-
 /// The code of a whole run: the worst of its outcomes' codes and `troubles`, the codes of errors and [`DRIFT`]. [`UNKNOWN`]
 /// among the troubles counts as an unknown outcome.
 pub fn code_of_run(
@@ -124,17 +115,12 @@ pub fn code_of_run(
     troubles: impl IntoIterator<Item = u8>,
     strictness: Strictness,
 ) -> u8 {
-    let trouble = |of: u8| match of {
+    let troubles = troubles.into_iter().map(|trouble| match trouble {
         UNKNOWN => code(Verdict::Unknown, strictness),
-        of => of,
-    };
-    let outcomes = code_of_all(verdicts, strictness);
-    let codes: Vec<u8> = troubles
-        .into_iter()
-        .map(trouble)
-        .chain([outcomes])
-        .collect();
-    worst(&codes)
+        trouble => trouble,
+    });
+    let outcomes = verdicts.into_iter().map(|one| code(one, strictness));
+    worst(&troubles.chain(outcomes).collect::<Vec<_>>())
 }
 
 #[cfg(test)]
@@ -204,13 +190,13 @@ mod tests {
     #[test]
     fn the_worst_outcome_with_a_code_decides() {
         let verdicts = [Verdict::Within, Verdict::AtRisk, Verdict::Unknown];
-        assert_eq!(code_of_all(verdicts, STRICT), UNKNOWN);
+        assert_eq!(code_of_run(verdicts, [], STRICT), UNKNOWN);
         // Unknown passes here, so the strict at_risk below it decides.
         let strict_but_passing = Strictness {
             on_inconclusive: OnInconclusive::Pass,
             ..STRICT
         };
-        assert_eq!(code_of_all(verdicts, strict_but_passing), AT_RISK);
-        assert_eq!(code_of_all([], STRICT), 0);
+        assert_eq!(code_of_run(verdicts, [], strict_but_passing), AT_RISK);
+        assert_eq!(code_of_run([], [], STRICT), 0);
     }
 }
