@@ -87,7 +87,7 @@ impl Entry {
             RecordKind::Forecast,
         ]
         .into_iter()
-        .find(|kind| kind.word() == word)?;
+        .find(|kind| kind.to_string() == word)?;
         let mut digits = || parts.next().filter(|text| is_hex(text, DIGITS));
         let (key, id) = (digits()?.to_owned(), digits()?.to_owned());
         parts.next().is_none().then_some(Self {

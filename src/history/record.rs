@@ -190,19 +190,13 @@ pub enum RecordKind {
     Forecast,
 }
 
-impl RecordKind {
-    pub(super) fn word(self) -> &'static str {
-        match self {
+impl fmt::Display for RecordKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
             Self::Canary => "canary",
             Self::FullRun => "fullrun",
             Self::Forecast => "forecast",
-        }
-    }
-}
-
-impl fmt::Display for RecordKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
+        })
     }
 }
 

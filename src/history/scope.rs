@@ -53,17 +53,14 @@ impl Scope {
             "local" => Some((Self::Local, rest)),
             "pr" => {
                 let (number, rest) = rest.split_once('/')?;
-                Some((Self::PullRequest(pull_request(number)?), rest))
+                // Without leading zeros.
+                let parsed = number.parse::<u64>().ok();
+                let parsed = parsed.filter(|parsed| parsed.to_string() == number)?;
+                Some((Self::PullRequest(parsed), rest))
             }
             _ => None,
         }
     }
-}
-
-/// A pull request's number without leading zeros.
-fn pull_request(text: &str) -> Option<u64> {
-    let number: u64 = text.parse().ok()?;
-    (number.to_string() == text).then_some(number)
 }
 
 impl fmt::Display for Scope {

@@ -156,30 +156,31 @@ fn drift_lasts_until_it_is_gone_or_accepted() {
 }
 
 #[test]
-fn the_series_is_that_of_the_branch_which_is_checked_most() {
+fn the_series_is_that_of_the_branch_which_is_checked_most_else_of_own_machines() {
     let mut records: Vec<Kept> = (0..10)
         .map(|minute| main(on_branch(judged(minute, Verdict::Within), "master")))
         .collect();
     records.extend((10..30).map(|minute| main(judged(minute, Verdict::AtRisk))));
     records.push(main(on_branch(judged(30, Verdict::Exceeded), "release")));
-    records.push((Scope::PullRequest(3), judged(31, Verdict::Exceeded)));
-    records.push((Scope::Local, judged(32, Verdict::Exceeded)));
-    let job = job(&records);
-    assert_eq!(job.source, SeriesSource::Branch(Some("main".to_owned())));
-    assert_eq!((job.checks.len(), job.other_branches), (20, 11));
-    assert_eq!(job.standing, JobStanding::AtRisk);
-}
-
-#[test]
-fn without_a_push_or_schedule_the_series_is_that_of_own_machines() {
-    let local = (Scope::Local, judged(1, Verdict::AtRisk));
-    let of_pull_request = (Scope::PullRequest(3), judged(2, Verdict::Exceeded));
-    let own = job(&[local, of_pull_request.clone()]);
-    assert_eq!(own.source, SeriesSource::OwnMachines);
-    assert_eq!(own.standing, JobStanding::AtRisk);
-    let alone = job(&[of_pull_request]);
-    assert_eq!(alone.standing, JobStanding::Unmeasured);
-    assert_eq!(alone.newest(), None);
+    let of_pull_request = (Scope::PullRequest(3), judged(31, Verdict::Exceeded));
+    let local = (Scope::Local, judged(32, Verdict::Unknown));
+    records.extend([of_pull_request.clone(), local.clone()]);
+    let main = SeriesSource::Branch(Some("main".to_owned()));
+    let own = SeriesSource::OwnMachines;
+    for (records, source, checks, standing) in [
+        (&records[..], main, (20, 11), JobStanding::AtRisk),
+        (
+            &[of_pull_request.clone(), local],
+            own.clone(),
+            (1, 0),
+            JobStanding::Unknown,
+        ),
+        (&[of_pull_request], own, (0, 0), JobStanding::Unmeasured),
+    ] {
+        let job = job(records);
+        assert_eq!((job.checks.len(), job.other_branches), checks);
+        assert_eq!((job.source, job.standing), (source, standing));
+    }
 }
 
 #[test]
@@ -245,10 +246,12 @@ fn a_canary_is_paid_once_in_its_month_by_the_run_that_started_it() {
 }
 
 #[test]
-fn a_name_in_several_repositories_says_so() {
+fn a_name_in_several_repositories_says_so_and_long_texts_are_not_kept() {
     let of = |minutes: i64, url: &str| {
         main(with(forecast(minutes, 1), |record| {
             record.writer.run_url = Some(url.to_owned());
+            record.commit = Some("é".repeat(100_000));
+            record.writer.branch = Some("b".repeat(100_000));
         }))
     };
     let job = job(&[
@@ -256,6 +259,7 @@ fn a_name_in_several_repositories_says_so() {
         of(2, "https://github.com/acme/churn/actions/runs/8"),
         of(3, "https://github.com/acme/other/actions/runs/9"),
         of(4, "javascript:alert(1)/actions/runs/9"),
+        of(5, &"https://".repeat(100_000)),
     ]);
     assert_eq!(
         job.repositories,
@@ -264,15 +268,5 @@ fn a_name_in_several_repositories_says_so() {
             "https://github.com/acme/other"
         ]
     );
-}
-
-#[test]
-fn long_texts_of_a_record_are_not_kept() {
-    let record = with(forecast(1, 1), |record| {
-        record.commit = Some("é".repeat(100_000));
-        record.writer.run_url = Some("https://".repeat(100_000));
-        record.writer.branch = Some("b".repeat(100_000));
-    });
-    let job = job(&[main(record)]);
-    assert!(format!("{job:?}").len() < 3000);
+    assert!(format!("{job:?}").len() < 10_000);
 }
