@@ -103,31 +103,25 @@ mod tests {
     use super::*;
     use crate::units::Seconds;
 
-    fn checked(
-        seconds: f64,
-        ending: Ending,
-        survivors_ended: u32,
-        waited: f64,
-        stalled: u64,
-    ) -> Result<(), BackendError> {
-        let report = r#"{"schema_version": 1, "ending": {"kind": "timed_out"}, "wall_seconds": 0.0, "cpu_seconds": 0.0,
-            "usage": {}, "samples": 0, "survivors_ended": 0, "cores": 1.0}"#;
-        let report = ProbeReport {
-            ending,
-            wall_seconds: Seconds(seconds),
-            survivors_ended,
-            ..serde_json::from_str(report).unwrap()
-        };
-        check(
-            &report,
-            Duration::from_secs_f64(waited),
-            Duration::from_secs(stalled),
-        )
-    }
+    const REPORT: &str = r#"{"schema_version": 1, "ending": {"kind": "timed_out"}, "wall_seconds": 0.0, "cpu_seconds": 0.0,
+        "usage": {}, "samples": 0, "survivors_ended": 0, "cores": 1.0}"#;
 
     #[test]
     fn a_time_that_the_gates_clock_contradicts_is_refused() {
         let well = Ending::Exited { code: 0 };
+        let checked = |seconds, ending, survivors_ended, waited, stalled| {
+            let report = ProbeReport {
+                ending,
+                wall_seconds: Seconds(seconds),
+                survivors_ended,
+                ..serde_json::from_str(REPORT).unwrap()
+            };
+            let (waited, stalled) = (
+                Duration::from_secs_f64(waited),
+                Duration::from_secs(stalled),
+            );
+            check(&report, waited, stalled)
+        };
         for (seconds, ending, survivors, waited, stalled, is_believed) in [
             (0.001, well, 0, 0.05, 0, true),
             (0.001, well, 0, 4.9, 0, true),

@@ -74,4 +74,17 @@ async fn digest_of(path: &Path) -> io::Result<(u64, [u8; 32])> {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    #[test]
+    fn what_is_no_file_any_more_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        for gone in [folder.path().to_owned(), folder.path().join("a.csv")] {
+            let read = digest_of(&gone).now_or_never().unwrap();
+            assert!(read.is_err(), "{}", gone.display());
+        }
+    }
+}

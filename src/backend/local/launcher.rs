@@ -99,25 +99,22 @@ mod tests {
     }
 
     #[test]
-    fn torchrun_starts_the_script_on_each_host_of_its_group() {
+    fn torchrun_starts_the_script_on_each_host_of_its_group_and_mpirun_the_whole_command() {
+        let mpi = LauncherKind::Mpi {
+            processes_per_host: Some(3),
+            options: Some("-x A=1".to_owned()),
+        };
         let of = |nodes: u32, rank: u32| {
             format!(
                 "torchrun --nnodes {nodes} --nproc_per_node 2 --master_addr 127.0.0.1 --master_port 7777 --node_rank {rank} train.py --lr 1"
             )
         };
+        let groups = "data: 1x local + dnn: 2x local";
         assert_eq!(launched(LauncherKind::Torchrun, "local"), [of(1, 0)]);
         assert_eq!(
-            launched(LauncherKind::Torchrun, "data: 1x local + dnn: 2x local"),
+            launched(LauncherKind::Torchrun, groups),
             [of(2, 0), of(2, 1)]
         );
-    }
-
-    #[test]
-    fn mpirun_starts_the_whole_command() {
-        let mpi = LauncherKind::Mpi {
-            processes_per_host: Some(3),
-            options: Some("-x A=1".to_owned()),
-        };
         assert_eq!(
             launched(mpi, "local"),
             ["mpirun --allow-run-as-root --oversubscribe -np 3 -x A=1 python3 -u train.py --lr 1"]

@@ -99,12 +99,11 @@ impl LocalBackend {
     fn list_channel(&self, job: &Job, channel: &Channel) -> Result<ChannelListing, BackendError> {
         let objects = files::list_channel(&self.paths, job, channel)?;
         let files = || LocalChannel::of(&self.paths, job, channel);
-        let (mut rows, mut columns) = (None, Vec::new());
-        match channel.sample {
-            ChannelSample::Whole => {}
-            ChannelSample::Objects => columns = files()?.columns(&objects),
-            ChannelSample::Rows => rows = Some(files()?.blocks(&objects)?),
-        }
+        let (rows, columns) = match channel.sample {
+            ChannelSample::Whole => (None, Vec::new()),
+            ChannelSample::Objects => (None, files()?.columns(&objects)),
+            ChannelSample::Rows => (Some(files()?.blocks(&objects)?), Vec::new()),
+        };
         Ok(ChannelListing {
             objects,
             rows,
