@@ -69,33 +69,34 @@ mod tests {
             report.impossible_value()
         };
         assert_eq!(changed(&|_| ()), None);
+        let share = |value| Utilization {
+            mean: Percent(value),
+            p99: None,
+            source: "CPU time".to_owned(),
+        };
         for value in [-0.001, f64::NAN, f64::INFINITY, 1e300] {
-            let seconds = Seconds(value);
-            assert_eq!(
-                changed(&|report| report.wall_seconds = seconds),
-                Some("its time")
-            );
-            assert_eq!(
-                changed(&|report| report.cpu_seconds = seconds),
-                Some("its CPU time")
-            );
-            assert_eq!(
-                changed(&|report| report.cores = value),
-                Some("its number of cores")
-            );
-            let share = Utilization {
-                mean: Percent(value),
-                p99: None,
-                source: "CPU time".to_owned(),
-            };
-            assert_eq!(
-                changed(&|report| report.usage.cpu_percent = Some(share.clone())),
-                Some("a share beyond 0-100 %")
-            );
+            for (found, said) in [
+                (
+                    changed(&|report| report.wall_seconds = Seconds(value)),
+                    "its time",
+                ),
+                (
+                    changed(&|report| report.cpu_seconds = Seconds(value)),
+                    "its CPU time",
+                ),
+                (
+                    changed(&|report| report.cores = value),
+                    "its number of cores",
+                ),
+                (
+                    changed(&|report| report.usage.cpu_percent = Some(share(value))),
+                    "a share beyond 0-100 %",
+                ),
+            ] {
+                assert_eq!(found, Some(said));
+            }
         }
-        assert_eq!(
-            changed(&|report| report.memory_total = Some(Bytes(1))),
-            Some("more memory than there is")
-        );
+        let more = changed(&|report| report.memory_total = Some(Bytes(1)));
+        assert_eq!(more, Some("more memory than there is"));
     }
 }

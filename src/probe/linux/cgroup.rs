@@ -398,74 +398,77 @@ mod tests {
 
     #[test]
     fn the_level_is_anonymous_and_shared_memory_without_page_cache() {
-        let v1 = b"cache 900\nrss 1\nrss_huge 1\nshmem 2\ntotal_cache 9000\ntotal_rss 400\ntotal_rss_huge 300\ntotal_shmem 50\n";
-        assert_eq!(parse_level(CgroupVersion::V1, v1), Some(450.0));
-        let v2 = b"anon 400\nfile 9000\nanon_thp 300\nshmem_thp 9\nshmem 50\n";
-        assert_eq!(parse_level(CgroupVersion::V2, v2), Some(450.0));
-        assert_eq!(parse_level(CgroupVersion::V2, b"file 9000\n"), None);
-        let locked = b"anon 400\nfile 9000\nshmem 50\nunevictable 8000\n";
-        assert_eq!(parse_level(CgroupVersion::V2, locked), Some(8000.0));
+        use CgroupVersion::{V1, V2};
+        let v1 = "cache 900\nrss 1\nrss_huge 1\nshmem 2\ntotal_cache 9000\ntotal_rss 400\ntotal_rss_huge 300\ntotal_shmem 50\n";
+        for (version, stat, level) in [
+            (V1, v1, Some(450.0)),
+            (
+                V2,
+                "anon 400\nfile 9000\nanon_thp 300\nshmem_thp 9\nshmem 50\n",
+                Some(450.0),
+            ),
+            (V2, "file 9000\n", None),
+            // Locked.
+            (
+                V2,
+                "anon 400\nfile 9000\nshmem 50\nunevictable 8000\n",
+                Some(8000.0),
+            ),
+        ] {
+            assert_eq!(parse_level(version, stat.as_bytes()), level, "{stat}");
+        }
     }
 
-    #[test]
-    fn a_quota_is_read_in_cores() {
-        assert_eq!(parse_quota("150000 100000\n"), Some(1.5));
-        assert_eq!(parse_quota("max 100000\n"), None);
-        assert_eq!(parse_quota("-1\n 100000\n"), None);
+    fn controller(version: CgroupVersion, mount: &Path, below: &str) -> Controller {
+        Controller {
+            mount: mount.to_owned(),
+            own: Cgroup {
+                version,
+                folder: mount.join(below),
+            },
+            own_name: format!("/{below}"),
+        }
     }
 
     #[test]
     fn the_smallest_limit_above_holds() {
         let mount = tempfile::tempdir().unwrap();
-        let own = mount.path().join("job/step");
-        fs::create_dir_all(&own).unwrap();
-        fs::write(own.join("memory.max"), "max\n").unwrap();
-        fs::write(own.join("cpu.max"), "400000 100000\n").unwrap();
-        fs::write(mount.path().join("job/memory.max"), "1048576\n").unwrap();
-        fs::write(mount.path().join("job/cpu.max"), "50000 100000\n").unwrap();
-        let controller = Controller {
-            mount: mount.path().to_owned(),
-            own: Cgroup {
-                version: CgroupVersion::V2,
-                folder: own,
-            },
-            own_name: "/job/step".to_owned(),
-        };
-        assert_eq!(controller.memory_limit(), Some(1_048_576));
-        assert_eq!(controller.cpu_quota(), Some(0.5));
+        fs::create_dir_all(mount.path().join("job/step")).unwrap();
+        let controller = controller(CgroupVersion::V2, mount.path(), "job/step");
+        for (own, above, quota) in [
+            ("400000 100000\n", "50000 100000\n", Some(0.5)),
+            ("150000 100000\n", "max 100000\n", Some(1.5)),
+            ("-1\n 100000\n", "max 100000\n", None),
+        ] {
+            for (file, text) in [
+                ("job/step/memory.max", "max\n"),
+                ("job/memory.max", "1048576\n"),
+                ("job/step/cpu.max", own),
+                ("job/cpu.max", above),
+            ] {
+                fs::write(mount.path().join(file), text).unwrap();
+            }
+            assert_eq!(controller.memory_limit(), Some(1_048_576));
+            assert_eq!(controller.cpu_quota(), quota);
+        }
     }
 
     #[test]
-    fn a_killed_probes_cgroup_is_removed_by_the_next_one() {
-        let own = tempfile::tempdir().unwrap();
-        let living = std::process::id();
-        for name in ["999999999".to_owned(), living.to_string(), "x".to_owned()] {
-            fs::create_dir(own.path().join(FOLDER_PREFIX.to_owned() + &name)).unwrap();
+    fn a_killed_probes_cgroup_is_removed_by_the_next_one_and_none_is_made_elsewhere() {
+        let mount = tempfile::tempdir().unwrap();
+        let living = std::process::id().to_string();
+        for name in ["999999999", &living, "x"] {
+            fs::create_dir(mount.path().join(format!("{FOLDER_PREFIX}{name}"))).unwrap();
         }
-        remove_orphans(own.path(), 7);
-        let mut left: Vec<_> = fs::read_dir(own.path())
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .collect();
+        let controller = controller(CgroupVersion::V1, mount.path(), "");
+        assert!(OwnCgroup::create(&controller, 7).is_none());
+        let left = fs::read_dir(mount.path()).unwrap();
+        let left = left.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut left: Vec<_> = left.collect();
         left.sort();
         assert_eq!(
             left,
             [format!("canary-gate-{living}"), "canary-gate-x".to_owned()]
         );
-    }
-
-    #[test]
-    fn what_is_no_cgroup_gives_no_cgroup() {
-        let mount = tempfile::tempdir().unwrap();
-        let controller = Controller {
-            mount: mount.path().to_owned(),
-            own: Cgroup {
-                version: CgroupVersion::V1,
-                folder: mount.path().to_owned(),
-            },
-            own_name: "/".to_owned(),
-        };
-        assert!(OwnCgroup::create(&controller, 7).is_none());
-        assert_eq!(fs::read_dir(mount.path()).unwrap().count(), 0);
     }
 }

@@ -36,15 +36,8 @@ const SHOWN_CHARACTERS: usize = 80;
 struct Reading {
     index: u32,
     busy_percent: Option<f64>,
-    memory: Option<Held>,
-}
-
-/// What a GPU holds, of its own processes and of others, caches of their allocators included.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Held {
-    bytes: Bytes,
-    /// The part of the GPU's memory that is used, in percent.
-    percent: f64,
+    /// What it holds, of its own processes and of others, caches of their allocators included; in percent of its memory too.
+    memory: Option<(Bytes, f64)>,
 }
 
 /// Reads `0, 87, 10240, 81920`.
@@ -63,10 +56,10 @@ fn parse_line(line: &str) -> Option<Reading> {
     let (busy_percent, used, total) = (number()?, number()?, number()?);
     let memory = match (used, total) {
         // What the driver keeps may be rounded above the whole.
-        (Some(used), Some(total)) if total > 0.0 => Some(Held {
-            bytes: Bytes::from_f64(used.min(total) * Bytes(Bytes::MIB).as_f64()),
-            percent: (used / total * 100.0).min(100.0),
-        }),
+        (Some(used), Some(total)) if total > 0.0 => {
+            let bytes = Bytes::from_f64(used.min(total) * Bytes(Bytes::MIB).as_f64());
+            Some((bytes, (used / total * 100.0).min(100.0)))
+        }
         _ => None,
     };
     fields.next().is_none().then_some(Reading {
@@ -87,7 +80,7 @@ struct Readings {
     busy: Shares,
     memory: Shares,
     /// The peak of the fullest GPU; `None` before one was read.
-    peak: Option<Held>,
+    peak: Option<(Bytes, f64)>,
     unreadable: Option<String>,
 }
 
@@ -118,7 +111,7 @@ impl Readings {
         }
         self.round.push(reading);
         if let Some(held) = reading.memory
-            && self.peak.is_none_or(|peak| held.percent > peak.percent)
+            && self.peak.is_none_or(|(_, peak)| held.1 > peak)
         {
             self.peak = Some(held);
         }
@@ -130,7 +123,7 @@ impl Readings {
         let busy = round.iter().filter_map(|one| one.busy_percent);
         self.busy.add_mean(busy);
         let memory = round.iter().filter_map(|one| one.memory);
-        self.memory.add_mean(memory.map(|held| held.percent));
+        self.memory.add_mean(memory.map(|(_, percent)| percent));
     }
 
     /// The averages over all GPUs of the host, and the peak of the fullest; and a note where there are none.
@@ -140,9 +133,9 @@ impl Readings {
         if self.round.len() >= self.most {
             self.close_round();
         }
-        let peak = self.peak.map(|held| PeakMemory {
-            bytes: Some(held.bytes),
-            percent: Some(Percent(held.percent)),
+        let peak = self.peak.map(|(bytes, percent)| PeakMemory {
+            bytes: Some(bytes),
+            percent: Some(Percent(percent)),
             source: NVIDIA_SMI.to_owned(),
             ..PeakMemory::default()
         });

@@ -122,22 +122,19 @@ fn watch(folder: &Path, deadline: Instant) -> Option<Inotify> {
 
 /// Whether a file was opened since the last call.
 fn opened(inotify: &Inotify) -> Result<bool, Errno> {
-    let mut was_opened = false;
+    let (mut was_opened, mut is_lost) = (false, false);
     loop {
         match inotify.read_events() {
             Ok(events) => {
-                was_opened |= events.iter().any(|event| {
-                    !event.mask.intersects(
-                        AddWatchFlags::IN_ISDIR
-                            | AddWatchFlags::IN_IGNORED
-                            | AddWatchFlags::IN_Q_OVERFLOW,
-                    )
-                });
-                let is_lost = |mask: AddWatchFlags| mask.contains(AddWatchFlags::IN_Q_OVERFLOW);
-                if !was_opened && events.iter().any(|event| is_lost(event.mask)) {
-                    return Err(Errno::EOVERFLOW);
+                for mask in events.iter().map(|event| event.mask) {
+                    let other = AddWatchFlags::IN_ISDIR | AddWatchFlags::IN_IGNORED;
+                    match mask.contains(AddWatchFlags::IN_Q_OVERFLOW) {
+                        true => is_lost = true,
+                        false => was_opened |= !mask.intersects(other),
+                    }
                 }
             }
+            Err(Errno::EAGAIN) if is_lost && !was_opened => return Err(Errno::EOVERFLOW),
             Err(Errno::EAGAIN) => return Ok(was_opened),
             Err(Errno::EINTR) => {}
             Err(error) => return Err(error),

@@ -2,44 +2,26 @@
 
 use std::fs::File;
 use std::io::{self, Read};
+use std::path::Path;
 
 /// Reads small kernel files into one reused buffer.
 #[derive(Default)]
-pub(super) struct KernelFileReader {
-    path: String,
-    buffer: Vec<u8>,
-}
+pub(super) struct KernelFileReader(Vec<u8>);
 
 impl KernelFileReader {
     /// The whole of `/proc/PID/NAME`. An error is normal: a process may end at any time.
     pub(super) fn process(&mut self, pid: i32, name: &str) -> io::Result<&[u8]> {
-        use std::fmt::Write;
-        let mut path = std::mem::take(&mut self.path);
-        path.clear();
-        write!(path, "/proc/{pid}/{name}").expect("a String takes all text");
-        let length = self.fill(&path);
-        self.path = path;
-        Ok(&self.buffer[..length?])
+        self.file(format!("/proc/{pid}/{name}"))
     }
 
     /// The whole of one file.
-    pub(super) fn file(&mut self, path: impl AsRef<std::path::Path>) -> io::Result<&[u8]> {
-        let length = self.fill(path)?;
-        Ok(&self.buffer[..length])
-    }
-
-    fn fill(&mut self, path: impl AsRef<std::path::Path>) -> io::Result<usize> {
-        let mut file = File::open(path)?;
-        let mut length = 0;
-        loop {
-            if length == self.buffer.len() {
-                self.buffer.resize((length * 2).max(8192), 0);
-            }
-            match file.read(&mut self.buffer[length..])? {
-                0 => return Ok(length),
-                more => length += more,
-            }
-        }
+    pub(super) fn file(&mut self, path: impl AsRef<Path>) -> io::Result<&[u8]> {
+        self.0.clear();
+        self.0.reserve(8192);
+        // As a part of itself, since a file as such is asked for its length first.
+        let file = File::open(path)?;
+        file.take(u64::MAX).read_to_end(&mut self.0)?;
+        Ok(&self.0)
     }
 }
 

@@ -144,24 +144,24 @@ mod tests {
     #[test]
     fn forked_loaders_do_not_count_their_parents_pages_again() {
         let mut sum = ResidentSum::new();
-        assert_eq!(sum.observe(GIB, 1, at(0.5), unread), Known(GIB));
-        // Eight loaders are forked, each with a little of its own.
-        assert_eq!(
-            sum.observe(9.0 * GIB, 9, at(20.0), reading(1.125 * GIB, 9.0 * GIB)),
-            Known(1.125 * GIB)
-        );
-        // The ratio holds for sums alike, without another reading.
-        assert_eq!(
-            sum.observe(9.6 * GIB, 9, at(20.5), unread),
-            Known(1.2 * GIB)
-        );
-        // They have written to their pages: shared no more.
-        assert_eq!(
-            sum.observe(9.6 * GIB, 9, at(30.5), reading(9.6 * GIB, 9.6 * GIB)),
-            Known(9.6 * GIB)
-        );
-        // The loaders end.
-        assert_eq!(sum.observe(GIB, 1, at(31.0), unread), Known(GIB));
+        // In GiB: what is seen at a time, what is read of it, if anything, and the level.
+        for (seconds, plain, processes, read, level) in [
+            (0.5, 1.0, 1, None, 1.0),
+            // Eight loaders are forked, each with a little of its own.
+            (20.0, 9.0, 9, Some(1.125), 1.125),
+            // The ratio holds for sums alike, without another reading.
+            (20.5, 9.6, 9, None, 1.2),
+            // They have written to their pages: shared no more.
+            (30.5, 9.6, 9, Some(9.6), 9.6),
+            // The loaders end.
+            (31.0, 1.0, 1, None, 1.0),
+        ] {
+            let known = sum.observe(plain * GIB, processes, at(seconds), || match read {
+                Some(read) => reading(read * GIB, plain * GIB)(),
+                None => unread(),
+            });
+            assert_eq!(known, Known(level * GIB), "at {seconds}");
+        }
         assert_eq!(sum.peak(), Known(9.6 * GIB));
     }
 

@@ -204,6 +204,7 @@ impl<'a> WatchedRun<'a> {
             self.started
                 .checked_add(Duration::try_from_secs_f64(limit.0).ok()?)
         });
+        let grace = Duration::try_from_secs_f64(self.options.grace.0).unwrap_or(Duration::MAX);
         // Set once the probe ends the tree, with the reason.
         let mut ended: Option<(Ending, Shutdown)> = None;
 
@@ -227,7 +228,7 @@ impl<'a> WatchedRun<'a> {
                 Ok(Some(status)) => break status,
                 Ok(None) => {}
                 Err(source) => {
-                    self.end_everything(Duration::ZERO);
+                    self.kill_everything();
                     self.end_sampler();
                     return Err(failed("waiting for the command")(source));
                 }
@@ -270,7 +271,12 @@ impl<'a> WatchedRun<'a> {
                         (None, _) => is_late.then_some(Ending::TimedOut),
                     };
                     if let Some(ending) = reason {
-                        ended = Some((ending, self.begin_shutdown(ending)));
+                        let grace = match ending {
+                            // The command would use more memory meanwhile.
+                            Ending::OutOfMemory => Duration::ZERO,
+                            _ => grace,
+                        };
+                        ended = Some((ending, self.begin_shutdown(grace)));
                     }
                 }
             }
@@ -284,16 +290,12 @@ impl<'a> WatchedRun<'a> {
             self.cpu.observe(wall, &processes);
         }
         let survivors = leftovers(&mut self.tree, &mut self.signals);
-        let stuck = match &mut ended {
-            Some((_, shutdown)) => shutdown.finish(
-                &mut self.tree,
-                self.memory.cgroup(),
-                Some(&mut self.signals),
-            ),
-            None if survivors > 0 => self.end_everything(GRACE_FOR_LEFTOVERS),
-            None => 0,
-        };
-        let ending = ended.map_or_else(|| self.own_ending(status), |(ending, _)| ending);
+        let (ending, mut shutdown) = ended.unzip();
+        if shutdown.is_none() && survivors > 0 {
+            shutdown = Some(self.begin_shutdown(GRACE_FOR_LEFTOVERS));
+        }
+        let stuck = shutdown.map_or(0, |shutdown| self.finish(shutdown));
+        let ending = ending.unwrap_or_else(|| self.own_ending(status));
         self.report.ending = self.launched_ending(ending);
         self.report.wall_seconds = Seconds(wall.as_secs_f64());
         let stopped = survivors.saturating_sub(stuck);
@@ -341,27 +343,24 @@ impl<'a> WatchedRun<'a> {
         let usage = sampler.stop();
         self.tree.include(pid);
         if !self.tree.members(Look::Thorough).is_empty() {
-            self.end_everything(Duration::ZERO);
+            self.kill_everything();
         }
         Some(usage)
     }
 
-    fn end_everything(&mut self, grace: Duration) -> usize {
-        let cgroup = self.memory.cgroup();
-        Shutdown::begin(&mut self.tree, cgroup, grace).finish(
-            &mut self.tree,
-            cgroup,
-            Some(&mut self.signals),
-        )
+    fn begin_shutdown(&mut self, grace: Duration) -> Shutdown {
+        Shutdown::begin(&mut self.tree, self.memory.cgroup(), grace)
     }
 
-    fn begin_shutdown(&mut self, ending: Ending) -> Shutdown {
-        let grace = match ending {
-            // Without a grace period: the command would use more memory meanwhile.
-            Ending::OutOfMemory => Duration::ZERO,
-            _ => Duration::try_from_secs_f64(self.options.grace.0).unwrap_or(Duration::MAX),
-        };
-        Shutdown::begin(&mut self.tree, self.memory.cgroup(), grace)
+    fn finish(&mut self, mut shutdown: Shutdown) -> usize {
+        let signals = Some(&mut self.signals);
+        shutdown.finish(&mut self.tree, self.memory.cgroup(), signals)
+    }
+
+    /// Without a grace period.
+    fn kill_everything(&mut self) {
+        let shutdown = self.begin_shutdown(Duration::ZERO);
+        self.finish(shutdown);
     }
 
     /// The live processes whose usage counts.
