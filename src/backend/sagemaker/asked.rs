@@ -99,32 +99,24 @@ fn machines(resources: &types::ResourceConfig) -> Vec<String> {
 }
 
 /// What is not said is what the service takes by itself.
-fn channel(channel: &types::Channel) -> Vec<String> {
-    let source = channel.data_source();
-    let s3 = source.and_then(types::DataSource::s3_data_source);
-    let files = source.and_then(types::DataSource::file_system_data_source);
-    let kind = s3.and_then(types::S3DataSource::s3_data_type);
-    let distribution = s3.and_then(types::S3DataSource::s3_data_distribution_type);
-    let mode = channel.input_mode();
-    let compression = channel.compression_type();
-    let wrapper = channel.record_wrapper_type();
-    let mut groups = s3.map_or_else(Vec::new, |s3| s3.instance_group_names().to_vec());
-    groups.sort_unstable();
-    vec![
-        said(&channel.channel_name()),
-        said(&s3.and_then(types::S3DataSource::s3_uri)),
-        said(&files.and_then(types::FileSystemDataSource::file_system_id)),
-        said(&files.and_then(types::FileSystemDataSource::directory_path)),
-        said(&kind),
-        distribution
-            .map_or("FullyReplicated", |it| it.as_str())
-            .to_owned(),
-        mode.map_or("File", |it| it.as_str()).to_owned(),
-        said(&channel.content_type()),
-        compression.map_or("None", |it| it.as_str()).to_owned(),
-        wrapper.map_or("None", |it| it.as_str()).to_owned(),
-        said(&groups),
-    ]
+fn channel(channel: &types::Channel) -> String {
+    let mut channel = channel.clone();
+    channel
+        .input_mode
+        .get_or_insert(types::TrainingInputMode::File);
+    channel
+        .compression_type
+        .get_or_insert(types::CompressionType::None);
+    channel
+        .record_wrapper_type
+        .get_or_insert(types::RecordWrapper::None);
+    let source = channel.data_source.as_mut();
+    if let Some(s3) = source.and_then(|source| source.s3_data_source.as_mut()) {
+        (s3.s3_data_distribution_type).get_or_insert(types::S3DataDistribution::FullyReplicated);
+        let groups = s3.instance_group_names.get_or_insert_default();
+        groups.sort_unstable();
+    }
+    said(&channel)
 }
 
 #[cfg(test)]

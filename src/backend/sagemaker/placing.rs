@@ -4,13 +4,12 @@ use serde_json::{Value, json};
 
 use super::name::JobName;
 use super::ready_job::{ProbeWay, ReadyJob};
-use super::request::Input;
 use super::staging::{JobObjects, stage};
 use crate::aws::s3_uri::S3Uri;
 use crate::backend::BackendError;
 use crate::canary::{CanaryRun, ChannelData, Objects};
 use crate::rows::{Copied, RowBlocks};
-use crate::spec::{Channel, ChannelSample, InputMode, Job};
+use crate::spec::{Channel, ChannelSample, DataType, InputMode, Job};
 
 /// Where canaries of a job write, a folder.
 pub(super) fn output(job: &Job) -> Result<S3Uri, BackendError> {
@@ -75,30 +74,34 @@ fn place_of(output: &S3Uri, name: &JobName, channel: &Channel, way: &DataWay<'_>
 }
 
 impl ReadyJob<'_> {
-    /// Where a canary of this name finds its data once they are placed.
+    /// The job's channels with their data where a canary of this name finds them once they are placed, and those that bring its code.
     pub(super) fn inputs(
         &self,
         run: &CanaryRun,
         name: &JobName,
-    ) -> Result<Vec<Input<'_>>, BackendError> {
+    ) -> Result<Vec<Channel>, BackendError> {
         let output = output(self.job)?;
         let channels = self.job.training.channels.iter().zip(&run.channels);
-        let mut inputs: Vec<Input<'_>> = channels
-            .map(|(channel, data)| {
-                let way = DataWay::of(channel, data);
-                let place = place_of(&output, name, channel, &way).to_string();
-                match way {
-                    DataWay::Whole => Input::whole(channel),
-                    DataWay::Rows(_) | DataWay::Copies => Input::of_prefix(channel, place),
-                    DataWay::Manifest => Input::of_manifest(channel, place),
-                }
-            })
-            .collect();
-        inputs.extend(self.placed.source.as_deref().map(Input::whole));
-        if let ProbeWay::Channel { channel, .. } = &self.placed.probe {
-            inputs.push(Input::whole(channel));
-        }
-        Ok(inputs)
+        let inputs = channels.map(|(channel, data)| {
+            let way = DataWay::of(channel, data);
+            let place = || place_of(&output, name, channel, &way).to_string();
+            let (uri, data_type) = match way {
+                DataWay::Whole => (channel.uri.clone(), channel.data_type),
+                DataWay::Manifest => (place(), DataType::Manifest),
+                DataWay::Rows(_) | DataWay::Copies => (place(), DataType::Prefix),
+            };
+            Channel {
+                uri,
+                data_type,
+                ..channel.clone()
+            }
+        });
+        let probe = match &self.placed.probe {
+            ProbeWay::Channel { channel, .. } => Some(channel),
+            _ => None,
+        };
+        let own = self.placed.source.iter().chain(probe);
+        Ok(inputs.chain(own.map(|own| (**own).clone())).collect())
     }
 
     /// Places the data of a canary; it may be dropped half-way, and leaves on an error what it had placed. Returns the rows among them.

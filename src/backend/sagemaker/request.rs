@@ -4,8 +4,6 @@
 
 mod channels;
 
-pub(super) use channels::Input;
-
 use std::collections::{BTreeMap, HashMap};
 
 use aws_sdk_sagemaker::operation::create_training_job::builders::CreateTrainingJobInputBuilder;
@@ -17,7 +15,7 @@ use crate::backend::BackendError;
 use crate::canary::{self, CanaryRun};
 use crate::instance::{InstanceConfiguration, InstanceType, tables};
 use crate::probe::MARK_VARIABLE;
-use crate::spec::{Job, NO_CREDENTIALS};
+use crate::spec::{Channel, Job, NO_CREDENTIALS};
 use crate::units::{Bytes, Seconds};
 
 /// SageMaker's limits on what canary-gate adds to a job.
@@ -44,8 +42,8 @@ pub(super) struct Launch<'a> {
     pub(super) region: &'a str,
     pub(super) job: &'a Job,
     pub(super) run: &'a CanaryRun,
-    /// One for each channel.
-    pub(super) inputs: &'a [Input<'a>],
+    /// The spec's channels with their data where the canary finds them, and those that bring its code.
+    pub(super) inputs: &'a [Channel],
     /// In script mode.
     pub(super) script: Option<&'a Script>,
     /// What is started in place of the image's own entry point: a probe around a command.

@@ -2,72 +2,16 @@
 
 use aws_sdk_sagemaker::types;
 
+use super::super::code::whole_channel;
 use super::{Launch, Script};
 use crate::backend::BackendError;
-use crate::spec::{Channel, DataType, Distribution, FileSystem, FileSystemKind, InputMode, Words};
+use crate::spec::{Channel, DataType, FileSystem, FileSystemKind, InputMode, Words};
 
 /// What SageMaker takes.
 const CHANNELS: usize = 20;
 
 /// Where a container without network finds the code: on a channel of this name.
 const CODE_CHANNEL: &str = "code";
-
-/// One channel and where its objects are.
-#[derive(Debug, Clone)]
-pub(in super::super) struct Input<'a> {
-    channel: &'a Channel,
-    source: ChannelSource,
-    mode: InputMode,
-}
-
-/// Where objects come from.
-#[derive(Debug, Clone, PartialEq)]
-enum ChannelSource {
-    /// The `s3://` address of a manifest.
-    Manifest(String),
-    /// An `s3://` prefix: every key that begins with it.
-    Prefix(String),
-    FileSystem(FileSystem),
-}
-
-impl<'a> Input<'a> {
-    /// A channel as it is written, whole.
-    pub(in super::super) fn whole(channel: &'a Channel) -> Self {
-        match FileSystem::of_uri(&channel.uri) {
-            Some(Ok(file_system)) => Self {
-                channel,
-                source: ChannelSource::FileSystem(file_system),
-                // It is mounted, which SageMaker calls the mode of files.
-                mode: InputMode::File,
-            },
-            _ if channel.data_type == DataType::Manifest => {
-                Self::of_manifest(channel, channel.uri.clone())
-            }
-            _ => Self::of_prefix(channel, channel.uri.clone()),
-        }
-    }
-
-    /// The objects below an `s3://` prefix in place of the channel's own, such as copies of a sample.
-    pub(in super::super) fn of_prefix(channel: &'a Channel, uri: String) -> Self {
-        Self {
-            channel,
-            source: ChannelSource::Prefix(uri),
-            mode: channel.mode,
-        }
-    }
-
-    /// The objects of a manifest. FastFile reads none, so such a channel comes in File mode, which starts more slowly.
-    pub(in super::super) fn of_manifest(channel: &'a Channel, uri: String) -> Self {
-        Self {
-            channel,
-            source: ChannelSource::Manifest(uri),
-            mode: match channel.mode {
-                InputMode::FastFile => InputMode::File,
-                mode => mode,
-            },
-        }
-    }
-}
 
 /// Where the toolkit finds the archive: in S3, or where a container without network has it from a channel.
 pub(super) fn code_directory(launch: &Launch<'_>, script: &Script) -> String {
@@ -81,129 +25,73 @@ pub(super) fn code_directory(launch: &Launch<'_>, script: &Script) -> String {
 
 /// All channels of a job, and the code where it has no other way in.
 pub(super) fn of(launch: &Launch<'_>) -> Result<Vec<types::Channel>, BackendError> {
-    let groups = ChannelGroups::of(launch);
-    let mut channels: Vec<types::Channel> = (launch.inputs.iter())
-        .map(|input| channel(input, &groups))
-        .collect();
-    let Some(script) = launch.script else {
-        return Ok(channels);
-    };
-    if !launch.job.training.sagemaker.network_isolation {
-        return Ok(channels);
-    }
-    let field = format!("jobs.{}.training.channels", launch.job.name);
-    let mut inputs = launch.inputs.iter();
-    if inputs.any(|input| input.channel.name == CODE_CHANNEL) {
-        return Err(BackendError::new(
-            format!(
-                "{field}.{CODE_CHANNEL}: with `network_isolation` the script itself comes on a channel of this name"
-            ),
-            "give the channel another name",
-        ));
-    }
-    if channels.len() >= CHANNELS {
-        return Err(BackendError::new(
-            format!(
-                "{field}: {} channels; SageMaker takes {CHANNELS}, and with `network_isolation` the script comes \
-                 on one of them",
-                channels.len()
-            ),
-            "put two channels under one prefix",
-        ));
-    }
-    let source = s3_source(
-        types::S3DataType::S3Prefix,
-        &script.archive,
-        Distribution::FullyReplicated,
-        groups.of_all(),
-    );
-    channels.push(
-        types::Channel::builder()
-            .channel_name(CODE_CHANNEL)
-            .data_source(source)
-            .input_mode(types::TrainingInputMode::File)
-            .build(),
-    );
-    Ok(channels)
-}
-
-/// The names of groups that a request's channels are for: SageMaker wants them on every channel or on none, our own included.
-struct ChannelGroups<'a> {
-    /// Of the configuration, where a channel names groups; none where no channel does, or where there are none.
-    all: Vec<&'a str>,
-}
-
-impl<'a> ChannelGroups<'a> {
-    fn of(launch: &Launch<'a>) -> Self {
-        let mut inputs = launch.inputs.iter();
-        let is_named = inputs.any(|input| !input.channel.groups.is_empty());
-        let groups = launch.run.instance.groups().iter();
-        Self {
-            all: groups
-                .filter(|_| is_named)
-                .map(|group| group.name.as_str())
-                .collect(),
+    let mut inputs = launch.inputs.to_vec();
+    let is_isolated = launch.job.training.sagemaker.network_isolation;
+    if let Some(script) = launch.script.filter(|_| is_isolated) {
+        let field = format!("jobs.{}.training.channels", launch.job.name);
+        if inputs.iter().any(|input| input.name == CODE_CHANNEL) {
+            return Err(BackendError::new(
+                format!(
+                    "{field}.{CODE_CHANNEL}: with `network_isolation` the script itself comes on a channel of this name"
+                ),
+                "give the channel another name",
+            ));
         }
+        if inputs.len() >= CHANNELS {
+            return Err(BackendError::new(
+                format!(
+                    "{field}: {} channels; SageMaker takes {CHANNELS}, and with `network_isolation` the script comes \
+                     on one of them",
+                    inputs.len()
+                ),
+                "put two channels under one prefix",
+            ));
+        }
+        inputs.push(whole_channel(CODE_CHANNEL, script.archive.clone()));
     }
-
-    /// Of a channel that all machines need.
-    fn of_all(&self) -> Option<Vec<String>> {
-        self.named(|_| true)
-    }
-
-    fn of_channel(&self, channel: &Channel) -> Option<Vec<String>> {
-        self.named(|group| {
-            channel.groups.is_empty() || channel.groups.iter().any(|own| own == group)
-        })
-    }
-
-    fn named(&self, is_meant: impl Fn(&str) -> bool) -> Option<Vec<String>> {
-        let groups = self.all.iter().filter(|group| is_meant(group));
-        let groups: Vec<String> = groups.map(|group| (*group).to_owned()).collect();
-        // A list of none is refused.
-        (!groups.is_empty()).then_some(groups)
-    }
+    // SageMaker wants groups on every channel or on none, our own included.
+    let is_named = inputs.iter().any(|input| !input.groups.is_empty());
+    let groups = launch.run.instance.groups().iter().filter(|_| is_named);
+    let groups: Vec<String> = groups.map(|group| group.name.clone()).collect();
+    let channels = inputs.iter().map(|input| channel(input, &groups));
+    Ok(channels.collect())
 }
 
-fn channel(input: &Input<'_>, groups: &ChannelGroups<'_>) -> types::Channel {
+/// `all` are the groups of the configuration, where any channel names some.
+fn channel(input: &Channel, all: &[String]) -> types::Channel {
     let builder = types::Channel::builder()
-        .channel_name(&input.channel.name)
-        .set_content_type(input.channel.content_type.clone());
-    let s3 = |kind, uri: &str| {
-        let groups = groups.of_channel(input.channel);
-        s3_source(kind, uri, input.channel.distribution, groups)
-    };
-    let builder = match &input.source {
-        ChannelSource::Manifest(uri) => {
-            builder.data_source(s3(types::S3DataType::ManifestFile, uri))
+        .channel_name(&input.name)
+        .set_content_type(input.content_type.clone());
+    if let Some(Ok(file_system)) = FileSystem::of_uri(&input.uri) {
+        return builder
+            .data_source(file_system_source(&file_system))
+            // It is mounted, which SageMaker calls the mode of files.
+            .input_mode(types::TrainingInputMode::File)
+            .build();
+    }
+    let (kind, mode) = match (input.data_type, input.mode) {
+        // FastFile reads no manifest, so such a channel comes in File mode, which starts more slowly.
+        (DataType::Manifest, InputMode::FastFile) => {
+            (types::S3DataType::ManifestFile, InputMode::File)
         }
-        ChannelSource::Prefix(uri) => builder.data_source(s3(types::S3DataType::S3Prefix, uri)),
-        ChannelSource::FileSystem(file_system) => {
-            builder.data_source(file_system_source(file_system))
-        }
+        (DataType::Manifest, mode) => (types::S3DataType::ManifestFile, mode),
+        (_, mode) => (types::S3DataType::S3Prefix, mode),
     };
-    let builder = match &input.source {
-        ChannelSource::FileSystem(_) => builder,
-        ChannelSource::Manifest(_) | ChannelSource::Prefix(_) => builder
-            .compression_type(input.channel.compression.word().into())
-            .record_wrapper_type(input.channel.record_wrapper.word().into()),
-    };
-    builder.input_mode(input.mode.word().into()).build()
-}
-
-fn s3_source(
-    kind: types::S3DataType,
-    uri: &str,
-    distribution: Distribution,
-    groups: Option<Vec<String>>,
-) -> types::DataSource {
+    let is_meant = |group: &&String| input.groups.is_empty() || input.groups.contains(group);
+    let groups: Vec<String> = all.iter().filter(is_meant).cloned().collect();
     let source = types::S3DataSource::builder()
         .s3_data_type(kind)
-        .s3_uri(uri)
-        .s3_data_distribution_type(distribution.word().into())
-        .set_instance_group_names(groups)
+        .s3_uri(&input.uri)
+        .s3_data_distribution_type(input.distribution.word().into())
+        // A list of none is refused.
+        .set_instance_group_names((!groups.is_empty()).then_some(groups))
         .build();
-    types::DataSource::builder().s3_data_source(source).build()
+    builder
+        .data_source(types::DataSource::builder().s3_data_source(source).build())
+        .compression_type(input.compression.word().into())
+        .record_wrapper_type(input.record_wrapper.word().into())
+        .input_mode(mode.word().into())
+        .build()
 }
 
 fn file_system_source(file_system: &FileSystem) -> types::DataSource {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::super::exchange::exchange;
 use super::*;
 use crate::canary::WorkLevel;
-use crate::spec::{SpecSource, read};
+use crate::spec::{DataType, SpecSource, read};
 use crate::units::Fraction;
 
 const SPEC: &str = "\
@@ -71,11 +71,23 @@ fn script() -> Script {
 }
 
 /// The first channel from a manifest, the others whole.
-fn inputs(job: &Job) -> Vec<Input<'_>> {
-    let mut inputs: Vec<_> = job.training.channels.iter().map(Input::whole).collect();
-    let manifest = "s3://my-bucket/canary-output/m".to_owned();
-    inputs[0] = Input::of_manifest(&job.training.channels[0], manifest);
+fn inputs(job: &Job) -> Vec<Channel> {
+    let mut inputs = job.training.channels.clone();
+    inputs[0] = at(
+        &inputs[0],
+        "s3://my-bucket/canary-output/m",
+        DataType::Manifest,
+    );
     inputs
+}
+
+fn at(channel: &Channel, uri: &str, data_type: DataType) -> Channel {
+    let uri = uri.to_owned();
+    Channel {
+        uri,
+        data_type,
+        ..channel.clone()
+    }
 }
 
 /// For as long as the test runs.
@@ -211,11 +223,11 @@ fn the_time_limit_is_whole_seconds_and_never_above_the_policy() {
 fn fast_file_reads_prefixes_and_no_manifests() {
     let job = job(&SPEC.replace("mode: Pipe", "mode: FastFile"));
     let train = &job.training.channels[0];
-    let staged = "s3://my-bucket/canary-output/cg-stage/x/".to_owned();
+    let staged = "s3://my-bucket/canary-output/cg-stage/x/";
     let inputs = [
-        Input::whole(train),
-        Input::of_prefix(train, staged.clone()),
-        Input::of_manifest(train, "s3://my-bucket/canary-output/m".to_owned()),
+        train.clone(),
+        at(train, staged, DataType::Prefix),
+        at(train, "s3://my-bucket/canary-output/m", DataType::Manifest),
     ];
     let body = sent(try_create(&job, |launch| launch.inputs = &inputs).unwrap());
     let channel = |index: usize| {
@@ -227,7 +239,7 @@ fn fast_file_reads_prefixes_and_no_manifests() {
         )
     };
     assert_eq!(channel(0), ("s3://my-bucket/churn/train/", "FastFile"));
-    assert_eq!(channel(1), (staged.as_str(), "FastFile"));
+    assert_eq!(channel(1), (staged, "FastFile"));
     assert_eq!(channel(2), ("s3://my-bucket/canary-output/m", "File"));
 }
 
@@ -296,13 +308,11 @@ fn where_one_channel_names_groups_ours_name_all_of_them() {
     let on_groups = cases.find(|case| case.starts_with("groups take the place"));
     let isolated = changed(on_groups.unwrap()).replace("volume_gb: 100", "network_isolation: true");
     let job = job(&isolated);
-    let probe = kept(crate::backend::sagemaker::code::whole_channel(
-        "canary-gate",
-        "s3://my-bucket/canary-output/probe/".to_owned(),
-    ));
+    let place = "s3://my-bucket/canary-output/probe/".to_owned();
+    let probe = crate::backend::sagemaker::code::whole_channel("canary-gate", place);
     let with_probe = |launch: &mut Launch<'_>| {
         let mut all = inputs(kept(job.clone()));
-        all.push(Input::whole(probe));
+        all.push(probe);
         launch.inputs = kept(all);
     };
     let both = json!(["data", "dnn"]);
