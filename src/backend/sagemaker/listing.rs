@@ -61,18 +61,9 @@ pub async fn list(
         DataType::Prefix | DataType::AugmentedManifest => (uri, None),
     };
     let request = &Request::list(s3, &field, &uri);
-    let mut keys = KeysInOrder {
-        request,
-        mode: channel.mode,
-        named,
-        kinship: None,
-        objects: Vec::new(),
-        tags: Vec::new(),
-        hash: Some(Sha256::new()),
-    };
     let mut begin = KeyRange::default();
     let goes_on = begin.walk(request, PAGES_ALONE).await?;
-    keys.take(begin.objects)?;
+    let mut listed = begin.objects;
     if goes_on {
         let folders = folders_after(request, &begin.last).await;
         let ranges = ranges(&begin.last, &folders).into_iter();
@@ -80,12 +71,12 @@ pub async fn list(
             let walked = range.walk(request, usize::MAX).await;
             walked.map(|_| range.objects)
         };
-        let mut listed = stream::iter(ranges.map(whole)).buffered(AT_ONCE);
-        while let Some(objects) = listed.next().await {
-            keys.take(objects?)?;
+        let mut parts = stream::iter(ranges.map(whole)).buffered(AT_ONCE);
+        while let Some(objects) = parts.next().await {
+            listed.extend(objects?);
         }
     }
-    keys.finish()
+    channel_of(request, channel.mode, named, listed)
 }
 
 /// The error of an endpoint that is broken, or that does not serve S3.
@@ -229,134 +220,92 @@ enum Kinship {
     Beside,
 }
 
-/// The keys of a channel that were listed, one after the other.
-struct KeysInOrder<'a> {
-    request: &'a Request<'a>,
+impl Kinship {
+    fn of(prefix: &str, key: &str) -> Self {
+        match &key[prefix.len()..] {
+            _ if prefix.is_empty() || prefix.ends_with('/') => Self::Inside,
+            "" => Self::Itself,
+            rest if rest.starts_with('/') => Self::Inside,
+            _ => Self::Beside,
+        }
+    }
+}
+
+/// The channel of sorted objects that were listed; `named` are the keys of a manifest, below its prefix. Fails where a manifest names
+/// what is not there, where nothing is left, and where the prefix catches what was hardly meant.
+fn channel_of(
+    request: &Request<'_>,
     mode: InputMode,
-    /// Below the uri, those of a manifest that were not listed yet; absent: all keys count.
-    named: Option<BTreeSet<String>>,
-    /// Of the first object, which all others must share, with its key for the error.
-    kinship: Option<(Kinship, String)>,
-    objects: Vec<DataObject>,
-    tags: Vec<String>,
-    /// Absent once an object had no `ETag`.
-    hash: Option<Sha256>,
-}
-
-impl KeysInOrder<'_> {
-    fn take(&mut self, listed: Vec<Listed>) -> Result<(), BackendError> {
-        let prefix = self.request.place.key.len();
-        for (mut object, tag) in listed {
-            // What a console makes to show an empty folder is no data.
-            let is_marker = object.key.ends_with('/') && object.bytes == Bytes(0);
-            let is_named =
-                (self.named.as_mut()).is_none_or(|named| named.remove(&object.key[prefix..]));
-            if is_marker || !is_named {
-                continue;
-            }
-            let base = self.base_of(&object.key)?;
-            object.key.drain(..base);
-            self.hash = self.hash.take().filter(|_| !tag.is_empty());
-            if let Some(hash) = &mut self.hash {
-                // With their lengths, so that different listings give different bytes.
-                for text in [&object.key, &tag] {
-                    hash.update((text.len() as u64).to_be_bytes());
-                    hash.update(text);
-                }
-                hash.update(object.bytes.0.to_be_bytes());
-            }
-            if self.tags.len() < MOST_TAGS {
-                self.tags.push(tag);
-            }
-            self.objects.push(object);
-        }
-        Ok(())
+    mut named: Option<BTreeSet<String>>,
+    mut listed: Vec<Listed>,
+) -> Result<ListedChannel, BackendError> {
+    let (place, field) = (request.place, request.field);
+    let prefix = place.key.as_str();
+    listed.retain(|(object, _)| {
+        // What a console makes to show an empty folder is no data.
+        let is_marker = object.key.ends_with('/') && object.bytes == Bytes(0);
+        let is_named = (named.as_mut()).is_none_or(|it| it.remove(&object.key[prefix.len()..]));
+        is_named && !is_marker
+    });
+    if let Some(missing) = named.filter(|missing| !missing.is_empty()) {
+        return Err(named_keys::missing(field, place, &missing));
     }
-
-    /// How much of a key is that of the folder all keys are below. Fails where the prefix catches what was hardly meant.
-    fn base_of(&mut self, key: &str) -> Result<usize, BackendError> {
-        let prefix = self.request.place.key.as_str();
-        let kinship = match &key[prefix.len()..] {
-            _ if prefix.is_empty() || prefix.ends_with('/') => Kinship::Inside,
-            "" => Kinship::Itself,
-            rest if rest.starts_with('/') => Kinship::Inside,
-            _ => Kinship::Beside,
-        };
-        let (first, first_key) = (self.kinship).get_or_insert_with(|| (kinship, key.to_owned()));
-        if *first != kinship {
-            return Err(ambiguous(self.request, (*first, first_key), (kinship, key)));
-        }
-        if kinship == Kinship::Beside && self.mode == InputMode::FastFile {
-            return Err(BackendError::new(
-                format!(
-                    "{}: `{}` ends within a name (`{}`), and FastFile mode serves whole folders only",
-                    self.request.field,
-                    self.request.shown(),
-                    shown(key)
-                ),
-                "name the folder and end it with `/`, or use `mode: File`",
-            ));
-        }
-        Ok(self.base(kinship).len())
-    }
-
-    /// The folder that all keys share, with its slash.
-    fn base(&self, kinship: Kinship) -> String {
-        let prefix = &self.request.place.key;
-        match kinship {
-            Kinship::Inside => self.request.place.below("").key,
-            Kinship::Itself | Kinship::Beside => {
-                let end = prefix.rfind('/').map_or(0, |slash| slash + 1);
-                prefix[..end].to_owned()
-            }
-        }
-    }
-
-    fn finish(self) -> Result<ListedChannel, BackendError> {
-        let (uri, field) = (self.request.place, self.request.field);
-        if let Some(missing) = self.named.as_ref().filter(|missing| !missing.is_empty()) {
-            return Err(named_keys::missing(field, uri, missing));
-        }
-        let Some((kinship, _)) = self.kinship else {
-            return Err(BackendError::new(
-                format!("{field}: there are no objects in {}", self.request.shown()),
-                "check the prefix with `aws s3 ls`; it is case-sensitive and does not begin with `/`",
-            ));
-        };
-        let base = S3Uri {
-            bucket: uri.bucket.clone(),
-            key: self.base(kinship),
-        };
-        let digest = self.hash.map(|hash| hash.finalize().into());
-        Ok(ListedChannel {
-            base,
-            objects: Objects::listed(self.objects, digest),
-            tags: self.tags,
-        })
-    }
-}
-
-/// Two keys that the prefix catches, of which hardly both were meant.
-fn ambiguous(request: &Request<'_>, one: (Kinship, &str), other: (Kinship, &str)) -> BackendError {
-    let end_it = format!("end it with `/`: `{}/`", request.shown());
-    let (stranger, help) = match (one.0, other.0) {
-        (Kinship::Inside, _) => (other.1, end_it),
-        (_, Kinship::Inside) => (one.1, end_it),
-        _ => (
-            other.1,
-            "give the data a folder of its own and end the uri with `/`: SageMaker takes every key that begins so"
-                .to_owned(),
-        ),
+    let wrong = |what: String, help: &str| BackendError::new(format!("{field}: {what}"), help);
+    let here = request.shown();
+    let Some((first, _)) = listed.first() else {
+        return Err(wrong(
+            format!("there are no objects in {here}"),
+            "check the prefix with `aws s3 ls`; it is case-sensitive and does not begin with `/`",
+        ));
     };
-    BackendError::new(
-        format!(
-            "{}: `{}` also matches `{}`",
-            request.field,
-            request.shown(),
-            shown(stranger)
-        ),
-        help,
-    )
+    let kinship = Kinship::of(prefix, &first.key);
+    let is_stranger = |(one, _): &&Listed| Kinship::of(prefix, &one.key) != kinship;
+    if let Some((other, _)) = listed.iter().find(is_stranger) {
+        let is_inside = Kinship::of(prefix, &other.key) == Kinship::Inside;
+        let stranger = if is_inside { &first.key } else { &other.key };
+        return Err(wrong(
+            format!("`{here}` also matches `{}`", shown(stranger)),
+            &format!(
+                "end it with `/`: `{here}/`; SageMaker takes every key that begins so, so where it is no folder give the data one of its own"
+            ),
+        ));
+    }
+    if kinship == Kinship::Beside && mode == InputMode::FastFile {
+        return Err(wrong(
+            format!(
+                "`{here}` ends within a name (`{}`), and FastFile mode serves whole folders only",
+                shown(&first.key)
+            ),
+            "name the folder and end it with `/`, or use `mode: File`",
+        ));
+    }
+    let base = match kinship {
+        Kinship::Inside => place.as_folder(),
+        Kinship::Itself | Kinship::Beside => S3Uri {
+            bucket: place.bucket.clone(),
+            key: prefix[..prefix.rfind('/').map_or(0, |slash| slash + 1)].to_owned(),
+        },
+    };
+    let mut hash = Sha256::new();
+    for (object, tag) in &mut listed {
+        object.key.drain(..base.key.len());
+        // With their lengths, so that different listings give different bytes.
+        for text in [&object.key, tag] {
+            hash.update((text.len() as u64).to_be_bytes());
+            hash.update(text);
+        }
+        hash.update(object.bytes.0.to_be_bytes());
+    }
+    let has_tags = listed.iter().all(|(_, tag)| !tag.is_empty());
+    let digest = has_tags.then(|| hash.finalize().into());
+    let (objects, mut tags): (Vec<_>, Vec<_>) = listed.into_iter().unzip();
+    tags.truncate(MOST_TAGS);
+    let objects = Objects::listed(objects, digest);
+    Ok(ListedChannel {
+        base,
+        objects,
+        tags,
+    })
 }
 
 #[cfg(test)]
