@@ -6,7 +6,7 @@ use std::time::Duration;
 use aws_sdk_s3::Client;
 use aws_sdk_s3::config::timeout::TimeoutConfig;
 use aws_sdk_s3::primitives::ByteStream;
-use aws_sdk_s3::types::{Delete, ObjectIdentifier, ServerSideEncryption, TaggingDirective};
+use aws_sdk_s3::types::{ServerSideEncryption, TaggingDirective};
 use futures_util::future::ready;
 use futures_util::{StreamExt, stream};
 use jiff::Timestamp;
@@ -20,6 +20,8 @@ use crate::units::Bytes;
 
 /// Copies at a time.
 const COPIES: usize = 16;
+/// Removals at a time: a gate that is told to stop has seconds.
+const REMOVALS: usize = 64;
 /// For one copy or upload, attempts together: S3 answers when the last byte is in its place.
 const LONGEST_TRANSFER: Duration = Duration::from_mins(15);
 /// CopyObject's limit, which AWS calls 5 GB.
@@ -256,62 +258,23 @@ pub(super) async fn remove(s3: &Client, place: &S3Uri) -> Result<(), BackendErro
         permission("s3:DeleteObject", place)
     );
     let request = Request::new(s3, OUTPUT, place, "remove what lies in", permissions);
-    let mut kept = Vec::new();
     let mut pages = request.listing().into_paginator().send();
     while let Some(page) = pages.next().await {
         let page = page.map_err(|error| request.refused(&error))?;
         let written = page.contents().iter().filter_map(|object| object.key());
         let keys = written.filter_map(|key| key_of(&page, key));
         // Whatever an endpoint lists, nothing else is removed.
-        let keys = keys.filter(|key| key.starts_with(&place.key)).collect();
-        kept.extend(delete(s3, &request, keys).await?);
-    }
-    let Some(first) = kept.first() else {
-        return Ok(());
-    };
-    let (place, count) = (shown(&place.to_string()), kept.len());
-    Err(BackendError::new(
-        format!("{count} staged objects in {place} could not be removed: {first}"),
-        format!("remove them: `aws s3 rm --recursive {place}`"),
-    ))
-}
-
-/// Removes the keys of one page, at most 1,000. Returns those that S3 would not remove.
-async fn delete(
-    s3: &Client,
-    request: &Request<'_>,
-    keys: Vec<String>,
-) -> Result<Vec<String>, BackendError> {
-    let bucket = &request.place.bucket;
-    // The many are named in XML, which cannot hold most control characters.
-    let (odd, plain): (Vec<_>, Vec<_>) =
-        (keys.into_iter()).partition(|key| key.chars().any(is_not_for_xml));
-    for key in odd {
-        let removed = s3.delete_object().bucket(bucket).key(key).send().await;
+        let keys = keys.filter(|key| key.starts_with(&place.key));
+        let remove = async |key: String| {
+            let removed = s3.delete_object().bucket(&place.bucket).key(key);
+            removed.send().await.map(drop)
+        };
+        let removals = stream::iter(keys).map(remove).buffer_unordered(REMOVALS);
+        let removed: Vec<Result<(), _>> = removals.collect().await;
+        let removed: Result<(), _> = removed.into_iter().collect();
         removed.map_err(|error| request.refused(&error))?;
     }
-    if plain.is_empty() {
-        return Ok(Vec::new());
-    }
-    let named = plain.into_iter().filter_map(|key| {
-        // The one thing it needs is the key.
-        ObjectIdentifier::builder().key(key).build().ok()
-    });
-    let all = Delete::builder()
-        .quiet(true)
-        .set_objects(Some(named.collect()));
-    let call = s3.delete_objects().bucket(bucket);
-    let removed = call.set_delete(all.build().ok()).send().await;
-    let removed = removed.map_err(|error| request.refused(&error))?;
-    let kept = removed.errors().iter().map(|error| {
-        let (key, code) = (error.key().unwrap_or_default(), error.code());
-        shown(&format!("{key}: {}", code.unwrap_or_default()))
-    });
-    Ok(kept.collect())
-}
-
-fn is_not_for_xml(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}')
+    Ok(())
 }
 
 /// The client's own limit is for short answers.

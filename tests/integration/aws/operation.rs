@@ -25,7 +25,7 @@ operations! {
     "pricing" => GetProducts;
     "service-quotas" => ListServiceQuotas, ListAWSDefaultServiceQuotas;
     "sts" => GetCallerIdentity, AssumeRoleWithWebIdentity;
-    "s3" => ListObjectsV2, GetObject, HeadObject, PutObject, CopyObject, DeleteObject, DeleteObjects;
+    "s3" => ListObjectsV2, GetObject, HeadObject, PutObject, CopyObject, DeleteObject;
 }
 
 impl Operation {
@@ -47,7 +47,6 @@ impl Operation {
         let is_bucket = path.split_once('/').is_none_or(|(_, key)| key.is_empty());
         match (method.as_str(), is_bucket) {
             ("GET", true) if has("list-type") => Some(Self::ListObjectsV2),
-            ("POST", true) if has("delete") => Some(Self::DeleteObjects),
             ("GET", false) => Some(Self::GetObject),
             ("HEAD", false) => Some(Self::HeadObject),
             ("PUT", false) if headers.contains_key("x-amz-copy-source") => Some(Self::CopyObject),
@@ -81,7 +80,6 @@ impl Operation {
             Self::ListObjectsV2 => "s3:ListBucket".to_owned(),
             Self::HeadObject => "s3:GetObject".to_owned(),
             Self::CopyObject => "s3:PutObject".to_owned(),
-            Self::DeleteObjects => "s3:DeleteObject".to_owned(),
             _ => format!("{prefix}:{}", self.name()),
         }
     }

@@ -8,10 +8,9 @@ use std::time::SystemTime;
 use axum::body::Bytes;
 use s3s::dto::{
     CommonPrefix, CopyObjectInput, CopyObjectOutput, CopyObjectResult, CopySource,
-    DeleteObjectInput, DeleteObjectOutput, DeleteObjectsInput, DeleteObjectsOutput, DeletedObject,
-    ETag, ETagCondition, EncodingType, GetObjectInput, GetObjectOutput, HeadObjectInput,
-    HeadObjectOutput, ListObjectsV2Input, ListObjectsV2Output, Object, PutObjectInput,
-    PutObjectOutput, StreamingBlob, Timestamp,
+    DeleteObjectInput, DeleteObjectOutput, ETag, ETagCondition, EncodingType, GetObjectInput,
+    GetObjectOutput, HeadObjectInput, HeadObjectOutput, ListObjectsV2Input, ListObjectsV2Output,
+    Object, PutObjectInput, PutObjectOutput, StreamingBlob, Timestamp,
 };
 use s3s::{Body, S3, S3Error, S3Request, S3Response, S3Result, s3_error};
 
@@ -118,19 +117,6 @@ operations! {
         self.0.with(&request.input.bucket, |bucket| {
             bucket.objects.remove(&request.input.key);
             Ok(DeleteObjectOutput::default())
-        })
-    }
-
-    delete_objects(self, request: DeleteObjectsInput) -> DeleteObjectsOutput {
-        self.0.with(&request.input.bucket, |bucket| {
-            let keys = request.input.delete.objects.into_iter().map(|object| object.key);
-            let deleted = keys
-                .map(|key| {
-                    bucket.objects.remove(&key);
-                    DeletedObject { key: Some(key), ..Default::default() }
-                })
-                .collect();
-            Ok(DeleteObjectsOutput { deleted: Some(deleted), ..Default::default() })
         })
     }
 }

@@ -70,7 +70,7 @@ fn canaries_read_copies_of_rows_that_are_removed() {
 #[test]
 fn the_copies_hold_whole_rows() {
     let (project, aws) = project(5000, FIXED);
-    aws.fail(Operation::DeleteObjects).with(Fault::AccessDenied);
+    aws.fail(Operation::DeleteObject).with(Fault::AccessDenied);
     gate(&project, &aws, &["run", "--all"]);
     let staged = aws.keys("canaries", "out/cg-stage/");
     assert_eq!(staged.len(), 3);

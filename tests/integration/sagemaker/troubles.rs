@@ -178,7 +178,7 @@ fn each_call_may_be_denied() {
         (Operation::ListTrainingJobs, "sagemaker:ListTrainingJobs", 1),
         (Operation::HeadObject, "", 0),
         (Operation::GetMetricData, "cloudwatch:GetMetricData", 14),
-        (Operation::DeleteObjects, "s3:DeleteObject", 0),
+        (Operation::DeleteObject, "s3:DeleteObject", 0),
         (Operation::DescribeLogStreams, "logs:DescribeLogStreams", 0),
         (Operation::GetLogEvents, "", 0),
     ] {
