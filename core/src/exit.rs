@@ -62,7 +62,7 @@ impl OutsideError {
 
 impl From<DrawProblem> for OutsideError {
     fn from(problem: DrawProblem) -> Self {
-        Self::new(problem.to_string(), problem.help())
+        Self::new(problem.to_string(), problem.help)
     }
 }
 

@@ -9,41 +9,22 @@ use crate::spec::{Channel, ChannelSample, DrawRule, Job};
 
 /// Why the objects of a channel cannot be drawn as the spec says.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum DrawProblem {
-    #[error(
-        "jobs.{job}.training.channels.{channel}.always: `{pattern}` matches no file of the channel"
-    )]
-    NothingAlways {
-        job: String,
-        channel: String,
-        pattern: String,
-    },
-    #[error(
-        "jobs.{job}.training.channels.{channel}.always: every file of the channel is one that all canaries get, so none is left to draw"
-    )]
-    AllAlways { job: String, channel: String },
-    #[error(
-        "jobs.{job}.training.channels.{channel}.draw_with: no file of `{channel}` has the stem of one of `{with}`"
-    )]
-    NoPartners {
-        job: String,
-        channel: String,
-        with: String,
-    },
+#[error("jobs.{job}.training.channels.{channel}.{why}")]
+pub struct DrawProblem {
+    job: String,
+    channel: String,
+    /// The key, and what is wrong with it.
+    why: String,
+    pub help: &'static str,
 }
 
 impl DrawProblem {
-    pub fn help(&self) -> &'static str {
-        match self {
-            Self::NothingAlways { .. } => {
-                "correct the pattern: it is over paths below the channel, such as `labels.csv`, `*.json` at the top or `**/*.json` anywhere"
-            }
-            Self::AllAlways { .. } => {
-                "write narrower patterns, or `sample: false` if canaries shall have the whole channel"
-            }
-            Self::NoPartners { .. } => {
-                "a stem is the path below the channel without the last extension, `cats/0001` of `cats/0001.jpg`: give partners the same one, or draw the channel by itself"
-            }
+    fn new(job: &Job, channel: &str, why: impl Into<String>, help: &'static str) -> Self {
+        Self {
+            job: job.name.clone(),
+            channel: channel.to_owned(),
+            why: why.into(),
+            help,
         }
     }
 }
@@ -88,11 +69,13 @@ impl Dataset {
             };
             let follower = &channels[index];
             if partners(&leader.objects, &follower.objects).is_empty() {
-                return Err(DrawProblem::NoPartners {
-                    job: job.name.clone(),
-                    channel: follower.name.clone(),
-                    with: leader.name.clone(),
-                });
+                let (own, with) = (&follower.name, &leader.name);
+                return Err(DrawProblem::new(
+                    job,
+                    own,
+                    format!("draw_with: no file of `{own}` has the stem of one of `{with}`"),
+                    "a stem is the path below the channel without the last extension, `cats/0001` of `cats/0001.jpg`: give partners the same one, or draw the channel by itself",
+                ));
             }
             // Every canary gets the partners of what every canary gets.
             let always = partners(&leader.always, &follower.objects);
@@ -128,11 +111,12 @@ fn listed_channel(
         .filter(|one| !one.starts_with('!'))
     {
         if matching(std::slice::from_ref(pattern), &data.objects).is_empty() {
-            return Err(DrawProblem::NothingAlways {
-                job: job.name.clone(),
-                channel: channel.name.clone(),
-                pattern: pattern.clone(),
-            });
+            return Err(DrawProblem::new(
+                job,
+                &channel.name,
+                format!("always: `{pattern}` matches no file of the channel"),
+                "correct the pattern: it is over paths below the channel, such as `labels.csv`, `*.json` at the top or `**/*.json` anywhere",
+            ));
         }
     }
     let always = match channel.draw.always.as_slice() {
@@ -140,10 +124,12 @@ fn listed_channel(
         patterns => matching(patterns, &data.objects),
     };
     if always.len() == data.objects.len() {
-        return Err(DrawProblem::AllAlways {
-            job: job.name.clone(),
-            channel: channel.name.clone(),
-        });
+        return Err(DrawProblem::new(
+            job,
+            &channel.name,
+            "always: every file of the channel is one that all canaries get, so none is left to draw",
+            "write narrower patterns, or `sample: false` if canaries shall have the whole channel",
+        ));
     }
     Ok(ChannelData {
         always,
@@ -159,23 +145,16 @@ fn matching(patterns: &[String], objects: &Objects) -> Objects {
 
 /// Those of `of` that have the stem of an object of `leaders`.
 pub fn partners(leaders: &Objects, of: &Objects) -> Objects {
-    let mut stems: HashSet<Box<str>> = HashSet::new();
-    leaders.for_each(|key, _| {
-        stems.insert(stem(key).into());
-    });
+    let stems: HashSet<&str> = leaders.iter().map(|leader| stem(&leader.key)).collect();
     those(of, |key| stems.contains(stem(key)))
 }
 
 fn those(objects: &Objects, is_one: impl Fn(&str) -> bool) -> Objects {
-    let mut position = 0;
-    let mut found = Vec::new();
-    objects.for_each(|key, _| {
-        if is_one(key) {
-            found.push(position);
-        }
-        position += 1;
-    });
-    objects.select(found)
+    let all = objects.iter().enumerate();
+    objects.select(
+        all.filter(|(_, one)| is_one(&one.key))
+            .map(|(place, _)| place),
+    )
 }
 
 /// The path below the channel without the last extension: `cats/0001` of `cats/0001.jpg`.

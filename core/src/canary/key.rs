@@ -159,11 +159,11 @@ pub fn data_key<'a>(channels: impl IntoIterator<Item = (&'a str, [u8; 32])>) -> 
 pub fn listing_digest(uri: &str, objects: &Objects) -> [u8; 32] {
     let mut hash = Sha256::new();
     hash.update(uri.as_bytes());
-    objects.for_each(|key, bytes| {
-        hash.update((key.len() as u64).to_be_bytes());
-        hash.update(key.as_bytes());
-        hash.update(bytes.0.to_be_bytes());
-    });
+    for object in objects.iter() {
+        hash.update((object.key.len() as u64).to_be_bytes());
+        hash.update(&object.key);
+        hash.update(object.bytes.0.to_be_bytes());
+    }
     hash.finalize().into()
 }
 

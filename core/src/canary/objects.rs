@@ -63,11 +63,6 @@ impl Objects {
         self.places().map(|place| &self.listing.objects[place])
     }
 
-    /// Visits every object in order of the keys.
-    pub fn for_each(&self, mut visit: impl FnMut(&str, Bytes)) {
-        self.iter().for_each(|one| visit(&one.key, one.bytes));
-    }
-
     /// Every size, in the order of the keys.
     pub fn sizes(&self) -> impl Iterator<Item = Bytes> {
         self.iter().map(|object| object.bytes)

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::path::{Component, Path, PathBuf};
 
 use sha1::Sha1;
-use sha2::{Digest, Sha256};
+use sha2::Sha256;
+use sha2::digest::DynDigest;
 
 /// Links that are followed on one way, as Linux has it.
 const MOST_LINKS: usize = 40;
@@ -242,36 +243,26 @@ pub(super) fn bytes(path: &Path) -> &[u8] {
 
 /// Makes the id that git gives a content: the hash of `blob LENGTH`, a zero byte, and the content.
 /// <https://git-scm.com/book/en/v2/Git-Internals-Git-Objects>
-#[derive(Debug, Clone)]
-pub enum BlobHash {
-    Sha1(Sha1),
-    Sha256(Sha256),
-}
+pub struct BlobHash(Box<dyn DynDigest>);
 
 impl BlobHash {
     /// For a content of so many bytes, with as many digits as an id `like` this has.
     pub fn new(like: &str, length: u64) -> Self {
-        let mut hash = match like.len() {
-            LONG_ID => Self::Sha256(Sha256::new()),
-            _ => Self::Sha1(Sha1::new()),
+        let mut hash: Box<dyn DynDigest> = match like.len() {
+            LONG_ID => Box::new(Sha256::default()),
+            _ => Box::new(Sha1::default()),
         };
         hash.update(format!("blob {length}\0").as_bytes());
-        hash
+        Self(hash)
     }
 
     pub fn update(&mut self, content: &[u8]) {
-        match self {
-            Self::Sha1(hash) => hash.update(content),
-            Self::Sha256(hash) => hash.update(content),
-        }
+        self.0.update(content);
     }
 
     pub fn end(self) -> String {
-        let hex = |digest: &[u8]| digest.iter().map(|byte| format!("{byte:02x}")).collect();
-        match self {
-            Self::Sha1(hash) => hex(&hash.finalize()),
-            Self::Sha256(hash) => hex(&hash.finalize()),
-        }
+        let digest = self.0.finalize();
+        digest.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 }
 

@@ -133,17 +133,15 @@ fn of_each_folder(ranks: &SampleOrder, order: DrawOrder, pool: &Objects, want: u
 /// How many objects each top folder has, in the order of the keys; those beside folders are one more.
 pub(super) fn folders(pool: &Objects) -> Vec<usize> {
     let mut counts: Vec<usize> = Vec::new();
-    let mut last: Option<String> = None;
-    pool.for_each(|key, _| {
-        let folder = key.split_once('/').map_or("", |(folder, _)| folder);
+    let mut last = None;
+    for object in pool.iter() {
+        let folder = object.key.split_once('/').map_or("", |(folder, _)| folder);
         match counts.last_mut() {
-            Some(count) if last.as_deref() == Some(folder) => *count += 1,
-            _ => {
-                counts.push(1);
-                last = Some(folder.to_owned());
-            }
+            Some(count) if last == Some(folder) => *count += 1,
+            _ => counts.push(1),
         }
-    });
+        last = Some(folder);
+    }
     counts
 }
 
@@ -233,17 +231,15 @@ impl SampleOrder {
     /// Draws `want` of `from`. Of each rank the first eight bytes are kept: that two of millions are equal in them is hardly possible,
     /// and then the first key is drawn.
     pub(super) fn draw(&self, from: &Objects, want: usize) -> Objects {
-        let mut ranked: Vec<([u8; 8], u32)> = Vec::with_capacity(from.len());
-        let mut place = 0;
-        from.for_each(|key, _| {
-            ranked.push((first_bytes(&self.rank(key)), place));
-            place += 1;
-        });
+        let keys = from
+            .iter()
+            .map(|object| first_bytes(&self.rank(&object.key)));
+        let mut ranked: Vec<([u8; 8], usize)> = keys.zip(0..).collect();
         if want < ranked.len() {
             ranked.select_nth_unstable(want);
         }
         let drawn = ranked.into_iter().take(want);
-        from.select(drawn.map(|(_, place)| place as usize))
+        from.select(drawn.map(|(_, place)| place))
     }
 }
 
