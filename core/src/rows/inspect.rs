@@ -35,18 +35,25 @@ pub async fn inspect<S: RangeSource>(
     let mut window = Window::at(0, source, bytes.0);
     window.extend(BEGINNING).await?;
     RowFormat::check_plain(&window.bytes)?;
-    let (mut dialect, mut header) = (Dialect::LINES, 0);
-    if format == RowFormat::Csv {
-        let tabs = key.to_ascii_lowercase().ends_with(".tsv");
-        (dialect, header) = dialect_of(&mut window, tabs).await?;
-        file.columns = dialect.names(&window.bytes[..header]);
-    } else {
-        file.columns = keys(&window.bytes);
-    }
-    if header as u64 == bytes.0 {
-        return Err(RowsProblem::Empty.into());
-    }
-    let row = mean_row(&mut window, dialect.at_known_place(), header).await?;
+    let text = TextFormat {
+        is_csv: format == RowFormat::Csv,
+        prefers_tabs: key.to_ascii_lowercase().ends_with(".tsv"),
+    };
+    let (dialect, header, row) = loop {
+        if let Some(found) = text.look(&window.bytes, window.is_at_end())? {
+            break found;
+        }
+        // As much again, up to the longest row.
+        let have = window.bytes.len() as u64;
+        if have > LONGEST_ROW || window.is_at_end() {
+            return Err(RowsProblem::LongRow.into());
+        }
+        window.extend(have).await?;
+    };
+    file.columns = match text.is_csv {
+        true => dialect.names(&window.bytes[..header]),
+        false => keys(&window.bytes),
+    };
     file.layout = RowLayout::Text {
         header: header as u64,
         dialect,
@@ -64,55 +71,51 @@ fn keys(beginning: &[u8]) -> Vec<String> {
     })
 }
 
-/// How a file of records is written, and where its header ends.
-async fn dialect_of<S: RangeSource>(
-    window: &mut Window<'_, S>,
-    tabs: bool,
-) -> Result<(Dialect, usize), CopyError<S::Error>> {
-    loop {
-        let (bytes, is_end) = (&window.bytes, window.is_at_end());
-        if is_end && csv::is_blank(bytes) {
-            return Err(RowsProblem::Empty.into());
-        }
-        let may_end = is_end || bytes.contains(&b'\n');
-        match may_end.then(|| Dialect::of_beginning(bytes, is_end, tabs)) {
-            Some(Some(found)) => return Ok(found),
-            _ => read_on(window).await?,
-        }
-    }
+/// A format of text, by a file's name.
+struct TextFormat {
+    is_csv: bool,
+    prefers_tabs: bool,
 }
 
-/// The mean length of the first rows.
-async fn mean_row<S: RangeSource>(
-    window: &mut Window<'_, S>,
-    dialect: Dialect,
-    first: usize,
-) -> Result<u64, CopyError<S::Error>> {
-    loop {
-        let (bytes, is_end) = (&window.bytes[first..], window.is_at_end());
-        let (mut at, mut rows) = (0, 0);
+impl TextFormat {
+    /// By a file's beginning how it is written, where its header ends, and the mean length of the first rows; `None` where that shows
+    /// in more of it only. `is_end`: it is the whole file.
+    fn look(
+        &self,
+        bytes: &[u8],
+        is_end: bool,
+    ) -> Result<Option<(Dialect, usize, u64)>, RowsProblem> {
+        if self.is_csv && is_end && csv::is_blank(bytes) {
+            return Err(RowsProblem::Empty);
+        }
+        let found = match self.is_csv {
+            false => Some((Dialect::LINES, 0)),
+            true if is_end || bytes.contains(&b'\n') => {
+                Dialect::of_beginning(bytes, is_end, self.prefers_tabs)
+            }
+            true => None,
+        };
+        let Some((dialect, header)) = found else {
+            return Ok(None);
+        };
+        let rows = &bytes[header..];
+        if is_end && rows.is_empty() {
+            return Err(RowsProblem::Empty);
+        }
+        let known = dialect.at_known_place();
+        let (mut at, mut count) = (0, 0);
         while let RecordEnd::Ends { next, .. } =
-            dialect.record(&bytes[at..], RecordState::FieldStart, is_end)
+            known.record(&rows[at..], RecordState::FieldStart, is_end)
         {
             at += next;
-            rows += 1;
+            count += 1;
         }
-        if let Some(mean) = (at as u64).checked_div(rows) {
-            return Ok(mean.max(1));
-        }
-        if is_end && bytes.len() as u64 <= LONGEST_ROW {
+        let length = match at.checked_div(count) {
+            Some(mean) => mean,
             // A quote that does not close.
-            return Ok((bytes.len() as u64).max(1));
-        }
-        read_on(window).await?;
+            None if is_end && rows.len() as u64 <= LONGEST_ROW => rows.len(),
+            None => return Ok(None),
+        };
+        Ok(Some((dialect, header, length.max(1) as u64)))
     }
-}
-
-/// Reads as much again, up to the longest row.
-async fn read_on<S: RangeSource>(window: &mut Window<'_, S>) -> Result<(), CopyError<S::Error>> {
-    let have = window.bytes.len() as u64;
-    if have > LONGEST_ROW || window.is_at_end() {
-        return Err(RowsProblem::LongRow.into());
-    }
-    window.extend(have).await
 }
