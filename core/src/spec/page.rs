@@ -1,49 +1,16 @@
-//! The spec's text, as it is written line by line.
+//! A commented spec, written from a template.
 
-use std::fmt::Write;
-
-use super::yaml_text as yaml;
+use regex::{Captures, Regex};
 
 /// Where a person has to fill something in; no data lies there, so nothing is started on it by mistake.
 pub const FILL_IN: &str = "FILL-IN";
 
-/// The text, as it grows.
-pub struct SpecPage(pub String);
-
-impl SpecPage {
-    pub fn line(&mut self, depth: usize, text: &str) {
-        let _ = writeln!(self.0, "{}{text}", "  ".repeat(depth));
-    }
-
-    pub fn remark(&mut self, depth: usize, text: &str) {
-        self.line(depth, &format!("# {}", yaml::remark(text)));
-    }
-
-    pub fn gap(&mut self) {
-        self.0.push('\n');
-    }
-
-    /// Nothing where the value is missing or empty, as AWS has both.
-    pub fn text(&mut self, depth: usize, key: &str, value: Option<&str>) {
-        if let Some(value) = value.filter(|value| !value.is_empty()) {
-            self.line(depth, &format!("{key}: {}", yaml::text(value)));
-        }
-    }
-
-    pub fn list(&mut self, depth: usize, key: &str, values: &[String]) {
-        if !values.is_empty() {
-            self.line(depth, &format!("{key}: {}", yaml::list(values)));
-        }
-    }
-
-    /// Values by name, below a key; nothing where there are none.
-    pub fn map(&mut self, depth: usize, key: &str, values: &[(&str, &str)]) {
-        if !values.is_empty() {
-            self.line(depth, &format!("{key}:"));
-        }
-        for (name, value) in values {
-            let (name, value) = (yaml::text(name), yaml::text_or_number(value));
-            self.line(depth + 1, &format!("{name}: {value}"));
-        }
-    }
+/// A template with the value of each name in `<>` in its place. What is filled in is not looked at again.
+pub fn filled(template: &str, values: &[(&str, String)]) -> String {
+    let places = Regex::new("<([a-z]+)>").expect("the pattern is a constant");
+    let value = |place: &Captures<'_>| {
+        let found = values.iter().find(|(name, _)| *name == &place[1]);
+        found.map_or_else(|| place[0].to_owned(), |(_, value)| value.clone())
+    };
+    places.replace_all(template, value).into_owned()
 }

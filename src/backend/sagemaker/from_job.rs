@@ -1,18 +1,14 @@
 //! An existing training job as a commented spec, for `init --from-job`.
 
 mod channels;
-mod launcher;
-mod layout;
-mod machines;
-mod program;
 #[cfg(test)]
 mod tests;
-mod training;
+mod written;
 
 use aws_sdk_sagemaker::Client;
 use aws_sdk_sagemaker::operation::describe_training_job::DescribeTrainingJobOutput;
 
-pub use self::training::is_secret;
+pub use self::written::is_secret;
 use super::name::JobName;
 use super::watch::DESCRIBE;
 use crate::aws::Aws;
@@ -56,7 +52,7 @@ async fn spec_of(client: &Client, name: &str, region: &str) -> Result<String, Ba
         .map_err(|error| refusal(&CallError::of(DESCRIBE, &error), name, region))?;
     // Tags are an extra: who may not read them gets a spec without.
     let tags = tags(client, &job).await.unwrap_or_default();
-    Ok(layout::spec(&job, &tags, region))
+    Ok(written::spec(&job, &tags, region))
 }
 
 /// `None` where they cannot be read.

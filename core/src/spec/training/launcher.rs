@@ -64,44 +64,6 @@ impl ScriptLauncher {
         }
     }
 
-    /// Whether a hyperparameter of this name chooses the launcher in the training toolkit.
-    pub fn is_of_launcher(hyperparameter: &str) -> bool {
-        ALL.contains(&hyperparameter)
-    }
-
-    /// The launcher of which a job's hyperparameters tell the training toolkit; `None` where they tell of none, or of one that a spec
-    /// cannot say.
-    pub fn of_hyperparameters<'a>(value: impl Fn(&str) -> Option<&'a str>) -> Option<Self> {
-        let json = |name| serde_json::from_str::<serde_json::Value>(value(name)?).ok();
-        let is_on = |name| json(name) == Some(true.into());
-        let kind = match (is_on(TORCHRUN), is_on(MPI)) {
-            (true, false) => LauncherKind::Torchrun,
-            (false, true) => LauncherKind::Mpi {
-                processes_per_host: match json(MPI_PROCESSES) {
-                    None => None,
-                    Some(count) => {
-                        let count = u32::try_from(count.as_u64()?).ok()?;
-                        Some(count)
-                            .filter(|count| (1..=PROCESSES).contains(count))?
-                            .into()
-                    }
-                },
-                // Where there are none the SDK sends an empty text.
-                options: (value(MPI_OPTIONS))
-                    .map(|text| serde_json::from_str(text).unwrap_or_else(|_| text.to_owned()))
-                    .filter(|options: &String| !options.trim().is_empty()),
-            },
-            _ => return None,
-        };
-        let groups = json(GROUPS).unwrap_or_else(|| Vec::<String>::new().into());
-        let group = match groups.as_array()?.as_slice() {
-            [] => None,
-            [group] => Some(group.as_str()?.to_owned()),
-            _ => return None,
-        };
-        Some(Self { kind, group })
-    }
-
     /// The hyperparameters that choose it in the training toolkit, as JSON. They name groups only where the configuration has some.
     pub fn hyperparameters(
         &self,

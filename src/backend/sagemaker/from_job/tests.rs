@@ -73,7 +73,7 @@ fn text_of(job: &str) -> String {
     });
     let tags = [("team", "growth: 1"), ("aws:x", "y")];
     let tags = tags.map(|(key, value)| (key.to_owned(), value.to_owned()));
-    layout::spec(&job.unwrap(), &tags, "eu-west-1")
+    written::spec(&job.unwrap(), &tags, "eu-west-1")
 }
 
 #[test]
@@ -139,56 +139,28 @@ fn no_field_is_lost_in_silence() {
     read(&text.replace("# share:", "share:"));
 }
 
-/// The SDK's hyperparameters of a launcher become `distribution`; those of one that a spec cannot say stay.
+/// What tells the toolkit of a launcher, with the groups that it starts, stays among the hyperparameters.
 #[test]
-fn a_launcher_is_read_back() {
-    let mpi = r#""sagemaker_mpi_enabled": "true", "sagemaker_mpi_num_of_processes_per_host": "8""#;
-    let many = mpi.replace('8', "800");
-    let with = |options: &str| format!(r#"{mpi}, "sagemaker_mpi_custom_mpi_options": {options}"#);
-    for (hyperparameters, launcher, left) in [
-        (
-            r#""sagemaker_torch_distributed_enabled": "true", "sagemaker_instance_type": "\"ml.m5.xlarge\"""#,
-            "torchrun",
-            "",
-        ),
-        (
-            &with(r#""\"--NCCL_DEBUG WARN\"""#),
-            "mpi with 8 processes a host and --NCCL_DEBUG WARN",
-            "",
-        ),
-        (&with(r#""\"\"""#), "mpi with 8 processes a host", ""),
-        (
-            &many,
-            "",
-            "sagemaker_mpi_enabled sagemaker_mpi_num_of_processes_per_host",
-        ),
-    ] {
-        let job = RICH.replace(
-            "\"sagemaker_container_log_level\"",
-            &format!("{hyperparameters}, \"sagemaker_container_log_level\""),
-        );
-        let training = &read(&text_of(&job)).jobs[0].training;
-        let names = training
-            .hyperparameters
-            .iter()
-            .map(|(name, _)| name.as_str());
-        let kept: Vec<&str> = names
-            .filter(|name| name.starts_with("sagemaker_"))
-            .collect();
-        let said = training.distribution.as_ref().map(ToString::to_string);
-        assert_eq!(said.unwrap_or_default(), launcher);
-        assert_eq!(kept.join(" "), left);
-    }
+fn groups_and_a_launcher_are_read_back() {
     let start = r#""HyperParameters": {"#;
-    let groups = r#""sagemaker_distribution_instance_groups": "[\"dnn_group\"]""#;
-    let more = format!(r#"{start}{mpi}, {groups}, "sagemaker_program": "\"train.py\"","#);
-    let text = text_of(&GROUPS.replace(start, &more));
-    assert!(
-        text.contains("    mpi: {processes_per_host: 8}\n        groups: [dnn_group]\n"),
-        "{text}"
+    let more = r#""sagemaker_mpi_enabled": "true", "sagemaker_instance_type": "\"ml.m5.xlarge\"", "sagemaker_mpi_custom_mpi_options": "\"--NCCL_DEBUG WARN\"", "sagemaker_distribution_instance_groups": "[\"dnn_group\"]", "sagemaker_program": "\"train.py\"","#;
+    let spec = read(&text_of(&GROUPS.replace(start, &format!("{start}{more}"))));
+    let training = &spec.jobs[0].training;
+    let kept = training.hyperparameters.iter();
+    let kept: Vec<String> = kept
+        .filter(|(name, _)| name.starts_with("sagemaker_"))
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    assert_eq!(
+        kept,
+        [
+            r#"sagemaker_distribution_instance_groups=["dnn_group"]"#,
+            "sagemaker_mpi_custom_mpi_options=--NCCL_DEBUG WARN",
+            "sagemaker_mpi_enabled=true",
+        ]
     );
     assert_eq!(
-        read(&text).jobs[0].instance.to_string(),
+        spec.jobs[0].instance.to_string(),
         "data_group: 1x ml.c5.9xlarge + dnn_group: 1x ml.p3.2xlarge"
     );
 }
@@ -229,7 +201,7 @@ proptest! {
                     .build(),
             )
             .build();
-        let text = layout::spec(&job, &[], "us-east-1");
+        let text = written::spec(&job, &[], "us-east-1");
         let source = SpecSource { name: "s", bytes: text.as_bytes() };
         // Odd values are complained about one by one; the text itself can always be read.
         if let Err(problems) = spec::read(source, &[]) {
