@@ -263,12 +263,14 @@ fn channel_of(
     if let Some((other, _)) = listed.iter().find(is_stranger) {
         let is_inside = Kinship::of(prefix, &other.key) == Kinship::Inside;
         let stranger = if is_inside { &first.key } else { &other.key };
-        return Err(wrong(
-            format!("`{here}` also matches `{}`", shown(stranger)),
-            &format!(
-                "end it with `/`: `{here}/`; SageMaker takes every key that begins so, so where it is no folder give the data one of its own"
-            ),
-        ));
+        let help = match is_inside || kinship == Kinship::Inside {
+            true => &format!("end it with `/`: `{here}/`"),
+            false => {
+                "give the data a folder of its own and end the uri with `/`: SageMaker takes every key that begins so"
+            }
+        };
+        let what = format!("`{here}` also matches `{}`", shown(stranger));
+        return Err(wrong(what, help));
     }
     if kinship == Kinship::Beside && mode == InputMode::FastFile {
         return Err(wrong(

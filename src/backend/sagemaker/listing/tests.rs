@@ -14,17 +14,13 @@ fn page(keys: &[&str], token: Option<&str>) -> ListObjectsV2Output {
         .build()
 }
 
-fn client() -> Client {
-    let config = aws_sdk_s3::Config::builder()
-        .behavior_version(BehaviorVersion::latest())
-        .region(Region::new("us-east-1"));
-    Client::from_conf(config.build())
-}
-
 /// What becomes of pages that no S3 would send.
 fn refused(pages: &[ListObjectsV2Output]) -> String {
     let uri = S3Uri::read("s3://b/t/", "f").unwrap();
-    let s3 = client();
+    let config = aws_sdk_s3::Config::builder()
+        .behavior_version(BehaviorVersion::latest())
+        .region(Region::new("us-east-1"));
+    let s3 = Client::from_conf(config.build());
     let request = Request::list(&s3, "f", &uri);
     let mut range = KeyRange::default();
     let error = pages
@@ -55,35 +51,4 @@ fn a_broken_endpoint_ends_in_an_error() {
         refused(&[negative]),
         "f: S3 listed an object without a key or a size in s3://b/t/"
     );
-}
-
-/// Of a prefix and the keys that it catches: the folder and the objects' own names, or what is wrong.
-#[test]
-fn a_prefix_means_a_folder_an_object_or_the_beginning_of_names() {
-    for (prefix, keys, expected) in [
-        ("t/", "t/ t/a t/b/c", "t/: a b/c"),
-        ("t", "t/a t/b/c", "t/: a b/c"),
-        ("", "a b/c", ": a b/c"),
-        ("d/x.csv", "d/x.csv", "d/: x.csv"),
-        ("d/part-", "d/part-1 d/part-2", "d/: part-1 part-2"),
-        ("t", "t-old/a t/b", "f: `s3://b/t` also matches `t-old/a`"),
-        ("t", "t t-old", "f: `s3://b/t` also matches `t-old`"),
-        ("t/", "t/", "f: there are no objects in s3://b/t/"),
-    ] {
-        let uri = S3Uri::read(&format!("s3://b/{prefix}"), "f").unwrap();
-        let s3 = client();
-        let request = Request::list(&s3, "f", &uri);
-        let listed = keys.split(' ').map(|key| {
-            let (key, bytes) = (key.to_owned(), Bytes(u64::from(!key.ends_with('/'))));
-            (DataObject { key, bytes }, String::new())
-        });
-        let found = match channel_of(&request, InputMode::File, None, listed.collect()) {
-            Err(error) => error.what,
-            Ok(found) => {
-                let keys: Vec<&str> = found.objects.iter().map(|one| one.key.as_str()).collect();
-                format!("{}: {}", found.base.key, keys.join(" "))
-            }
-        };
-        assert_eq!(found, expected, "{prefix}");
-    }
 }
