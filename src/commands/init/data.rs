@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::grammar::count;
+use crate::rows::RowFormat;
 use crate::units::Bytes;
 
 /// A file of the checkout, known by its name and size alone.
@@ -20,12 +21,11 @@ pub(super) struct FoundData {
     pub(super) path: String,
     pub(super) files: usize,
     pub(super) bytes: Bytes,
-    /// The most frequent ending.
+    /// Of the first file.
     pub(super) ending: String,
 }
 
-/// Endings of files of data; with one of the first group rows of a file can be drawn.
-const ROWS: [&str; 6] = ["csv", "tsv", "jsonl", "txt", "parquet", "ndjson"];
+/// Endings of files of data of which no rows can be drawn.
 const OBJECTS: &str = "\
     jpg jpeg png bmp tif tiff webp gif npy npz tfrecord tfrecords rec h5 wav flac mp3 gz \
     libsvm pt";
@@ -34,7 +34,9 @@ const TEXTS_OF_PROJECT: &str = "requirements readme license notice cmakelists co
 /// Folders of a project whose pictures are no data.
 const FOLDERS_OF_PROJECT: &str =
     "docs doc reports figures assets img static models references notebooks";
-/// Names of folders that are a part of the data each, and never one class of it.
+/// Files of a folder that are data each by themselves.
+const FEW: usize = 3;
+/// Names of folders that are a part of the data each, with all that lies in them, such as a folder for each class.
 const PARTS: &str = "\
     train training test testing val valid validation eval dev raw interim processed \
     external data dataset datasets input images";
@@ -42,7 +44,7 @@ const PARTS: &str = "\
 impl FoundData {
     /// Whether rows can be drawn of its files.
     pub(super) fn has_rows(&self) -> bool {
-        ROWS.contains(&self.ending.as_str())
+        RowFormat::of_name(&format!(".{}", self.ending)).is_ok()
     }
 
     /// `120 files .csv, 3.4 MB`
@@ -65,18 +67,15 @@ impl FoundData {
     /// Training data come first, then the larger ones.
     fn rank(&self) -> (u8, std::cmp::Reverse<u64>) {
         let name = self.name().to_lowercase();
-        let parts: Vec<&str> = self.path.split('/').collect();
         let is = |names: &[&str]| names.iter().any(|known| name.contains(known));
         let rank = if is(&["test", "val", "eval", "dev", "sample"]) {
-            4
+            3
         } else if is(&["train"]) {
             0
-        } else if parts.contains(&"processed") {
+        } else if self.path.split('/').any(|part| part == "processed") {
             1
-        } else if parts.iter().any(|part| part.starts_with("data")) {
-            2
         } else {
-            3
+            2
         };
         (rank, std::cmp::Reverse(self.bytes.0))
     }
@@ -108,67 +107,45 @@ fn is_data(path: &str) -> bool {
         folders.any(|part| FOLDERS_OF_PROJECT.split(' ').any(|known| known == part));
     let ending = ending(&name);
     let is_known = |ending: &String| {
-        ROWS.contains(&ending.as_str()) || OBJECTS.split(' ').any(|known| known == ending)
+        RowFormat::of_name(&name).is_ok() || OBJECTS.split(' ').any(|known| known == ending)
     };
     !is_text_of_project && !is_of_project && ending.as_ref().is_some_and(is_known)
 }
 
-/// The folders that hold data, the likeliest training data first.
+/// The deepest folder on the way to a file that has the name of a part of the data; else the folder that it lies in.
+fn home_of(path: &str) -> &str {
+    let folder = folder_of(path);
+    let ends = folder.match_indices('/').map(|(end, _)| end);
+    let folders = ends.chain([folder.len()]).map(|end| &folder[..end]);
+    let is_part = |folder: &&str| PARTS.split(' ').any(|known| known == name_of(folder));
+    folders.filter(is_part).last().unwrap_or(folder)
+}
+
+/// The folders and files that hold data, the likeliest training data first.
 pub(super) fn data_folders(files: &[SeenFile]) -> Vec<FoundData> {
-    // Of each folder with data, the files that lie in it itself.
-    let mut folders: BTreeMap<String, Vec<&SeenFile>> = BTreeMap::new();
+    let mut homes: BTreeMap<&str, Vec<&SeenFile>> = BTreeMap::new();
     for file in files.iter().filter(|file| is_data(&file.path)) {
-        let folder = folder_of(&file.path).to_owned();
-        folders.entry(folder).or_default().push(file);
+        homes.entry(home_of(&file.path)).or_default().push(file);
     }
-    // Of each folder, how many of its own folders hold data, and whether one of them has the name of a part.
-    let mut below: BTreeMap<&str, (usize, bool)> = BTreeMap::new();
-    for (parent, name) in folders.keys().filter_map(|folder| folder.rsplit_once('/')) {
-        let (count, has_part) = below.entry(parent).or_default();
-        *count += 1;
-        *has_part |= PARTS.split(' ').any(|known| known == name);
+    let mut found = Vec::new();
+    for (home, files) in homes {
+        // The root is no folder of data.
+        match home.is_empty() || files.len() <= FEW {
+            true => found.extend(files.iter().map(|file| data_of(&file.path, &[file]))),
+            false => found.push(data_of(home, &files)),
+        }
     }
-    // Folders of classes are one folder of data.
-    let mut merged: BTreeMap<String, Vec<&SeenFile>> = BTreeMap::new();
-    for (folder, files) in &folders {
-        let parent = folder.rsplit_once('/').map(|(parent, _)| parent);
-        let is_class = parent.is_some_and(|parent| {
-            let alike = below
-                .get(parent)
-                .is_some_and(|(count, has_part)| *count >= 2 && !has_part);
-            alike && !folders.contains_key(parent)
-        });
-        let home = parent.filter(|_| is_class).unwrap_or(folder);
-        merged.entry(home.to_owned()).or_default().extend(files);
-    }
-    let mut found: Vec<FoundData> = merged
-        .into_iter()
-        .flat_map(|(folder, files)| match (folder.is_empty(), files.len()) {
-            // A few files are data each by themselves; so are those at the root, which is no folder of data.
-            (true, _) | (false, 1..=3) => files
-                .into_iter()
-                .map(|file| found(&file.path, &[file]))
-                .collect(),
-            (false, _) => vec![found(&folder, &files)],
-        })
-        .collect();
     found.sort_by_key(FoundData::rank);
     found
 }
 
-fn found(path: &str, files: &[&SeenFile]) -> FoundData {
-    let mut endings: BTreeMap<String, usize> = BTreeMap::new();
-    for file in files {
-        *endings
-            .entry(ending(&file.path).unwrap_or_default())
-            .or_default() += 1;
-    }
-    let ending = endings.into_iter().max_by_key(|(_, count)| *count);
+fn data_of(path: &str, files: &[&SeenFile]) -> FoundData {
+    let first = files.first().and_then(|file| ending(&file.path));
     FoundData {
         path: path.to_owned(),
         files: files.len(),
-        bytes: Bytes(files.iter().map(|file| file.bytes.0).sum()),
-        ending: ending.map_or_else(String::new, |(ending, _)| ending),
+        bytes: files.iter().map(|file| file.bytes).sum(),
+        ending: first.unwrap_or_default(),
     }
 }
 

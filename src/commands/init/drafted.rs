@@ -3,21 +3,24 @@
 
 use super::CHANGE_THE_SCRIPT;
 use super::data::{FoundData, folder_of, name_of};
-use super::draft::{comment, is_open, valid};
-use super::found::{FoundScript, MOST_NAMED, Overview, path_of};
-use crate::backend::sagemaker::from_job;
-use crate::spec::page::FILL_IN;
+use super::found::{FoundScript, Overview, path_of};
+use crate::instance::tables;
+use crate::secret;
+use crate::spec::page::{FILL_IN, filled};
 use crate::spec::yaml_text as yaml;
+use crate::spec::{self, SpecSource};
 
 /// The longest name of a job of which SageMaker takes the names of canaries, in characters.
 const LONGEST_NAME: usize = 40;
 /// The most files of packages, and folders of data, that are named among the files that trigger the job.
 const MOST_PATTERNS: usize = 4;
+/// The most other candidates that are named.
+const MOST_NAMED: usize = 5;
 /// The fewest files of which a canary gets some whole; of fewer it gets rows.
 const FEWEST_FILES: usize = 10;
 
-/// The likeliest of what was found, as a valid spec, and what it is from; `None` where there is nothing.
-pub(super) fn likeliest(overview: &Overview) -> Option<(String, String)> {
+/// The likeliest of what was found, as a valid spec, and what it is from; the manual's example where there is nothing.
+pub(super) fn drafted(overview: &Overview) -> (String, String) {
     let launch = overview.launches.first().map(String::as_str);
     let image = overview.containers.first().map(String::as_str);
     let script = overview.scripts.first();
@@ -28,11 +31,32 @@ pub(super) fn likeliest(overview: &Overview) -> Option<(String, String)> {
         image.map(|place| (Some(place), None)),
         script.map(|script| (None, Some(script))),
     ];
-    tries.into_iter().flatten().find_map(|(place, script)| {
+    let found = tries.into_iter().flatten().find_map(|(place, script)| {
         let path = script.map_or(place.map_or("", path_of), |script| &script.path);
-        let text = valid(&draft(overview, place, script, path))?;
-        Some((text, path.to_owned()))
+        let text = draft(overview, place, script, path);
+        is_valid(&text).then(|| (text, path.to_owned()))
+    });
+    found.unwrap_or_else(|| {
+        let template = spec::init_template();
+        let text = format!(
+            "# Nothing that trains was found: no script, no Dockerfile, no Estimator, ModelTrainer or create_training_job.\n# This is the example of the manual; replace all of it.\n{template}"
+        );
+        (text, "the manual's example, since nothing that trains was found".to_owned())
     })
+}
+
+fn is_valid(text: &str) -> bool {
+    let known: Vec<&str> = tables::listed_types().collect();
+    let source = SpecSource {
+        name: "canary-gate.yml",
+        bytes: text.as_bytes(),
+    };
+    spec::read(source, &known).is_ok()
+}
+
+/// Text from the checkout, behind a `#`.
+fn comment(text: &str) -> String {
+    yaml::remark(&secret::mask_named(&secret::mask_shapes(text)))
 }
 
 /// The draft from the place that makes training jobs of SageMaker, without one of a job here, and the script that it most likely starts;
@@ -44,61 +68,26 @@ fn draft(
     path: &str,
 ) -> String {
     let from = script.map_or(place.unwrap_or_default(), |script| &script.why);
-    let is_image = name_of(path).contains("Dockerfile");
-    let (image, which) = match is_image {
-        true => (
-            "A change of the code makes a new image: build and push it before the gate runs, and name it here.",
-            format!("where the image of {path} is pushed to"),
-        ),
-        false => (
-            "An image of AWS's own is named by its framework: `framework: {pytorch: \"2.8\"}`.",
-            "the image of the training jobs".to_owned(),
-        ),
+    let (template, program): (_, fn(&Overview, &FoundScript) -> String) = match place {
+        Some(_) => (include_str!("sagemaker.yml"), entry_point),
+        None => (include_str!("local.yml"), command),
     };
-    let template = match place {
-        Some(_) => include_str!("sagemaker.yml"),
-        None => include_str!("local.yml"),
-    };
-    let program = script.map_or(String::new(), |script| match place {
-        Some(_) => entry_point(script),
-        None => command(script),
+    let program = script.map(|script| program(overview, script));
+    let change = script.filter(|script| script.channels.is_empty()).map(|_| {
+        format!(
+            "      # {CHANGE_THE_SCRIPT}it reads no SM_CHANNEL_*, where a canary has its sample.\n"
+        )
     });
     let values = [
         ("from", comment(&format!("{path} ({from})"))),
         ("found", also_found(overview, path)),
         ("job", yaml::text(&name_of_job(path))),
-        (
-            "paths",
-            paths(overview, place, script.is_some() || is_image, path),
-        ),
-        ("image", image.to_owned()),
-        ("which", comment(&which)),
-        ("program", program),
-        (
-            "hyperparameters",
-            script.map_or(String::new(), hyperparameters),
-        ),
-        ("change", script.map_or(String::new(), change)),
+        ("paths", paths(overview, place.is_none(), path)),
+        ("program", program.unwrap_or_default()),
+        ("change", change.unwrap_or_default()),
         ("channels", channels(overview, place.is_none(), script)),
     ];
     filled(template, &values)
-}
-
-/// A template with the value of each name in `<>` in its place. What is filled in is not looked at again.
-fn filled(template: &str, values: &[(&str, String)]) -> String {
-    let mut text = String::new();
-    for (number, part) in template.split('<').enumerate() {
-        let named = part.split_once('>');
-        let value = named.and_then(|(name, rest)| {
-            let (_, value) = values.iter().find(|(known, _)| *known == name)?;
-            Some((value, rest))
-        });
-        match value {
-            Some((value, rest)) => text.extend([value, rest]),
-            None => text.extend([if number == 0 { "" } else { "<" }, part]),
-        }
-    }
-    text
 }
 
 /// Remarks on what else was found, beside what is used.
@@ -106,14 +95,12 @@ fn also_found(overview: &Overview, chosen: &str) -> String {
     let launch = overview.launches.first().map(|place| {
         format!("Training jobs are started at {place}: `canary-gate init --from-job NAME` writes the spec of one.")
     });
-    let mut others: Vec<String> = (overview.others(chosen).into_iter())
-        .map(str::to_owned)
-        .collect();
-    let further = others.len().saturating_sub(MOST_NAMED);
-    others.truncate(MOST_NAMED);
-    others.extend((further > 0).then(|| format!("{further} more")));
-    let others = Some(others.join(", ")).filter(|others| !others.is_empty());
-    let others = others.map(|others| format!("Also found, and not used: {others}."));
+    let scripts = overview.scripts.iter().map(|script| script.path.as_str());
+    let containers = overview.containers.iter().map(|place| path_of(place));
+    let others = scripts.chain(containers).filter(|other| *other != chosen);
+    let others: Vec<&str> = others.take(MOST_NAMED).collect();
+    let others =
+        (!others.is_empty()).then(|| format!("Also found, and not used: {}.", others.join(", ")));
     let remarks = launch.into_iter().chain(others);
     remarks
         .map(|remark| format!("# {}\n", comment(&remark)))
@@ -140,58 +127,31 @@ fn name_of_job(path: &str) -> String {
 }
 
 /// The patterns of the files whose change triggers the job.
-fn paths(overview: &Overview, place: Option<&str>, has_folder: bool, path: &str) -> String {
-    let mut patterns: Vec<String> = place.map(path_of).map(escaped).into_iter().collect();
+fn paths(overview: &Overview, is_here: bool, path: &str) -> String {
+    let mut patterns = Vec::new();
     // A script's helpers and settings lie beside it, and so does what an image is made of.
-    if has_folder {
-        let top = folder_of(path).split('/').next().unwrap_or_default();
-        patterns.push(all_below(top));
+    match path.split_once('/') {
+        Some((top, _)) => patterns.push(format!("{top}/**")),
+        None if overview.launches.iter().any(|place| path_of(place) == path) => {
+            patterns.push(path.to_owned());
+        }
+        // A new budget must not pay for every canary again. A change of the spec concerns its jobs in any case.
+        None => return "\"**\", \"!**/*.md\", \"!canary-gate.yml\"".to_owned(),
     }
-    let data = overview.data.iter().take(MOST_PATTERNS);
-    patterns.extend(
-        data.filter(|_| place.is_none())
-            .map(|data| match data.is_file() {
-                true => escaped(&data.path),
-                false => all_below(&data.path),
-            }),
-    );
+    let data = overview.data.iter().filter(|_| is_here).take(MOST_PATTERNS);
+    patterns.extend(data.map(|data| match data.is_file() {
+        true => data.path.clone(),
+        false => format!("{}/**", data.path),
+    }));
     let requirements = overview.requirements.iter().take(MOST_PATTERNS);
-    patterns.extend(requirements.map(|path| escaped(path)));
-    let folders = patterns
-        .iter()
-        .filter_map(|pattern| pattern.strip_suffix("**"));
-    let folders: Vec<String> = folders.map(str::to_owned).collect();
-    patterns.retain(|pattern| {
-        let mut folders = folders.iter();
-        !folders.any(|folder| pattern.starts_with(folder) && pattern[folder.len()..] != *"**")
-    });
-    patterns.dedup();
+    patterns.extend(requirements.cloned());
     patterns.push("!**/*.md".to_owned());
-    // A new budget must not pay for every canary again. A change of the spec concerns its jobs in any case.
-    if folders.iter().any(String::is_empty) {
-        patterns.push("!canary-gate.yml".to_owned());
-    }
     let patterns: Vec<String> = patterns.iter().map(|pattern| yaml::text(pattern)).collect();
     patterns.join(", ")
 }
 
-/// `folder/**`; for the root everything.
-fn all_below(folder: &str) -> String {
-    match folder {
-        "" => "**".to_owned(),
-        folder => format!("{}/**", escaped(folder)),
-    }
-}
-
-/// A path as a pattern that matches it alone.
-fn escaped(path: &str) -> String {
-    let sign = |c: char| "*?[]{}!\\".contains(c).then_some('\\');
-    let escaped = path.chars().flat_map(|c| sign(c).into_iter().chain([c]));
-    escaped.collect()
-}
-
 /// The script of a job on SageMaker.
-fn entry_point(script: &FoundScript) -> String {
+fn entry_point(_: &Overview, script: &FoundScript) -> String {
     let folder = Some(folder_of(&script.path)).filter(|folder| !folder.is_empty());
     let keys = [
         ("source_dir", folder.unwrap_or(".")),
@@ -202,74 +162,30 @@ fn entry_point(script: &FoundScript) -> String {
     keys.map(line).concat()
 }
 
-/// `[python3, train.py]`; a script that imports the package it lies in is started as a module of it.
-fn command(script: &FoundScript) -> String {
-    let parts: Vec<&str> = script.path.split('/').collect();
-    let folders = &parts[..parts.len() - 1];
-    let imports = |package: &&str| {
-        let mut imports = script.imports.iter();
-        imports.any(|import| import.split('.').next() == Some(package))
-    };
-    let is_relative = script.imports.iter().any(|import| import.starts_with('.'));
-    let relative = folders.len().checked_sub(1).filter(|_| is_relative);
-    let python = "python3".to_owned();
-    // The package that it imports, by its place among the folders of its path.
-    let (words, said) = match folders.iter().position(imports).or(relative) {
-        None => (vec![python, script.path.clone()], script.why.clone()),
+/// `[python3, train.py]`; a script of a package is started as a module of it.
+fn command(overview: &Overview, script: &FoundScript) -> String {
+    let folders = script.path.match_indices('/');
+    let mut folders = folders.map(|(end, _)| &script.path[..end]);
+    let package = folders.find(|folder| overview.packages.iter().any(|one| one == folder));
+    let mut words = vec!["python3".to_owned()];
+    let said = match package {
+        None => {
+            words.push(script.path.clone());
+            script.why.clone()
+        }
         Some(package) => {
-            let above = format!("PYTHONPATH={}", folders[..package].join("/"));
-            let mut words = vec!["env".to_owned(), above];
-            words.retain(|_| package > 0);
-            let module = parts[package..].join(".");
-            let module = module.strip_suffix(".py").unwrap_or(&module).to_owned();
-            words.extend([python, "-m".to_owned(), module]);
-            let package = parts[package];
-            (
-                words,
-                format!("guess: a module, since it imports `{package}`"),
-            )
+            let above = folder_of(package);
+            if !above.is_empty() {
+                words.splice(..0, ["env".to_owned(), format!("PYTHONPATH={above}")]);
+            }
+            let module = script.path[above.len()..].trim_start_matches('/');
+            let module = module.strip_suffix(".py").unwrap_or(module);
+            words.extend(["-m".to_owned(), module.replace('/', ".")]);
+            format!("guess: a module, since {package} is a package")
         }
     };
-    format!(
-        "      command: {}    # {}\n",
-        yaml::list(&words),
-        comment(&said)
-    )
-}
-
-/// The options whose default is a number.
-fn hyperparameters(script: &FoundScript) -> String {
-    let options = script.options.iter();
-    let options = options.filter(|one| is_open(&one.default) && !from_job::is_secret(&one.name));
-    let lines = options.map(|option| {
-        let (name, value) = (&option.name, yaml::text_or_number(&option.default));
-        let said = comment(&format!("guess: the default at {}", option.place));
-        format!("        {}: {value}    # {said}\n", yaml::text(name))
-    });
-    let lines: String = lines.collect();
-    match lines.is_empty() {
-        true => lines,
-        false => format!(
-            "      # Handed over as SageMaker does: --epochs 10. These are the script's defaults: keep those that matter.\n      hyperparameters:\n{lines}"
-        ),
-    }
-}
-
-/// What the script must read otherwise, on this machine.
-fn change(script: &FoundScript) -> String {
-    let why = match &script.fixed_path {
-        Some((path, place)) => {
-            format!("{place} reads {path} by a fixed path, where a canary has no sample.")
-        }
-        None if script.channels.is_empty() => {
-            "it reads no SM_CHANNEL_*, where a canary has its sample.".to_owned()
-        }
-        None => return String::new(),
-    };
-    format!(
-        "      # {}\n",
-        comment(&format!("{CHANGE_THE_SCRIPT}{why}"))
-    )
+    let (words, said) = (yaml::list(&words), comment(&said));
+    format!("      command: {words}    # {said}\n")
 }
 
 /// A channel for each that the script reads, else one.
@@ -281,7 +197,7 @@ fn channels(overview: &Overview, is_here: bool, script: Option<&FoundScript>) ->
     let mut text = String::new();
     for name in names {
         let is_training = names.len() == 1 || name.starts_with("train");
-        let data = data_for(&free, script, name, is_training);
+        let data = data_for(&free, name, is_training);
         free.retain(|other| data.is_none_or(|data| data.path != other.path));
         let (uri, said) = match data {
             Some(data) => (data.path.clone(), data.said()),
@@ -309,24 +225,11 @@ fn channels(overview: &Overview, is_here: bool, script: Option<&FoundScript>) ->
     text
 }
 
-/// The data that a channel most likely has: what the script reads, what has its name, or the likeliest of all.
-fn data_for<'a>(
-    free: &[&'a FoundData],
-    script: Option<&FoundScript>,
-    name: &str,
-    is_training: bool,
-) -> Option<&'a FoundData> {
-    let read = script.and_then(|script| script.fixed_path.as_ref());
-    let is_read = |data: &FoundData| {
-        read.is_some_and(|(path, _)| {
-            path.ends_with(&data.path) || path.contains(&format!("{}/", data.path))
-        })
-    };
+/// The data that a channel most likely has: what has its name, or for training the likeliest of all.
+fn data_for<'a>(free: &[&'a FoundData], name: &str, is_training: bool) -> Option<&'a FoundData> {
     // `training` is `train`, `val` is `validation`.
     let stem = name.get(..3).unwrap_or(name);
-    let is_named = |data: &FoundData| data.name().to_lowercase().starts_with(stem);
-    let first = |fits: &dyn Fn(&FoundData) -> bool| free.iter().copied().find(|data| fits(data));
-    first(&is_read)
-        .or_else(|| first(&is_named))
-        .or_else(|| first(&|_| is_training))
+    let mut all = free.iter().copied();
+    let named = all.find(|data| data.name().to_lowercase().starts_with(stem));
+    named.or(free.first().copied().filter(|_| is_training))
 }

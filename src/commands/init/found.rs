@@ -7,14 +7,12 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::data::{FoundData, SeenFile, data_folders, name_of};
+use super::data::{FoundData, SeenFile, data_folders, folder_of, name_of};
 
-/// The most other candidates that are named.
-pub(super) const MOST_NAMED: usize = 5;
 /// A text with a lower score is not a script of training.
 const LOWEST_SCORE: i32 = 5;
-/// A script has no more options that a spec would name.
-const MOST_OPTIONS: usize = 100;
+/// What a script's name adds that speaks of training.
+const SCORE_OF_NAME: i32 = 4;
 /// A change of one of these may change what training takes.
 const REQUIREMENTS: &str = "\
     requirements.txt pyproject.toml setup.py setup.cfg environment.yml environment.yaml \
@@ -45,17 +43,7 @@ static SIGNS: LazyLock<[(i32, &str, Regex); 5]> = LazyLock::new(|| {
     ]
     .map(|(score, what, text)| (score, what, pattern(text)))
 });
-/// An option on the command line: argparse, click or typer. Its call ends with a line.
-static OPTION: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"(?ms)\b(?:add_argument|[oO]ption)\((.*?)\)[ \t]*$"));
-static OPTION_NAME: LazyLock<Regex> = LazyLock::new(|| pattern(r#"["']--([\w-]+)["']"#));
-static OPTION_DEFAULT: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"\bdefault\s*=\s*([-+]?\d[\d_]*\.?\d*(?:[eE][-+]?\d+)?)\s*(?:,|$)"));
 static CHANNEL: LazyLock<Regex> = LazyLock::new(|| pattern(r"SM_CHANNEL_([A-Z0-9_]{1,64})"));
-static FIXED_PATH: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r#"\bread_(?:csv|parquet)\(\s*["']([^"'\n]+)["']"#));
-static IMPORT: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"(?m)^[ \t]*(?:import|from)[ \t]+([\w.]+)"));
 
 fn pattern(text: &str) -> Regex {
     Regex::new(text).expect("the pattern is a constant that a test compiles")
@@ -74,21 +62,8 @@ pub(super) struct FoundScript {
     score: i32,
     /// Why it is taken for one: `SM_CHANNEL_* at train.py:9`.
     pub(super) why: String,
-    pub(super) options: Vec<FoundOption>,
     /// The channels whose variables it reads, in small letters.
     pub(super) channels: Vec<String>,
-    /// Where it reads data by a path: what is written there, and the place.
-    pub(super) fixed_path: Option<(String, String)>,
-    /// The modules that it imports; one relative to its package begins with a dot.
-    pub(super) imports: Vec<String>,
-}
-
-/// An option of a script, with a default that is a number.
-pub(super) struct FoundOption {
-    /// Without its dashes.
-    pub(super) name: String,
-    pub(super) default: String,
-    pub(super) place: String,
 }
 
 /// What was found; the likeliest of each kind first.
@@ -100,8 +75,10 @@ pub(super) struct Overview {
     /// The places of the lines by which Dockerfiles are of images that train.
     pub(super) containers: Vec<String>,
     pub(super) data: Vec<FoundData>,
-    /// Files of packages.
+    /// Files that name packages to install.
     pub(super) requirements: Vec<String>,
+    /// Folders of Python packages.
+    pub(super) packages: Vec<String>,
 }
 
 impl Overview {
@@ -109,6 +86,10 @@ impl Overview {
     pub(super) fn of(texts: &[SourceText], seen: &[SeenFile]) -> Self {
         let mut found = Self {
             data: data_folders(seen),
+            packages: (seen.iter())
+                .filter(|file| name_of(&file.path) == "__init__.py")
+                .map(|file| folder_of(&file.path).to_owned())
+                .collect(),
             ..Self::default()
         };
         for text in texts {
@@ -130,14 +111,6 @@ impl Overview {
         found.containers.sort_by_key(by_depth);
         found.requirements.sort_by_key(by_depth);
         found
-    }
-
-    /// The other candidates, beside what is used.
-    pub(super) fn others(&self, chosen: &str) -> Vec<&str> {
-        let scripts = self.scripts.iter().map(|script| script.path.as_str());
-        let containers = self.containers.iter().map(|place| path_of(place));
-        let others = scripts.chain(containers).filter(|other| *other != chosen);
-        others.collect()
     }
 }
 
@@ -161,12 +134,6 @@ impl SourceText {
     fn is_python(&self) -> bool {
         let starts = ["#!/usr/bin/env python", "#!/usr/bin/python"];
         self.path.ends_with(".py") || starts.iter().any(|start| self.text.starts_with(start))
-    }
-
-    /// `src/train.py:12`, of an offset.
-    fn place_at(&self, offset: usize) -> String {
-        let line = 1 + self.text[..offset].matches('\n').count();
-        format!("{}:{line}", self.path)
     }
 
     /// The place of the first line of code that is like this: it neither defines what it names nor only speaks of it.
@@ -204,57 +171,31 @@ impl SourceText {
     fn script(&self) -> Option<FoundScript> {
         let name = name_of(&self.path);
         let stem = name.strip_suffix(".py").unwrap_or(name).to_lowercase();
-        let mut parts = self.path.split('/');
-        let is_of_tests = parts.any(|part| matches!(part, "test" | "tests" | "docs"))
-            || stem.starts_with("test_")
-            || stem.ends_with("_test");
+        let is_of_tests = stem.starts_with("test_")
+            || stem.ends_with("_test")
+            || (self.path.split('/')).any(|part| matches!(part, "test" | "tests" | "docs"));
         let is_other = matches!(stem.as_str(), "setup" | "conftest" | "__init__");
         if !self.is_python() || is_of_tests || is_other {
             return None;
         }
-        let of_name = match stem.as_str() {
-            "train" | "training" | "train_model" => 4,
-            _ if stem.contains("train") => 3,
-            _ => 0,
-        };
-        let signs = SIGNS.iter();
-        let found: Vec<(i32, String)> = signs
+        let found: Vec<(i32, String)> = (SIGNS.iter())
             .filter_map(|(score, what, sign)| {
                 Some((*score, format!("{what} at {}", self.place_of(sign)?)))
             })
             .collect();
+        let of_name = if stem.contains("train") {
+            SCORE_OF_NAME
+        } else {
+            0
+        };
         let score = of_name + found.iter().map(|(score, _)| score).sum::<i32>();
-        let why = found.into_iter().next();
+        let (_, why) = found.into_iter().next()?;
         (score >= LOWEST_SCORE).then(|| FoundScript {
             path: self.path.clone(),
             score,
-            why: why.map_or_else(|| format!("its name, {name}"), |(_, why)| why),
-            options: self.options(),
+            why,
             channels: self.channels(),
-            fixed_path: FIXED_PATH.captures(&self.text).and_then(|read| {
-                let path = read.get(1)?;
-                Some((path.as_str().to_owned(), self.place_at(path.start())))
-            }),
-            imports: (IMPORT.captures_iter(&self.text))
-                .map(|found| found[1].to_owned())
-                .collect(),
         })
-    }
-
-    /// The options whose default is a number.
-    fn options(&self) -> Vec<FoundOption> {
-        let mut seen = HashSet::new();
-        let options = OPTION.captures_iter(&self.text).filter_map(|call| {
-            let arguments = call.get(1)?;
-            let name = OPTION_NAME.captures(arguments.as_str())?;
-            let default = OPTION_DEFAULT.captures(arguments.as_str())?;
-            seen.insert(name[1].to_owned()).then(|| FoundOption {
-                name: name[1].to_owned(),
-                default: default[1].replace('_', ""),
-                place: self.place_at(arguments.start()),
-            })
-        });
-        options.take(MOST_OPTIONS).collect()
     }
 
     /// The names behind `SM_CHANNEL_`, each once.
@@ -283,16 +224,6 @@ mod tests {
         let found = text("src/train.py", source).script().unwrap();
         assert_eq!(found.why, "SM_CHANNEL_* at src/train.py:5");
         assert_eq!(found.channels, ["train"]);
-        let options: Vec<_> = (found.options.iter())
-            .map(|option| (&*option.name, &*option.default, &*option.place))
-            .collect();
-        assert_eq!(
-            options,
-            [
-                ("epochs", "10", "src/train.py:3"),
-                ("lr", "1e-3", "src/train.py:6")
-            ]
-        );
     }
 
     #[test]

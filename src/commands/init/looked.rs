@@ -15,8 +15,9 @@ use crate::units::Bytes;
 /// Files and folders that are looked at.
 const MOST_ENTRIES: usize = 50_000;
 /// A notebook holds its pictures too.
-const LARGEST_TEXT: u64 = 2 << 20;
-const LARGEST_TEXTS: u64 = 64 << 20;
+const LARGEST_TEXT: Bytes = Bytes(2 * Bytes::MIB);
+/// Signs in names, beside letters and digits, that have no meaning to a shell's pattern or a spec.
+const PLAIN_SIGNS: &str = "._-+=@ ";
 /// Folders of packages, of builds, and of what trainings leave.
 const PASSED_OVER: &str = "\
     node_modules venv env site-packages __pycache__ build dist target wandb mlruns \
@@ -31,26 +32,24 @@ pub(super) fn look(folder: &Path) -> (Overview, Vec<String>) {
         None
     });
     let mut texts = Vec::new();
-    let (mut left, mut unread) = (LARGEST_TEXTS, 0);
+    let mut unread = 0;
     for path in seen.iter().map(|file| &file.path) {
         let file = folder.join(path);
         let is_known = known.as_ref().is_none_or(|known| known.contains(&file));
         if !is_known || !says_something(path) {
             continue;
         }
-        match files::read_text_up_to(&file, Bytes(left.min(LARGEST_TEXT))) {
-            Ok(text) => {
-                left = left.saturating_sub(text.len() as u64);
-                let path = path.clone();
-                texts.push(SourceText { path, text });
-            }
+        match files::read_text_up_to(&file, LARGEST_TEXT) {
+            Ok(text) => texts.push(SourceText {
+                path: path.clone(),
+                text,
+            }),
             Err(_) => unread += 1,
         }
     }
     if unread > 0 {
-        let limit = Bytes(LARGEST_TEXT);
         notes.push(format!(
-            "{unread} files were not read: they are no text, larger than {limit}, or there are too many"
+            "{unread} files were not read: they are no text, or larger than {LARGEST_TEXT}"
         ));
     }
     (Overview::of(&texts, &seen), notes)
@@ -66,7 +65,7 @@ fn known_to_git(folder: &Path) -> Result<Option<HashSet<PathBuf>>, GitError> {
     Ok(Some(files.collect()))
 }
 
-/// All plain files below a folder, sorted: data are often what git ignores.
+/// All plain files below a folder with plain names, sorted: data are often what git ignores.
 fn walk(folder: &Path, notes: &mut Vec<String>) -> Vec<SeenFile> {
     let mut seen = Vec::new();
     let mut entries = 0;
@@ -87,7 +86,11 @@ fn walk(folder: &Path, notes: &mut Vec<String>) -> Vec<SeenFile> {
                 continue;
             };
             let path = format!("{below}{name}");
-            if name.starts_with('.') || has_private_name(Path::new(&path)) {
+            let is_plain = |c: char| c.is_alphanumeric() || PLAIN_SIGNS.contains(c);
+            if name.starts_with('.')
+                || !name.chars().all(is_plain)
+                || has_private_name(Path::new(&path))
+            {
                 continue;
             }
             if kind.is_dir() && !PASSED_OVER.split(' ').any(|known| known == name) {

@@ -1,7 +1,6 @@
 //! `init`: a commented spec to start from: of what the checkout holds, or of a training job.
 
 mod data;
-mod draft;
 mod drafted;
 mod found;
 mod looked;
@@ -10,7 +9,6 @@ mod tests;
 
 use std::path::{Path, PathBuf};
 
-use self::found::Overview;
 use crate::backend::sagemaker::from_job;
 use crate::cli::InitArguments;
 use crate::console::{AppError, files, printable, say};
@@ -64,7 +62,6 @@ pub(crate) async fn init(arguments: &InitArguments) -> Result<u8, AppError> {
         printable(&schema)
     );
     files::write_readable(file, text.as_bytes(), &root)?;
-    let guesses = text.matches("# guess:").count();
     say(&format!(
         "wrote {} from {}",
         file.display(),
@@ -75,47 +72,28 @@ pub(crate) async fn init(arguments: &InitArguments) -> Result<u8, AppError> {
         let change = change.trim_start_matches([' ', '#']);
         say(&format!("! {}", printable(change)));
     }
-    let next = match guesses {
-        0 => "look at it, then:".to_owned(),
-        1 => "1 line is a guess: correct what is wrong (`# guess:`), then:".to_owned(),
-        count => format!("{count} lines are guesses: correct what is wrong (`# guess:`), then:"),
-    };
     let named = match file.to_string_lossy().as_ref() {
         "canary-gate.yml" | ".github/canary-gate.yml" => String::new(),
         other => format!(" --spec {}", printable(other)),
     };
     say(&format!(
-        "{next}\n  canary-gate check{named}             what is missing on this machine; costs nothing\n  canary-gate check --try{named}       one smallest canary\n  canary-gate plan --all{named}        what the canaries may cost\n  canary-gate run --all{named}         the forecast"
+        "look at it, and correct what `# guess` marks, then:\n  canary-gate check{named}             what is missing on this machine; costs nothing\n  canary-gate check --try{named}       one smallest canary\n  canary-gate plan --all{named}        what the canaries may cost\n  canary-gate run --all{named}         the forecast"
     ));
     Ok(0)
 }
 
 /// A spec of what the checkout holds, and what it is from.
 fn of_checkout(folder: &Path) -> (String, String) {
-    let (overview, notes) = looked::look(folder);
+    let (overview, mut notes) = looked::look(folder);
+    notes.extend(overview.launches.first().map(|place| {
+        format!(
+            "training jobs are started at {place}; `canary-gate init --from-job NAME` writes the spec of one"
+        )
+    }));
     for note in notes {
         say(&format!("note: {}", printable(&note)));
     }
-    if let Some(place) = overview.launches.first() {
-        say(&format!(
-            "note: training jobs are started at {}; `canary-gate init --from-job NAME` writes the spec of one",
-            printable(place)
-        ));
-    }
-    drafted(&overview)
-}
-
-/// The likeliest of what was found; the template where there is nothing.
-fn drafted(overview: &Overview) -> (String, String) {
-    drafted::likeliest(overview).unwrap_or_else(|| {
-        let template = spec::init_template();
-        (
-            format!(
-                "# Nothing that trains was found: no script, no Dockerfile, no Estimator, ModelTrainer or create_training_job.\n# This is the example of the manual; replace all of it.\n{template}"
-            ),
-            "the manual's example, since nothing that trains was found".to_owned(),
-        )
-    })
+    drafted::drafted(&overview)
 }
 
 /// The checkout that the file is named in, as it is named: below a link lies another one. Without one, the working directory.
