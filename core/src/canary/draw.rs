@@ -4,7 +4,6 @@ use std::collections::HashSet;
 
 use super::{ChannelData, Dataset, Objects};
 use crate::code::PathGlobs;
-use crate::rows::RowBlocks;
 use crate::spec::{Channel, ChannelSample, DrawRule, Job};
 
 /// Why the objects of a channel cannot be drawn as the spec says.
@@ -29,36 +28,16 @@ impl DrawProblem {
     }
 }
 
-/// What was listed of a channel.
-#[derive(Debug)]
-pub struct ChannelListing {
-    pub objects: Objects,
-    /// The blocks of its files, where rows are drawn.
-    pub rows: Option<RowBlocks>,
-    /// Where files are drawn, the names of the columns of one, as far as it is a table that was looked at.
-    pub columns: Vec<String>,
-}
-
-impl From<Objects> for ChannelListing {
-    fn from(objects: Objects) -> Self {
-        Self {
-            objects,
-            rows: None,
-            columns: Vec::new(),
-        }
-    }
-}
-
 impl Dataset {
-    /// What was listed of a job's channels, in the order of the spec.
+    /// What was listed of a job's channels, in the order of the spec, with the draw that the spec asks for.
     ///
     /// # Errors
     ///
     /// Where `always` matches nothing or everything, and where `draw_with` finds no partner.
-    pub fn of_listing(job: &Job, listed: Vec<ChannelListing>) -> Result<Self, DrawProblem> {
+    pub fn of_listing(job: &Job, listed: Vec<ChannelData>) -> Result<Self, DrawProblem> {
         let channels = job.training.channels.iter().zip(listed);
         let mut channels: Vec<ChannelData> = channels
-            .map(|(channel, listed)| listed_channel(job, channel, listed))
+            .map(|(channel, data)| with_draw(job, channel, data))
             .collect::<Result<_, _>>()?;
         for index in 0..channels.len() {
             let DrawRule::With(leader) = &channels[index].rule else {
@@ -86,21 +65,7 @@ impl Dataset {
     }
 }
 
-fn listed_channel(
-    job: &Job,
-    channel: &Channel,
-    listed: ChannelListing,
-) -> Result<ChannelData, DrawProblem> {
-    let ChannelListing {
-        objects,
-        rows,
-        columns,
-    } = listed;
-    let data = ChannelData {
-        rows,
-        columns,
-        ..ChannelData::new(&channel.name, channel.sample.is_drawn(), objects)
-    };
+fn with_draw(job: &Job, channel: &Channel, data: ChannelData) -> Result<ChannelData, DrawProblem> {
     if channel.sample != ChannelSample::Objects {
         return Ok(data);
     }

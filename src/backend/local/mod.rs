@@ -34,7 +34,7 @@ use super::{
     Backend, BackendError, BackendFuture, BackendKeys, CanaryState, CanaryStep, ListedData,
     Planned, Ready, Room, Session, Watcher, files, source,
 };
-use crate::canary::{CanaryRun, ChannelListing, Dataset, Key};
+use crate::canary::{CanaryRun, ChannelData, Dataset, Key};
 use crate::instance::{Capacity, InstanceConfiguration};
 use crate::probe;
 use crate::rows::Copied;
@@ -96,7 +96,7 @@ impl LocalBackend {
     }
 
     /// What lies in a channel, and its blocks where rows are drawn.
-    fn list_channel(&self, job: &Job, channel: &Channel) -> Result<ChannelListing, BackendError> {
+    fn list_channel(&self, job: &Job, channel: &Channel) -> Result<ChannelData, BackendError> {
         let objects = files::list_channel(&self.paths, job, channel)?;
         let files = || LocalChannel::of(&self.paths, job, channel);
         let (rows, columns) = match channel.sample {
@@ -104,10 +104,10 @@ impl LocalBackend {
             ChannelSample::Objects => (None, files()?.columns(&objects)),
             ChannelSample::Rows => (Some(files()?.blocks(&objects)?), Vec::new()),
         };
-        Ok(ChannelListing {
-            objects,
+        Ok(ChannelData {
             rows,
             columns,
+            ..ChannelData::new(&channel.name, channel.sample.is_drawn(), objects)
         })
     }
 

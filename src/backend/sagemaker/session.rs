@@ -11,7 +11,7 @@ use crate::aws::s3_uri::S3Uri;
 use crate::backend::{
     AccountAnswer, BackendError, BackendFuture, ListedData, Planned, Ready, Session,
 };
-use crate::canary::{ChannelListing, Dataset, Objects};
+use crate::canary::{ChannelData, Dataset, Objects};
 use crate::instance::{InstanceType, Price};
 use crate::plan::MachineQuotas;
 use crate::spec::{ChannelSample, FileSystem, Job};
@@ -67,9 +67,9 @@ impl<'a> JobSession<'a> {
                 self.bases.insert(channel.name.clone(), listed.base);
                 listed.objects
             };
-            listed_channels.push(ChannelListing {
+            listed_channels.push(ChannelData {
                 rows,
-                ..objects.into()
+                ..ChannelData::new(&channel.name, channel.sample.is_drawn(), objects)
             });
         }
         Ok(ListedData {
