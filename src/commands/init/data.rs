@@ -116,9 +116,9 @@ fn is_data(path: &str) -> bool {
 fn home_of(path: &str) -> &str {
     let folder = folder_of(path);
     let ends = folder.match_indices('/').map(|(end, _)| end);
-    let folders = ends.chain([folder.len()]).map(|end| &folder[..end]);
+    let mut folders = ends.chain([folder.len()]).map(|end| &folder[..end]);
     let is_part = |folder: &&str| PARTS.split(' ').any(|known| known == name_of(folder));
-    folders.filter(is_part).last().unwrap_or(folder)
+    folders.rfind(is_part).unwrap_or(folder)
 }
 
 /// The folders and files that hold data, the likeliest training data first.

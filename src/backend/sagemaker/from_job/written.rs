@@ -151,8 +151,10 @@ const SAID: [(&str, Says); 22] = [
     }),
 ];
 
+type IsSet = fn(&DescribeTrainingJobOutput) -> bool;
+
 /// What a spec cannot say, by the names of SageMaker.
-const UNSAID: [(&str, fn(&DescribeTrainingJobOutput) -> bool); 8] = [
+const UNSAID: [(&str, IsSet); 8] = [
     ("DebugHookConfig", |job| job.debug_hook_config().is_some()),
     ("DebugRuleConfigurations", |job| {
         !job.debug_rule_configurations().is_empty()
