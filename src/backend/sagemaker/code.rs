@@ -9,17 +9,14 @@ use super::archive::{self, OwnFile};
 use super::metrics::{probe, program};
 use super::placing::output;
 use super::ready_job::{PlacedCode, ProbeWay};
-use super::request::Script;
+use super::request::{Script, whole_channel};
 use super::session::JobSession;
 use super::staging::JobObjects;
 use crate::backend::BackendError;
 use crate::backend::project_paths::ProjectPaths;
 use crate::backend::source::{self, Source, SourceFile};
 use crate::instance::InstanceConfiguration;
-use crate::spec::{
-    Channel, ChannelDraw, ChannelSample, Compression, DataType, Distribution, InputMode, Job,
-    ProbePolicy, RecordWrapper,
-};
+use crate::spec::{Channel, Job, ProbePolicy};
 
 /// Where sources and the probe are kept, below a job's output, under their hash.
 const SOURCES: &str = "cg-source/";
@@ -30,23 +27,6 @@ const BINARY: &str = "application/octet-stream";
 const MOST_CHANNELS: usize = 20;
 /// The packages that the training toolkit installs before it starts the script.
 const REQUIREMENTS: &str = "requirements.txt";
-
-/// A channel that every canary gets whole, in File mode.
-pub(super) fn whole_channel(name: &str, uri: String) -> Channel {
-    Channel {
-        name: name.to_owned(),
-        uri,
-        data_type: DataType::default(),
-        mode: InputMode::File,
-        content_type: None,
-        distribution: Distribution::FullyReplicated,
-        compression: Compression::None,
-        record_wrapper: RecordWrapper::None,
-        sample: ChannelSample::Whole,
-        draw: ChannelDraw::default(),
-        groups: Vec::new(),
-    }
-}
 
 impl JobSession<'_> {
     /// Uploads the source, once under its hash, with the probe if it is wanted and can be had: as an archive that the image's

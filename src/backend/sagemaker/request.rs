@@ -4,6 +4,8 @@
 
 mod channels;
 
+pub(super) use channels::whole_channel;
+
 use std::collections::{BTreeMap, HashMap};
 
 use aws_sdk_sagemaker::operation::create_training_job::builders::CreateTrainingJobInputBuilder;

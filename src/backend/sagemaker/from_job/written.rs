@@ -1,10 +1,8 @@
 //! The spec of a job: a template, which what the job says fills.
 
 use std::collections::HashMap;
-use std::sync::LazyLock;
 
 use aws_sdk_sagemaker::operation::describe_training_job::DescribeTrainingJobOutput;
-use regex::Regex;
 
 use super::super::description;
 use super::{PROGRAM, SUBMIT_DIRECTORY, channels, is_script};
@@ -33,10 +31,6 @@ const SECRET_NAMES: &str =
 const SWITCHES: &str = "true false yes no on off none debug info warn warning error";
 /// Of a number that is no secret.
 const LONGEST_NUMBER: usize = 8;
-/// The time that the SDK puts behind a job's name.
-static TIME_OF_NAME: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"-\d{4}(-\d\d){5}-\d{3}$").expect("a constant"));
-
 /// How a job says a key of `training`, as a spec writes it, with a remark where there is one.
 type Says = fn(&DescribeTrainingJobOutput) -> Option<String>;
 
@@ -205,7 +199,6 @@ pub(super) fn spec(
             "    # The job has no channel with data in S3 of which a canary could get a sample. Its script draws its share of the data: name where it is handed the share.\n    # share: {{hyperparameter: {FILL_IN}}}\n\n"
         ),
     };
-    let short = TIME_OF_NAME.replace(name, "");
     let machines = job.resource_config().and_then(description::instance);
     let values = [
         ("name", yaml::remark(name)),
@@ -214,16 +207,25 @@ pub(super) fn spec(
             status.map_or("unknown", |it| it.as_str()).to_owned(),
         ),
         ("region", yaml::text(region)),
-        (
-            "job",
-            yaml::text(if short.is_empty() { "train" } else { &short }),
-        ),
+        ("job", yaml::text(spec_name(name))),
         ("training", training(job, tags)),
         ("share", share),
         ("instance", instance(job, machines.as_ref())),
         ("budget", budget(job, machines.as_ref(), region)),
     ];
     filled(include_str!("job.yml"), &values)
+}
+
+/// The job's name without the time that the SDK puts behind it: `-2026-11-21-09-52-09-123`.
+fn spec_name(name: &str) -> &str {
+    let end = name.len().saturating_sub(24);
+    let (own, time) = name.split_at_checked(end).unwrap_or((name, ""));
+    let is_time = |byte: u8| byte.is_ascii_digit() || byte == b'-';
+    let has_time = time.starts_with('-') && time.bytes().all(is_time);
+    match if has_time { own } else { name } {
+        "" => "train",
+        name => name,
+    }
 }
 
 /// Everything below `training:`.

@@ -2,16 +2,35 @@
 
 use aws_sdk_sagemaker::types;
 
-use super::super::code::whole_channel;
 use super::{Launch, Script};
 use crate::backend::BackendError;
-use crate::spec::{Channel, DataType, FileSystem, FileSystemKind, InputMode, Words};
+use crate::spec::{
+    Channel, ChannelDraw, ChannelSample, Compression, DataType, Distribution, FileSystem,
+    FileSystemKind, InputMode, RecordWrapper, Words,
+};
 
 /// What SageMaker takes.
 const CHANNELS: usize = 20;
 
 /// Where a container without network finds the code: on a channel of this name.
 const CODE_CHANNEL: &str = "code";
+
+/// A channel that every canary gets whole, in File mode.
+pub(in super::super) fn whole_channel(name: &str, uri: String) -> Channel {
+    Channel {
+        name: name.to_owned(),
+        uri,
+        data_type: DataType::default(),
+        mode: InputMode::File,
+        content_type: None,
+        distribution: Distribution::FullyReplicated,
+        compression: Compression::None,
+        record_wrapper: RecordWrapper::None,
+        sample: ChannelSample::Whole,
+        draw: ChannelDraw::default(),
+        groups: Vec::new(),
+    }
+}
 
 /// Where the toolkit finds the archive: in S3, or where a container without network has it from a channel.
 pub(super) fn code_directory(launch: &Launch<'_>, script: &Script) -> String {

@@ -309,7 +309,7 @@ fn where_one_channel_names_groups_ours_name_all_of_them() {
     let isolated = changed(on_groups.unwrap()).replace("volume_gb: 100", "network_isolation: true");
     let job = job(&isolated);
     let place = "s3://my-bucket/canary-output/probe/".to_owned();
-    let probe = crate::backend::sagemaker::code::whole_channel("canary-gate", place);
+    let probe = whole_channel("canary-gate", place);
     let with_probe = |launch: &mut Launch<'_>| {
         let mut all = inputs(kept(job.clone()));
         all.push(probe);
