@@ -133,7 +133,7 @@ fn all_jobs_of_a_history_are_on_one_page() {
     exported(&project, &["page.html", "--job", "churn"]).ended_with(0);
     let page = project.read("page.html");
     assert!(
-        page.contains("The job is within budget") && !page.contains("ranker"),
+        page.contains("1 of 1 job within budget") && !page.contains("ranker"),
         "{page}"
     );
 }

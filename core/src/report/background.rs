@@ -2,11 +2,10 @@
 //!
 //! Plain text, which may hold some from outside.
 
-use super::comparison::{self, Column};
 use super::document::DocumentLine;
 use super::label::Label;
 use super::text::Prose;
-use super::words::{self, Quantity, Subject};
+use super::words::{self, Quantity};
 use super::{InstanceForecast, JobReport};
 use crate::forecast::{Estimate, Law};
 use crate::instance::Price;
@@ -22,16 +21,14 @@ const LEAST_PHASE: f64 = 0.005;
 /// Notes of a job that is not decided, in a brief report.
 const NOTES_SHOWN: usize = 3;
 
-/// How each configuration's forecast was made, in sentences: laws, phases, and the numbers that the table's columns do
-/// not show. Configurations of which the same is to be said share an entry.
-pub(super) fn explanations(job: &JobReport, columns: &[Column]) -> Vec<(Vec<String>, String)> {
+/// How each configuration's forecast was made, in sentences: laws and phases. Configurations of which the same is to be said share an entry.
+pub(super) fn explanations(job: &JobReport) -> Vec<(Vec<String>, String)> {
     let mut groups: Vec<(Vec<String>, String)> = Vec::new();
     for forecast in &job.forecasts {
         let sentences = [
             source_sentence(forecast),
             law_sentence(job, forecast),
             phases_sentence(forecast),
-            unshown_sentence(forecast, columns),
         ];
         let sentences: Vec<String> = sentences.into_iter().flatten().collect();
         if sentences.is_empty() {
@@ -82,12 +79,6 @@ fn phases_sentence(forecast: &InstanceForecast) -> Option<String> {
     (!parts.is_empty()).then(|| format!("Phases: {}.", parts.join("; ")))
 }
 
-/// `Beside the table: CPU 22% (20–24).`
-fn unshown_sentence(forecast: &InstanceForecast, columns: &[Column]) -> Option<String> {
-    let figures = comparison::unshown_figures(forecast, columns);
-    (!figures.is_empty()).then(|| format!("Beside the table: {}.", figures.join("; ")))
-}
-
 /// `Time is assumed to grow in proportion to the data. Fixed cost 41s. The largest canary held 3.0% of the data.`
 fn law_sentence(job: &JobReport, forecast: &InstanceForecast) -> Option<String> {
     let mut sentences = Vec::new();
@@ -95,15 +86,15 @@ fn law_sentence(job: &JobReport, forecast: &InstanceForecast) -> Option<String> 
     match (&forecast.law.time, &forecast.law.memory) {
         (None, None) => return None,
         (Some(time), Some(memory)) if time.name == memory.name && time.weight == memory.weight => {
-            sentences.push(words::law(Subject::TimeAndMemory, time, abscissa));
+            sentences.push(words::law(&["time", "memory"], time, abscissa));
         }
         (time, memory) => {
             let time = time
                 .as_ref()
-                .map(|law| words::law(Subject::Time, law, abscissa));
+                .map(|law| words::law(&["time"], law, abscissa));
             let memory = memory
                 .as_ref()
-                .map(|law| words::law(Subject::Memory, law, abscissa));
+                .map(|law| words::law(&["memory"], law, abscissa));
             sentences.extend(time.into_iter().chain(memory));
         }
     }
@@ -156,7 +147,6 @@ fn largest_share(job: &JobReport, forecast: &InstanceForecast) -> Option<f64> {
 
 /// Prices, assumptions, cautions of all these jobs.
 pub(super) fn cautions(jobs: &[&JobReport]) -> Vec<DocumentLine> {
-    const PATHS_SHOWN: usize = 3;
     let mut cautions: Vec<DocumentLine> = Vec::new();
     // The same caution often holds for many runs or jobs.
     let mut add = |label, text: String, is_brief| {
@@ -180,22 +170,8 @@ pub(super) fn cautions(jobs: &[&JobReport]) -> Vec<DocumentLine> {
             });
             for (machines, price) in whole.chain(groups) {
                 let price = words::price(price);
-                add(Label::Price, format!("{machines}: {price}"), false);
+                add(Label::PRICE, format!("{machines}: {price}"), false);
             }
-        }
-        if !job.affected_by.is_empty() {
-            let further = job.affected_by.len().saturating_sub(PATHS_SHOWN);
-            let shown = job.affected_by.len() - further;
-            let paths = job.affected_by[..shown].join(", ");
-            let further = match further {
-                0 => String::new(),
-                further => format!(" and {further} more"),
-            };
-            add(
-                Label::ChangedFiles,
-                format!("{lead}{paths}{further}"),
-                false,
-            );
         }
         // They mostly say why it is not decided.
         let is_open = matches!(job.verdict, Verdict::Unknown | Verdict::NotJudged);
@@ -212,7 +188,7 @@ pub(super) fn cautions(jobs: &[&JobReport]) -> Vec<DocumentLine> {
         }));
         for (index, note) in notes.enumerate() {
             add(
-                Label::Note,
+                Label::NOTE,
                 format!("{lead}{note}"),
                 is_open && index < NOTES_SHOWN,
             );
@@ -226,7 +202,7 @@ pub(super) fn cautions(jobs: &[&JobReport]) -> Vec<DocumentLine> {
         false => "",
     };
     if let Some(words) = interval_words(jobs) {
-        add(Label::Interval, format!("{words}{mark}"), true);
+        add(Label::INTERVAL, format!("{words}{mark}"), true);
     }
     cautions
 }

@@ -6,7 +6,7 @@ use super::JobReport;
 use super::document::{Align, Table};
 use super::words::{self, Quantity};
 use crate::measurement::{Abscissa, Measurement, Start, Usage, Utilization};
-use crate::metric::{MemoryOf, Metric};
+use crate::metric::MemoryOf;
 use crate::units::{Percent, Seconds, Usd};
 
 /// Ways to start that are named in one line.
@@ -83,11 +83,13 @@ fn cells(job: &JobReport, runs: &[&Measurement], is_counted: bool) -> [String; 1
     let steps = runs.iter().filter_map(|run| Some(run.step_seconds?.0));
     let mut starts: Vec<String> = Vec::new();
     for run in runs {
-        let start = match run.reused {
-            Some(reused) => format!("{} ago", words::age(reused.age_days)),
-            None => run.start.map_or("", start).to_owned(),
+        let start = match (run.reused, run.start) {
+            (Some(reused), _) => format!("{} ago", words::age(reused.age_days)),
+            (None, Some(Start::Cold)) => "cold".to_owned(),
+            (None, Some(Start::Warm)) => "warm".to_owned(),
+            (None, None) => continue,
         };
-        if !start.is_empty() && !starts.contains(&start) && starts.len() < STARTS_SHOWN {
+        if !starts.contains(&start) && starts.len() < STARTS_SHOWN {
             starts.push(start);
         }
     }
@@ -114,29 +116,16 @@ fn cells(job: &JobReport, runs: &[&Measurement], is_counted: bool) -> [String; 1
 
 /// `4m 12s`, of several `4m 02s–4m 12s`; empty without a value.
 fn spread(values: impl Iterator<Item = f64>, unit: Quantity) -> String {
-    let ends = values.fold(None, |ends, value| match ends {
-        None => Some((value, value)),
-        Some((least, most)) => Some((value.min(least), value.max(most))),
-    });
-    let Some((least, most)) = ends else {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    let ([least, ..], [.., most]) = (values.as_slice(), values.as_slice()) else {
         return String::new();
     };
-    let (least, most) = (unit.figure(least), unit.figure(most));
+    let (least, most) = (unit.figure(*least), unit.figure(*most));
     match least == most {
         true => most,
         false => format!("{least}–{most}"),
     }
-}
-
-fn start(start: Start) -> &'static str {
-    match start {
-        Start::Cold => "cold",
-        Start::Warm => "warm",
-    }
-}
-
-fn seconds(Seconds(value): Seconds) -> String {
-    Quantity::Time.figure(value)
 }
 
 /// `1% (0.41 GiB)`, where another share was drawn `1% (really 7.7%, 20.0 KiB)`.
@@ -166,7 +155,7 @@ fn work(run: &Measurement) -> String {
 }
 
 /// `41%`, or `12.3 GiB` where the whole is not known.
-pub(super) fn peak(usage: &Usage, of: MemoryOf) -> Option<String> {
+fn peak(usage: &Usage, of: MemoryOf) -> Option<String> {
     let memory = usage.peak(of)?;
     let figure = match (memory.percent, memory.bytes) {
         (Some(Percent(percent)), _) => Quantity::Percent.figure(percent),
@@ -194,7 +183,7 @@ pub(super) fn spend(jobs: &[&JobReport]) -> String {
     let paid: Option<Usd> = jobs.iter().map(|job| job.spend.canary_usd).sum();
     match paid {
         Some(Usd(usd)) => parts.push(Quantity::Money.figure(usd)),
-        None => parts.push(seconds(time)),
+        None => parts.push(Quantity::Time.figure(time.0)),
     }
     let kept: Option<Usd> =
         (jobs.iter().filter_map(|job| job.spend.idle_usd)).reduce(|sum, usd| sum + usd);
@@ -203,7 +192,7 @@ pub(super) fn spend(jobs: &[&JobReport]) -> String {
         parts.push(format!(
             "{} of it for machines kept warm for {}",
             Quantity::Money.figure(kept),
-            seconds(idle)
+            Quantity::Time.figure(idle.0)
         ));
     }
     let full = if jobs.len() == 1 {
@@ -212,39 +201,14 @@ pub(super) fn spend(jobs: &[&JobReport]) -> String {
         "one full run of each"
     };
     let full_usd: Option<Usd> = jobs.iter().map(|job| job.spend.full_run_usd).sum();
-    let full_seconds: Option<f64> = jobs.iter().map(|job| full_machine_seconds(job)).sum();
-    let taken: f64 = jobs.iter().map(|job| machine_seconds(job)).sum();
-    match (paid, full_usd, full_seconds) {
-        (Some(Usd(paid)), Some(Usd(full_usd)), _) if full_usd > 0.0 => {
-            parts.push(format!("{} of {full}", words::share(paid / full_usd)));
-        }
-        (None, _, Some(full_seconds)) if full_seconds > 0.0 => {
-            let share = words::share(taken / full_seconds);
-            parts.push(format!("{share} of the time of {full}"));
-        }
-        _ => {}
+    if let Some((Usd(paid), Usd(full_usd))) = paid.zip(full_usd).filter(|(_, full)| full.0 > 0.0) {
+        parts.push(format!("{} of {full}", words::share(paid / full_usd)));
     }
     let reused = reused.map_or(String::new(), |(count, said)| {
         let are = if count == 1 { "is" } else { "are" };
         format!("; {count} of them {are} {said}")
     });
     parts.join(", ") + &reused
-}
-
-/// The time of every machine of a full run, in seconds.
-fn full_machine_seconds(job: &JobReport) -> Option<f64> {
-    let row = job.forecasts.first()?;
-    Some(row.estimates[Metric::Time]?.point * f64::from(row.instance.total_count()))
-}
-
-/// The same of the canaries that were run now.
-fn machine_seconds(job: &JobReport) -> f64 {
-    let paid = (job.measurements.iter()).filter(|run| run.reused.is_none());
-    let of_run = |run: &Measurement| {
-        let time = run.billable_seconds.or(run.training_seconds)?;
-        Some(time.0 * f64::from(run.instance.total_count()))
-    };
-    paid.filter_map(of_run).sum()
 }
 
 /// How many of the runs were not paid for again, and `from earlier runs (the newest 2 days old), which saved 0.80 USD`; `None` where

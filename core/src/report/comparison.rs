@@ -8,14 +8,12 @@ use super::budget_lines::{
     use_of,
 };
 use super::document::{Align, Cell, Table, TableColumn, TableRow};
-use super::many_jobs;
 use super::mark::Mark;
 use super::text::Prose;
 use super::words::{self, Quantity};
 use super::{InstanceForecast, JobReport};
-use crate::instance::{InstanceGroup, Price, PriceKind};
-use crate::metric::{LineKind, MemoryOf, Metric, MetricName};
-use crate::units::Bytes;
+use crate::instance::{Price, PriceKind};
+use crate::metric::{LineKind, Metric, MetricName};
 use crate::verdict::{BudgetRow, LineVerdict, Verdict};
 
 /// A column of numbers.
@@ -167,37 +165,8 @@ impl<'a> Comparison<'a> {
         self
     }
 
-    /// Whether there is a figure, or something to compare.
-    pub(super) fn says_more(&self) -> bool {
-        let has_figure = |row: &ComparisonRow<'_>| {
-            let mut columns = self.columns.iter();
-            columns.any(|column| column.figure(row.forecast).is_some())
-        };
-        self.rows.len() > 1 || self.rows.iter().any(has_figure)
-    }
-
     /// `None` without rows. With several jobs the second column names the job.
     pub(super) fn table(&self) -> Option<Table> {
-        self.table_of(&self.rows)
-    }
-
-    /// The tables of many jobs: the rows that somebody has to look at, and all others.
-    pub(super) fn tables_of_many(&self) -> (Option<Table>, Option<Table>) {
-        let is_failing = |row: &ComparisonRow<'_>| {
-            let is_at_risk = row.shown_verdict() == Verdict::AtRisk;
-            row.is_judged && (is_at_risk || many_jobs::is_failing(row.job))
-        };
-        let (mut shown, mut folded) = (Vec::new(), Vec::new());
-        for row in &self.rows {
-            match is_failing(row) && shown.len() < many_jobs::ROWS_SHOWN {
-                true => shown.push(*row),
-                false => folded.push(*row),
-            }
-        }
-        (self.table_of(&shown), self.table_of(&folded))
-    }
-
-    fn table_of(&self, rows: &[ComparisonRow<'_>]) -> Option<Table> {
         let mut columns = vec![TableColumn {
             is_evident: true,
             ..TableColumn::new("Verdict", Align::Left)
@@ -210,7 +179,7 @@ impl<'a> Comparison<'a> {
             weight: self.weight(*column),
             ..TableColumn::new(column.title(), Align::Right)
         }));
-        let rows = rows.iter().map(|row| TableRow {
+        let rows = self.rows.iter().map(|row| TableRow {
             cells: self.cells(row),
             rank: row.rank(),
         });
@@ -237,15 +206,9 @@ impl<'a> Comparison<'a> {
         let instance = match instance.groups() {
             [] => Prose::bare_name(instance.to_string()),
             groups => Prose::in_parts(groups.iter().enumerate().map(|(index, group)| {
-                let InstanceGroup {
-                    name,
-                    count,
-                    instance_type,
-                } = group;
                 let plus = Prose::own(if index == 0 { "" } else { "+ " });
-                plus.then(Prose::bare_name(format!(
-                    "{name}: {count}x {instance_type}"
-                )))
+                let (name, count, kind) = (&group.name, group.count, &group.instance_type);
+                plus.then(Prose::bare_name(format!("{name}: {count}x {kind}")))
             })),
         };
         let instance = Cell {
@@ -291,15 +254,12 @@ impl<'a> ComparisonRow<'a> {
         self.any_line(column, |verdict| verdict != LineVerdict::NotApplicable)
     }
 
-    /// Of alternatives those that fit best stay longest, and those not measured go first.
+    /// Of alternatives those not measured go first.
     fn rank(&self) -> usize {
         match (self.is_judged, &self.forecast.not_measured) {
             (true, _) => 0,
-            (false, None) => {
-                1 + usize::from(self.forecast.verdict < Verdict::Within)
-                    + usize::from(self.forecast.verdict < Verdict::AtRisk)
-            }
-            (false, Some(_)) => 4,
+            (false, None) => 1,
+            (false, Some(_)) => 2,
         }
     }
 
@@ -406,7 +366,7 @@ pub(super) fn worst_first<'a>(jobs: &[&'a JobReport]) -> Vec<&'a JobReport> {
     sorted
 }
 
-/// A column appears only where it says something. What is known beside is in [`unshown_figures`].
+/// A column appears only where it says something.
 fn columns(rows: &[ComparisonRow<'_>]) -> Vec<Column> {
     let has_figure = |column: Column| {
         let mut figures = rows.iter().map(|row| column.figure(row.forecast));
@@ -438,25 +398,6 @@ fn columns(rows: &[ComparisonRow<'_>]) -> Vec<Column> {
         })
         .chain(levels.into_iter().map(Column::Level))
         .collect()
-}
-
-/// The numbers of a forecast that these columns do not show: `CPU 22% (20–24)`.
-pub(super) fn unshown_figures(forecast: &InstanceForecast, shown: &[Column]) -> Vec<String> {
-    let memory = MemoryOf::ALL.into_iter().filter_map(|of| {
-        let metric = Metric::bytes_of(of);
-        let estimate = forecast.estimates[metric]?;
-        let [point, lower, upper] =
-            [estimate.point, estimate.lower, estimate.upper].map(Bytes::from_f64);
-        Some(format!("{} {point} ({lower}–{upper})", metric.words()))
-    });
-    let columns = Column::all()
-        .filter(|column| !shown.contains(column))
-        .filter_map(|column| {
-            let (point, interval) = column.figure(forecast)?;
-            let interval = interval.map_or(String::new(), |interval| format!(" ({interval})"));
-            Some(format!("{} {point}{interval}", column.title()))
-        });
-    memory.chain(columns).collect()
 }
 
 /// What the canaries of other configurations say about one that was not measured, by its worst line, else by its memory:

@@ -11,8 +11,8 @@ use super::plot::Plot;
 use super::text::Prose;
 use super::{JobReport, Report};
 use super::{
-    background, budget_lines, canaries, change, drift, failures, figures, hosts, many_jobs,
-    over_time, policy_lines, recommendation, versus_twin, what_to_do, words,
+    background, budget_lines, canaries, change, drift, failures, figures, many_jobs, over_time,
+    policy_lines, recommendation, versus_twin, what_to_do, words,
 };
 use crate::grammar;
 use crate::verdict::Verdict;
@@ -43,16 +43,14 @@ pub(super) fn document(report: &Report) -> Document {
 pub(super) fn for_terminal(report: &Report, depth: ReportDepth) -> Document {
     let jobs: Vec<&JobReport> = report.jobs.iter().collect();
     let comparison = Comparison::of(&jobs);
-    let mut document = of_comparison(report, &comparison);
-    // The headline says as much as a row without a figure.
-    document.table = document.table.filter(|_| comparison.says_more());
+    let document = of_comparison(report, &comparison);
     match depth {
         ReportDepth::Brief if !jobs.is_empty() => in_brief(document),
         ReportDepth::Brief | ReportDepth::Whole => document,
     }
 }
 
-/// Of many jobs the table has the rows that somebody has to look at, and folds have the rest.
+/// Of many jobs the headlines say what somebody has to look at, and folds have the table and the remarks.
 fn of_comparison(report: &Report, comparison: &Comparison<'_>) -> Document {
     let jobs: Vec<&JobReport> = report.jobs.iter().collect();
     let notes: Vec<DocumentLine> = report.notes.iter().map(|text| note(text)).collect();
@@ -64,25 +62,20 @@ fn of_comparison(report: &Report, comparison: &Comparison<'_>) -> Document {
     let mut remarks = remarks(&jobs);
     let (mut table, mut folds) = (comparison.table(), Vec::new());
     if many_jobs::is_many(&jobs) {
-        let (shown, others) = comparison.tables_of_many();
-        folds.extend(rows_fold(others));
+        let rows = Fold::of(FoldKind::Rows, table.take().map(Block::Table));
+        folds.extend(rows.map(|fold| fold.with_detail(words::count(jobs.len(), "job"))));
         let remarks = Block::list(std::mem::take(&mut remarks));
         folds.extend(Fold::of(FoldKind::Remarks, remarks));
-        table = shown;
     }
-    folds.extend(what_to_do::agreement(report));
     let drifts = comparison::worst_first(&jobs).into_iter();
     let drifts = drifts.filter_map(|job| drift_fold(job, jobs.len() > 1));
     folds.extend(drifts.take(JOBS_DRAWN));
     let of_table = |kind, table: Option<Table>| Fold::of(kind, table.map(Block::Table));
     let canaries = of_table(FoldKind::Canaries, canaries::canary_runs(&jobs));
-    let hosts = of_table(FoldKind::Hosts, hosts::hosts(&jobs));
-    let of_hosts = "of the largest canary of each configuration";
     let others = [
         canaries.map(|fold| fold.with_detail(canaries::spend(&jobs))),
-        hosts.map(|fold| fold.with_detail(of_hosts.to_owned())),
         Fold::of(FoldKind::Compared, plots(&jobs, figures::compared)),
-        law_fold(&jobs, comparison),
+        law_fold(&jobs),
         Fold::of(FoldKind::Change, changes(&jobs)),
         of_table(FoldKind::Budget, budget_lines::table(&jobs)),
         caution_fold(&jobs, [further, folded].concat()),
@@ -100,24 +93,13 @@ fn of_comparison(report: &Report, comparison: &Comparison<'_>) -> Document {
     }
 }
 
-fn rows_fold(rows: Option<Table>) -> Option<Fold> {
-    let rows = rows?;
-    let jobs = rows.rows.iter().filter(|row| row.rank == 0).count();
-    let fold = Fold::of(FoldKind::Rows, [Block::Table(rows)])?;
-    Some(fold.with_detail(words::count(jobs, "job")))
-}
-
 /// Plots of each job, the worst first, under its name where there are several.
 fn plots(jobs: &[&JobReport], of: fn(&JobReport) -> Vec<Plot>) -> Vec<Block> {
     let sorted = comparison::worst_first(jobs).into_iter();
     let drawn = sorted.map(|job| (job, of(job)));
-    let drawn: Vec<_> = drawn.filter(|(_, plots)| !plots.is_empty()).collect();
-    let further = drawn.len().saturating_sub(JOBS_DRAWN);
-    let further = (further > 0)
-        .then(|| format!("{further} further jobs have their numbers in the tables."))
-        .map(Prose::literal);
+    let drawn = drawn.filter(|(_, plots)| !plots.is_empty());
     let mut blocks = Vec::new();
-    for (place, (job, plots)) in drawn.into_iter().take(JOBS_DRAWN).enumerate() {
+    for (place, (job, plots)) in drawn.take(JOBS_DRAWN).enumerate() {
         for mut plot in plots {
             if let Some(name) = job_name(job, jobs.len() > 1) {
                 plot.caption = Prose::fill("{}: {}", [name, plot.caption]);
@@ -126,9 +108,6 @@ fn plots(jobs: &[&JobReport], of: fn(&JobReport) -> Vec<Plot>) -> Vec<Block> {
             blocks.push(Block::Plot(Box::new(plot)));
         }
     }
-    if let (Some(further), Some(Block::Plot(last))) = (further, blocks.last_mut()) {
-        last.finer = Prose::joined([std::mem::take(&mut last.finer), further], " ");
-    }
     blocks
 }
 
@@ -136,7 +115,7 @@ fn plots(jobs: &[&JobReport], of: fn(&JobReport) -> Vec<Plot>) -> Vec<Block> {
 fn changes(jobs: &[&JobReport]) -> Vec<Block> {
     let of_job = |job: &JobReport| {
         let said = change::said(job).map(|said| {
-            let line = DocumentLine::new(Label::More, said.text);
+            let line = DocumentLine::new(Label::MORE, said.text);
             Block::Lines(vec![line.about(job_name(job, jobs.len() > 1))])
         });
         let table = change::table(job).map(Block::Table);
@@ -164,7 +143,7 @@ fn in_brief(mut document: Document) -> Document {
         .chain(cut)
         .chain([Prose::own(always)]);
     let hint = Prose::joined(parts, ", ");
-    document.left_out = Some(DocumentLine::new(Label::Hidden, hint));
+    document.left_out = Some(DocumentLine::new(Label::HIDDEN, hint));
     document.remarks.retain(|line| line.is_brief);
     document
         .folds
@@ -236,7 +215,7 @@ fn job_headlines(job: &JobReport) -> Vec<Headline> {
         let reason = what_to_do::short_reason(job);
         headlines.push(Headline {
             mark: match accepted {
-                Some(_) => Mark::Doubtful,
+                Some(_) => Mark::DOUBTFUL,
                 None => words::shown_verdict(job.verdict, job.forecasts.first()).into(),
             },
             text: match job.reason.why.is_empty() {
@@ -289,7 +268,7 @@ fn all_failures(report: &Report) -> Vec<Block> {
 }
 
 fn note(text: &str) -> DocumentLine {
-    DocumentLine::new(Label::Note, Prose::sentence(text)).brief_where(true)
+    DocumentLine::new(Label::NOTE, Prose::sentence(text)).brief_where(true)
 }
 
 fn remarks(jobs: &[&JobReport]) -> Vec<DocumentLine> {
@@ -298,9 +277,9 @@ fn remarks(jobs: &[&JobReport]) -> Vec<DocumentLine> {
         let remarks = job_remarks(job).into_iter();
         let remarks = remarks.map(|(label, text)| {
             let is_brief = match label {
-                Label::Advice => !matches!(job.verdict, Verdict::Within | Verdict::NotJudged),
+                Label::ADVICE => !matches!(job.verdict, Verdict::Within | Verdict::NotJudged),
                 // The headline of any other says it.
-                Label::Remedy => job.verdict == Verdict::Unknown,
+                Label::REMEDY => job.verdict == Verdict::Unknown,
                 label => label.is_brief(),
             };
             let line = DocumentLine::new(label, text).about(name.clone());
@@ -324,13 +303,13 @@ fn job_remarks(job: &JobReport) -> Vec<(Label, Prose)> {
             Some(line) => Prose::fill("{}: {}", [what, Prose::log_line(line)]),
             None => what,
         };
-        remarks.push((Label::FailedRuns, text));
-        let log = failed.log.map(|path| (Label::Log, Prose::name(path)));
+        remarks.push((Label::FAILED_RUNS, text));
+        let log = failed.log.map(|path| (Label::LOG, Prose::name(path)));
         remarks.extend(log);
     }
     let label = |explains: bool| match explains {
-        true => Label::WhyChanged,
-        false => Label::Change,
+        true => Label::WHY_CHANGED,
+        false => Label::CHANGE,
     };
     if let Some(drift) = &job.drift {
         let sentences = drift::sentences(drift);
@@ -342,14 +321,14 @@ fn job_remarks(job: &JobReport) -> Vec<(Label, Prose)> {
         remarks.push((label(said.explains), said.text));
     }
     let further = budget_lines::further_lines(job).into_iter();
-    remarks.extend(further.map(|line| (Label::FurtherBudgetLine, Prose::literal(line))));
-    remarks.extend(recommendation::sentence(job).map(|sentence| (Label::Fitting, sentence)));
-    remarks.extend(what_to_do::text(job).map(|text| (Label::Remedy, text)));
+    remarks.extend(further.map(|line| (Label::FURTHER_BUDGET_LINE, Prose::literal(line))));
+    remarks.extend(recommendation::sentence(job).map(|sentence| (Label::FITTING, sentence)));
+    remarks.extend(what_to_do::text(job).map(|text| (Label::REMEDY, text)));
     let groups = job.forecasts.iter().filter_map(versus_twin::sentence);
-    remarks.extend(groups.map(|sentence| (Label::Groups, sentence)));
+    remarks.extend(groups.map(|sentence| (Label::GROUPS, sentence)));
     let advice = job.advice.iter();
     let advice = advice.map(|advice| Prose::sentence(words::capitalized(advice)));
-    remarks.extend(advice.map(|text| (Label::Advice, text)));
+    remarks.extend(advice.map(|text| (Label::ADVICE, text)));
     remarks
 }
 
@@ -360,20 +339,20 @@ fn drift_fold(job: &JobReport, several_jobs: bool) -> Option<Fold> {
     let chart = over_time::checks(drift).map(|plot| Block::Plot(Box::new(plot)));
     // Not in the title, where no code can be set.
     let name = job_name(job, several_jobs).filter(|_| causes.is_some() || chart.is_some());
-    let name = name.map(|name| Block::List(vec![DocumentLine::new(Label::More, name)]));
+    let name = name.map(|name| Block::List(vec![DocumentLine::new(Label::MORE, name)]));
     Fold::of(FoldKind::Drift, [name, chart, causes].into_iter().flatten())
 }
 
-fn law_fold(jobs: &[&JobReport], comparison: &Comparison<'_>) -> Option<Fold> {
+fn law_fold(jobs: &[&JobReport]) -> Option<Fold> {
     let several_jobs = jobs.len() > 1;
     let mut lines = Vec::new();
     for job in jobs {
-        for (instances, explanation) in background::explanations(job, &comparison.columns) {
+        for (instances, explanation) in background::explanations(job) {
             let several = job.forecasts.len() > 1;
             let instances = instances.into_iter().filter(|_| several).map(Prose::name);
             let names = job_name(job, several_jobs).into_iter().chain(instances);
             let text = Prose::paragraph(explanation);
-            lines.push(DocumentLine::new(Label::Law, text).about(names));
+            lines.push(DocumentLine::new(Label::LAW, text).about(names));
         }
     }
     let lines = Block::list(lines).into_iter();
@@ -382,7 +361,7 @@ fn law_fold(jobs: &[&JobReport], comparison: &Comparison<'_>) -> Option<Fold> {
 
 fn caution_fold(jobs: &[&JobReport], mut lines: Vec<DocumentLine>) -> Option<Fold> {
     let whole = jobs.iter().filter_map(|job| what_to_do::whole_reason(job));
-    lines.extend(whole.map(|text| DocumentLine::new(Label::Note, text).brief_where(true)));
+    lines.extend(whole.map(|text| DocumentLine::new(Label::NOTE, text).brief_where(true)));
     lines.extend(background::cautions(jobs));
     Fold::of(FoldKind::Cautions, Block::list(lines))
 }

@@ -69,7 +69,7 @@ impl DocumentLine {
 
     /// What stands before all else in a paragraph or a list.
     pub(super) fn strong(&self) -> Option<&'static str> {
-        match self.label.lead() {
+        match self.label.lead {
             Lead::Strong(words) => Some(words),
             Lead::Words(_) | Lead::Nothing => None,
         }
@@ -78,7 +78,7 @@ impl DocumentLine {
     /// The names, the label's words and the text.
     pub(super) fn said(&self) -> Prose {
         let names = Prose::joined(self.about.iter().cloned(), ", ");
-        let words = match self.label.lead() {
+        let words = match self.label.lead {
             Lead::Words(words) => Prose::own(words),
             Lead::Strong(_) | Lead::Nothing => Prose::default(),
         };
@@ -164,16 +164,13 @@ pub(super) enum FoldKind {
     /// Tables of what a change is made of, on a page alone.
     Change,
     Canaries,
-    Hosts,
     Budget,
     Law,
     Cautions,
     Drift,
-    /// Lines to paste that agree to an overrun.
-    Agreement,
     /// What is said of each job, where there are many.
     Remarks,
-    /// Rows of the table, where many jobs are in it.
+    /// The table, where many jobs are in it.
     Rows,
 }
 
@@ -184,17 +181,12 @@ impl FoldKind {
             Self::Compared => ("configurations", "Configurations compared"),
             Self::Change => ("change", "Change against the base"),
             Self::Canaries => ("canaries", "Canaries"),
-            Self::Hosts => ("hosts", "Hosts"),
             Self::Budget => ("budget", "The budget, line by line"),
             Self::Law => ("law", "How the forecast was made"),
             Self::Cautions => ("assumptions", "Prices, assumptions, cautions"),
             Self::Drift => ("drift", "The drift: its causes, and every check"),
-            Self::Agreement => (
-                "agreement",
-                "To agree to the overrun until a day: lines for the spec of the base",
-            ),
             Self::Remarks => ("remarks", "Job by job: why, and what to do"),
-            Self::Rows => ("further-rows", "Further rows"),
+            Self::Rows => ("jobs", "What each job would take"),
         }
     }
 }
@@ -261,18 +253,6 @@ impl Table {
         });
         let columns: Vec<_> = [("Job", Align::Left)].into_iter().chain(columns).collect();
         Self::of_texts(&columns, rows)
-    }
-
-    /// What its cells say.
-    #[cfg(test)]
-    pub(super) fn texts(&self) -> Vec<Vec<String>> {
-        let cells = |row: &TableRow| {
-            let cells = row.cells.iter();
-            cells
-                .map(|cell| (cell.text).flattened(|text| text.for_terminal(usize::MAX)))
-                .collect()
-        };
-        self.rows.iter().map(cells).collect()
     }
 
     /// Leaves out rows beyond so many, those of the highest rank first and of equal ones the last, and returns how many.

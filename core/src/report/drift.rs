@@ -13,10 +13,10 @@ use crate::units::Usd;
 /// The sign of a check.
 pub(super) fn mark(drift: &Drift) -> Mark {
     match (drift.drifted, is_less(drift)) {
-        (false, _) if may_have_drifted(drift) => Mark::Doubtful,
-        (false, _) => Mark::Good,
-        (true, false) => Mark::Rose,
-        (true, true) => Mark::Fell,
+        (false, _) if may_have_drifted(drift) => Mark::DOUBTFUL,
+        (false, _) => Mark::GOOD,
+        (true, false) => Mark::ROSE,
+        (true, true) => Mark::FELL,
     }
 }
 

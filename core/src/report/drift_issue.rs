@@ -49,9 +49,9 @@ pub fn drift_over(report: &Report) -> String {
         .filter(|(_, drift)| !drift.drifted)
         .collect();
     let shown = checked.iter().take(JOBS_SHOWN);
-    let shown = shown.map(|(job, drift)| DocumentLine::new(Label::More, named_finding(job, drift)));
+    let shown = shown.map(|(job, drift)| DocumentLine::new(Label::MORE, named_finding(job, drift)));
     let lines: Vec<DocumentLine> = shown.chain(further(checked.len())).collect();
-    let over = Block::line(Label::More, Prose::own("The drift is over."));
+    let over = Block::line(Label::MORE, Prose::own("The drift is over."));
     let list = Block::list(lines);
     markdown::lay_out(&Document {
         blocks: [over].into_iter().chain(list).collect(),
@@ -75,33 +75,17 @@ fn drifted(report: &Report) -> Vec<(&JobReport, &Drift)> {
         .collect()
 }
 
-/// `canary-gate: churn drifted (+26% since 2026-11-02)`, `canary-gate: 2 jobs drifted: churn (+26%), digits (+40%)`.
+/// `canary-gate: drift of churn (+26%), digits (+40%)`
 fn title(drifted: &[(&JobReport, &Drift)]) -> String {
-    let name = |job: &JobReport| for_title(&job.name, TITLE_NAME_LIMIT);
-    let title = match drifted {
-        [(job, drift)] => {
-            let since = drift::since(drift).map(|day| format!("since {day}"));
-            let known: Vec<String> = drift::percent(drift).into_iter().chain(since).collect();
-            let known = match known.is_empty() {
-                true => String::new(),
-                false => format!(" ({})", known.join(" ")),
-            };
-            format!("canary-gate: {} drifted{known}", name(job))
-        }
-        several => {
-            let named: Vec<String> = several
-                .iter()
-                .take(JOBS_SHOWN)
-                .map(|(job, drift)| match drift::percent(drift) {
-                    Some(percent) => format!("{} ({percent})", name(job)),
-                    None => name(job),
-                })
-                .collect();
-            let count = words::count(several.len(), "job");
-            format!("canary-gate: {count} drifted: {}", named.join(", "))
-        }
-    };
-    for_title(&title, TITLE_LIMIT)
+    let named = drifted.iter().take(JOBS_SHOWN).map(|(job, drift)| {
+        let name = for_title(&job.name, TITLE_NAME_LIMIT);
+        drift::percent(drift).map_or(name.clone(), |percent| format!("{name} ({percent})"))
+    });
+    let named: Vec<String> = named.collect();
+    for_title(
+        &format!("canary-gate: drift of {}", named.join(", ")),
+        TITLE_LIMIT,
+    )
 }
 
 fn body(report: &Report, drifted: &[(&JobReport, &Drift)]) -> String {
@@ -114,7 +98,7 @@ fn body(report: &Report, drifted: &[(&JobReport, &Drift)]) -> String {
         let sentences = drift::sentences(drift);
         let sentences = Prose::joined(sentences, " ");
         if !sentences.is_empty() {
-            blocks.push(Block::line(Label::More, sentences));
+            blocks.push(Block::line(Label::MORE, sentences));
         }
         blocks.extend(drift::causes(drift).map(Block::Table));
         let chart = over_time::checks(drift).filter(|_| index < CHARTS_SHOWN);
@@ -151,9 +135,9 @@ fn how_to_end(drifted: &[(&JobReport, &Drift)]) -> [Block; 2] {
         ),
         Prose::sentence("Or allow more: raise `drift.max` of the job in the spec."),
     ];
-    let ways = ways.map(|way| DocumentLine::new(Label::More, way));
+    let ways = ways.map(|way| DocumentLine::new(Label::MORE, way));
     [
-        Block::line(Label::End, Prose::default()),
+        Block::line(Label::END, Prose::default()),
         Block::List(ways.into()),
     ]
 }
@@ -161,7 +145,7 @@ fn how_to_end(drifted: &[(&JobReport, &Drift)]) -> [Block; 2] {
 fn further(count: usize) -> Option<DocumentLine> {
     let further = count.saturating_sub(JOBS_SHOWN);
     let text = || Prose::literal(format!("and {}", words::count(further, "more job")));
-    (further > 0).then(|| DocumentLine::new(Label::More, text()))
+    (further > 0).then(|| DocumentLine::new(Label::MORE, text()))
 }
 
 /// `last checked 2026-11-21 09:14 UTC · 3f9c2e1 · …`
@@ -178,10 +162,7 @@ mod tests {
     #[test]
     fn one_job_that_drifted() {
         let issue = drift_issue(&samples::of("drifted")).unwrap();
-        assert_eq!(
-            issue.title,
-            "canary-gate: churn drifted (+26% since 2026-11-02)"
-        );
+        assert_eq!(issue.title, "canary-gate: drift of churn (+26%)");
         insta::assert_snapshot!("drift_issue", issue.body);
         assert_eq!(drift_issue(&samples::of("not_drifted")), None);
         insta::assert_snapshot!("drift_over", drift_over(&samples::of("not_drifted")));
@@ -196,7 +177,7 @@ mod tests {
         let issue = drift_issue(&report).unwrap();
         assert_eq!(
             issue.title,
-            "canary-gate: 2 jobs drifted: churn (+26%), digits (+26%)"
+            "canary-gate: drift of churn (+26%), digits (+26%)"
         );
         assert_eq!(issue.body.matches("### 📈").count(), 2);
         report.jobs = vec![report.jobs[0].clone(); 30];

@@ -27,7 +27,7 @@ pub(super) fn shown(report: &Report) -> impl Iterator<Item = &Failure> {
 pub(super) fn headline(failure: &Failure) -> Headline {
     let what = Prose::sentence(failure.what.as_str());
     Headline {
-        mark: Mark::Bad,
+        mark: Mark::BAD,
         text: match &failure.job {
             Some(job) => Prose::fill("could not check {}: {}", [Prose::name(job.as_str()), what]),
             None => Prose::fill("could not check: {}", [what]),
@@ -39,7 +39,7 @@ pub(super) fn headline(failure: &Failure) -> Headline {
 pub(super) fn further(report: &Report) -> Option<Headline> {
     let further = report.failures.len().saturating_sub(SHOWN);
     (further > 0).then(|| Headline {
-        mark: Mark::Bad,
+        mark: Mark::BAD,
         text: Prose::literal(format!("{further} more could not be checked")),
     })
 }
@@ -47,18 +47,18 @@ pub(super) fn further(report: &Report) -> Option<Headline> {
 /// What was being done, why it went wrong, and what to do.
 pub(super) fn blocks(failure: &Failure, about: Vec<Prose>) -> Vec<Block> {
     let phase = Prose::literal(words::capitalized(&failure.phase));
-    let phase = DocumentLine::new(Label::While, Prose::fill("{}.", [phase]));
+    let phase = DocumentLine::new(Label::WHILE, Prose::fill("{}.", [phase]));
     let mut lines = vec![phase.about(about)];
     let mut help = help::blocks(failure.help.as_deref().unwrap_or_default());
     let mut blocks = match failure.causes.as_slice() {
         [] => Vec::new(),
         [cause] if !cause.contains('\n') => {
             let cause = Prose::sentence(words::capitalized(cause));
-            lines.push(DocumentLine::new(Label::Reason, cause));
+            lines.push(DocumentLine::new(Label::REASON, cause));
             Vec::new()
         }
         causes => {
-            lines.push(DocumentLine::new(Label::Reason, Prose::default()));
+            lines.push(DocumentLine::new(Label::REASON, Prose::default()));
             vec![all_causes(causes)]
         }
     };
@@ -76,7 +76,7 @@ pub(super) fn blocks(failure: &Failure, about: Vec<Prose>) -> Vec<Block> {
 
 /// Why it went wrong taken out, where there is no room for it.
 pub(super) fn without_causes(blocks: Vec<Block>) -> Vec<Block> {
-    let is_cause = |line: &DocumentLine| matches!(line.label, Label::Reason | Label::Cause);
+    let is_cause = |line: &DocumentLine| matches!(line.label, Label::REASON | Label::CAUSE);
     let kept = |block| match block {
         Block::Problems(_) => None,
         Block::Lines(mut lines) | Block::List(mut lines) => {
@@ -100,7 +100,7 @@ fn all_causes(causes: &[String]) -> Block {
     let texts = shown.chain(further.map(Prose::literal));
     Block::List(
         texts
-            .map(|text| DocumentLine::new(Label::Cause, text))
+            .map(|text| DocumentLine::new(Label::CAUSE, text))
             .collect(),
     )
 }
@@ -118,12 +118,12 @@ pub(super) fn spent_so_far(report: &Report) -> DocumentLine {
         (0, None) => Prose::own("Nothing, as far as is known: no canary was recorded."),
         _ => Prose::literal(format!("{}.", canaries::spend(&jobs))),
     };
-    DocumentLine::new(Label::SpentSoFar, text)
+    DocumentLine::new(Label::SPENT_SO_FAR, text)
 }
 
 /// `Exit code 1: the tool failed, or its environment needs a correction.`
 pub(super) fn exit_code(report: &Report) -> DocumentLine {
     let code = report.exit_code;
     let text = format!("Exit code {code}: {}.", words::exit_words(code));
-    DocumentLine::new(Label::ExitCode, Prose::literal(text))
+    DocumentLine::new(Label::EXIT_CODE, Prose::literal(text))
 }

@@ -24,15 +24,15 @@ pub(super) fn blocks(help: &str) -> Vec<Block> {
     let mut blocks = Vec::new();
     for (is_pasted, piece) in pieces.take(PIECES_SHOWN) {
         let label = match blocks.is_empty() {
-            true => Label::Remedy,
-            false => Label::More,
+            true => Label::REMEDY,
+            false => Label::MORE,
         };
         if !is_pasted {
             let lines: Vec<&str> = piece.iter().map(|line| line.trim()).collect();
             blocks.push(Block::line(label, sentence(&lines.join(" "))));
             continue;
         }
-        if label == Label::Remedy {
+        if label == Label::REMEDY {
             blocks.push(Block::line(label, Prose::default()));
         }
         let indentation = |line: &&str| line.len() - line.trim_start_matches(' ').len();

@@ -150,13 +150,6 @@ impl Month {
             month: date.month(),
         }
     }
-
-    /// Its first moment.
-    pub fn begin(self) -> Timestamp {
-        let first = jiff::civil::date(self.year, self.month, 1);
-        let begin = first.to_zoned(TimeZone::UTC);
-        begin.map_or(Timestamp::UNIX_EPOCH, |begin| begin.timestamp())
-    }
 }
 
 impl fmt::Display for Month {

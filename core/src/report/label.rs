@@ -1,42 +1,14 @@
 //! What the lines of a report are about.
 
-/// What a line is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Label {
-    /// What the line before was about.
-    More,
-    /// What was being done when something went wrong.
-    While,
-    Reason,
-    /// One of several reasons.
-    Cause,
-    Remedy,
-    SpentSoFar,
-    MayStillCost,
-    ExitCode,
-    FailedRuns,
-    /// Where all is that a failed canary printed.
-    Log,
-    WhyChanged,
-    Change,
-    FurtherBudgetLine,
-    /// How the change's own policy differs.
-    Policy,
-    Fitting,
-    /// Groups of machines beside machines of one type.
-    Groups,
-    Advice,
-    Law,
-    Price,
-    ChangedFiles,
-    Note,
-    Interval,
-    /// What only the whole report has.
-    Hidden,
-    LeftOut,
-    /// How an issue comes to be closed.
-    End,
-    NotPosted,
+use Lead::{Nothing, Strong, Words};
+
+/// What a line is about. No two are equal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Label {
+    /// At most nine letters, where lines stand below each other; empty where none is needed.
+    pub(super) word: &'static str,
+    /// What stands before the line in a paragraph or a list.
+    pub(super) lead: Lead,
 }
 
 /// What stands before a line where lines follow each other as a paragraph or a list.
@@ -50,59 +22,55 @@ pub(super) enum Lead {
 }
 
 impl Label {
-    /// At most nine letters, where lines stand below each other, empty where none is needed; and what stands before the line in a
-    /// paragraph or a list.
-    fn words(self) -> (&'static str, Lead) {
-        use Lead::{Nothing, Strong, Words};
-        match self {
-            Self::More => ("", Nothing),
-            Self::ExitCode => ("", Strong("What it means.")),
-            Self::LeftOut => ("", Strong("Left out, to fit a comment:")),
-            Self::End => ("", Strong("How it ends.")),
-            Self::NotPosted => ("", Strong("The comment could not be posted.")),
-            Self::While => ("while", Strong("What was being done.")),
-            Self::Reason => ("why", Strong("Why.")),
-            Self::Cause => ("why", Nothing),
-            Self::WhyChanged => ("why", Strong("Why it changed.")),
-            Self::Remedy => ("do", Strong("What to do.")),
-            Self::SpentSoFar => ("cost", Strong("What it has cost.")),
-            Self::MayStillCost => ("cost", Strong("What may still cost.")),
-            Self::FailedRuns => ("failed", Strong("What failed.")),
-            Self::Log => ("log", Words("Its whole log")),
-            Self::Change => ("change", Nothing),
-            Self::FurtherBudgetLine => ("also", Words("Also")),
-            Self::Fitting => ("fits", Strong("What would fit.")),
-            Self::Policy => ("policy", Strong("Policy.")),
-            Self::Groups => ("groups", Strong("Groups or one type.")),
-            Self::Advice => ("advice", Nothing),
-            Self::Law => ("law", Nothing),
-            Self::Price => ("price", Words("price")),
-            Self::ChangedFiles => ("changed", Words("changed")),
-            Self::Note => ("note", Nothing),
-            Self::Interval => ("interval", Words("interval")),
-            Self::Hidden => ("more", Nothing),
-        }
-    }
+    /// What the line before was about.
+    pub(super) const MORE: Self = Self::of("", Nothing);
+    /// What was being done when something went wrong.
+    pub(super) const WHILE: Self = Self::of("while", Strong("What was being done."));
+    pub(super) const REASON: Self = Self::of("why", Strong("Why."));
+    /// One of several reasons.
+    pub(super) const CAUSE: Self = Self::of("why", Nothing);
+    pub(super) const REMEDY: Self = Self::of("do", Strong("What to do."));
+    pub(super) const SPENT_SO_FAR: Self = Self::of("cost", Strong("What it has cost."));
+    pub(super) const MAY_STILL_COST: Self = Self::of("cost", Strong("What may still cost."));
+    pub(super) const EXIT_CODE: Self = Self::of("", Strong("What it means."));
+    pub(super) const FAILED_RUNS: Self = Self::of("failed", Strong("What failed."));
+    /// Where all is that a failed canary printed.
+    pub(super) const LOG: Self = Self::of("log", Words("Its whole log"));
+    pub(super) const WHY_CHANGED: Self = Self::of("why", Strong("Why it changed."));
+    pub(super) const CHANGE: Self = Self::of("change", Nothing);
+    pub(super) const FURTHER_BUDGET_LINE: Self = Self::of("also", Words("Also"));
+    /// How the change's own policy differs.
+    pub(super) const POLICY: Self = Self::of("policy", Strong("Policy."));
+    pub(super) const FITTING: Self = Self::of("fits", Strong("What would fit."));
+    /// Groups of machines beside machines of one type.
+    pub(super) const GROUPS: Self = Self::of("groups", Strong("Groups or one type."));
+    pub(super) const ADVICE: Self = Self::of("advice", Nothing);
+    pub(super) const LAW: Self = Self::of("law", Nothing);
+    pub(super) const PRICE: Self = Self::of("price", Words("price"));
+    pub(super) const NOTE: Self = Self::of("note", Nothing);
+    pub(super) const INTERVAL: Self = Self::of("interval", Words("interval"));
+    /// What only the whole report has.
+    pub(super) const HIDDEN: Self = Self::of("more", Nothing);
+    pub(super) const LEFT_OUT: Self = Self::of("", Strong("Left out, to fit a comment:"));
+    /// How an issue comes to be closed.
+    pub(super) const END: Self = Self::of("", Strong("How it ends."));
+    pub(super) const NOT_POSTED: Self = Self::of("", Strong("The comment could not be posted."));
 
-    pub(super) fn word(self) -> &'static str {
-        self.words().0
-    }
-
-    pub(super) fn lead(self) -> Lead {
-        self.words().1
+    const fn of(word: &'static str, lead: Lead) -> Self {
+        Self { word, lead }
     }
 
     /// Whether a brief report has the line of any job.
     pub(super) fn is_brief(self) -> bool {
         matches!(
             self,
-            Self::FailedRuns
-                | Self::Log
-                | Self::WhyChanged
-                | Self::FurtherBudgetLine
-                | Self::Policy
-                | Self::Fitting
-                | Self::Interval
+            Self::FAILED_RUNS
+                | Self::LOG
+                | Self::WHY_CHANGED
+                | Self::FURTHER_BUDGET_LINE
+                | Self::POLICY
+                | Self::FITTING
+                | Self::INTERVAL
         )
     }
 }

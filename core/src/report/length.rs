@@ -3,7 +3,7 @@
 //! What is needed least goes first: every folded part, then the sentences beside the table, then rows of the table, those of
 //! alternatives first. The verdict of the worst job is always there, and what is left out is said.
 
-use super::document::{Block, Document, DocumentLine, FoldKind, Headline, Table};
+use super::document::{Block, Document, DocumentLine, FoldKind, Headline};
 use super::label::Label;
 use super::mark::Mark;
 use super::text::Prose;
@@ -42,10 +42,6 @@ enum Cut {
 
 /// Takes out what is needed least: a part, or as many rows of a table as of so many bytes are too many. `None` where nothing more can go.
 fn cut(document: &mut Document, limit: usize, length: usize) -> Option<Cut> {
-    let fewer = |table: &mut Table, least: usize| {
-        let rows = table.rows.len();
-        table.keep((rows * limit / length).clamp(least, rows - 1))
-    };
     let part = |title| Cut::Part(Prose::own(title));
     let folds = document.folds.iter().enumerate();
     let least = folds.min_by_key(|(_, fold)| fold.kind);
@@ -55,32 +51,32 @@ fn cut(document: &mut Document, limit: usize, length: usize) -> Option<Cut> {
         return Some(Cut::Part(document.folds.remove(place).title));
     }
     // What a change does to its own limits is never out of sight.
-    let is_policy = |line: &DocumentLine| line.label == Label::Policy;
-    if !document.remarks.iter().all(is_policy) {
+    let is_policy = |line: &DocumentLine| line.label == Label::POLICY;
+    let warnings = std::mem::take(&mut document.warnings);
+    if !warnings.is_empty() || !document.remarks.iter().all(is_policy) {
         document.remarks.retain(is_policy);
         return Some(part("The sentences beside the table"));
-    }
-    if !std::mem::take(&mut document.warnings).is_empty() {
-        return Some(part("Warnings"));
     }
     let without_causes = failures::without_causes(document.blocks.clone());
     if without_causes != document.blocks {
         document.blocks = without_causes;
         return Some(part("The causes of what went wrong"));
     }
-    if let Some(fold) = document.folds.first_mut()
-        && let Some(Block::Table(table)) = fold.blocks.first_mut()
-    {
-        let dropped = fewer(table, 0);
-        if table.rows.is_empty() {
-            document.folds.clear();
-        }
-        return Some(Cut::Rows(dropped));
-    }
-    if let Some(table) = &mut document.table
+    let folded = document
+        .folds
+        .first_mut()
+        .and_then(|fold| fold.blocks.first_mut());
+    let folded = folded.and_then(|block| match block {
+        Block::Table(table) => Some(table),
+        _ => None,
+    });
+    if let Some(table) = document.table.as_mut().or(folded)
         && table.rows.len() > 1
     {
-        return Some(Cut::Rows(fewer(table, 1)));
+        let rows = table.rows.len();
+        return Some(Cut::Rows(
+            table.keep((rows * limit / length).clamp(1, rows - 1)),
+        ));
     }
     if document.headlines.len() > 1 {
         document.headlines.truncate(document.headlines.len() / 2);
@@ -101,18 +97,18 @@ fn left_out(report: &Report, parts: &[Prose], rows: usize) -> Option<DocumentLin
         "{}. The whole report is in the step summary{}.",
         [parts, run],
     );
-    is_cut.then(|| DocumentLine::new(Label::LeftOut, text))
+    is_cut.then(|| DocumentLine::new(Label::LEFT_OUT, text))
 }
 
 /// Where nothing else fits.
 fn verdict_alone(report: &Report, limit: usize) -> String {
     let is_drift = report.exit_code == exit::DRIFT;
     let (mark, words) = if is_drift && report.jobs.iter().any(JobReport::has_drifted) {
-        (Mark::Rose, "drifted")
+        (Mark::ROSE, "drifted")
     } else if report.failures.is_empty() {
         (Mark::from(report.verdict), words::phrase(report.verdict))
     } else {
-        (Mark::Bad, "could not check")
+        (Mark::BAD, "could not check")
     };
     let text = Prose::own(words);
     let mut text = format!("{}\n", markdown::headline(&Headline { mark, text }));

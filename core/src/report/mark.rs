@@ -4,20 +4,12 @@ use crate::verdict::Verdict;
 
 /// What a line says of its subject, at a glance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mark {
-    Good,
-    Bad,
-    /// The training code failed.
-    Crashed,
-    Doubtful,
-    Unknown,
-    /// Not judged.
-    Nothing,
-    /// Drifted to more.
-    Rose,
-    /// Drifted to less.
-    Fell,
-    Measuring,
+pub(super) struct Mark {
+    /// Where colours and emoji are shown.
+    pub(super) emoji: &'static str,
+    /// On a terminal, one column wide in every font.
+    pub(super) sign: &'static str,
+    pub(super) tone: Tone,
 }
 
 /// What a mark means for its reader.
@@ -30,43 +22,34 @@ pub(super) enum Tone {
 }
 
 impl Mark {
-    /// Where colours and emoji are shown; on a terminal, one column wide in every font; and its tone.
-    fn looks(self) -> (&'static str, &'static str, Tone) {
-        match self {
-            Self::Good => ("✅", "✓", Tone::Good),
-            Self::Bad => ("❌", "✗", Tone::Bad),
-            Self::Crashed => ("💥", "✗", Tone::Bad),
-            Self::Doubtful => ("⚠️", "!", Tone::Doubtful),
-            Self::Unknown => ("❔", "?", Tone::Doubtful),
-            Self::Nothing => ("➖", "-", Tone::Plain),
-            Self::Rose => ("📈", "✗", Tone::Bad),
-            Self::Fell => ("📉", "✗", Tone::Bad),
-            Self::Measuring => ("⏳", "-", Tone::Plain),
-        }
-    }
+    pub(super) const GOOD: Self = Self::of("✅", "✓", Tone::Good);
+    pub(super) const BAD: Self = Self::of("❌", "✗", Tone::Bad);
+    /// The training code failed.
+    pub(super) const CRASHED: Self = Self::of("💥", "✗", Tone::Bad);
+    pub(super) const DOUBTFUL: Self = Self::of("⚠️", "!", Tone::Doubtful);
+    pub(super) const UNKNOWN: Self = Self::of("❔", "?", Tone::Doubtful);
+    /// Not judged.
+    pub(super) const NOTHING: Self = Self::of("➖", "-", Tone::Plain);
+    /// Drifted to more.
+    pub(super) const ROSE: Self = Self::of("📈", "✗", Tone::Bad);
+    /// Drifted to less.
+    pub(super) const FELL: Self = Self::of("📉", "✗", Tone::Bad);
+    pub(super) const MEASURING: Self = Self::of("⏳", "-", Tone::Plain);
 
-    pub(super) fn emoji(self) -> &'static str {
-        self.looks().0
-    }
-
-    pub(super) fn sign(self) -> &'static str {
-        self.looks().1
-    }
-
-    pub(super) fn tone(self) -> Tone {
-        self.looks().2
+    const fn of(emoji: &'static str, sign: &'static str, tone: Tone) -> Self {
+        Self { emoji, sign, tone }
     }
 }
 
 impl From<Verdict> for Mark {
     fn from(verdict: Verdict) -> Self {
         match verdict {
-            Verdict::Exceeded => Self::Bad,
-            Verdict::Failed => Self::Crashed,
-            Verdict::Unknown => Self::Unknown,
-            Verdict::AtRisk => Self::Doubtful,
-            Verdict::Within => Self::Good,
-            Verdict::NotJudged => Self::Nothing,
+            Verdict::Exceeded => Self::BAD,
+            Verdict::Failed => Self::CRASHED,
+            Verdict::Unknown => Self::UNKNOWN,
+            Verdict::AtRisk => Self::DOUBTFUL,
+            Verdict::Within => Self::GOOD,
+            Verdict::NotJudged => Self::NOTHING,
         }
     }
 }

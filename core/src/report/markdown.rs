@@ -45,7 +45,7 @@ pub(super) fn lay_out(document: &Document) -> String {
 
 /// What a template is given of a document. An absent value is null, so every name is there.
 fn values(document: &Document) -> Value {
-    let marked = |mark: Mark, text| json!({"mark": mark.emoji(), "text": inline(text)});
+    let marked = |mark: Mark, text| json!({"mark": mark.emoji, "text": inline(text)});
     let headlines = document.headlines.iter();
     let warnings = document.warnings.iter();
     let table = document.table.as_ref().map(|table| {
@@ -54,7 +54,7 @@ fn values(document: &Document) -> Value {
         );
         let cell = |cell: &Cell| {
             json!({
-                "mark": cell.mark.map(Mark::emoji),
+                "mark": cell.mark.map(|mark| mark.emoji),
                 "text": inline(&cell.text),
                 "detail": cell.detail.as_ref().map(inline),
                 "is_strong": cell.is_strong,
@@ -74,7 +74,7 @@ fn values(document: &Document) -> Value {
     });
     json!({
         "headlines": headlines.map(|one| marked(one.mark, &one.text)).collect::<Value>(),
-        "warnings": warnings.map(|text| marked(Mark::Doubtful, text)).collect::<Value>(),
+        "warnings": warnings.map(|text| marked(Mark::DOUBTFUL, text)).collect::<Value>(),
         "table": table,
         "blocks": document.blocks.iter().map(block).collect::<Value>(),
         "remarks": lines(&document.remarks),
@@ -122,7 +122,7 @@ fn unbroken(text: &Outside) -> String {
 }
 
 pub(super) fn headline(Headline { mark, text }: &Headline) -> String {
-    format!("### {} {}", mark.emoji(), inline(text))
+    format!("### {} {}", mark.emoji, inline(text))
 }
 
 pub(super) fn block(block: &Block) -> String {
@@ -208,7 +208,7 @@ fn cell(cell: &Cell) -> String {
         text = format!("**{text}**");
     }
     if let Some(mark) = cell.mark {
-        text = format!("{}{NO_BREAK_SPACE}{text}", mark.emoji());
+        text = format!("{}{NO_BREAK_SPACE}{text}", mark.emoji);
     }
     if let Some(detail) = &cell.detail {
         text.push_str("<br>");

@@ -32,7 +32,6 @@ mod footer;
 pub mod format;
 mod help;
 pub mod history_figures;
-mod hosts;
 pub mod html;
 mod json;
 mod label;

@@ -27,8 +27,6 @@ pub(super) type TimedEstimate = (Timestamp, Estimate);
 #[derive(Debug, Clone)]
 pub(super) struct OverTime {
     pub(super) title: &'static str,
-    /// What a point is of.
-    pub(super) noun: &'static str,
     pub(super) quantity: Quantity,
     /// Where its axis begins.
     pub(super) from: f64,
@@ -42,13 +40,6 @@ pub(super) struct OverTime {
 /// Whether a number is of use to a reader. A record may come from anybody.
 fn is_sound(quantity: Quantity, value: f64) -> bool {
     value.is_finite() && (0.0..=quantity.largest_shown()).contains(&value)
-}
-
-/// The lowest and the highest.
-fn by_point(points: &[TimedEstimate]) -> [Option<&TimedEstimate>; 2] {
-    let order =
-        |(_, one): &&TimedEstimate, (_, other): &&TimedEstimate| one.point.total_cmp(&other.point);
-    [points.iter().min_by(order), points.iter().max_by(order)]
 }
 
 impl OverTime {
@@ -118,16 +109,7 @@ impl OverTime {
             Some(limit) => format!("; limit {}, above the chart", quantity.figure(limit)),
         };
         let said = format!("{figure} on {}{limit}.", words::day(newest));
-        let all = count(self.points.len(), self.noun);
-        let [lowest, highest] = by_point(&self.points).map(|point| {
-            point.map_or(String::new(), |(time, estimate)| {
-                format!(
-                    "{} on {}",
-                    quantity.figure(estimate.point),
-                    words::day(*time)
-                )
-            })
-        });
+        let all = count(self.points.len(), "check");
         Some(Plot {
             title: self.title.to_owned(),
             caption: Prose::literal(match drawn.len() < self.points.len() {
@@ -135,7 +117,7 @@ impl OverTime {
                 false => said.clone(),
             }),
             finer: Prose::default(),
-            description: format!("{said} {all}: lowest {lowest}, highest {highest}."),
+            description: format!("{said} {all}."),
             x,
             y: unit.axis(self.from),
             lines: PLOT_LINES,
@@ -165,7 +147,6 @@ pub(super) fn checks(drift: &Drift) -> Option<Plot> {
             Some(_) => "Cost of a full run, in percent of the baseline",
             None => "Time of a full run, in percent of the baseline",
         },
-        noun: "check",
         quantity: Quantity::Percent,
         from: (lowest.fold(100.0, f64::min) - 10.0).max(0.0),
         limit: Some(100.0 + drift.limit_percent.0),

@@ -9,7 +9,7 @@ use crate::change::AffectedJob;
 use crate::forecast::FEWEST_RUNS;
 use crate::grammar;
 use crate::plan::{self, LadderSize, NoPool, Plan, PlannedConfiguration, PlannedRuns, WarmPool};
-use crate::rows::{READ_THROUGH, RowBlocks, RowFormat};
+use crate::rows::RowBlocks;
 use crate::spec::Traits;
 use crate::units::{Bytes, Fraction, count_as_float};
 
@@ -145,7 +145,7 @@ impl PlannedJob<'_> {
         Some(format!("{name} {}, in turn", levels.join(", ")))
     }
 
-    /// What is read and copied of channels whose rows are drawn.
+    /// What is copied of channels whose rows are drawn.
     fn rows(&self) -> Option<String> {
         let channels = self.dataset.sampled();
         let said = channels.filter_map(|channel| Some(of_rows(channel, channel.rows.as_ref()?)));
@@ -247,37 +247,14 @@ impl PlannedJob<'_> {
     }
 }
 
-/// `train: a canary reads its blocks of data.csv (CSV, blocks of 2.0 MiB) and gets a copy of them under the same name`
+/// `train: a canary gets a copy of its blocks of data.csv under the same name`
 fn of_rows(channel: &ChannelData, rows: &RowBlocks) -> String {
-    let (name, files) = (printable(&channel.name), rows.files());
-    let what = match files {
+    let name = printable(&channel.name);
+    let what = match rows.files() {
         [only] => printable(&only.key),
         several => format!("each of {} files", several.len()),
     };
-    let mut formats: Vec<String> = Vec::new();
-    for (place, file) in files.iter().enumerate() {
-        let about = match file.format() {
-            RowFormat::Parquet => {
-                format!("Parquet, row groups of about {}", rows.block_size(place))
-            }
-            format => format!("{format}, blocks of {}", rows.block_size(place)),
-        };
-        if !formats.contains(&about) && formats.len() < 3 {
-            formats.push(about);
-        }
-    }
-    let through = files.iter().any(|file| file.is_read_through());
-    let read = match through {
-        true => format!(
-            "; files up to {} are read from the beginning, of larger ones only the blocks",
-            Bytes(READ_THROUGH)
-        ),
-        false => String::new(),
-    };
-    format!(
-        "{name}: a canary reads its blocks of {what} ({}) and gets a copy of them under the same name{read}",
-        formats.join("; ")
-    )
+    format!("{name}: a canary gets a copy of its blocks of {what} under the same name")
 }
 
 /// One size of a plan.

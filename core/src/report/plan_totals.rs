@@ -69,7 +69,7 @@ impl fmt::Display for PlanTotals {
 }
 
 impl PlanTotals {
-    /// `3 jobs · worst case 9.20 USD, expected 0.62 USD for 2 of them, at most 6h, one job after another`
+    /// `3 jobs · worst case 9.20 USD, expected 0.62 USD, at most 6h, one job after another`
     fn heading(&self) -> String {
         let runs: Vec<&JobTotals> = (self.jobs.iter()).filter(|job| job.is_planned).collect();
         let count = grammar::count(self.jobs.len(), "job");
@@ -84,23 +84,8 @@ impl PlanTotals {
             }
             (Some(worst), _) => format!("worst case {worst}"),
         };
-        let expected = runs.iter().filter_map(|job| job.expected.as_ref());
-        let expected: Vec<&ExpectedSpend> = expected.collect();
-        let spend: Option<Usd> = expected.iter().map(|one| one.usd).sum();
-        let of_how_many = match expected.len() == runs.len() {
-            true => String::new(),
-            false => format!(" for {} of them", expected.len()),
-        };
-        let expected = match spend {
-            _ if expected.is_empty() => {
-                "expected spend not known before the first canaries".to_owned()
-            }
-            Some(spend) => format!("expected {spend}{of_how_many}"),
-            None => {
-                let time: Seconds = expected.iter().map(|one| one.time).sum();
-                format!("expected {time}{of_how_many}")
-            }
-        };
+        let expected: Option<Usd> = runs.iter().map(|job| job.expected?.usd).sum();
+        let expected = expected.map_or(String::new(), |usd| format!(", expected {usd}"));
         let times = || runs.iter().map(|job| job.wall_clock);
         let sum: Seconds = times().sum();
         let wall_clock = match (self.order, self.max_spend) {
@@ -113,7 +98,7 @@ impl PlanTotals {
             }
             (JobOrder::OneAfterAnother, _) => format!("at most {sum}, one job after another"),
         };
-        format!("{count} · {worst}, {expected}, {wall_clock}")
+        format!("{count} · {worst}{expected}, {wall_clock}")
     }
 }
 

@@ -25,7 +25,7 @@ pub(super) fn removed(report: &Report) -> Option<Headline> {
         _ => "nothing is checked of {}, jobs that are removed from the spec",
     };
     Some(Headline {
-        mark: Mark::Doubtful,
+        mark: Mark::DOUBTFUL,
         text: Prose::fill(text, [Prose::joined(names, ", ")]),
     })
 }
@@ -47,18 +47,18 @@ pub(super) fn lines(report: &Report) -> (Vec<DocumentLine>, Vec<DocumentLine>) {
         let line = |label, text| DocumentLine::new(label, text).about(name.clone());
         if !shown.is_empty() {
             let shown = shown.iter().map(|note| help::sentence(note));
-            lines.push(line(Label::Policy, Prose::joined(shown, " ")));
+            lines.push(line(Label::POLICY, Prose::joined(shown, " ")));
         }
         further.extend(
             others
                 .iter()
-                .map(|note| line(Label::Note, Prose::sentence(note))),
+                .map(|note| line(Label::NOTE, Prose::sentence(note))),
         );
     }
     if !further.is_empty() {
         let count = words::count(further.len(), "more difference");
         let text = Prose::literal(format!("{count} below, under cautions."));
-        lines.push(DocumentLine::new(Label::Policy, text));
+        lines.push(DocumentLine::new(Label::POLICY, text));
     }
     (lines, further)
 }

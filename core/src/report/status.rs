@@ -72,7 +72,7 @@ pub fn in_progress(run: &InProgress) -> String {
     let further = (further > 0).then(|| Prose::literal(format!("and {further} more")));
     let jobs = shown
         .chain(further)
-        .map(|text| DocumentLine::new(Label::More, text));
+        .map(|text| DocumentLine::new(Label::MORE, text));
     let jobs = (!run.jobs.is_empty()).then(|| Block::List(jobs.collect()));
     let cost = match run.worst_case_usd {
         Some(Usd(usd)) => {
@@ -85,10 +85,10 @@ pub fn in_progress(run: &InProgress) -> String {
         "Small canary runs are at work. {} This comment will be updated with the forecast and the verdict.",
         [cost],
     );
-    let cost = Block::line(Label::More, cost);
+    let cost = Block::line(Label::MORE, cost);
     markdown::lay_out(&Document {
         headlines: vec![Headline {
-            mark: Mark::Measuring,
+            mark: Mark::MEASURING,
             text: what,
         }],
         blocks: jobs.into_iter().chain([cost]).collect(),
@@ -120,16 +120,16 @@ pub fn ended(run: &Ended) -> String {
     let again = "Run the workflow again, or push again. What was measured and is kept is not measured again.";
     markdown::lay_out(&Document {
         headlines: vec![Headline {
-            mark: Mark::Bad,
+            mark: Mark::BAD,
             text: Prose::fill(
                 "could not check: the run was {} before it had a verdict",
                 [how],
             ),
         }],
         remarks: vec![
-            DocumentLine::new(Label::SpentSoFar, spent),
-            DocumentLine::new(Label::MayStillCost, Prose::sentence(left)),
-            DocumentLine::new(Label::Remedy, Prose::own(again)),
+            DocumentLine::new(Label::SPENT_SO_FAR, spent),
+            DocumentLine::new(Label::MAY_STILL_COST, Prose::sentence(left)),
+            DocumentLine::new(Label::REMEDY, Prose::own(again)),
         ],
         footer: footer::of_run(
             run.commit.as_deref(),
@@ -142,7 +142,7 @@ pub fn ended(run: &Ended) -> String {
 
 /// What the step summary says beside the report where the comment could not be posted.
 pub fn unposted(failure: &Failure) -> String {
-    let what = Block::line(Label::NotPosted, help::sentence(&failure.what));
+    let what = Block::line(Label::NOT_POSTED, help::sentence(&failure.what));
     let help = help::blocks(failure.help.as_deref().unwrap_or_default());
     let blocks = [what].into_iter().chain(help);
     let text = markdown::lay_out(&Document {

@@ -83,21 +83,15 @@ pub(super) fn add_report(values: &mut Value, report: &Report) {
 /// The estimates are of the full run on `instance`.
 fn of_job(job: &JobReport) -> Value {
     let estimates = job.forecasts.iter().take(1).flat_map(|forecast| {
-        let known = Metric::ALL.into_iter();
-        let known = known.filter_map(|metric| Some((metric, forecast.estimates[metric]?)));
-        known.map(
-            |(
-                metric,
-                Estimate {
-                    point,
-                    lower,
-                    upper,
-                    ..
-                },
-            )| {
-                json!({"metric": metric.key(), "point": point, "lower": lower, "upper": upper})
-            },
-        )
+        Metric::ALL.into_iter().filter_map(|metric| {
+            let Estimate {
+                point,
+                lower,
+                upper,
+                ..
+            } = forecast.estimates[metric]?;
+            Some(json!({"metric": metric.key(), "point": point, "lower": lower, "upper": upper}))
+        })
     });
     json!({
         "name": line(&job.name),

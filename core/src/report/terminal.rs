@@ -3,7 +3,10 @@
 use comfy_table::{Attribute, Color, ContentArrangement};
 
 pub use super::document::ReportDepth;
-use super::document::{Block, Cell, Document, DocumentLine, Fold, FoldKind, Headline, Table};
+use super::document::{
+    Align, Block, Cell, Document, DocumentLine, Fold, FoldKind, Headline, Table, TableColumn,
+    TableRow,
+};
 use super::escape::without_commands;
 use super::label::Label;
 use super::mark::{Mark, Tone};
@@ -100,13 +103,15 @@ fn push_document(text: &mut String, document: &Document, style: TerminalStyle) {
     }
     for warning in &document.warnings {
         let warning = Headline {
-            mark: Mark::Doubtful,
+            mark: Mark::DOUBTFUL,
             text: warning.clone(),
         };
         push_headline(text, &warning, style);
     }
-    let has_more =
-        document.table.is_some() || !document.blocks.is_empty() || !document.remarks.is_empty();
+    let has_more = document.table.is_some()
+        || !document.blocks.is_empty()
+        || !document.remarks.is_empty()
+        || !document.folds.is_empty();
     if !document.headlines.is_empty() && has_more {
         text.push('\n');
     }
@@ -131,9 +136,9 @@ fn push_headline(
     Headline { mark, text: said }: &Headline,
     style: TerminalStyle,
 ) {
-    let headline = format!("{} {}", mark.sign(), inline(said));
+    let headline = format!("{} {}", mark.sign, inline(said));
     for line in wrap(&headline, prose_width(style), INDENT.len()) {
-        text.push_str(&paint(&line, mark.tone(), style));
+        text.push_str(&paint(&line, mark.tone, style));
         text.push('\n');
     }
 }
@@ -158,24 +163,19 @@ fn push_fold(text: &mut String, fold: &Fold, style: TerminalStyle) {
                 push_block(text, block, style);
             }
         }
-        FoldKind::Compared
-        | FoldKind::Change
-        | FoldKind::Agreement
-        | FoldKind::Budget
-        | FoldKind::Hosts
-        | FoldKind::Drift => {}
+        FoldKind::Compared | FoldKind::Change | FoldKind::Budget | FoldKind::Drift => {}
     }
 }
 
 fn push_lines(text: &mut String, lines: &[DocumentLine], style: TerminalStyle) {
-    let is_said = |line: &&DocumentLine| !line.text.is_empty() && line.label != Label::ExitCode;
+    let is_said = |line: &&DocumentLine| !line.text.is_empty() && line.label != Label::EXIT_CODE;
     for line in lines.iter().filter(is_said) {
         let names: Vec<String> = line.about.iter().map(inline).collect();
         let content = match names.as_slice() {
             [] => inline(&line.text),
             names => format!("{}: {}", names.join(", "), inline(&line.text)),
         };
-        push_labelled(text, line.label.word(), &content, style);
+        push_labelled(text, line.label.word, &content, style);
     }
 }
 
@@ -210,6 +210,32 @@ fn push_table(text: &mut String, table: &Table, style: TerminalStyle) {
         let hint = format!("{}: in a wider terminal", titles.join(", "));
         push_labelled(text, "more", &hint, style);
     }
+}
+
+/// A line for each record, with as many columns as there is room for: the first of the expendable ones goes first. What is left out is
+/// said. Texts may hold anything.
+pub fn records(
+    columns: &[&'static str],
+    rows: impl Iterator<Item = Vec<String>>,
+    expendable: &[&str],
+    style: TerminalStyle,
+) -> String {
+    let column = |title: &&'static str| TableColumn {
+        weight: expendable.iter().position(|one| one == title),
+        ..TableColumn::new(*title, Align::Left)
+    };
+    let cell = |text| Cell::from(Prose::at_most(text, DETAIL_LIMIT));
+    let row = |texts: Vec<String>| TableRow {
+        cells: texts.into_iter().map(cell).collect(),
+        rank: 0,
+    };
+    let table = Table {
+        columns: columns.iter().map(column).collect(),
+        rows: rows.map(row).collect(),
+    };
+    let mut text = String::new();
+    push_table(&mut text, &table, style);
+    text
 }
 
 /// A table for itself, however wide.
@@ -296,7 +322,7 @@ fn cell(cell: &Cell, details: Details) -> comfy_table::Cell {
     let parts = cell.text.parts().map(|part| within(&part, limit));
     let mut text = parts.collect::<Vec<_>>().join(between);
     if let Some(mark) = cell.mark {
-        text = format!("{} {text}", mark.sign());
+        text = format!("{} {text}", mark.sign);
     }
     if let Some(detail) = &cell.detail {
         let detail = within(detail, of_detail);
@@ -307,7 +333,7 @@ fn cell(cell: &Cell, details: Details) -> comfy_table::Cell {
         };
     }
     let mut shown = comfy_table::Cell::new(text);
-    if let Some(colour) = cell.mark.and_then(|mark| colour(mark.tone())) {
+    if let Some(colour) = cell.mark.and_then(|mark| colour(mark.tone)) {
         shown = shown.fg(colour);
     }
     if cell.is_strong {

@@ -53,13 +53,16 @@ impl BreakEven {
     }
 }
 
-/// `ml.p3.2xlarge takes 6.34 times as long (5.22–7.71) as data: 1x ml.c5.9xlarge + dnn: 1x ml.p3.2xlarge, and costs 4.28 times as much
-/// (3.53–5.21); a step takes 6.61 times as long (6.36–6.87). The groups are cheaper while ml.c5.9xlarge costs less than 20 USD/h (16–26); today it costs
-/// 1.84 USD/h.`
+/// `ml.p3.2xlarge takes 6.34 (5.22–7.71) times as long as data: 1x ml.c5.9xlarge + dnn: 1x ml.p3.2xlarge, and costs 4.28 (3.53–5.21)
+/// times as much. The groups are cheaper while ml.c5.9xlarge costs less than 20 USD (16–26) an hour; today it costs 1.84 USD.`
 pub(super) fn sentence(forecast: &InstanceForecast) -> Option<Prose> {
     let versus = forecast.versus_twin.as_ref()?;
     let twin = Prose::name(versus.instance.to_string());
     let groups = Prose::name(forecast.instance.to_string());
+    let times = |ratio: &Estimate, words| {
+        let ratio = Quantity::Number.with_interval(ratio);
+        Prose::literal(format!("{ratio} times {words}"))
+    };
     let time = times(versus.time_ratio.as_ref()?, "as long");
     let figures = [
         (&versus.cost_ratio, ", and costs ", "as much"),
@@ -67,26 +70,20 @@ pub(super) fn sentence(forecast: &InstanceForecast) -> Option<Prose> {
         (&versus.cost_per_step_ratio, ", and costs ", "as much"),
     ];
     let figures = figures.into_iter().filter_map(|(ratio, lead, words)| {
-        let figure = Prose::literal(times(ratio.as_ref()?, words));
-        Some(Prose::own(lead).then(figure))
+        Some(Prose::own(lead).then(times(ratio.as_ref()?, words)))
     });
     let ratios = Prose::fill(
         "{} takes {} as {}{}.",
-        [
-            twin,
-            Prose::literal(time),
-            groups,
-            Prose::joined(figures, ""),
-        ],
+        [twin, time, groups, Prose::joined(figures, "")],
     );
     let even = versus.break_even.as_ref().and_then(|even| {
-        let price = per_hour(even.usd_per_hour.as_ref()?);
+        let price = Quantity::Money.with_interval(even.usd_per_hour.as_ref()?);
         let kind = Prose::name(even.instance_type.name());
         let today = Quantity::Money.figure(even.price_today);
         let sentence = match even.is_decided() {
-            true => "The groups are cheaper while {} costs less than {}; today it costs {}/h.",
+            true => "The groups are cheaper while {} costs less than {} an hour; today it costs {}.",
             false => {
-                "Whether the groups are cheaper is not decided: they are while {} costs less than {}, and today it costs {}/h."
+                "Whether the groups are cheaper is not decided: they are while {} costs less than {} an hour, and today it costs {}."
             }
         };
         Some(Prose::fill(
@@ -96,23 +93,4 @@ pub(super) fn sentence(forecast: &InstanceForecast) -> Option<Prose> {
     });
     let sentences = [Some(ratios), even].into_iter().flatten();
     Some(Prose::joined(sentences, " "))
-}
-
-/// `6.61 times as long (6.40–6.82)`.
-fn times(ratio: &Estimate, words: &str) -> String {
-    let point = Quantity::Number.figure(ratio.point);
-    with_interval(format!("{point} times {words}"), Quantity::Number, ratio)
-}
-
-/// `21 USD/h (21–22)`.
-fn per_hour(price: &Estimate) -> String {
-    let point = Quantity::Money.figure(price.point);
-    with_interval(format!("{point}/h"), Quantity::Money, price)
-}
-
-fn with_interval(point: String, quantity: Quantity, estimate: &Estimate) -> String {
-    match quantity.interval(estimate) {
-        Some(interval) => format!("{point} ({interval})"),
-        None => point,
-    }
 }

@@ -2,18 +2,12 @@
 
 use std::borrow::Cow;
 
-use super::budget_lines::estimate_of;
-use super::document::{Block, Fold, FoldKind};
-use super::recommendation::generous;
-use super::text::{Prose, Verbatim};
-use super::{InstanceForecast, JobReport, Report, help};
+use super::text::Prose;
+use super::{InstanceForecast, JobReport, help};
 use crate::measurement::Outcome;
 use crate::metric::Metric;
-use crate::spec::{Bound, Level, LineKind};
+use crate::spec::{Level, LineKind};
 use crate::verdict::{BudgetRow, LineVerdict, Verdict};
-
-/// For how long lines to paste agree to an overrun.
-const DAYS: i64 = 30;
 
 /// A reason of more characters than this, such as one with AWS's own words, stands in a fold as a whole.
 const LONGEST_REASON: usize = 120;
@@ -45,9 +39,15 @@ pub(super) fn whole_reason(job: &JobReport) -> Option<Prose> {
 }
 
 fn over_budget(job: &JobReport) -> Prose {
-    let agree = match overrides(job).is_empty() {
-        true => Prose::default(),
-        false => Prose::own(
+    // No spec makes a machine larger.
+    let is_of_machine = |row: &BudgetRow| {
+        let memory = [Metric::Memory, Metric::GpuMemory].map(LineKind::Absolute);
+        memory.contains(&row.line)
+    };
+    let mut rows = job.forecasts.first().into_iter().flat_map(over_rows);
+    let agree = match rows.any(|row| !is_of_machine(row)) {
+        false => Prose::default(),
+        true => Prose::own(
             ", or let the owners of the spec agree to more until a day, by an override in a pull request of its own",
         ),
     };
@@ -95,117 +95,9 @@ fn failed(job: &JobReport) -> Prose {
     }
 }
 
-/// Lines of the spec that agree to what these jobs are over; `None` if there are none.
-pub(super) fn agreement(report: &Report) -> Option<Fold> {
-    let failing = report
-        .jobs
-        .iter()
-        .filter(|job| job.verdict == Verdict::Exceeded && job.policy.accepted.is_none());
-    let until = report.generated_at.to_zoned(jiff::tz::TimeZone::UTC).date();
-    let until = until.checked_add(jiff::Span::new().days(DAYS)).ok()?;
-    let lines: Vec<String> = failing
-        .flat_map(|job| {
-            let overrides = overrides(job).into_iter();
-            overrides.map(move |(line, up_to)| {
-                let name = in_yaml(&job.name);
-                format!(
-                    "  - {{job: {name}, budget: {line}, up_to: {up_to}, until: {until}, reason: \"why, and who agreed\"}}"
-                )
-            })
-        })
-        .collect();
-    if lines.is_empty() {
-        return None;
-    }
-    let lines = ["overrides:".to_owned()].into_iter().chain(lines);
-    let lines = Verbatim::new(lines.collect::<Vec<_>>());
-    Fold::of(FoldKind::Agreement, [Block::Paste(lines)])
-}
-
 /// The lines that fail the job.
 fn over_rows(forecast: &InstanceForecast) -> impl Iterator<Item = &BudgetRow> {
     let is_over =
         |row: &&BudgetRow| row.verdict == LineVerdict::Exceeded && row.counts_as() == Level::Fail;
     forecast.budget.iter().filter(is_over)
-}
-
-/// The lines that a job is over, each with a limit that would be enough.
-fn overrides(job: &JobReport) -> Vec<(LineKind, String)> {
-    let Some(forecast) = job.forecasts.first() else {
-        return Vec::new();
-    };
-    let rows = over_rows(forecast);
-    rows.filter_map(|row| {
-        let estimate = estimate_of(row.line, forecast)?;
-        let enough = match row.bound {
-            Bound::Max => estimate.upper,
-            Bound::Min => estimate.lower,
-        };
-        let up_to = generous(row.line, row.bound, enough);
-        // No spec makes a machine larger.
-        let is_of_machine = matches!(
-            row.line,
-            LineKind::Absolute(Metric::Memory | Metric::GpuMemory)
-        );
-        let is_possible = up_to.is_finite() && up_to > 0.0 && !(is_of_machine && up_to > 100.0);
-        is_possible.then(|| (row.line, row.line.unit().exact(up_to)))
-    })
-    .collect()
-}
-
-/// Plain, or in quotes.
-fn in_yaml(name: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
-    let begins = name.starts_with(|c: char| c.is_ascii_alphabetic());
-    match begins && name.chars().all(is_plain) {
-        true => name.to_owned(),
-        false => serde_json::Value::from(name).to_string(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::{markdown, samples};
-    use super::*;
-    use crate::spec::{SpecSource, read};
-
-    fn said(report: &Report) -> String {
-        let page = markdown::render(report);
-        let start = page.find("**What to do.**").expect("it is said");
-        assert!(start < page.find("<details>").unwrap(), "{page}");
-        page[start..].lines().next().unwrap().to_owned()
-    }
-
-    #[test]
-    fn an_overrun_has_lines_to_paste_that_the_spec_takes() {
-        let report = samples::of("over-budget");
-        assert_eq!(
-            said(&report),
-            "**What to do.** Bring cost within the budget, or let the owners of the spec agree to more until a day, by an override in a pull request of its own."
-        );
-        let page = markdown::render(&report);
-        let start = page.find("overrides:\n").unwrap();
-        let lines: String = page[start..].lines().take(2).collect::<Vec<_>>().join("\n");
-        assert_eq!(
-            lines,
-            "overrides:\n  - {job: churn, budget: cost, up_to: 72 USD, until: 2026-12-21, reason: \"why, and who agreed\"}"
-        );
-        let spec = format!(
-            "version: 1\nbackend: local\nprices: {{local: 1 USD/h}}\njobs:\n  churn:\n    training: {{command: [sh, train.sh], channels: {{train: {{uri: data}}}}}}\n    instance: local\n    budget: {{cost: 50 USD}}\n{lines}\n"
-        );
-        let source = SpecSource {
-            name: "canary-gate.yml",
-            bytes: spec.as_bytes(),
-        };
-        let spec =
-            read(source, &[]).unwrap_or_else(|errors| panic!("{}", errors.render(false, 100)));
-        assert_eq!(spec.overrides[0].up_to.number, 72.0);
-    }
-
-    #[test]
-    fn names_are_quoted_where_yaml_would_read_more() {
-        assert_eq!(in_yaml("churn-2"), "churn-2");
-        assert_eq!(in_yaml("on: {x"), "\"on: {x\"");
-        assert_eq!(in_yaml("7"), "\"7\"");
-    }
 }

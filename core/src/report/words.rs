@@ -8,7 +8,7 @@ pub use crate::grammar::count;
 use crate::instance::{Price, PriceEvidence, PriceKind};
 use crate::measurement::Abscissa;
 use crate::spec::{Bound, LineKind};
-use crate::units::{Fraction, UsdPerHour};
+use crate::units::UsdPerHour;
 use crate::verdict::{self, LineVerdict, Verdict};
 
 pub use crate::verdict::words::{bare_chance, chance};
@@ -77,14 +77,6 @@ pub fn used(of_limit: f64) -> (String, &'static str) {
         ..2.0 => (share(of_limit), "of limit"),
         2.0..10.0 => (format!("{of_limit:.1}x"), "limit"),
         _ => (format!("{}x", Quantity::Number.figure(of_limit)), "limit"),
-    }
-}
-
-/// A requested share with the share really drawn, where that is another: `1%`, `1% (really 7.7%)`.
-pub fn requested_and_drawn(requested: Fraction, drawn: f64) -> String {
-    match requested.unlike(drawn) {
-        false => share(drawn),
-        true => format!("{requested} (really {})", share(drawn)),
     }
 }
 
@@ -246,23 +238,15 @@ pub fn capitalized(sentence: &str) -> String {
     })
 }
 
-/// What a law is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Subject {
-    Time,
-    Memory,
-    TimeAndMemory,
-}
-
 /// Below this probability the most probable kind of growth is only one of several.
 const LEAST_SURE: f64 = 0.6;
 
 /// How the subject follows the data by this law: `time is assumed to grow in proportion to the data`.
-pub fn law(subject: Subject, law: &Law, abscissa: Abscissa) -> String {
-    let (subject, is, seems, follows) = match subject {
-        Subject::Time => ("time", "is", "seems", "follows"),
-        Subject::Memory => ("memory", "is", "seems", "follows"),
-        Subject::TimeAndMemory => ("time and memory", "are", "seem", "follow"),
+pub fn law(subjects: &[&str], law: &Law, abscissa: Abscissa) -> String {
+    let subject = subjects.join(" and ");
+    let (is, seems, follows) = match subjects {
+        [_] => ("is", "seems", "follows"),
+        _ => ("are", "seem", "follow"),
     };
     // Never `100% sure` of what was weighed.
     let sure = match law.weight >= 1.0 {
@@ -419,15 +403,15 @@ mod tests {
             shape: crate::forecast::Shape::linear(),
         };
         assert_eq!(
-            law(Subject::Time, &law_of("linear", 1.0), Abscissa::Data),
+            law(&["time"], &law_of("linear", 1.0), Abscissa::Data),
             "time is assumed to grow in proportion to the data"
         );
         assert_eq!(
-            law(Subject::Time, &law_of("linear", 0.91), Abscissa::Data),
+            law(&["time"], &law_of("linear", 0.91), Abscissa::Data),
             "time seems to grow in proportion to the data (91% sure)"
         );
         assert_eq!(
-            law(Subject::Time, &law_of("plateau", 0.5), Abscissa::Data),
+            law(&["time"], &law_of("plateau", 0.5), Abscissa::Data),
             "time follows the law plateau (50% sure)"
         );
     }

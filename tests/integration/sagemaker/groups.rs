@@ -239,15 +239,6 @@ fn slow_twenty_kills_at_any_moment_with_groups_and_several_machines_leave_and_co
     });
 }
 
-#[test]
-fn the_comment_folds_the_hosts_by_group() {
-    let (project, aws) = on_groups(FIXED);
-    let run = gate(&project, &aws, &["run", "--all", "--format", "markdown"]).ended_with(0);
-    run.reported("Hosts")
-        .reported("of the largest canary of each configuration")
-        .reported("data: 2x ml.c5.xlarge + dnn: 1x ml.g5.xlarge (5.2%");
-}
-
 /// A real probe in the fake's container, on the first of two hosts; the other one is what is left.
 #[test]
 fn the_probe_reads_in_its_container_which_group_it_is_in() {

@@ -21,11 +21,7 @@ pub(super) fn headline(tag: &'static str, Headline { mark, text }: &Headline) ->
 
 /// A line with its sign, in the colour of its tone. The sign says nothing that the words do not.
 pub(super) fn marked(tag: &'static str, class: &str, mark: Mark, words: Markup) -> Markup {
-    let sign = element(
-        "span",
-        &[("aria-hidden", "true")],
-        Markup::text(mark.sign()),
-    );
+    let sign = element("span", &[("aria-hidden", "true")], Markup::text(mark.sign));
     let class = format!("{class} {}", tone(mark));
     element(
         tag,
@@ -35,7 +31,7 @@ pub(super) fn marked(tag: &'static str, class: &str, mark: Mark, words: Markup) 
 }
 
 fn tone(mark: Mark) -> &'static str {
-    match mark.tone() {
+    match mark.tone {
         Tone::Good => "good",
         Tone::Bad => "bad",
         Tone::Doubtful => "doubtful",

@@ -16,7 +16,6 @@ use super::super::over_time::OverTime;
 use super::super::text::Prose;
 use super::super::words::{self, Quantity, UNKNOWN, count};
 use super::page;
-use crate::forecast::Estimate;
 use crate::units::{Seconds, Usd};
 
 /// Jobs in the table; more nobody reads.
@@ -56,34 +55,26 @@ pub fn render(figures: &HistoryFigures) -> String {
 
 /// What the page says first. Good is said of what is known alone: whatever is open takes it away.
 fn answer(figures: &HistoryFigures) -> (Mark, String) {
-    let jobs: Vec<&JobFigures> = figures.jobs.iter().filter(|job| !job.is_quiet).collect();
-    let of = |wanted: fn(&JobFigures) -> bool| jobs.iter().filter(|job| wanted(job)).count();
-    let wanting = of(|job| job.standing.needs_attention());
+    let jobs = figures.jobs.iter().filter(|job| !job.is_quiet);
+    let of = |wanted: fn(&JobFigures) -> bool| jobs.clone().filter(|job| wanted(job)).count();
+    let (all, wanting) = (of(|_| true), of(|job| job.standing.needs_attention()));
     let good = of(JobFigures::is_surely_within);
-    let (all, open) = (jobs.len(), open_ends(figures));
-    match (all, wanting) {
-        (0, _) if !figures.jobs.is_empty() => (Mark::Nothing, "No job was checked lately".into()),
-        (0, _) if open.is_empty() => (Mark::Nothing, "No job has a record yet".into()),
-        (0, _) => (
-            Mark::Nothing,
-            format!("Nothing is known of any job; {}", open.join(", ")),
-        ),
-        (1, 1) => (Mark::Bad, "The job needs attention".into()),
-        (_, 1) => (Mark::Bad, format!("1 of {all} jobs needs attention")),
-        (_, 1..) => (Mark::Bad, format!("{wanting} of {all} jobs need attention")),
-        (1, 0) if good == 1 && open.is_empty() => (Mark::Good, "The job is within budget".into()),
-        (_, 0) if good == all && open.is_empty() => {
-            (Mark::Good, format!("All {all} jobs are within budget"))
-        }
-        (_, 0) => {
-            let known = format!("{good} of {} within budget", count(all, "job"));
-            let open = match open.is_empty() {
-                true => ", none over".to_owned(),
-                false => format!("; {}", open.join(", ")),
-            };
-            (Mark::Nothing, format!("{known}{open}"))
-        }
+    let jobs = count(all, "job");
+    if wanting > 0 {
+        let need = if wanting == 1 { "needs" } else { "need" };
+        return (Mark::BAD, format!("{wanting} of {jobs} {need} attention"));
     }
+    let known = match all {
+        0 => "No job was checked lately".to_owned(),
+        _ => format!("{good} of {jobs} within budget"),
+    };
+    let open = open_ends(figures);
+    let mark = match good > 0 && good == all && open.is_empty() {
+        true => Mark::GOOD,
+        false => Mark::NOTHING,
+    };
+    let said: Vec<String> = [known].into_iter().chain(open).collect();
+    (mark, said.join("; "))
 }
 
 /// What may be wrong although no job that was checked lately needs attention, with numbers.
@@ -109,14 +100,14 @@ fn open_ends(figures: &HistoryFigures) -> Vec<String> {
 /// How jobs of this standing are marked, and what follows their number.
 fn shown_as(standing: JobStanding) -> (Mark, &'static str) {
     match standing {
-        JobStanding::Exceeded => (Mark::Bad, "over budget"),
-        JobStanding::Failed => (Mark::Crashed, "failed in a canary"),
-        JobStanding::Unknown => (Mark::Unknown, "could not be decided"),
-        JobStanding::Drifted => (Mark::Rose, "drifted"),
-        JobStanding::AtRisk => (Mark::Doubtful, "may exceed the budget"),
-        JobStanding::Within => (Mark::Good, "within budget"),
-        JobStanding::NotJudged => (Mark::Nothing, "not judged"),
-        JobStanding::Unmeasured => (Mark::Nothing, "not measured on a branch"),
+        JobStanding::Exceeded => (Mark::BAD, "over budget"),
+        JobStanding::Failed => (Mark::CRASHED, "failed in a canary"),
+        JobStanding::Unknown => (Mark::UNKNOWN, "could not be decided"),
+        JobStanding::Drifted => (Mark::ROSE, "drifted"),
+        JobStanding::AtRisk => (Mark::DOUBTFUL, "may exceed the budget"),
+        JobStanding::Within => (Mark::GOOD, "within budget"),
+        JobStanding::NotJudged => (Mark::NOTHING, "not judged"),
+        JobStanding::Unmeasured => (Mark::NOTHING, "not measured on a branch"),
     }
 }
 
@@ -167,28 +158,22 @@ fn remarks(figures: &HistoryFigures) -> Vec<DocumentLine> {
     let lines = [all, more, Some(Prose::sentence(made))];
     let lines = lines.into_iter().flatten();
     lines
-        .map(|text| DocumentLine::new(Label::More, text))
+        .map(|text| DocumentLine::new(Label::MORE, text))
         .collect()
 }
 
 /// A row for each job; `None` without one.
 fn jobs(figures: &HistoryFigures) -> Option<Table> {
-    let newest_month = figures.spent().last_key_value().map(|(month, _)| *month);
-    let checks = newest_month.map_or("Checks".to_owned(), |month| format!("Checks in {month}"));
     let columns = [
         ("Job", Align::Left),
         ("Newest check", Align::Left),
         ("Full run: cost", Align::Right),
         ("Full run: time", Align::Right),
         ("Baseline", Align::Right),
-        (checks.as_str(), Align::Right),
         ("Newest record", Align::Left),
     ];
     let row = |(place, job): (usize, &JobFigures)| {
         let newest = job.newest();
-        let spent = newest_month.and_then(|month| job.spent.get(&month));
-        let spent = spent.copied().unwrap_or_default();
-        let saved_too = (spent.reused > 0).then(|| format!("{} saved", saved(&spent)));
         let baseline = job.baseline.as_ref().and_then(|check| {
             let cost = check.cost.map(|cost| (Quantity::Money, cost));
             let time = check.time.map(|time| (Quantity::Time, time));
@@ -202,7 +187,6 @@ fn jobs(figures: &HistoryFigures) -> Option<Table> {
             estimate(Quantity::Money, newest.and_then(|check| check.cost)),
             estimate(Quantity::Time, newest.and_then(|check| check.time)),
             baseline.unwrap_or_else(|| Cell::figure(UNKNOWN, None)),
-            Cell::figure(cost(&spent), saved_too),
             Cell::figure(words::day(job.newest_record), None),
         ]
     };
@@ -248,7 +232,7 @@ fn standing(job: &JobFigures) -> Cell {
     let also: Vec<&str> = also.into_iter().flatten().collect();
     Cell {
         mark: Some(match job.awaits_forecast() {
-            true => Mark::Measuring,
+            true => Mark::MEASURING,
             false => shown_as(job.standing).0,
         }),
         text: Prose::literal(words::capitalized(words)),
@@ -291,37 +275,16 @@ fn amount(runs: usize, has_price: bool, usd: Usd, time: Seconds) -> String {
 /// What the checks of all jobs cost.
 fn checks(figures: &HistoryFigures) -> Fold {
     let months = figures.spent();
-    let is_priced = months.values().any(|spent| spent.usd.0 > 0.0);
-    let (quantity, amounts): (_, fn(&Spent) -> [f64; 2]) = match is_priced {
-        true => (Quantity::Money, |spent| [spent.usd.0, spent.saved_usd.0]),
-        false => (Quantity::Time, |spent| [spent.time.0, spent.saved_time.0]),
-    };
-    let of = |place: usize| {
-        let months = months.iter();
-        months.map(move |(month, spent)| (month.begin(), amounts(spent)[place]))
-    };
-    let plot = OverTime {
-        title: "Checks by month",
-        noun: "month",
-        quantity,
-        from: 0.0,
-        points: of(0)
-            .map(|(at, paid)| (at, Estimate::exactly(paid)))
-            .collect(),
-        limit: None,
-        measured: of(1).collect(),
-    };
     let note = match months.is_empty() {
         true => "No canary is on record.",
         false => {
-            "The purple line is what canaries took each month, blue points what reused ones saved. Time and cost are those of the canaries \
-             and of machines kept for them, at the prices of their records. Records that were removed are not counted."
+            "Time and cost are those of the canaries and of machines kept for them, at the prices of their records. Records that were \
+             removed are not counted."
         }
     };
-    let blocks = plot.plot().map(|plot| Block::Plot(Box::new(plot)));
-    let blocks = blocks
+    let note = Block::line(Label::MORE, Prose::own(note));
+    let blocks = [note]
         .into_iter()
-        .chain([Block::line(Label::More, Prose::own(note))])
         .chain(by_month(&months).map(Block::Table));
     section("checks", Prose::own("What checks cost"), blocks.collect())
 }
@@ -336,18 +299,16 @@ fn section(id: impl Into<String>, title: Prose, blocks: Vec<Block>) -> Fold {
     }
 }
 
-/// A row for each month, the newest first, and one for all before; `None` without a month.
+/// A row for each of the newest months, and one for all; `None` without a month.
 fn by_month(months: &BTreeMap<Month, Spent>) -> Option<Table> {
     let amounts = ["Canaries", "Time", "Cost", "Reused", "Saved"];
     let amounts = amounts.map(|title| (title, Align::Right));
     let columns = [("Month", Align::Left)].into_iter().chain(amounts);
     let newest = months.iter().rev().take(MOST_MONTHS);
     let newest = newest.map(|(month, spent)| (month.to_string(), *spent));
-    let earlier = Spent::of_all(months.values().rev().skip(MOST_MONTHS).copied());
-    let earlier = (months.len() > MOST_MONTHS).then(|| ("before".to_owned(), earlier));
     let all = Spent::of_all(months.values().copied());
     let all = (months.len() > 1).then(|| ("all".to_owned(), all));
-    let rows = newest.chain(earlier).chain(all).map(|(title, spent)| {
+    let rows = newest.chain(all).map(|(title, spent)| {
         let unpriced = (spent.unpriced > 0).then(|| format!("{} without a price", spent.unpriced));
         let usd = match spent.canaries > spent.unpriced {
             true => Cell::figure(Quantity::Money.figure(spent.usd.0), unpriced),
@@ -381,7 +342,7 @@ fn legend(figures: &HistoryFigures) -> Fold {
         ))
     });
     let lines = [legend].into_iter().chain(more);
-    let lines = lines.map(|text| DocumentLine::new(Label::More, text));
+    let lines = lines.map(|text| DocumentLine::new(Label::MORE, text));
     section(
         "each",
         Prose::own("Each job"),
@@ -404,20 +365,20 @@ fn of_job(job: &JobFigures) -> Vec<Block> {
         mark, text, detail, ..
     } = standing(job);
     let standing = Headline {
-        mark: mark.unwrap_or(Mark::Nothing),
+        mark: mark.unwrap_or(Mark::NOTHING),
         text: Prose::joined([text].into_iter().chain(detail), " "),
     };
     let unfinished = job.unfinished.as_ref().map(|check| {
         let (canaries, at) = (count(check.canaries, "canary"), words::minute(check.at));
         let (mark, text) = match check.ended {
             None => (
-                Mark::Measuring,
+                Mark::MEASURING,
                 format!("A newer check has no forecast yet: {canaries}, the newest of {at}."),
             ),
             Some((outcome, fault)) => (
                 match fault {
-                    Fault::TrainingCode => Mark::Crashed,
-                    Fault::Other => Mark::Unknown,
+                    Fault::TrainingCode => Mark::CRASHED,
+                    Fault::Other => Mark::UNKNOWN,
                 },
                 format!("A newer check has no forecast: {canaries} until {at}, with the outcome {outcome}."),
             ),
@@ -427,7 +388,7 @@ fn of_job(job: &JobFigures) -> Vec<Block> {
     });
     let charts = charts(job).into_iter().filter_map(OverTime::plot);
     let charts = charts.map(|plot| Block::Plot(Box::new(plot)));
-    let about = Block::line(Label::More, Prose::paragraph(about(job)));
+    let about = Block::line(Label::MORE, Prose::paragraph(about(job)));
     let checks = (!job.checks.is_empty()).then(|| Block::Table(newest_checks(job)));
     ([Block::Headline(standing)].into_iter().chain(unfinished))
         .chain(charts)
@@ -447,7 +408,6 @@ fn charts(job: &JobFigures) -> [OverTime; 2] {
         let runs = job.full_runs.iter();
         OverTime {
             title,
-            noun: "check",
             quantity,
             from: 0.0,
             points: points.collect(),

@@ -1,13 +1,12 @@
 //! Pages in **HTML**: one file that opens without network and script, light and dark, on paper and on a small screen.
 //!
-//! `markup` is the one door for text, `page` lays a document out, `draw` its plots, and `palette` has the colours.
+//! `markup` is the one door for text, `page` lays a document out, `draw` its plots, and `style.css` has the colours.
 
 mod blocks;
 mod draw;
 pub mod history_page;
 mod markup;
 mod page;
-mod palette;
 
 use super::document::Headline;
 use super::mark::Mark;

@@ -6,7 +6,6 @@ use super::super::mark::Mark;
 use super::super::text::Prose;
 use super::blocks::{blocks, headline, lines, marked, table};
 use super::markup::{Markup, element};
-use super::palette;
 
 const STYLE: &str = include_str!("style.css");
 
@@ -53,9 +52,8 @@ pub(super) fn render(document: &Document, about: &str) -> String {
          <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n\
          <meta name=\"referrer\" content=\"no-referrer\">\n\
          <link rel=\"icon\" href=\"data:,\">\n\
-         <title>{} · canary-gate</title>\n<style>\n{}{STYLE}</style>\n</head>\n<body>\n{}\n</body>\n</html>\n",
+         <title>{} · canary-gate</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n{}\n</body>\n</html>\n",
         escape::for_html(&answer, TITLE_LIMIT),
-        palette::variables(),
         body.as_str(),
     )
 }
@@ -68,7 +66,7 @@ fn header(document: &Document, about: &str) -> Markup {
         _ => headline("p", line),
     });
     let warnings = document.warnings.iter();
-    let warnings = warnings.map(|text| marked("p", "", Mark::Doubtful, Markup::prose(text)));
+    let warnings = warnings.map(|text| marked("p", "", Mark::DOUBTFUL, Markup::prose(text)));
     let shown = document.table.as_ref();
     let rows = shown.map_or(0, |table| table.rows.len());
     let below = shown.map_or(Markup::default(), |shown| table(shown, about));

@@ -69,11 +69,11 @@ fn page_of(words: &str) -> String {
     };
     let document = Document {
         headlines: vec![Headline {
-            mark: Mark::Good,
+            mark: Mark::GOOD,
             text: Prose::literal(words),
         }],
         table: Some(Table::of([(words, Align::Left)], [])),
-        blocks: vec![Block::line(Label::More, Prose::sentence("x"))],
+        blocks: vec![Block::line(Label::MORE, Prose::sentence("x"))],
         folds: vec![fold],
         footer: Prose::figure(words),
         ..Document::default()
@@ -200,4 +200,77 @@ fn the_words_of_a_page() {
         .filter(|text| !text.is_empty())
         .collect();
     insta::assert_snapshot!("words_of_a_page", said.join("\n"));
+}
+
+/// The contrast against each ground that colours need: of text by WCAG 2.2, 1.4.3, of graphics by 1.4.11; a grid and borders need none.
+const CONTRASTS: [(&str, f64); 10] = [
+    ("ink", 4.5),
+    ("muted", 4.5),
+    ("link", 4.5),
+    ("good", 4.5),
+    ("bad", 4.5),
+    ("doubtful", 4.5),
+    ("plot-purple", 3.0),
+    ("plot-green", 3.0),
+    ("plot-blue", 3.0),
+    ("plot-orange", 3.0),
+];
+
+/// Relative luminance, <https://www.w3.org/TR/WCAG22/#dfn-relative-luminance>.
+fn luminance(colour: u32) -> f64 {
+    let [_, red, green, blue] = colour.to_be_bytes();
+    let linear = |channel: u8| match f64::from(channel) / 255.0 {
+        share @ ..=0.04045 => share / 12.92,
+        share => ((share + 0.055) / 1.055).powf(2.4),
+    };
+    0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue)
+}
+
+/// <https://www.w3.org/TR/WCAG22/#dfn-contrast-ratio>
+fn contrast(one: u32, other: u32) -> f64 {
+    let [one, other] = [one, other].map(luminance);
+    (one.max(other) + 0.05) / (one.min(other) + 0.05)
+}
+
+/// By <https://webaim.org/resources/contrastchecker/>.
+#[test]
+fn contrast_is_that_of_wcag() {
+    for (colour, expected) in [
+        (0, 21.0),
+        (0xff_ff_ff, 1.0),
+        (0x76_76_76, 4.54),
+        (0xff_00_00, 4.0),
+    ] {
+        let found = contrast(colour, 0xff_ff_ff);
+        assert!((found - expected).abs() < 0.005, "{colour:?}");
+    }
+}
+
+#[test]
+fn each_colour_stands_out_from_each_ground_and_every_one_that_is_used_is_there() {
+    let style = include_str!("style.css");
+    let schemes: Vec<&str> = style.lines().take(2).collect();
+    for scheme in &schemes {
+        let colour = |name: &str| {
+            let (_, rest) = scheme.split_once(&format!("--{name}:#")).expect(name);
+            u32::from_str_radix(&rest[..6], 16).unwrap()
+        };
+        for (name, least) in CONTRASTS {
+            for ground in ["ground", "raised"] {
+                let found = contrast(colour(name), colour(ground));
+                assert!(found >= least, "{name} on {ground}: {found:.2}");
+            }
+        }
+    }
+    let rules = style.lines().skip(2).collect::<String>();
+    assert!(!rules.contains('#') && !rules.contains("rgb"), "{rules}");
+    for part in rules.split("var(--").skip(1) {
+        let name = part.split(')').next().unwrap();
+        assert!(
+            schemes
+                .iter()
+                .all(|scheme| scheme.contains(&format!("--{name}:#"))),
+            "{name}"
+        );
+    }
 }
