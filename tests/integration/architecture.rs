@@ -65,14 +65,7 @@ const HOMES: [(&str, &[&str]); 24] = [
         ],
     ),
     ("unicode_width", &["spec/errors.rs"]),
-    (
-        "comfy_table",
-        &[
-            "report/terminal.rs",
-            "report/actual.rs",
-            "commands/history/list.rs",
-        ],
-    ),
+    ("comfy_table", &["report/terminal.rs"]),
     (
         "globset",
         &[

@@ -2,35 +2,24 @@
 
 use std::ops::ControlFlow;
 
-use comfy_table::Table;
 use serde_json::{Value, json};
 
 use crate::cli::{HistoryListArguments, RecordFormat};
 use crate::console::{AppError, print, terminal};
-use crate::history::record::{Content, Record};
+use crate::history::record::Content;
 use crate::history::{Entry, History, Loaded};
 use crate::metric::Metric;
-use crate::report::escape::for_terminal;
-use crate::report::omit_nulls;
-use crate::report::words;
+use crate::report::terminal::{TerminalStyle, records};
+use crate::report::{omit_nulls, words};
 use crate::secret::unseen::visible_json;
 use crate::spec::Spec;
 
 use super::facts::{self, COLUMNS};
 use super::listing::{list_of, nothing, warn_of};
 
-/// Longest text of a cell, in characters.
-const CELL_LIMIT: usize = 40;
 /// What a narrow terminal has no room for, the first first. The id names the record to `history show`.
-const EXPENDABLE: [&str; 8] = [
-    "intervals",
-    "Branch",
-    "Where",
-    "Commit",
-    "Cost",
-    "Time",
-    "What",
-    "Verdict",
+const EXPENDABLE: [&str; 7] = [
+    "Branch", "Where", "Commit", "Cost", "Time", "What", "Verdict",
 ];
 
 pub(super) async fn list(
@@ -78,58 +67,19 @@ async fn newest(history: &History, entries: &[Entry], limit: usize) -> Result<Lo
 fn table_of(loaded: &Loaded, more: usize, count: usize) -> String {
     let mut text = String::new();
     if !loaded.records.is_empty() {
-        text = fitted(&loaded.records, terminal::stdout_width());
-        text.push_str(if more > 0 { "\n" } else { "" });
+        let rows = loaded.records.iter();
+        let rows = rows.map(|(entry, record)| facts::row(entry, record).to_vec());
+        let style = TerminalStyle {
+            width: terminal::stdout_width(),
+            ..TerminalStyle::default()
+        };
+        text = records(&COLUMNS, rows, &EXPENDABLE, style);
     }
     if more > 0 {
         let more = words::count(more, "more record");
         text.push_str(&format!("{more} not shown; `--limit {count}` shows all\n"));
     }
     text
-}
-
-/// A line for each record, with as much of it as the width has room for. What is left out is said.
-fn fitted(records: &[(Entry, Record)], width: Option<u16>) -> String {
-    let rows = records
-        .iter()
-        .map(|(entry, record)| facts::row(entry, record));
-    let mut rows: Vec<_> = rows.collect();
-    let mut shown: Vec<usize> = (0..COLUMNS.len()).collect();
-    for (left_out, name) in EXPENDABLE.iter().enumerate() {
-        let text = lines(&rows, &shown);
-        let widest = text.lines().map(|line| line.chars().count()).max();
-        if width.is_none_or(|width| widest <= Some(width.into())) {
-            let left_out = EXPENDABLE[..left_out].join(", ");
-            return match left_out.as_str() {
-                "" => text,
-                _ => format!("{text}\nin a wider terminal also: {left_out}\n"),
-            };
-        }
-        shown.retain(|column| COLUMNS[*column] != *name);
-        for cell in rows.iter_mut().flatten().filter(|_| left_out == 0) {
-            cell.truncate(cell.find(" (").unwrap_or(cell.len()));
-        }
-    }
-    lines(&rows, &shown)
-}
-
-/// The table as text, with the columns in `shown`.
-fn lines(rows: &[[String; COLUMNS.len()]], shown: &[usize]) -> String {
-    let mut table = Table::new();
-    // Otherwise the table would adapt to the process's terminal.
-    table.force_no_tty();
-    table
-        .load_style(comfy_table::presets::NOTHING)
-        .set_header(shown.iter().map(|column| COLUMNS[*column]));
-    for row in rows {
-        let cells = shown.iter().map(|column| &row[*column]);
-        table.add_row(cells.map(|cell| for_terminal(cell, CELL_LIMIT)));
-    }
-    for column in table.column_iter_mut() {
-        column.set_padding((0, 2));
-    }
-    let lines = table.lines();
-    lines.map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
 /// Every record with its identity and main figures: times in seconds, costs in US dollars.

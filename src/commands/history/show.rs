@@ -10,12 +10,6 @@ use crate::secret::unseen::visible_json;
 
 use super::facts::{self, COLUMNS};
 
-/// Suggestions for an unknown id.
-const SUGGESTIONS: usize = 3;
-/// A longer text is not a misspelt id.
-const LONGEST_ID: usize = 100;
-/// The similarity of a suggestion to the given id, from 0 to 1.
-const NEAR: f64 = 0.7;
 /// The width of the column of names.
 const LABEL_WIDTH: usize = 10;
 
@@ -52,7 +46,7 @@ fn find<'a>(listing: &'a Listing, wanted: &str) -> Result<&'a Entry, AppError> {
         Some(record) => Err(damaged(record)),
         None => Err(
             AppError::usage(format!("there is no record `{}`", printable(wanted)))
-                .help(suggestion(listing, name)),
+                .help("`canary-gate history list` shows the ids"),
         ),
     }
 }
@@ -71,23 +65,6 @@ fn damaged(record: &Damaged) -> AppError {
     }
     AppError::failed(format!("the record {place} is damaged: {why}"))
         .help("records are never rewritten; where it is of no use, remove its file")
-}
-
-/// The newest ids that are near a misspelt one.
-fn suggestion(listing: &Listing, wanted: &str) -> String {
-    let is_near = |id: &&str| {
-        let likeness = || strsim::normalized_damerau_levenshtein(id, wanted);
-        !wanted.is_empty() && (id.starts_with(wanted) || likeness() >= NEAR)
-    };
-    let ids = listing.entries.iter().rev().map(|entry| entry.id.as_str());
-    let is_id = wanted.len() <= LONGEST_ID;
-    let near: Vec<&str> = (ids.filter(|id| is_id && is_near(id)))
-        .take(SUGGESTIONS)
-        .collect();
-    match near[..] {
-        [] => "`canary-gate history list` shows the ids".to_owned(),
-        _ => format!("is it {}?", near.join(", or ")),
-    }
 }
 
 fn json(record: &Record) -> String {
