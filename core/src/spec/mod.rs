@@ -30,7 +30,6 @@ mod secret_places;
 mod settings;
 mod share;
 mod training;
-mod words;
 mod yaml;
 pub mod yaml_text;
 
