@@ -107,7 +107,7 @@ pub(crate) fn print(binary: &Path, scale: f64) {
             let cold = minutes(format!("{FOUR}, parallel: 1, {COLD}"));
             row("a chain of four, cold", cold, &[]);
             let late = crate::account(scale);
-            late.metrics(Metrics::missing());
+            late.metrics(Metrics::constant(&[]));
             let canary = format!("{FOUR}, parallel: 1, {WARM}, probe: false");
             let warm = mode.minutes_on(&late, binary, scale, &canary);
             let waiting = cold + 4.0 * WAIT;
@@ -132,7 +132,7 @@ pub(crate) fn print(binary: &Path, scale: f64) {
         ("DiskUtilization", 1.0),
     ]));
     row("metrics at once", at_once, &[]);
-    let late = with(Metrics::missing());
+    let late = with(Metrics::constant(&[]));
     row(
         "metrics late, while the next one runs",
         late,

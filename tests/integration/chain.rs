@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-use crate::action::workflow::{ENOUGH, NUMBER, TOO_LITTLE, Workflow, spec};
+use crate::action::workflow::{ENOUGH, NUMBER, TOO_LITTLE, Workflow, files, spec};
 use crate::github::TOKEN;
 
 /// A job whose last step reads what the action gave, whatever became of it.
@@ -222,7 +222,10 @@ fn the_job_fails_after_its_comment_and_the_comment_turns_green() {
     assert!(bytes > 1000);
 
     // The base's budget grew, and the branch was brought up to date.
-    workflow.rebase(&spec(ENOUGH));
+    workflow.rebase(
+        &files(&spec(ENOUGH), "print(1)\n"),
+        &files(&spec(ENOUGH), "print(2)\n"),
+    );
     workflow.later();
     let green = Job::run(&workflow).ended(true);
     let (outputs, _) = green.read_by_the_last_step();

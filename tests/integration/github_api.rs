@@ -435,7 +435,7 @@ fn fault(text: &str) -> Fault {
         "carried out, dropped" => Fault::CarriedOutThenDropped,
         "carried out, 502" => Fault::CarriedOutThen502,
         "dropped" => Fault::Dropped,
-        "forbidden" => Fault::Forbidden("issues=write; pull_requests=write"),
+        "forbidden" => Fault::Forbidden("issues=write; pull_requests=write".to_owned()),
         "html" => Fault::Text("<html>".to_owned()),
         _ if text.starts_with("secondary") => Fault::SecondaryLimit(seconds),
         _ if text.starts_with("primary") => Fault::PrimaryLimit(seconds.unwrap()),

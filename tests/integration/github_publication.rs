@@ -273,8 +273,8 @@ fn trouble_that_lasts_and_what_a_person_must_correct_is_an_error() {
             MarkerKind::Report => "pull-requests: write",
             MarkerKind::Drift => "issues: write",
         };
-        let forbidden = || Fault::Forbidden("x=write");
-        let odd = Fault::Unprocessable("Body is odd");
+        let forbidden = || Fault::Forbidden("x=write".to_owned());
+        let odd = Fault::Unprocessable("Body is odd".to_owned());
         let disabled = "Issues are disabled for this repo";
         for (method, fault, calls, said) in [
             (
@@ -358,7 +358,7 @@ fn who_does_not_know_its_name_keeps_one_all_the_same() {
     for kind in KINDS {
         let stage = Stage::new(kind);
         stage.github.state().viewer = User::person("octocat");
-        let nameless = Fault::Forbidden("metadata=read");
+        let nameless = Fault::Forbidden("metadata=read".to_owned());
         stage.github.fail("POST", "/graphql").with(nameless);
         assert_eq!(stage.publish(2).outcome, Created);
         // The next run finds out with its own which was ours, whether it is newer or late.

@@ -13,6 +13,7 @@ pub(crate) struct Project {
 }
 
 /// What a finished command said.
+#[derive(Clone)]
 pub(crate) struct Finished {
     pub(crate) code: i32,
     pub(crate) stdout: String,
@@ -179,9 +180,14 @@ jobs:
 
     /// Runs a shell's script in the project's folder, up to its first failure.
     pub(crate) fn shell(&self, script: &str) -> Finished {
+        Finished::new(&self.shell_command(script).output().unwrap(), self.root())
+    }
+
+    /// A shell with this script, ready to start.
+    pub(crate) fn shell_command(&self, script: &str) -> Command {
         let mut command = self.command("sh");
         command.args(["-eu", "-c", script]);
-        Finished::new(&command.output().unwrap(), self.root())
+        command
     }
 
     fn command(&self, program: &str) -> Command {
@@ -200,15 +206,6 @@ jobs:
             .stdin(Stdio::null());
         command
     }
-}
-
-/// The budget line of this name of the first job of a report, on its instance; null where there is none.
-pub(crate) fn budget_line<'a>(report: &'a serde_json::Value, name: &str) -> &'a serde_json::Value {
-    let lines = report["jobs"][0]["forecasts"][0]["budget"].as_array();
-    let mut lines = lines.unwrap().iter();
-    lines
-        .find(|line| line["line"] == name)
-        .unwrap_or(&serde_json::Value::Null)
 }
 
 impl Finished {

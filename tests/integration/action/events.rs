@@ -1,61 +1,10 @@
-//! Events, checkouts and bases on which there is little or nothing to measure: the step says which.
+//! What a step leaves in the workspace.
 
-use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use serde_json::json;
-
-use super::workflow::{ENOUGH, Workflow, files, spec};
+use super::workflow::{ENOUGH, Workflow, spec};
 use crate::project::Finished;
-
-const NOBODY: &str = "0000000000000000000000000000000000000000";
-
-#[test]
-fn a_push_says_what_there_is_to_measure() {
-    let deleted = json!({"ref": "refs/heads/feature", "before": "a".repeat(40), "after": NOBODY, "deleted": true});
-    let tag = json!({"ref": "refs/tags/v1.2.0", "before": NOBODY, "after": "b".repeat(40), "deleted": false});
-    let workflow = || Workflow::pull_request(&spec(ENOUGH), &spec(ENOUGH));
-    for (event, why) in [
-        (deleted, "the branch feature was deleted"),
-        (tag, "the tag v1.2.0 was pushed"),
-    ] {
-        let workflow = workflow().event("push", event);
-        let step = workflow.run().ended_with(0);
-        assert_eq!(step.output("verdict"), "not_judged");
-        step.says(&[why]);
-        assert_eq!(workflow.github.requests(), []);
-    }
-    // The commits before it are gone.
-    let workflow = workflow();
-    let event =
-        json!({"ref": "refs/heads/main", "before": "c".repeat(40), "after": workflow.merge()});
-    let step = workflow.event("push", event).run().ended_with(0);
-    assert_eq!(step.output("verdict"), "within");
-    assert!(!step.summary.contains("404"), "{}", step.summary);
-    step.says(&["one was removed"]);
-}
-
-#[test]
-fn a_pull_request_whose_base_is_gone_is_not_judged_by_its_own_limits() {
-    let workflow = Workflow::pull_request(&spec(ENOUGH), &spec(ENOUGH));
-    workflow.github.state().commits.remove(workflow.base());
-    let step = workflow.run().ended_with(1);
-    assert_eq!(step.output("verdict"), "unknown");
-    assert!(!step.summary.contains("404"), "{}", step.summary);
-    step.says(&["the base commit", "is gone"]);
-}
-
-#[test]
-fn a_workspace_without_a_spec_has_no_checkout_or_a_change_that_deletes_it() {
-    let base = files(&spec(ENOUGH), "1");
-    let workflow = Workflow::between(&base, &base.clone().without("canary-gate.yml"));
-    let step = workflow.run().ended_with(2);
-    step.says(&["deletes the spec", "canary-gate.yml", "main"]);
-    fs::remove_dir_all(workflow.project.path(".git")).unwrap();
-    let step = workflow.run().ended_with(2);
-    step.says(&["nothing is checked out", "actions/checkout"]);
-}
 
 /// A container runs as root, and the next checkout as the runner's user, who must be able to clean the workspace.
 #[test]

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::github::{FakeGithub, Fault, Files, REPOSITORY, TOKEN};
+use crate::github::{FakeGithub, Files, REPOSITORY, TOKEN};
 use crate::project::{Finished, Project};
 
 /// Recorded runs of twenty-eight workloads.
@@ -46,12 +46,6 @@ pub(crate) fn files(spec: &str, script: &str) -> Files {
         .with("runs.csv", RUNS)
 }
 
-/// As a token without `pull-requests: write` does.
-pub(crate) fn forbid_comments(workflow: &Workflow) {
-    let fault = Fault::Forbidden("pull_requests=write");
-    workflow.github.fail("POST", "/comments").with(fault);
-}
-
 /// A pull request whose merge is checked out.
 pub(crate) struct Workflow {
     pub(crate) github: FakeGithub,
@@ -59,7 +53,7 @@ pub(crate) struct Workflow {
     base: String,
     head: String,
     merge: String,
-    event_name: &'static str,
+    event_name: String,
     event: Option<Value>,
     run_id: u64,
     attempt: u32,
@@ -95,7 +89,7 @@ impl Workflow {
             base,
             head: String::new(),
             merge: String::new(),
-            event_name: "pull_request",
+            event_name: "pull_request".to_owned(),
             event: None,
             run_id: 4821,
             attempt: 1,
@@ -123,11 +117,10 @@ impl Workflow {
             .write(".git/HEAD", &format!("{}\n", self.merge));
     }
 
-    /// The base gets another spec, and the pull request is brought up to date with it.
-    pub(crate) fn rebase(&mut self, spec: &str) {
-        let base = files(spec, "print(1)\n");
-        self.base = self.github.commit(&[&self.base], &base);
-        self.push(&files(spec, "print(2)\n"));
+    /// The base gets other files, and the pull request is brought up to date with it.
+    pub(crate) fn rebase(&mut self, base: &Files, head: &Files) {
+        self.base = self.github.commit(&[&self.base], base);
+        self.push(head);
     }
 
     /// A later run of the workflow, on a later event.
@@ -157,8 +150,8 @@ impl Workflow {
 
     /// Another event than that of the pull request.
     #[must_use]
-    pub(crate) fn event(mut self, name: &'static str, event: Value) -> Self {
-        self.event_name = name;
+    pub(crate) fn event(mut self, name: &str, event: Value) -> Self {
+        self.event_name = name.to_owned();
         self.event = Some(event);
         self
     }
@@ -257,7 +250,7 @@ impl Workflow {
         command
             .env("GITHUB_ACTIONS", "true")
             .env("GITHUB_SERVER_URL", "https://github.com")
-            .env("GITHUB_EVENT_NAME", self.event_name)
+            .env("GITHUB_EVENT_NAME", &self.event_name)
             .env("GITHUB_EVENT_PATH", runner("event.json"))
             .env("GITHUB_SHA", &self.merge)
             .env("GITHUB_REF", "refs/pull/7/merge")
@@ -350,13 +343,6 @@ impl Step {
     #[track_caller]
     pub(crate) fn says(&self, said: &[&str]) {
         says_all(&self.summary, said);
-    }
-
-    /// The log says this, over the ends of lines.
-    #[track_caller]
-    pub(crate) fn logs(self, said: &str) -> Self {
-        says_all(&self.finished.words(), &[said]);
-        self
     }
 
     #[track_caller]

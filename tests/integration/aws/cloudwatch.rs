@@ -47,10 +47,6 @@ impl Metrics {
             Some(found.1)
         })
     }
-
-    pub(crate) fn missing() -> Self {
-        Self::constant(&[])
-    }
 }
 
 pub(super) fn answer(state: &State, input: &Value) -> Result<Value, Refusal> {

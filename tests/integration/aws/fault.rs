@@ -82,21 +82,6 @@ impl Fault {
         Self::Refused(Refusal::new(code, message))
     }
 
-    /// The account has no room for `delta` more instances of a type.
-    pub(crate) fn resource_limit(
-        instance_type: &str,
-        limit: u64,
-        utilization: u64,
-        delta: u64,
-    ) -> Self {
-        Self::Refused(Refusal::resource_limit(
-            instance_type,
-            limit,
-            utilization,
-            delta,
-        ))
-    }
-
     /// The error as the service of an operation words it; `None` where the fault is no error of a service.
     pub(super) fn refusal(&self, operation: Operation) -> Option<Refusal> {
         // The two services that are older than AWS JSON have shorter codes.
@@ -206,11 +191,6 @@ impl<'a> FaultBuilder<'a> {
     pub(crate) fn on_calls(mut self, calls: RangeInclusive<u64>) -> Self {
         self.calls = calls;
         self
-    }
-
-    /// That call and all after it.
-    pub(crate) fn since_call(self, call: u64) -> Self {
-        self.on_calls(call..=u64::MAX)
     }
 
     /// When it has struck, so many further calls of anything fail like it.

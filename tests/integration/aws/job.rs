@@ -103,6 +103,12 @@ impl Job {
         Some(&found.1)
     }
 
+    pub(crate) fn tags(&self) -> std::collections::BTreeMap<&str, &str> {
+        let tags = self.tags.iter();
+        tags.map(|(key, value)| (key.as_str(), value.as_str()))
+            .collect()
+    }
+
     /// TrainingJobStatus.
     pub(crate) fn status(&self) -> &str {
         self.timeline.status(self.elapsed).0

@@ -324,16 +324,13 @@ impl FakeAws {
         }
     }
 
-    /// Lets a job have been created by another request, and with other tags.
-    pub(crate) fn alter_job(
+    /// Lets every job have been created by another request, and with other tags.
+    pub(crate) fn alter_jobs(
         &self,
-        name: &str,
         alter: impl Fn(&mut serde_json::Value, &mut Vec<(String, String)>),
     ) {
         for job in &mut self.core.state().jobs {
-            if job.name == name {
-                alter(&mut job.input, &mut job.tags);
-            }
+            alter(&mut job.input, &mut job.tags);
         }
     }
 
@@ -360,6 +357,15 @@ impl FakeAws {
     pub(crate) fn calls(&self, operation: Operation) -> u64 {
         let state = self.core.state();
         state.calls.get(&operation).copied().unwrap_or(0)
+    }
+
+    /// The same of each operation that was called, by its name.
+    pub(crate) fn calls_of_each(&self) -> BTreeMap<&'static str, u64> {
+        let calls = self.core.state().calls.clone();
+        let named = calls
+            .into_iter()
+            .map(|(operation, calls)| (operation.name(), calls));
+        named.collect()
     }
 
     /// How often anything was called.

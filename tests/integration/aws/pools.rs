@@ -3,6 +3,7 @@
 //! A pool's time passes as its last job is described: a look at a job that is over makes its pool `Available`, and each
 //! further look adds to the time for which the machines are kept.
 
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::fault::Refusal;
@@ -35,7 +36,7 @@ pub(super) enum PoolState {
 }
 
 /// What becomes of a pool once it is available.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub(crate) enum PoolFate {
     Kept,
     /// AWS patches the machines, and ends the pool.

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use s3s::service::S3Service;
+use serde::Deserialize;
 use tempfile::TempDir;
 
 use super::cloudwatch::Metrics;
@@ -64,7 +65,7 @@ pub(super) struct State {
 }
 
 /// What a call of DescribeTrainingJob does to the clock of its job, after it was answered.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Deserialize)]
 pub(crate) enum Polls {
     /// The next call sees the next status.
     NextStatus,

@@ -1,17 +1,18 @@
 //! Requests that fail on purpose.
 
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::FakeGithub;
 use super::answers::{Answer, failure};
 
 /// How a request fails.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 pub(crate) enum Fault {
     /// An error with this status, as GitHub writes it; nothing is carried out.
     Status(u16),
     /// 403 for a token that lacks a permission; it is `permission=level`, such as `pull_requests=write`.
-    Forbidden(&'static str),
+    Forbidden(String),
     /// 403 as for a comment in a locked conversation.
     Locked,
     /// 403 as for too many requests at a time, with these seconds to wait where some are given.
@@ -19,7 +20,7 @@ pub(crate) enum Fault {
     /// 403 as for all requests of the hour used up, until so many seconds from the server's now.
     PrimaryLimit(u64),
     /// 422 with a message.
-    Unprocessable(&'static str),
+    Unprocessable(String),
     /// A redirect to another address.
     Redirect(String),
     /// The connection is closed without an answer; nothing is carried out.
@@ -107,7 +108,7 @@ fn by_status(status: u16) -> Answer {
 /// A fault and the requests that it is for.
 #[derive(Debug, Clone)]
 pub(super) struct Rule {
-    pub(super) method: &'static str,
+    pub(super) method: String,
     pub(super) path: String,
     /// How many matching requests pass before the first that fails.
     pub(super) passing: u64,

@@ -182,9 +182,9 @@ impl FakeGithub {
 
     /// The start of a sentence: `github.fail("GET", "/pulls/7/files").times(2).with(fault)`, for requests of this method
     /// whose path and query hold the text; without a middle it is every such request.
-    pub(crate) fn fail(&self, method: &'static str, path: &str) -> FaultBuilder<'_> {
+    pub(crate) fn fail(&self, method: &str, path: &str) -> FaultBuilder<'_> {
         let rule = Rule {
-            method,
+            method: method.to_owned(),
             path: path.to_owned(),
             passing: 0,
             failing: u64::MAX,

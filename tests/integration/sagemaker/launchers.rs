@@ -63,38 +63,3 @@ fn mpi_on_two_machines_is_asked_for_and_measured_on_both() {
     let reason = report["jobs"][0]["reason"].to_string();
     assert!(!reason.contains("without the probe"), "{reason}");
 }
-
-#[test]
-fn on_groups_the_launcher_s_group_is_asked_for_and_on_one_type_it_is_not() {
-    let groups = "{groups: {data: 2x ml.c5.xlarge, dnn: 1x ml.g5.xlarge}}";
-    let (project, aws) = project(&FIXED.replace("30m", "10m"));
-    edit(
-        &project,
-        &[
-            (
-                "    instance: ml.m5.xlarge\n",
-                &format!("    instance: {groups}\n    alternatives: [ml.g5.xlarge]\n"),
-            ),
-            (
-                "      output:",
-                "      distribution: {torchrun: {}, groups: [dnn]}\n      output:",
-            ),
-        ],
-    );
-    gate(&project, &aws, &["run", "--all"]).ended_with(0);
-    let jobs = aws.jobs();
-    assert_eq!(jobs.len(), 6);
-    for job in &jobs {
-        let resources = &job.input()["ResourceConfig"];
-        let asked = &job.input()["HyperParameters"];
-        assert_eq!(asked["sagemaker_torch_distributed_enabled"], "true");
-        match resources["InstanceGroups"].as_array() {
-            Some(groups) => {
-                assert_eq!(groups.len(), 2);
-                let of_groups = &asked["sagemaker_distribution_instance_groups"];
-                assert_eq!(of_groups, "[\"dnn\"]");
-            }
-            None => assert!(asked["sagemaker_distribution_instance_groups"].is_null()),
-        }
-    }
-}

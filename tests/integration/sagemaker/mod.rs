@@ -1,30 +1,16 @@
 //! The gate on SageMaker, played by the fake AWS: the real binary, from the spec to the report.
 
-mod adoption;
-mod check;
 pub(crate) mod clean_up;
-mod counts;
 mod credentials;
-mod detached;
 mod gate;
-mod gpu_memory;
 mod groups;
-mod history;
 mod launchers;
 mod listing;
-mod manifests;
-mod many;
 mod memory;
-mod pool_quotas;
-mod pool_sharing;
-mod pools;
-mod printed_levels;
-mod pull_request_limit;
 mod rows;
 mod scripts;
 mod shapes;
 mod side_by_side;
-mod troubles;
 
 use std::process::{Child, Command, Stdio};
 
@@ -56,7 +42,7 @@ jobs:
 pub(crate) const FIXED: &str = "{design: fixed, max_share: 10000%, fractions: [1%, 2%, 5%], replicates: 1, max_runtime: 30m, parallel: 1}";
 
 /// A project on SageMaker whose canaries follow `canary`, and an AWS with its data.
-fn project(canary: &str) -> (Project, FakeAws) {
+pub(crate) fn project(canary: &str) -> (Project, FakeAws) {
     let project = Project::empty()
         .file("canary-gate.yml", &spec(canary))
         .file("code/train.py", "print('trained')\n");
@@ -71,14 +57,7 @@ pub(crate) fn spec(canary: &str) -> String {
 /// An AWS with the data of job `churn`.
 pub(crate) fn with_data() -> FakeAws {
     let aws = FakeAws::start();
-    for index in 0..100 {
-        let line = format!("{index}\n");
-        aws.put_object(
-            "data",
-            &format!("churn/train/part-{index:03}.csv"),
-            line.repeat(100 + index % 7),
-        );
-    }
+    put_data(&aws, 0..100);
     aws.make_bucket("canaries");
     // Ten seconds, and a minute for each thousand bytes.
     aws.train(|job| {
@@ -87,6 +66,14 @@ pub(crate) fn with_data() -> FakeAws {
         Timeline::completed().training(10.0 + 0.06 * bytes)
     });
     aws
+}
+
+/// The data objects of these numbers.
+pub(crate) fn put_data(aws: &FakeAws, numbers: std::ops::Range<usize>) {
+    for index in numbers {
+        let key = format!("churn/train/part-{index:03}.csv");
+        aws.put_object("data", &key, format!("{index}\n").repeat(100 + index % 7));
+    }
 }
 
 /// Replaces texts in the spec, each of which is there.

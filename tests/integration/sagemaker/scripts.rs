@@ -107,28 +107,6 @@ fn slow_the_quickstart_is_judged_on_sagemaker_as_it_is_locally() {
     }
 }
 
-#[test]
-fn a_script_that_raises_is_reported_with_its_last_line() {
-    let (project, aws) = project(FIXED);
-    aws.run_scripts(1.0);
-    project.write("code/train.py", "raise KeyError('age')\n");
-    let run = gate(&project, &aws, &["run", "--all"]).ended_with(13);
-    assert!(run.stdout.contains("KeyError: 'age'"), "{}", run.seen());
-    // The job log has the end of what it printed, and a file the rest.
-    assert!(run.stderr.contains("Traceback"), "{}", run.seen());
-    assert!(
-        run.stderr
-            .contains("its log: .canary-gate/logs/churn-ml-m5-xlarge-1.log"),
-        "{}",
-        run.seen()
-    );
-    let log = project.read(".canary-gate/logs/churn-ml-m5-xlarge-1.log");
-    assert!(
-        log.contains("Traceback") && log.contains("KeyError: 'age'"),
-        "{log}"
-    );
-}
-
 /// The memory of the first canary, which a probe that is sent measured.
 pub(super) fn memory_by_the_probe(project: &Project, aws: &FakeAws, probe: &Path) -> Value {
     let run = project
@@ -183,23 +161,6 @@ fn the_probe_is_in_the_container_by_default_and_trusted_before_cloudwatch() {
     assert_eq!(
         job.hyperparameter("sagemaker_program"),
         Some("\"canary_gate_entry.py\"")
-    );
-}
-
-#[test]
-fn without_a_static_program_canaries_run_without_a_probe_and_say_so() {
-    let (project, aws) = project(FIXED);
-    let run = project
-        .run_with(JSON, |command| {
-            aws.reach_without_probe(command);
-            command.env("CANARY_GATE_PACE", "0");
-        })
-        .ended_with(0);
-    let notes = run.json()["jobs"][0]["notes"].to_string();
-    assert!(notes.contains("canaries run without the probe"), "{notes}");
-    assert!(
-        notes.contains("name a release for Linux in CANARY_GATE_PROBE"),
-        "{notes}"
     );
 }
 
