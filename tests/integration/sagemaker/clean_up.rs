@@ -157,7 +157,7 @@ fn of_two_gates_neither_ends_nor_bills_the_pool_of_the_other_and_a_start_on_it_i
     let (first, aws) = pooled();
     aws.quota(QUOTA, 4.0);
     aws.polls(Polls::Nothing);
-    let child = spawned(&first, &aws, JSON, "0.001", |command| {
+    let child = spawned(&first, &aws, JSON, "0.01", |command| {
         command.stdout(Stdio::piped());
     });
     wait_for(|| aws.jobs().len() == 1);
