@@ -16,11 +16,14 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 use crate::canary::CanaryRun;
+use crate::grammar::list;
 use crate::instance::{InstanceConfiguration, Price};
 use crate::metric::{MemoryOf, MetricName};
 use crate::spec::BackendKind;
 use crate::units::{Bytes, Fraction, Percent, Seconds, Usd};
 
+/// The most runs that a note names; the others are counted.
+const NAMED_RUNS: usize = 6;
 /// The version written by this program. A reader refuses a newer one.
 pub const SCHEMA_VERSION: u32 = 1;
 
@@ -255,6 +258,26 @@ impl Measurement {
             _ => self.fraction.0,
         }
     }
+}
+
+/// `3.0% #2 and 5.0% #1`; only the first few by name.
+pub(crate) fn named(runs: &[&Measurement]) -> String {
+    let mut runs = runs.to_vec();
+    runs.sort_by(|a, b| {
+        a.fraction
+            .0
+            .total_cmp(&b.fraction.0)
+            .then(a.replicate.cmp(&b.replicate))
+    });
+    let mut names: Vec<String> = runs
+        .iter()
+        .take(NAMED_RUNS)
+        .map(|run| format!("{} #{}", run.fraction, run.replicate.saturating_add(1)))
+        .collect();
+    if runs.len() > NAMED_RUNS {
+        names.push(format!("{} more", runs.len() - NAMED_RUNS));
+    }
+    list(&names)
 }
 
 /// The runs on these machines.

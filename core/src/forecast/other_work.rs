@@ -8,8 +8,7 @@
 //! The wall time per CPU second alone shows nothing: it differs between sizes of the same quiet script. It only clears a run
 //! that used little of the machine and as much as the quietest: a wait for a disk, a GPU or a clock is not longer for it.
 
-use super::runs::named;
-use crate::measurement::{Measurement, Utilization};
+use crate::measurement::{Measurement, Utilization, named};
 use crate::units::Percent;
 
 /// How many points more than the quietest run lost. `docs/forecasting.md` has the trials.

@@ -8,12 +8,10 @@ use super::points::Fewest;
 use super::posterior::{LowerBound, Observation};
 use crate::grammar;
 use crate::measurement::newest_data::NewestData;
-use crate::measurement::{Abscissa, Measurement, Outcome, Start};
+use crate::measurement::{Abscissa, Measurement, Outcome, Start, named};
 use crate::metric::MemoryOf;
 use crate::units::Seconds;
 
-/// The most runs that a note names; the others are counted.
-const NAMED_RUNS: usize = 6;
 
 /// The runs that enter the fits, and the others by reason.
 pub(super) struct Runs<'a> {
@@ -262,26 +260,6 @@ fn first_of_series<'a>(measurements: &[&'a Measurement]) -> Option<&'a Measureme
             .then(a.data_share().total_cmp(&b.data_share()))
             .then(a.work_share().total_cmp(&b.work_share()))
     })
-}
-
-/// `3.0% #2 and 5.0% #1`; only the first few by name.
-pub(super) fn named(runs: &[&Measurement]) -> String {
-    let mut runs = runs.to_vec();
-    runs.sort_by(|a, b| {
-        a.fraction
-            .0
-            .total_cmp(&b.fraction.0)
-            .then(a.replicate.cmp(&b.replicate))
-    });
-    let mut names: Vec<String> = runs
-        .iter()
-        .take(NAMED_RUNS)
-        .map(|run| format!("{} #{}", run.fraction, run.replicate.saturating_add(1)))
-        .collect();
-    if runs.len() > NAMED_RUNS {
-        names.push(format!("{} more", runs.len() - NAMED_RUNS));
-    }
-    grammar::list(&names)
 }
 
 #[cfg(test)]

@@ -41,7 +41,7 @@ fn canaries_read_copies_of_rows_that_are_removed() {
     gate(&project, &aws, &["plan", "--all"])
         .ended_with(0)
         .reported("blocks")
-        .reported("a canary reads its blocks of data.csv (CSV, blocks of")
+        .reported("a canary gets a copy of its blocks of data.csv under the same name")
         .reported("which is removed with them");
     let report = gate(&project, &aws, JSON).ended_with(0).json();
     let measured = report["jobs"][0]["measurements"].as_array().unwrap();

@@ -366,14 +366,11 @@ fn number(text: &str) -> Option<f64> {
     text.parse().ok().filter(|number: &f64| number.is_finite())
 }
 
-/// Longer than any training run; a larger value is an error that would dominate every sum.
-pub(super) const LONGEST_SECONDS: f64 = 100.0 * 365.25 * 86_400.0;
-
 pub(super) const SECONDS: &str = "a number of seconds, at most a hundred years";
 
 fn seconds(text: &str) -> Option<Seconds> {
     number(text)
-        .filter(|number| (0.0..=LONGEST_SECONDS).contains(number))
+        .filter(|number| (0.0..=sound::LONGEST_SECONDS).contains(number))
         .map(Seconds)
 }
 

@@ -4,9 +4,11 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::columns::LONGEST_SECONDS;
 use crate::measurement::Measurement;
 use crate::units::{Fraction, Percent};
+
+/// Longer than any training run; a larger value is an error that would dominate every sum.
+pub(super) const LONGEST_SECONDS: f64 = 100.0 * 365.25 * 86_400.0;
 
 /// A requested share and a share of the bytes differ when one is more than so many times the other.
 const MOST_TIMES: f64 = 2.0;
