@@ -2,6 +2,7 @@
 //!
 //! Plain text, which may hold some from outside.
 
+use super::comparison::{self, Column};
 use super::document::DocumentLine;
 use super::label::Label;
 use super::text::Prose;
@@ -21,14 +22,16 @@ const LEAST_PHASE: f64 = 0.005;
 /// Notes of a job that is not decided, in a brief report.
 const NOTES_SHOWN: usize = 3;
 
-/// How each configuration's forecast was made, in sentences: laws and phases. Configurations of which the same is to be said share an entry.
-pub(super) fn explanations(job: &JobReport) -> Vec<(Vec<String>, String)> {
+/// How each configuration's forecast was made, in sentences: laws, phases, and the numbers that the table's columns do
+/// not show. Configurations of which the same is to be said share an entry.
+pub(super) fn explanations(job: &JobReport, columns: &[Column]) -> Vec<(Vec<String>, String)> {
     let mut groups: Vec<(Vec<String>, String)> = Vec::new();
     for forecast in &job.forecasts {
         let sentences = [
             source_sentence(forecast),
             law_sentence(job, forecast),
             phases_sentence(forecast),
+            unshown_sentence(forecast, columns),
         ];
         let sentences: Vec<String> = sentences.into_iter().flatten().collect();
         if sentences.is_empty() {
@@ -77,6 +80,12 @@ fn phases_sentence(forecast: &InstanceForecast) -> Option<String> {
     .flatten()
     .collect();
     (!parts.is_empty()).then(|| format!("Phases: {}.", parts.join("; ")))
+}
+
+/// `Beside the table: CPU 22% (20–24).`
+fn unshown_sentence(forecast: &InstanceForecast, columns: &[Column]) -> Option<String> {
+    let figures = comparison::unshown_figures(forecast, columns);
+    (!figures.is_empty()).then(|| format!("Beside the table: {}.", figures.join("; ")))
 }
 
 /// `Time is assumed to grow in proportion to the data. Fixed cost 41s. The largest canary held 3.0% of the data.`
@@ -147,6 +156,7 @@ fn largest_share(job: &JobReport, forecast: &InstanceForecast) -> Option<f64> {
 
 /// Prices, assumptions, cautions of all these jobs.
 pub(super) fn cautions(jobs: &[&JobReport]) -> Vec<DocumentLine> {
+    const PATHS_SHOWN: usize = 3;
     let mut cautions: Vec<DocumentLine> = Vec::new();
     // The same caution often holds for many runs or jobs.
     let mut add = |label, text: String, is_brief| {
@@ -172,6 +182,20 @@ pub(super) fn cautions(jobs: &[&JobReport]) -> Vec<DocumentLine> {
                 let price = words::price(price);
                 add(Label::PRICE, format!("{machines}: {price}"), false);
             }
+        }
+        let paths = &job.affected_by;
+        if !paths.is_empty() {
+            let shown = &paths[..paths.len().min(PATHS_SHOWN)];
+            let further = match paths.len() - shown.len() {
+                0 => String::new(),
+                further => format!(" and {further} more"),
+            };
+            let shown = shown.join(", ");
+            add(
+                Label::CHANGED_FILES,
+                format!("{lead}{shown}{further}"),
+                false,
+            );
         }
         // They mostly say why it is not decided.
         let is_open = matches!(job.verdict, Verdict::Unknown | Verdict::NotJudged);

@@ -8,12 +8,14 @@ use super::budget_lines::{
     use_of,
 };
 use super::document::{Align, Cell, Table, TableColumn, TableRow};
+use super::many_jobs;
 use super::mark::Mark;
 use super::text::Prose;
 use super::words::{self, Quantity};
 use super::{InstanceForecast, JobReport};
 use crate::instance::{Price, PriceKind};
-use crate::metric::{LineKind, Metric, MetricName};
+use crate::metric::{LineKind, MemoryOf, Metric, MetricName};
+use crate::units::Bytes;
 use crate::verdict::{BudgetRow, LineVerdict, Verdict};
 
 /// A column of numbers.
@@ -167,6 +169,24 @@ impl<'a> Comparison<'a> {
 
     /// `None` without rows. With several jobs the second column names the job.
     pub(super) fn table(&self) -> Option<Table> {
+        self.table_of(&self.rows)
+    }
+
+    /// The tables of many jobs: the rows that somebody has to look at, and all others.
+    pub(super) fn tables_of_many(&self) -> (Option<Table>, Option<Table>) {
+        let mut room = many_jobs::ROWS_SHOWN;
+        let is_shown = |row: &ComparisonRow<'_>| {
+            let is_at_risk = row.shown_verdict() == Verdict::AtRisk;
+            let is_failing = row.is_judged && (is_at_risk || many_jobs::is_failing(row.job));
+            let is_shown = is_failing && room > 0;
+            room -= usize::from(is_shown);
+            is_shown
+        };
+        let (shown, others): (Vec<_>, Vec<_>) = self.rows.iter().copied().partition(is_shown);
+        (self.table_of(&shown), self.table_of(&others))
+    }
+
+    fn table_of(&self, rows: &[ComparisonRow<'_>]) -> Option<Table> {
         let mut columns = vec![TableColumn {
             is_evident: true,
             ..TableColumn::new("Verdict", Align::Left)
@@ -179,7 +199,7 @@ impl<'a> Comparison<'a> {
             weight: self.weight(*column),
             ..TableColumn::new(column.title(), Align::Right)
         }));
-        let rows = self.rows.iter().map(|row| TableRow {
+        let rows = rows.iter().map(|row| TableRow {
             cells: self.cells(row),
             rank: row.rank(),
         });
@@ -366,7 +386,7 @@ pub(super) fn worst_first<'a>(jobs: &[&'a JobReport]) -> Vec<&'a JobReport> {
     sorted
 }
 
-/// A column appears only where it says something.
+/// A column appears only where it says something. What is known beside is in [`unshown_figures`].
 fn columns(rows: &[ComparisonRow<'_>]) -> Vec<Column> {
     let has_figure = |column: Column| {
         let mut figures = rows.iter().map(|row| column.figure(row.forecast));
@@ -398,6 +418,24 @@ fn columns(rows: &[ComparisonRow<'_>]) -> Vec<Column> {
         })
         .chain(levels.into_iter().map(Column::Level))
         .collect()
+}
+
+/// The numbers of a forecast that these columns do not show: `CPU 22% (20–24)`.
+pub(super) fn unshown_figures(forecast: &InstanceForecast, shown: &[Column]) -> Vec<String> {
+    let memory = MemoryOf::ALL.into_iter().filter_map(|of| {
+        let metric = Metric::bytes_of(of);
+        let estimate = forecast.estimates[metric]?;
+        let [point, lower, upper] =
+            [estimate.point, estimate.lower, estimate.upper].map(Bytes::from_f64);
+        Some(format!("{} {point} ({lower}–{upper})", metric.words()))
+    });
+    let unshown = Column::all().filter(|column| !shown.contains(column));
+    let columns = unshown.filter_map(|column| {
+        let (point, interval) = column.figure(forecast)?;
+        let interval = interval.map_or(String::new(), |interval| format!(" ({interval})"));
+        Some(format!("{} {point}{interval}", column.title()))
+    });
+    memory.chain(columns).collect()
 }
 
 /// What the canaries of other configurations say about one that was not measured, by its worst line, else by its memory:

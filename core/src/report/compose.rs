@@ -50,7 +50,7 @@ pub(super) fn for_terminal(report: &Report, depth: ReportDepth) -> Document {
     }
 }
 
-/// Of many jobs the headlines say what somebody has to look at, and folds have the table and the remarks.
+/// Of many jobs the table has the rows that somebody has to look at, and folds have the rest.
 fn of_comparison(report: &Report, comparison: &Comparison<'_>) -> Document {
     let jobs: Vec<&JobReport> = report.jobs.iter().collect();
     let notes: Vec<DocumentLine> = report.notes.iter().map(|text| note(text)).collect();
@@ -62,11 +62,13 @@ fn of_comparison(report: &Report, comparison: &Comparison<'_>) -> Document {
     let mut remarks = remarks(&jobs);
     let (mut table, mut folds) = (comparison.table(), Vec::new());
     if many_jobs::is_many(&jobs) {
-        let rows = Fold::of(FoldKind::Rows, table.take().map(Block::Table));
-        folds.extend(rows.map(|fold| fold.with_detail(words::count(jobs.len(), "job"))));
+        let (shown, others) = comparison.tables_of_many();
+        table = shown;
+        folds.extend(others.and_then(rows_fold));
         let remarks = Block::list(std::mem::take(&mut remarks));
         folds.extend(Fold::of(FoldKind::Remarks, remarks));
     }
+    folds.extend(what_to_do::agreement(report));
     let drifts = comparison::worst_first(&jobs).into_iter();
     let drifts = drifts.filter_map(|job| drift_fold(job, jobs.len() > 1));
     folds.extend(drifts.take(JOBS_DRAWN));
@@ -75,7 +77,7 @@ fn of_comparison(report: &Report, comparison: &Comparison<'_>) -> Document {
     let others = [
         canaries.map(|fold| fold.with_detail(canaries::spend(&jobs))),
         Fold::of(FoldKind::Compared, plots(&jobs, figures::compared)),
-        law_fold(&jobs),
+        law_fold(&jobs, comparison),
         Fold::of(FoldKind::Change, changes(&jobs)),
         of_table(FoldKind::Budget, budget_lines::table(&jobs)),
         caution_fold(&jobs, [further, folded].concat()),
@@ -91,6 +93,12 @@ fn of_comparison(report: &Report, comparison: &Comparison<'_>) -> Document {
         folds,
         footer: footer(report),
     }
+}
+
+fn rows_fold(rows: Table) -> Option<Fold> {
+    let jobs = rows.rows.iter().filter(|row| row.rank == 0).count();
+    let fold = Fold::of(FoldKind::Rows, [Block::Table(rows)])?;
+    Some(fold.with_detail(words::count(jobs, "job")))
 }
 
 /// Plots of each job, the worst first, under its name where there are several.
@@ -343,11 +351,11 @@ fn drift_fold(job: &JobReport, several_jobs: bool) -> Option<Fold> {
     Fold::of(FoldKind::Drift, [name, chart, causes].into_iter().flatten())
 }
 
-fn law_fold(jobs: &[&JobReport]) -> Option<Fold> {
+fn law_fold(jobs: &[&JobReport], comparison: &Comparison<'_>) -> Option<Fold> {
     let several_jobs = jobs.len() > 1;
     let mut lines = Vec::new();
     for job in jobs {
-        for (instances, explanation) in background::explanations(job) {
+        for (instances, explanation) in background::explanations(job, &comparison.columns) {
             let several = job.forecasts.len() > 1;
             let instances = instances.into_iter().filter(|_| several).map(Prose::name);
             let names = job_name(job, several_jobs).into_iter().chain(instances);

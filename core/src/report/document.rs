@@ -168,9 +168,11 @@ pub(super) enum FoldKind {
     Law,
     Cautions,
     Drift,
+    /// Lines to paste that agree to an overrun.
+    Agreement,
     /// What is said of each job, where there are many.
     Remarks,
-    /// The table, where many jobs are in it.
+    /// Rows of the table, where many jobs are in it.
     Rows,
 }
 
@@ -185,8 +187,12 @@ impl FoldKind {
             Self::Law => ("law", "How the forecast was made"),
             Self::Cautions => ("assumptions", "Prices, assumptions, cautions"),
             Self::Drift => ("drift", "The drift: its causes, and every check"),
+            Self::Agreement => (
+                "agreement",
+                "To agree to the overrun until a day: lines for the spec of the base",
+            ),
             Self::Remarks => ("remarks", "Job by job: why, and what to do"),
-            Self::Rows => ("jobs", "What each job would take"),
+            Self::Rows => ("further-rows", "Further rows"),
         }
     }
 }

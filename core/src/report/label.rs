@@ -47,6 +47,7 @@ impl Label {
     pub(super) const ADVICE: Self = Self::of("advice", Nothing);
     pub(super) const LAW: Self = Self::of("law", Nothing);
     pub(super) const PRICE: Self = Self::of("price", Words("price"));
+    pub(super) const CHANGED_FILES: Self = Self::of("changed", Words("changed"));
     pub(super) const NOTE: Self = Self::of("note", Nothing);
     pub(super) const INTERVAL: Self = Self::of("interval", Words("interval"));
     /// What only the whole report has.

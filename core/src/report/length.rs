@@ -3,7 +3,7 @@
 //! What is needed least goes first: every folded part, then the sentences beside the table, then rows of the table, those of
 //! alternatives first. The verdict of the worst job is always there, and what is left out is said.
 
-use super::document::{Block, Document, DocumentLine, FoldKind, Headline};
+use super::document::{Block, Document, DocumentLine, FoldKind, Headline, Table};
 use super::label::Label;
 use super::mark::Mark;
 use super::text::Prose;
@@ -42,6 +42,10 @@ enum Cut {
 
 /// Takes out what is needed least: a part, or as many rows of a table as of so many bytes are too many. `None` where nothing more can go.
 fn cut(document: &mut Document, limit: usize, length: usize) -> Option<Cut> {
+    let fewer = |table: &mut Table, least: usize| {
+        let rows = table.rows.len();
+        table.keep((rows * limit / length).clamp(least, rows - 1))
+    };
     let part = |title| Cut::Part(Prose::own(title));
     let folds = document.folds.iter().enumerate();
     let least = folds.min_by_key(|(_, fold)| fold.kind);
@@ -62,21 +66,19 @@ fn cut(document: &mut Document, limit: usize, length: usize) -> Option<Cut> {
         document.blocks = without_causes;
         return Some(part("The causes of what went wrong"));
     }
-    let folded = document
-        .folds
-        .first_mut()
-        .and_then(|fold| fold.blocks.first_mut());
-    let folded = folded.and_then(|block| match block {
-        Block::Table(table) => Some(table),
-        _ => None,
-    });
-    if let Some(table) = document.table.as_mut().or(folded)
+    if let Some(fold) = document.folds.first_mut()
+        && let Some(Block::Table(table)) = fold.blocks.first_mut()
+    {
+        let dropped = fewer(table, 0);
+        if table.rows.is_empty() {
+            document.folds.clear();
+        }
+        return Some(Cut::Rows(dropped));
+    }
+    if let Some(table) = &mut document.table
         && table.rows.len() > 1
     {
-        let rows = table.rows.len();
-        return Some(Cut::Rows(
-            table.keep((rows * limit / length).clamp(1, rows - 1)),
-        ));
+        return Some(Cut::Rows(fewer(table, 1)));
     }
     if document.headlines.len() > 1 {
         document.headlines.truncate(document.headlines.len() / 2);

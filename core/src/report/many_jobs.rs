@@ -12,12 +12,14 @@ use crate::verdict::Verdict;
 const MANY: usize = 4;
 /// Headlines of jobs below the one with counts.
 pub(super) const HEADLINES_SHOWN: usize = 5;
+/// Rows of the table; the others are folded.
+pub(super) const ROWS_SHOWN: usize = 6;
 
 pub(super) fn is_many(jobs: &[&JobReport]) -> bool {
     jobs.len() >= MANY
 }
 
-/// Whether somebody has to look at it.
+/// Whether somebody has to look at it: its row is not folded.
 pub(super) fn is_failing(job: &JobReport) -> bool {
     matches!(
         job.verdict,
@@ -110,18 +112,21 @@ mod tests {
             "{page}"
         );
         assert_eq!(page.matches("### ").count(), 1 + HEADLINES_SHOWN, "{page}");
+        assert_eq!(page.matches("| job-").count(), ROWS_SHOWN, "{page}");
+        // Every job is in a row, here or there.
         for index in 0..20 {
-            assert!(folds.contains(&format!("| job-{index} |")), "{folds}");
+            let row = format!("| job-{index} |");
+            assert!(page.contains(&row) || folds.contains(&row), "{folds}");
         }
         insta::assert_snapshot!("twenty_jobs", page);
     }
 
     #[test]
-    fn where_all_is_fine_one_headline_says_so() {
+    fn where_all_is_fine_the_rows_are_folded() {
         let (page, folds) = above_the_folds(&jobs(20, 0));
         assert_eq!(page.trim(), "### ✅ 20 of 20 jobs within budget");
         assert!(
-            folds.contains("<summary>What each job would take: 20 jobs</summary>"),
+            folds.contains("<summary>Further rows: 20 jobs</summary>"),
             "{folds}"
         );
     }

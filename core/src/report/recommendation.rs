@@ -1,12 +1,12 @@
 //! What would fit, in one sentence.
 
-use super::JobReport;
 use super::comparison::Column;
 use super::text::Prose;
 use super::words;
+use super::{InstanceForecast, JobReport};
 use crate::metric::Metric;
 use crate::spec::{Bound, LineKind};
-use crate::verdict::{self, LimitNeeded, Recommendation};
+use crate::verdict::{self, LimitNeeded, Recommendation, Verdict};
 
 /// More names than a reader compares.
 const TIES_SHOWN: usize = 3;
@@ -41,13 +41,21 @@ pub(super) fn sentence(job: &JobReport) -> Option<Prose> {
 }
 
 fn one_is_both(job: &JobReport, both: &str) -> Prose {
+    let is_within = |forecast: &&InstanceForecast| {
+        let is_excused = forecast.budget.iter().any(|row| row.excuse().is_some());
+        forecast.verdict == Verdict::Within && forecast.not_measured.is_none() && !is_excused
+    };
+    let sentence = match job.forecasts.iter().filter(is_within).count() {
+        0 => "{} is the cheapest and the fastest{}.",
+        1 => "Only {} is within budget{}.",
+        _ => "{} is the cheapest and the fastest within budget{}.",
+    };
     let figures = figures(job, both, &[Metric::Cost, Metric::Time]);
     let figures = match figures.is_empty() {
         true => Prose::default(),
         false => Prose::literal(format!(": {}", figures.join(", "))),
     };
-    let texts = [Prose::name(both), figures];
-    Prose::fill("{} is the cheapest and the fastest{}.", texts)
+    Prose::fill(sentence, [Prose::name(both), figures])
 }
 
 /// The best, and others that are as good within noise.
@@ -117,7 +125,7 @@ fn limit_needed(needed: &LimitNeeded) -> String {
 }
 
 /// A limit as people write it, and on the side where it is enough.
-fn generous(line: LineKind, bound: Bound, limit: f64) -> f64 {
+pub(super) fn generous(line: LineKind, bound: Bound, limit: f64) -> f64 {
     let step = match line.unit() {
         words::Quantity::Time | words::Quantity::StepTime if limit >= 3600.0 => 300.0,
         words::Quantity::Time | words::Quantity::StepTime if limit >= 60.0 => 10.0,

@@ -163,7 +163,11 @@ fn push_fold(text: &mut String, fold: &Fold, style: TerminalStyle) {
                 push_block(text, block, style);
             }
         }
-        FoldKind::Compared | FoldKind::Change | FoldKind::Budget | FoldKind::Drift => {}
+        FoldKind::Compared
+        | FoldKind::Change
+        | FoldKind::Agreement
+        | FoldKind::Budget
+        | FoldKind::Drift => {}
     }
 }
 

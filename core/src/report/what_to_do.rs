@@ -2,12 +2,18 @@
 
 use std::borrow::Cow;
 
-use super::text::Prose;
-use super::{InstanceForecast, JobReport, help};
+use super::budget_lines::estimate_of;
+use super::document::{Block, Fold, FoldKind};
+use super::recommendation::generous;
+use super::text::{Prose, Verbatim};
+use super::{InstanceForecast, JobReport, Report, help};
 use crate::measurement::Outcome;
 use crate::metric::Metric;
-use crate::spec::{Level, LineKind};
+use crate::spec::{Bound, Level, LineKind};
 use crate::verdict::{BudgetRow, LineVerdict, Verdict};
+
+/// For how long lines to paste agree to an overrun.
+const DAYS: i64 = 30;
 
 /// A reason of more characters than this, such as one with AWS's own words, stands in a fold as a whole.
 const LONGEST_REASON: usize = 120;
@@ -39,15 +45,9 @@ pub(super) fn whole_reason(job: &JobReport) -> Option<Prose> {
 }
 
 fn over_budget(job: &JobReport) -> Prose {
-    // No spec makes a machine larger.
-    let is_of_machine = |row: &BudgetRow| {
-        let memory = [Metric::Memory, Metric::GpuMemory].map(LineKind::Absolute);
-        memory.contains(&row.line)
-    };
-    let mut rows = job.forecasts.first().into_iter().flat_map(over_rows);
-    let agree = match rows.any(|row| !is_of_machine(row)) {
-        false => Prose::default(),
-        true => Prose::own(
+    let agree = match overrides(job).is_empty() {
+        true => Prose::default(),
+        false => Prose::own(
             ", or let the owners of the spec agree to more until a day, by an override in a pull request of its own",
         ),
     };
@@ -95,9 +95,75 @@ fn failed(job: &JobReport) -> Prose {
     }
 }
 
+/// Lines of the spec that agree to what these jobs are over; `None` if there are none.
+pub(super) fn agreement(report: &Report) -> Option<Fold> {
+    let until = report.generated_at.to_zoned(jiff::tz::TimeZone::UTC).date();
+    let until = until.checked_add(jiff::Span::new().days(DAYS)).ok()?;
+    let mut lines = vec!["overrides:".to_owned()];
+    let jobs = report.jobs.iter();
+    for job in jobs.filter(|job| job.verdict == Verdict::Exceeded && job.policy.accepted.is_none())
+    {
+        // A name may be more to YAML than text; JSON's text is YAML's too.
+        let name = serde_json::Value::from(job.name.as_str());
+        lines.extend(overrides(job).into_iter().map(|(line, up_to)| {
+            format!("  - {{job: {name}, budget: {line}, up_to: {up_to}, until: {until}, reason: \"why, and who agreed\"}}")
+        }));
+    }
+    let lines = (lines.len() > 1).then(|| Block::Paste(Verbatim::new(lines)));
+    Fold::of(FoldKind::Agreement, lines)
+}
+
+/// The lines that a job is over, each with a limit that would be enough.
+fn overrides(job: &JobReport) -> Vec<(LineKind, String)> {
+    let Some(forecast) = job.forecasts.first() else {
+        return Vec::new();
+    };
+    let enough = |row: &BudgetRow| {
+        let estimate = estimate_of(row.line, forecast)?;
+        let enough = match row.bound {
+            Bound::Max => estimate.upper,
+            Bound::Min => estimate.lower,
+        };
+        let up_to = generous(row.line, row.bound, enough);
+        // No spec makes a machine larger.
+        let memory = [Metric::Memory, Metric::GpuMemory].map(LineKind::Absolute);
+        let is_of_machine = memory.contains(&row.line);
+        let is_possible = up_to.is_finite() && up_to > 0.0 && !(is_of_machine && up_to > 100.0);
+        is_possible.then(|| (row.line, row.line.unit().exact(up_to)))
+    };
+    over_rows(forecast).filter_map(enough).collect()
+}
+
 /// The lines that fail the job.
 fn over_rows(forecast: &InstanceForecast) -> impl Iterator<Item = &BudgetRow> {
     let is_over =
         |row: &&BudgetRow| row.verdict == LineVerdict::Exceeded && row.counts_as() == Level::Fail;
     forecast.budget.iter().filter(is_over)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{markdown, samples};
+    use crate::spec::{SpecSource, read};
+
+    #[test]
+    fn an_overrun_has_lines_to_paste_that_the_spec_takes() {
+        let page = markdown::render(&samples::of("over-budget"));
+        let start = page.find("overrides:\n").unwrap();
+        let lines: String = page[start..].lines().take(2).collect::<Vec<_>>().join("\n");
+        assert_eq!(
+            lines,
+            "overrides:\n  - {job: \"churn\", budget: cost, up_to: 72 USD, until: 2026-12-21, reason: \"why, and who agreed\"}"
+        );
+        let spec = format!(
+            "version: 1\nbackend: local\nprices: {{local: 1 USD/h}}\njobs:\n  churn:\n    training: {{command: [sh, train.sh], channels: {{train: {{uri: data}}}}}}\n    instance: local\n    budget: {{cost: 50 USD}}\n{lines}\n"
+        );
+        let source = SpecSource {
+            name: "canary-gate.yml",
+            bytes: spec.as_bytes(),
+        };
+        let spec =
+            read(source, &[]).unwrap_or_else(|errors| panic!("{}", errors.render(false, 100)));
+        assert_eq!(spec.overrides[0].up_to.number, 72.0);
+    }
 }
