@@ -167,6 +167,15 @@ impl<'a> Comparison<'a> {
         self
     }
 
+    /// Whether there is a figure, or something to compare.
+    pub(super) fn says_more(&self) -> bool {
+        let has_figure = |row: &ComparisonRow<'_>| {
+            let mut columns = self.columns.iter();
+            columns.any(|column| column.figure(row.forecast).is_some())
+        };
+        self.rows.len() > 1 || self.rows.iter().any(has_figure)
+    }
+
     /// `None` without rows. With several jobs the second column names the job.
     pub(super) fn table(&self) -> Option<Table> {
         self.table_of(&self.rows)
@@ -274,12 +283,15 @@ impl<'a> ComparisonRow<'a> {
         self.any_line(column, |verdict| verdict != LineVerdict::NotApplicable)
     }
 
-    /// Of alternatives those not measured go first.
+    /// Of alternatives those that fit best stay longest, and those not measured go first.
     fn rank(&self) -> usize {
         match (self.is_judged, &self.forecast.not_measured) {
             (true, _) => 0,
-            (false, None) => 1,
-            (false, Some(_)) => 2,
+            (false, None) => {
+                1 + usize::from(self.forecast.verdict < Verdict::Within)
+                    + usize::from(self.forecast.verdict < Verdict::AtRisk)
+            }
+            (false, Some(_)) => 4,
         }
     }
 

@@ -43,7 +43,9 @@ pub(super) fn document(report: &Report) -> Document {
 pub(super) fn for_terminal(report: &Report, depth: ReportDepth) -> Document {
     let jobs: Vec<&JobReport> = report.jobs.iter().collect();
     let comparison = Comparison::of(&jobs);
-    let document = of_comparison(report, &comparison);
+    let mut document = of_comparison(report, &comparison);
+    // The headline says as much as a row without a figure.
+    document.table = document.table.filter(|_| comparison.says_more());
     match depth {
         ReportDepth::Brief if !jobs.is_empty() => in_brief(document),
         ReportDepth::Brief | ReportDepth::Whole => document,
@@ -105,9 +107,13 @@ fn rows_fold(rows: Table) -> Option<Fold> {
 fn plots(jobs: &[&JobReport], of: fn(&JobReport) -> Vec<Plot>) -> Vec<Block> {
     let sorted = comparison::worst_first(jobs).into_iter();
     let drawn = sorted.map(|job| (job, of(job)));
-    let drawn = drawn.filter(|(_, plots)| !plots.is_empty());
+    let drawn: Vec<_> = drawn.filter(|(_, plots)| !plots.is_empty()).collect();
+    let further = drawn.len().saturating_sub(JOBS_DRAWN);
+    let further = (further > 0)
+        .then(|| format!("{further} further jobs have their numbers in the tables."))
+        .map(Prose::literal);
     let mut blocks = Vec::new();
-    for (place, (job, plots)) in drawn.take(JOBS_DRAWN).enumerate() {
+    for (place, (job, plots)) in drawn.into_iter().take(JOBS_DRAWN).enumerate() {
         for mut plot in plots {
             if let Some(name) = job_name(job, jobs.len() > 1) {
                 plot.caption = Prose::fill("{}: {}", [name, plot.caption]);
@@ -115,6 +121,9 @@ fn plots(jobs: &[&JobReport], of: fn(&JobReport) -> Vec<Plot>) -> Vec<Block> {
             plot.is_in_comment &= place < CHARTS_SHOWN;
             blocks.push(Block::Plot(Box::new(plot)));
         }
+    }
+    if let (Some(further), Some(Block::Plot(last))) = (further, blocks.last_mut()) {
+        last.finer = Prose::joined([std::mem::take(&mut last.finer), further], " ");
     }
     blocks
 }
