@@ -8,6 +8,7 @@ mod written;
 use aws_sdk_sagemaker::Client;
 use aws_sdk_sagemaker::operation::describe_training_job::DescribeTrainingJobOutput;
 
+pub use self::written::is_secret;
 use super::name::JobName;
 use super::watch::DESCRIBE;
 use crate::aws::Aws;

@@ -4,6 +4,7 @@
 use super::CHANGE_THE_SCRIPT;
 use super::data::{FoundData, folder_of, name_of};
 use super::found::{FoundScript, Overview, path_of};
+use crate::backend::sagemaker::from_job;
 use crate::instance::tables;
 use crate::secret;
 use crate::spec::page::{FILL_IN, filled};
@@ -54,9 +55,13 @@ fn is_valid(text: &str) -> bool {
     spec::read(source, &known).is_ok()
 }
 
+fn masked(text: &str) -> String {
+    secret::mask_named(&secret::mask_shapes(text))
+}
+
 /// Text from the checkout, behind a `#`.
 fn comment(text: &str) -> String {
-    yaml::remark(&secret::mask_named(&secret::mask_shapes(text)))
+    yaml::remark(&masked(text))
 }
 
 /// The draft from the place that makes training jobs of SageMaker, without one of a job here, and the script that it most likely starts;
@@ -73,18 +78,17 @@ fn draft(
         None => (include_str!("local.yml"), command),
     };
     let program = script.map(|script| program(overview, script));
-    let change = script.filter(|script| script.channels.is_empty()).map(|_| {
-        format!(
-            "      # {CHANGE_THE_SCRIPT}it reads no SM_CHANNEL_*, where a canary has its sample.\n"
-        )
-    });
     let values = [
         ("from", comment(&format!("{path} ({from})"))),
         ("found", also_found(overview, path)),
         ("job", yaml::text(&name_of_job(path))),
         ("paths", paths(overview, place.is_none(), path)),
         ("program", program.unwrap_or_default()),
-        ("change", change.unwrap_or_default()),
+        (
+            "hyperparameters",
+            script.map_or(String::new(), hyperparameters),
+        ),
+        ("change", script.and_then(change).unwrap_or_default()),
         ("channels", channels(overview, place.is_none(), script)),
     ];
     filled(template, &values)
@@ -188,6 +192,41 @@ fn command(overview: &Overview, script: &FoundScript) -> String {
     format!("      command: {words}    # {said}\n")
 }
 
+/// The options whose default is a number, but for what may be a secret.
+fn hyperparameters(script: &FoundScript) -> String {
+    let mut lines = String::new();
+    for option in &script.options {
+        let (name, value) = (&option.name, &option.default);
+        let set = format!("{name}={value}");
+        if !from_job::is_secret(name) && masked(&set) == set {
+            let (name, value) = (yaml::text(name), yaml::text_or_number(value));
+            let said = comment(&format!("guess: the default at {}", option.place));
+            lines += &format!("        {name}: {value}    # {said}\n");
+        }
+    }
+    match lines.is_empty() {
+        true => lines,
+        false => format!(
+            "      # Handed over as SageMaker does: --epochs 10. These are the script's defaults: keep those that matter.\n      hyperparameters:\n{lines}"
+        ),
+    }
+}
+
+/// What the script must read otherwise, on this machine.
+fn change(script: &FoundScript) -> Option<String> {
+    let why = match &script.fixed_path {
+        Some((path, place)) => {
+            format!("{place} reads {path} by a fixed path, where a canary has no sample.")
+        }
+        None if script.channels.is_empty() => {
+            "it reads no SM_CHANNEL_*, where a canary has its sample.".to_owned()
+        }
+        None => return None,
+    };
+    let why = comment(&format!("{CHANGE_THE_SCRIPT}{why}"));
+    Some(format!("      # {why}\n"))
+}
+
 /// A channel for each that the script reads, else one.
 fn channels(overview: &Overview, is_here: bool, script: Option<&FoundScript>) -> String {
     let train = ["train".to_owned()];
@@ -197,7 +236,7 @@ fn channels(overview: &Overview, is_here: bool, script: Option<&FoundScript>) ->
     let mut text = String::new();
     for name in names {
         let is_training = names.len() == 1 || name.starts_with("train");
-        let data = data_for(&free, name, is_training);
+        let data = data_for(&free, script, name, is_training);
         free.retain(|other| data.is_none_or(|data| data.path != other.path));
         let (uri, said) = match data {
             Some(data) => (data.path.clone(), data.said()),
@@ -225,11 +264,23 @@ fn channels(overview: &Overview, is_here: bool, script: Option<&FoundScript>) ->
     text
 }
 
-/// The data that a channel most likely has: what has its name, or for training the likeliest of all.
-fn data_for<'a>(free: &[&'a FoundData], name: &str, is_training: bool) -> Option<&'a FoundData> {
+/// The data that a channel most likely has: what the script reads, what has its name, or for training the likeliest of all.
+fn data_for<'a>(
+    free: &[&'a FoundData],
+    script: Option<&FoundScript>,
+    name: &str,
+    is_training: bool,
+) -> Option<&'a FoundData> {
+    let read = script.and_then(|script| script.fixed_path.as_ref());
+    let is_read = |data: &&FoundData| {
+        read.is_some_and(|(path, _)| {
+            path.ends_with(&data.path) || path.contains(&format!("{}/", data.path))
+        })
+    };
     // `training` is `train`, `val` is `validation`.
     let stem = name.get(..3).unwrap_or(name);
+    let is_named = |data: &&FoundData| data.name().to_lowercase().starts_with(stem);
     let mut all = free.iter().copied();
-    let named = all.find(|data| data.name().to_lowercase().starts_with(stem));
-    named.or(free.first().copied().filter(|_| is_training))
+    let found = all.clone().find(is_read).or_else(|| all.find(is_named));
+    found.or(free.first().copied().filter(|_| is_training))
 }

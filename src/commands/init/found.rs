@@ -11,6 +11,8 @@ use super::data::{FoundData, SeenFile, data_folders, folder_of, name_of};
 
 /// A text with a lower score is not a script of training.
 const LOWEST_SCORE: i32 = 5;
+/// Of a script are taken; SageMaker takes 100 hyperparameters, some of which start a script.
+const MOST_OPTIONS: usize = 90;
 /// What a script's name adds that speaks of training.
 const SCORE_OF_NAME: i32 = 4;
 /// A change of one of these may change what training takes.
@@ -43,6 +45,15 @@ static SIGNS: LazyLock<[(i32, &str, Regex); 5]> = LazyLock::new(|| {
     ]
     .map(|(score, what, text)| (score, what, pattern(text)))
 });
+/// An option on the command line: argparse, click or typer. Its call ends with a line.
+static OPTION: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"(?ms)\b(?:add_argument|[oO]ption)\((.*?)\)[ \t]*$"));
+static OPTION_NAME: LazyLock<Regex> = LazyLock::new(|| pattern(r#"["']--(\w[\w-]{0,63})["']"#));
+static OPTION_DEFAULT: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(r"\bdefault\s*=\s*([-+]?\d[\d_]{0,30}\.?\d{0,30}(?:[eE][-+]?\d{1,3})?)\s*(?:,|$)")
+});
+static FIXED_PATH: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r#"\bread_(?:csv|parquet)\(\s*["']([^"'\n]+)["']"#));
 static CHANNEL: LazyLock<Regex> = LazyLock::new(|| pattern(r"SM_CHANNEL_([A-Z0-9_]{1,64})"));
 
 fn pattern(text: &str) -> Regex {
@@ -62,8 +73,19 @@ pub(super) struct FoundScript {
     score: i32,
     /// Why it is taken for one: `SM_CHANNEL_* at train.py:9`.
     pub(super) why: String,
+    pub(super) options: Vec<FoundOption>,
+    /// Where it reads data by a path: what is written there, and the place.
+    pub(super) fixed_path: Option<(String, String)>,
     /// The channels whose variables it reads, in small letters.
     pub(super) channels: Vec<String>,
+}
+
+/// An option of a script, with a default that is a number.
+pub(super) struct FoundOption {
+    /// Without its dashes.
+    pub(super) name: String,
+    pub(super) default: String,
+    pub(super) place: String,
 }
 
 /// What was found; the likeliest of each kind first.
@@ -136,6 +158,12 @@ impl SourceText {
         self.path.ends_with(".py") || starts.iter().any(|start| self.text.starts_with(start))
     }
 
+    /// `src/train.py:12`, of an offset.
+    fn place_at(&self, offset: usize) -> String {
+        let line = 1 + self.text[..offset].matches('\n').count();
+        format!("{}:{line}", self.path)
+    }
+
     /// The place of the first line of code that is like this: it neither defines what it names nor only speaks of it.
     fn place_of(&self, pattern: &Regex) -> Option<String> {
         let is_like = |line: &str| {
@@ -194,8 +222,29 @@ impl SourceText {
             path: self.path.clone(),
             score,
             why,
+            options: self.options(),
+            fixed_path: FIXED_PATH.captures(&self.text).and_then(|read| {
+                let path = read.get(1)?;
+                Some((path.as_str().to_owned(), self.place_at(path.start())))
+            }),
             channels: self.channels(),
         })
+    }
+
+    /// The options whose default is a number, each once.
+    fn options(&self) -> Vec<FoundOption> {
+        let mut seen = HashSet::new();
+        let options = OPTION.captures_iter(&self.text).filter_map(|call| {
+            let arguments = call.get(1)?;
+            let name = OPTION_NAME.captures(arguments.as_str())?;
+            let default = OPTION_DEFAULT.captures(arguments.as_str())?;
+            seen.insert(name[1].to_owned()).then(|| FoundOption {
+                name: name[1].to_owned(),
+                default: default[1].replace('_', ""),
+                place: self.place_at(arguments.start()),
+            })
+        });
+        options.take(MOST_OPTIONS).collect()
     }
 
     /// The names behind `SM_CHANNEL_`, each once.
@@ -224,6 +273,16 @@ mod tests {
         let found = text("src/train.py", source).script().unwrap();
         assert_eq!(found.why, "SM_CHANNEL_* at src/train.py:5");
         assert_eq!(found.channels, ["train"]);
+        let options: Vec<_> = (found.options.iter())
+            .map(|option| (&*option.name, &*option.default, &*option.place))
+            .collect();
+        assert_eq!(
+            options,
+            [
+                ("epochs", "10", "src/train.py:3"),
+                ("lr", "1e-3", "src/train.py:6")
+            ]
+        );
     }
 
     #[test]

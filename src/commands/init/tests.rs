@@ -51,6 +51,47 @@ fn nothing_found_is_the_example_and_says_so() {
 }
 
 #[test]
+fn secrets_are_written_nowhere() {
+    let script = "parser.add_argument('--api-token', default=987654)\nparser.add_argument('--key', default=987654)\nparser.add_argument('--epochs', default=3)\nmodel.fit(x)\nos.environ['SM_CHANNEL_TRAIN']\n";
+    for launch in ["", "import sagemaker\nPyTorch(\n"] {
+        let text = spec_of(&[("train.py", script), ("launch.py", launch)]);
+        read(&text);
+        assert!(text.contains("epochs: 3"), "{text}");
+        for secret in ["987654", "api-token"] {
+            assert!(!text.contains(secret), "{text}");
+        }
+    }
+}
+
+#[test]
+fn too_many_and_impossible_options_are_left_out() {
+    let option = |name: String| format!("parser.add_argument('--{name}', default=1)\n");
+    let mut options: String = (0..150)
+        .map(|number| option(format!("x{number}")))
+        .collect();
+    options.insert_str(0, &option("y".repeat(300)));
+    let script = format!("{options}model.fit(SM_CHANNEL_TRAIN)\n");
+    for launch in ["", "import sagemaker\nPyTorch(\n"] {
+        let spec = read(&spec_of(&[("train.py", &script), ("launch.py", launch)]));
+        assert_eq!(spec.jobs[0].training.hyperparameters.len(), 90);
+    }
+}
+
+#[test]
+fn a_path_that_a_script_reads_is_its_channel() {
+    let script = "rows = read_csv('../tables/b.csv')\nmodel.fit(rows)\n";
+    let text = spec_of(&[
+        ("src/train.py", script),
+        ("tables/train.csv", "1,2\n3,4\n"),
+        ("tables/b.csv", "1,2\n"),
+    ]);
+    let channels = &read(&text).jobs[0].training.channels;
+    assert_eq!(channels[0].uri, "tables/b.csv");
+    let change = "# Change the script: src/train.py:1 reads ../tables/b.csv by a fixed path, where a canary has no sample.";
+    assert!(text.contains(change), "{text}");
+}
+
+#[test]
 fn a_path_brings_no_keys_of_its_own() {
     let text = spec_of(&[
         ("a/train.py", "model.fit(SM_CHANNEL_TRAIN)"),
@@ -69,11 +110,12 @@ proptest! {
     #[test]
     fn every_name_makes_a_valid_spec(
         texts in proptest::collection::vec("(?s).{0,40}", 6),
+        number in any::<i64>(),
     ) {
         let named: Vec<String> = texts.iter().map(|text| text.replace(['\0', '\n'], "")).collect();
         let script = format!(
-            "os.environ['SM_CHANNEL_{}']\nmodel.fit(x)\n",
-            texts[1].to_uppercase(),
+            "parser.add_argument('--{}', default={number})\nos.environ['SM_CHANNEL_{}']\nread_csv('{}')\nmodel.fit(x)\n",
+            texts[0], texts[1].to_uppercase(), texts[2],
         );
         let path = format!("{}/train.py", named[3]);
         let launch = (format!("{}/launch.py", named[4]), "import sagemaker\nEstimator(image)\n");

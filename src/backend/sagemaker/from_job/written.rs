@@ -308,7 +308,7 @@ fn hyperparameter(job: &DescribeTrainingJobOutput, name: &str) -> Option<String>
 }
 
 /// Whether the value of a hyperparameter or variable of this name is a secret.
-fn is_secret(name: &str) -> bool {
+pub fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase().replace('-', "_");
     // Not `max_tokens`.
     let is_token = name == "token" || name.ends_with("_token");
