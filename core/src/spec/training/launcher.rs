@@ -16,16 +16,12 @@ use crate::spec::limits;
 use crate::spec::reader::{At, Reader, quoted, rules};
 use crate::spec::yaml::{Node, Value};
 
-/// More than the cores of most machines.
-const PROCESSES: u32 = 128;
-
 /// The toolkit's hyperparameters, as the Python SDK sends them for `distribution`.
 const TORCHRUN: &str = "sagemaker_torch_distributed_enabled";
 const MPI: &str = "sagemaker_mpi_enabled";
 const MPI_PROCESSES: &str = "sagemaker_mpi_num_of_processes_per_host";
 const MPI_OPTIONS: &str = "sagemaker_mpi_custom_mpi_options";
 const GROUPS: &str = "sagemaker_distribution_instance_groups";
-const ALL: [&str; 5] = [TORCHRUN, MPI, MPI_PROCESSES, MPI_OPTIONS, GROUPS];
 
 /// What starts the script's processes on each machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -56,6 +52,12 @@ pub enum LauncherKind {
 }
 
 impl ScriptLauncher {
+    /// The most on a machine: more than the cores of most.
+    pub const PROCESSES: u32 = 128;
+    /// What chooses it in the training toolkit: that it is torchrun, that it is mpirun, the number of processes of mpirun, its
+    /// options, and the instance groups.
+    pub const HYPERPARAMETERS: [&str; 5] = [TORCHRUN, MPI, MPI_PROCESSES, MPI_OPTIONS, GROUPS];
+
     /// The program that starts the processes.
     pub fn program(&self) -> &'static str {
         match self.kind {
@@ -233,7 +235,7 @@ pub(super) fn check_on_sagemaker(reader: &mut Reader<'_>, training: &Training, a
             format!("AWS's image of {framework} has no mpirun"), "remove `distribution`, or choose another image";
     }
     for (name, _) in &training.hyperparameters {
-        if ALL.contains(&name.as_str()) {
+        if ScriptLauncher::HYPERPARAMETERS.contains(&name.as_str()) {
             let message = "is set for the training toolkit by `distribution`";
             reader.refuse(&parameters.name(name), message, "remove it here");
         }
@@ -272,7 +274,7 @@ impl Reader<'_> {
             (None, Some(mpi)) => {
                 let count = mpi.processes_per_host.unwrap_or(1);
                 let (at, what) = (mpi_at.key("processes_per_host"), "processes on a host");
-                self.at_most(&at, count, what, PROCESSES, "started");
+                self.at_most(&at, count, what, ScriptLauncher::PROCESSES, "started");
                 let options = mpi.options.as_deref().unwrap_or_default();
                 let most = limits::HYPERPARAMETER_VALUE;
                 self.too_long(&mpi_at.key("options"), "a value", options, most);

@@ -139,28 +139,67 @@ fn no_field_is_lost_in_silence() {
     read(&text.replace("# share:", "share:"));
 }
 
-/// What tells the toolkit of a launcher, with the groups that it starts, stays among the hyperparameters.
+/// The SDK's hyperparameters of a launcher become `distribution`; those of one that a spec cannot say stay.
 #[test]
-fn groups_and_a_launcher_are_read_back() {
+fn a_launcher_is_read_back() {
     let start = r#""HyperParameters": {"#;
-    let more = r#""sagemaker_mpi_enabled": "true", "sagemaker_instance_type": "\"ml.m5.xlarge\"", "sagemaker_mpi_custom_mpi_options": "\"--NCCL_DEBUG WARN\"", "sagemaker_distribution_instance_groups": "[\"dnn_group\"]", "sagemaker_program": "\"train.py\"","#;
-    let spec = read(&text_of(&GROUPS.replace(start, &format!("{start}{more}"))));
-    let training = &spec.jobs[0].training;
-    let kept = training.hyperparameters.iter();
-    let kept: Vec<String> = kept
-        .filter(|(name, _)| name.starts_with("sagemaker_"))
-        .map(|(name, value)| format!("{name}={value}"))
-        .collect();
+    let script = r#""sagemaker_program": "\"train.py\"","#;
+    let mpi = r#""sagemaker_mpi_enabled": "true", "sagemaker_mpi_num_of_processes_per_host": "8","#;
+    let many = mpi.replace('8', "800");
+    let kept = "sagemaker_mpi_enabled sagemaker_mpi_num_of_processes_per_host";
+    let options = |text: &str| format!(r#"{mpi} "sagemaker_mpi_custom_mpi_options": {text},"#);
+    let on = |groups: &str| {
+        format!(r#"{script} {mpi} "sagemaker_distribution_instance_groups": "[{groups}]","#)
+    };
+    let with_groups = format!("sagemaker_distribution_instance_groups {kept}");
+    for (job, hyperparameters, launcher, left) in [
+        (
+            RICH,
+            r#""sagemaker_torch_distributed_enabled": "true", "sagemaker_instance_type": "\"ml.m5.xlarge\"","#,
+            "torchrun",
+            "",
+        ),
+        (
+            RICH,
+            &*options(r#""\"--NCCL_DEBUG WARN\"""#),
+            "mpi with 8 processes a host and --NCCL_DEBUG WARN",
+            "",
+        ),
+        (
+            RICH,
+            &*options(r#""\"\"""#),
+            "mpi with 8 processes a host",
+            "",
+        ),
+        (RICH, &*many, "", kept),
+        (
+            GROUPS,
+            &*on(r#"\"dnn_group\""#),
+            "mpi with 8 processes a host on group dnn_group",
+            "",
+        ),
+        (
+            GROUPS,
+            &*on(r#"\"dnn_group\", \"data_group\""#),
+            "",
+            &*with_groups,
+        ),
+        (GROUPS, &*on(r#"\"other\""#), "", &*with_groups),
+    ] {
+        let job = job.replace(start, &format!("{start}{hyperparameters}"));
+        let spec = read(&text_of(&job));
+        let training = &spec.jobs[0].training;
+        let names = training.hyperparameters.iter();
+        let names = names.map(|(name, _)| name.as_str());
+        let own: Vec<&str> = names.filter(|it| it.starts_with("sagemaker_")).collect();
+        let said = training.distribution.as_ref().map(ToString::to_string);
+        assert_eq!(
+            (&*said.unwrap_or_default(), &*own.join(" ")),
+            (launcher, left)
+        );
+    }
     assert_eq!(
-        kept,
-        [
-            r#"sagemaker_distribution_instance_groups=["dnn_group"]"#,
-            "sagemaker_mpi_custom_mpi_options=--NCCL_DEBUG WARN",
-            "sagemaker_mpi_enabled=true",
-        ]
-    );
-    assert_eq!(
-        spec.jobs[0].instance.to_string(),
+        read(&text_of(GROUPS)).jobs[0].instance.to_string(),
         "data_group: 1x ml.c5.9xlarge + dnn_group: 1x ml.p3.2xlarge"
     );
 }

@@ -7,6 +7,7 @@ use aws_sdk_sagemaker::operation::describe_training_job::DescribeTrainingJobOutp
 use super::super::description;
 use super::{PROGRAM, SUBMIT_DIRECTORY, channels, is_script};
 use crate::instance::{InstanceConfiguration, tables};
+use crate::spec::ScriptLauncher;
 use crate::spec::page::{FILL_IN, filled};
 use crate::spec::yaml_text as yaml;
 use crate::units::{Seconds, Usd};
@@ -35,7 +36,7 @@ const LONGEST_NUMBER: usize = 8;
 type Says = fn(&DescribeTrainingJobOutput) -> Option<String>;
 
 /// The keys of `training` that a job says in one line each, in the order of a spec.
-const SAID: [(&str, Says); 22] = [
+const SAID: [(&str, Says); 23] = [
     ("image", |job| {
         let algorithm = job.algorithm_specification();
         let image = algorithm.and_then(|algorithm| text(algorithm.training_image()));
@@ -92,6 +93,7 @@ const SAID: [(&str, Says); 22] = [
     ("source_channel", |job| {
         channels::source(job).map(|_| channels::CODE.to_owned())
     }),
+    ("distribution", distribution),
     ("output", |job| {
         let output = job
             .output_data_config()
@@ -228,15 +230,62 @@ fn spec_name(name: &str) -> &str {
     }
 }
 
+/// What starts the script's processes, which the SDK says in hyperparameters. Where a spec cannot say it, these stay.
+fn distribution(job: &DescribeTrainingJobOutput) -> Option<String> {
+    let algorithm = job.algorithm_specification();
+    // Such a container starts no toolkit, so its hyperparameters start no launcher.
+    if !is_script(job) || algorithm.is_some_and(|it| !it.container_entrypoint().is_empty()) {
+        return None;
+    }
+    let [torchrun, mpi, processes, options, groups] =
+        ScriptLauncher::HYPERPARAMETERS.map(|name| hyperparameter(job, name));
+    let is_on = |value: Option<String>| value.as_deref() == Some("true");
+    let launcher = match (is_on(torchrun), is_on(mpi)) {
+        (true, false) => "torchrun: {}".to_owned(),
+        (false, true) => {
+            let is_possible = |count: &u32| (1..=ScriptLauncher::PROCESSES).contains(count);
+            let count = processes.map(|count| count.parse().ok().filter(is_possible));
+            if count == Some(None) {
+                return None;
+            }
+            let count = count
+                .flatten()
+                .map(|count| format!("processes_per_host: {count}"));
+            // Where there are none the SDK sends an empty text.
+            let options = options.filter(|options| !options.trim().is_empty());
+            let options = options.map(|options| format!("options: {}", yaml::text(&options)));
+            let keys: Vec<String> = count.into_iter().chain(options).collect();
+            format!("mpi: {{{}}}", keys.join(", "))
+        }
+        _ => return None,
+    };
+    let groups = groups.map_or(Ok(Vec::new()), |text| {
+        serde_json::from_str::<Vec<String>>(&text)
+    });
+    let machines = job.resource_config()?.instance_groups().iter();
+    let machines: Vec<_> = machines.map(|group| group.instance_group_name()).collect();
+    match (machines.as_slice(), groups.ok()?.as_slice()) {
+        ([], [] | [_]) | ([_], []) => Some(format!("{{{launcher}}}")),
+        (_, [group]) if machines.contains(&Some(group)) => {
+            Some(format!("{{{launcher}, groups: [{}]}}", yaml::text(group)))
+        }
+        _ => None,
+    }
+}
+
 /// Everything below `training:`.
 fn training(job: &DescribeTrainingJobOutput, tags: &[(String, String)]) -> String {
     let said = SAID.iter();
     let mut lines: String = said
         .filter_map(|(key, says)| Some(format!("      {key}: {}\n", says(job)?)))
         .collect();
-    // What belongs to the toolkit and changes the training, such as its launcher, is kept.
+    // What belongs to the toolkit and changes the training, such as sagemaker_parameter_server_enabled, is kept.
+    let has_launcher = distribution(job).is_some();
     let own = job.hyper_parameters().into_iter().flatten();
-    let own = own.filter(|(name, _)| !SET_FOR_CANARIES.contains(&name.as_str()));
+    let own = own.filter(|(name, _)| {
+        let is_said = has_launcher && ScriptLauncher::HYPERPARAMETERS.contains(&name.as_str());
+        !is_said && !SET_FOR_CANARIES.contains(&name.as_str())
+    });
     let own = own.map(|(name, value)| (name.as_str(), decoded(job, value)));
     lines += &named("hyperparameters", own, |name, _| !is_secret(name));
     lines += &named("environment", pairs(job.environment()), |name, value| {
