@@ -98,7 +98,7 @@ fn machines(resources: &types::ResourceConfig) -> Vec<String> {
     all
 }
 
-/// What is not said is what the service takes by itself.
+/// What is not said is what the service takes by itself; what no canary asks for it may fill in.
 fn channel(channel: &types::Channel) -> String {
     let mut channel = channel.clone();
     channel
@@ -115,6 +115,8 @@ fn channel(channel: &types::Channel) -> String {
         (s3.s3_data_distribution_type).get_or_insert(types::S3DataDistribution::FullyReplicated);
         let groups = s3.instance_group_names.get_or_insert_default();
         groups.sort_unstable();
+        (s3.attribute_names, s3.model_access_config) = (None, None);
+        s3.hub_access_config = None;
     }
     said(&channel)
 }

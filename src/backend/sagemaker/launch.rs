@@ -50,6 +50,8 @@ impl ReadyJob<'_> {
         watcher: &Watcher<'_>,
     ) -> Result<Result<Found, CanaryState>, BackendError> {
         let first = self.first_name(run);
+        // The attempt that this process placed last, with its rows.
+        let mut placed_last = None;
         for round in 0..MOST_ROUNDS {
             let finding = async {
                 if round > 0 {
@@ -62,7 +64,12 @@ impl ReadyJob<'_> {
                 () = watcher.cancellation.cancelled() => None,
             };
             let name = match known {
-                Some(Ok(found)) => {
+                Some(Ok(mut found)) => {
+                    // Its own, whose answer was lost.
+                    if let Some((_, rows)) = placed_last.filter(|(name, _)| *name == found.name) {
+                        found.rows = rows;
+                        self.close_pool(&run.instance, watcher);
+                    }
                     watcher.report(CanaryProgress::Fact(&format!(
                         "training job {}, already there",
                         found.name
@@ -83,10 +90,9 @@ impl ReadyJob<'_> {
                 placed = self.place(run, &name) => Some(placed),
                 () = watcher.cancellation.cancelled() => None,
             };
-            let mut rows = None;
             let created = match placed {
-                Some(Ok(placed)) => {
-                    rows = placed;
+                Some(Ok(rows)) => {
+                    placed_last = Some((name.clone(), rows));
                     self.create(run, &name, watcher).await
                 }
                 Some(Err(error)) => Err(error),
@@ -95,9 +101,10 @@ impl ReadyJob<'_> {
             self.give_pool_back(&name);
             let state = match created {
                 Ok(Created::Yes) => {
+                    self.close_pool(&run.instance, watcher);
                     watcher.report(CanaryProgress::Fact(&format!("training job {name}")));
                     return Ok(Ok(Found {
-                        rows,
+                        rows: placed_last.and_then(|(_, rows)| rows),
                         ..Found::created(name)
                     }));
                 }

@@ -209,11 +209,6 @@ impl ReadyJob<'_> {
         };
         let key = MatchKey::of(request);
         let meant = self.take_pool(&key, watcher).await;
-        for own in self.warm_pools.borrow_mut().iter_mut() {
-            if own.pool.instance == *instance {
-                own.is_closing = watcher.is_last;
-            }
-        }
         let pool = OpenPool {
             job: self.job.name.clone(),
             instance: instance.clone(),
@@ -224,6 +219,15 @@ impl ReadyJob<'_> {
         };
         let pools = &mut self.backend.state.borrow_mut().pools;
         pools.insert(name.to_string(), pool);
+    }
+
+    /// A canary has begun: machines that are free after the last one are for nobody.
+    pub(super) fn close_pool(&self, instance: &InstanceConfiguration, watcher: &Watcher<'_>) {
+        for own in self.warm_pools.borrow_mut().iter_mut() {
+            if own.pool.instance == *instance {
+                own.is_closing = watcher.is_last;
+            }
+        }
     }
 
     /// The last job of the pool that is meant for a request, once its machines are there. Waits no longer than a cold start takes.

@@ -43,6 +43,10 @@ fn canaries_read_copies_of_rows_that_are_removed() {
         .reported("blocks")
         .reported("a canary gets a copy of its blocks of data.csv under the same name")
         .reported("which is removed with them");
+    // The rows are those that were placed, also of a job whose start was not answered.
+    aws.fail(Operation::CreateTrainingJob)
+        .on_calls(2..=2)
+        .with(Fault::AnswerLost);
     let report = gate(&project, &aws, JSON).ended_with(0).json();
     let measured = report["jobs"][0]["measurements"].as_array().unwrap();
     let jobs = aws.jobs();
