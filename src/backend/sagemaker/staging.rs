@@ -243,7 +243,7 @@ pub(super) async fn folders(s3: &Client, place: &S3Uri) -> Result<Vec<S3Uri>, Ba
     Ok(found)
 }
 
-/// Removes whatever lies in a folder. Finding nothing is fine, so it can be called again.
+/// Removes whatever lies in a folder, as far as it may. Finding nothing is fine, so it can be called again.
 pub(super) async fn remove(s3: &Client, place: &S3Uri) -> Result<(), BackendError> {
     // The beginning of a name, or none at all, is more than anybody staged.
     if !place.key.ends_with('/') {
@@ -258,6 +258,7 @@ pub(super) async fn remove(s3: &Client, place: &S3Uri) -> Result<(), BackendErro
         permission("s3:DeleteObject", place)
     );
     let request = Request::new(s3, OUTPUT, place, "remove what lies in", permissions);
+    let mut all = Ok(());
     let mut pages = request.listing().into_paginator().send();
     while let Some(page) = pages.next().await {
         let page = page.map_err(|error| request.refused(&error))?;
@@ -271,10 +272,9 @@ pub(super) async fn remove(s3: &Client, place: &S3Uri) -> Result<(), BackendErro
         };
         let removals = stream::iter(keys).map(remove).buffer_unordered(REMOVALS);
         let removed: Vec<Result<(), _>> = removals.collect().await;
-        let removed: Result<(), _> = removed.into_iter().collect();
-        removed.map_err(|error| request.refused(&error))?;
+        all = removed.into_iter().fold(all, Result::and);
     }
-    Ok(())
+    all.map_err(|error| request.refused(&error))
 }
 
 /// The client's own limit is for short answers.
