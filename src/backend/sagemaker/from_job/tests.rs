@@ -137,6 +137,8 @@ fn no_field_is_lost_in_silence() {
     let text = text_of(job);
     insta::assert_snapshot!(text);
     read(&text.replace("# share:", "share:"));
+    let other = text_of(&job.replace(r#""Vpc""#, r#""Other""#));
+    assert!(other.contains("canaries go without: another TrainingRepositoryAccessMode,"));
 }
 
 /// The SDK's hyperparameters of a launcher become `distribution`; those of one that a spec cannot say stay.

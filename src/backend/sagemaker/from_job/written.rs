@@ -150,7 +150,15 @@ const SAID: [(&str, Says); 23] = [
 type IsSet = fn(&DescribeTrainingJobOutput) -> bool;
 
 /// What a spec cannot say, by the names of SageMaker.
-const UNSAID: [(&str, IsSet); 8] = [
+const UNSAID: [(&str, IsSet); 9] = [
+    ("another TrainingRepositoryAccessMode", |job| {
+        let algorithm = job.algorithm_specification();
+        let registry = algorithm.and_then(|algorithm| algorithm.training_image_config());
+        registry.is_some_and(|registry| {
+            let mode = registry.training_repository_access_mode();
+            !matches!(mode.map(|mode| mode.as_str()), Some("Platform" | "Vpc"))
+        })
+    }),
     ("DebugHookConfig", |job| job.debug_hook_config().is_some()),
     ("DebugRuleConfigurations", |job| {
         !job.debug_rule_configurations().is_empty()
