@@ -46,7 +46,7 @@ pub(crate) enum CanaryFate {
 pub(crate) struct Ran {
     /// The measurements in plan order.
     pub(crate) measurements: Vec<Measurement>,
-    /// The first error; `None` where the batch did not break off.
+    /// The first error, before others one that a person must fix; `None` where the batch did not break off.
     pub(crate) failure: Option<AppError>,
     /// The number of canaries that were not launched, since earlier ones cost more than expected.
     pub(crate) too_expensive: usize,
@@ -58,7 +58,11 @@ impl From<Vec<CanaryFate>> for Ran {
         for fate in fates {
             match fate {
                 CanaryFate::Measured(measurement) => ran.measurements.push(*measurement),
-                CanaryFate::Lost(error) => ran.failure = ran.failure.or(Some(error)),
+                CanaryFate::Lost(error) => {
+                    let known = ran.failure.take();
+                    let known = known.filter(|it| error.is_transient() || !it.is_transient());
+                    ran.failure = known.or(Some(error));
+                }
                 CanaryFate::TooExpensive(_) => ran.too_expensive += 1,
                 CanaryFate::Known
                 | CanaryFate::Left(..)

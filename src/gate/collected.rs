@@ -73,7 +73,7 @@ pub(crate) async fn collect(
     }
     let missing = found.missing();
     plan.all[0].counts.clear();
-    plan.all[0].runs = Ok(PlannedRuns::Fixed(found.over));
+    plan.all[0].runs = Ok(PlannedRuns::Fixed(found.over.clone()));
     for (alternative, runs) in plan.all[1..].iter_mut().zip(chosen.alternatives) {
         let found = match runs {
             Ok(runs) => look_for(input, alternative.runs_on(), runs, runner).await,
@@ -99,8 +99,20 @@ pub(crate) async fn collect(
     }
     let mut collected = lab::measure(input, plan, runner).await?;
     if let (None, Some(why)) = (&collected.failure, &collected.broke_off) {
-        let why = &why.why;
-        return Ok(not_yet(&format!("not all canaries could be read: {why}")));
+        let is_unread = |run: &&CanaryRun| {
+            let asked = (
+                run.fraction,
+                run.replicate,
+                run.work.as_ref().map(|it| it.level),
+            );
+            let mut measured = collected.measurements.iter();
+            !measured.any(|one| asked == (one.fraction, one.replicate, one.work))
+        };
+        let unread = found.over.iter().filter(is_unread);
+        let unread: Vec<String> = unread.map(CanaryRun::label).collect();
+        let some = found.some(&unread, "could not be read");
+        let (unread, why) = (list(&unread), &why.why);
+        return Ok(not_yet(&format!("{some}: {unread} ({why})")));
     }
     let measured = &collected.measurements;
     let has_cause =

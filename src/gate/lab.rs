@@ -91,8 +91,8 @@ struct Lab<'a> {
     layout: DataLayout,
     /// Why no alternative is measured any more.
     given_up: Option<NotMeasured>,
-    /// The first that came with late points.
-    late_failure: Option<AppError>,
+    /// One that came with late points, of the first place and batch of those that did.
+    late_failure: Option<((usize, usize), AppError)>,
     under_way: FuturesUnordered<LocalBoxFuture<'a, (usize, EndedStep)>>,
     /// How many were started.
     batches: usize,
@@ -181,6 +181,10 @@ impl<'a> Lab<'a> {
             return Some(Err(why_not.clone()));
         }
         if self.late_failure.is_some() {
+            return Some(Err(NotMeasured::CouldNotRun));
+        }
+        // There is no verdict yet: what is read of it now would have no cost in the report that has one.
+        if self.runner.part == RunPart::Collect && self.states[0].broke_off.is_some() {
             return Some(Err(NotMeasured::CouldNotRun));
         }
         // Before a signal it did not come to its turn.
@@ -296,7 +300,11 @@ impl<'a> Lab<'a> {
         let state = &mut self.states[place];
         if let Some(from) = state.late.remove(&number) {
             state.revise(from, ran.measurements);
-            self.late_failure = self.late_failure.take().or(ran.failure);
+            if let Some(error) = ran.failure {
+                let own = (place, number);
+                let known = self.late_failure.take().filter(|(of, _)| *of < own);
+                self.late_failure = known.or(Some((own, error)));
+            }
             return;
         }
         let Some(batch) = state.batch.take() else {
@@ -396,7 +404,7 @@ impl<'a> Lab<'a> {
                 alternative.runs = Err(why);
             }
         }
-        let late = self.late_failure;
+        let late = self.late_failure.map(|(_, error)| error);
         let mut measured = JobMeasurements::default();
         let mut notes = Vec::new();
         for state in self.states {
