@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use jiff::Timestamp;
 
-use crate::backend::{Ready, Reuse, RunPart};
+use crate::backend::{Planned, Ready, Reuse, RunPart};
 use crate::canary::Dataset;
 use crate::cli::ActualsArguments;
 use crate::console::{AppError, Loudness, print, signals};
@@ -17,7 +17,7 @@ use crate::gate::run_history::RunHistory;
 use crate::gate::runner::Runner;
 use crate::history::record::Command;
 use crate::instance::Offer;
-use crate::plan::{self, Account, Alternatives, KeptMachines, KnownBefore};
+use crate::plan::{self, Account, KeptMachines};
 use crate::report::InstanceForecast;
 use crate::report::actual::ForecastAndActual;
 use crate::spec::Job;
@@ -129,10 +129,16 @@ async fn forecast_job<'a>(
     let project = runner.project;
     let mut session = backend::open(&*runner.backend, project, job).await?;
     let dataset = session.list().await?.dataset;
-    let offer_of = |instance: &_| project.offer(instance);
-    let (alone, known) = (Alternatives::Skip, KnownBefore::default());
-    let mut plan = plan::plan(job, &dataset, &offer_of, alone, known)?;
-    let ready = backend::prepare(session, project, job, &dataset, &mut plan).await?;
+    // No canary runs, so none is planned.
+    let planned = Planned {
+        dataset: &dataset,
+        alternatives: &mut [],
+        code: project.code_key(job)?,
+        as_written: project.as_written(job),
+        pools: None,
+    };
+    let ready = session.prepare(planned).await?;
+    project.learn_host(ready.room(&job.instance).host);
     let keys = JobKeys::of(ready.keys(&dataset).await?, pass_env);
     let newest = history.newest_forecast(job, &keys).await?;
     let found = newest.and_then(|(record, forecast)| {

@@ -7,7 +7,7 @@
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use nix::libc::{O_NOFOLLOW, O_NONBLOCK};
 
@@ -145,18 +145,8 @@ impl RecordFolder {
             }
             kept => drop(kept.map_err(cannot)?),
         }
-        // Some file systems cannot sync a folder, and need not.
-        match File::open(folder).and_then(|folder| folder.sync_all()) {
-            Err(error)
-                if !matches!(
-                    error.kind(),
-                    io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported
-                ) =>
-            {
-                Err(cannot(error))
-            }
-            _ => Ok(Placement::Whole),
-        }
+        make_durable(folder).map_err(cannot)?;
+        Ok(Placement::Whole)
     }
 
     /// Fails unless a record can be written: makes a temporary file beside it, which is removed again.
@@ -181,18 +171,31 @@ impl RecordFolder {
             let mut builder = DirBuilder::new();
             builder.recursive(true).mode(OF_FOLDERS);
             builder.create(folder).map_err(cannot)?;
-        }
-        let ignored = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(OF_FILES)
-            .open(self.root.join(".gitignore"))
-            .and_then(|mut file| file.write_all(b"*\n"));
-        match ignored {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-                Err(self.cannot_write(".gitignore", error))
+            // A power failure must not take what was made durable in them.
+            let made = folder.ancestors().skip(1);
+            for above in made.take_while(|above| above.starts_with(&self.root)) {
+                make_durable(above).map_err(cannot)?;
             }
-            _ => Ok(record),
+        }
+        self.write_gitignore()
+            .map_err(|error| self.cannot_write(".gitignore", error))?;
+        Ok(record)
+    }
+
+    /// Writes `.gitignore` if it is missing, or empty after a crash.
+    fn write_gitignore(&self) -> io::Result<()> {
+        let path = self.root.join(".gitignore");
+        match path.symlink_metadata() {
+            Ok(known) if !known.is_file() || known.len() > 0 => Ok(()),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            Ok(_) | Err(_) => OpenOptions::new()
+                .write(true)
+                .create(true)
+                .truncate(false)
+                .mode(OF_FILES)
+                .custom_flags(O_NOFOLLOW | O_NONBLOCK)
+                .open(path)?
+                .write_all(b"*\n"),
         }
     }
 
@@ -234,6 +237,15 @@ impl RecordFolder {
             help,
             source,
         )
+    }
+}
+
+/// Keeps what was made in a folder through a power failure. Some file systems cannot sync a folder, and need not.
+fn make_durable(folder: &Path) -> io::Result<()> {
+    use io::ErrorKind::{InvalidInput, Unsupported};
+    match File::open(folder).and_then(|folder| folder.sync_all()) {
+        Err(error) if !matches!(error.kind(), InvalidInput | Unsupported) => Err(error),
+        _ => Ok(()),
     }
 }
 

@@ -24,6 +24,8 @@ use crate::workspace::written_spec::{DEFAULT_PLACES, folder_of};
 const CAP_OF_NEW_JOBS: Usd = Usd(5.0);
 /// Digits of a commit id that are shown.
 const SHORT_COMMIT: usize = 7;
+/// Names that are shown before the rest is counted.
+const MOST_NAMES: usize = 10;
 
 /// The tip of the base branch, with its files at the places of a spec.
 #[derive(Debug, Clone)]
@@ -308,7 +310,10 @@ fn read(place: &str, bytes: &[u8]) -> Result<Spec, String> {
 pub(crate) fn removed_note(policy: &ProjectPolicy) -> Option<String> {
     let removed = policy.said.removed_jobs.as_slice();
     let noun = if removed.len() == 1 { "job" } else { "jobs" };
-    let names = grammar::list(removed);
+    let more = removed.len().saturating_sub(MOST_NAMES);
+    let mut names: Vec<_> = removed.iter().take(MOST_NAMES).cloned().collect();
+    names.extend((more > 0).then(|| format!("{more} more")));
+    let names = grammar::list(&names);
     (!removed.is_empty()).then(|| {
         format!(
             "This pull request removes {noun} {names} from the spec, so nothing of it is checked."

@@ -6,12 +6,10 @@ use super::Unknown;
 use super::other_work::{self, Disturbed};
 use super::points::Fewest;
 use super::posterior::{LowerBound, Observation};
-use crate::grammar;
 use crate::measurement::newest_data::NewestData;
 use crate::measurement::{Abscissa, Measurement, Outcome, Start, named};
 use crate::metric::MemoryOf;
 use crate::units::Seconds;
-
 
 /// The runs that enter the fits, and the others by reason.
 pub(super) struct Runs<'a> {

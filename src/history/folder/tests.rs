@@ -23,9 +23,12 @@ async fn records_are_their_owners_alone_and_not_gits() {
         assert_eq!(mode(folder), 0o700, "{}", folder.display());
     }
     let ignore = sample.root().join(".gitignore");
+    // As a crash leaves it.
+    fs::write(&ignore, "").unwrap();
+    sample.keep(&canary(1, 5)).await;
     assert_eq!(fs::read_to_string(&ignore).unwrap(), "*\n");
     fs::write(&ignore, "# ours\n").unwrap();
-    sample.keep(&canary(1, 5)).await;
+    sample.keep(&canary(3, 5)).await;
     assert_eq!(fs::read_to_string(&ignore).unwrap(), "# ours\n");
     fs::remove_file(&ignore).unwrap();
     let target = sample.root().join("victim");

@@ -139,8 +139,8 @@ fn take(row: &mut Row, column: &str, cell: &str) -> Result<(), &'static str> {
                 ..PeakMemory::default()
             });
         }
-        "CPUUtilization" => run.usage.cpu_percent = level(cell)?,
-        "GPUUtilization" => run.usage.gpu_percent = level(cell)?,
+        "CPUUtilization" => run.usage.cpu_percent = level(cell_of_share(cell))?,
+        "GPUUtilization" => run.usage.gpu_percent = level(cell_of_share(cell))?,
         "GPUMemoryUtilization" => run.usage.gpu_memory_percent = level(cell)?,
         "I/OWaitPercentage" | "OWaitPercentage" => run.usage.io_wait_percent = level(cell)?,
         "WorkLevel" => run.work = work(cell)?,
@@ -423,15 +423,17 @@ fn work(cell: &str) -> Result<Option<f64>, &'static str> {
         .ok_or("a number above 0, or -1 where it is missing")
 }
 
-/// -1, also divided by a number of cores or GPUs, or pandas' text for a gap.
+/// -1, or pandas' text for a gap.
 fn is_missing(cell: &str) -> bool {
+    cell == "NaN" || cell == "nan" || number(cell) == Some(MISSING)
+}
+
+/// The cell of a figure that the seed library divides by a number of cores or GPUs, also where it is missing.
+fn cell_of_share(cell: &str) -> &str {
     const MOST_CORES: f64 = 1024.0;
-    cell == "NaN"
-        || cell == "nan"
-        || number(cell).is_some_and(|number| {
-            let cores = MISSING / number;
-            (1.0..=MOST_CORES).contains(&cores) && (cores - cores.round()).abs() < 1e-6
-        })
+    let cores = number(cell).map_or(0.0, |number| MISSING / number);
+    let is_divided = (1.0..=MOST_CORES).contains(&cores) && (cores - cores.round()).abs() < 1e-6;
+    if is_divided { "-1" } else { cell }
 }
 
 #[cfg(test)]
@@ -467,6 +469,10 @@ mod tests {
         ] {
             assert_eq!(count(text), expected, "{text}");
         }
+        // Only loads are divided by a number of cores, also where they are missing.
+        assert_eq!(percent(cell_of_share("-0.125")), Ok(None));
+        assert_eq!(work("-1.0"), Ok(None));
+        assert!(work("-0.5").is_err());
         assert_eq!(seconds("1.5e2"), Some(Seconds(150.0)));
         for text in ["-1", "NaN", "inf", "1e999", "8h"] {
             assert_eq!(seconds(text), None, "{text}");

@@ -112,7 +112,8 @@ impl Reader<'_> {
         self.check_environment(&at.key("environment"), &training.environment);
         let channels_at = at.key("channels");
         if self.is_written(&channels_at) {
-            if training.channels.is_empty() && self.is_wrong(&channels_at) {
+            let is_mapping = !self.keys_below(&channels_at).is_empty();
+            if training.channels.is_empty() && self.is_wrong(&channels_at) && !is_mapping {
                 return None;
             }
             let in_vpc = training.sagemaker.is_in_vpc();
