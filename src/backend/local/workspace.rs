@@ -19,6 +19,8 @@ use crate::canary::Objects;
 const COPIED_UP_TO: u64 = 1 << 20;
 /// How many new workspaces another gate may take for left ones, in the moment before they are locked.
 const TRIES: usize = 5;
+/// In the folder of a run, locked while its gate lives.
+const LOCK: &str = "lock";
 
 /// The folder of one run of the gate. Removed on drop.
 #[derive(Debug)]
@@ -50,7 +52,7 @@ impl Workspace {
                 .tempdir_in(&work)
                 .map_err(|source| cannot_write(&work, source))?
                 .keep();
-            match lock(&folder) {
+            match lock_new(&folder) {
                 Ok(lock) => {
                     return Ok(Self {
                         state: state.to_owned(),
@@ -98,17 +100,32 @@ fn refuse_links(state: &Path) -> Result<(), BackendError> {
     }
 }
 
-fn lock(folder: &Path) -> io::Result<Flock<File>> {
-    Flock::lock(File::open(folder)?, FlockArg::LockExclusiveNonblock)
-        .map_err(|(_, errno)| errno.into())
+/// Locks a folder of this gate's own. Fails where another gate has taken it for a left one meanwhile.
+fn lock_new(folder: &Path) -> io::Result<Flock<File>> {
+    let path = folder.join(LOCK);
+    let lock = lock(File::create_new(&path)?)?;
+    path.symlink_metadata()?;
+    Ok(lock)
 }
 
-/// Removes workspaces whose gate is gone: those that are not locked.
+/// Locks a file that is open to be written: over NFS, a lock of anything else holds on one machine only.
+fn lock(file: File) -> io::Result<Flock<File>> {
+    Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(_, errno)| errno.into())
+}
+
+/// Removes workspaces whose gate is gone: those that are not locked, and those whose lock a canary took away.
 fn remove_dead(work: &Path) {
     for entry in fs::read_dir(work).into_iter().flatten().flatten() {
-        // Held until the folder is gone, so that a gate that has just made it notices.
-        if let Ok(_lock) = lock(&entry.path()) {
-            remove(&entry.path());
+        let folder = entry.path();
+        // Empty until its gate makes the lock; a gate that has just made it makes another one.
+        if fs::remove_dir(&folder).is_ok() {
+            continue;
+        }
+        let file = OpenOptions::new().write(true).open(folder.join(LOCK));
+        match file.map(lock) {
+            Ok(Err(_)) => {}
+            // Held until the folder is gone, so that a gate that is about to lock it notices.
+            _held => remove(&folder),
         }
     }
 }
@@ -295,4 +312,25 @@ fn failed(verb: &str, path: &Path, help: &'static str, source: io::Error) -> Bac
         _ => help,
     };
     BackendError::io(format!("could not {verb} {}", path.display()), help, source)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_next_gate_removes_what_no_gate_holds() {
+        let state = tempfile::tempdir().unwrap();
+        let live = Workspace::create(state.path()).unwrap();
+        let work = state.path().join("work");
+        for dead in ["empty", "unlocked/left", "free"] {
+            make_folder(&work.join(dead)).unwrap();
+        }
+        write_file(&work.join("free/lock"), "").unwrap();
+        remove_dead(&work);
+        let left = fs::read_dir(&work)
+            .unwrap()
+            .map(|left| left.unwrap().path());
+        assert_eq!(left.collect::<Vec<_>>(), [&*live.folder]);
+    }
 }
