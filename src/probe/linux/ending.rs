@@ -16,7 +16,9 @@ pub(super) const GRACE_FOR_LEFTOVERS: Duration = Duration::from_secs(2);
 /// A helper process that ends shortly after its parent, as Python's resource tracker does, is not a leftover.
 const SETTLING: Duration = Duration::from_millis(100);
 /// A process that is stuck in the kernel does not end, and must not delay the report for ever.
-const PATIENCE_AFTER_KILL: Duration = Duration::from_secs(10);
+pub(super) const PATIENCE_AFTER_KILL: Duration = Duration::from_secs(10);
+/// As the gate does nothing else meanwhile.
+const PATIENCE_FOR_ORPHANS: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// A tree that is being ended.
@@ -91,17 +93,18 @@ impl Shutdown {
         }
     }
 
-    /// Continues until the tree is empty; returns how many processes could not be ended.
+    /// Continues until the tree is empty, or until `patience` after the kill is over; returns how many processes could not be ended.
     pub(super) fn finish(
         &mut self,
         tree: &mut ProcessTree,
         cgroup: Option<&OwnCgroup>,
         mut signals: Option<&mut CaughtSignals>,
+        patience: Duration,
     ) -> usize {
         loop {
             let step = self.step(tree, cgroup);
             let now = Instant::now();
-            if step.members == 0 || now > self.kill_at + PATIENCE_AFTER_KILL {
+            if step.members == 0 || now > self.kill_at + patience {
                 return step.members;
             }
             if let Some(caught) = &mut signals
@@ -152,7 +155,7 @@ pub fn end_orphans(kept: &[i32]) {
         tree.exclude(*pid);
     }
     let mut shutdown = Shutdown::begin(&mut tree, None, Duration::ZERO);
-    if shutdown.finish(&mut tree, None, None) > 0 {
+    if shutdown.finish(&mut tree, None, None, PATIENCE_FOR_ORPHANS) > 0 {
         tracing::warn!("some processes of the training code could not be ended");
     }
 }

@@ -13,7 +13,7 @@ use signal_hook::consts::SIGKILL;
 use super::cgroup::{Cgroup, Controller, OomKills, OwnCgroup};
 use super::command;
 use super::container_host::TrainingContainer;
-use super::ending::{GRACE_FOR_LEFTOVERS, Shutdown, leftovers};
+use super::ending::{GRACE_FOR_LEFTOVERS, PATIENCE_AFTER_KILL, Shutdown, leftovers};
 use super::error::ProbeError;
 use super::fewer_rights::with_fewer_rights;
 use super::gpu::{GpuSampler, NVIDIA_SMI};
@@ -261,6 +261,7 @@ impl<'a> WatchedRun<'a> {
                     }
                 }
                 None => {
+                    let stop = stop.or_else(|| self.signals.stop_without_parent());
                     let is_late = time_limit.is_some_and(|limit| now >= limit);
                     let reason = match (stop, pressure) {
                         (Some(signal), _) => Some(Ending::Stopped { signal }),
@@ -354,7 +355,8 @@ impl<'a> WatchedRun<'a> {
 
     fn finish(&mut self, mut shutdown: Shutdown) -> usize {
         let signals = Some(&mut self.signals);
-        shutdown.finish(&mut self.tree, self.memory.cgroup(), signals)
+        let cgroup = self.memory.cgroup();
+        shutdown.finish(&mut self.tree, cgroup, signals, PATIENCE_AFTER_KILL)
     }
 
     /// Without a grace period.

@@ -29,7 +29,7 @@ pub(super) struct CaughtSignals {
 }
 
 impl CaughtSignals {
-    /// From here on a request to stop is kept, and any signal ends [`CaughtSignals::wait`]. The end of `parent` is such a request.
+    /// From here on a request to stop is kept, and any signal ends [`CaughtSignals::wait`], as does the end of `parent`.
     pub(super) fn catch(parent: Option<i32>) -> io::Result<Self> {
         // A parent may have left signals blocked; the command would inherit that.
         SigSet::empty().thread_set_mask()?;
@@ -83,12 +83,15 @@ impl CaughtSignals {
     }
 
     /// The request to stop since the last call.
-    pub(super) fn take_stop(&mut self) -> Option<i32> {
-        match self.stop.swap(0, Ordering::SeqCst) {
-            // Also where the parent ended before the watch began: then this process has another one.
-            0 => (self.parent.take_if(|parent| getppid() != *parent)).map(|_| SIGTERM),
-            signal => i32::try_from(signal).ok(),
-        }
+    pub(super) fn take_stop(&self) -> Option<i32> {
+        let signal = self.stop.swap(0, Ordering::SeqCst);
+        i32::try_from(signal).ok().filter(|signal| *signal != 0)
+    }
+
+    /// A request to stop where the parent is gone, at every call.
+    pub(super) fn stop_without_parent(&self) -> Option<i32> {
+        // Also where it ended before the watch began: then this process has another one.
+        (self.parent.filter(|parent| getppid() != *parent)).map(|_| SIGTERM)
     }
 }
 
@@ -106,4 +109,16 @@ fn ignored_signals() -> u64 {
     procfs::field(&status, b"SigIgn:")
         .and_then(|mask| u64::from_str_radix(mask, 16).ok())
         .unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lost_parent_is_no_second_request_to_stop() {
+        let signals = CaughtSignals::catch(Some(i32::MAX)).unwrap();
+        assert_eq!(signals.stop_without_parent(), Some(SIGTERM));
+        assert_eq!(signals.take_stop(), None);
+    }
 }
