@@ -72,9 +72,12 @@ fn in_runtime<F>(command: impl FnOnce() -> F) -> Result<u8, AppError>
 where
     F: Future<Output = Result<u8, AppError>>,
 {
-    tokio::runtime::Builder::new_current_thread()
+    let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|source| AppError::failed("could not start the runtime").caused_by(source))?
-        .block_on(command())
+        .map_err(|source| AppError::failed("could not start the runtime").caused_by(source))?;
+    let result = runtime.block_on(command());
+    // A read of a file system that hangs is not waited for.
+    runtime.shutdown_background();
+    result
 }

@@ -13,7 +13,7 @@ use crate::backend::files;
 use crate::canary::{Dataset, Key, data_key};
 use crate::spec::Job;
 
-/// Read at a time; between two of them a signal is noticed.
+/// Read at a time.
 const CHUNK: usize = 1 << 18;
 
 impl LocalBackend {
@@ -29,15 +29,12 @@ impl LocalBackend {
             let place = files::channel_path(&self.paths, job, channel)?;
             let mut whole = Sha256::new();
             for object in data.objects.iter() {
-                let path = object_path(&place, &object.key);
-                let (bytes, sha256) = digest_of(&path).await.map_err(|source| {
-                    let (field, path) = (files::field(job, channel), path.display());
-                    BackendError::io(
-                        format!("{field}: {path} cannot be read"),
-                        "keep the data unchanged while the gate reads them",
-                        source,
-                    )
-                })?;
+                let field = files::field(job, channel);
+                let (place, key) = (place.clone(), object.key.clone());
+                // In another thread: where a file system hangs, signals are noticed all the same.
+                let reading = tokio::task::spawn_blocking(move || read(&field, &place, &key)).await;
+                let (bytes, sha256) = reading
+                    .unwrap_or_else(|failed| std::panic::resume_unwind(failed.into_panic()))?;
                 whole.update((object.key.len() as u64).to_be_bytes());
                 whole.update(&object.key);
                 whole.update(bytes.to_be_bytes());
@@ -49,8 +46,18 @@ impl LocalBackend {
     }
 }
 
+/// How long an object of a channel is, and what it holds.
+fn read(field: &str, place: &Path, key: &str) -> Result<(u64, [u8; 32]), BackendError> {
+    let path = object_path(place, key);
+    digest_of(&path).map_err(|source| {
+        let what = format!("{field}: {} cannot be read", path.display());
+        let help = "keep the data unchanged while the gate reads them";
+        BackendError::io(what, help, source)
+    })
+}
+
 /// Reads a file to its end, as far as it is there: how long it is, and what it holds.
-async fn digest_of(path: &Path) -> io::Result<(u64, [u8; 32])> {
+fn digest_of(path: &Path) -> io::Result<(u64, [u8; 32])> {
     // A pipe in its place would never be opened.
     if !path.metadata()?.is_file() {
         return Err(io::Error::other("it is not a file any more"));
@@ -69,22 +76,26 @@ async fn digest_of(path: &Path) -> io::Result<(u64, [u8; 32])> {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
-        tokio::task::yield_now().await;
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use futures_util::FutureExt;
-
     use super::*;
 
     #[test]
-    fn what_is_no_file_any_more_is_an_error() {
+    fn what_changed_since_it_was_listed_counts_as_it_is_read_or_is_an_error_that_names_it() {
         let folder = tempfile::tempdir().unwrap();
-        for gone in [folder.path().to_owned(), folder.path().join("a.csv")] {
-            let read = digest_of(&gone).now_or_never().unwrap();
-            assert!(read.is_err(), "{}", gone.display());
-        }
+        let path = folder.path().join("a.csv");
+        let read = || read("train", folder.path(), "a.csv");
+        std::fs::write(&path, "longer than it was").unwrap();
+        assert_eq!(read().unwrap().0, 18);
+        std::fs::remove_file(&path).unwrap();
+        let wrong = format!("train: {} cannot be read", path.display());
+        assert_eq!(read().unwrap_err().what, wrong);
+        std::fs::create_dir(&path).unwrap();
+        let error = read().unwrap_err();
+        let help = "keep the data unchanged while the gate reads them";
+        assert_eq!((&*error.what, &*error.help), (&*wrong, help));
     }
 }
