@@ -94,23 +94,22 @@ struct LoadReading {
 }
 
 impl LoadReading {
-    fn now(pressure_file: Option<&Path>, reader: &mut KernelFileReader) -> Self {
-        let cpu = HostCpu::now(reader);
-        let pressure = pressure_file.and_then(|file| reader.file(file).ok());
+    fn now(pressure_file: &Path, reader: &mut KernelFileReader) -> Self {
         Self {
             at: Instant::now(),
-            cpu,
+            cpu: HostCpu::now(reader),
             probe: own_cpu_time(),
-            pressure: pressure.and_then(parse_pressure),
+            pressure: reader.file(pressure_file).ok().and_then(parse_pressure),
         }
     }
 }
 
 /// Readings at the start and at the end of the command, and samples between.
 pub(super) struct HostLoad {
-    /// That of the command's own cgroup. Not the machine's, in which other work may wait for other work.
-    pressure_file: Option<PathBuf>,
-    /// The longest that one process of the tree has waited for a CPU, where no file says it of all.
+    /// That of the command's own cgroup where it has one; else the machine's, in which other work may wait for other work.
+    pressure_file: PathBuf,
+    /// The longest that one process of the tree has waited for a CPU; absent where the kernel does not say it. It stands in for the
+    /// machine's pressure: a job that sleeps beside busy work waits for nothing.
     waited: Option<Duration>,
     /// The samples' shares of I/O wait, and the last sample.
     io_waits: Shares,
@@ -121,8 +120,9 @@ pub(super) struct HostLoad {
 
 impl HostLoad {
     pub(super) fn new(cgroup: Option<&OwnCgroup>, reader: &mut KernelFileReader) -> Self {
-        let pressure_file = cgroup.and_then(OwnCgroup::cpu_pressure_file);
-        let first = LoadReading::now(pressure_file.as_deref(), reader);
+        let of_cgroup = cgroup.and_then(OwnCgroup::cpu_pressure_file);
+        let pressure_file = of_cgroup.unwrap_or_else(|| PathBuf::from(HOST_PRESSURE));
+        let first = LoadReading::now(&pressure_file, reader);
         Self {
             pressure_file,
             waited: None,
@@ -151,7 +151,7 @@ impl HostLoad {
 
     /// The command has ended.
     pub(super) fn end(&mut self, reader: &mut KernelFileReader) {
-        self.last = LoadReading::now(self.pressure_file.as_deref(), reader);
+        self.last = LoadReading::now(&self.pressure_file, reader);
     }
 
     /// Adds to a usage, by the CPU time that the command took itself: the share of the machine's CPU time in which a core waited for a
@@ -166,13 +166,16 @@ impl HostLoad {
         let (first, last) = (self.first, self.last);
         let passed = (last.cpu.zip(first.cpu)).and_then(|(last, first)| last.since(first));
         let own = own.0 + (last.probe.saturating_sub(first.probe)).as_secs_f64();
-        let waited = match &self.pressure_file {
-            Some(file) => (last.pressure.zip(first.pressure))
-                .map(|(last, first)| (last.saturating_sub(first), file.display().to_string())),
-            None => {
-                let source = "schedstat of the process that waited longest";
-                self.waited.map(|longest| (longest, source.to_owned()))
-            }
+        let is_of_host = self.pressure_file == Path::new(HOST_PRESSURE);
+        let waited = match self.waited.filter(|_| is_of_host) {
+            Some(longest) => Some((
+                longest,
+                "schedstat of the process that waited longest".into(),
+            )),
+            None => (last.pressure.zip(first.pressure)).map(|(last, first)| {
+                let file = self.pressure_file.display().to_string();
+                (last.saturating_sub(first), file)
+            }),
         };
         let wall = (last.at - first.at).as_secs_f64();
         Usage {
@@ -207,6 +210,16 @@ mod tests {
         for other in ["", "full avg10=0 total=7\n", "some total=x\n", "some\n"] {
             assert_eq!(parse_pressure(other.as_bytes()), None, "{other}");
         }
+    }
+
+    #[test]
+    fn without_cgroup_and_schedstat_the_wait_is_that_of_the_machine() {
+        let mut reader = KernelFileReader::default();
+        let mut load = HostLoad::new(None, &mut reader);
+        load.end(&mut reader);
+        let usage = load.add_to(Usage::default(), Seconds(0.0));
+        let source = usage.cpu_pressure_percent.map(|wait| wait.source);
+        assert_eq!(source, cpu_pressure().map(|_| HOST_PRESSURE.to_owned()));
     }
 
     #[test]
