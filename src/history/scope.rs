@@ -117,6 +117,24 @@ mod tests {
     }
 
     #[test]
+    fn what_may_not_be_read_is_not_listed() {
+        let pull_request = Scope::PullRequest(7);
+        assert_eq!(Scope::Main.folders(None), ["main"]);
+        assert_eq!(
+            pull_request.folders(Some("a b")),
+            ["main/a%20b", "pr/7/a%20b"]
+        );
+        assert_eq!(
+            Scope::Queue.folders(Some("churn")),
+            ["main/churn", "queue/churn"]
+        );
+        assert_eq!(
+            Scope::Local.folders(Some("churn")),
+            ["main/churn", "queue/churn", "local/churn", "pr"]
+        );
+    }
+
+    #[test]
     fn a_scope_is_its_folder() {
         for scope in ALL {
             let path = format!("{scope}/churn/x.json");

@@ -170,4 +170,40 @@ mod tests {
         let allowed = smallest_fit(&[need(peak, 0.9)], Fraction(0.9), 0, list);
         assert_eq!(allowed, None);
     }
+
+    #[test]
+    fn each_gpu_has_to_be_large_enough_and_so_has_the_machine() {
+        let with_gpus = |name: &str, gibibytes: u64, gpus: u32, of_each: u64| {
+            let mut machine = machine(name, 8, gibibytes, gpus, None);
+            machine.capacity.gpu_memory = Some(Bytes(of_each * Bytes::GIB));
+            machine
+        };
+        let list = [
+            // Together its GPUs have enough, and none has by itself.
+            with_gpus("ml.g4dn.12xlarge", 192, 4, 15),
+            with_gpus("ml.g6e.2xlarge", 64, 1, 44),
+            with_gpus("ml.g6e.8xlarge", 256, 1, 44),
+            with_gpus("ml.p4d.24xlarge", 1152, 8, 40),
+            machine("ml.m5.8xlarge", 32, 128, 0, None),
+        ];
+        let about = |gibibytes: f64| {
+            Predictive::log_student_t(gibibytes * Bytes(Bytes::GIB).as_f64(), 0.02, 1e9)
+        };
+        let gpu = |gibibytes: f64| MemoryNeed {
+            of: MemoryOf::Gpu,
+            ..need(about(gibibytes), 1.0)
+        };
+        let fit = |needs: &[MemoryNeed]| {
+            let fit = smallest_fit(needs, Fraction(0.95), 1, list.clone())?;
+            Some((fit.kind.to_string(), fit.memory.0 / Bytes::GIB))
+        };
+        let fits = |name: &str, memory| Some((name.to_owned(), memory));
+        assert_eq!(fit(&[gpu(30.0)]), fits("ml.p4d.24xlarge", 40));
+        assert_eq!(fit(&[gpu(41.0)]), fits("ml.g6e.2xlarge", 44));
+        assert_eq!(
+            fit(&[gpu(41.0), need(about(100.0), 1.0)]),
+            fits("ml.g6e.8xlarge", 44)
+        );
+        assert_eq!(fit(&[gpu(80.0)]), None);
+    }
 }

@@ -360,6 +360,11 @@ fn a_gpu_has_a_line_without_a_written_one() {
                 nothing_known().with(Metric::GpuMemory, unmeasured()),
                 vec![at_most(Metric::GpuMemory, 90.0)],
             ),
+            (
+                "and one about the load",
+                nothing_known().with(Metric::GpuUtilization, unmeasured()),
+                vec![at_most(Metric::GpuUtilization, 90.0)],
+            ),
         ]
     };
     let on = ["ml.g5.xlarge", "local"].map(|instance| {
@@ -479,4 +484,16 @@ fn a_breach_of_the_base_counts_in_full_where_the_spec_says_so() {
     assert_eq!(verdict(&budget), Verdict::NotJudged);
     budget.existing_breach = Level::Fail;
     assert_eq!(verdict(&budget), Verdict::Exceeded);
+}
+
+#[test]
+fn the_worst_of_several_is_the_first_in_the_order_of_outcomes() {
+    use Verdict::{AtRisk, Exceeded, Failed, NotJudged, Unknown, Within};
+    assert_eq!(
+        worst([Within, AtRisk, Unknown, NotJudged].into_iter()),
+        Unknown
+    );
+    assert_eq!(worst([Failed, Exceeded].into_iter()), Exceeded);
+    assert_eq!(worst([NotJudged, Within].into_iter()), Within);
+    assert_eq!(worst(std::iter::empty()), NotJudged);
 }

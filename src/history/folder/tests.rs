@@ -38,6 +38,30 @@ async fn records_are_their_owners_alone_and_not_gits() {
 }
 
 #[tokio::test]
+async fn one_job_is_listed_alone_and_whatever_it_is_called() {
+    let sample = Sample::new(Scope::Local);
+    let names = ["churn", "churn-2", "a/../../b", "Übung 1", "%63hurn"];
+    for name in names {
+        let mut record = forecast(0, 7);
+        record.job = name.to_owned();
+        if let crate::history::record::Content::Forecast(forecast) = &mut record.content {
+            forecast.measurements.clear();
+        }
+        sample.keep(&record).await;
+    }
+    for name in names {
+        let listing = sample.history.list(Some(name)).await.unwrap();
+        let jobs: Vec<&str> = listing
+            .entries
+            .iter()
+            .map(|entry| entry.job.as_str())
+            .collect();
+        assert_eq!(jobs, [name]);
+    }
+    assert_eq!(sample.all().await.0.records.len(), names.len());
+}
+
+#[tokio::test]
 async fn nothing_is_read_through_links() {
     let elsewhere = Sample::new(Scope::Main);
     let entry = elsewhere.keep(&canary(0, 5)).await;
