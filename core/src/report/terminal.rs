@@ -108,10 +108,8 @@ fn push_document(text: &mut String, document: &Document, style: TerminalStyle) {
         };
         push_headline(text, &warning, style);
     }
-    let has_more = document.table.is_some()
-        || !document.blocks.is_empty()
-        || !document.remarks.is_empty()
-        || !document.folds.is_empty();
+    let has_more =
+        document.table.is_some() || !document.blocks.is_empty() || !document.remarks.is_empty();
     if !document.headlines.is_empty() && has_more {
         text.push('\n');
     }

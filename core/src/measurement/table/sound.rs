@@ -105,7 +105,8 @@ fn odd_amount(field: &str, value: &Value) -> Option<OddField> {
             let is_odd = !(0.0..=most).contains(&number);
             is_odd.then(|| {
                 let expected = format!("{expected}; leave out what is missing");
-                odd(field, format!("{number:?}"), &expected)
+                let number = format!("{number:?}");
+                odd(field, number.trim_end_matches(".0"), &expected)
             })
         }
     }
