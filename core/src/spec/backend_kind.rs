@@ -1,26 +1,4 @@
-//! The backends that a spec can choose.
-
-use std::fmt;
-
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-use super::Words as _;
-
-/// Where canaries run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum BackendKind {
-    Sagemaker,
-    Local,
-    Replay,
-}
-
-impl fmt::Display for BackendKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
-    }
-}
+//! What sets one backend apart from another.
 
 /// Where a backend runs canaries: what differs in a spec from backend to backend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 
 use super::reader::{At, Reader, did_you_mean, quoted, write_one_of};
 use super::yaml::{Node, Value};
-use super::{BackendKind, Level, OnInconclusive};
+use super::{Level, OnInconclusive};
 use crate::grammar::choice;
 use crate::metric::{Amount, Unit, WrittenForm};
 use crate::units::{Fraction, Percent, Seconds, UnitError, Usd, UsdPerHour};
@@ -344,7 +344,6 @@ macro_rules! words {
 pub(super) use {word_kinds, words};
 
 words! {
-    BackendKind: "sagemaker" Sagemaker, "local" Local, "replay" Replay;
     OnInconclusive: "fail" Fail, "pass" Pass;
     Level: "fail" Fail, "warn" Warn;
 }

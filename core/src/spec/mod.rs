@@ -33,7 +33,7 @@ mod training;
 mod yaml;
 pub mod yaml_text;
 
-pub use backend_kind::{BackendKind, Traits};
+pub use backend_kind::Traits;
 pub use budget::{
     Bound, Budget, BudgetLine, DriftPolicy, LineOrigin, OverrideInForce, StatedGrowth,
 };
@@ -55,7 +55,7 @@ pub use secret_places::{holds_secrets, is_secret_name, is_secret_place};
 pub use settings::{ChangedSetting, TrainingSettings};
 pub use share::{FollowingCount, FullShare, ScriptShare, SharePlace, Work};
 pub use training::{
-    ContainerWords, Framework, LauncherKind, LocalTraining, NO_CREDENTIALS, NoImage,
+    BackendKind, ContainerWords, Framework, LauncherKind, LocalTraining, NO_CREDENTIALS, NoImage,
     SagemakerTraining, ScriptLauncher, Training,
 };
 pub use yaml::MAX_SPEC_BYTES;

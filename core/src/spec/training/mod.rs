@@ -20,11 +20,35 @@ pub use sagemaker::SagemakerTraining;
 
 pub(super) use local::is_script;
 
-use super::BackendKind;
-use super::Traits;
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use super::backend_kind::RunPlace;
+use super::kind::words;
 use super::reader::{At, Reader, rules};
+use super::{Traits, Words as _};
 use crate::units::Seconds;
+
+/// Where canaries run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum BackendKind {
+    Sagemaker,
+    Local,
+    Replay,
+}
+
+impl fmt::Display for BackendKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+words! {
+    BackendKind: "sagemaker" Sagemaker, "local" Local, "replay" Replay;
+}
 
 impl BackendKind {
     /// The register: what the spec knows of each backend.
