@@ -1,22 +1,19 @@
 //! The warm pools of a run: taken by the next canary, free again after it, and ended when no canary is left for them.
 
+mod ending;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use aws_sdk_sagemaker::operation::create_training_job::builders::CreateTrainingJobInputBuilder;
-use aws_sdk_sagemaker::types::{
-    ResourceConfigForUpdate, SortBy, SortOrder, TrainingJobSummary, WarmPoolResourceStatus,
-};
-use futures_util::future::join_all;
 
 use super::description::{JobDescription, JobState};
 use super::find::Found;
 use super::name::JobName;
-use super::pool::{MatchKey, PoolState, PoolStatus};
+use super::pool::MatchKey;
 use super::ready_job::{KeptPool, ReadyJob};
-use super::{SagemakerBackend, pace};
-use crate::aws::call::{Call, CallError, FailureKind};
-use crate::backend::{CanaryProgress, Cancellation, EndedPool, Watcher};
+use crate::aws::call::CallError;
+use crate::backend::{CanaryProgress, Cancellation, Watcher};
 use crate::canary::CanaryRun;
 use crate::instance::{InstanceConfiguration, InstanceType};
 use crate::measurement::Start;
@@ -26,23 +23,6 @@ use crate::units::Seconds;
 
 /// Between two looks at a pool: it is there within seconds of its job's end.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(5);
-/// Looks at a pool whose job is over, until it is ended: two minutes.
-const LOOKS_FOR_THE_END: u32 = 24;
-/// Looks at a pool whose job is asked to stop, until the pool is ended: the job has two minutes to end its work, and as long to upload
-/// its output.
-const LOOKS_AT_A_JOB: u32 = LOOKS_FOR_THE_END + 48;
-/// Tries of a look or of an end that was throttled or not answered.
-const MOST_TRIES: u32 = 5;
-/// The time from a signal to the end of the gate.
-const TIME_TO_END: Duration = Duration::from_secs(4);
-/// Jobs whose pool was taken, the newest first, that are looked through for one, and those of a page.
-const MOST_JOBS: usize = 300;
-const A_PAGE: i32 = 100;
-
-const UPDATE: Call<'_> = Call("sagemaker:UpdateTrainingJob");
-
-const CUT_SHORT: &str =
-    "a signal ended the gate before its machines were free, as while its training job stops";
 const OF_OTHERS: &str =
     "started warm: AWS gave it a warm pool of another run, which matches, and bills that";
 const LOST: &str = "started cold: it did not get the machines kept for it, as where they were not ready in time, AWS patches them, their time is over, or another training job takes them";
@@ -277,7 +257,7 @@ impl ReadyJob<'_> {
         }
     }
 
-    /// A job is over: the next canary may have its machines, if they are kept. To be called before its room is given up.
+    /// A job is over: the next canary may have its machines, if they are kept.
     pub(super) fn free_pool(&self, run: &CanaryRun, found: &Found, description: &JobDescription) {
         let name = found.name.to_string();
         let pools = &mut self.backend.state.borrow_mut().pools;
@@ -385,169 +365,5 @@ fn no_longer_taken(pools: &mut Pools, name: Option<&String>, stage: PoolStage) {
         && pool.stage == PoolStage::Taken
     {
         pool.stage = stage;
-    }
-}
-
-impl SagemakerBackend {
-    /// The last job of the pool that a job has got, of whichever run, with the time for which its machines were kept; `None` where
-    /// not all such jobs could be seen.
-    async fn pool_taken_by(&self, name: &str) -> Option<Option<(String, Seconds)>> {
-        let listing = (self.aws().sagemaker.list_training_jobs())
-            .warm_pool_status_equals(WarmPoolResourceStatus::Reused)
-            .sort_by(SortBy::CreationTime)
-            .sort_order(SortOrder::Descending)
-            .max_results(A_PAGE);
-        let mut jobs = listing.into_paginator().items().send();
-        let taken = |job: &TrainingJobSummary| {
-            let pool = PoolStatus::of(job.warm_pool_status()?);
-            match pool.state {
-                PoolState::Reused { by } if by == name => {
-                    Some((job.training_job_name()?.to_owned(), pool.retained))
-                }
-                _ => None,
-            }
-        };
-        for _ in 0..MOST_JOBS {
-            let Some(job) = jobs.next().await else {
-                return Some(None);
-            };
-            if let Some(before) = taken(&job.ok()?) {
-                return Some(Some(before));
-            }
-        }
-        None
-    }
-
-    /// Ends free pools, which are billed with their job. What cannot be ended is so later.
-    async fn end_free_pools(
-        &self,
-        is_meant: impl Fn(&OpenPool) -> bool,
-        cancellation: &Cancellation,
-    ) {
-        let mut names = Vec::new();
-        for (name, pool) in &mut self.state.borrow_mut().pools {
-            if matches!(pool.stage, PoolStage::Free | PoolStage::Passed) && is_meant(pool) {
-                pool.stage = PoolStage::Taken;
-                names.push(name.clone());
-            }
-        }
-        let end = |name: String| async move {
-            let ended = self.end_in_time(&name, cancellation).await;
-            if let Some(pool) = self.state.borrow_mut().pools.get_mut(&name) {
-                pool.stage = ended.map_or(PoolStage::Free, PoolStage::Ended);
-            }
-        };
-        join_all(names.into_iter().map(end)).await;
-    }
-
-    /// Ends the pools of a job of the spec, on one configuration or on all.
-    pub(super) async fn end_pools_of(
-        &self,
-        job: &str,
-        on: Option<&InstanceConfiguration>,
-        cancellation: &Cancellation,
-    ) -> Vec<EndedPool> {
-        let is_meant = |pool: &OpenPool| {
-            pool.job == job && on.is_none_or(|on| pool.instance.is_same_machines(on))
-        };
-        let open: Vec<(String, OpenPool)> = (self.state.borrow_mut().pools)
-            .extract_if(.., |_, pool| is_meant(pool))
-            .collect();
-        let end = |(name, pool): (String, OpenPool)| async move {
-            let idle = match pool.stage {
-                PoolStage::Ended(idle) => Ok(idle),
-                _ => self.end_in_time(&name, cancellation).await,
-            };
-            if idle.is_err() {
-                let kept = &mut self.state.borrow_mut().kept_pools;
-                kept.push(name.clone());
-            }
-            EndedPool {
-                training_job: name,
-                instance: pool.instance,
-                keep_alive: pool.keep_alive,
-                idle,
-            }
-        };
-        join_all(open.into_iter().map(end)).await
-    }
-
-    async fn end_in_time(
-        &self,
-        name: &str,
-        cancellation: &Cancellation,
-    ) -> Result<Seconds, String> {
-        tokio::select! {
-            idle = self.end_pool(name) => idle,
-            () = cancellation.cancelled_since(TIME_TO_END) => Err(CUT_SHORT.to_owned()),
-        }
-    }
-
-    /// Ends the pool that a job left, and sees that it is gone. Returns for how long its machines were kept.
-    ///
-    /// # Errors
-    ///
-    /// Why it may still be kept.
-    pub(super) async fn end_pool(&self, name: &str) -> Result<Seconds, String> {
-        let (mut failed, mut looks) = (0, 0);
-        let mut why = "its machines are not free yet".to_owned();
-        for look in 0..LOOKS_AT_A_JOB {
-            if look > 0 {
-                self.pace.wait(BETWEEN_LOOKS).await;
-            }
-            match self.try_to_end_pool(name, &mut looks).await {
-                Ok(Some(kept)) => return Ok(kept),
-                Ok(None) => {}
-                Err(error) => {
-                    why = error.to_string();
-                    match error.kind {
-                        // The pool may have ended, or have been taken, since it was looked at: the next look says so.
-                        FailureKind::Refused | FailureKind::Limit => {}
-                        FailureKind::Throttled | FailureKind::Unreachable
-                            if failed + 1 < MOST_TRIES =>
-                        {
-                            failed += 1;
-                            self.pace.wait(pace::backoff(failed)).await;
-                        }
-                        _ => return Err(why),
-                    }
-                }
-            }
-            if looks >= LOOKS_FOR_THE_END {
-                break;
-            }
-        }
-        Err(why)
-    }
-
-    /// Asks once that a pool ends, if it is free; returns for how long its machines were kept where it is gone. Counts the looks since its
-    /// job is over, which takes its time where it is asked to stop.
-    async fn try_to_end_pool(
-        &self,
-        name: &str,
-        looks: &mut u32,
-    ) -> Result<Option<Seconds>, CallError> {
-        let described = self.describe(name).await?;
-        let Some((status, state)) = described.and_then(|job| Some((job.pool?, job.state))) else {
-            return Ok(Some(Seconds(0.0)));
-        };
-        *looks += u32::from(state.is_final());
-        if !status.is_open() {
-            return Ok(Some(status.retained));
-        }
-        if status.state == PoolState::Available {
-            self.end_kept_machines(name).await?;
-        }
-        Ok(None)
-    }
-
-    /// Asks that the machines which a job keeps are kept no more.
-    pub(super) async fn end_kept_machines(&self, name: &str) -> Result<(), CallError> {
-        let resources = ResourceConfigForUpdate::builder().keep_alive_period_in_seconds(0);
-        let client = self.aws().sagemaker;
-        let update = client.update_training_job().training_job_name(name);
-        let updated = update.resource_config(resources.build()).send().await;
-        updated.map_err(|error| CallError::of(UPDATE, &error))?;
-        Ok(())
     }
 }

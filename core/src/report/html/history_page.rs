@@ -1,22 +1,24 @@
 //! A history as a page: all jobs, those that need attention first, what a full run of each takes over time, and what its checks
 //! cost.
 
+mod of_job;
+
 use std::collections::BTreeMap;
 
 use super::super::document::{
     Align, Block, Cell, Document, DocumentLine, Fold, FoldKind, Headline, Table,
 };
 use super::super::history_figures::{
-    CheckFigures, Fault, FigureAndLimit, FullRunFigures, HistoryFigures, JobFigures, JobStanding,
-    Month, SeriesSource, Spent, UnreadableRecords, has_drifted,
+    FigureAndLimit, HistoryFigures, JobFigures, JobStanding, Month, Spent, UnreadableRecords,
+    has_drifted,
 };
 use super::super::label::Label;
 use super::super::mark::Mark;
-use super::super::over_time::OverTime;
 use super::super::text::Prose;
 use super::super::words::{self, Quantity, UNKNOWN, count};
 use super::page;
 use crate::units::{Seconds, Usd};
+use of_job::of_job;
 
 /// Jobs in the table; more nobody reads.
 const MOST_JOBS: usize = 500;
@@ -357,155 +359,6 @@ fn details(figures: &HistoryFigures) -> impl Iterator<Item = Fold> {
         let title = Prose::literal(job.name.as_str());
         section(address(place, job), title, of_job(job))
     })
-}
-
-/// A job's section: how it stands, its charts, and its newest checks.
-fn of_job(job: &JobFigures) -> Vec<Block> {
-    let Cell {
-        mark, text, detail, ..
-    } = standing(job);
-    let standing = Headline {
-        mark: mark.unwrap_or(Mark::NOTHING),
-        text: Prose::joined([text].into_iter().chain(detail), " "),
-    };
-    let unfinished = job.unfinished.as_ref().map(|check| {
-        let (canaries, at) = (count(check.canaries, "canary"), words::minute(check.at));
-        let (mark, text) = match check.ended {
-            None => (
-                Mark::MEASURING,
-                format!("A newer check has no forecast yet: {canaries}, the newest of {at}."),
-            ),
-            Some((outcome, fault)) => (
-                match fault {
-                    Fault::TrainingCode => Mark::CRASHED,
-                    Fault::Other => Mark::UNKNOWN,
-                },
-                format!("A newer check has no forecast: {canaries} until {at}, with the outcome {outcome}."),
-            ),
-        };
-        let text = Prose::literal(text);
-        Block::Headline(Headline { mark, text })
-    });
-    let charts = charts(job).into_iter().filter_map(OverTime::plot);
-    let charts = charts.map(|plot| Block::Plot(Box::new(plot)));
-    let about = Block::line(Label::MORE, Prose::paragraph(about(job)));
-    let checks = (!job.checks.is_empty()).then(|| Block::Table(newest_checks(job)));
-    ([Block::Headline(standing)].into_iter().chain(unfinished))
-        .chain(charts)
-        .chain([about])
-        .chain(checks)
-        .collect()
-}
-
-/// Cost and time of a full run, check by check.
-fn charts(job: &JobFigures) -> [OverTime; 2] {
-    let chart = |title,
-                 quantity,
-                 of: fn(&CheckFigures) -> Option<FigureAndLimit>,
-                 measured: fn(&FullRunFigures) -> Option<f64>| {
-        let points = (job.checks.iter()).filter_map(|check| Some((check.at, of(check)?.estimate)));
-        let newest = job.checks.iter().rev().find_map(of);
-        let runs = job.full_runs.iter();
-        OverTime {
-            title,
-            quantity,
-            from: 0.0,
-            points: points.collect(),
-            limit: newest.and_then(|figure| figure.limit),
-            measured: runs
-                .filter_map(|run| Some((run.at, measured(run)?)))
-                .collect(),
-        }
-    };
-    let cost = |run: &FullRunFigures| run.cost.map(|cost| cost.0);
-    let time = |run: &FullRunFigures| run.time.map(|time| time.0);
-    [
-        chart(
-            "Cost of a full run",
-            Quantity::Money,
-            |check| check.cost,
-            cost,
-        ),
-        chart(
-            "Time of a full run",
-            Quantity::Time,
-            |check| check.time,
-            time,
-        ),
-    ]
-}
-
-/// Where the figures come from.
-fn about(job: &JobFigures) -> String {
-    let mut said = match &job.source {
-        SeriesSource::Branch(Some(branch)) => format!("Pushes and schedules of the branch {branch}."),
-        SeriesSource::Branch(None) => "Pushes and schedules.".to_owned(),
-        SeriesSource::OwnMachines if job.checks.is_empty() => {
-            "No push, schedule or own machine has measured the job; only what its checks cost is known."
-                .to_owned()
-        }
-        SeriesSource::OwnMachines => {
-            "Runs on own machines; no push or schedule has measured the job.".to_owned()
-        }
-    };
-    if let Some(newest) = job.newest() {
-        said.push_str(&format!(" {}.", newest.instance));
-        let mut checks = job.checks.iter();
-        if let Some(other) = checks.rfind(|check| check.instance != newest.instance) {
-            let day = words::day(other.at);
-            said.push_str(&format!(" Until {day} it was {}.", other.instance));
-        }
-    }
-    if job.other_branches > 0 {
-        let others = count(job.other_branches, "check");
-        said.push_str(&format!(" {others} of other branches not drawn."));
-    }
-    if job.repositories.len() > 1 {
-        let named = job.repositories.iter().take(MOST_REPOSITORIES);
-        let named: Vec<&str> = named
-            .map(|url| url.trim_start_matches("https://"))
-            .collect();
-        said.push_str(&format!(
-            " Several repositories have a job of this name in the history, and stand here as one: {}.",
-            named.join(", ")
-        ));
-    }
-    said
-}
-
-/// The newest first.
-fn newest_checks(job: &JobFigures) -> Table {
-    let columns = [
-        ("When (UTC)", Align::Left),
-        ("Verdict", Align::Left),
-        ("Cost", Align::Right),
-        ("Time", Align::Right),
-        ("Commit", Align::Left),
-        ("Run", Align::Left),
-    ];
-    let rows = job.checks.iter().rev().take(NEWEST_CHECKS).map(|check| {
-        let drift = match (check.drifted, check.is_baseline) {
-            (Some(true), true) => ", drift accepted",
-            (Some(true), false) => ", drifted",
-            (_, true) => ", baseline",
-            (_, false) => "",
-        };
-        let verdict = format!("{}{drift}", words::capitalized(check.phrase));
-        let run = check.run_url.as_deref().and_then(Prose::run);
-        let commit = check.commit.as_deref().map(Prose::name);
-        vec![
-            Cell::figure(check.at.strftime("%Y-%m-%d %H:%M").to_string(), None),
-            Cell {
-                mark: Some(Mark::from(check.verdict)),
-                ..Cell::from(Prose::literal(verdict))
-            },
-            estimate(Quantity::Money, check.cost),
-            estimate(Quantity::Time, check.time),
-            Cell::from(commit.unwrap_or(Prose::own(UNKNOWN))),
-            Cell::from(run.unwrap_or(Prose::own(UNKNOWN))),
-        ]
-    });
-    Table::of(columns, rows)
 }
 
 #[cfg(test)]

@@ -3,7 +3,9 @@ use jiff::{SignedDuration, Timestamp};
 use super::super::tests::read;
 use super::*;
 use crate::forecast::Estimate;
-use crate::report::history_figures::UnfinishedCheck;
+use crate::report::history_figures::{
+    CheckFigures, Fault, FullRunFigures, SeriesSource, UnfinishedCheck,
+};
 use crate::verdict::Verdict;
 
 fn day(number: i64) -> Timestamp {
@@ -195,7 +197,7 @@ fn what_is_wrong_beside_the_worst_is_said_too() {
     checks[2].drifted = Some(true);
     for (verdict, said) in [
         (Verdict::Within, "Drifted"),
-        (Verdict::AtRisk, "Drifted|and may exceed its budget"),
+        (Verdict::AtRisk, "Drifted|and may exceed the budget"),
         (Verdict::Exceeded, "Over budget|and drifted"),
     ] {
         checks[2].verdict = verdict;
