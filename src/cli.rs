@@ -321,7 +321,7 @@ pub struct RunArguments {
     /// with 1 under `--on-inconclusive pass`.
     #[arg(long, help_heading = CANARIES)]
     pub collect: bool,
-    /// Also write the measurements to this file: .jsonl grows as each canary ends, .csv is written at the end.
+    /// Also write the measurements to this file when the run ends: .jsonl is appended to, .csv is replaced.
     #[arg(long, value_name = "FILE", help_heading = CANARIES)]
     pub measurements: Option<PathBuf>,
     /// Hand this variable on to the training code; repeatable.

@@ -10,7 +10,7 @@ pub(super) fn were_given() -> bool {
     WERE_GIVEN.load(Ordering::Relaxed)
 }
 
-/// Gives what another gives, and knows that it did.
+/// Credentials of another provider. The process remembers that it gave some.
 #[derive(Debug)]
 pub(super) struct GivenCredentials(pub(super) SharedCredentialsProvider);
 

@@ -134,7 +134,7 @@ pub struct BackendKeys {
 
 /// A job whose canaries may run.
 pub trait Ready {
-    /// The keys of the job. Local data are read for it, every byte, until the answer is dropped.
+    /// The keys of the job. Local data are read for it, every byte; no further file once the answer is dropped.
     fn keys<'k>(&'k self, dataset: &'k Dataset) -> BackendFuture<'k, BackendKeys>;
 
     /// How many more canaries of one size it can run; `None`: any number.

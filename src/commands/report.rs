@@ -10,11 +10,8 @@ use crate::workspace::stored_report;
 pub(crate) fn report(arguments: &ReportArguments, loudness: Loudness) -> Result<u8, AppError> {
     let here = files::current_folder()?;
     let output = ReportOutput::prepare(&arguments.output, &here, loudness)?;
-    let mut parts = Vec::new();
-    for file in &arguments.from {
-        parts.push(stored_report::read(file)?);
-    }
-    let report = report::merge(parts).map_err(|error| {
+    let parts = arguments.from.iter().map(|file| stored_report::read(file));
+    let report = report::merge(parts.collect::<Result<_, _>>()?).map_err(|error| {
         AppError::usage("the reports cannot be merged")
             .help("each job belongs in one part; name each part once")
             .caused_by(error)

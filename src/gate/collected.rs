@@ -10,7 +10,7 @@ use crate::gate::lab::{self, JobMeasurements};
 use crate::gate::runner::{Runner, RunningJob};
 use crate::grammar::list;
 use crate::instance::InstanceConfiguration;
-use crate::measurement::Measurement;
+use crate::measurement::{Measurement, Outcome};
 use crate::plan::{self, NotMeasured, Plan, PlannedRuns};
 use crate::verdict::Reason;
 
@@ -100,13 +100,8 @@ pub(crate) async fn collect(
     let mut collected = lab::measure(input, plan, runner).await?;
     if let (None, Some(why)) = (&collected.failure, &collected.broke_off) {
         let is_unread = |run: &&CanaryRun| {
-            let asked = (
-                run.fraction,
-                run.replicate,
-                run.work.as_ref().map(|it| it.level),
-            );
-            let mut measured = collected.measurements.iter();
-            !measured.any(|one| asked == (one.fraction, one.replicate, one.work))
+            let asked = Measurement::of_run(run, runner.project.spec.backend, Outcome::Stopped);
+            !(collected.measurements.iter()).any(|one| one.is_same_run(&asked))
         };
         let unread = found.over.iter().filter(is_unread);
         let unread: Vec<String> = unread.map(CanaryRun::label).collect();

@@ -91,7 +91,7 @@ fn contradiction(record: &Record, entry: &Entry) -> Option<String> {
         return Some(format!("one of its keys is not {KEY_DIGITS} hex digits"));
     }
     if named != *entry {
-        return Some("its job, kind or key is another than in its name".to_owned());
+        return Some("its job, kind or key is another than its path says".to_owned());
     }
     if matches!(&record.content, Content::Forecast(forecast) if forecast.forecasts.is_empty()) {
         return Some("it is a forecast record without a forecast".to_owned());

@@ -29,7 +29,7 @@ pub(super) fn is_failing(job: &JobReport) -> bool {
 
 /// Of jobs, the worst first: `7 of 20 over budget, 1 could not be decided`; what is fine is counted only where all is.
 pub(super) fn counts(jobs: &[&JobReport]) -> Headline {
-    let mut groups: Vec<(Mark, String, usize)> = Vec::new();
+    let mut groups: Vec<(Mark, &str, usize)> = Vec::new();
     for job in jobs {
         let (mark, what) = finding(job);
         match groups.iter_mut().find(|(_, known, _)| *known == what) {
@@ -56,18 +56,17 @@ pub(super) fn counts(jobs: &[&JobReport]) -> Headline {
     }
 }
 
-/// What follows a number of jobs.
-fn finding(job: &JobReport) -> (Mark, String) {
+/// The mark of a job, and the words that follow a count of such jobs: `over budget`.
+fn finding(job: &JobReport) -> (Mark, &'static str) {
     let forecast = job.forecasts.first();
     let verdict = words::shown_verdict(job.verdict, forecast);
     let is_fine = verdict >= Verdict::AtRisk;
-    let (mark, said) = match &job.drift {
+    match &job.drift {
         _ if job.policy.accepted.is_some() => (Mark::DOUBTFUL, "over budget and accepted"),
         Some(drift) if drift.drifted && is_fine => (Mark::ROSE, "drifted"),
         Some(_) if is_fine => (Mark::GOOD, "without drift"),
         _ => (verdict.into(), words::verdict_phrase(job.verdict, forecast)),
-    };
-    (mark, said.replace("its", "their"))
+    }
 }
 
 #[cfg(test)]

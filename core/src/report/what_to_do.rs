@@ -8,8 +8,7 @@ use super::recommendation::generous;
 use super::text::{Prose, Verbatim};
 use super::{InstanceForecast, JobReport, Report, help};
 use crate::measurement::Outcome;
-use crate::metric::Metric;
-use crate::spec::{Bound, Level, LineKind};
+use crate::spec::{Bound, BudgetLine, Level, LineKind};
 use crate::verdict::{BudgetRow, LineVerdict, Verdict};
 
 /// For how long lines to paste agree to an overrun.
@@ -126,9 +125,8 @@ fn overrides(job: &JobReport) -> Vec<(LineKind, String)> {
         };
         let up_to = generous(row.line, row.bound, enough);
         // No spec makes a machine larger.
-        let memory = [Metric::Memory, Metric::GpuMemory].map(LineKind::Absolute);
-        let is_of_machine = memory.contains(&row.line);
-        let is_possible = up_to.is_finite() && up_to > 0.0 && !(is_of_machine && up_to > 100.0);
+        let is_larger = row.line.memory_of().is_some() && up_to > BudgetLine::ALL_MEMORY.0;
+        let is_possible = up_to.is_finite() && up_to > 0.0 && !is_larger;
         is_possible.then(|| (row.line, row.line.unit().exact(up_to)))
     };
     over_rows(forecast).filter_map(enough).collect()

@@ -102,7 +102,7 @@ pub fn phrase(verdict: Verdict) -> &'static str {
         Verdict::Exceeded => "over budget",
         Verdict::Failed => "failed in a canary",
         Verdict::Unknown => "could not be decided",
-        Verdict::AtRisk => "may exceed its budget",
+        Verdict::AtRisk => "may exceed the budget",
         Verdict::Within => "within budget",
         Verdict::NotJudged => "not judged",
     }
@@ -114,7 +114,7 @@ pub fn verdict_phrase(verdict: Verdict, forecast: Option<&InstanceForecast>) -> 
     if shown == verdict {
         phrase(shown)
     } else {
-        "over budget, as its base"
+        "over budget, as the base is"
     }
 }
 

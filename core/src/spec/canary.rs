@@ -363,12 +363,12 @@ impl Reader<'_> {
         let most = instance.map_or(u32::MAX, |instance| instance.total_count());
         let is_of_groups = instance.is_some_and(|instance| instance.single_type().is_none());
         let one = instance.filter(|_| most == 1 && !is_of_groups);
-        rules! { self, at;
-            refuse "" if is_of_groups =>
-                "canaries of instance groups run on all of their machines", "remove `counts`";
-            refuse "" if one.is_some() =>
-                format!("`instance` is one machine, `{}`", one.map(ToString::to_string).unwrap_or_default()),
-                "remove `counts`, or write `instance: 4x ...`";
+        if is_of_groups {
+            let message = "canaries of instance groups run on all of their machines";
+            self.refuse(at, message, "remove `counts`");
+        } else if let Some(one) = one {
+            let message = format!("`instance` is one machine, `{one}`");
+            self.refuse(at, message, "remove `counts`, or write `instance: 4x ...`");
         }
         self.at_most(at, counts.len(), "counts", MOST_COUNTS, "measured");
         self.rising(at, counts, "count", |count| {

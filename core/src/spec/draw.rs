@@ -174,15 +174,14 @@ impl Reader<'_> {
         let count = always.len();
         let help = Some("remove the key");
         self.refuse_empty(at, always, "there is no pattern", help);
-        let includes_none = count > 0 && always.iter().all(|one| one.starts_with('!'));
-        rules! { self, at;
-            refuse "" if count > MOST_PATTERNS_OF_A_CHANNEL =>
-                format!("{count} patterns; a channel has at most {MOST_PATTERNS_OF_A_CHANNEL}"),
-                "let a pattern stand for several files: `\"*.json\"`; or put them into a channel of their own with `sample: false`";
-            refuse "" if includes_none =>
-                "no pattern includes anything", "name the files that every canary gets, such as `[labels.csv]`";
-        }
-        if count > 0 && count <= MOST_PATTERNS_OF_A_CHANNEL && !includes_none {
+        if count > MOST_PATTERNS_OF_A_CHANNEL {
+            let message =
+                format!("{count} patterns; a channel has at most {MOST_PATTERNS_OF_A_CHANNEL}");
+            self.refuse(at, message, "let a pattern stand for several files: `\"*.json\"`; or put them into a channel of their own with `sample: false`");
+        } else if count > 0 && always.iter().all(|one| one.starts_with('!')) {
+            let help = "name the files that every canary gets, such as `[labels.csv]`";
+            self.refuse(at, "no pattern includes anything", help);
+        } else if count > 0 {
             self.globs(at, always);
         }
     }

@@ -336,15 +336,14 @@ impl Reader<'_> {
             .ok()?;
         let [from, to] = [first, last].map(|count| count.parse::<u32>().unwrap_or(u32::MAX));
         let problem = if from == 0 {
-            "begins with no machine".to_owned()
+            Some("begins with no machine".to_owned())
         } else if from >= to {
-            format!("does not rise from {first} to {last}")
-        } else if to > MOST_OF_A_RANGE {
-            format!("ends with {last}; at most {MOST_OF_A_RANGE} are compared")
+            Some(format!("does not rise from {first} to {last}"))
         } else {
-            String::new()
+            (to > MOST_OF_A_RANGE)
+                .then(|| format!("ends with {last}; at most {MOST_OF_A_RANGE} are compared"))
         };
-        if !problem.is_empty() {
+        if let Some(problem) = problem {
             return self.refused(
                 at,
                 format!("the range {} {problem}", quoted(text)),

@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 
 use super::keys::mapping;
 use super::kind::{AnyText, Definitions, Kind, Text, Words, parsed, word_kinds, wrong_kind};
-use super::reader::{At, Reader, did_you_mean, quoted, rules};
+use super::reader::{At, Reader, did_you_mean, quoted};
 use super::yaml::{Node, Value};
 use super::{Bound, Job, LineKind, LineOrigin, OverrideInForce, Spec};
 use crate::metric::Amount;
@@ -179,10 +179,12 @@ impl Reader<'_> {
                         Bound::Max => "is not above the budget's own limit, so it changes nothing",
                         Bound::Min => "is not below the budget's own limit, so it changes nothing",
                     });
-                rules! { self, at;
-                    wrong "budget" if is_missing =>
-                        format!("the budget of {} has no line `{kind}`", quoted(name));
-                    warn "up_to" if changes_nothing.is_some() => changes_nothing.unwrap_or_default();
+                if is_missing {
+                    let message = format!("the budget of {} has no line `{kind}`", quoted(name));
+                    self.wrong(&at.key("budget"), message);
+                }
+                if let Some(words) = changes_nothing {
+                    self.warn(&at.key("up_to"), words);
                 }
             }
         }

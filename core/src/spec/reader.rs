@@ -17,7 +17,7 @@ use crate::grammar::choice;
 pub(super) struct At {
     /// The field path, e.g. `jobs.churn.budget.cost`; empty for the whole file.
     pub(super) path: String,
-    /// The same, told apart from others: a name may hold dots.
+    /// The keys and items from the root, a zero byte before each. In the path, a name with a dot looks like two keys.
     id: String,
     /// Whether the key is meant, and not its value.
     is_name: bool,
@@ -45,7 +45,7 @@ impl At {
         self.below(format!("{}{dot}{}", self.path, shorten(key)), key)
     }
 
-    /// The place of the value at a path below this one, such as `probe.command`; of an empty one this place.
+    /// The place at a dotted path of keys below this one, such as `probe.command`; this place for an empty path.
     pub(super) fn below_by(&self, path: &str) -> Self {
         let keys = path.split('.').filter(|key| !key.is_empty());
         keys.fold(self.clone(), |at, key| at.key(key))
@@ -351,8 +351,8 @@ impl Reader<'_> {
     }
 }
 
-/// Checks rules about the keys below a place: for each what a broken one is (`refuse` with what to do, `wrong` without, or the
-/// doubt of a `warn`), the path that is shown, when it is broken, and what is said then.
+/// Reports every broken rule: METHOD "path below the place" if IS_BROKEN => arguments. METHOD is any of the reader's that takes a
+/// place first, such as `refuse` (message, help), `wrong` and `warn` (message) and `no_effect` (nothing).
 macro_rules! rules {
     ($reader:ident, $at:expr; $($what:ident $path:literal if $is_broken:expr => $($said:expr),*;)+) => {$(
         if $is_broken {

@@ -18,7 +18,8 @@ const CHUNK: usize = 1 << 18;
 
 impl LocalBackend {
     /// The key of a job's data: channel by channel, key, size and SHA-256 of the content of every file, at any time of
-    /// change. All of the data are read, until this future is dropped. What is written to meanwhile counts as it was read.
+    /// change. All of the data are read; once this future is dropped,
+    /// no further file is. What is written to meanwhile counts as it was read.
     ///
     /// # Errors
     ///
@@ -27,10 +28,9 @@ impl LocalBackend {
         let mut digests = Vec::new();
         for (data, channel) in dataset.channels.iter().zip(&job.training.channels) {
             let place = files::channel_path(&self.paths, job, channel)?;
-            let mut whole = Sha256::new();
+            let (field, mut whole) = (files::field(job, channel), Sha256::new());
             for object in data.objects.iter() {
-                let field = files::field(job, channel);
-                let (place, key) = (place.clone(), object.key.clone());
+                let (field, place, key) = (field.clone(), place.clone(), object.key.clone());
                 // In another thread: where a file system hangs, signals are noticed all the same.
                 let reading = tokio::task::spawn_blocking(move || read(&field, &place, &key)).await;
                 let (bytes, sha256) = reading

@@ -92,7 +92,8 @@ impl Arrived {
 }
 
 impl ReadyJob<'_> {
-    /// Enters what the hosts of a canary used, and how long its steps took. What cannot be had is missing, with a note.
+    /// Enters what the hosts, the probe and the log say of a canary: its usage, steps, metrics and installs, and that memory ran out where
+    /// the kernel says so. What cannot be had is missing, with a note. Nothing is entered before all has come, so it may be dropped.
     pub(super) async fn collect(
         &self,
         run: &CanaryRun,

@@ -57,8 +57,8 @@ pub fn policy(spec: &Spec, region: Option<&str>, grantee: Grantee) -> Result<Val
             continue;
         };
         let is_meant = match grantee {
-            Grantee::Ci => *whom != "job",
-            Grantee::Job => *whom != "ci",
+            Grantee::Ci => matches!(*whom, "both" | "ci"),
+            Grantee::Job => matches!(*whom, "both" | "job"),
         };
         let (resources, condition) = scope.resources(on);
         // Elsewhere canaries need nothing in AWS.
@@ -102,18 +102,11 @@ fn folder(uri: &str) -> Option<(&str, String)> {
 
 /// `*` and `?` in a key are wildcards to IAM, and `$` starts a variable: <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_variables.html>
 fn literal(key: &str) -> String {
-    let mut text = String::new();
-    for character in key.chars() {
-        match character {
-            '*' | '?' | '$' => {
-                text.push_str("${");
-                text.push(character);
-                text.push('}');
-            }
-            _ => text.push(character),
-        }
-    }
-    text
+    let literal = |character| match character {
+        '*' | '?' | '$' => format!("${{{character}}}"),
+        _ => String::from(character),
+    };
+    key.chars().map(literal).collect()
 }
 
 struct PolicyScope<'a> {

@@ -198,7 +198,7 @@ impl ReadyJob<'_> {
             let Some(error) = self.create_once(&request, name, watcher).await else {
                 return Ok(Created::Yes);
             };
-            // After such an error the job may be there, whatever a later try is told of pace or room.
+            // Without an answer the job may have been started. A later refusal for its pace, or for want of room, does not say that it was not.
             may_be_there |= error.kind == FailureKind::Unreachable;
             let is_final = !matches!(error.kind, FailureKind::Throttled | FailureKind::Limit);
             if !may_be_there || (is_final && error.kind != FailureKind::Unreachable) {

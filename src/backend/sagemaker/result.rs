@@ -13,8 +13,6 @@ use crate::probe::MARK_VARIABLE;
 use crate::spec::BackendKind;
 use crate::units::Seconds;
 
-const SECONDS_A_DAY: f64 = 86_400.0;
-
 /// The newest training job of a canary under way.
 pub(super) struct LastJob {
     pub(super) found: Found,
@@ -154,7 +152,7 @@ impl LastJob {
         let now = jiff::Timestamp::now();
         let age = ended.ended_at.map(|end| adoption::age(end, now));
         let reused = Reused {
-            age_days: age.map_or(0.0, |age| age.0 / SECONDS_A_DAY),
+            age_days: age.map_or(0.0, Seconds::in_days),
             saved_usd: None,
         };
         Measurement {

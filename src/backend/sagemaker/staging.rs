@@ -20,7 +20,7 @@ use crate::units::Bytes;
 
 /// Copies at a time.
 const COPIES: usize = 16;
-/// Removals at a time: a gate that is told to stop has seconds.
+/// Objects that are removed at a time. After a signal there are seconds for all of them.
 const REMOVALS: usize = 64;
 /// For one copy or upload, attempts together: S3 answers when the last byte is in its place.
 const LONGEST_TRANSFER: Duration = Duration::from_mins(15);

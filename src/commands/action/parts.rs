@@ -29,7 +29,7 @@ use crate::workspace::stored_report as stored;
 
 /// Entries of folders that a search looks at.
 const MOST_ENTRIES: usize = 100_000;
-/// All parts are kept in memory.
+/// The most parts of a report, which are all kept in memory.
 const MOST_PARTS: usize = 1000;
 
 /// One report of all parts: every affected job is in it, judged by the project's budget.
@@ -186,10 +186,10 @@ fn find(patterns: &[String]) -> Result<BTreeSet<PathBuf>, AppError> {
             );
         }
         let globs = PathGlobs::new(&[pattern.to_owned()], "");
-        let Some(matched) = files_below(start_of(pattern), &globs, MOST_PARTS - found.len()) else {
+        let Some(matched) = files_below(start_of(pattern), &globs) else {
             return refused(
                 format!(
-                    "`report-from`: for `{pattern}` there are over {MOST_PARTS} parts, or over {MOST_ENTRIES} files to look at"
+                    "`report-from`: for `{pattern}` there are over {MOST_ENTRIES} files to look at"
                 ),
                 "download the parts into a folder of their own, and name it: parts/*.json",
             );
@@ -202,6 +202,12 @@ fn find(patterns: &[String]) -> Result<BTreeSet<PathBuf>, AppError> {
         }
         found.extend(matched);
     }
+    if found.len() > MOST_PARTS {
+        return refused(
+            format!("`report-from`: there are over {MOST_PARTS} parts"),
+            "download only the parts of this run, into a folder of their own, and name it: parts/*.json",
+        );
+    }
     Ok(found)
 }
 
@@ -212,9 +218,8 @@ fn start_of(pattern: &str) -> PathBuf {
     PathBuf::from(folder.map_or("", |(folder, _)| folder))
 }
 
-/// Every plain file at or below a folder that the globs match; `None` where there are more than `most`, or too much to look at,
-/// since a part that is not found may be the one that fails. No link is followed: a pull request can commit one.
-fn files_below(start: PathBuf, globs: &PathGlobs, most: usize) -> Option<Vec<PathBuf>> {
+/// Every plain file at or below a folder that the globs match; `None` where there is too much to look at, since a part that is not found may be the one that fails. No link is followed: a pull request can commit one.
+fn files_below(start: PathBuf, globs: &PathGlobs) -> Option<Vec<PathBuf>> {
     let is_link = |folder: &Path| folder.is_symlink() || folder.ends_with("..");
     let (mut found, mut entries) = (Vec::new(), 0);
     let mut folders = match start.ancestors().any(is_link) {
@@ -237,5 +242,5 @@ fn files_below(start: PathBuf, globs: &PathGlobs, most: usize) -> Option<Vec<Pat
             }
         }
     }
-    (found.len() <= most).then_some(found)
+    Some(found)
 }

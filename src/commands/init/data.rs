@@ -21,7 +21,7 @@ pub(super) struct FoundData {
     pub(super) path: String,
     pub(super) files: usize,
     pub(super) bytes: Bytes,
-    /// Of the first file.
+    /// The ending of its first file, without the dot.
     pub(super) ending: String,
 }
 
@@ -34,7 +34,7 @@ const TEXTS_OF_PROJECT: &str = "requirements readme license notice cmakelists co
 /// Folders of a project whose pictures are no data.
 const FOLDERS_OF_PROJECT: &str =
     "docs doc reports figures assets img static models references notebooks";
-/// Files of a folder that are data each by themselves.
+/// In a folder with no more files than this, each file is data by itself.
 const FEW: usize = 3;
 /// Names of folders that are a part of the data each, with all that lies in them, such as a folder for each class.
 const PARTS: &str = "\

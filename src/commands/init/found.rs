@@ -11,9 +11,9 @@ use super::data::{FoundData, SeenFile, data_folders, folder_of, name_of};
 
 /// A text with a lower score is not a script of training.
 const LOWEST_SCORE: i32 = 5;
-/// Of a script are taken; SageMaker takes 100 hyperparameters, some of which start a script.
+/// The most options that are taken of a script: SageMaker takes 100 hyperparameters, some of which start the script.
 const MOST_OPTIONS: usize = 90;
-/// What a script's name adds that speaks of training.
+/// Added to a script's score where its name speaks of training.
 const SCORE_OF_NAME: i32 = 4;
 /// A change of one of these may change what training takes.
 const REQUIREMENTS: &str = "\

@@ -143,7 +143,7 @@ fn a_record_that_contradicts_its_name_or_itself_is_none() {
     other_job.job = "fraud".to_owned();
     other_kind.kind = crate::history::RecordKind::Forecast;
     other_key.key = "0123456789abcdef".to_owned();
-    let other_name = "its job, kind or key is another than in its name";
+    let other_name = "its job, kind or key is another than its path says";
     for (record, entry, why) in [
         (&record, other_job, other_name),
         (&record, other_kind, other_name),

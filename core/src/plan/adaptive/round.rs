@@ -67,7 +67,7 @@ pub fn next_round(
 fn beside_the_first(situation: &Situation<'_>, rule: &RoundRule<'_>, first: &Rung) -> Option<Rung> {
     let (max_runtime, fewest) = (situation.max_runtime.0, count_as_float(FEWEST_RUNS));
     let fits = fewest * max_runtime + (fewest - 1.0) * rule.beside.0 <= situation.left();
-    // A budget to be spent wholly says nothing of the second.
+    // An infinite share does not bound the second run, so it waits for the first.
     let has_share = situation.share.0.is_finite();
     let is_first = situation.measurements.is_empty() && rule.at_once > 1 && has_share;
     let by_data = PART_OF_THE_SECOND * situation.share.as_fraction().0;

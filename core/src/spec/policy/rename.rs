@@ -74,7 +74,8 @@ fn likeness(backend: BackendKind, job: &Job, old: &Job) -> Option<(&'static str,
     };
     let (ours, theirs) = (&job.training, &old.training);
     let is_there = |uri: &str| theirs.channels.iter().any(|channel| channel.uri == uri);
-    let alike = [
+    // Any of these is enough; the others tell which of several jobs has most in common.
+    let shared = [
         (
             "source_dir",
             has_source(job) && has_source(old) && source(job) == source(old),
@@ -87,19 +88,18 @@ fn likeness(backend: BackendKind, job: &Job, old: &Job) -> Option<(&'static str,
             "uri",
             ours.channels.iter().any(|channel| is_there(&channel.uri)),
         ),
-        ("", ours.local == theirs.local),
-        (
-            "",
-            ours.sagemaker.entry_point == theirs.sagemaker.entry_point,
-        ),
-        ("", ours.sagemaker.image == theirs.sagemaker.image),
-        ("", ours.channels == theirs.channels),
-        ("", ours.hyperparameters == theirs.hyperparameters),
-        ("", job.instance == old.instance),
     ];
-    let (shared, _) = alike.iter().take(3).find(|(_, is_same)| *is_same)?;
-    let common = alike.iter().filter(|(_, is_same)| *is_same);
-    Some((shared, common.count()))
+    let further = [
+        ours.local == theirs.local,
+        ours.sagemaker.entry_point == theirs.sagemaker.entry_point,
+        ours.sagemaker.image == theirs.sagemaker.image,
+        ours.channels == theirs.channels,
+        ours.hyperparameters == theirs.hyperparameters,
+        job.instance == old.instance,
+    ];
+    let (name, _) = shared.iter().find(|(_, is_same)| *is_same)?;
+    let all = shared.iter().map(|(_, is_same)| *is_same).chain(further);
+    Some((name, all.filter(|is_same| *is_same).count()))
 }
 
 /// The folder of its code; without one the spec's.

@@ -309,7 +309,13 @@ impl Reader<'_> {
         };
         let has_ssh = !self.is_on(RunPlace::This) || launcher.kind == LauncherKind::Torchrun;
         let several = configurations(instances).find(|it| hosts(it) > 1 && !has_ssh);
-        let several = several.map(ToString::to_string).unwrap_or_default();
+        if let Some(several) = several {
+            self.refuse(
+                &at.key("mpi"),
+                format!("mpirun reaches other machines through SSH, which the host processes of `{several}` do not have"),
+                "write `instance: local` and `processes_per_host`, or `torchrun: {}`",
+            );
+        }
         let clusters = group_names(instances);
         let needs_group =
             !self.is_written(&at.key("groups")) && clusters.iter().any(|cluster| cluster.len() > 1);
@@ -317,9 +323,6 @@ impl Reader<'_> {
         let example = example.flatten().max().copied().unwrap_or_default();
         let has_no_groups = instances.is_some() && clusters.is_empty();
         rules! { self, at;
-            refuse "mpi" if !several.is_empty() =>
-                format!("mpirun reaches other machines through SSH, which the host processes of `{several}` do not have"),
-                "write `instance: local` and `processes_per_host`, or `torchrun: {}`";
             refuse "" if needs_group =>
                 "does not say which instance group the launcher is for", format!("write `groups: [{example}]`");
             refuse "groups" if group.is_some() && has_no_groups =>

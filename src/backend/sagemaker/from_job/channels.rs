@@ -80,8 +80,11 @@ fn line(channel: &Channel, job_mode: Option<&str>) -> String {
             vec!["a file system is not listed, so canaries read all of it".to_owned()],
         ),
         (None, None) => {
-            let why = "Left out, since a spec cannot name where its data lie: channel";
-            return format!("        # {}\n", yaml::remark(&format!("{why} {name}")));
+            let place = in_files.and_then(|it| it.file_system_type());
+            let place = place.map_or("neither S3 nor a file system", |kind| kind.as_str());
+            let why =
+                format!("Left out, since a spec cannot name its data ({place}): channel {name}");
+            return format!("        # {}\n", yaml::remark(&why));
         }
     };
     let keys: Vec<String> = (keys.iter())

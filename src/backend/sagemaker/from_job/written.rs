@@ -1,4 +1,4 @@
-//! The spec of a job: a template, which what the job says fills.
+//! Writes the spec of a training job: fills a template with what its description says.
 
 use std::collections::HashMap;
 
@@ -30,7 +30,7 @@ const SECRET_NAMES: &str =
     "password passwd secret api_key apikey access_key private_key credential auth_token";
 /// Values of variables that are no secrets.
 const SWITCHES: &str = "true false yes no on off none debug info warn warning error";
-/// Of a number that is no secret.
+/// The most characters of a number that is taken for no secret.
 const LONGEST_NUMBER: usize = 8;
 /// How a job says a key of `training`, as a spec writes it, with a remark where there is one.
 type Says = fn(&DescribeTrainingJobOutput) -> Option<String>;
