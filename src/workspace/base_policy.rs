@@ -310,9 +310,9 @@ fn read(place: &str, bytes: &[u8]) -> Result<Spec, String> {
 pub(crate) fn removed_note(policy: &ProjectPolicy) -> Option<String> {
     let removed = policy.said.removed_jobs.as_slice();
     let noun = if removed.len() == 1 { "job" } else { "jobs" };
-    let more = removed.len().saturating_sub(MOST_NAMES);
-    let mut names: Vec<_> = removed.iter().take(MOST_NAMES).cloned().collect();
-    names.extend((more > 0).then(|| format!("{more} more")));
+    let (shown, others) = removed.split_at(removed.len().min(MOST_NAMES));
+    let more = (!others.is_empty()).then(|| format!("{} more", others.len()));
+    let names = Vec::from_iter(shown.iter().cloned().chain(more));
     let names = grammar::list(&names);
     (!removed.is_empty()).then(|| {
         format!(

@@ -13,6 +13,7 @@ mod architecture;
 mod aws;
 mod aws_fake;
 mod bad_specs;
+mod begun;
 mod cancellation;
 mod chain;
 mod check_command;

@@ -36,8 +36,8 @@ use serde_json::{Value, json};
 
 use crate::action::workflow::{Step, Workflow};
 use crate::aws::FakeAws;
+use crate::begun::wait_for;
 use crate::project::{Finished, Project};
-use crate::sagemaker::clean_up::wait_for;
 
 /// A case that is being run.
 struct Case {
@@ -79,6 +79,11 @@ fn run(name: &str, new: impl Fn() -> (Project, Option<FakeAws>)) {
                     break;
                 }
             }
+            let title = case.title;
+            assert!(
+                case.begun.is_empty(),
+                "{title}: a command is not waited for"
+            );
         }
     }
 }

@@ -178,7 +178,7 @@ impl Predictive {
         })
     }
 
-    /// How many times as much as an independent amount, cut as a sum is.
+    /// The quotient by an independent amount, as accurate as [`Self::plus`]; of the ordinary distributions alone, not of the steeper ones.
     #[must_use]
     pub fn over(&self, other: &Self) -> Self {
         self.drawn_with(other, |a, b| a / b)

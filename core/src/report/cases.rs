@@ -9,7 +9,7 @@ use super::{Report, from_json, markdown, samples, words};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Case {
+struct ChangedSample {
     case: String,
     of: String,
     #[serde(default)]
@@ -18,7 +18,7 @@ struct Case {
     set: BTreeMap<String, Value>,
 }
 
-impl Case {
+impl ChangedSample {
     fn report(&self, sample: &str) -> Report {
         let mut report: Value = serde_json::from_str(sample).unwrap();
         for [from, to] in &self.copy {
@@ -67,7 +67,7 @@ fn differences(before: &str, after: &str) -> String {
 #[test]
 fn what_each_change_of_a_sample_shows() {
     let cases = include_str!("../../../tests/data/reports/cases.yml");
-    let cases: Vec<Case> = serde_saphyr::from_str(cases).unwrap();
+    let cases: Vec<ChangedSample> = serde_saphyr::from_str(cases).unwrap();
     let shown = cases.iter().map(|case| {
         let mut samples = samples::STORED.iter();
         let (_, sample) = samples.find(|(name, _)| *name == case.of).unwrap();

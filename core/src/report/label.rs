@@ -22,7 +22,7 @@ pub(super) enum Lead {
 }
 
 impl Label {
-    /// What the line before was about.
+    /// A line that goes on with the one before.
     pub(super) const MORE: Self = Self::of("", Nothing);
     /// What was being done when something went wrong.
     pub(super) const WHILE: Self = Self::of("while", Strong("What was being done."));
@@ -34,7 +34,7 @@ impl Label {
     pub(super) const MAY_STILL_COST: Self = Self::of("cost", Strong("What may still cost."));
     pub(super) const EXIT_CODE: Self = Self::of("", Strong("What it means."));
     pub(super) const FAILED_RUNS: Self = Self::of("failed", Strong("What failed."));
-    /// Where all is that a failed canary printed.
+    /// The path of a failed canary's whole log.
     pub(super) const LOG: Self = Self::of("log", Words("Its whole log"));
     pub(super) const WHY_CHANGED: Self = Self::of("why", Strong("Why it changed."));
     pub(super) const CHANGE: Self = Self::of("change", Nothing);
@@ -50,7 +50,7 @@ impl Label {
     pub(super) const CHANGED_FILES: Self = Self::of("changed", Words("changed"));
     pub(super) const NOTE: Self = Self::of("note", Nothing);
     pub(super) const INTERVAL: Self = Self::of("interval", Words("interval"));
-    /// What only the whole report has.
+    /// What a brief report leaves out.
     pub(super) const HIDDEN: Self = Self::of("more", Nothing);
     pub(super) const LEFT_OUT: Self = Self::of("", Strong("Left out, to fit a comment:"));
     /// How an issue comes to be closed.

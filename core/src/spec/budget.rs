@@ -79,7 +79,7 @@ impl BudgetLine {
         self.words_of(self.limit)
     }
 
-    /// Another limit in place of its own, as that is said.
+    /// A limit in this line's words: `50 USD`, `at least 20%`.
     pub fn words_of(&self, limit: Amount) -> String {
         let limit = self.kind.exact(limit.number);
         match self.bound {

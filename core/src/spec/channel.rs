@@ -221,8 +221,7 @@ impl Reader<'_> {
 
     fn check_channel(&mut self, at: &At, channel: &Channel, in_vpc: bool) {
         if !limits::is_channel_name(&channel.name) {
-            let message =
-                "a channel's name is 1 to 64 letters, digits, dots, hyphens and underscores";
+            let message = "a channel's name is 1 to 64 letters, digits, dots, hyphens and underscores, and not `.` or `..`";
             self.wrong(&at.own_name(), message);
         }
         let Channel { uri, mode, .. } = channel;

@@ -58,7 +58,7 @@ macro_rules! patterns {
 
 patterns! {
     is_job_name = "[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?";
-    /// What SageMaker takes for a channel.
+    /// A channel's name by SageMaker's pattern; `is_channel_name` is what a spec may write.
     is_plain_name = "[A-Za-z0-9._-]{1,64}";
     is_variable_name = "[a-zA-Z_][a-zA-Z0-9_]*";
     is_tag_text = r"[\p{L}\p{Z}\p{N}_.:/=+@-]*";

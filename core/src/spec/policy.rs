@@ -124,9 +124,9 @@ pub fn apply_base_policy(
         let mut differences = Differences::default();
         if let Some(from) = base.job(&job.name) {
             let renamed = renamed.iter().find(|renamed| renamed.to == job.name);
-            renamed
-                .into_iter()
-                .for_each(|it| differences.say(it.note()));
+            if let Some(renamed) = renamed {
+                differences.say(renamed.note());
+            }
             let own_fields = job::fields(job, &head.overrides);
             let base_fields = job::fields(from, &base.overrides);
             job::apply_base_policy(job, from, base_fields, own_fields, &mut differences);

@@ -250,8 +250,9 @@ impl Reader<'_> {
         let jobs = self.jobs(keys.jobs.unwrap_or_default());
         if let Some(history) = &keys.history {
             self.check_history(history);
-            jobs.iter()
-                .for_each(|job| self.check_history_of(history, job));
+            for job in &jobs {
+                self.check_history_of(history, job);
+            }
         }
         let overrides = self.overrides(keys.overrides.unwrap_or_default(), &jobs);
         let [prices, spot_prices] = keys.prices.unwrap_or_default();

@@ -157,17 +157,11 @@ impl Reader<'_> {
 
     /// What to underline: the value, or what it would stand in.
     fn span(&self, at: &At) -> Range<usize> {
-        let mut id = at.id.as_str();
-        loop {
-            if let Some([name, value]) = self.spans.get(id) {
-                return if at.is_name { name } else { value }.clone();
-            }
-            // The root has no key: its first byte stands for it.
-            let Some(end) = id.rfind('\0') else {
-                return 0..1;
-            };
-            id = &id[..end];
-        }
+        let mut ids = std::iter::successors(Some(at.id.as_str()), |id| {
+            id.rsplit_once('\0').map(|(above, _)| above)
+        });
+        let found = ids.find_map(|id| self.spans.get(id));
+        found.map_or(0..1, |spans| spans[usize::from(!at.is_name)].clone())
     }
 
     /// Keeps where a field stands, for annotations of a pull request.
@@ -188,7 +182,7 @@ impl Reader<'_> {
         self.push(at, message.into(), Some(help.into()));
     }
 
-    /// The same where nothing can be read then.
+    /// Refuses a value, and gives the `None` of a value that could not be read.
     pub(super) fn refused<T>(
         &mut self,
         at: &At,

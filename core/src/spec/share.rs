@@ -97,7 +97,7 @@ impl fmt::Display for ScriptShare {
     /// `{hyperparameter: max_train_samples, full: 120000}`
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let place = self.place.kind();
-        let full = self.full.text().unwrap_or_else(|| "omit".to_owned());
+        let full = self.full.text().unwrap_or_else(|| OMIT.to_owned());
         write!(f, "{{{place}: {}, full: {full}}}", self.place.name())
     }
 }

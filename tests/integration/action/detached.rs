@@ -3,7 +3,7 @@
 use super::sagemaker::{ended, on_sagemaker, started};
 use super::workflow::Workflow;
 use crate::aws::Polls;
-use crate::sagemaker::clean_up::wait_for;
+use crate::begun::wait_for;
 
 fn command(workflow: Workflow, command: &str) -> Workflow {
     workflow.input("command", command)

@@ -7,8 +7,8 @@ use nix::sys::signal::Signal;
 use super::sagemaker::{ended, started};
 use super::workflow::{NUMBER, Workflow};
 use crate::aws::{FakeAws, Polls};
+use crate::begun::{signal, wait_for};
 use crate::github::Files;
-use crate::sagemaker::clean_up::{signal, wait_for};
 use crate::sagemaker::{FIXED, spec, with_data};
 
 const INPUT: &str = "max-spend-per-pull-request";

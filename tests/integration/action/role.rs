@@ -11,9 +11,9 @@ use axum::http::{HeaderMap, StatusCode};
 use super::sagemaker::{ended, on_sagemaker, started};
 use super::workflow::{Step, Workflow};
 use crate::aws::{FakeAws, Fault, Job, Operation, Polls, Timeline};
+use crate::begun::wait_for;
 use crate::fake::Server;
 use crate::github::Files;
-use crate::sagemaker::clean_up::wait_for;
 use crate::sagemaker::{FIXED, spec, with_data};
 
 const ROLE: &str = "arn:aws:iam::123456789012:role/canary-gate";

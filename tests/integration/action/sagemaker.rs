@@ -6,9 +6,9 @@ use nix::sys::signal::Signal;
 
 use super::workflow::{Step, Workflow};
 use crate::aws::{FakeAws, Fault, Operation, Polls};
+use crate::begun::{signal, wait_for};
 use crate::github::Files;
 use crate::project::Finished;
-use crate::sagemaker::clean_up::{signal, wait_for};
 use crate::sagemaker::{FIXED, spec, with_data};
 
 pub(crate) fn on_sagemaker() -> (Workflow, FakeAws) {

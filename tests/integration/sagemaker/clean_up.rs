@@ -1,35 +1,19 @@
 //! Gates that are killed at any moment: nothing billable is left behind, and nothing is paid twice.
 
 use std::process::{Child, Stdio};
-use std::time::Duration;
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
 use super::groups::on_groups;
 use super::{FIXED, JSON, created, edit, forget, gate, project, spawned};
 use crate::aws::{FakeAws, Operation, Polls};
+use crate::begun::{signal, wait_for};
 use crate::project::Project;
 use crate::scenarios::document;
 
 pub(crate) fn started(project: &Project, aws: &FakeAws, pace: &str) -> Child {
     spawned(project, aws, &["run", "--all"], pace, |_| {})
-}
-
-pub(crate) fn signal(child: &Child, signal: Signal) {
-    kill(Pid::from_raw(i32::try_from(child.id()).unwrap()), signal).unwrap();
-}
-
-/// Waits until the fake was asked for as much; a gate that never asks makes the test fail.
-pub(crate) fn wait_for(mut what: impl FnMut() -> bool) {
-    for _ in 0..3000 {
-        if what() {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    panic!("it never came");
 }
 
 /// A gate killed at twenty moments, from before its first call to after its last, and the report of the next start; `check` hears

@@ -65,6 +65,7 @@ pub(super) fn is_so(sentence: &str, documents: &Value) -> bool {
     let [own, limit] = [&value, &wanted].map(number);
     match verb {
         "~" => text(&value).contains(&text(&wanted)),
+        "!~" | "!=" if value.is_null() && !wanted.is_null() => false,
         "!~" => !text(&value).contains(&text(&wanted)),
         "once" => text(&value).matches(&text(&wanted)).count() == 1,
         "!=" => !is_same(&value, &wanted),

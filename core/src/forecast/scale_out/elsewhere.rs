@@ -68,16 +68,16 @@ pub fn elsewhere(wanted: &Basis, measured: &[Measured], layout: &DataLayout) -> 
         };
         sources.extend(machines.add_peak(&mut known));
     }
-    if let Some(ScaleOut { seconds, note }) = &known.scale_out {
-        known.notes.extend(note.clone());
+    if let Some(scale_out) = &known.scale_out {
+        known.notes.extend(scale_out.note.clone());
         known
             .notes
             .extend(layout.cautions(configuration.total_count()));
         // How the job may grow goes with it to every machine.
         let mut times = measured.iter().map(|one| &one.forecast[Metric::Time]);
         let time = match times.find_map(|time| time.as_ref().ok()) {
-            Some(source) => Ok(seconds.clone().growing_as(source)),
-            None => Ok(seconds.clone()),
+            Some(source) => Ok(scale_out.seconds.clone().growing_as(source)),
+            None => Ok(scale_out.seconds.clone()),
         };
         let cost = cost(wanted, &time);
         let what = if cost.is_ok() {
@@ -85,9 +85,9 @@ pub fn elsewhere(wanted: &Basis, measured: &[Measured], layout: &DataLayout) -> 
         } else {
             "time follows"
         };
-        let how = match note {
-            Some(_) => "measured on other counts",
-            None => "assumed",
+        let how = match scale_out.is_measured() {
+            true => "measured on other counts",
+            false => "assumed",
         };
         sources.push(format!("{what} from scale-out, {how}"));
         known.forecast = (known.forecast)

@@ -217,7 +217,7 @@ fn weighed_from(base: u32, weight: f64, points: &[(Load, f64)]) -> Vec<WeighedLa
     let evidence = Undivided::ALL.map(|undivided| {
         let numbered = points.iter().zip(&weights).enumerate();
         let values = numbered.map(|(place, ((load, value), weight))| Observation {
-            // Each is at a place of its own; its growth is given.
+            // Not a share of data: Evidence::new joins runs of equal share, and these stay apart. Their growth is handed to each law below.
             share: count_as_float(place),
             fraction: 1.0,
             work: 1.0,

@@ -118,13 +118,18 @@ fn most_of(field: &str) -> Option<(f64, &'static str)> {
         "percent" | "mean" | "p99" => {
             Some((100.0 + HAIR, "a percentage of the whole instance, 0 to 100"))
         }
-        "cost" | "idle_usd" | "saved_usd" | "usd_per_hour" => {
+        name if name == "cost" || name.ends_with("_usd") || name.ends_with("usd_per_hour") => {
             Some((MOST_DOLLARS, "US dollars from 0 to 100000000"))
         }
-        name if name.ends_with("_seconds") || field.starts_with("phases.") => Some((
-            LONGEST_SECONDS,
-            "a number of seconds from 0 to a hundred years",
-        )),
+        name if name.ends_with("_seconds")
+            || name == "memory_seen_from"
+            || field.starts_with("phases.") =>
+        {
+            Some((
+                LONGEST_SECONDS,
+                "a number of seconds from 0 to a hundred years",
+            ))
+        }
         _ => None,
     }
 }

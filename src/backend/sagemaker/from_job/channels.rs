@@ -81,9 +81,8 @@ fn line(channel: &Channel, job_mode: Option<&str>) -> String {
         ),
         (None, None) => {
             let place = in_files.and_then(|it| it.file_system_type());
-            let place = place.map_or("neither S3 nor a file system", |kind| kind.as_str());
-            let why =
-                format!("Left out, since a spec cannot name its data ({place}): channel {name}");
+            let place = place.map_or("neither S3 nor a file system", |it| it.as_str());
+            let why = format!("Left out, no spec can name its data ({place}): channel {name}");
             return format!("        # {}\n", yaml::remark(&why));
         }
     };
