@@ -21,6 +21,17 @@ impl fmt::Display for Call<'_> {
     }
 }
 
+impl Call<'_> {
+    /// The answer to the call, or why there is none.
+    pub(crate) fn heard<T, E, R>(self, answer: Result<T, SdkError<E, R>>) -> Result<T, CallError>
+    where
+        E: ProvideErrorMetadata + Error + 'static,
+        R: fmt::Debug + 'static,
+    {
+        answer.map_err(|error| CallError::of(self, &error))
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FailureKind {
     NoCredentials,

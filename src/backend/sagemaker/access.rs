@@ -21,9 +21,8 @@ impl JobSession<'_> {
         let asking = self.backend.asking.lock().await;
         if !self.backend.state.borrow().has_access {
             let identity = aws.sts.get_caller_identity().send().await;
-            identity.map_err(|error| {
-                CallError::of(IDENTITY, &error).to_error("find out who is signed in")
-            })?;
+            (IDENTITY.heard(identity))
+                .map_err(|error| error.to_error("find out who is signed in"))?;
             self.backend.state.borrow_mut().has_access = true;
         }
         drop(asking);
@@ -100,8 +99,7 @@ impl JobSession<'_> {
         let listing = (aws.pricing.get_products().service_code(price::SERVICE))
             .set_filters(Some(price::filters(kind, &aws.region)))
             .into_paginator();
-        let list = listing.items().send().try_collect().await;
-        let list = list.map_err(|error| CallError::of(PRODUCTS, &error))?;
+        let list = PRODUCTS.heard(listing.items().send().try_collect().await)?;
         Ok(price::parse(&list, kind, &aws.region, &today))
     }
 }

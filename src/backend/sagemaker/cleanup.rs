@@ -9,7 +9,7 @@ use super::find::Found;
 use super::name::JobName;
 use super::placing::output;
 use super::ready_job::ReadyJob;
-use super::sweep::{LeftoverKind, Sweep, SweptDetached};
+use super::sweep::{LeftoverKind, Sweep, SweptDetached, places_in};
 use crate::aws::call::{Call, CallError};
 use crate::backend::{BackendError, Cancellation};
 use crate::grammar::{count, list};
@@ -27,6 +27,14 @@ const IN_TIME: &str = "AWS did not answer in time";
 
 const STOP: Call<'_> = Call("sagemaker:StopTrainingJob");
 
+/// Why a training job may go on that was asked to stop.
+#[derive(Debug)]
+pub(super) enum NotStopped {
+    /// It may be there all the same where it was just created.
+    NotShown,
+    Refused(CallError),
+}
+
 impl SagemakerBackend {
     /// Stops the job if it is this process's to stop; what cannot be stopped stays among those that may be running, and is
     /// said.
@@ -39,9 +47,9 @@ impl SagemakerBackend {
         let stopping = async {
             loop {
                 match self.stop(&name).await {
-                    Ok(true) => return true,
-                    Ok(false) => NOT_SHOWN.clone_into(&mut why),
-                    Err(error) => {
+                    Ok(()) => return true,
+                    Err(NotStopped::NotShown) => NOT_SHOWN.clone_into(&mut why),
+                    Err(NotStopped::Refused(error)) => {
                         why = error.to_string();
                         // Else it was created in this moment.
                         if !error.is_not_there() {
@@ -60,22 +68,21 @@ impl SagemakerBackend {
         );
     }
 
-    /// Asks once that a training job stops: whether it is over, or will be. Else AWS shows no job of the name, which may be there all the
-    /// same where it was just created. Why a request was refused shows a look at the job, never the words.
-    pub(super) async fn stop(&self, name: &str) -> Result<bool, CallError> {
-        let client = self.aws().sagemaker;
-        let stopped = client.stop_training_job().training_job_name(name).send();
-        let Err(error) = stopped.await else {
-            return Ok(true);
-        };
-        let error = CallError::of(STOP, &error);
-        if !error.is_not_there() {
-            return Err(error);
-        }
-        match self.describe(name).await?.map(|job| job.state) {
-            None => Ok(false),
-            Some(JobState::Running { .. }) => Err(error),
-            Some(_) => Ok(true),
+    /// Asks once that a training job stops, which is over then, or will be. Why a request was refused shows a look at the job, never the
+    /// words.
+    pub(super) async fn stop(&self, name: &str) -> Result<(), NotStopped> {
+        let request = self.aws().sagemaker.stop_training_job();
+        let stopped = STOP.heard(request.training_job_name(name).send().await);
+        match stopped {
+            Err(error) if error.is_not_there() => {
+                let described = self.describe(name).await.map_err(NotStopped::Refused)?;
+                match described.map(|job| job.state) {
+                    None => Err(NotStopped::NotShown),
+                    Some(JobState::Running { .. }) => Err(NotStopped::Refused(error)),
+                    Some(_) => Ok(()),
+                }
+            }
+            stopped => stopped.map(drop).map_err(NotStopped::Refused),
         }
     }
 
@@ -121,13 +128,13 @@ impl SagemakerBackend {
             let mut not_stopped = Vec::new();
             for name in names {
                 let why = match self.stop(&name).await {
-                    Ok(true) => {
+                    Ok(()) => {
                         self.forget(&name);
                         rest.jobs += 1;
                         continue;
                     }
-                    Ok(false) => NOT_SHOWN.to_owned(),
-                    Err(error) => error.said(),
+                    Err(NotStopped::NotShown) => NOT_SHOWN.to_owned(),
+                    Err(NotStopped::Refused(error)) => error.said(),
                 };
                 not_stopped.push(format!("{name} ({why})"));
             }
@@ -189,13 +196,8 @@ impl StoppedRest {
     pub(super) fn said(&self) -> Option<String> {
         let jobs = (self.jobs > 0).then(|| format!("stopped {}", count(self.jobs, "training job")));
         let pools = (self.pools > 0).then(|| format!("ended {}", count(self.pools, "warm pool")));
-        let all: Vec<String> = jobs.into_iter().chain(pools).collect();
-        (!all.is_empty()).then(|| {
-            format!(
-                "{} of this run that no process waits for",
-                all.join(" and ")
-            )
-        })
+        let all = list(&Vec::from_iter(jobs.into_iter().chain(pools)));
+        (!all.is_empty()).then(|| format!("{all} of this run that no process waits for"))
     }
 }
 
@@ -206,19 +208,10 @@ fn no_time() -> BackendError {
     )
 }
 
-/// Removes what lies in S3 for a job, as far as a signal leaves time.
-async fn in_time(removed: impl Future<Output = ()>, name: &JobName, cancellation: &Cancellation) {
-    tokio::select! {
-        () = removed => {}
-        () = cancellation.cancelled_since(TIME_TO_STOP) => say_left(name, IN_TIME),
-    }
-}
-
 impl ReadyJob<'_> {
     /// Removes what a canary that is over, or is being stopped, left in S3: its manifests, its staged sample, its model.
     pub(super) async fn tidy(&self, found: &Found, cancellation: &Cancellation) {
-        let name = found.name.to_string();
-        let is_running = self.backend.state.borrow().own.contains(&name);
+        let is_running = (self.backend.state.borrow().own).contains(&found.name.to_string());
         if found.may_stop && !is_running {
             let removed = self.remove_all_of(&found.name);
             in_time(removed, &found.name, cancellation).await;
@@ -242,14 +235,20 @@ impl ReadyJob<'_> {
         let Ok(output) = output(self.job) else {
             return;
         };
-        let jobs = std::slice::from_ref(self.job);
-        let places = self.backend.places_of(jobs, &[&name.to_string()]);
-        for place in places.unwrap_or_default() {
+        for place in places_in(&output, &name.to_string()) {
             if let Err(error) = self.backend.remove(&place).await {
                 tracing::warn!("{}; {}", error.what, error.help);
                 self.note(format!("what canaries wrote below {output} could not all be removed; `canary-gate sweep` tries again"));
             }
         }
+    }
+}
+
+/// Removes what lies in S3 for a job, as far as a signal leaves time.
+async fn in_time(removed: impl Future<Output = ()>, name: &JobName, cancellation: &Cancellation) {
+    tokio::select! {
+        () = removed => {}
+        () = cancellation.cancelled_since(TIME_TO_STOP) => say_left(name, IN_TIME),
     }
 }
 

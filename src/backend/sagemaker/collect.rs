@@ -6,8 +6,7 @@ use std::time::Duration;
 use aws_sdk_cloudwatch::types::MetricDataResult;
 use aws_smithy_types::DateTime;
 
-use super::adoption;
-use super::description::{JobDescription, JobState};
+use super::description::{JobDescription, JobState, age};
 use super::find::Found;
 use super::job_hosts::JobHosts;
 use super::metrics::{self, Sources, cloudwatch, debugger, probe};
@@ -229,9 +228,10 @@ impl ReadyJob<'_> {
     ) -> Arrived {
         let mark = description.environment.get(MARK_VARIABLE);
         let span = description.started_at.zip(description.ended_at);
-        let is_over_for_long =
-            span.is_some_and(|(_, end)| adoption::age(end, jiff::Timestamp::now()) > LATEST);
-        let looks = if is_over_for_long { 0 } else { LOOKS };
+        let looks = match span {
+            Some((_, end)) if age(end) > LATEST => 0,
+            _ => LOOKS,
+        };
         let mut arrived = Arrived::default();
         for look in 0..=looks {
             if look == 1 {

@@ -83,6 +83,12 @@ pub(super) struct JobDescription {
 }
 
 impl JobDescription {
+    /// Whether it ended, or was created, no longer ago than that; never of a job that says neither.
+    pub(super) fn is_over_for_at_most(&self, time: Seconds) -> bool {
+        let end = self.ended_at.or(self.created_at);
+        end.is_some_and(|end| age(end) <= time)
+    }
+
     pub(super) fn of(job: &DescribeTrainingJobOutput) -> Self {
         let spans = spans(job);
         let created_at = job.creation_time().and_then(timestamp);
@@ -215,6 +221,11 @@ fn sum(spans: &Spans<'_>, names: &[&str]) -> Option<Seconds> {
     let own = spans.iter().filter(|(name, _)| names.contains(name));
     let lengths = own.filter_map(|(_, length)| *length);
     lengths.reduce(|sum, length| sum + length)
+}
+
+/// The time since then. Never negative: clocks differ.
+pub(super) fn age(then: Timestamp) -> Seconds {
+    Seconds((Timestamp::now().duration_since(then).as_secs_f64()).max(0.0))
 }
 
 fn timestamp(time: &DateTime) -> Option<Timestamp> {

@@ -1,19 +1,24 @@
-//! Finding the training job that stands for a canary already.
+//! Finding the training job that stands for a canary already, which depends on how far it is, how it ended and how old it is.
 
-use super::adoption;
 use super::asked::AskedJob;
-use super::description::JobDescription;
+use super::description::{JobDescription, JobState};
+use super::failure::FailureClass;
 use super::name::JobName;
 use super::ready_job::ReadyJob;
 use super::tags::DETACHED_TAG;
 use crate::aws::call::CallError;
-use crate::backend::{BackendError, CanaryProgress, CanaryReport, RunPart};
+use crate::backend::{BackendError, CanaryProgress, CanaryReport, Reuse, RunPart};
 use crate::canary::CanaryRun;
 use crate::grammar::list;
+use crate::measurement::Outcome;
 use crate::rows::Copied;
+use crate::units::Seconds;
 
 /// Attempts at one canary that are looked at, the newest first; older ones are too old by then.
 const ATTEMPTS_LOOKED_AT: usize = 10;
+
+/// A detached job that is over waits for so long to be collected.
+pub(super) const LONGEST_TO_COLLECT: Seconds = Seconds(7.0 * 86_400.0);
 
 /// A job that stands for a canary.
 #[derive(Debug, Clone)]
@@ -98,17 +103,17 @@ impl ReadyJob<'_> {
         run: &CanaryRun,
         name: &JobName,
         description: &JobDescription,
-        others: &mut Vec<(JobName, Vec<String>)>,
+        others: &mut Vec<(JobName, Vec<&'static str>)>,
     ) -> Result<Option<Found>, BackendError> {
         let tags = self.backend.tags_of_found(description).await?;
-        // Who collects a canary gives the account of what it cost.
-        let is_collected = self.backend.collects(&tags);
-        let is_own = is_collected || self.backend.is_own(&tags);
-        let now = jiff::Timestamp::now();
         let seeker = &self.backend.tags;
+        let is_detached = tags.contains_key(DETACHED_TAG);
+        // Who collects a canary gives the account of what it cost.
+        let is_collected = is_detached && seeker.part == RunPart::Collect;
+        let is_own = is_collected || self.backend.is_own(&tags);
         let stands = match is_collected {
-            true => adoption::stands_detached(description, now),
-            false => adoption::stands(self.job, run, description, is_own, seeker, now),
+            true => stands_detached(description),
+            false => self.stands(run, description, is_own),
         };
         if !stands {
             return Ok(None);
@@ -119,7 +124,6 @@ impl ReadyJob<'_> {
         let mut differences = ours.differences(&description.asked);
         differences.extend(self.backend.is_tagged_otherwise(&tags, run));
         if !differences.is_empty() {
-            let differences = differences.into_iter().map(str::to_owned).collect();
             others.push((name.clone(), differences));
             return Ok(None);
         }
@@ -140,9 +144,41 @@ impl ReadyJob<'_> {
             is_new: false,
             may_stop,
             is_over,
-            is_detached: tags.contains_key(DETACHED_TAG),
+            is_detached,
             rows: None,
         }))
+    }
+
+    /// Whether a job under the name of a canary's attempt stands for the canary, over or still running; the result of another job does
+    /// not count. A failure of the training code is a result of the canary as a success is: the same code on the same data would fail
+    /// again.
+    fn stands(&self, run: &CanaryRun, found: &JobDescription, is_own: bool) -> bool {
+        let seeker = &self.backend.tags;
+        if seeker.reuse == Reuse::Never && !is_own {
+            return false;
+        }
+        let is_as_long = || {
+            let limits = found.max_runtime.zip(run.max_runtime);
+            limits.is_some_and(|(had, wanted)| had.0 + 1.0 >= wanted.0)
+        };
+        let has_result = match &found.state {
+            // A run that waits for it gets another attempt if its limit ends it.
+            JobState::Running { .. } => {
+                return is_own || seeker.part == RunPart::Whole || is_as_long();
+            }
+            JobState::Completed => true,
+            JobState::Failed { reason } => matches!(
+                FailureClass::of(reason.as_deref().unwrap_or_default()),
+                FailureClass::Outcome(Outcome::OutOfMemory { .. } | Outcome::Failed { .. })
+            ),
+            // A lower bound of the time, unless this run may take longer.
+            JobState::Stopped {
+                max_runtime_exceeded,
+            } => *max_runtime_exceeded && is_as_long(),
+            JobState::Stopping | JobState::Deleting => false,
+        };
+        let is_young = || found.is_over_for_at_most(self.job.canary.reuse);
+        has_result && (seeker.reuse == Reuse::Never || is_young())
     }
 
     /// Whether a job that was adopted, and is over by now, still stands for the canary.
@@ -152,9 +188,7 @@ impl ReadyJob<'_> {
         found: &Found,
         description: &JobDescription,
     ) -> bool {
-        let (seeker, now) = (&self.backend.tags, jiff::Timestamp::now());
-        seeker.part == RunPart::Collect
-            || adoption::stands(self.job, run, description, found.is_own, seeker, now)
+        self.backend.tags.part == RunPart::Collect || self.stands(run, description, found.is_own)
     }
 
     /// The numbers of all attempts after the first, the newest first.
@@ -166,8 +200,18 @@ impl ReadyJob<'_> {
             .iter()
             .filter_map(|job| JobName::parse(job.training_job_name()?));
         let names = names.filter(|name| name.is_same_canary(first) && name.attempt() > 0);
-        let mut attempts: Vec<u32> = names.map(|name| name.attempt()).collect();
+        let mut attempts = Vec::from_iter(names.map(|name| name.attempt()));
         attempts.sort_unstable_by(|one, other| other.cmp(one));
         Ok(attempts)
+    }
+}
+
+/// Whether a job that was detached stands for the canary, for the run that collects it: whatever became of it is the canary's result,
+/// as if that run had waited for it.
+fn stands_detached(found: &JobDescription) -> bool {
+    match found.state {
+        JobState::Running { .. } | JobState::Stopping => true,
+        JobState::Deleting => false,
+        _ => found.is_over_for_at_most(LONGEST_TO_COLLECT),
     }
 }

@@ -182,8 +182,7 @@ impl ReadyJob<'_> {
         if !watcher.has_successor {
             request = without_pool(request);
         }
-        self.enter_pool(name, &request, &run.instance, watcher)
-            .await;
+        self.enter_pool(name, &run.instance, watcher).await;
         let doing = format!("start a canary on {}", run.instance);
         let mut failed = 0;
         let mut spent = Duration::ZERO;
@@ -229,7 +228,7 @@ impl ReadyJob<'_> {
                     return Ok(Created::Not(CanaryState::NoRoom(no_quota(&error, run))));
                 }
                 FailureKind::Limit => {
-                    (self.make_room(&error, run, name, watcher, &mut waited_for_room)).await?;
+                    (self.make_room(&error, run, watcher, &mut waited_for_room)).await?;
                     LONGEST_WAIT.mul_f64(0.5 + 0.5 * pace::random())
                 }
                 FailureKind::Unreachable | FailureKind::Throttled => {
@@ -252,7 +251,7 @@ impl ReadyJob<'_> {
                     continue;
                 }
                 FailureKind::Denied if has_pool => {
-                    self.give_up_pool(name, &run.instance, &error);
+                    self.give_up_pool(&run.instance, &error);
                     request = without_pool(request);
                     continue;
                 }
@@ -274,7 +273,6 @@ impl ReadyJob<'_> {
         &self,
         error: &CallError,
         run: &CanaryRun,
-        name: &JobName,
         watcher: &Watcher<'_>,
         waited: &mut u32,
     ) -> Result<(), BackendError> {
@@ -289,7 +287,8 @@ impl ReadyJob<'_> {
             kinds.retain(is_named);
         }
         for kind in &kinds {
-            self.yield_pools(name, kind, watcher.cancellation).await;
+            self.yield_pools(&run.instance, kind, watcher.cancellation)
+                .await;
         }
         // What a canary that has just ended used may be counted a little longer.
         let would_fit = (refused.as_ref()).is_some_and(|refused| refused.limit >= refused.delta);
@@ -323,9 +322,7 @@ impl ReadyJob<'_> {
         }
         let client = self.backend.aws().sagemaker_once;
         tokio::select! {
-            answer = request.clone().send_with(&client) => {
-                answer.err().map(|error| CallError::of(CREATE, &error))
-            }
+            answer = request.clone().send_with(&client) => CREATE.heard(answer).err(),
             // As if it were there: the watch sees the signal, and stops what is under this name.
             () = watcher.cancellation.cancelled_since(PATIENCE) => None,
         }

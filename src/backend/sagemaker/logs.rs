@@ -12,7 +12,7 @@ const PAGE: usize = 1 << 20;
 const EVENT: usize = 26;
 
 const STREAMS: Call<'_> = Call("logs:DescribeLogStreams");
-const EVENTS: Call<'_> = Call("logs:GetLogEvents");
+pub(super) const EVENTS: Call<'_> = Call("logs:GetLogEvents");
 
 impl SagemakerBackend {
     /// Hands over every line of a host's log, oldest first; holds one page at a time.
@@ -23,21 +23,14 @@ impl SagemakerBackend {
         mut hear: impl FnMut(&str),
     ) -> Result<(), CallError> {
         for stream in self.log_streams(job, host).await? {
-            let mut pages = self
-                .aws()
-                .logs
-                .get_log_events()
-                .log_group_name(GROUP)
-                .log_stream_name(stream)
-                .start_from_head(true)
-                .into_paginator()
-                .send();
+            let events = self.aws().logs.get_log_events().log_group_name(GROUP);
+            let events = events.log_stream_name(stream).start_from_head(true);
+            let mut pages = events.into_paginator().send();
             for _ in 0..MOST_PAGES {
                 let Some(page) = pages.next().await else {
                     break;
                 };
-                let page = page.map_err(|error| CallError::of(EVENTS, &error))?;
-                for event in page.events() {
+                for event in EVENTS.heard(page)?.events() {
                     hear(event.message().unwrap_or_default());
                 }
             }
@@ -58,17 +51,9 @@ impl SagemakerBackend {
             let mut pages: Vec<Vec<String>> = Vec::new();
             let (mut bytes, mut token) = (0, None);
             for _ in 0..MOST_PAGES {
-                let page = self
-                    .aws()
-                    .logs
-                    .get_log_events()
-                    .log_group_name(GROUP)
-                    .log_stream_name(&stream)
-                    .start_from_head(false)
-                    .set_next_token(token.clone())
-                    .send()
-                    .await
-                    .map_err(|error| CallError::of(EVENTS, &error))?;
+                let events = self.aws().logs.get_log_events().log_group_name(GROUP);
+                let events = events.log_stream_name(&stream).start_from_head(false);
+                let page = EVENTS.heard(events.set_next_token(token.clone()).send().await)?;
                 let before = page.next_backward_token;
                 let events = page.events.unwrap_or_default().into_iter();
                 let page: Vec<String> = events.filter_map(|event| event.message).collect();
@@ -90,21 +75,16 @@ impl SagemakerBackend {
         job: &str,
         host: &str,
     ) -> Result<Vec<String>, CallError> {
-        let answer = self
-            .aws()
-            .logs
-            .describe_log_streams()
-            .log_group_name(GROUP)
-            // With the hyphen, so that algo-1 is not algo-10 too.
-            .log_stream_name_prefix(format!("{job}/{host}-"))
-            .send()
-            .await;
-        match answer.map_err(|error| CallError::of(STREAMS, &error)) {
-            Ok(answer) => Ok(answer
-                .log_streams()
-                .iter()
-                .filter_map(|stream| stream.log_stream_name().map(str::to_owned))
-                .collect()),
+        let streams = self.aws().logs.describe_log_streams().log_group_name(GROUP);
+        // With the hyphen, so that algo-1 is not algo-10 too.
+        let streams = streams.log_stream_name_prefix(format!("{job}/{host}-"));
+        match STREAMS.heard(streams.send().await) {
+            Ok(answer) => {
+                let streams = answer.log_streams.unwrap_or_default().into_iter();
+                Ok(streams
+                    .filter_map(|stream| stream.log_stream_name)
+                    .collect())
+            }
             // The group comes with the first training job of an account.
             Err(error) if error.is_not_found() => Ok(Vec::new()),
             Err(error) => Err(error),

@@ -9,7 +9,6 @@
 
 mod access;
 mod account;
-mod adoption;
 mod archive;
 mod asked;
 mod cleanup;

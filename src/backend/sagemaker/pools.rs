@@ -5,12 +5,9 @@ mod ending;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use aws_sdk_sagemaker::operation::create_training_job::builders::CreateTrainingJobInputBuilder;
-
 use super::description::{JobDescription, JobState};
 use super::find::Found;
 use super::name::JobName;
-use super::pool::MatchKey;
 use super::ready_job::{KeptPool, ReadyJob};
 use crate::aws::call::CallError;
 use crate::backend::{CanaryProgress, Cancellation, Watcher};
@@ -35,8 +32,8 @@ pub(super) type Pools = BTreeMap<String, OpenPool>;
 pub(super) struct OpenPool {
     /// The job of the spec.
     job: String,
+    /// Canaries of one job on one configuration are alike in all that AWS compares, so each may have the machines of another.
     instance: InstanceConfiguration,
-    key: MatchKey,
     keep_alive: Seconds,
     stage: PoolStage,
     /// The last job of the pool that is meant for this job.
@@ -49,10 +46,8 @@ enum PoolStage {
     Running,
     /// Kept for the next canary.
     Free,
-    /// A canary is to start on it.
+    /// A canary was to start on it; where that started elsewhere, it may be there still.
     Taken,
-    /// The canary that it was meant for started elsewhere: nobody waits for it, and it may be there still.
-    Passed,
     /// It is gone, and was kept for so long.
     Ended(Seconds),
 }
@@ -109,18 +104,13 @@ impl ReadyJob<'_> {
         // Which configurations go without the pools that they would have but for the account's quotas, or with fewer.
         for wish in plan.pools(&plan::no_quotas) {
             let instance = &wish.instance;
-            if !self.has_quota(instance) {
-                continue;
-            }
-            let is_asked_for = self.job.canary.warm_pool != WarmPoolPolicy::Auto;
+            let without = self.at_once(instance);
             match pools.iter().find(|pool| pool.instance == *instance) {
+                _ if !self.has_quota(instance) => {}
                 None => self.go_without_pool(instance),
                 // A quota of training that is as small has a note of its own.
-                Some(pool) if is_asked_for && pool.lanes < wish.lanes => {
-                    let without = self.at_once(instance);
-                    if let Some(kind) = instance.single_type()
-                        && pool.lanes < without
-                    {
+                Some(pool) if pool.lanes < wish.lanes.min(without) => {
+                    if let Some(kind) = self.kind_asked_for(instance) {
                         self.note(format!(
                             "canaries on {instance} run {} at a time, not {without}: the quota `{kind} for training warm pool usage` is {}; ask for more in Service Quotas (service Amazon SageMaker), or write `warm_pool: auto`, which keeps machines where that is sooner done",
                             pool.lanes,
@@ -138,20 +128,21 @@ impl ReadyJob<'_> {
         self.warm_pools.borrow_mut().extend(kept);
     }
 
-    /// Lets canaries of a configuration start cold, for the quota has no room for a pool. Where the spec leaves pools to the gate, not
-    /// each is said.
+    /// The type of the machines that the spec asks to keep; `None` where it leaves pools to the gate, of which not each is said.
+    fn kind_asked_for<'i>(&self, instance: &'i InstanceConfiguration) -> Option<&'i InstanceType> {
+        let is_asked_for = self.job.canary.warm_pool != WarmPoolPolicy::Auto;
+        instance.single_type().filter(|_| is_asked_for)
+    }
+
+    /// Lets canaries of a configuration start cold, for the quota has no room for a pool.
     fn go_without_pool(&self, instance: &InstanceConfiguration) {
         self.forget_pool(instance);
-        if self.job.canary.warm_pool == WarmPoolPolicy::Auto {
-            return;
+        if let Some(kind) = self.kind_asked_for(instance) {
+            self.note(format!(
+                "canaries on {instance} start cold: the quota `{kind} for training warm pool usage`, which is 0 where nobody asked for more, has no room for a warm pool; ask for {} in Service Quotas (service Amazon SageMaker), or write `warm_pool: off`",
+                instance.total_count(),
+            ));
         }
-        let kind = instance
-            .single_type()
-            .map_or("its type", |kind| kind.name());
-        self.note(format!(
-            "canaries on {instance} start cold: the quota `{kind} for training warm pool usage`, which is 0 where nobody asked for more, has no room for a warm pool; ask for {} in Service Quotas (service Amazon SageMaker), or write `warm_pool: off`",
-            instance.total_count(),
-        ));
     }
 
     fn forget_pool(&self, instance: &InstanceConfiguration) {
@@ -160,14 +151,7 @@ impl ReadyJob<'_> {
     }
 
     /// A job with a warm pool was denied: a policy may forbid the key `sagemaker:KeepAlivePeriod`, and name no more than the call.
-    pub(super) fn give_up_pool(
-        &self,
-        name: &JobName,
-        instance: &InstanceConfiguration,
-        error: &CallError,
-    ) {
-        let pools = &mut self.backend.state.borrow_mut().pools;
-        pools.remove(&name.to_string());
+    pub(super) fn give_up_pool(&self, instance: &InstanceConfiguration, error: &CallError) {
         self.note(format!(
             "canaries on {instance} start cold: AWS denied one with a warm pool; if a policy limits sagemaker:KeepAlivePeriod, write `warm_pool: off` ({})",
             error.message
@@ -180,25 +164,27 @@ impl ReadyJob<'_> {
     pub(super) async fn enter_pool(
         &self,
         name: &JobName,
-        request: &CreateTrainingJobInputBuilder,
         instance: &InstanceConfiguration,
         watcher: &Watcher<'_>,
     ) {
         let Some(warm_pool) = self.pool_for(instance) else {
             return;
         };
-        let key = MatchKey::of(request);
-        let meant = self.take_pool(&key, watcher).await;
+        let meant = self.take_pool(instance, watcher).await;
         let pool = OpenPool {
             job: self.job.name.clone(),
-            instance: instance.clone(),
-            key,
+            instance: warm_pool.instance,
             keep_alive: warm_pool.keep_alive,
             stage: PoolStage::Running,
             meant,
         };
         let pools = &mut self.backend.state.borrow_mut().pools;
         pools.insert(name.to_string(), pool);
+    }
+
+    /// Whether canaries on a configuration may have the machines of a pool.
+    fn is_for(&self, pool: &OpenPool, instance: &InstanceConfiguration) -> bool {
+        pool.job == self.job.name && pool.instance == *instance
     }
 
     /// A canary has begun: machines that are free after the last one are for nobody.
@@ -210,13 +196,17 @@ impl ReadyJob<'_> {
         }
     }
 
-    /// The last job of the pool that is meant for a request, once its machines are there. Waits no longer than a cold start takes.
-    async fn take_pool(&self, key: &MatchKey, watcher: &Watcher<'_>) -> Option<String> {
+    /// The last job of the pool that is meant for a canary, once its machines are there. Waits no longer than a cold start takes.
+    async fn take_pool(
+        &self,
+        instance: &InstanceConfiguration,
+        watcher: &Watcher<'_>,
+    ) -> Option<String> {
         let name = {
             let pools = &mut self.backend.state.borrow_mut().pools;
             let is_free = |pool: &OpenPool| pool.stage == PoolStage::Free;
             let (name, free) = (pools.iter_mut())
-                .find(|(_, pool)| is_free(pool) && pool.job == self.job.name && pool.key == *key)?;
+                .find(|(_, pool)| is_free(pool) && self.is_for(pool, instance))?;
             free.stage = PoolStage::Taken;
             name.clone()
         };
@@ -253,7 +243,7 @@ impl ReadyJob<'_> {
         if !state.own.contains(&name)
             && let Some(pool) = state.pools.remove(&name)
         {
-            no_longer_taken(&mut state.pools, pool.meant.as_ref(), PoolStage::Free);
+            no_longer_taken(&mut state.pools, pool.meant.as_ref());
         }
     }
 
@@ -269,11 +259,10 @@ impl ReadyJob<'_> {
             Some(_) => PoolStage::Free,
             None => PoolStage::Ended(Seconds(0.0)),
         };
-        let pool = pool.clone();
         // Only jobs that have ended count: a running one has asked for a pool, and may not get it.
         let has_others = pools.values().any(|other| {
             let was_kept = !matches!(other.stage, PoolStage::Running | PoolStage::Ended(_));
-            was_kept && other.job == pool.job && other.key == pool.key
+            was_kept && self.is_for(other, &run.instance)
         });
         // A pool that was asked for and is not there: nothing says why but the quota, which has room for others.
         let is_asked_for = description.keep_alive.is_some();
@@ -309,12 +298,11 @@ impl ReadyJob<'_> {
                     let stage = PoolStage::Ended(idle);
                     (name, OpenPool { stage, ..pool })
                 }));
-                no_longer_taken(pools, meant, PoolStage::Free);
+                no_longer_taken(pools, meant);
             }
             Some(None) => {
                 pooled.start = Some(Start::Cold);
                 pooled.note = meant.map(|_| LOST);
-                no_longer_taken(pools, meant, PoolStage::Passed);
             }
             None => {}
         }
@@ -332,38 +320,35 @@ impl ReadyJob<'_> {
         watcher: &Watcher<'_>,
     ) {
         let is_closing = |own: &KeptPool| own.is_closing && own.pool.instance == *instance;
-        if !self.warm_pools.borrow().iter().any(is_closing) {
-            return;
+        if self.warm_pools.borrow().iter().any(is_closing) {
+            let is_surplus = |pool: &OpenPool| self.is_for(pool, instance);
+            (self
+                .backend
+                .end_free_pools(is_surplus, watcher.cancellation))
+            .await;
         }
-        let is_surplus = |pool: &OpenPool| pool.job == self.job.name && pool.instance == *instance;
-        let backend = self.backend;
-        (backend.end_free_pools(is_surplus, watcher.cancellation)).await;
     }
 
-    /// Ends free pools on a type of machine that a canary waits for which cannot run on them.
+    /// Ends free pools on a type of machine that a canary on `instance` waits for, which cannot run on them.
     pub(super) async fn yield_pools(
         &self,
-        name: &JobName,
+        instance: &InstanceConfiguration,
         kind: &InstanceType,
         cancellation: &Cancellation,
     ) {
-        let own = {
-            let pools = &self.backend.state.borrow().pools;
-            pools.get(&name.to_string()).map(|own| own.key.clone())
-        };
         let is_meant = |pool: &OpenPool| {
-            let is_alike = pool.job == self.job.name && own.as_ref() == Some(&pool.key);
-            pool.instance.machines_by_type().contains_key(kind) && !is_alike
+            let has_kind = pool.instance.machines_by_type().contains_key(kind);
+            has_kind && !self.is_for(pool, instance)
         };
         self.backend.end_free_pools(is_meant, cancellation).await;
     }
 }
 
 /// No canary is to start any more on the pool of a job, if it is still there.
-fn no_longer_taken(pools: &mut Pools, name: Option<&String>, stage: PoolStage) {
+fn no_longer_taken(pools: &mut Pools, name: Option<&String>) {
     if let Some(pool) = name.and_then(|name| pools.get_mut(name))
         && pool.stage == PoolStage::Taken
     {
-        pool.stage = stage;
+        pool.stage = PoolStage::Free;
     }
 }

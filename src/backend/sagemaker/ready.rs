@@ -2,8 +2,7 @@
 
 use futures_util::future::LocalBoxFuture;
 
-use super::adoption;
-use super::description::{JobDescription, JobState};
+use super::description::{JobDescription, JobState, age};
 use super::failure::FailureClass;
 use super::find::Found;
 use super::name::JobName;
@@ -166,11 +165,10 @@ fn broken_off(run: &CanaryRun, ended: &JobDescription) -> Option<Seconds> {
     else {
         return None;
     };
-    let now = jiff::Timestamp::now();
     let may_pass = match FailureClass::of(reason) {
         FailureClass::Internal => true,
         FailureClass::Outcome(Outcome::NoCapacity) => {
-            (ended.created_at).is_some_and(|created| adoption::age(created, now) < LONGEST_WAIT)
+            (ended.created_at).is_some_and(|created| age(created) < LONGEST_WAIT)
         }
         _ => false,
     };

@@ -1,7 +1,6 @@
 //! A training job that is over, as the result of a canary.
 
-use super::adoption;
-use super::description::{JobDescription, JobState};
+use super::description::{JobDescription, JobState, age};
 use super::failure::FailureClass;
 use super::find::Found;
 use super::pools::StartOnPool;
@@ -149,10 +148,8 @@ impl LastJob {
         {
             notes.push(format!("SageMaker says: {reason}"));
         }
-        let now = jiff::Timestamp::now();
-        let age = ended.ended_at.map(|end| adoption::age(end, now));
         let reused = Reused {
-            age_days: age.map_or(0.0, Seconds::in_days),
+            age_days: (ended.ended_at).map_or(0.0, |end| age(end).in_days()),
             saved_usd: None,
         };
         Measurement {

@@ -3,11 +3,9 @@
 
 use super::session::JobSession;
 use super::{SagemakerBackend, logs};
-use crate::aws::call::{Call, CallError, FailureKind};
+use crate::aws::call::{CallError, FailureKind};
 use crate::backend::AccountAnswer;
 use crate::spec::WarmPoolPolicy;
-
-const EVENTS: Call<'_> = Call("logs:GetLogEvents");
 
 /// By its name a canary, as policies allow them; none has it, since a key stands in the name of each.
 const NO_JOB: &str = "cg-no-such-job";
@@ -20,18 +18,13 @@ impl SagemakerBackend {
 
     /// Why logs may not be read.
     async fn may_not_read_logs(&self) -> Option<CallError> {
-        let events = self
-            .aws()
-            .logs
-            .get_log_events()
-            .log_group_name(logs::GROUP)
-            .log_stream_name(format!("{NO_JOB}/algo-1-0"))
-            .send();
-        let streams = denied(self.log_streams(NO_JOB, "algo-1").await);
-        match streams {
-            Some(error) => Some(error),
-            None => denied((events.await).map_err(|error| CallError::of(EVENTS, &error))),
+        if let Some(error) = denied(self.log_streams(NO_JOB, "algo-1").await) {
+            return Some(error);
         }
+        let events = (self.aws().logs.get_log_events())
+            .log_group_name(logs::GROUP)
+            .log_stream_name(format!("{NO_JOB}/algo-1-0"));
+        denied(logs::EVENTS.heard(events.send().await))
     }
 }
 

@@ -6,7 +6,9 @@ use futures_util::future::join_all;
 use jiff::Timestamp;
 
 use super::SagemakerBackend;
-use super::adoption::{self, LONGEST_TO_COLLECT};
+use super::cleanup::NotStopped;
+use super::description::age;
+use super::find::LONGEST_TO_COLLECT;
 use super::name::JobName;
 use super::placing::output;
 use super::pool::PoolStatus;
@@ -91,6 +93,14 @@ impl Sweep<'_> {
     }
 }
 
+/// Where a canary of this name may have left something below an output: its own output, and its copies.
+pub(super) fn places_in(output: &S3Uri, name: &str) -> [S3Uri; 2] {
+    [
+        output.below(&format!("{name}/")),
+        staging::stage(output, name),
+    ]
+}
+
 impl SagemakerBackend {
     /// Below the outputs of `jobs`: what is left of canaries that are over, their copies and their own output.
     pub async fn left_in_s3(&self, jobs: &[Job]) -> Result<Vec<S3Uri>, BackendError> {
@@ -113,14 +123,9 @@ impl SagemakerBackend {
         let mut places = Vec::new();
         for job in jobs {
             let output = output(job)?;
-            for name in names {
-                for place in [
-                    output.below(&format!("{name}/")),
-                    staging::stage(&output, name),
-                ] {
-                    if !places.contains(&place) {
-                        places.push(place);
-                    }
+            for place in names.iter().flat_map(|name| places_in(&output, name)) {
+                if !places.contains(&place) {
+                    places.push(place);
                 }
             }
         }
@@ -134,21 +139,22 @@ impl SagemakerBackend {
         let Some(name) = name.filter(|name| JobName::parse(name).is_some()) else {
             return Ok(false);
         };
-        let older = |time, limit| adoption::age(time, Timestamp::now()) > limit;
         let described = self.describe(name).await;
         let described = described
             .map_err(|error| error.to_error(&format!("look at the training job {name}")))?;
         let Some(job) = described else {
             // Without a job one may be about to start; a sample is staged within hours.
             let youngest = staging::youngest(&self.aws().s3, place).await?;
-            return Ok(youngest.is_some_and(|written| older(written, LONGEST_STAGING)));
+            return Ok(youngest.is_some_and(|written| age(written) > LONGEST_STAGING));
         };
         // A run that waits for it removes that by itself, when it has read its metrics.
-        let end = (job.ended_at.or(job.created_at)).filter(|_| job.state.is_final());
-        let Some(end) = end.filter(|end| older(*end, LONGEST_READING)) else {
+        let Some(end) = (job.ended_at.or(job.created_at)).filter(|_| job.state.is_final()) else {
             return Ok(false);
         };
-        if older(end, LONGEST_TO_COLLECT) {
+        if age(end) <= LONGEST_READING {
+            return Ok(false);
+        }
+        if age(end) > LONGEST_TO_COLLECT {
             return Ok(true);
         }
         match self.tags_of_found(&job).await {
@@ -185,50 +191,46 @@ impl SagemakerBackend {
                 with_pool(WarmPoolResourceStatus::Inuse),
             ],
         };
-        let mut listed = Vec::new();
-        for listing in listings {
-            let of_status = self.jobs_listed(listing).await;
-            listed.extend(of_status.map_err(|error| error.to_error("list the training jobs"))?);
-        }
         let mut found: Vec<Leftover> = Vec::new();
-        for summary in listed {
-            let name = summary.training_job_name().unwrap_or_default();
-            let Some(arn) = summary.training_job_arn() else {
-                continue;
-            };
-            let is_running = summary.training_job_status() == Some(&TrainingJobStatus::InProgress);
-            let pool = summary.warm_pool_status().map(PoolStatus::of);
-            let is_meant = match kind {
-                LeftoverKind::Running => is_running,
-                // A filter that is not known to who answers lets all jobs through.
-                LeftoverKind::WarmPool => !is_running && pool.is_some_and(|pool| pool.is_open()),
-            };
-            if !is_meant || found.iter().any(|known| known.training_job == name) {
-                continue;
-            }
-            let mut tags = match self.tags_of_job(arn).await {
-                Ok(tags) => tags,
-                // It may be anybody's; the others are looked at all the same.
-                Err(error) => {
-                    tracing::warn!("{name} is left alone, since its tags cannot be read: {error}");
-                    continue;
+        for listing in listings {
+            let listed = self.jobs_listed(listing).await;
+            for job in listed.map_err(|error| error.to_error("list the training jobs"))? {
+                let is_known =
+                    |known: &Leftover| Some(&known.training_job) == job.training_job_name.as_ref();
+                if !found.iter().any(is_known) {
+                    found.extend(self.leftover(kind, job).await);
                 }
-            };
-            // By its name it may be a canary; by this tag it is one.
-            let Some(run) = tags.remove(RUN_TAG) else {
-                continue;
-            };
-            found.push(Leftover {
-                kind,
-                training_job: name.to_owned(),
-                run,
-                job: tags.remove(JOB_TAG),
-                repository: tags.remove(REPOSITORY_TAG),
-                expires: tags.get(EXPIRES_TAG).and_then(|time| time.parse().ok()),
-                is_detached: tags.contains_key(DETACHED_TAG),
-            });
+            }
         }
         Ok(found)
+    }
+
+    /// The leftover that a listed job is; `None` where it is none of this kind, or no canary by its tags.
+    async fn leftover(&self, kind: LeftoverKind, job: TrainingJobSummary) -> Option<Leftover> {
+        let is_running = job.training_job_status() == Some(&TrainingJobStatus::InProgress);
+        let pool = job.warm_pool_status().map(PoolStatus::of);
+        let is_meant = match kind {
+            LeftoverKind::Running => is_running,
+            // A filter that is not known to who answers lets all jobs through.
+            LeftoverKind::WarmPool => !is_running && pool.is_some_and(|pool| pool.is_open()),
+        };
+        let arn = job.training_job_arn.filter(|_| is_meant)?;
+        let training_job = job.training_job_name?;
+        let tags = self.tags_of_job(&arn).await.inspect_err(|error| {
+            // It may be anybody's; the others are looked at all the same.
+            tracing::warn!("{training_job} is left alone, since its tags cannot be read: {error}");
+        });
+        let mut tags = tags.ok()?;
+        Some(Leftover {
+            kind,
+            training_job,
+            // By its name it may be a canary; by this tag it is one.
+            run: tags.remove(RUN_TAG)?,
+            job: tags.remove(JOB_TAG),
+            repository: tags.remove(REPOSITORY_TAG),
+            expires: tags.get(EXPIRES_TAG).and_then(|time| time.parse().ok()),
+            is_detached: tags.contains_key(DETACHED_TAG),
+        })
     }
 
     /// All jobs of a listing that are canaries by their names.
@@ -237,53 +239,47 @@ impl SagemakerBackend {
         listing: ListTrainingJobsFluentBuilder,
     ) -> Result<Vec<TrainingJobSummary>, CallError> {
         let listed = listing.into_paginator().items().send().try_collect().await;
-        let mut listed = listed.map_err(|error| CallError::of(LIST, &error))?;
+        let mut listed = LIST.heard(listed)?;
         let name_of = TrainingJobSummary::training_job_name;
         listed.retain(|job| name_of(job).and_then(JobName::parse).is_some());
         Ok(listed)
     }
 
-    /// Stops each job, and ends each pool: all jobs first, since each bills until it is asked to stop.
+    /// Stops each job, and ends each pool: all jobs first, since each bills until it is asked to stop. A job that is over or being
+    /// stopped leaves its machines too; without a pool that is one look.
     pub async fn stop_all(&self, leftovers: Vec<Leftover>) -> Vec<Swept> {
-        let mut stopped = Vec::with_capacity(leftovers.len());
-        let mut swept = Vec::new();
+        let mut swept = Vec::with_capacity(leftovers.len());
         for leftover in leftovers {
             let name = &leftover.training_job;
-            let result = match leftover.kind {
-                LeftoverKind::Running => self.stop(name).await.map(drop),
+            let stopped = match leftover.kind {
+                LeftoverKind::Running => self.stop(name).await,
                 LeftoverKind::WarmPool => Ok(()),
             };
-            match result {
-                Ok(()) => {
+            let result = match stopped {
+                Err(NotStopped::Refused(error)) => Err(error.to_error(&format!("stop {name}"))),
+                Ok(()) | Err(NotStopped::NotShown) => {
                     self.forget(name);
-                    stopped.push(leftover);
+                    Ok(())
                 }
-                Err(error) => swept.push(Swept {
-                    result: Err(error.to_error(&format!("stop {name}"))),
-                    leftover,
-                }),
-            }
+            };
+            swept.push(Swept { leftover, result });
         }
-        swept.extend(self.end_pools_left_by(stopped).await);
-        swept
-    }
-
-    /// Ends the pools of jobs that are over or being stopped, which leave their machines too; without a pool this is one look.
-    async fn end_pools_left_by(&self, leftovers: Vec<Leftover>) -> Vec<Swept> {
-        let end = |leftover: Leftover| async move {
-            let name = &leftover.training_job;
-            let ended = self.end_pool(name).await.map(|_| ());
-            let result = ended.map_err(|why| {
-                BackendError::transient(
-                    format!("the warm pool of {name} could not be ended: {why}"),
+        let end = async |mut swept: Swept| {
+            let Leftover {
+                training_job, run, ..
+            } = &swept.leftover;
+            if swept.result.is_ok()
+                && let Err(why) = self.end_pool(training_job).await
+            {
+                swept.result = Err(BackendError::transient(
+                    format!("the warm pool of {training_job} could not be ended: {why}"),
                     format!(
-                        "allow sagemaker:UpdateTrainingJob where it is denied, and run `canary-gate sweep --run {}`; until then AWS bills its machines, for an hour at most",
-                        leftover.run
+                        "allow sagemaker:UpdateTrainingJob where it is denied, and run `canary-gate sweep --run {run}`; until then AWS bills its machines, for an hour at most"
                     ),
-                )
-            });
-            Swept { leftover, result }
+                ));
+            }
+            swept
         };
-        join_all(leftovers.into_iter().map(end)).await
+        join_all(swept.into_iter().map(end)).await
     }
 }

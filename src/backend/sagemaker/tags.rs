@@ -32,22 +32,18 @@ impl SagemakerBackend {
         let expires = jiff::Timestamp::now()
             .checked_add(jiff::SignedDuration::from_secs_f64(limit.0))
             .unwrap_or(jiff::Timestamp::MAX);
-        let mut tags = vec![
-            (RUN_TAG.to_owned(), self.tags.run.clone()),
+        let is_detached = self.tags.part == RunPart::Detach;
+        let all = [
+            (RUN_TAG, Some(self.tags.run.clone())),
             // Its name in the spec, of which the training job's name holds the beginning only.
-            (JOB_TAG.to_owned(), run.job.clone()),
-            (EXPIRES_TAG.to_owned(), format!("{expires:.0}")),
+            (JOB_TAG, Some(run.job.clone())),
+            (EXPIRES_TAG, Some(format!("{expires:.0}"))),
+            (REPOSITORY_TAG, self.tags.repository.clone()),
+            (DETACHED_TAG, is_detached.then(|| "true".to_owned())),
         ];
-        tags.extend(
-            self.tags
-                .repository
-                .clone()
-                .map(|repository| (REPOSITORY_TAG.to_owned(), repository)),
-        );
-        if self.tags.part == RunPart::Detach {
-            tags.push((DETACHED_TAG.to_owned(), "true".to_owned()));
-        }
-        tags
+        let all = all.into_iter();
+        all.filter_map(|(tag, value)| Some((tag.to_owned(), value?)))
+            .collect()
     }
 
     /// The tags of a job that was found; none where it has no ARN.
@@ -67,11 +63,6 @@ impl SagemakerBackend {
         tags.get(RUN_TAG) == Some(&self.tags.run)
     }
 
-    /// Whether a job with these tags was detached, and this run collects it.
-    pub(super) fn collects(&self, tags: &Tags) -> bool {
-        self.tags.part == RunPart::Collect && tags.contains_key(DETACHED_TAG)
-    }
-
     /// `its tags` where a job lacks the job or the repository that this run would write. The run and the day on which it expires
     /// are another run's. On a machine that knows no repository any will do.
     pub(super) fn is_tagged_otherwise(&self, tags: &Tags, run: &CanaryRun) -> Option<&'static str> {
@@ -85,8 +76,7 @@ impl SagemakerBackend {
     pub(super) async fn tags_of_job(&self, arn: &str) -> Result<Tags, CallError> {
         let client = self.aws().sagemaker;
         let listing = client.list_tags().resource_arn(arn).into_paginator();
-        let listed = listing.items().send().try_collect().await;
-        let listed = listed.map_err(|error| CallError::of(LIST_TAGS, &error))?;
+        let listed = LIST_TAGS.heard(listing.items().send().try_collect().await)?;
         let tags = listed.into_iter().filter_map(|tag| tag.key.zip(tag.value));
         Ok(tags.collect())
     }

@@ -3,8 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::SagemakerBackend;
-use super::adoption;
-use super::description::{JobDescription, JobState};
+use super::description::{JobDescription, JobState, age};
 use super::find::Found;
 use super::pace::Pace;
 use super::ready_job::ReadyJob;
@@ -99,8 +98,11 @@ impl ReadyJob<'_> {
                 }
             };
             troubles = Troubles::default();
-            let now = jiff::Timestamp::now();
-            if !description.state.is_final() && should_be_over(&description, now) {
+            // It should have ended by its own time limit, long ago.
+            let limits = description.started_at.zip(description.max_runtime);
+            if !description.state.is_final()
+                && limits.is_some_and(|(start, limit)| age(start) > limit + LATENESS)
+            {
                 self.backend.stop_if_ours(found).await;
                 return Err(BackendError::transient(
                     format!("the training job {name} still runs long after its time limit"),
@@ -113,7 +115,9 @@ impl ReadyJob<'_> {
                         watcher.report(CanaryProgress::Phase(phase));
                         reported.clone_from(phase);
                     }
-                    if has_waited_too_long(&description, now) {
+                    let created =
+                        (description.created_at).filter(|_| description.started_at.is_none());
+                    if created.is_some_and(|created| age(created) > LONGEST_WAIT) {
                         self.backend.stop_if_ours(found).await;
                         let why = format!("CapacityError: no machine came within {LONGEST_WAIT}");
                         let state = JobState::Failed { reason: Some(why) };
@@ -126,12 +130,13 @@ impl ReadyJob<'_> {
                 // Over in a moment.
                 JobState::Stopping | JobState::Deleting => {}
                 state => {
-                    let has_run = match state {
-                        JobState::Stopped {
-                            max_runtime_exceeded,
-                        } => *max_runtime_exceeded,
-                        state => *state == JobState::Completed,
-                    };
+                    let has_run = matches!(
+                        state,
+                        JobState::Completed
+                            | JobState::Stopped {
+                                max_runtime_exceeded: true
+                            }
+                    );
                     let lacks_times = has_run && description.billable_seconds.is_none();
                     if !lacks_times || looks_for_times >= LOOKS_FOR_TIMES {
                         self.backend.forget(&name);
@@ -147,14 +152,8 @@ impl ReadyJob<'_> {
 impl SagemakerBackend {
     /// The job of a name; `None` where there is none.
     pub(super) async fn describe(&self, name: &str) -> Result<Option<JobDescription>, CallError> {
-        let answer = self
-            .aws()
-            .sagemaker
-            .describe_training_job()
-            .training_job_name(name)
-            .send()
-            .await;
-        match answer.map_err(|error| CallError::of(DESCRIBE, &error)) {
+        let request = self.aws().sagemaker.describe_training_job();
+        match DESCRIBE.heard(request.training_job_name(name).send().await) {
             Ok(answer) => Ok(Some(JobDescription::of(&answer))),
             Err(error) if error.is_not_there() => Ok(None),
             Err(error) => Err(error),
@@ -196,22 +195,6 @@ impl SagemakerBackend {
     pub(super) fn forget(&self, name: &str) {
         self.state.borrow_mut().own.remove(name);
     }
-}
-
-/// Whether the job should have ended by its own time limit, long ago.
-fn should_be_over(description: &JobDescription, now: jiff::Timestamp) -> bool {
-    description
-        .started_at
-        .zip(description.max_runtime)
-        .is_some_and(|(start, limit)| adoption::age(start, now).0 > limit.0 + LATENESS.0)
-}
-
-/// Whether the job waits for machines for longer than anybody should.
-fn has_waited_too_long(description: &JobDescription, now: jiff::Timestamp) -> bool {
-    description.started_at.is_none()
-        && description
-            .created_at
-            .is_some_and(|created| adoption::age(created, now) > LONGEST_WAIT)
 }
 
 /// What went wrong in a row.

@@ -7,7 +7,7 @@ use aws_sdk_sagemaker::types::{
 };
 use futures_util::future::join_all;
 
-use super::super::pool::{PoolState, PoolStatus};
+use super::super::pool::PoolStatus;
 use super::super::{SagemakerBackend, pace};
 use super::{BETWEEN_LOOKS, OpenPool, PoolStage};
 use crate::aws::call::{Call, CallError, FailureKind};
@@ -44,12 +44,8 @@ impl SagemakerBackend {
         let mut jobs = listing.into_paginator().items().send();
         let taken = |job: &TrainingJobSummary| {
             let pool = PoolStatus::of(job.warm_pool_status()?);
-            match pool.state {
-                PoolState::Reused { by } if by == name => {
-                    Some((job.training_job_name()?.to_owned(), pool.retained))
-                }
-                _ => None,
-            }
+            let is_taken = pool.reused_by.as_deref() == Some(name);
+            is_taken.then_some((job.training_job_name()?.to_owned(), pool.retained))
         };
         for _ in 0..MOST_JOBS {
             let Some(job) = jobs.next().await else {
@@ -70,7 +66,7 @@ impl SagemakerBackend {
     ) {
         let mut names = Vec::new();
         for (name, pool) in &mut self.state.borrow_mut().pools {
-            if matches!(pool.stage, PoolStage::Free | PoolStage::Passed) && is_meant(pool) {
+            if pool.stage == PoolStage::Free && is_meant(pool) {
                 pool.stage = PoolStage::Taken;
                 names.push(name.clone());
             }
@@ -178,7 +174,7 @@ impl SagemakerBackend {
         if !status.is_open() {
             return Ok(Some(status.retained));
         }
-        if status.state == PoolState::Available {
+        if status.is_free() {
             self.end_kept_machines(name).await?;
         }
         Ok(None)
@@ -190,6 +186,6 @@ impl SagemakerBackend {
         let client = self.aws().sagemaker;
         let update = client.update_training_job().training_job_name(name);
         let updated = update.resource_config(resources.build()).send().await;
-        (updated.map(drop)).map_err(|error| CallError::of(UPDATE, &error))
+        UPDATE.heard(updated).map(drop)
     }
 }
