@@ -23,24 +23,23 @@ const NORMAL_95: f64 = 1.644_853_626_951_472_2;
 /// Both are closed under a change of unit, [`Predictive::scaled`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Predictive {
-    kind: DistributionKind,
+    /// The median of an amount, the centre of a level.
+    middle: f64,
+    errs: Errs,
+    /// Of ln(y / middle) or of y - middle, sorted by centre; at least one.
+    components: Vec<Component>,
     /// The same where laws that are steeper than any that was weighed are weighed too; it goes with the quantity into whatever
     /// is made of it.
     if_steeper: Option<Box<Self>>,
 }
 
-#[derive(Debug, Clone, PartialEq)]
-enum DistributionKind {
-    /// Components are of ln(y / median) and sorted by centre; at least one.
-    Amount {
-        median: f64,
-        components: Vec<Component>,
-    },
-    /// The spread is of y, which stays in 0 to `ceiling`.
-    Level {
-        center: f64,
+/// How a quantity errs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Errs {
+    ByAFactor,
+    /// By a difference, and it stays in 0 to `ceiling`.
+    Within {
         ceiling: f64,
-        spread: Spread,
     },
 }
 
@@ -48,9 +47,11 @@ enum DistributionKind {
 const PARTS_OF_A_TERM: usize = 60;
 
 impl Predictive {
-    fn of_kind(kind: DistributionKind) -> Self {
+    fn of_one(middle: f64, errs: Errs, spread: Spread) -> Self {
         Self {
-            kind,
+            middle,
+            errs,
+            components: vec![Component::alone(spread)],
             if_steeper: None,
         }
     }
@@ -93,19 +94,11 @@ impl Predictive {
 
     /// The median and the components of ln(y / median); of a level its centre, as if it were known exactly.
     fn amount(&self) -> (f64, Cow<'_, [Component]>) {
-        match &self.kind {
-            DistributionKind::Amount { median, components } => (*median, components.into()),
-            DistributionKind::Level { center, .. } => {
-                let exactly = Spread {
-                    scale: 0.0,
-                    degrees_of_freedom: f64::INFINITY,
-                };
-                let known = Component {
-                    weight: 1.0,
-                    center: 0.0,
-                    spread: exactly,
-                };
-                (bounded(*center), vec![known].into())
+        match self.errs {
+            Errs::ByAFactor => (self.middle, self.components.as_slice().into()),
+            Errs::Within { .. } => {
+                let exactly = Spread::normal(0.0);
+                (bounded(self.middle), vec![Component::alone(exactly)].into())
             }
         }
     }
@@ -115,17 +108,11 @@ impl Predictive {
     pub fn log_student_t(median: f64, relative_scale: f64, degrees_of_freedom: f64) -> Self {
         debug_assert!(median > 0.0 && median.is_finite());
         debug_assert!(relative_scale >= 0.0 && degrees_of_freedom > 0.0);
-        Self::of_kind(DistributionKind::Amount {
-            median,
-            components: vec![Component {
-                weight: 1.0,
-                center: 0.0,
-                spread: Spread {
-                    scale: relative_scale,
-                    degrees_of_freedom,
-                },
-            }],
-        })
+        let spread = Spread {
+            scale: relative_scale,
+            degrees_of_freedom,
+        };
+        Self::of_one(median, Errs::ByAFactor, spread)
     }
 
     /// An amount whose ln y is the mixture of `components`, of which there is at least one; weights sum to 1.
@@ -147,23 +134,22 @@ impl Predictive {
         for component in &mut components {
             component.center -= middle;
         }
-        Self::of_kind(DistributionKind::Amount {
-            median: bounded(unit * middle.exp()),
+        Self {
+            middle: bounded(unit * middle.exp()),
+            errs: Errs::ByAFactor,
             components,
-        })
+            if_steeper: None,
+        }
     }
 
     /// A level in 0-100. `center` lies in that range, `scale` is not negative, `degrees_of_freedom` is positive.
     pub fn level(center: f64, scale: f64, degrees_of_freedom: f64) -> Self {
         debug_assert!((0.0..=100.0).contains(&center) && scale >= 0.0 && degrees_of_freedom > 0.0);
-        Self::of_kind(DistributionKind::Level {
-            center,
-            ceiling: 100.0,
-            spread: Spread {
-                scale,
-                degrees_of_freedom,
-            },
-        })
+        let spread = Spread {
+            scale,
+            degrees_of_freedom,
+        };
+        Self::of_one(center, Errs::Within { ceiling: 100.0 }, spread)
     }
 
     /// The sum with an independent amount, e.g. of two phases of a run.
@@ -268,24 +254,16 @@ impl Predictive {
 
     /// The point of the forecast: a new run is as likely above as below.
     pub fn median(&self) -> f64 {
-        match self.kind {
-            DistributionKind::Amount { median, .. } => median,
-            DistributionKind::Level { center, .. } => center,
-        }
+        self.middle
     }
 
     /// The value that a new run stays below with probability `p`, in (0, 1). Always finite; positive for an amount,
     /// in range for a level.
     pub fn quantile(&self, p: f64) -> f64 {
-        match &self.kind {
-            DistributionKind::Amount { median, components } => {
-                bounded(median * mixture_quantile(components, p).exp())
-            }
-            DistributionKind::Level {
-                center,
-                ceiling,
-                spread,
-            } => (center + spread.quantile(p)).clamp(0.0, *ceiling),
+        let error = mixture_quantile(&self.components, p);
+        match self.errs {
+            Errs::ByAFactor => bounded(self.middle * error.exp()),
+            Errs::Within { ceiling } => (self.middle + error).clamp(0.0, ceiling),
         }
     }
 
@@ -300,27 +278,17 @@ impl Predictive {
     }
 
     fn below_and_above(&self, limit: f64) -> (f64, f64) {
-        match &self.kind {
+        let of_error = |error: f64| below_and_above(&self.components, error);
+        match self.errs {
             _ if limit < 0.0 => (0.0, 1.0),
-            DistributionKind::Amount { .. } if limit == 0.0 => (0.0, 1.0),
-            DistributionKind::Amount { median, components } => {
-                below_and_above(components, limit.ln() - median.ln())
-            }
-            DistributionKind::Level {
-                center,
-                ceiling,
-                spread,
-            } => {
-                let (below, above) = spread.below_and_above(limit - center);
+            Errs::ByAFactor if limit == 0.0 => (0.0, 1.0),
+            Errs::ByAFactor => of_error(limit.ln() - self.middle.ln()),
+            Errs::Within { ceiling } => {
+                let (below, above) = of_error(limit - self.middle);
+                let below = if limit > ceiling { 1.0 } else { below };
                 (
-                    if limit == 0.0 {
-                        0.0
-                    } else if limit > *ceiling {
-                        1.0
-                    } else {
-                        below
-                    },
-                    if limit >= *ceiling { 0.0 } else { above },
+                    if limit == 0.0 { 0.0 } else { below },
+                    if limit >= ceiling { 0.0 } else { above },
                 )
             }
         }
@@ -330,43 +298,33 @@ impl Predictive {
     #[must_use]
     pub fn scaled(&self, factor: f64) -> Self {
         debug_assert!(factor > 0.0 && factor.is_finite());
-        let kind = match &self.kind {
-            DistributionKind::Amount { median, components } => DistributionKind::Amount {
-                median: bounded(median * factor),
-                components: components.clone(),
-            },
-            DistributionKind::Level {
-                center,
-                ceiling,
-                spread,
-            } => DistributionKind::Level {
-                center: center * factor,
-                ceiling: ceiling * factor,
-                spread: Spread {
-                    scale: spread.scale * factor,
-                    ..*spread
-                },
-            },
+        let if_steeper = self.if_steeper.as_deref();
+        let mut scaled = Self {
+            if_steeper: if_steeper.map(|steeper| Box::new(steeper.scaled(factor))),
+            ..self.clone()
         };
-        Self {
-            kind,
-            if_steeper: (self.if_steeper.as_ref()).map(|steeper| Box::new(steeper.scaled(factor))),
+        scaled.middle *= factor;
+        match &mut scaled.errs {
+            Errs::ByAFactor => scaled.middle = bounded(scaled.middle),
+            Errs::Within { ceiling } => {
+                *ceiling *= factor;
+                for component in &mut scaled.components {
+                    component.spread.scale *= factor;
+                }
+            }
         }
+        scaled
     }
 
     /// An amount times an unknown factor: log-normal about 1, in 1/(1+`share`) to 1+`share` in 90 of 100 cases.
     /// A level is returned as it is: it is not a product.
     #[must_use]
     pub fn widened(&self, share: f64) -> Self {
-        let DistributionKind::Amount { median, components } = &self.kind else {
+        if self.errs != Errs::ByAFactor {
             return self.clone();
-        };
-        let factor = Spread {
-            scale: share.ln_1p() / NORMAL_95,
-            degrees_of_freedom: f64::INFINITY,
-        };
-        let components = components
-            .iter()
+        }
+        let factor = Spread::normal(share.ln_1p() / NORMAL_95);
+        let components = (self.components.iter())
             .map(|component| Component {
                 spread: component.spread.and(factor),
                 ..*component
@@ -374,7 +332,7 @@ impl Predictive {
             .collect();
         Self {
             if_steeper: (self.if_steeper.as_ref()).map(|steeper| Box::new(steeper.widened(share))),
-            ..Self::centered(*median, components)
+            ..Self::centered(self.middle, components)
         }
     }
 }
@@ -412,10 +370,7 @@ fn as_normal(values: &[(f64, f64)]) -> Option<Component> {
     Some(Component {
         weight,
         center,
-        spread: Spread {
-            scale: variance.sqrt(),
-            degrees_of_freedom: f64::INFINITY,
-        },
+        spread: Spread::normal(variance.sqrt()),
     })
 }
 
@@ -451,10 +406,7 @@ fn quantiles(components: &[Component]) -> impl Fn(f64) -> f64 {
 impl Predictive {
     /// The spread of a distribution with one component.
     pub(super) fn spread(&self) -> Spread {
-        match &self.kind {
-            DistributionKind::Amount { components, .. } => components[0].spread,
-            DistributionKind::Level { spread, .. } => *spread,
-        }
+        self.components[0].spread
     }
 }
 

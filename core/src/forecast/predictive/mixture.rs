@@ -11,6 +11,17 @@ pub(in crate::forecast) struct Component {
     pub(in crate::forecast) spread: Spread,
 }
 
+impl Component {
+    /// The only component of a distribution, about its middle.
+    pub(super) fn alone(spread: Spread) -> Self {
+        Self {
+            weight: 1.0,
+            center: 0.0,
+            spread,
+        }
+    }
+}
+
 /// Components whose centres are closer than this share of the larger scale are merged, keeping mean and variance. If a narrow
 /// and a broad one share a centre, quantiles between them move; `simulation` measures the coverage of the intervals.
 pub(super) const MERGE_WITHIN: f64 = 0.4;

@@ -18,6 +18,13 @@ pub(in crate::forecast) struct Spread {
 }
 
 impl Spread {
+    pub(super) fn normal(scale: f64) -> Self {
+        Self {
+            scale,
+            degrees_of_freedom: f64::INFINITY,
+        }
+    }
+
     /// The spread of the sum of two independent errors, as one Student-t whose degrees of freedom follow the
     /// Welch-Satterthwaite equation (Satterthwaite, Biometrics Bulletin 2, 1946, eq. 17).
     pub(in crate::forecast) fn and(self, other: Self) -> Self {
