@@ -17,9 +17,11 @@
 mod evidence;
 mod outliers;
 
-pub(super) use evidence::{Evidence, ResidualNoise, highest_weight, probable, without_cold_parts};
+pub(super) use evidence::{
+    Evidence, ResidualNoise, highest_weight, probable, unweighed, without_cold_parts,
+};
 use outliers::ROBUST_FROM;
-pub(super) use outliers::{doubted, median, without_outlying_replicates};
+pub(super) use outliers::robust;
 
 use super::Law;
 use super::law::{FamilyWeights, GrowthKind, STEEPER, Shape};
@@ -51,13 +53,6 @@ pub struct Prior {
     pub cold_weight: f64,
     /// The odds of the laws that are steeper than any of the family (`law::STEEPER`), together against all of it.
     pub steeper_odds: f64,
-}
-
-impl Prior {
-    /// Whether cold and warm runs differ.
-    pub(super) fn knows_cold_starts(&self) -> bool {
-        self.no_cold_weight < 1.0
-    }
 }
 
 /// One completed run.
@@ -193,15 +188,13 @@ impl Posterior {
         if ordered.len() < ROBUST_FROM {
             return (Self::fit_once(&ordered, prior), ordered);
         }
-        // An outlier among the smallest runs can bend the laws until it fits them; replicates of its size reveal it.
-        let guess = without_outlying_replicates(&ordered, prior.noise);
-        let first = Self::fit_once(&guess, prior);
-        let reweighed = first.without_outliers(&ordered);
-        if reweighed == guess {
-            (first, guess)
-        } else {
-            (Self::fit_once(&reweighed, prior), reweighed)
-        }
+        let fit = |runs: &[Vec<Observation>]| Self::fit_once(&runs[0], prior);
+        let (posterior, runs) = robust(&[&ordered], prior.noise, fit, |fit, _, run| {
+            let candidates = fit.candidates.iter();
+            let fitted = candidates.map(|one| one.weight * (one.center + one.ln_relative_of(run)));
+            fitted.sum()
+        });
+        (posterior, runs.concat())
     }
 
     /// The squares of the residuals from the law that comes closest to the runs.
@@ -216,42 +209,21 @@ impl Posterior {
         let runs = Evidence::new(&[observations], prior);
         let parts = runs.work_parts();
         let largest_share = observations.iter().map(|run| run.share).fold(0.0, f64::max);
-        let mut candidates: Vec<WeighedLaw> = prior
-            .laws
-            .laws()
-            .into_iter()
-            .flat_map(|(shape, weight)| runs.candidates(shape, &parts, weight.ln()))
-            .collect();
+        let family = prior.laws.laws().into_iter();
+        let candidates =
+            family.flat_map(|(shape, weight)| runs.candidates(shape, &parts, weight.ln()));
         let odds = match shows_a_curve(observations) {
             true => prior.steeper_odds,
             false => prior.steeper_odds * WITHOUT_A_CURVE,
         };
-        let mut steeper: Vec<WeighedLaw> = STEEPER
-            .into_iter()
-            .flat_map(|(shape, weight)| {
-                // How much of the full run is fixed, or of the largest canary: neither is known better.
-                let log_prior = (odds * weight / 2.0).ln();
-                let of_canary = runs.with_fixed_part_at(shape, largest_share);
-                [
-                    runs.candidates(shape, &parts, log_prior),
-                    of_canary.candidates(shape, &parts, log_prior),
-                ]
-            })
-            .flatten()
-            .collect();
-        let best = highest_weight(&candidates);
-        let weigh = |candidates: &mut Vec<WeighedLaw>| {
-            for candidate in candidates.iter_mut() {
-                candidate.weight = (candidate.weight - best).min(MOST_LOG_ODDS).exp();
-            }
-            candidates.retain(|candidate| candidate.weight > NEGLIGIBLE);
-        };
-        weigh(&mut candidates);
-        weigh(&mut steeper);
-        let total: f64 = candidates.iter().map(|candidate| candidate.weight).sum();
-        for candidate in candidates.iter_mut().chain(&mut steeper) {
-            candidate.weight /= total;
-        }
+        let steeper = STEEPER.into_iter().flat_map(|(shape, weight)| {
+            // How much of the full run is fixed, or of the largest canary: neither is known better.
+            let log_prior = (odds * weight / 2.0).ln();
+            let of_canary = runs.with_fixed_part_at(shape, largest_share);
+            let of_full_run = runs.candidates(shape, &parts, log_prior);
+            [of_full_run, of_canary.candidates(shape, &parts, log_prior)].concat()
+        });
+        let [candidates, steeper] = probable(candidates.collect(), steeper.collect());
         Self {
             prior: *prior,
             candidates,
@@ -261,22 +233,6 @@ impl Posterior {
             largest_share,
             largest_work: observations.iter().map(|run| run.work).fold(0.0, f64::max),
         }
-    }
-
-    /// The runs, with less weight for those far from the fit.
-    fn without_outliers(&self, observations: &[Observation]) -> Vec<Observation> {
-        let residual = |run: &Observation| {
-            let candidates = self.candidates.iter();
-            let fitted = candidates.map(|one| one.weight * (one.center + one.ln_relative_of(run)));
-            run.value.ln() - fitted.sum::<f64>()
-        };
-        let mut residuals: Vec<f64> = observations.iter().map(residual).collect();
-        let center = median(residuals.clone());
-        residuals
-            .iter_mut()
-            .for_each(|residual| *residual -= center);
-        let distances = residuals.iter().map(|residual| residual.abs()).collect();
-        doubted(observations, &residuals, distances, self.prior.noise)
     }
 
     /// The distribution of one new run with `share` of the data and `work` of the full run's work.

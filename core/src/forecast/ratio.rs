@@ -56,6 +56,7 @@ const SESSION_EFFECT_ON_MEMORY: Spread = Spread {
 const TIME: ComparedValue = ComparedValue {
     subject: "time",
     prior: &prior::TIME,
+    session_effect: SESSION_EFFECT_ON_TIME,
     value: |run| seconds(run.time()).filter(|time| *time >= f64::MIN_POSITIVE),
 };
 
@@ -96,7 +97,7 @@ impl Factors {
 /// The change of the full run's billed time. Only completed runs count, as in a forecast; each side needs as many of them as a
 /// forecast does.
 pub fn compare(base: &[Measurement], new: &[Measurement]) -> Result<RatioEstimate, Unknown> {
-    compare_by(base, new, TIME, SESSION_EFFECT_ON_TIME)
+    compare_by(base, new, TIME)
 }
 
 /// The change of peak memory, in percent of the host's memory; `base_percent` is what the base's full run needs. Peaks are
@@ -117,34 +118,25 @@ pub fn compare_memory(
     {
         return Err(Unknown("a canary ran out of memory".to_owned()));
     }
-    let by = |value: fn(&Measurement) -> Option<f64>| ComparedValue {
-        subject: "memory",
-        prior: &prior::MEMORY,
-        value,
+    let by = |value: fn(&Measurement) -> Option<f64>| {
+        let memory = ComparedValue {
+            subject: "memory",
+            prior: &prior::MEMORY,
+            session_effect: SESSION_EFFECT_ON_MEMORY,
+            value,
+        };
+        compare_by(base, new, memory)
     };
-    compare_by(
-        base,
-        new,
-        by(|run| memory::peak_bytes(MemoryOf::Machine)(run)),
-        SESSION_EFFECT_ON_MEMORY,
-    )
-    .or_else(|no_bytes| {
-        compare_by(
-            base,
-            new,
-            by(|run| memory::peak_percent(MemoryOf::Machine)(run)),
-            SESSION_EFFECT_ON_MEMORY,
-        )
-        .map_err(|_| no_bytes)
-    })
-    .map(|comparison| comparison.growth(base_percent))
+    let by_percent = || by(|run| memory::peak_percent(MemoryOf::Machine)(run));
+    by(|run| memory::peak_bytes(MemoryOf::Machine)(run))
+        .or_else(|no_bytes| by_percent().map_err(|_| no_bytes))
+        .map(|comparison| comparison.growth(base_percent))
 }
 
 fn compare_by(
     base: &[Measurement],
     new: &[Measurement],
     quantity: ComparedValue,
-    session_effect: Spread,
 ) -> Result<RatioEstimate, Unknown> {
     let (base, new) = (Runs::choose(base), Runs::choose(new));
     let axis = Axis::of(&[&base, &new]);
@@ -159,17 +151,11 @@ fn compare_by(
             notes: Vec::new(),
         });
     }
-    let ((of_base, base_squares), (of_new, new_squares)) = (
-        of_base.reweighed(quantity.prior),
-        of_new.reweighed(quantity.prior),
-    );
+    let (of_base, base_squares) = of_base.reweighed(quantity.prior);
+    let (of_new, new_squares) = of_new.reweighed(quantity.prior);
+    let sides = ([&of_base, &of_new], [base_squares, new_squares]);
     Ok(RatioEstimate {
-        ratio: Some(models::weigh(
-            &axis,
-            ([&of_base, &of_new], [base_squares, new_squares]),
-            quantity.prior,
-            session_effect.and(session_effect),
-        )),
+        ratio: Some(models::weigh(&axis, sides, quantity)),
         notes: axis.notes(&[&base, &new]),
     })
 }

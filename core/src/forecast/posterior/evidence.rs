@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::super::law::Shape;
 use super::super::predictive::Spread;
-use super::{NEGLIGIBLE, Observation, Prior, WeighedLaw};
+use super::{MOST_LOG_ODDS, NEGLIGIBLE, Observation, Prior, WeighedLaw};
 use crate::units::count_as_float;
 
 /// The grid over logit u: wide enough for a fixed part of a millionth, and for a growing part of a millionth.
@@ -105,16 +105,22 @@ impl<'a> Evidence<'a> {
                     places.len() - 1
                 })
         };
-        let groups: Vec<Group> = groups
-            .iter()
-            .map(|group| Group::of(group.iter().map(|run| (place(run), run.value, run.weight))))
-            .collect();
+        let mut observed = |run: &Observation| ObservedRun {
+            place: place(run),
+            logarithm: run.value.ln(),
+            weight: run.weight,
+        };
+        let group = |runs: &&[Observation]| Group {
+            runs: runs.iter().map(&mut observed).collect(),
+            weight_total: runs.iter().map(|run| run.weight).sum(),
+        };
+        let groups: Vec<Group> = groups.iter().map(group).collect();
         let runs: usize = groups.iter().map(|group| group.runs.len()).sum();
         Self {
             prior,
             noise: ResidualNoise::of(prior, runs, groups.len()),
             groups,
-            is_mixed: prior.knows_cold_starts()
+            is_mixed: prior.no_cold_weight < 1.0
                 && places.iter().any(|run| run.is_warm)
                 && places.iter().any(|run| !run.is_warm),
             places,
@@ -249,26 +255,6 @@ impl<'a> Evidence<'a> {
         self.over_fixed_part(law, &growth)
     }
 
-    /// The grid over u for one law whose growth at each place is given.
-    pub(in crate::forecast) fn with_growth<F: Copy>(
-        &self,
-        shape: F,
-        growth: &[f64],
-        log_prior: f64,
-    ) -> Vec<WeighedLaw<F>> {
-        self.over_fixed_part(unweighed(shape, 0.0, log_prior), growth)
-    }
-
-    /// The law of which no part is fixed.
-    pub(in crate::forecast) fn without_fixed_part<F: Copy>(
-        &self,
-        shape: F,
-        growth: &[f64],
-        log_prior: f64,
-    ) -> WeighedLaw<F> {
-        self.weigh(unweighed(shape, 0.0, log_prior), growth)
-    }
-
     fn at_fixed_part<F: Copy>(
         &self,
         law: WeighedLaw<F>,
@@ -279,9 +265,13 @@ impl<'a> Evidence<'a> {
         self.over_cold_part(WeighedLaw { fixed, ..law }, growth)
     }
 
-    /// The grid over u: coarse everywhere, then finer and finer about its highest point, since with little noise the posterior is
+    /// The grid over u for one law whose growth at each place is given: coarse everywhere, then finer and finer about its highest point, since with little noise the posterior is
     /// very narrow.
-    fn over_fixed_part<F: Copy>(&self, law: WeighedLaw<F>, growth: &[f64]) -> Vec<WeighedLaw<F>> {
+    pub(in crate::forecast) fn over_fixed_part<F: Copy>(
+        &self,
+        law: WeighedLaw<F>,
+        growth: &[f64],
+    ) -> Vec<WeighedLaw<F>> {
         let candidates = |logit: f64| self.at_fixed_part(law, logit, growth);
         let deviation = self.prior.fixed_logit_deviation;
         let density =
@@ -333,7 +323,11 @@ impl<'a> Evidence<'a> {
     }
 
     /// The evidence of one candidate and its estimate of ln S in the first group; `growth` holds f(x) h(q) of each place.
-    fn weigh<F: Copy>(&self, candidate: WeighedLaw<F>, growth: &[f64]) -> WeighedLaw<F> {
+    pub(in crate::forecast) fn weigh<F: Copy>(
+        &self,
+        candidate: WeighedLaw<F>,
+        growth: &[f64],
+    ) -> WeighedLaw<F> {
         let fixed = candidate.fixed;
         let if_warm = fixed * (1.0 - candidate.cold_part);
         let relative: Vec<f64> = growth
@@ -403,22 +397,29 @@ pub(in crate::forecast) fn highest_weight<'a, F: 'a>(
     weights.fold(f64::NEG_INFINITY, f64::max)
 }
 
-/// The laws that are not negligible beside the best, each with its probability in the place of its evidence.
-pub(in crate::forecast) fn probable<F>(mut laws: Vec<WeighedLaw<F>>) -> Vec<WeighedLaw<F>> {
+/// The laws that are not negligible beside the best, each with its probability in the place of its evidence; and laws `beside` them, each
+/// with its odds against all of those.
+pub(in crate::forecast) fn probable<F>(
+    laws: Vec<WeighedLaw<F>>,
+    beside: Vec<WeighedLaw<F>>,
+) -> [Vec<WeighedLaw<F>>; 2] {
     let best = highest_weight(&laws);
-    for law in &mut laws {
-        law.weight = (law.weight - best).exp();
+    let mut lists = [laws, beside];
+    for list in &mut lists {
+        for law in &mut *list {
+            law.weight = (law.weight - best).min(MOST_LOG_ODDS).exp();
+        }
+        list.retain(|law| law.weight > NEGLIGIBLE);
     }
-    laws.retain(|law| law.weight > NEGLIGIBLE);
-    let total: f64 = laws.iter().map(|law| law.weight).sum();
-    for law in &mut laws {
+    let total: f64 = lists[0].iter().map(|law| law.weight).sum();
+    for law in lists.iter_mut().flatten() {
         law.weight /= total;
     }
-    laws
+    lists
 }
 
 /// A law of which nothing is fixed, before the runs are asked.
-fn unweighed<F>(shape: F, work_part: f64, log_prior: f64) -> WeighedLaw<F> {
+pub(in crate::forecast) fn unweighed<F>(shape: F, work_part: f64, log_prior: f64) -> WeighedLaw<F> {
     WeighedLaw {
         shape,
         fixed: 0.0,
@@ -455,20 +456,6 @@ pub(in crate::forecast) fn without_cold_parts(laws: &[WeighedLaw]) -> Vec<Weighe
 }
 
 impl Group {
-    /// A group of runs, each given by its place, value and weight.
-    fn of(runs: impl Iterator<Item = (usize, f64, f64)>) -> Self {
-        let run = |(place, value, weight): (usize, f64, f64)| ObservedRun {
-            place,
-            logarithm: value.ln(),
-            weight,
-        };
-        let runs: Vec<ObservedRun> = runs.map(run).collect();
-        Self {
-            weight_total: runs.iter().map(|run| run.weight).sum(),
-            runs,
-        }
-    }
-
     /// The location of ln S, and the sum of weighted squared residuals; `relative` holds ln(u + (1 - u) f(x) h(q)) of each
     /// place.
     fn center_and_squares(&self, relative: &[f64]) -> (f64, f64) {

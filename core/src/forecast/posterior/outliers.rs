@@ -14,8 +14,37 @@ const ONE_SIZE: f64 = 1.1;
 /// The median absolute deviation of normal errors times this is their standard deviation (ibid., section 1.1).
 const MAD_TO_DEVIATION: f64 = 1.4826;
 
+/// A fit of groups of runs, each sorted by work, start and then share, and the runs with their final weights. An outlier is far from the
+/// fit compared with others of its group: a group with another law is none as a whole. `fitted` gives ln of a run's value by a fit.
+pub(in crate::forecast) fn robust<T>(
+    groups: &[&[Observation]],
+    least_scale: f64,
+    fit: impl Fn(&[Vec<Observation>]) -> T,
+    fitted: impl Fn(&T, usize, &Observation) -> f64,
+) -> (T, Vec<Vec<Observation>>) {
+    // An outlier among the smallest runs can bend the laws until it fits them; replicates of its size reveal it.
+    let guess = |runs: &&[Observation]| without_outlying_replicates(runs, least_scale);
+    let guess: Vec<Vec<Observation>> = groups.iter().map(guess).collect();
+    let first = fit(&guess);
+    let residuals = groups.iter().enumerate().map(|(group, runs)| {
+        let residual = |run: &Observation| run.value.ln() - fitted(&first, group, run);
+        let residuals: Vec<f64> = runs.iter().map(residual).collect();
+        let middle = median(residuals.clone());
+        residuals.iter().map(|one| one - middle).collect()
+    });
+    let residuals: Vec<Vec<f64>> = residuals.collect();
+    let distances: Vec<f64> = residuals.iter().flatten().map(|one| one.abs()).collect();
+    let reweighed: Vec<Vec<Observation>> = (groups.iter().zip(&residuals))
+        .map(|(runs, own)| doubted(runs, own, distances.clone(), least_scale))
+        .collect();
+    match reweighed == guess {
+        true => (first, guess),
+        false => (fit(&reweighed), reweighed),
+    }
+}
+
 /// The runs, with less weight for those whose residual is beyond [`HUBER`] times the scale of the distances.
-pub(in crate::forecast) fn doubted(
+fn doubted(
     runs: &[Observation],
     residuals: &[f64],
     distances: Vec<f64>,
@@ -52,10 +81,7 @@ fn of_one_size(runs: &[Observation]) -> Vec<&[Observation]> {
 
 /// The runs, sorted by share, with less weight for those far from the median of at least [`FEWEST_REPLICATES`] of their size. The
 /// scale is that of all such distances except those of the medians themselves, which are 0.
-pub(in crate::forecast) fn without_outlying_replicates(
-    runs: &[Observation],
-    least_scale: f64,
-) -> Vec<Observation> {
+fn without_outlying_replicates(runs: &[Observation], least_scale: f64) -> Vec<Observation> {
     let mut residuals = Vec::new();
     let mut distances = Vec::new();
     for size in of_one_size(runs) {
@@ -81,7 +107,7 @@ pub(in crate::forecast) fn without_outlying_replicates(
 }
 
 /// The median of values in any order; of an even count the upper one in the middle.
-pub(in crate::forecast) fn median(mut values: Vec<f64>) -> f64 {
+fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or_default()
 }

@@ -3,8 +3,8 @@
 use super::super::Unknown;
 use super::super::law::Shape;
 use super::super::posterior::{
-    Evidence, NEGLIGIBLE, Observation, Prior, ResidualNoise, WeighedLaw, doubted, highest_weight,
-    median, probable, without_cold_parts, without_outlying_replicates,
+    Evidence, NEGLIGIBLE, Observation, Prior, ResidualNoise, WeighedLaw, highest_weight, probable,
+    robust, without_cold_parts,
 };
 use super::super::runs::Runs;
 use super::sides::{Axis, Side};
@@ -51,17 +51,13 @@ pub fn levels(records: &[&[Measurement]]) -> Result<Vec<Option<FullRunLevel>>, U
 }
 
 fn of_sides(sides: &[&Side], prior: &Prior) -> Vec<FullRunLevel> {
-    let guess: Vec<Vec<Observation>> = sides
-        .iter()
-        .map(|side| without_outlying_replicates(&side.observations, prior.noise))
-        .collect();
-    let first = SharedLaws::fit(&guess, prior);
-    let reweighed = first.without_outliers(sides, prior);
-    let series = if reweighed == guess {
-        first
-    } else {
-        SharedLaws::fit(&reweighed, prior)
-    };
+    let runs = sides.iter().map(|side| side.observations.as_slice());
+    let (series, _) = robust(
+        &runs.collect::<Vec<_>>(),
+        prior.noise,
+        |records| SharedLaws::fit(records, prior),
+        |laws, record, run| laws.mean(|law, centers| centers[record] + law.ln_relative_of(run)),
+    );
     series.levels(sides)
 }
 
@@ -120,7 +116,7 @@ impl SharedLaws {
     fn fit(groups: &[Vec<Observation>], prior: &Prior) -> Self {
         let slices: Vec<&[Observation]> = groups.iter().map(Vec::as_slice).collect();
         let evidence = Evidence::new(&slices, prior);
-        let laws = probable(laws_in_question(&evidence, prior));
+        let [laws, _] = probable(laws_in_question(&evidence, prior), Vec::new());
         Self {
             laws: (laws.into_iter())
                 .map(|one| (one, evidence.centers(&one)))
@@ -136,31 +132,6 @@ impl SharedLaws {
             .iter()
             .map(|(law, centers)| law.weight * of(law, centers))
             .sum()
-    }
-
-    /// The runs of every record, with less weight for those that are far from the common law compared with others of their
-    /// record: a record with another law is not an outlier as a whole.
-    fn without_outliers(&self, sides: &[&Side], prior: &Prior) -> Vec<Vec<Observation>> {
-        let residuals: Vec<Vec<f64>> = sides
-            .iter()
-            .enumerate()
-            .map(|(record, side)| {
-                let residual = |run: &Observation| {
-                    let fitted =
-                        self.mean(|law, centers| centers[record] + law.ln_relative_of(run));
-                    run.value.ln() - fitted
-                };
-                let residuals: Vec<f64> = side.observations.iter().map(residual).collect();
-                let middle = median(residuals.clone());
-                residuals.iter().map(|one| one - middle).collect()
-            })
-            .collect();
-        let distances = residuals.iter().flatten().map(|one| one.abs());
-        let distances: Vec<f64> = distances.collect();
-        let of_sides = sides.iter().zip(&residuals);
-        of_sides
-            .map(|(side, own)| doubted(&side.observations, own, distances.clone(), prior.noise))
-            .collect()
     }
 
     fn levels(&self, sides: &[&Side]) -> Vec<FullRunLevel> {

@@ -17,7 +17,7 @@ use super::super::posterior::{
 };
 use super::super::predictive::{Component, Predictive, Spread, merged, weighted_quantile};
 use super::Factors;
-use super::sides::{Axis, AxisPoint, Side};
+use super::sides::{Axis, AxisPoint, ComparedValue, Side};
 use crate::units::count_as_float;
 
 /// The prior probability of each model. Most changes of a level affect everything or nothing: another machine, another library,
@@ -46,15 +46,14 @@ pub(super) struct WeighedRatio {
 /// A pair of laws with less weight than this relative to all before it is left out.
 const NEGLIGIBLE_PAIR: f64 = 1e-7;
 
-/// The ratio under the three models. `squares` are those of each side's closest law; `session_effect` is the spread due to the
-/// sides' days and machines.
+/// The ratio under the three models. `squares` are those of each side's closest law.
 pub(super) fn weigh(
     axis: &Axis,
     (sides, squares): ([&Side; 2], [f64; 2]),
-    prior: &Prior,
-    session_effect: Spread,
+    quantity: ComparedValue,
 ) -> WeighedRatio {
-    let pair = ComparedSides::new(sides, squares, prior);
+    let session_effect = quantity.session_effect.and(quantity.session_effect);
+    let pair = ComparedSides::new(sides, squares, quantity.prior);
     let ways = [
         (ALL, pair.all()),
         (PARTS, pair.parts()),

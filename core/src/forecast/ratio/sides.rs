@@ -1,6 +1,7 @@
 //! The sides of a comparison on **one axis**: shares of the larger full run's data, and of the larger full run's work.
 
 use super::super::posterior::{Observation, Posterior, Prior, in_order};
+use super::super::predictive::Spread;
 use super::super::runs::Runs;
 use super::super::{Unknown, points};
 use crate::measurement::{Abscissa, Measurement};
@@ -14,6 +15,8 @@ pub(super) struct ComparedValue {
     /// `time`, `memory`.
     pub(super) subject: &'static str,
     pub(super) prior: &'static Prior,
+    /// The common effect of day and machine on all canaries of one side.
+    pub(super) session_effect: Spread,
     pub(super) value: fn(&Measurement) -> Option<f64>,
 }
 

@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use super::count_law::{CountShape, Undivided, laws};
 use super::{Load, ScaleOutRun};
 use crate::forecast::posterior::{
-    Evidence, Observation, Prior, ResidualNoise, WeighedLaw, probable,
+    Evidence, Observation, Prior, ResidualNoise, WeighedLaw, probable, unweighed,
 };
 use crate::forecast::predictive::{Component, Spread};
 use crate::forecast::prior::TIME;
@@ -108,8 +108,9 @@ impl ScaleOutLaws {
         let points = one_for_each_load(&runs, unit);
         let laws = (bases(&counts).into_iter())
             .flat_map(|(base, weight)| weighed_from(base, weight, &points));
+        let [laws, _] = probable(laws.collect(), Vec::new());
         Ok(Self {
-            laws: probable(laws.collect()),
+            laws,
             unit,
             counts,
             largest_share: runs.iter().map(|run| run.load.share).fold(0.0, f64::max),
@@ -244,12 +245,10 @@ fn weighed_from(base: u32, weight: f64, points: &[(Load, f64)]) -> Vec<WeighedLa
                 base,
                 weight_total,
             };
-            let log_prior = (weight * prior).ln() + scale / 2.0;
+            let law = unweighed(law, 0.0, (weight * prior).ln() + scale / 2.0);
             match shape {
-                CountShape::Power { .. } => {
-                    vec![evidence.without_fixed_part(law, &growth, log_prior)]
-                }
-                _ => evidence.with_growth(law, &growth, log_prior),
+                CountShape::Power { .. } => vec![evidence.weigh(law, &growth)],
+                _ => evidence.over_fixed_part(law, &growth),
             }
         })
         .collect()
