@@ -23,6 +23,10 @@ impl fmt::Display for Call<'_> {
 
 impl Call<'_> {
     /// The answer to the call, or why there is none.
+    #[expect(
+        clippy::result_large_err,
+        reason = "the error that it is made of is larger"
+    )]
     pub(crate) fn heard<T, E, R>(self, answer: Result<T, SdkError<E, R>>) -> Result<T, CallError>
     where
         E: ProvideErrorMetadata + Error + 'static,

@@ -299,8 +299,12 @@ pub struct Watcher<'a> {
 }
 
 impl Watcher<'_> {
-    pub fn report(&self, progress: CanaryProgress<'_>) {
-        (self.report)(progress);
+    pub fn fact(&self, text: &str) {
+        (self.report)(CanaryProgress::Fact(text));
+    }
+
+    pub fn phase(&self, text: &str) {
+        (self.report)(CanaryProgress::Phase(text));
     }
 
     /// Whether nothing is to be started any more.
@@ -389,10 +393,29 @@ impl Cancellation {
         *self.0.borrow()
     }
 
-    /// Waits until so long after it was cancelled.
-    pub async fn cancelled_since(&self, time: Duration) {
-        self.cancelled().await;
-        tokio::time::sleep(time).await;
+    /// What the work gives; `None` where it is not done before the cancellation.
+    pub async fn unless<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        tokio::select! {
+            biased;
+            () = self.cancelled() => None,
+            done = work => Some(done),
+        }
+    }
+
+    /// The same of work that has so long after the cancellation.
+    pub async fn unless_since<T>(
+        &self,
+        time: Duration,
+        work: impl Future<Output = T>,
+    ) -> Option<T> {
+        let is_late = async {
+            self.cancelled().await;
+            tokio::time::sleep(time).await;
+        };
+        tokio::select! {
+            () = is_late => None,
+            done = work => Some(done),
+        }
     }
 
     /// Waits until cancelled; for ever if that never happens.

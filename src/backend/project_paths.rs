@@ -46,8 +46,7 @@ impl ProjectPaths {
             .map_err(|source| Unresolved::Missing(joined.clone(), source))?;
         match self.check(&real) {
             Ok(()) => Ok(real),
-            Err(Closed::Outside) => Err(Unresolved::Outside(real)),
-            Err(Closed::Private) => Err(Unresolved::Private(real)),
+            Err(closed) => Err(Unresolved::Closed(closed, real)),
         }
     }
 
@@ -95,8 +94,7 @@ pub fn has_private_name(below: &Path) -> bool {
 #[derive(Debug)]
 pub(super) enum Unresolved {
     Missing(PathBuf, std::io::Error),
-    Outside(PathBuf),
-    Private(PathBuf),
+    Closed(Closed, PathBuf),
 }
 
 /// The words of an error about a path that does not lead to a file or folder in the checkout: what to do in each case.
@@ -122,24 +120,23 @@ impl Unresolved {
                 help.missing,
                 source,
             ),
-            Self::Outside(path) => {
-                let closed = match written.starts_with(ON_THIS_MACHINE) {
-                    true => ", which is not open: a spec alone opens no folder",
-                    false => "",
+            Self::Closed(closed, path) => {
+                let (leads, why, way_out) = match closed {
+                    Closed::Outside if written.starts_with(ON_THIS_MACHINE) => (
+                        "outside the checkout, to",
+                        ", which is not open: a spec alone opens no folder",
+                        help.outside,
+                    ),
+                    Closed::Outside => ("outside the checkout, to", "", help.outside),
+                    Closed::Private => (
+                        "to",
+                        ", which is private: git's, the gate's own, or a file of secrets",
+                        help.private,
+                    ),
                 };
                 let path = path.display();
-                BackendError::new(
-                    format!("{said} leads outside the checkout, to {path}{closed}"),
-                    help.outside,
-                )
+                BackendError::new(format!("{said} leads {leads} {path}{why}"), way_out)
             }
-            Self::Private(path) => BackendError::new(
-                format!(
-                    "{said} leads to {}, which is private: git's, the gate's own, or a file of secrets",
-                    path.display()
-                ),
-                help.private,
-            ),
         }
     }
 }

@@ -164,11 +164,9 @@ impl SagemakerBackend {
             });
             Ok(left)
         };
-        let left = tokio::select! {
-            left = stopping => left?,
-            () = cancellation.cancelled_since(TIME_TO_STOP) => return Err(no_time()),
-            () = tokio::time::sleep(TIME_TO_FINISH) => return Err(no_time()),
-        };
+        let stopping = tokio::time::timeout(TIME_TO_FINISH, stopping);
+        let left = cancellation.unless_since(TIME_TO_STOP, stopping).await;
+        let left = left.and_then(Result::ok).ok_or_else(no_time)??;
         for leftover in &left {
             match leftover.kind {
                 LeftoverKind::Running => rest.jobs += 1,
@@ -176,11 +174,9 @@ impl SagemakerBackend {
             }
         }
         // A job that is being stopped has its machines for minutes.
-        let swept = tokio::select! {
-            swept = self.stop_all(left) => swept,
-            () = cancellation.cancelled_since(TIME_TO_STOP) => return Err(no_time()),
-        };
-        swept.into_iter().try_for_each(|swept| swept.result)
+        let stopping = self.stop_all(left);
+        let swept = cancellation.unless_since(TIME_TO_STOP, stopping).await;
+        (swept.ok_or_else(no_time)?.into_iter()).try_for_each(|swept| swept.result)
     }
 }
 
@@ -246,9 +242,9 @@ impl ReadyJob<'_> {
 
 /// Removes what lies in S3 for a job, as far as a signal leaves time.
 async fn in_time(removed: impl Future<Output = ()>, name: &JobName, cancellation: &Cancellation) {
-    tokio::select! {
-        () = removed => {}
-        () = cancellation.cancelled_since(TIME_TO_STOP) => say_left(name, IN_TIME),
+    let removed = cancellation.unless_since(TIME_TO_STOP, removed).await;
+    if removed.is_none() {
+        say_left(name, IN_TIME);
     }
 }
 

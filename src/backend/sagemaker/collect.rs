@@ -13,8 +13,8 @@ use super::metrics::{self, Sources, cloudwatch, debugger, probe};
 use super::placing::output;
 use super::ready_job::{ProbeWay, ReadyJob};
 use crate::aws::call::{Call, CallError};
+use crate::backend::Watcher;
 use crate::backend::sample_opened;
-use crate::backend::{CanaryProgress, Watcher};
 use crate::canary::CanaryRun;
 use crate::grammar::list;
 use crate::instance::InstanceConfiguration;
@@ -59,11 +59,7 @@ impl Arrived {
     fn caution_of_silence(&self, hosts: &[metrics::Host]) -> Option<String> {
         let is_silent =
             |host: &&metrics::Host| self.silent.contains(&host.name) && host.sources.is_empty();
-        let silent: Vec<String> = hosts
-            .iter()
-            .filter(is_silent)
-            .map(metrics::Host::words)
-            .collect();
+        let silent = Vec::from_iter(hosts.iter().filter(is_silent).map(metrics::Host::words));
         (!silent.is_empty() && silent.len() < hosts.len()).then(|| {
             format!(
                 "nothing came from {}, neither a line nor a metric: it may never have started, and the others may have waited for it",
@@ -108,35 +104,34 @@ impl ReadyJob<'_> {
         let said = self.said(&name, &names, is_completed).await;
         let recordings = self.read_debugger(&name).await;
         let placed = arrived.hosts(&run.instance, &names);
-        let cloudwatch = cloudwatch::read(&arrived.answers, |host| placed.capacity(host), &names);
-        let hosts = names.iter().zip(placed.bytes(self.job, run)).enumerate();
-        let hosts = hosts.map(|(index, (host, bytes))| {
+        let mut of_cloudwatch = Vec::new();
+        let mut hosts = Vec::with_capacity(names.len());
+        for (index, (host, bytes)) in names.iter().zip(placed.bytes(self.job, run)).enumerate() {
+            let report = arrived.reports.get(host);
+            let mut sources = Sources {
+                probe: report.map(probe::usage).unwrap_or_default(),
+                ..Sources::default()
+            };
+            let capacity = placed.capacity(index);
             // A type that no table has is measured by its probe alone.
-            let is_readable = !run.instance.groups().is_empty() || placed.capacity(index).is_some();
-            let memory = placed.capacity(index).map(|capacity| capacity.memory);
-            let recording = recordings.get(host).filter(|_| is_readable);
-            metrics::Host {
+            if capacity.is_some() || !run.instance.groups().is_empty() {
+                let (capacity, of_host) = (capacity.as_ref(), (index, host.as_str()));
+                (sources.cloudwatch) =
+                    cloudwatch::read(&arrived.answers, of_host, capacity, &mut of_cloudwatch);
+                let memory = capacity.map(|capacity| capacity.memory);
+                let recording = recordings
+                    .get(host)
+                    .map(|recording| recording.usage(memory));
+                sources.debugger = recording.unwrap_or_default();
+            }
+            hosts.push(metrics::Host {
                 name: host.clone(),
                 group: placed.group(index).map(|group| group.name.clone()),
                 has_gpus: placed.has_gpus(index),
                 bytes,
-                sources: Sources {
-                    probe: arrived
-                        .reports
-                        .get(host)
-                        .map(probe::usage)
-                        .unwrap_or_default(),
-                    cloudwatch: (cloudwatch.usages.get(index))
-                        .filter(|_| is_readable)
-                        .cloned()
-                        .unwrap_or_default(),
-                    debugger: recording
-                        .map(|recording| recording.usage(memory))
-                        .unwrap_or_default(),
-                },
-            }
-        });
-        let hosts = Vec::from_iter(hosts);
+                sources,
+            });
+        }
         let has_all_reports = arrived.reports.len() == hosts.len();
         // On another type of machine the program may be of the wrong kind.
         if run.instance == self.job.instance
@@ -148,7 +143,11 @@ impl ReadyJob<'_> {
             self.notes.set_lacks_probe(why);
         }
         let (mut usage, unknown_hosts) = metrics::of_machine(&hosts);
-        let all_answered = arrived.log_refused.is_none() && arrived.metrics_refused.is_none();
+        let refused = [
+            ("the log", &arrived.log_refused),
+            ("CloudWatch's metrics", &arrived.metrics_refused),
+        ];
+        let all_answered = refused.iter().all(|(_, error)| error.is_none());
         let is_short = |time: Seconds| time < cloudwatch::SEEN_FROM;
         let has_gpus = hosts.iter().any(|host| host.has_gpus);
         let is_unseen = usage.memory.is_none() || has_gpus && usage.gpu_memory.is_none();
@@ -160,30 +159,29 @@ impl ReadyJob<'_> {
         notes.extend(unknown_hosts);
         notes.extend(placed.caution());
         notes.extend(arrived.caution_of_silence(&hosts));
-        notes.extend(cloudwatch.notes);
+        notes.extend(of_cloudwatch);
         let reports = arrived.reports.values();
         for note in reports.clone().flat_map(|report| &report.notes) {
             if !notes.contains(note) {
                 notes.push(note.clone());
             }
         }
-        let log = (arrived.log_refused.as_ref()).map(|error| ("the log", error));
-        let metrics = arrived.metrics_refused.as_ref();
-        let metrics = metrics.map(|error| ("CloudWatch's metrics", error));
-        let refused = log.into_iter().chain(metrics);
-        notes.extend(refused.map(|(what, error)| format!("{what} could not be read: {error}")));
+        let refused = refused.iter().filter_map(|(what, error)| {
+            let error = error.as_ref()?;
+            Some(format!("{what} could not be read: {error}"))
+        });
+        notes.extend(refused);
         if usage.is_empty() {
             notes.push("no metric of this canary arrived in time".to_owned());
         }
         // Whatever the script prints, a step is part of the run.
-        let training = description.training_seconds;
-        let (step, longer) = match said.step_seconds {
-            Some(step) if training.is_some_and(|time| step > time) => (None, Some(step)),
-            step => (step, None),
-        };
-        notes.extend(longer.map(|step| {
-            format!("the step metric gave {step}, longer than the whole run, and is left out")
-        }));
+        let is_too_long =
+            |step: &Seconds| (description.training_seconds).is_some_and(|time| *step > time);
+        if let Some(step) = said.step_seconds.filter(is_too_long) {
+            notes.push(format!(
+                "the step metric gave {step}, longer than the whole run, and is left out"
+            ));
+        }
         // The kernel's own word is better than what SageMaker makes of an exit code.
         let mut endings = reports.clone().map(|report| report.ending);
         if matches!(measurement.outcome, Outcome::Failed { .. })
@@ -211,8 +209,8 @@ impl ReadyJob<'_> {
             (names.iter()).map(|host| arrived.reports.get(host)?.channels_opened.as_ref()),
         );
         measurement.usage = usage;
-        measurement.hosts = metrics::of_each_host(hosts);
-        measurement.step_seconds = step;
+        measurement.hosts = metrics::of_each_host(&hosts);
+        measurement.step_seconds = said.step_seconds.filter(|step| !is_too_long(step));
         measurement.metrics = said.metrics;
     }
 
@@ -232,15 +230,16 @@ impl ReadyJob<'_> {
             Some((_, end)) if age(end) > LATEST => 0,
             _ => LOOKS,
         };
+        let span = span.map(|(start, end)| (date_time(start), date_time(end)));
         let mut arrived = Arrived::default();
         for look in 0..=looks {
             if look == 1 {
-                watcher.report(CanaryProgress::Phase("waiting for its metrics"));
+                watcher.phase("waiting for its metrics");
             }
             if look > 0 {
-                tokio::select! {
-                    () = self.backend.pace.wait(BETWEEN_LOOKS) => {}
-                    () = watcher.cancellation.cancelled() => break,
+                let waiting = self.backend.pace.wait(BETWEEN_LOOKS);
+                if watcher.cancellation.unless(waiting).await.is_none() {
+                    break;
                 }
             }
             if let Some(mark) = mark
@@ -249,17 +248,16 @@ impl ReadyJob<'_> {
                 let read = self.read_probes(name, hosts, mark, &mut arrived).await;
                 arrived.log_refused = read.err();
             }
+            let placed = arrived.hosts(instance, hosts);
             let lacks_probes = arrived.reports.len() < hosts.len();
-            let lacks_gpu = arrived.lacks_gpu(&arrived.hosts(instance, hosts), hosts);
-            if !(lacks_probes || lacks_gpu) {
+            if !(lacks_probes || arrived.lacks_gpu(&placed, hosts)) {
                 break;
             }
-            let Some((start, end)) = span else {
+            let Some(span) = span else {
                 break;
             };
-            let (start, end) = (date_time(start), date_time(end));
             if arrived.metrics_refused.is_none() {
-                match self.read_cloudwatch(name, hosts, start, end).await {
+                match self.read_cloudwatch(name, hosts, span).await {
                     Ok(answers) => arrived.answers = answers,
                     Err(error) => arrived.metrics_refused = Some(error),
                 }
@@ -268,10 +266,9 @@ impl ReadyJob<'_> {
                 && mark.is_some()
                 && arrived.log_refused.is_none()
                 && arrived.no_probe.is_none();
-            let placed = arrived.hosts(instance, hosts);
             let has_gpus = |host| placed.has_gpus(host);
             let waits_for_points = arrived.metrics_refused.is_none()
-                && !cloudwatch::is_complete(&arrived.answers, hosts, has_gpus, (start, end));
+                && !cloudwatch::is_complete(&arrived.answers, hosts, has_gpus, span);
             if !waits_for_points && !waits_for_probe {
                 break;
             }
@@ -308,25 +305,17 @@ impl ReadyJob<'_> {
         &self,
         name: &str,
         hosts: &[String],
-        start: DateTime,
-        end: DateTime,
+        span: (DateTime, DateTime),
     ) -> Result<Vec<MetricDataResult>, CallError> {
-        let (start, end) = cloudwatch::window(start, end);
+        let (start, end) = cloudwatch::window(span);
         let mut results = Vec::new();
         for queries in cloudwatch::queries(name, hosts).chunks(cloudwatch::MOST_QUERIES) {
-            let mut pages = self
-                .backend
-                .aws()
-                .cloudwatch
-                .get_metric_data()
-                .set_metric_data_queries(Some(queries.to_vec()))
-                .start_time(start)
-                .end_time(end)
-                .into_paginator()
-                .send();
+            let asked = self.backend.aws().cloudwatch.get_metric_data();
+            let asked = asked.set_metric_data_queries(Some(queries.to_vec()));
+            let asked = asked.start_time(start).end_time(end);
+            let mut pages = asked.into_paginator().send();
             while let Some(page) = pages.next().await {
-                let page = page.map_err(|error| CallError::of(METRICS, &error))?;
-                results.extend(page.metric_data_results.unwrap_or_default());
+                results.extend(METRICS.heard(page)?.metric_data_results.unwrap_or_default());
             }
         }
         Ok(results)
@@ -340,18 +329,10 @@ impl ReadyJob<'_> {
         };
         let place = output.below(&debugger::prefix(name));
         let s3 = self.backend.aws().s3;
-        let listed = s3
-            .list_objects_v2()
-            .bucket(&place.bucket)
-            .prefix(&place.key)
-            .max_keys(MOST_FILES)
-            .send()
-            .await;
-        let objects = listed
-            .ok()
-            .and_then(|page| page.contents)
-            .unwrap_or_default();
-        for object in objects {
+        let listing = s3.list_objects_v2().bucket(&place.bucket);
+        let listed = listing.prefix(&place.key).max_keys(MOST_FILES).send().await;
+        let objects = listed.ok().and_then(|page| page.contents);
+        for object in objects.unwrap_or_default() {
             if let Some(key) = object.key()
                 && let Some(host) = debugger::host_of(key)
                 && object.size().is_some_and(|size| size <= LARGEST_FILE)
@@ -367,11 +348,9 @@ impl ReadyJob<'_> {
 
     /// What the log says of steps and of the budget's metrics, or why it does not; nothing where nothing is asked.
     async fn said(&self, name: &str, hosts: &[String], is_completed: bool) -> PrintedFigures {
-        let judged = self.job.judged_metrics();
-        let step = self.job.training.step_metric();
-        let step = step.as_ref();
+        let (judged, step) = (self.job.judged_metrics(), self.job.training.step_metric());
         let sought = Sought {
-            step,
+            step: step.as_ref(),
             levels: &judged,
         };
         if sought.is_nothing() {
@@ -380,14 +359,11 @@ impl ReadyJob<'_> {
         let mut printed = Vec::new();
         for host in hosts {
             let mut reader = OutputReader::new(sought.clone());
-            let read = self
-                .backend
-                .each_log_line(name, host, |line| {
-                    reader.read(line.as_bytes());
-                    reader.read(b"\n");
-                })
-                .await;
-            if let Err(error) = read {
+            let hear = |line: &str| {
+                reader.read(line.as_bytes());
+                reader.read(b"\n");
+            };
+            if let Err(error) = self.backend.each_log_line(name, host, hear).await {
                 let what = match (step.is_some(), judged.is_empty()) {
                     (true, true) => "step times",
                     (true, false) => "step times and the metrics of the budget",
@@ -413,13 +389,9 @@ impl ReadyJob<'_> {
         let (mut tail, mut log) = (Vec::new(), Vec::new());
         for host in &hosts {
             // The failure is reported without it; its log is in CloudWatch.
-            let lines = self
-                .backend
-                .last_log_lines(&name, host)
-                .await
-                .unwrap_or_default();
+            let lines = self.backend.last_log_lines(&name, host).await;
             // Before a host's name stands between two lines of one secret.
-            let lines = SecretMask::default().mask_lines(&lines);
+            let lines = SecretMask::default().mask_lines(&lines.unwrap_or_default());
             let named = |line: String| match hosts.len() {
                 0 | 1 => line,
                 _ => format!("{host} {line}"),

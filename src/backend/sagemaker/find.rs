@@ -118,7 +118,7 @@ impl ReadyJob<'_> {
         if !stands {
             return Ok(None);
         }
-        let ours = self.request(run, name)?.build();
+        let ours = self.request(run, name, None)?.build();
         // The model has required fields; our request has them all.
         let ours = ours.as_ref().map(AskedJob::of_request).unwrap_or_default();
         let mut differences = ours.differences(&description.asked);

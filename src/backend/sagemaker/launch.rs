@@ -12,7 +12,7 @@ use super::quota;
 use super::ready_job::ReadyJob;
 use super::request::{self, Launch};
 use crate::aws::call::{Call, CallError, FailureKind};
-use crate::backend::{BackendError, CanaryProgress, CanaryState, RunPart, Watcher};
+use crate::backend::{BackendError, CanaryState, RunPart, Watcher};
 use crate::canary::CanaryRun;
 use crate::instance::InstanceType;
 use crate::units::Seconds;
@@ -59,21 +59,14 @@ impl ReadyJob<'_> {
                 }
                 self.find(run, &first, watcher.report).await
             };
-            let known = tokio::select! {
-                known = finding => Some(known?),
-                () = watcher.cancellation.cancelled() => None,
-            };
-            let name = match known {
+            let name = match watcher.cancellation.unless(finding).await.transpose()? {
                 Some(Ok(mut found)) => {
                     // Its own, whose answer was lost.
                     if let Some((_, rows)) = placed_last.filter(|(name, _)| *name == found.name) {
                         found.rows = rows;
                         self.close_pool(&run.instance, watcher);
                     }
-                    watcher.report(CanaryProgress::Fact(&format!(
-                        "training job {}, already there",
-                        found.name
-                    )));
+                    watcher.fact(&format!("training job {}, already there", found.name));
                     return Ok(Ok(found));
                 }
                 Some(Err(name))
@@ -86,11 +79,8 @@ impl ReadyJob<'_> {
                     return Ok(Err(CanaryState::HeldBack));
                 }
             };
-            let placed = tokio::select! {
-                placed = self.place(run, &name) => Some(placed),
-                () = watcher.cancellation.cancelled() => None,
-            };
-            let created = match placed {
+            let placing = self.place(run, &name);
+            let created = match watcher.cancellation.unless(placing).await {
                 Some(Ok(rows)) => {
                     placed_last = Some((name.clone(), rows));
                     self.create(run, &name, watcher).await
@@ -102,7 +92,7 @@ impl ReadyJob<'_> {
             let state = match created {
                 Ok(Created::Yes) => {
                     self.close_pool(&run.instance, watcher);
-                    watcher.report(CanaryProgress::Fact(&format!("training job {name}")));
+                    watcher.fact(&format!("training job {name}"));
                     return Ok(Ok(Found {
                         rows: placed_last.and_then(|(_, rows)| rows),
                         ..Found::created(name)
@@ -126,11 +116,12 @@ impl ReadyJob<'_> {
         ))
     }
 
-    /// The request for one attempt at a canary.
+    /// The request for one attempt at a canary, whose machines are kept for so long after it.
     pub(super) fn request(
         &self,
         run: &CanaryRun,
         name: &JobName,
+        keep_alive: Option<Seconds>,
     ) -> Result<CreateTrainingJobInputBuilder, BackendError> {
         let (environment, command) = self.placed.probe_parts(&run.instance);
         let request = request::create(&Launch {
@@ -144,7 +135,7 @@ impl ReadyJob<'_> {
             // One that was sent and did not report will not do better in the next container.
             is_probed: !environment.is_empty() && self.notes.lacks_probe().is_none(),
             environment: &environment,
-            keep_alive: self.pool_for(&run.instance).map(|pool| pool.keep_alive),
+            keep_alive,
             tags: &self.backend.tags_of(run),
             output: &output(self.job)?.to_string(),
         })?;
@@ -177,11 +168,6 @@ impl ReadyJob<'_> {
         name: &JobName,
         watcher: &Watcher<'_>,
     ) -> Result<Created, BackendError> {
-        let mut request = self.request(run, name)?;
-        // It may start on kept machines, which end with it.
-        if !watcher.has_successor {
-            request = without_pool(request);
-        }
         self.enter_pool(name, &run.instance, watcher).await;
         let doing = format!("start a canary on {}", run.instance);
         let mut failed = 0;
@@ -193,8 +179,13 @@ impl ReadyJob<'_> {
             if watcher.holds_back() {
                 return Ok(Created::Not(CanaryState::HeldBack));
             }
+            // What starts on kept machines, and keeps them for none, ends with them.
+            let pool = (self.pool_for(&run.instance)).filter(|_| watcher.has_successor);
+            let keep_alive = pool.map(|pool| pool.keep_alive);
+            let request = self.request(run, name, keep_alive)?;
+            let has_profiler = request.get_profiler_config().is_some();
             let begin = Instant::now();
-            let Some(error) = self.create_once(&request, name, watcher).await else {
+            let Some(error) = self.create_once(request, name, watcher).await else {
                 return Ok(Created::Yes);
             };
             // Without an answer the job may have been started. A later refusal for its pace, or for want of room, does not say that it was not.
@@ -220,9 +211,6 @@ impl ReadyJob<'_> {
                 }
                 return Ok(Created::Taken);
             }
-            let has_profiler = request.get_profiler_config().is_some();
-            let has_pool = (request.get_resource_config().as_ref())
-                .is_some_and(|resources| resources.keep_alive_period_in_seconds().is_some());
             let wait = match error.kind {
                 FailureKind::Limit if self.backend.tags.part == RunPart::Detach => {
                     return Ok(Created::Not(CanaryState::NoRoom(no_quota(&error, run))));
@@ -247,20 +235,15 @@ impl ReadyJob<'_> {
                         error.message
                     ));
                     self.backend.state.borrow_mut().refuses_profiler = true;
-                    request = request.set_profiler_config(None);
                     continue;
                 }
-                FailureKind::Denied if has_pool => {
+                FailureKind::Denied if keep_alive.is_some() => {
                     self.give_up_pool(&run.instance, &error);
-                    request = without_pool(request);
                     continue;
                 }
                 _ => return Err(error.to_error("start a canary")),
             };
-            tokio::select! {
-                () = self.backend.pace.wait(wait) => {}
-                () = watcher.cancellation.cancelled() => {}
-            }
+            (watcher.cancellation.unless(self.backend.pace.wait(wait))).await;
         }
     }
 
@@ -300,17 +283,17 @@ impl ReadyJob<'_> {
         let used = refused.map_or("used up".to_owned(), |refused| {
             format!("{} of {} in use", refused.used, refused.limit)
         });
-        watcher.report(CanaryProgress::Phase(&format!(
+        watcher.phase(&format!(
             "waiting for room in the quota of {}: {used}",
             run.instance
-        )));
+        ));
         Ok(())
     }
 
     /// Sends the request once; `None` where it may have started the job. It is not dropped half-way, since it may have been heard.
     async fn create_once(
         &self,
-        request: &CreateTrainingJobInputBuilder,
+        request: CreateTrainingJobInputBuilder,
         name: &JobName,
         watcher: &Watcher<'_>,
     ) -> Option<CallError> {
@@ -321,11 +304,10 @@ impl ReadyJob<'_> {
             state.own.insert(name.to_string());
         }
         let client = self.backend.aws().sagemaker_once;
-        tokio::select! {
-            answer = request.clone().send_with(&client) => CREATE.heard(answer).err(),
-            // As if it were there: the watch sees the signal, and stops what is under this name.
-            () = watcher.cancellation.cancelled_since(PATIENCE) => None,
-        }
+        let asking = request.send_with(&client);
+        // Without an answer in time as if it were there: the watch sees the signal, and stops what is under this name.
+        let answer = watcher.cancellation.unless_since(PATIENCE, asking).await?;
+        CREATE.heard(answer).err()
     }
 
     /// After the last try: whether the job was started is not known until it is looked for.
@@ -355,15 +337,6 @@ impl ReadyJob<'_> {
     }
 }
 
-/// The same request, whose machines are not kept.
-fn without_pool(request: CreateTrainingJobInputBuilder) -> CreateTrainingJobInputBuilder {
-    let mut resources = request.get_resource_config().clone();
-    if let Some(resources) = &mut resources {
-        resources.keep_alive_period_in_seconds = None;
-    }
-    request.set_resource_config(resources)
-}
-
 /// Debugger's system metrics are no part of what is measured, so a request is worth sending without them.
 fn names_profiler(message: &str) -> bool {
     let message = message.to_ascii_lowercase();
@@ -381,11 +354,9 @@ fn say_waiting(error: &CallError, failed: u32, left: Duration, watcher: &Watcher
     let left = Seconds(left.as_secs_f64());
     if failed == 1 {
         let limit = Seconds(PATIENCE_TO_CREATE.as_secs_f64());
-        watcher.report(CanaryProgress::Fact(&format!(
-            "{why}; tried again for up to {limit}"
-        )));
+        watcher.fact(&format!("{why}; tried again for up to {limit}"));
     } else {
-        watcher.report(CanaryProgress::Phase(&format!("{why}; {left} left")));
+        watcher.phase(&format!("{why}; {left} left"));
     }
 }
 

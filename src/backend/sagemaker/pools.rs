@@ -10,7 +10,7 @@ use super::find::Found;
 use super::name::JobName;
 use super::ready_job::{KeptPool, ReadyJob};
 use crate::aws::call::CallError;
-use crate::backend::{CanaryProgress, Cancellation, Watcher};
+use crate::backend::{Cancellation, Watcher};
 use crate::canary::CanaryRun;
 use crate::instance::{InstanceConfiguration, InstanceType};
 use crate::measurement::Start;
@@ -210,9 +210,7 @@ impl ReadyJob<'_> {
             free.stage = PoolStage::Taken;
             name.clone()
         };
-        watcher.report(CanaryProgress::Phase(
-            "waiting for the machines of the canary before",
-        ));
+        watcher.phase("waiting for the machines of the canary before");
         // As long as a cold start takes nine times in ten: waiting for longer gains nothing.
         let cold = StartUpMode::of(self.job).cold();
         let mut left = cold.0;
@@ -226,9 +224,8 @@ impl ReadyJob<'_> {
                 }
                 is_there
             };
-            tokio::select! {
-                is_there = look => if is_there { break },
-                () = watcher.cancellation.cancelled() => break,
+            if watcher.cancellation.unless(look).await != Some(false) {
+                break;
             }
             left -= BETWEEN_LOOKS.as_secs_f64();
         }

@@ -1,16 +1,17 @@
 //! What a planned job needs before its canaries run: its keys, its source in S3, and how many canaries its quota takes.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use aws_sdk_servicequotas::types::ServiceQuota;
 
 use super::placing::is_copied;
+use super::quota::{Quotas, Scarcest};
 use super::ready_job::{ProbeWay, ReadyJob};
 use super::session::JobSession;
 use super::staging::JobObjects;
-use super::{code, quota, request};
+use super::{code, quota};
 use crate::aws::call::{Call, CallError, FailureKind};
 use crate::backend::{BackendError, Planned};
 use crate::canary::{Dataset, Objects, code_key, data_key, listing_digest};
@@ -77,13 +78,10 @@ impl<'a> JobSession<'a> {
 
     fn note_unused_volume_key(&self) {
         let job = self.job;
-        if job.training.sagemaker.volume_kms_key.is_none()
-            || request::volume_kms_key(job, &job.instance).is_some()
-        {
-            return;
-        }
         let mut kinds = job.instance.machines_by_type().into_keys();
-        if let Some(kind) = kinds.find(|kind| tables::has_local_disks(kind)) {
+        if job.training.sagemaker.volume_kms_key.is_some()
+            && let Some(kind) = kinds.find(|kind| tables::has_local_disks(kind))
+        {
             self.note(format!(
                 "`volume_kms_key` is left out: {kind} has disks of its own, which SageMaker encrypts itself, and SageMaker refuses a key for them; the full run has to leave it out too"
             ));
@@ -151,10 +149,7 @@ impl JobSession<'_> {
     }
 
     /// The account's quotas for the job's instance types; an error where not one canary fits on `instance`.
-    pub(super) async fn quotas(
-        &self,
-        wants_pools: bool,
-    ) -> Result<BTreeMap<InstanceType, MachineQuotas>, BackendError> {
+    pub(super) async fn quotas(&self, wants_pools: bool) -> Result<Quotas, BackendError> {
         let job = self.job;
         let wanted: BTreeSet<&InstanceType> = std::iter::once(&job.instance)
             .chain(&job.alternatives)
@@ -173,33 +168,33 @@ impl JobSession<'_> {
             };
             (kind.clone(), quotas)
         });
-        let found = BTreeMap::from_iter(found);
-        let needed = job.instance.machines_by_type().into_iter();
-        let limits = needed.filter_map(|(kind, count)| {
-            let limit = found.get(kind)?.training?;
-            let at_once = quota::at_once(limit, count, job.canary.parallel);
-            Some((at_once, kind, count, limit))
-        });
-        // Of several types the one with least room decides.
-        if let Some((at_once, kind, count, limit)) = limits.min_by_key(|one| one.0) {
-            let name = quota::training_quota(kind.name());
-            if at_once == 0 {
-                return Err(BackendError::transient(
-                    format!(
-                        "no quota for a canary on {}: `{name}` is {limit}, and a canary needs {count}",
-                        job.instance
-                    ),
-                    format!(
-                        "ask for more of `{name}` in Service Quotas (service Amazon SageMaker), or choose another instance"
-                    ),
-                ));
-            }
-            if at_once < job.canary.parallel && job.canary.design.replicates.is_some() {
-                self.note(format!(
-                    "the quota \"{name}\" is {limit}, so canaries run {at_once} at a time, not {}",
-                    job.canary.parallel
-                ));
-            }
+        let found = Quotas::from_iter(found);
+        let parallel = job.canary.parallel;
+        let Some(scarcest) = Scarcest::of(&found, &job.instance, parallel) else {
+            return Ok(found);
+        };
+        let Scarcest {
+            at_once,
+            limit,
+            needed,
+            ..
+        } = scarcest;
+        let name = quota::training_quota(scarcest.kind.name());
+        if at_once == 0 {
+            return Err(BackendError::transient(
+                format!(
+                    "no quota for a canary on {}: `{name}` is {limit}, and a canary needs {needed}",
+                    job.instance
+                ),
+                format!(
+                    "ask for more of `{name}` in Service Quotas (service Amazon SageMaker), or choose another instance"
+                ),
+            ));
+        }
+        if at_once < parallel && job.canary.design.replicates.is_some() {
+            self.note(format!(
+                "the quota \"{name}\" is {limit}, so canaries run {at_once} at a time, not {parallel}"
+            ));
         }
         Ok(found)
     }

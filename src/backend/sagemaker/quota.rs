@@ -1,6 +1,11 @@
 //! Quotas: how many machines of a type the account may use for training, and how many canaries fit at a time.
 
+use std::collections::BTreeMap;
+
 use aws_sdk_servicequotas::types::ServiceQuota;
+
+use crate::instance::{InstanceConfiguration, InstanceType};
+use crate::plan::MachineQuotas;
 
 /// What SageMaker says when a job would go over a quota (`ResourceLimitExceeded`).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,8 +87,43 @@ pub(super) fn limit(quota: &ServiceQuota) -> Option<(String, u32)> {
 }
 
 /// How many canaries of `count` machines each may run at a time, at most `parallel`; 0 when not one fits.
-pub(super) fn at_once(limit: u32, count: u32, parallel: u32) -> u32 {
+fn at_once(limit: u32, count: u32, parallel: u32) -> u32 {
     (limit / count.max(1)).min(parallel)
+}
+
+/// The quotas of the types of a job, as far as they are known.
+pub(super) type Quotas = BTreeMap<InstanceType, MachineQuotas>;
+
+/// The quota that has room for the fewest canaries of a configuration.
+pub(super) struct Scarcest<'q> {
+    /// How many canaries fit at a time; 0 where not one does.
+    pub(super) at_once: u32,
+    pub(super) kind: &'q InstanceType,
+    pub(super) limit: u32,
+    /// The machines of this type that a canary needs.
+    pub(super) needed: u32,
+}
+
+impl<'q> Scarcest<'q> {
+    /// Of at most `most` canaries; `None` where no limit is known.
+    pub(super) fn of(
+        quotas: &'q Quotas,
+        instance: &InstanceConfiguration,
+        most: u32,
+    ) -> Option<Self> {
+        let needed = instance.machines_by_type().into_iter();
+        let all = needed.filter_map(|(kind, needed)| {
+            let (kind, quotas) = quotas.get_key_value(kind)?;
+            let limit = quotas.training?;
+            Some(Self {
+                at_once: at_once(limit, needed, most),
+                kind,
+                limit,
+                needed,
+            })
+        });
+        all.min_by_key(|one| one.at_once)
+    }
 }
 
 #[cfg(test)]

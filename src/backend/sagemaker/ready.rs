@@ -10,8 +10,8 @@ use super::pools::StartOnPool;
 use super::ready_job::ReadyJob;
 use super::result::LastJob;
 use crate::backend::{
-    BackendError, BackendFuture, BackendKeys, CanaryEnd, CanaryPayer, CanaryProgress, CanaryReport,
-    CanaryState, CanaryStep, Cancellation, EndedPool, JobNotes, Ready, Room, RunPart, Watcher,
+    BackendError, BackendFuture, BackendKeys, CanaryEnd, CanaryPayer, CanaryReport, CanaryState,
+    CanaryStep, Cancellation, EndedPool, JobNotes, Ready, Room, RunPart, Watcher,
 };
 use crate::canary::{CanaryRun, Dataset};
 use crate::instance::InstanceConfiguration;
@@ -109,9 +109,7 @@ impl ReadyJob<'_> {
                 && let Some(billed) = broken_off(&run, description)
             {
                 self.backend.state.borrow_mut().counted.insert(name);
-                watcher.report(CanaryProgress::Fact(
-                    "SageMaker failed, or had no machine; trying once more",
-                ));
+                watcher.fact("SageMaker failed, or had no machine; trying once more");
                 self.tidy(&found, watcher.cancellation).await;
                 lost = Some(billed);
                 run.max_runtime = run.max_runtime.map(|limit| limit - billed);
@@ -135,10 +133,8 @@ impl ReadyJob<'_> {
         let mut pooled = StartOnPool::default();
         if let Some(description) = &last.ended {
             // A pool that is not looked at now is looked at when pools are ended.
-            tokio::select! {
-                looked = self.look_at_pool(&last.found, description) => pooled = looked,
-                () = watcher.cancellation.cancelled() => {}
-            }
+            let looking = self.look_at_pool(&last.found, description);
+            pooled = (watcher.cancellation.unless(looking).await).unwrap_or_default();
         }
         self.end_surplus_pools(&run.instance, watcher).await;
         let result = self.result(run, last, &pooled, watcher).await;

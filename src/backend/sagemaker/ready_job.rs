@@ -3,9 +3,10 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
+use super::SagemakerBackend;
 use super::metrics::probe;
+use super::quota::{Quotas, Scarcest};
 use super::request::Script;
-use super::{SagemakerBackend, quota};
 use crate::aws::s3_uri::S3Uri;
 use crate::backend::{BackendError, JobNotes};
 use crate::canary::{CanaryRun, Key, canary_key, without_probe};
@@ -28,7 +29,7 @@ pub(super) struct ReadyJob<'a> {
     pub(super) bases: BTreeMap<String, S3Uri>,
     pub(super) notes: Notes,
     /// The number of machines of a type that the account may use.
-    pub(super) quotas: BTreeMap<InstanceType, MachineQuotas>,
+    pub(super) quotas: Quotas,
     pub(super) warm_pools: RefCell<Vec<KeptPool>>,
 }
 
@@ -66,12 +67,7 @@ impl ReadyJob<'_> {
 
     /// The number of canaries of a configuration that the quotas of all its types have room for; at most `most`.
     fn of_quotas(&self, instance: &InstanceConfiguration, most: u32) -> u32 {
-        let machines = instance.machines_by_type().into_iter();
-        let at_once = machines.filter_map(|(kind, count)| {
-            let limit = self.quotas.get(kind)?.training?;
-            Some(quota::at_once(limit, count, most))
-        });
-        at_once.min().unwrap_or(most)
+        Scarcest::of(&self.quotas, instance, most).map_or(most, |scarcest| scarcest.at_once)
     }
 
     /// Whether one canary of a configuration fits into its quotas, as far as they are known.

@@ -40,19 +40,15 @@ impl ReadyJob<'_> {
             };
             let found = &last.found;
             if is_collected {
-                tokio::select! {
-                    () = self.collect(run, found, description, watcher, &mut measurement) => {}
-                    () = watcher.cancellation.cancelled() => {}
-                }
+                let collecting = self.collect(run, found, description, watcher, &mut measurement);
+                watcher.cancellation.unless(collecting).await;
             }
             if matches!(
                 measurement.outcome,
                 Outcome::Failed { .. } | Outcome::OutOfMemory { .. } | Outcome::TimedOut
             ) {
-                (log_tail, log) = tokio::select! {
-                    log = self.log(run, found) => log,
-                    () = watcher.cancellation.cancelled() => Default::default(),
-                };
+                let reading = self.log(run, found);
+                (log_tail, log) = (watcher.cancellation.unless(reading).await).unwrap_or_default();
             }
             measurement.start = pooled.start.or(measurement.start);
             measurement.idle_seconds = pooled.idle();

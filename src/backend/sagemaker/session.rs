@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::future::LocalBoxFuture;
 
+use super::quota::Quotas;
 use super::ready_job::Notes;
 use super::staging::JobObjects;
 use super::{SagemakerBackend, listing, request};
@@ -13,7 +14,6 @@ use crate::backend::{
 };
 use crate::canary::{ChannelData, Dataset, Objects};
 use crate::instance::{InstanceType, Price};
-use crate::plan::MachineQuotas;
 use crate::spec::{ChannelSample, FileSystem, Job};
 
 /// A job whose access was checked.
@@ -94,7 +94,7 @@ impl<'a> Session<'a> for JobSession<'a> {
 
     fn account(&mut self) -> LocalBoxFuture<'_, Vec<AccountAnswer>> {
         Box::pin(async move {
-            let said = |quotas: BTreeMap<InstanceType, MachineQuotas>| {
+            let said = |quotas: Quotas| {
                 let known = quotas.iter().filter_map(|(kind, quotas)| {
                     Some(format!("{} of {}", quotas.training?, kind.name()))
                 });

@@ -9,7 +9,7 @@ use super::pace::Pace;
 use super::ready_job::ReadyJob;
 use crate::aws::Aws;
 use crate::aws::call::{Call, CallError, FailureKind};
-use crate::backend::{BackendError, CanaryProgress, Watcher};
+use crate::backend::{BackendError, Watcher};
 use crate::instance::{InstanceConfiguration, InstanceType};
 use crate::units::Seconds;
 
@@ -51,23 +51,18 @@ impl ReadyJob<'_> {
         loop {
             // What is there already may be over.
             if !std::mem::take(&mut is_first) {
-                tokio::select! {
-                    () = self.backend.pace.before_look() => {}
-                    () = watcher.cancellation.cancelled() => {}
-                }
+                let waiting = self.backend.pace.before_look();
+                watcher.cancellation.unless(waiting).await;
             }
-            let described = tokio::select! {
-                biased;
-                () = watcher.cancellation.cancelled() => {
-                    if !found.may_stop {
-                        watcher.report(CanaryProgress::Fact(&format!(
-                            "training job {name} goes on: another process may wait for it"
-                        )));
-                    }
-                    self.backend.stop_if_ours(found).await;
-                    return Ok(None);
+            let looking = self.backend.describe(&name);
+            let Some(described) = watcher.cancellation.unless(looking).await else {
+                if !found.may_stop {
+                    watcher.fact(&format!(
+                        "training job {name} goes on: another process may wait for it"
+                    ));
                 }
-                described = self.backend.describe(&name) => described,
+                self.backend.stop_if_ours(found).await;
+                return Ok(None);
             };
             let description = match described {
                 Ok(Some(description)) => description,
@@ -112,7 +107,7 @@ impl ReadyJob<'_> {
             match &description.state {
                 JobState::Running { phase } => {
                     if *phase != reported {
-                        watcher.report(CanaryProgress::Phase(phase));
+                        watcher.phase(phase);
                         reported.clone_from(phase);
                     }
                     let created =

@@ -100,7 +100,7 @@ pub(in crate::backend) fn queries(job_name: &str, hosts: &[String]) -> Vec<Metri
 }
 
 /// StartTime (inclusive) and EndTime (exclusive) that cover a run: whole minutes, and one more at the end.
-pub(in crate::backend) fn window(start: DateTime, end: DateTime) -> (DateTime, DateTime) {
+pub(in crate::backend) fn window((start, end): (DateTime, DateTime)) -> (DateTime, DateTime) {
     let minute = i64::from(PERIOD_SECONDS);
     let floor = start.secs().div_euclid(minute).saturating_mul(minute);
     let whole_seconds = end.secs().saturating_add(i64::from(end.subsec_nanos() > 0));
@@ -114,70 +114,48 @@ pub(in crate::backend) fn window(start: DateTime, end: DateTime) -> (DateTime, D
     )
 }
 
-/// What CloudWatch returned.
-#[derive(Debug, Clone, PartialEq)]
-pub(in crate::backend) struct Answer {
-    /// One for each host, in the order of `hosts`; a value without a point is absent.
-    pub(in crate::backend) usages: Vec<Usage>,
-    pub(in crate::backend) notes: Vec<String>,
-}
-
-/// Reads the answers to [`queries`], of all pages and calls together. Of a host whose capacity is not known only the share of its
-/// memory is.
+/// Reads the answers to [`queries`], of all pages and calls together, for a host by its place and its name; a value without a point is
+/// absent. Of a host whose capacity is not known only the share of its memory is. What was cut is noted.
 pub(in crate::backend) fn read(
     answers: &[MetricDataResult],
-    capacity_of: impl Fn(usize) -> Option<Capacity>,
-    hosts: &[String],
-) -> Answer {
-    let mut notes = Vec::new();
-    let usages = hosts
-        .iter()
-        .enumerate()
-        .map(|(index, host)| {
-            let capacity = capacity_of(index);
-            let capacity = capacity.as_ref();
-            let mut shares = |series: Series| {
-                let parts = (series.parts)(capacity);
-                if parts == 0 {
-                    return Vec::new();
-                }
-                let mut highest = 0.0_f64;
-                let points = points(answers, &series.query(index))
-                    .map(|value| {
-                        let share = value / f64::from(parts);
-                        highest = highest.max(share);
-                        share.min(100.0)
-                    })
-                    .collect();
-                // What is rounding needs no word.
-                if highest > 101.0 {
-                    notes.push(format!(
-                        "{host}: CloudWatch's {} reached {highest:.0}% of the instance; it is cut to 100%",
-                        series.metric
-                    ));
-                }
-                points
-            };
-            let mut peak = |series, memory: Option<Bytes>| {
-                let percent = shares(series).into_iter().reduce(f64::max)?;
-                Some(PeakMemory {
-                    is_lower_bound: true,
-                    ..peak_memory(percent, memory, MEMORY_SOURCE)?
-                })
-            };
-            Usage {
-                memory: peak(MEMORY, capacity.map(|capacity| capacity.memory)),
-                gpu_memory: capacity
-                    .and_then(|capacity| capacity.gpu_memory)
-                    .and_then(|memory| peak(GPU_MEMORY_PEAK, Some(memory))),
-                cpu_percent: utilization(&shares(CPU), MEAN_SOURCE),
-                gpu_percent: utilization(&shares(GPU), MEAN_SOURCE),
-                gpu_memory_percent: utilization(&shares(GPU_MEMORY), MEAN_SOURCE),
-                ..Usage::default()
-            }
+    (index, host): (usize, &str),
+    capacity: Option<&Capacity>,
+    notes: &mut Vec<String>,
+) -> Usage {
+    let mut shares = |series: Series| {
+        let parts = (series.parts)(capacity);
+        if parts == 0 {
+            return Vec::new();
+        }
+        let query = series.query(index);
+        let shares = points(answers, &query).map(|value| value / f64::from(parts));
+        let shares = Vec::from_iter(shares);
+        let highest = shares.iter().copied().fold(0.0, f64::max);
+        // What is rounding needs no word.
+        if highest > 101.0 {
+            notes.push(format!(
+                "{host}: CloudWatch's {} reached {highest:.0}% of the instance; it is cut to 100%",
+                series.metric
+            ));
+        }
+        shares.into_iter().map(|share| share.min(100.0)).collect()
+    };
+    let mut peak = |series, memory: Option<Bytes>| {
+        let percent = shares(series).into_iter().reduce(f64::max)?;
+        Some(PeakMemory {
+            is_lower_bound: true,
+            ..peak_memory(percent, memory, MEMORY_SOURCE)?
         })
-        .collect();
-    Answer { usages, notes }
+    };
+    Usage {
+        memory: peak(MEMORY, capacity.map(|capacity| capacity.memory)),
+        gpu_memory: (capacity.and_then(|capacity| capacity.gpu_memory))
+            .and_then(|memory| peak(GPU_MEMORY_PEAK, Some(memory))),
+        cpu_percent: utilization(&shares(CPU), MEAN_SOURCE),
+        gpu_percent: utilization(&shares(GPU), MEAN_SOURCE),
+        gpu_memory_percent: utilization(&shares(GPU_MEMORY), MEAN_SOURCE),
+        ..Usage::default()
+    }
 }
 
 /// A series' values; what is negative or no number is no value.
@@ -227,6 +205,20 @@ mod tests {
         }
     }
 
+    /// The usage of so many hosts, of a capacity, and what is noted.
+    fn read(
+        answers: &[MetricDataResult],
+        capacities: &[Option<Capacity>],
+    ) -> (Vec<Usage>, Vec<String>) {
+        let mut notes = Vec::new();
+        let hosts = hosts(capacities.len());
+        let hosts = hosts.iter().map(String::as_str).enumerate();
+        let usages = hosts
+            .zip(capacities)
+            .map(|(host, capacity)| super::read(answers, host, capacity.as_ref(), &mut notes));
+        (usages.collect(), notes)
+    }
+
     fn hosts(count: usize) -> Vec<String> {
         (1..=count).map(|host| format!("algo-{host}")).collect()
     }
@@ -267,18 +259,18 @@ mod tests {
     fn the_window_holds_every_minute_of_the_run() {
         let seconds = DateTime::from_secs;
         assert_eq!(
-            window(seconds(119), seconds(181)),
+            window((seconds(119), seconds(181))),
             (seconds(60), seconds(300))
         );
         assert_eq!(
-            window(seconds(120), seconds(180)),
+            window((seconds(120), seconds(180))),
             (seconds(120), seconds(240))
         );
         assert_eq!(
-            window(seconds(120), DateTime::from_secs_and_nanos(180, 1)).1,
+            window((seconds(120), DateTime::from_secs_and_nanos(180, 1))).1,
             seconds(300)
         );
-        window(seconds(i64::MIN), seconds(i64::MAX));
+        window((seconds(i64::MIN), seconds(i64::MAX)));
     }
 
     #[test]
@@ -291,9 +283,9 @@ mod tests {
             answer("gpu_0", &[100.0]),
             answer("cpu_1", &[100.0]),
         ];
-        let read = read(&answers, |_| Some(capacity()), &hosts(2));
-        assert!(read.notes.is_empty());
-        let first = &read.usages[0];
+        let (usages, notes) = read(&answers, &[Some(capacity()), Some(capacity())]);
+        assert!(notes.is_empty());
+        let first = &usages[0];
         let cpu = first.cpu_percent.as_ref().unwrap();
         assert_eq!((cpu.mean, cpu.p99), (Percent(50.0), None));
         assert_eq!(first.gpu_percent.as_ref().unwrap().mean, Percent(50.0));
@@ -304,11 +296,9 @@ mod tests {
         let memory = first.memory.as_ref().unwrap();
         assert_eq!(memory.bytes, Some(Bytes(8 << 30)));
         assert!(memory.is_lower_bound);
-        assert_eq!(read.usages[1].memory, None);
-        assert_eq!(
-            read.usages[1].cpu_percent.as_ref().unwrap().mean,
-            Percent(25.0)
-        );
+        assert_eq!(usages[1].memory, None);
+        let cpu = usages[1].cpu_percent.as_ref().unwrap();
+        assert_eq!(cpu.mean, Percent(25.0));
     }
 
     #[test]
@@ -317,8 +307,8 @@ mod tests {
             answer("gpu_memory_0", &[40.0, 60.0]),
             answer("gpu_memory_peak_0", &[50.0, 120.0]),
         ];
-        let read = read(&answers, |_| Some(capacity()), &hosts(1));
-        let usage = &read.usages[0];
+        let (usages, _) = read(&answers, &[Some(capacity())]);
+        let usage = &usages[0];
         let peak = usage.gpu_memory.as_ref().unwrap();
         assert_eq!(peak.percent, Some(Percent(60.0)));
         assert_eq!(
@@ -338,25 +328,21 @@ mod tests {
             answer("gpu_0", &[-1.0]),
             answer("disk_0", &[7.0]),
         ];
-        let read = read(&answers, |_| Some(capacity()), &hosts(1));
-        let usage = &read.usages[0];
+        let (usages, notes) = read(&answers, &[Some(capacity())]);
+        let usage = &usages[0];
         assert_eq!(usage.cpu_percent.as_ref().unwrap().mean, Percent(100.0));
         assert_eq!(usage.memory.as_ref().unwrap().bytes, Some(Bytes(16 << 30)));
         assert_eq!(usage.gpu_percent, None);
         assert_eq!(
-            read.notes,
+            notes,
             ["algo-1: CloudWatch's CPUUtilization reached 225% of the instance; it is cut to 100%"]
         );
         let no_gpu = Capacity {
             gpus: 0,
             ..capacity()
         };
-        let read = super::read(
-            &[answer("gpu_0", &[50.0])],
-            |_| Some(no_gpu.clone()),
-            &hosts(1),
-        );
-        assert_eq!(read.usages, [Usage::default()]);
+        let (usages, _) = read(&[answer("gpu_0", &[50.0])], &[Some(no_gpu)]);
+        assert_eq!(usages, [Usage::default()]);
     }
 
     #[test]
@@ -367,13 +353,12 @@ mod tests {
             answer("gpu_0", &[10.0]),
             answer("cpu_1", &[200.0]),
         ];
-        let capacity_of = |host| (host == 1).then(capacity);
-        let read = read(&answers, capacity_of, &hosts(2));
-        let unknown = &read.usages[0];
+        let (usages, _) = read(&answers, &[None, Some(capacity())]);
+        let unknown = &usages[0];
         let memory = unknown.memory.as_ref().unwrap();
         assert_eq!((memory.bytes, memory.percent), (None, Some(Percent(50.0))));
         assert_eq!((&unknown.cpu_percent, &unknown.gpu_percent), (&None, &None));
-        let known = read.usages[1].cpu_percent.as_ref().unwrap();
+        let known = usages[1].cpu_percent.as_ref().unwrap();
         assert_eq!(known.mean, Percent(50.0));
     }
 

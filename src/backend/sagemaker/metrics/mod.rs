@@ -32,25 +32,21 @@ impl Sources {
         [&self.probe, &self.debugger, &self.cloudwatch].map(|usage| usage.peak(of))
     }
 
-    /// Each value from the source that is trusted most among those that have it, and all readings of memory.
-    pub(in crate::backend) fn merge(&self) -> Usage {
+    /// A share from the source that is trusted most among those that have it.
+    fn share(&self, slot: Slot) -> Option<Utilization> {
         let mut trusted = [&self.probe, &self.cloudwatch, &self.debugger].map(Clone::clone);
-        let mut merged = Usage::default();
-        for Share { slot, .. } in SHARES {
-            *slot(&mut merged) = trusted.iter_mut().find_map(|usage| slot(usage).take());
-        }
-        MemoryOf::ALL.into_iter().fold(merged, |usage, of| {
-            usage.with_readings(of, self.peaks(of).into_iter().flatten().cloned())
-        })
+        trusted.iter_mut().find_map(|usage| slot(usage).take())
     }
 }
+
+type Slot = fn(&mut Usage) -> &mut Option<Utilization>;
 
 /// A share among the figures of a usage.
 struct Share {
     /// Its name in a note.
     what: &'static str,
     is_of_gpus: bool,
-    slot: fn(&mut Usage) -> &mut Option<Utilization>,
+    slot: Slot,
 }
 
 const SHARES: [Share; 6] = [
@@ -64,11 +60,7 @@ const SHARES: [Share; 6] = [
     }),
 ];
 
-const fn share(
-    what: &'static str,
-    is_of_gpus: bool,
-    slot: fn(&mut Usage) -> &mut Option<Utilization>,
-) -> Share {
+const fn share(what: &'static str, is_of_gpus: bool, slot: Slot) -> Share {
     Share {
         what,
         is_of_gpus,
@@ -99,10 +91,9 @@ impl Host {
     }
 }
 
-/// The usage of a canary: for each value the host that used most, since it is the one that limits. Where only some of the hosts
-/// are known, a note says of how many.
+/// The usage of a canary: for each value the source that is trusted most, and the host that used most, since it is the one that
+/// limits; with all readings of memory. Where only some of the hosts are known, a note says of how many.
 pub(in crate::backend) fn of_machine(hosts: &[Host]) -> (Usage, Vec<String>) {
-    let mut merged: Vec<Usage> = hosts.iter().map(|host| host.sources.merge()).collect();
     let mut notes = Vec::new();
     let with_gpus = hosts.iter().filter(|host| host.has_gpus).count();
     let mut note = |what: &str, known: usize, is_of_gpus: bool| {
@@ -120,17 +111,17 @@ pub(in crate::backend) fn of_machine(hosts: &[Host]) -> (Usage, Vec<String>) {
         slot,
     } in SHARES
     {
-        let known = merged.iter_mut().filter_map(|usage| slot(usage).take());
+        let known = hosts.iter().filter_map(|host| host.sources.share(slot));
         let known: Vec<Utilization> = known.collect();
         note(what, known.len(), is_of_gpus);
         let most = known.into_iter();
         *slot(&mut shares) = most.max_by(|one, other| one.mean.0.total_cmp(&other.mean.0));
     }
     let mut highest = |of: MemoryOf, source: usize| {
-        let known: Vec<&PeakMemory> = hosts
+        let known = hosts
             .iter()
-            .filter_map(|host| host.sources.peaks(of)[source])
-            .collect();
+            .filter_map(|host| host.sources.peaks(of)[source]);
+        let known: Vec<&PeakMemory> = known.collect();
         let most = known.iter().max_by(|one, other| {
             let percent = |memory: &PeakMemory| memory.percent.map_or(0.0, |percent| percent.0);
             percent(one)
@@ -149,19 +140,15 @@ pub(in crate::backend) fn of_machine(hosts: &[Host]) -> (Usage, Vec<String>) {
 }
 
 /// One entry for each of several hosts; none for a single one.
-pub(in crate::backend) fn of_each_host(hosts: Vec<Host>) -> Vec<HostUsage> {
-    if hosts.len() < 2 {
-        return Vec::new();
-    }
-    hosts
-        .into_iter()
-        .map(|host| HostUsage {
-            host: host.name,
-            group: host.group,
-            bytes: host.bytes,
-            usage: host.sources.merge(),
-        })
-        .collect()
+pub(in crate::backend) fn of_each_host(hosts: &[Host]) -> Vec<HostUsage> {
+    let each = hosts.iter().filter(|_| hosts.len() > 1);
+    let each = each.map(|host| HostUsage {
+        host: host.name.clone(),
+        group: host.group.clone(),
+        bytes: host.bytes,
+        usage: of_machine(std::slice::from_ref(host)).0,
+    });
+    each.collect()
 }
 
 /// A share over a run from equally spaced points, each 0-100; the 99th percentile by nearest rank, absent below 100 points.
@@ -227,7 +214,14 @@ mod tests {
                 ..Usage::default()
             },
         };
-        let merged = sources.merge();
+        let host = Host {
+            name: "algo-1".to_owned(),
+            group: None,
+            has_gpus: false,
+            bytes: Bytes(10),
+            sources,
+        };
+        let (merged, _) = of_machine(&[host]);
         assert_eq!(merged.cpu_percent, share(10.0, "probe"));
         assert_eq!(
             merged.memory,
@@ -239,7 +233,6 @@ mod tests {
         );
         assert_eq!(merged.io_wait_percent, share(2.0, "Debugger"));
         assert_eq!(merged.gpu_percent, None);
-        assert_eq!(Sources::default().merge(), Usage::default());
     }
 
     #[test]
@@ -278,16 +271,14 @@ mod tests {
                 "memory by probe is known of 1 of 3 hosts, of which the highest counts",
             ]
         );
-        let entries = of_each_host(hosts.to_vec());
+        let entries = of_each_host(&hosts);
         assert_eq!(entries.len(), 3);
         assert_eq!(
             (entries[1].host.as_str(), entries[1].bytes),
             ("algo-2", Bytes(10))
         );
 
-        let single = &hosts[1..2];
-        assert_eq!(of_machine(single), (single[0].sources.merge(), Vec::new()));
-        assert!(of_each_host(single.to_vec()).is_empty());
+        assert!(of_each_host(&hosts[1..2]).is_empty());
         assert_eq!(of_machine(&[]), (Usage::default(), Vec::new()));
     }
 

@@ -116,10 +116,10 @@ impl SagemakerBackend {
         name: &str,
         cancellation: &Cancellation,
     ) -> Result<Seconds, String> {
-        tokio::select! {
-            idle = self.end_pool(name) => idle,
-            () = cancellation.cancelled_since(TIME_TO_END) => Err(CUT_SHORT.to_owned()),
-        }
+        let ended = cancellation
+            .unless_since(TIME_TO_END, self.end_pool(name))
+            .await;
+        ended.unwrap_or_else(|| Err(CUT_SHORT.to_owned()))
     }
 
     /// Ends the pool that a job left, and sees that it is gone. Returns for how long its machines were kept.
