@@ -23,8 +23,8 @@ pub fn text(text: &str) -> String {
 }
 
 /// A list in brackets. Commas and brackets end a plain text in it; [`text`] quotes any that holds one.
-pub fn list(values: &[String]) -> String {
-    let values: Vec<String> = values.iter().map(|value| text(value)).collect();
+pub fn list(values: &[impl AsRef<str>]) -> String {
+    let values: Vec<String> = values.iter().map(|value| text(value.as_ref())).collect();
     format!("[{}]", values.join(", "))
 }
 

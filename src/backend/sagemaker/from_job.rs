@@ -5,24 +5,64 @@ mod channels;
 mod tests;
 mod written;
 
-use aws_sdk_sagemaker::Client;
-use aws_sdk_sagemaker::operation::describe_training_job::DescribeTrainingJobOutput;
+use std::sync::{Arc, OnceLock};
 
+use aws_sdk_sagemaker::Client;
+use aws_sdk_sagemaker::config::interceptors::AfterDeserializationInterceptorContextRef;
+use aws_sdk_sagemaker::config::{ConfigBag, Intercept, RuntimeComponents};
+use aws_sdk_sagemaker::error::BoxError;
+use serde_json::Value;
+
+use self::written::DescribedJob;
 pub use self::written::is_secret;
+use super::description;
 use super::name::JobName;
 use super::watch::DESCRIBE;
 use crate::aws::Aws;
 use crate::aws::call::{CallError, FailureKind};
 use crate::backend::BackendError;
+use crate::instance::InstanceConfiguration;
 
 /// How the SDK v2 says which script the training toolkit starts: in hyperparameters on every job of a script.
 const PROGRAM: &str = "sagemaker_program";
 const SUBMIT_DIRECTORY: &str = "sagemaker_submit_directory";
 
 /// Whether the toolkit starts a script, whose archive canary-gate brings itself.
-fn is_script(job: &DescribeTrainingJobOutput) -> bool {
-    let all = job.hyper_parameters();
-    all.is_some_and(|all| all.contains_key(PROGRAM))
+fn is_script(job: &Value) -> bool {
+    !job["HyperParameters"][PROGRAM].is_null()
+}
+
+/// AWS has empty texts where there is nothing.
+fn text(value: &Value) -> Option<&str> {
+    value.as_str().filter(|text| !text.is_empty())
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+/// The answer to a call, as AWS wrote it.
+#[derive(Debug, Clone, Default)]
+struct Answer(Arc<OnceLock<Value>>);
+
+impl Intercept for Answer {
+    fn name(&self) -> &'static str {
+        "Answer"
+    }
+
+    fn read_after_deserialization(
+        &self,
+        context: &AfterDeserializationInterceptorContextRef<'_>,
+        _: &RuntimeComponents,
+        _: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        if context.output_or_error().is_ok() {
+            let body = context.response().body().bytes().unwrap_or_default();
+            let answer = serde_json::from_slice(body)?;
+            self.0.get_or_init(|| answer);
+        }
+        Ok(())
+    }
 }
 
 /// A commented spec that asks for what a training job was; `spec::read` takes it where the job holds nothing odd.
@@ -44,20 +84,40 @@ pub async fn describe_as_spec(name: &str, region: &str) -> Result<String, Backen
 }
 
 async fn spec_of(client: &Client, name: &str, region: &str) -> Result<String, BackendError> {
-    let job = client
-        .describe_training_job()
-        .training_job_name(name)
-        .send()
-        .await
-        .map_err(|error| refusal(&CallError::of(DESCRIBE, &error), name, region))?;
+    let described = describe(client, name).await;
+    let (job, machines) = described.map_err(|error| refusal(&error, name, region))?;
     // Tags are an extra: who may not read them gets a spec without.
     let tags = tags(client, &job).await.unwrap_or_default();
-    Ok(written::spec(&job, &tags, region))
+    let described = DescribedJob {
+        job: &job,
+        machines: machines.as_ref(),
+        tags: &tags,
+        region,
+    };
+    Ok(described.spec())
+}
+
+/// What SageMaker says of a job, by its own names of the fields, and what the job ran on:
+/// <https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_DescribeTrainingJob.html>
+async fn describe(
+    client: &Client,
+    name: &str,
+) -> Result<(Value, Option<InstanceConfiguration>), CallError> {
+    let answer = Answer::default();
+    let call = client.describe_training_job().training_job_name(name);
+    let job = call.customize().interceptor(answer.clone()).send().await;
+    let job = job.map_err(|error| CallError::of(DESCRIBE, &error))?;
+    let machines = job.resource_config().and_then(description::instance);
+    let answer = answer.0.get().cloned();
+    Ok((
+        answer.expect("kept with every answer that is good"),
+        machines,
+    ))
 }
 
 /// `None` where they cannot be read.
-async fn tags(client: &Client, job: &DescribeTrainingJobOutput) -> Option<Vec<(String, String)>> {
-    let arn = job.training_job_arn()?;
+async fn tags(client: &Client, job: &Value) -> Option<Vec<(String, String)>> {
+    let arn = text(&job["TrainingJobArn"])?;
     // A job has at most 50, and a page holds as many.
     let answer = client.list_tags().resource_arn(arn).send().await.ok()?;
     let tags = answer.tags().iter();

@@ -1,9 +1,9 @@
 //! The channels of the job: data, file systems, and what the SDK brings its code on.
 
-use aws_sdk_sagemaker::operation::describe_training_job::DescribeTrainingJobOutput;
-use aws_sdk_sagemaker::types::{Channel, FileSystemDataSource, S3DataSource};
+use serde_json::Value;
 
-use super::is_script;
+use super::written::written;
+use super::{is_script, list, text};
 use crate::spec::FileSystem;
 use crate::spec::page::FILL_IN;
 use crate::spec::yaml_text as yaml;
@@ -14,76 +14,63 @@ pub(super) const CODE: &str = "code";
 const DRIVERS: &str = "sm_drivers";
 
 /// Where the job's code lies that comes as files on a channel. An archive does not: what starts the job unpacks it.
-pub(super) fn source(job: &DescribeTrainingJobOutput) -> Option<&str> {
-    if is_script(job) {
-        return None;
-    }
-    let mut channels = job.input_data_config().iter();
-    let code = channels.find(|channel| channel.channel_name() == Some(CODE))?;
-    let data = code.data_source()?.s3_data_source()?;
-    let uri = data.s3_uri()?;
+pub(super) fn source(job: &Value) -> Option<&str> {
+    let mut channels = list(&job["InputDataConfig"]).iter();
+    let code = channels.find(|channel| channel["ChannelName"] == CODE && !is_script(job))?;
+    let data = &code["DataSource"]["S3DataSource"];
+    let uri = text(&data["S3Uri"])?;
     let mut archives = [".tar.gz", ".tgz", ".zip"].iter();
     let is_archive = archives.any(|end| uri.ends_with(end));
     (can_be_named(data) && data_type(data) == "S3Prefix" && !is_archive).then_some(uri)
 }
 
 /// Whether a spec can name the data: a prefix, or a manifest.
-fn can_be_named(data: &S3DataSource) -> bool {
+fn can_be_named(data: &Value) -> bool {
     matches!(data_type(data), "S3Prefix" | "ManifestFile")
-        && data.s3_uri().is_some_and(|uri| uri.starts_with("s3://"))
+        && text(&data["S3Uri"]).is_some_and(|uri| uri.starts_with("s3://"))
 }
 
-fn data_type(data: &S3DataSource) -> &str {
-    data.s3_data_type().map_or("S3Prefix", |kind| kind.as_str())
+fn data_type(data: &Value) -> &str {
+    text(&data["S3DataType"]).unwrap_or("S3Prefix")
 }
 
 /// Whether there is data that a canary can sample.
-pub(super) fn has_samples(job: &DescribeTrainingJobOutput) -> bool {
-    job.input_data_config().iter().any(|channel| {
-        let source = channel.data_source();
-        let is_in_s3 = source.is_some_and(|source| source.s3_data_source().is_some());
-        is_in_s3 && !matches!(channel.channel_name(), Some(CODE | DRIVERS))
+pub(super) fn has_samples(job: &Value) -> bool {
+    list(&job["InputDataConfig"]).iter().any(|channel| {
+        let is_code = [CODE, DRIVERS].contains(&channel["ChannelName"].as_str().unwrap_or("train"));
+        channel["DataSource"]["S3DataSource"].is_object() && !is_code
     })
 }
 
-/// The key `channels`, a channel a line; nothing where there is none.
-pub(super) fn said(job: &DescribeTrainingJobOutput) -> String {
+/// The key `channels`, a channel a line; `None` where there is none.
+pub(super) fn said(job: &Value) -> Option<String> {
     // Canary-gate brings the code itself.
     let is_code = is_script(job) || source(job).is_some();
-    let algorithm = job.algorithm_specification();
-    let mode = algorithm.and_then(|algorithm| algorithm.training_input_mode());
-    let mode = mode.map(|mode| mode.as_str());
-    let channels = job.input_data_config().iter();
-    let lines: String = channels
-        .filter(|channel| !(is_code && channel.channel_name() == Some(CODE)))
+    let mode = text(&job["AlgorithmSpecification"]["TrainingInputMode"]);
+    let lines: String = (list(&job["InputDataConfig"]).iter())
+        .filter(|channel| !(is_code && channel["ChannelName"] == CODE))
         .map(|channel| line(channel, mode))
         .collect();
-    match lines.is_empty() {
-        true => lines,
-        false => format!(
-            "      # Canaries get a sample of each channel; with `sample: false` a channel is whole in every canary.\n      channels:\n{lines}"
-        ),
-    }
+    (!lines.is_empty()).then(|| format!(
+        "      # Canaries get a sample of each channel; with `sample: false` a channel is whole in every canary.\n      channels:{lines}"
+    ))
 }
 
-fn line(channel: &Channel, job_mode: Option<&str>) -> String {
-    let name = channel.channel_name().filter(|name| !name.is_empty());
-    let name = name.unwrap_or("train");
-    let source = channel.data_source();
-    let in_s3 = source.and_then(|source| source.s3_data_source());
-    let in_files = source.and_then(|source| source.file_system_data_source());
-    let files = in_files.and_then(file_system);
-    let (keys, remarks) = match (in_s3, files) {
-        (Some(data), _) => of_s3(name, channel, data, job_mode),
-        (None, Some(uri)) => (
+fn line(channel: &Value, job_mode: Option<&str>) -> String {
+    let name = text(&channel["ChannelName"]).unwrap_or("train");
+    let source = &channel["DataSource"];
+    let (in_s3, in_files) = (&source["S3DataSource"], &source["FileSystemDataSource"]);
+    let (keys, remarks) = match file_system(in_files) {
+        _ if in_s3.is_object() => of_s3(name, channel, in_s3, job_mode),
+        Some(uri) => (
             vec![("uri", yaml::text(&uri)), ("sample", "false".to_owned())],
             vec!["a file system is not listed, so canaries read all of it".to_owned()],
         ),
-        (None, None) => {
-            let place = in_files.and_then(|it| it.file_system_type());
-            let place = place.map_or("neither S3 nor a file system", |it| it.as_str());
+        None => {
+            let place = text(&in_files["FileSystemType"]);
+            let place = place.unwrap_or("neither S3 nor a file system");
             let why = format!("Left out, no spec can name its data ({place}): channel {name}");
-            return format!("        # {}\n", yaml::remark(&why));
+            return format!("\n        # {}", yaml::remark(&why));
         }
     };
     let keys: Vec<String> = (keys.iter())
@@ -94,22 +81,21 @@ fn line(channel: &Channel, job_mode: Option<&str>) -> String {
         false => format!("    # {}", yaml::remark(&remarks.join("; "))),
     };
     let name = yaml::text(name);
-    format!("        {name}: {{{}}}{remarks}\n", keys.join(", "))
+    format!("\n        {name}: {{{}}}{remarks}", keys.join(", "))
 }
 
 /// The keys of a channel in S3 with their values, and remarks.
 fn of_s3(
     name: &str,
-    channel: &Channel,
-    data: &S3DataSource,
+    channel: &Value,
+    data: &Value,
     job_mode: Option<&str>,
 ) -> (Vec<(&'static str, String)>, Vec<String>) {
     let (mut keys, mut remarks) = (Vec::new(), Vec::new());
     let mut key = |key, value: Option<&str>| {
-        let value = value.filter(|value| !value.is_empty());
         keys.extend(value.map(|value| (key, yaml::text(value))));
     };
-    let (uri, kind) = (data.s3_uri().unwrap_or_default(), data_type(data));
+    let (uri, kind) = (text(&data["S3Uri"]).unwrap_or_default(), data_type(data));
     if can_be_named(data) {
         key("uri", Some(uri));
         key("data_type", Some(kind).filter(|kind| *kind != "S3Prefix"));
@@ -121,20 +107,21 @@ fn of_s3(
             "the job reads the {kind} {uri}; a spec names the folder of the objects"
         ));
     }
-    let mode = channel.input_mode().map(|mode| mode.as_str()).or(job_mode);
+    let mode = text(&channel["InputMode"]).or(job_mode);
     match mode {
         Some(mode @ ("FastFile" | "Pipe")) => key("mode", Some(mode)),
         None | Some("File") => {}
         Some(other) => remarks.push(format!("the job's mode is {other}")),
     }
-    key("content_type", channel.content_type());
-    let distribution = data.s3_data_distribution_type().map(|kind| kind.as_str());
+    key("content_type", text(&channel["ContentType"]));
+    let distribution = text(&data["S3DataDistributionType"]);
     let sharded = distribution.filter(|kind| *kind == "ShardedByS3Key");
     key("distribution", sharded);
-    let compression = channel.compression_type().map(|kind| kind.as_str());
-    let wrapper = channel.record_wrapper_type().map(|kind| kind.as_str());
-    for (name, kind) in [("compression", compression), ("record_wrapper", wrapper)] {
-        match kind.filter(|kind| *kind != "None") {
+    for (name, field) in [
+        ("compression", "CompressionType"),
+        ("record_wrapper", "RecordWrapperType"),
+    ] {
+        match text(&channel[field]).filter(|kind| *kind != "None") {
             None => {}
             Some(kind @ ("Gzip" | "RecordIO")) if mode == Some("Pipe") => key(name, Some(kind)),
             Some(kind) => remarks.push(format!(
@@ -142,30 +129,29 @@ fn of_s3(
             )),
         }
     }
-    if !data.instance_group_names().is_empty() {
-        keys.push(("groups", yaml::list(data.instance_group_names())));
-    }
+    let groups = written(&data["InstanceGroupNames"]);
+    keys.extend(groups.map(|groups| ("groups", groups)));
     if matches!(name, CODE | DRIVERS) {
         keys.push(("sample", "false".to_owned()));
     }
     if name == DRIVERS {
         remarks.push("what the SDK packed to start the code, as it was in this job".to_owned());
     }
-    if channel.shuffle_config().is_some() {
+    if channel["ShuffleConfig"].is_object() {
         remarks.push("a spec cannot say, and canaries go without: ShuffleConfig".to_owned());
     }
     (keys, remarks)
 }
 
 /// The address of a channel on EFS or FSx; `None` where a spec cannot name it.
-fn file_system(data: &FileSystemDataSource) -> Option<String> {
-    let scheme = match data.file_system_type()?.as_str() {
+fn file_system(data: &Value) -> Option<String> {
+    let scheme = match text(&data["FileSystemType"])? {
         "EFS" => "efs",
         "FSxLustre" => "fsx",
         _ => return None,
     };
-    let directory = data.directory_path().unwrap_or_default();
+    let directory = data["DirectoryPath"].as_str().unwrap_or_default();
     let directory = directory.trim_start_matches('/');
-    let uri = format!("{scheme}://{}/{directory}", data.file_system_id()?);
+    let uri = format!("{scheme}://{}/{directory}", text(&data["FileSystemId"])?);
     matches!(FileSystem::of_uri(&uri), Some(Ok(_))).then_some(uri)
 }

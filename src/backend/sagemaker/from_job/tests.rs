@@ -68,12 +68,20 @@ fn read(text: &str) -> Spec {
 }
 
 fn text_of(job: &str) -> String {
-    let (_, job) = exchange(job, |client| {
-        client.describe_training_job().training_job_name("x").send()
-    });
+    let (_, described) = exchange(job, async |client| describe(&client, "x").await);
+    let (job, machines) = described.unwrap();
+    spec_text(&job, machines)
+}
+
+fn spec_text(job: &Value, machines: Option<InstanceConfiguration>) -> String {
     let tags = [("team", "growth: 1"), ("aws:x", "y")];
-    let tags = tags.map(|(key, value)| (key.to_owned(), value.to_owned()));
-    written::spec(&job.unwrap(), &tags, "eu-west-1")
+    let job = DescribedJob {
+        job,
+        machines: machines.as_ref(),
+        tags: &tags.map(|(key, value)| (key.to_owned(), value.to_owned())),
+        region: "eu-west-1",
+    };
+    job.spec()
 }
 
 #[test]
@@ -219,30 +227,12 @@ proptest! {
     fn any_job_can_be_written(
         name in ".*", program in ".*", uri in ".*", group in ".*", count in any::<i32>(), seconds in any::<i32>(),
     ) {
-        let job = DescribeTrainingJobOutput::builder()
-            .training_job_name(name)
-            .hyper_parameters("sagemaker_program", program)
-            .role_arn(uri.clone())
-            .training_time_in_seconds(seconds)
-            .training_job_status("Completed".into())
-            .input_data_config(
-                aws_sdk_sagemaker::types::Channel::builder()
-                    .channel_name(group)
-                    .data_source(
-                        aws_sdk_sagemaker::types::DataSource::builder()
-                            .s3_data_source(aws_sdk_sagemaker::types::S3DataSource::builder().s3_uri(uri).build())
-                            .build(),
-                    )
-                    .build(),
-            )
-            .resource_config(
-                aws_sdk_sagemaker::types::ResourceConfig::builder()
-                    .instance_type("ml.m5.large".into())
-                    .instance_count(count)
-                    .build(),
-            )
-            .build();
-        let text = written::spec(&job, &[], "us-east-1");
+        let job = serde_json::json!({
+            "TrainingJobName": name, "HyperParameters": {"sagemaker_program": program}, "RoleArn": uri,
+            "TrainingTimeInSeconds": seconds, "TrainingJobStatus": "Completed",
+            "InputDataConfig": [{"ChannelName": group, "DataSource": {"S3DataSource": {"S3Uri": uri}}}],
+        });
+        let text = spec_text(&job, format!("{count}x ml.m5.large").parse().ok());
         let source = SpecSource { name: "s", bytes: text.as_bytes() };
         // Odd values are complained about one by one; the text itself can always be read.
         if let Err(problems) = spec::read(source, &[]) {

@@ -1,14 +1,11 @@
 //! Writes the spec of a training job: fills a template with what its description says.
 
-use std::collections::HashMap;
+use serde_json::Value;
 
-use aws_sdk_sagemaker::operation::describe_training_job::DescribeTrainingJobOutput;
-
-use super::super::description;
-use super::{PROGRAM, SUBMIT_DIRECTORY, channels, is_script};
+use super::{PROGRAM, SUBMIT_DIRECTORY, channels, is_script, list, text};
 use crate::instance::{InstanceConfiguration, tables};
 use crate::spec::ScriptLauncher;
-use crate::spec::page::{FILL_IN, filled};
+use crate::spec::page::FILL_IN;
 use crate::spec::yaml_text as yaml;
 use crate::units::{Seconds, Usd};
 
@@ -32,198 +29,174 @@ const SECRET_NAMES: &str =
 const SWITCHES: &str = "true false yes no on off none debug info warn warning error";
 /// The most characters of a number that is taken for no secret.
 const LONGEST_NUMBER: usize = 8;
-/// How a job says a key of `training`, as a spec writes it, with a remark where there is one.
-type Says = fn(&DescribeTrainingJobOutput) -> Option<String>;
-
-/// The keys of `training` that a job says in one line each, in the order of a spec.
-const SAID: [(&str, Says); 23] = [
-    ("image", |job| {
-        let algorithm = job.algorithm_specification();
-        let image = algorithm.and_then(|algorithm| text(algorithm.training_image()));
-        let is_algorithm = algorithm.is_some_and(|algorithm| algorithm.algorithm_name().is_some());
-        image.or((!is_algorithm).then(|| format!("{FILL_IN}    # the job names no image")))
-    }),
-    ("algorithm", |job| {
-        let algorithm = job.algorithm_specification()?;
-        let name = algorithm.algorithm_name();
-        let name = text(name.filter(|_| algorithm.training_image().is_none()))?;
-        let remark = "its image takes its own channels only: canaries run without the probe";
-        Some(format!("{name}    # {remark}"))
-    }),
-    ("role", |job| text(job.role_arn().or(Some(FILL_IN)))),
-    ("container", |job| {
-        let algorithm = job.algorithm_specification()?;
-        let words = [
-            ("entrypoint", list(algorithm.container_entrypoint())),
-            ("arguments", list(algorithm.container_arguments())),
-        ];
-        let words = words.into_iter();
-        let keys = words.filter_map(|(key, words)| Some(format!("{key}: {}", words?)));
-        let keys: Vec<String> = keys.collect();
-        (!keys.is_empty()).then(|| format!("{{{}}}", keys.join(", ")))
-    }),
-    ("registry_credentials", |job| {
-        let registry = job.algorithm_specification()?.training_image_config()?;
-        let mode = registry.training_repository_access_mode()?;
-        let function = registry
-            .training_repository_auth_config()
-            .and_then(|function| function.training_repository_credentials_provider_arn());
-        (mode.as_str() == "Vpc").then(|| text(function).unwrap_or_else(|| "none".to_owned()))
-    }),
-    ("# source_dir", |job| {
-        let packed = hyperparameter(job, SUBMIT_DIRECTORY).filter(|_| is_script(job));
-        let place = packed.or(channels::source(job).map(str::to_owned));
-        let place = place.or(is_script(job).then(|| "an unknown place".to_owned()))?;
-        let place = yaml::remark(&place);
-        Some(format!(
-            "training    # the folder with the code, in this checkout; the job's lay at {place}"
-        ))
-    }),
-    ("entry_point", |job| {
-        let program = hyperparameter(job, PROGRAM)?;
-        let is_inside = !program.starts_with('/') && !program.split('/').any(|part| part == "..");
-        Some(match is_inside && !program.chars().any(char::is_control) {
-            true => yaml::text(&program),
-            false => {
-                let program = yaml::remark(&program);
-                format!("{FILL_IN}.py    # the job's script is not inside its folder: {program}")
-            }
-        })
-    }),
-    ("source_channel", |job| {
-        channels::source(job).map(|_| channels::CODE.to_owned())
-    }),
-    ("distribution", distribution),
-    ("output", |job| {
-        let output = job
-            .output_data_config()
-            .and_then(|it| text(it.s3_output_path()));
-        let output = output.unwrap_or_else(|| format!("s3://my-bucket/{FILL_IN}-output/"));
-        Some(format!(
-            "{output}    # where canaries write: writable for the role"
-        ))
-    }),
-    ("output_kms_key", |job| {
-        text(job.output_data_config()?.kms_key_id())
-    }),
-    ("volume_gb", |job| {
-        let volume = job.resource_config()?.volume_size_in_gb()?;
-        (volume > 0).then(|| volume.to_string())
-    }),
-    ("volume_kms_key", |job| {
-        text(job.resource_config()?.volume_kms_key_id())
-    }),
-    ("max_runtime", |job| {
-        let limit = job.stopping_condition()?.max_runtime_in_seconds();
-        let limit = limit.filter(|limit| *limit > 0)?;
-        Some(Seconds(f64::from(limit)).exact())
-    }),
-    ("spot", |job| {
-        let is_spot = switch(job.enable_managed_spot_training())?;
-        Some(format!(
-            "{is_spot}    # the full run; canaries never use spot"
-        ))
-    }),
-    ("checkpoints", |job| text(job.checkpoint_config()?.s3_uri())),
-    ("retries", |job| {
-        let attempts = job.retry_strategy()?.maximum_retry_attempts()?;
-        Some(format!("{attempts}    # of the full run"))
-    }),
-    ("training_plan", |job| {
-        text(job.resource_config()?.training_plan_arn())
-    }),
-    ("profiler", |job| {
-        switch(job.profiler_config()?.disable_profiler()).map(|_| "false".to_owned())
-    }),
-    ("subnets", |job| list(job.vpc_config()?.subnets())),
-    ("security_groups", |job| {
-        list(job.vpc_config()?.security_group_ids())
-    }),
-    ("network_isolation", |job| {
-        switch(job.enable_network_isolation())
-    }),
-    ("encrypt_traffic", |job| {
-        switch(job.enable_inter_container_traffic_encryption())
-    }),
-];
-
-type IsSet = fn(&DescribeTrainingJobOutput) -> bool;
+/// A spec with the fields of a job in `<>`: by their paths, some with what stands where the job says nothing, or by a name of
+/// [`DescribedJob::said`]. A line whose field says nothing is left out.
+const TEMPLATE: &str = include_str!("job.yml");
 
 /// What a spec cannot say, by the names of SageMaker.
-const UNSAID: [(&str, IsSet); 9] = [
-    ("another TrainingRepositoryAccessMode", |job| {
-        let algorithm = job.algorithm_specification();
-        let registry = algorithm.and_then(|algorithm| algorithm.training_image_config());
-        registry.is_some_and(|registry| {
-            let mode = registry.training_repository_access_mode();
-            !matches!(mode.map(|mode| mode.as_str()), Some("Platform" | "Vpc"))
-        })
-    }),
-    ("DebugHookConfig", |job| job.debug_hook_config().is_some()),
-    ("DebugRuleConfigurations", |job| {
-        !job.debug_rule_configurations().is_empty()
-    }),
-    ("ProfilerRuleConfigurations", |job| {
-        !job.profiler_rule_configurations().is_empty()
-    }),
-    ("TensorBoardOutputConfig", |job| {
-        job.tensor_board_output_config().is_some()
-    }),
-    ("ExperimentConfig", |job| job.experiment_config().is_some()),
-    ("RemoteDebugConfig", |job| {
-        job.remote_debug_config().is_some()
-    }),
-    ("InfraCheckConfig", |job| job.infra_check_config().is_some()),
-    ("another LocalPath of checkpoints", |job| {
-        let checkpoints = job.checkpoint_config();
-        let folder = checkpoints.and_then(|checkpoints| checkpoints.local_path());
-        let folder = folder.unwrap_or_default().trim_end_matches('/');
-        !matches!(folder, "" | "/opt/ml/checkpoints")
-    }),
-];
+const UNSAID: &str = "DebugHookConfig DebugRuleConfigurations ProfilerRuleConfigurations \
+    TensorBoardOutputConfig ExperimentConfig RemoteDebugConfig InfraCheckConfig";
 
-/// AWS has empty texts where there is nothing.
-fn text(value: Option<&str>) -> Option<String> {
-    value.filter(|value| !value.is_empty()).map(yaml::text)
+/// A value as a spec writes it; `None` where it is what a job has that says nothing.
+pub(super) fn written(value: &Value) -> Option<String> {
+    match value {
+        Value::Null | Value::Object(_) | Value::Bool(false) => None,
+        Value::Bool(true) => Some("true".to_owned()),
+        Value::Number(count) => {
+            let count = count.as_u64().filter(|count| *count > 0)?;
+            Some(count.to_string())
+        }
+        Value::String(_) => text(value).map(yaml::text),
+        Value::Array(all) => {
+            let all: Vec<&str> = all.iter().filter_map(text).collect();
+            (!all.is_empty()).then(|| yaml::list(&all))
+        }
+    }
 }
 
-fn switch(value: Option<bool>) -> Option<String> {
-    value.filter(|is_on| *is_on).map(|_| "true".to_owned())
+fn seconds(value: &Value) -> Option<Seconds> {
+    let seconds = value.as_f64().filter(|seconds| *seconds > 0.0)?;
+    Some(Seconds(seconds))
 }
 
-fn list(values: &[String]) -> Option<String> {
-    (!values.is_empty()).then(|| yaml::list(values))
+fn image(job: &Value) -> Option<String> {
+    let algorithm = &job["AlgorithmSpecification"];
+    let is_algorithm = !algorithm["AlgorithmName"].is_null();
+    written(&algorithm["TrainingImage"])
+        .or((!is_algorithm).then(|| format!("{FILL_IN}    # the job names no image")))
 }
 
-/// A commented spec that asks for what this job was; `tags` are the job's. What a spec cannot say stands in remarks.
-pub(super) fn spec(
-    job: &DescribeTrainingJobOutput,
-    tags: &[(String, String)],
-    region: &str,
-) -> String {
-    let name = job.training_job_name().unwrap_or_default();
-    let status = job.training_job_status();
-    let share = match channels::has_samples(job) {
-        true => String::new(),
-        false => format!(
-            "    # The job has no channel with data in S3 of which a canary could get a sample. Its script draws its share of the data: name where it is handed the share.\n    # share: {{hyperparameter: {FILL_IN}}}\n\n"
-        ),
-    };
-    let machines = job.resource_config().and_then(description::instance);
-    let values = [
-        ("name", yaml::remark(name)),
-        (
-            "status",
-            status.map_or("unknown", |it| it.as_str()).to_owned(),
-        ),
-        ("region", yaml::text(region)),
-        ("job", yaml::text(spec_name(name))),
-        ("training", training(job, tags)),
-        ("share", share),
-        ("instance", instance(job, machines.as_ref())),
-        ("budget", budget(job, machines.as_ref(), region)),
+fn algorithm(job: &Value) -> Option<String> {
+    let algorithm = &job["AlgorithmSpecification"];
+    let has_image = !algorithm["TrainingImage"].is_null();
+    written(&algorithm["AlgorithmName"]).filter(|_| !has_image)
+}
+
+fn container(job: &Value) -> Option<String> {
+    let algorithm = &job["AlgorithmSpecification"];
+    let fields = [
+        ("entrypoint", "ContainerEntrypoint"),
+        ("arguments", "ContainerArguments"),
     ];
-    filled(include_str!("job.yml"), &values)
+    let keys = fields.into_iter().filter_map(|(key, field)| {
+        let words = written(&algorithm[field])?;
+        Some(format!("{key}: {words}"))
+    });
+    let keys: Vec<String> = keys.collect();
+    (!keys.is_empty()).then(|| format!("{{{}}}", keys.join(", ")))
+}
+
+fn registry_credentials(job: &Value) -> Option<String> {
+    let registry = &job["AlgorithmSpecification"]["TrainingImageConfig"];
+    let function = &registry["TrainingRepositoryAuthConfig"];
+    let function = written(&function["TrainingRepositoryCredentialsProviderArn"]);
+    (registry["TrainingRepositoryAccessMode"] == "Vpc")
+        .then(|| function.unwrap_or_else(|| "none".to_owned()))
+}
+
+fn place_of_source(job: &Value) -> Option<String> {
+    let packed = hyperparameter(job, SUBMIT_DIRECTORY).filter(|_| is_script(job));
+    let place = packed.or(channels::source(job).map(str::to_owned));
+    let place = place.or(is_script(job).then(|| "an unknown place".to_owned()))?;
+    Some(yaml::remark(&place))
+}
+
+fn entry_point(job: &Value) -> Option<String> {
+    let program = hyperparameter(job, PROGRAM)?;
+    let is_inside = !program.starts_with('/') && !program.split('/').any(|part| part == "..");
+    Some(match is_inside && !program.chars().any(char::is_control) {
+        true => yaml::text(&program),
+        false => {
+            let program = yaml::remark(&program);
+            format!("{FILL_IN}.py    # the job's script is not inside its folder: {program}")
+        }
+    })
+}
+
+/// What the job has that a spec cannot say.
+fn unsaid(job: &Value) -> Option<String> {
+    let registry = &job["AlgorithmSpecification"]["TrainingImageConfig"];
+    let mode = registry["TrainingRepositoryAccessMode"].as_str();
+    let folder = job["CheckpointConfig"]["LocalPath"].as_str();
+    let folder = folder.unwrap_or_default().trim_end_matches('/');
+    let is_other_mode = registry.is_object() && !matches!(mode, Some("Platform" | "Vpc"));
+    let is_other_folder = !matches!(folder, "" | "/opt/ml/checkpoints");
+    let fields = UNSAID.split(' ');
+    let other_mode = is_other_mode.then_some("another TrainingRepositoryAccessMode");
+    let unsaid: Vec<&str> = (other_mode.into_iter())
+        .chain(fields.filter(|field| job[field].is_object() || !list(&job[field]).is_empty()))
+        .chain(is_other_folder.then_some("another LocalPath of checkpoints"))
+        .collect();
+    (!unsaid.is_empty()).then(|| unsaid.join(", "))
+}
+
+/// A job, what it ran on, and its tags.
+pub(super) struct DescribedJob<'a> {
+    pub(super) job: &'a Value,
+    pub(super) machines: Option<&'a InstanceConfiguration>,
+    pub(super) tags: &'a [(String, String)],
+    pub(super) region: &'a str,
+}
+
+impl DescribedJob<'_> {
+    /// A commented spec that asks for what this job was. What a spec cannot say stands in remarks.
+    pub(super) fn spec(&self) -> String {
+        let line = |line: &str| {
+            let mut parts = line.split('<');
+            let mut text = parts.next()?.to_owned();
+            for part in parts {
+                let (field, rest) = part.split_once('>')?;
+                text += &self.said(field)?;
+                text += rest;
+            }
+            Some(text + "\n")
+        };
+        TEMPLATE.lines().filter_map(line).collect()
+    }
+
+    fn said(&self, field: &str) -> Option<String> {
+        let job = self.job;
+        let name = job["TrainingJobName"].as_str().unwrap_or_default();
+        match field {
+            "name" => Some(yaml::remark(name)),
+            "status" => Some(yaml::remark(text(&job["TrainingJobStatus"]).unwrap_or("unknown"))),
+            "region" => Some(yaml::text(self.region)),
+            "job" => Some(yaml::text(spec_name(name))),
+            "image" => image(job),
+            "algorithm" => algorithm(job),
+            "container" => container(job),
+            "registry_credentials" => registry_credentials(job),
+            "place_of_source" => place_of_source(job),
+            "entry_point" => entry_point(job),
+            "source_channel" => channels::source(job).map(|_| channels::CODE.to_owned()),
+            "distribution" => distribution(job),
+            "max_runtime" => {
+                seconds(&job["StoppingCondition"]["MaxRuntimeInSeconds"]).map(Seconds::exact)
+            }
+            "profiler" => {
+                let is_off = written(&job["ProfilerConfig"]["DisableProfiler"]);
+                is_off.map(|_| "false".to_owned())
+            }
+            "hyperparameters" => hyperparameters(job),
+            "environment" => named("environment", pairs(&job["Environment"]), |name, value| {
+                !is_secret(name) && is_harmless(value)
+            }),
+            "tags" => tags(self.tags),
+            "channels" => channels::said(job),
+            "unsaid" => unsaid(job),
+            "metrics" => metrics(job),
+            "share" => (!channels::has_samples(job)).then(|| format!(
+                "    # The job has no channel with data in S3 of which a canary could get a sample. Its script draws its share of the data: name where it is handed the share.\n    # share: {{hyperparameter: {FILL_IN}}}\n"
+            )),
+            "instance" => Some(instance(job, self.machines)),
+            "budget" => Some(budget(job, self.machines, self.region)),
+            path => {
+                let (path, otherwise) = path.split_once('|').unwrap_or((path, ""));
+                let otherwise = Some(otherwise.to_owned()).filter(|text| !text.is_empty());
+                job.pointer(path).and_then(written).or(otherwise)
+            }
+        }
+    }
 }
 
 /// The job's name without the time that the SDK puts behind it: `-2026-11-21-09-52-09-123`.
@@ -239,10 +212,10 @@ fn spec_name(name: &str) -> &str {
 }
 
 /// What starts the script's processes, which the SDK says in hyperparameters. Where a spec cannot say it, these stay.
-fn distribution(job: &DescribeTrainingJobOutput) -> Option<String> {
-    let algorithm = job.algorithm_specification();
+fn distribution(job: &Value) -> Option<String> {
+    let entrypoint = &job["AlgorithmSpecification"]["ContainerEntrypoint"];
     // Such a container starts no toolkit, so its hyperparameters start no launcher.
-    if !is_script(job) || algorithm.is_some_and(|it| !it.container_entrypoint().is_empty()) {
+    if !is_script(job) || !list(entrypoint).is_empty() {
         return None;
     }
     let [torchrun, mpi, processes, options, groups] =
@@ -270,8 +243,10 @@ fn distribution(job: &DescribeTrainingJobOutput) -> Option<String> {
     let groups = groups.map_or(Ok(Vec::new()), |text| {
         serde_json::from_str::<Vec<String>>(&text)
     });
-    let machines = job.resource_config()?.instance_groups().iter();
-    let machines: Vec<_> = machines.map(|group| group.instance_group_name()).collect();
+    let machines = list(&job["ResourceConfig"]["InstanceGroups"]).iter();
+    let machines: Vec<_> = machines
+        .map(|group| text(&group["InstanceGroupName"]))
+        .collect();
     match (machines.as_slice(), groups.ok()?.as_slice()) {
         ([], [] | [_]) | ([_], []) => Some(format!("{{{launcher}}}")),
         (_, [group]) if machines.contains(&Some(group)) => {
@@ -281,24 +256,18 @@ fn distribution(job: &DescribeTrainingJobOutput) -> Option<String> {
     }
 }
 
-/// Everything below `training:`.
-fn training(job: &DescribeTrainingJobOutput, tags: &[(String, String)]) -> String {
-    let said = SAID.iter();
-    let mut lines: String = said
-        .filter_map(|(key, says)| Some(format!("      {key}: {}\n", says(job)?)))
-        .collect();
+fn hyperparameters(job: &Value) -> Option<String> {
     // What belongs to the toolkit and changes the training, such as sagemaker_parameter_server_enabled, is kept.
     let has_launcher = distribution(job).is_some();
-    let own = job.hyper_parameters().into_iter().flatten();
-    let own = own.filter(|(name, _)| {
-        let is_said = has_launcher && ScriptLauncher::HYPERPARAMETERS.contains(&name.as_str());
-        !is_said && !SET_FOR_CANARIES.contains(&name.as_str())
+    let own = pairs(&job["HyperParameters"]).filter(|(name, _)| {
+        let is_said = has_launcher && ScriptLauncher::HYPERPARAMETERS.contains(name);
+        !is_said && !SET_FOR_CANARIES.contains(name)
     });
-    let own = own.map(|(name, value)| (name.as_str(), decoded(job, value)));
-    lines += &named("hyperparameters", own, |name, _| !is_secret(name));
-    lines += &named("environment", pairs(job.environment()), |name, value| {
-        !is_secret(name) && is_harmless(value)
-    });
+    let own = own.map(|(name, value)| (name, decoded(job, &value)));
+    named("hyperparameters", own, |name, _| !is_secret(name))
+}
+
+fn tags(tags: &[(String, String)]) -> Option<String> {
     let tags = tags
         .iter()
         .map(|(name, value)| (name.as_str(), value.clone()));
@@ -306,20 +275,12 @@ fn training(job: &DescribeTrainingJobOutput, tags: &[(String, String)]) -> Strin
         let name = name.to_lowercase();
         !name.starts_with("aws:") && !name.starts_with("canary-gate:")
     });
-    lines += &named("tags", own.take(MOST_TAGS), |_, _| true);
-    lines += &channels::said(job);
-    let unsaid = UNSAID.iter().filter(|(_, is_set)| is_set(job));
-    let unsaid: Vec<&str> = unsaid.map(|(name, _)| *name).collect();
-    if !unsaid.is_empty() {
-        let unsaid = unsaid.join(", ");
-        lines += &format!("      # A spec cannot say, and canaries go without: {unsaid}\n");
-    }
-    lines + &metrics(job)
+    named("tags", own.take(MOST_TAGS), |_, _| true)
 }
 
-fn pairs(map: Option<&HashMap<String, String>>) -> impl Iterator<Item = (&str, String)> {
-    let pairs = map.into_iter().flatten();
-    pairs.map(|(name, value)| (name.as_str(), value.clone()))
+fn pairs(map: &Value) -> impl Iterator<Item = (&str, String)> {
+    let pairs = map.as_object().into_iter().flatten();
+    pairs.filter_map(|(name, value)| Some((name.as_str(), value.as_str()?.to_owned())))
 }
 
 /// Values by name, of which those that may be secret are left out.
@@ -327,41 +288,40 @@ fn named<'a>(
     key: &str,
     values: impl Iterator<Item = (&'a str, String)>,
     is_open: impl Fn(&str, &str) -> bool,
-) -> String {
+) -> Option<String> {
     let mut values: Vec<(&str, String)> = values.collect();
     values.sort_unstable();
     let (open, closed): (Vec<_>, Vec<_>) =
         (values.into_iter()).partition(|(name, value)| is_open(name, value));
-    let mut lines = String::new();
+    let mut lines = Vec::new();
     if !closed.is_empty() {
-        lines += &format!(
-            "      # Values of `{key}` that may be secret are left out: write no secrets into this file.\n"
-        );
+        lines.push(format!(
+            "      # Values of `{key}` that may be secret are left out: write no secrets into this file."
+        ));
     }
-    for (name, _) in closed {
-        lines += &format!("      #   {}: {FILL_IN}\n", yaml::remark(name));
-    }
+    let closed = closed.into_iter();
+    lines.extend(closed.map(|(name, _)| format!("      #   {}: {FILL_IN}", yaml::remark(name))));
     if !open.is_empty() {
-        lines += &format!("      {key}:\n");
+        lines.push(format!("      {key}:"));
     }
-    for (name, value) in open {
+    lines.extend(open.into_iter().map(|(name, value)| {
         let (name, value) = (yaml::text(name), yaml::text_or_number(&value));
-        lines += &format!("        {name}: {value}\n");
-    }
-    lines
+        format!("        {name}: {value}")
+    }));
+    (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
 /// In script mode the SDK writes values as JSON, and the toolkit reads them so. What would read as a number without its quotes
 /// keeps them.
-fn decoded(job: &DescribeTrainingJobOutput, written: &str) -> String {
+fn decoded(job: &Value, written: &str) -> String {
     let text = serde_json::from_str::<String>(written).ok();
     let is_text = |text: &String| serde_json::from_str::<serde_json::Value>(text).is_err();
     let text = text.filter(|text| is_script(job) && is_text(text));
     text.unwrap_or_else(|| written.to_owned())
 }
 
-fn hyperparameter(job: &DescribeTrainingJobOutput, name: &str) -> Option<String> {
-    Some(decoded(job, job.hyper_parameters()?.get(name)?))
+fn hyperparameter(job: &Value, name: &str) -> Option<String> {
+    Some(decoded(job, job["HyperParameters"][name].as_str()?))
 }
 
 /// Whether the value of a hyperparameter or variable of this name is a secret.
@@ -379,27 +339,22 @@ fn is_harmless(value: &str) -> bool {
     is_number || SWITCHES.split(' ').any(|switch| switch == value)
 }
 
-fn metrics(job: &DescribeTrainingJobOutput) -> String {
-    let algorithm = job.algorithm_specification();
-    let definitions = algorithm.map_or(&[][..], |algorithm| algorithm.metric_definitions());
+fn metrics(job: &Value) -> Option<String> {
+    let definitions = list(&job["AlgorithmSpecification"]["MetricDefinitions"]);
     let lines = definitions.iter().map(|definition| {
-        let name = yaml::text(definition.name().unwrap_or_default());
         // A pattern is of no use when it is cut.
-        let pattern = yaml::text(definition.regex().unwrap_or_default());
-        format!("      #   {name}: {pattern}\n")
+        let [name, pattern] = ["Name", "Regex"]
+            .map(|field| yaml::text(definition[field].as_str().unwrap_or_default()));
+        format!("\n      #   {name}: {pattern}")
     });
     let lines: String = lines.collect();
-    match lines.is_empty() {
-        true => lines,
-        false => format!(
-            "      # The job's metrics. If one of them is the seconds of a training step, name it as `step_metric`.\n      # metrics:\n{lines}"
-        ),
-    }
+    (!lines.is_empty()).then(|| format!(
+        "      # The job's metrics. If one of them is the seconds of a training step, name it as `step_metric`.\n      # metrics:{lines}"
+    ))
 }
 
-fn instance(job: &DescribeTrainingJobOutput, machines: Option<&InstanceConfiguration>) -> String {
-    let resources = job.resource_config();
-    let has_choice = resources.is_some_and(|one| !one.instance_preferences().is_empty());
+fn instance(job: &Value, machines: Option<&InstanceConfiguration>) -> String {
+    let has_choice = !list(&job["ResourceConfig"]["InstancePreferences"]).is_empty();
     match machines {
         None => "ml.m5.xlarge    # the job has no instance type that a spec can name".to_owned(),
         Some(InstanceConfiguration::Heterogeneous { groups, .. }) => {
@@ -419,25 +374,19 @@ fn instance(job: &DescribeTrainingJobOutput, machines: Option<&InstanceConfigura
     }
 }
 
-fn budget(
-    job: &DescribeTrainingJobOutput,
-    machines: Option<&InstanceConfiguration>,
-    region: &str,
-) -> String {
-    let status = job.training_job_status().map(|status| status.as_str());
+fn budget(job: &Value, machines: Option<&InstanceConfiguration>, region: &str) -> String {
     // Not what was billed: spot makes that less, and a budget holds for the price on demand.
-    let time = (job.training_time_in_seconds()).or(job.billable_time_in_seconds());
-    let time = time.filter(|time| *time > 0 && status == Some("Completed"));
-    let Some(time) = time.map(|time| Seconds(f64::from(time))) else {
+    let time = seconds(&job["TrainingTimeInSeconds"]).or(seconds(&job["BillableTimeInSeconds"]));
+    let Some(time) = time.filter(|_| job["TrainingJobStatus"] == "Completed") else {
         return "    # The job did not complete, so no limit follows from it.\n    # budget: {time: 8h, cost: 50 USD, memory: 90%}".to_owned();
     };
-    let members = machines.map_or_else(Vec::new, InstanceConfiguration::members);
-    let costs = members.iter().map(|(kind, count)| {
-        let price = tables::price(kind, region)?;
-        Some(price.usd_per_hour.cost(time, *count).0)
+    let cost = machines.and_then(|machines| {
+        let costs = machines.members().into_iter().map(|(kind, count)| {
+            let price = tables::price(kind, region)?;
+            Some(price.usd_per_hour.cost(time, count).0)
+        });
+        costs.sum::<Option<f64>>()
     });
-    let cost: Option<f64> = costs.sum();
-    let cost = cost.filter(|_| !members.is_empty());
     let (limit, said) = match cost {
         Some(cost) => {
             let cents = (cost * MARGIN * 100.0).ceil();
