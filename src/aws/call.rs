@@ -55,6 +55,31 @@ pub(crate) enum FailureKind {
     Refused,
 }
 
+/// AWS's error codes of each kind, without `Exception` at their end.
+const BY_CODE: [(FailureKind, &str); 7] = [
+    (FailureKind::Expired, "ExpiredToken RequestExpired"),
+    (FailureKind::Clock, "RequestTimeTooSkewed"),
+    // Unknown tokens and revoked keys.
+    (
+        FailureKind::Rejected,
+        "UnrecognizedClient InvalidClientTokenId InvalidAccessKeyId InvalidToken InvalidSignature SignatureDoesNotMatch",
+    ),
+    (
+        FailureKind::Denied,
+        "AccessDenied UnauthorizedOperation NotAuthorized",
+    ),
+    (
+        FailureKind::Throttled,
+        "Throttling TooManyRequests SlowDown RequestLimitExceeded",
+    ),
+    (FailureKind::Limit, "ResourceLimitExceeded LimitExceeded"),
+    // An answer without an error code does not come from AWS.
+    (
+        FailureKind::Unreachable,
+        " InternalFailure InternalServerError InternalServer InternalServiceError RequestTimeout OperationAborted InternalError ServiceUnavailable",
+    ),
+];
+
 /// A call that failed after all attempts.
 #[derive(Debug)]
 pub(crate) struct CallError {
@@ -120,58 +145,56 @@ impl CallError {
             };
         }
         let said = self.said();
-        let mut help = String::new();
-        let (why, advice, is_transient) = match self.kind {
+        let mut allow = String::new();
+        let (why, advice) = match self.kind {
             FailureKind::NoCredentials => (
                 format!("there are no AWS credentials{}", of_profile()),
                 "set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or sign in with `aws sso login`; in GitHub Actions name the role by the action's input `role-to-assume`, or use aws-actions/configure-aws-credentials in a step before, or for the role of a runner of your own write `AWS_EC2_METADATA_DISABLED: false` under `env`",
-                false,
             ),
             FailureKind::Expired => (
                 format!("the AWS session has expired ({said})"),
                 "sign in again and start the check again; it reuses the canaries that completed",
-                true,
             ),
             FailureKind::Rejected => (
                 format!("AWS rejected these credentials ({said})"),
                 "check the access key, its secret and its session token, or sign in again",
-                false,
             ),
             FailureKind::Denied => {
-                help = format!("allow `{}`; ", self.action());
+                allow = format!("allow `{}`; ", self.action());
                 let advice = "`canary-gate iam-policy` prints the smallest policy for this spec";
-                (format!("access denied ({said})"), advice, false)
+                (format!("access denied ({said})"), advice)
             }
             FailureKind::Throttled => (
                 format!("AWS throttled every attempt of {call} ({said})"),
                 "start the check again later; it reuses the canaries that completed",
-                true,
             ),
             FailureKind::Unreachable => (
                 format!("AWS gave no usable answer to {call} ({said})"),
                 "check the network and the region, then start the check again; it reuses the canaries that completed",
-                true,
             ),
             FailureKind::Clock => (
                 format!("AWS rejected the time of this machine's clock ({said})"),
                 "correct the clock: requests are signed with the time",
-                false,
             ),
             FailureKind::Limit => (
                 said,
                 "ask for a higher quota in Service Quotas, or lower `canary.parallel`",
-                true,
             ),
             FailureKind::Refused => (
                 format!("{call} was refused ({said})"),
                 "correct what AWS names, and run the check again",
-                false,
             ),
         };
         OutsideError {
             what: format!("could not {doing}: {why}"),
-            help: help + advice,
-            is_transient,
+            help: allow + advice,
+            is_transient: matches!(
+                self.kind,
+                FailureKind::Expired
+                    | FailureKind::Throttled
+                    | FailureKind::Unreachable
+                    | FailureKind::Limit
+            ),
             source: None,
         }
     }
@@ -184,13 +207,10 @@ impl CallError {
         };
         let named = self.message.split_once("to perform: ");
         let named = named.and_then(|(_, rest)| rest.split_whitespace().next());
-        named
-            .map(|action| action.trim_end_matches(['.', ',']))
-            .filter(|action| {
-                let parts = action.split_once(':');
-                parts.is_some_and(|(service, name)| is_word(service) && is_word(name))
-            })
-            .unwrap_or(&self.call)
+        let action = named.map(|action| action.trim_end_matches(['.', ',']));
+        let parts = action.and_then(|action| action.split_once(':'));
+        let is_action = parts.is_some_and(|(service, name)| is_word(service) && is_word(name));
+        action.filter(|_| is_action).unwrap_or(&self.call)
     }
 
     /// The code and message of AWS or the transport.
@@ -245,39 +265,14 @@ where
     }
     // Services differ in whether a code ends so.
     let code = code.unwrap_or_default().trim_end_matches("Exception");
-    let is_about_time = || {
-        ["expired", "current", "time"]
-            .iter()
-            .any(|word| message.contains(word))
-    };
-    match code {
-        "ExpiredToken" | "RequestExpired" => FailureKind::Expired,
-        "RequestTimeTooSkewed" => FailureKind::Clock,
-        "InvalidSignature" | "SignatureDoesNotMatch" if is_about_time() => FailureKind::Clock,
-        // Unknown tokens and revoked keys.
-        "UnrecognizedClient"
-        | "InvalidClientTokenId"
-        | "InvalidAccessKeyId"
-        | "InvalidToken"
-        | "InvalidSignature"
-        | "SignatureDoesNotMatch" => FailureKind::Rejected,
-        "AccessDenied" | "UnauthorizedOperation" | "NotAuthorized" => FailureKind::Denied,
-        "Throttling" | "TooManyRequests" | "SlowDown" | "RequestLimitExceeded" => {
-            FailureKind::Throttled
-        }
-        "ResourceLimitExceeded" | "LimitExceeded" => FailureKind::Limit,
-        "InternalFailure"
-        | "InternalServerError"
-        | "InternalServer"
-        | "InternalServiceError"
-        | "RequestTimeout"
-        | "OperationAborted"
-        | "InternalError"
-        | "ServiceUnavailable" => FailureKind::Unreachable,
-        // An answer without an error code does not come from AWS.
-        "" => FailureKind::Unreachable,
-        _ => FailureKind::Refused,
+    let mut about_time = ["expired", "current", "time"].iter();
+    let is_signature = matches!(code, "InvalidSignature" | "SignatureDoesNotMatch");
+    if is_signature && about_time.any(|word| message.contains(word)) {
+        return FailureKind::Clock;
     }
+    let has_code = |(_, codes): &&(FailureKind, &str)| codes.split(' ').any(|known| known == code);
+    let known = BY_CODE.iter().find(has_code);
+    known.map_or(FailureKind::Refused, |(kind, _)| *kind)
 }
 
 /// The error and its causes.

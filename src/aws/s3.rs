@@ -7,7 +7,7 @@ use aws_sdk_s3::operation::list_objects_v2::ListObjectsV2Output;
 use aws_sdk_s3::operation::list_objects_v2::builders::ListObjectsV2FluentBuilder;
 use aws_sdk_s3::types::EncodingType;
 
-use super::call::{Call, CallError};
+use super::call::{Call, CallError, FailureKind};
 use super::s3_uri::{S3Uri, decoded, shown};
 use crate::exit::OutsideError;
 
@@ -107,6 +107,15 @@ impl Request<'_> {
                 "correct the name, or use credentials of the account that has it",
             )
         };
+        let doing = format!("{} {shown_place}", self.doing);
+        let call = CallError::of(Call(&self.permissions), error);
+        let is_about_credentials = matches!(
+            call.kind,
+            FailureKind::Expired | FailureKind::Rejected | FailureKind::Clock
+        );
+        let failed = |why: &str, help: &str| {
+            OutsideError::new(format!("{field}: could not {doing}: {why}"), help)
+        };
         match (code, status) {
             (
                 "PermanentRedirect"
@@ -117,37 +126,32 @@ impl Request<'_> {
             )
             | (_, 301 | 307) => self.elsewhere(response.and_then(region_of_bucket)),
             ("NoSuchBucket", _) => no_bucket(),
-            _ if is_denied(code, status) => OutsideError::new(
-                format!(
-                    "{field}: could not {} {shown_place}: access denied",
-                    self.doing
-                ),
-                format!(
+            ("InvalidObjectState", _) => failed(
+                &shown(&call.said()),
+                "it is archived, and cannot be read: restore it first, and exclude its folder from the bucket's lifecycle rules",
+            ),
+            // The credentials are good, and may not do this.
+            _ if call.kind == FailureKind::Denied
+                || matches!(code, "AllAccessDisabled" | "AccountProblem")
+                || status == 403 && !is_about_credentials =>
+            {
+                let help = format!(
                     "allow {} to the credentials of this run; the bucket policy and the encryption key must allow it too",
                     self.permissions
-                ),
-            ),
+                );
+                failed("access denied", &help)
+            }
             // The answer to a HEAD request for a bucket has no code.
             (_, 404) if place.key.is_empty() => no_bucket(),
+            ("NoSuchKey", _) => failed(
+                &shown(&call.said()),
+                "it was removed after it was listed; run the gate again",
+            ),
             _ => {
-                let call = CallError::of(Call(&self.permissions), error);
-                let doing = format!("{} {shown_place}", self.doing);
-                let failed = |help: &str| {
-                    let said = shown(&call.said());
-                    OutsideError::new(format!("{field}: could not {doing}: {said}"), help)
-                };
-                match code {
-                    "NoSuchKey" => failed("it was removed after it was listed; run the gate again"),
-                    "InvalidObjectState" => failed(
-                        "it is archived, and cannot be read: restore it first, and exclude its folder from the bucket's lifecycle rules",
-                    ),
-                    _ => {
-                        let error = call.to_error(&doing);
-                        OutsideError {
-                            what: format!("{field}: {}", error.what),
-                            ..error
-                        }
-                    }
+                let error = call.to_error(&doing);
+                OutsideError {
+                    what: format!("{field}: {}", error.what),
+                    ..error
                 }
             }
         }
@@ -170,20 +174,6 @@ impl Request<'_> {
                 "use a bucket in {ours}, or {key}: SageMaker reads and writes only in its own region"
             ),
         )
-    }
-}
-
-/// Whether the credentials are good and may not do this.
-fn is_denied(code: &str, status: u16) -> bool {
-    match code {
-        "AccessDenied" | "AllAccessDisabled" | "AccountProblem" => true,
-        "ExpiredToken"
-        | "ExpiredTokenException"
-        | "InvalidToken"
-        | "InvalidAccessKeyId"
-        | "SignatureDoesNotMatch"
-        | "RequestTimeTooSkewed" => false,
-        _ => status == 403,
     }
 }
 

@@ -45,9 +45,8 @@ pub fn policy(spec: &Spec, region: Option<&str>, grantee: Grantee) -> Result<Val
         region: spec.region.as_deref().or(region).unwrap_or("*"),
     };
     let is_there = spec.backend == BackendKind::Sagemaker;
-    // A canary runs the code under test, which has no business with the history.
-    let history = scope.history().filter(|_| grantee == Grantee::Ci);
-    if !is_there && history.is_none() {
+    let has_history = grantee == Grantee::Ci && !scope.places("history").is_empty();
+    if !is_there && !has_history {
         return Err(PolicyError::NotOnAws(spec.backend));
     }
     let mut statements = Vec::new();
@@ -60,13 +59,16 @@ pub fn policy(spec: &Spec, region: Option<&str>, grantee: Grantee) -> Result<Val
             Grantee::Ci => matches!(*whom, "both" | "ci"),
             Grantee::Job => matches!(*whom, "both" | "job"),
         };
-        let (resources, condition) = scope.resources(on);
         // Elsewhere canaries need nothing in AWS.
-        if is_meant && (is_there || *on == "history") && !resources.is_empty() {
+        if is_meant
+            && (is_there || *on == "history")
+            && let Some((resources, condition)) = scope.resources(on)
+            && !resources.is_empty()
+        {
             statements.push(allow(sid, actions, &resources, condition));
         }
     }
-    statements.extend(scope.list_buckets(history));
+    statements.extend(scope.list_buckets(grantee));
     Ok(json!({"Version": "2012-10-17", "Statement": statements}))
 }
 
@@ -115,13 +117,9 @@ struct PolicyScope<'a> {
 }
 
 impl PolicyScope<'_> {
-    /// What a word of [`RIGHTS`] stands for, and the condition under which it is allowed: nothing where the spec does not need it.
-    fn resources(&self, on: &str) -> (BTreeSet<String>, Value) {
+    /// What a word of [`RIGHTS`] stands for, and the condition under which it is allowed: `None` where the spec does not need it.
+    fn resources(&self, on: &str) -> Option<(BTreeSet<String>, Value)> {
         let anything = || BTreeSet::from(["*".to_owned()]);
-        let needed = |resources: BTreeSet<String>, is_needed: bool| match is_needed {
-            true => resources,
-            false => BTreeSet::new(),
-        };
         let any_job = |is_one: fn(&Job) -> bool| self.spec.jobs.iter().any(is_one);
         let canaries = || self.regional("sagemaker", &[CANARIES]);
         let all_keys = || self.regional("kms", &["key/*"]);
@@ -129,21 +127,11 @@ impl PolicyScope<'_> {
         let by_alias = |key_of: fn(&Job) -> Option<&str>| {
             let (_, aliases) = self.keys(key_of);
             let condition = json!({"ForAnyValue:StringEquals": {"kms:ResourceAliases": aliases}});
-            (needed(all_keys(), !aliases.is_empty()), condition)
+            (!aliases.is_empty()).then(|| (all_keys(), condition))
         };
         let resources = match on {
             "anything" => anything(),
             "canaries" => canaries(),
-            "copied" => self.data(is_copied),
-            "manifests" => self.data(|channel| channel.data_type == DataType::Manifest),
-            "rows" => self.data(has_rows),
-            "data" => self.data(|_| true),
-            "outputs" => (self.output_folders())
-                .map(|place| self.objects(&place))
-                .collect(),
-            "history" => (self.history().iter())
-                .map(|place| self.objects(place))
-                .collect(),
             "output_keys" => self.keys(output_key).0,
             "volume_keys" => self.keys(volume_key).0,
             "output_aliases" => return by_alias(output_key),
@@ -153,32 +141,29 @@ impl PolicyScope<'_> {
                 let group = format!("log-group:{LOG_GROUP}");
                 self.regional("logs", &[&group, &format!("{group}:*")])
             }
-            "vpc" => {
-                let is_in_vpc = any_job(|job| !job.training.sagemaker.subnets.is_empty());
-                needed(anything(), is_in_vpc)
-            }
+            "vpc" => any_job(|job| !job.training.sagemaker.subnets.is_empty()).then(anything)?,
             // Nothing else of a job may be changed, and no pool be kept longer.
             "kept" => {
                 let keeps = any_job(|job| job.canary.warm_pool != WarmPoolPolicy::Off);
                 let ends = json!({"NumericEqualsIfExists": {"sagemaker:KeepAlivePeriod": "0"}});
-                return (needed(canaries(), keeps), ends);
+                return keeps.then(|| (canaries(), ends));
             }
             "roles" => {
                 let roles = self.roles().map(str::to_owned).collect();
                 let passed = json!({"StringEquals": {"iam:PassedToService": SERVICE}});
-                return (roles, passed);
+                return Some((roles, passed));
             }
             "metrics" => {
                 let own = json!({"StringEquals": {"cloudwatch:namespace": LOG_GROUP}});
-                return (anything(), own);
+                return Some((anything(), own));
             }
             // The keys of data that are encrypted, which a spec does not name: any, but through S3 and for these data alone.
             // <https://docs.aws.amazon.com/AmazonS3/latest/userguide/UsingKMSEncryption.html#encryption-context>
             "encrypted" => {
-                let read = self.places(|channel| is_copied(channel) || has_rows(channel));
                 // With a key for the whole bucket its name stands for all objects.
                 let of_place = |place: (&str, String)| [self.objects(&place), self.bucket(place.0)];
-                let places: BTreeSet<String> = read.flat_map(of_place).collect();
+                let places = self.places(on).into_iter().flat_map(of_place);
+                let places: BTreeSet<String> = places.collect();
                 let domain = match self.partition() {
                     "aws-cn" => "amazonaws.com.cn",
                     _ => "amazonaws.com",
@@ -187,16 +172,42 @@ impl PolicyScope<'_> {
                     "StringEquals": {"kms:ViaService": format!("s3.{}.{domain}", self.region)},
                     "StringLike": {"kms:EncryptionContext:aws:s3:arn": places},
                 });
-                return (needed(all_keys(), !places.is_empty()), through_s3);
+                return (!places.is_empty()).then(|| (all_keys(), through_s3));
             }
-            other => unreachable!("no right is on {other}"),
+            places => (self.places(places).iter())
+                .map(|place| self.objects(place))
+                .collect(),
         };
-        (resources, Value::Null)
+        Some((resources, Value::Null))
     }
 
-    /// Bucket and folder of the history, where it is in S3.
-    fn history(&self) -> Option<(&str, String)> {
-        folder(self.spec.history.as_deref()?)
+    /// The buckets of what a word of [`RIGHTS`] stands for, and how the keys there begin.
+    fn places(&self, of: &str) -> Vec<(&str, String)> {
+        let jobs = || self.spec.jobs.iter();
+        let is_read: fn(&Channel) -> bool = match of {
+            "history" => {
+                return self
+                    .spec
+                    .history
+                    .as_deref()
+                    .and_then(folder)
+                    .into_iter()
+                    .collect();
+            }
+            "outputs" => {
+                let outputs = jobs().filter_map(|job| job.training.sagemaker.output.as_deref());
+                return outputs.filter_map(folder).collect();
+            }
+            "data" => |_| true,
+            "copied" => is_copied,
+            "manifests" => |channel| channel.data_type == DataType::Manifest,
+            "rows" => has_rows,
+            "encrypted" => |channel| is_copied(channel) || has_rows(channel),
+            other => unreachable!("no right is on {other}"),
+        };
+        let channels = jobs().flat_map(|job| &job.training.channels);
+        let read = channels.filter(|channel| is_read(channel));
+        read.filter_map(|channel| place(&channel.uri)).collect()
     }
 
     fn roles(&self) -> impl Iterator<Item = &str> {
@@ -232,32 +243,15 @@ impl PolicyScope<'_> {
         format!("{}/{}*", self.bucket(bucket), literal(prefix))
     }
 
-    fn output_folders(&self) -> impl Iterator<Item = (&str, String)> {
-        let jobs = self.spec.jobs.iter();
-        jobs.filter_map(|job| folder(job.training.sagemaker.output.as_deref()?))
-    }
-
-    /// Where the data of some channels begin.
-    fn places(&self, is_read: impl Fn(&Channel) -> bool) -> impl Iterator<Item = (&str, String)> {
-        let channels = self.spec.jobs.iter().flat_map(|job| &job.training.channels);
-        let read = channels.filter(move |channel| is_read(channel));
-        read.filter_map(|channel| place(&channel.uri))
-    }
-
-    fn data(&self, is_read: impl Fn(&Channel) -> bool) -> BTreeSet<String> {
-        self.places(is_read)
-            .map(|place| self.objects(&place))
-            .collect()
-    }
-
-    /// Data, outputs and, where asked for, the history can be listed, and nothing else of their buckets.
-    fn list_buckets(&self, history: Option<(&str, String)>) -> Vec<Value> {
+    /// Data, outputs and, for who runs the gate, the history can be listed, and nothing else of their buckets.
+    fn list_buckets(&self, grantee: Grantee) -> Vec<Value> {
         let mut buckets: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
-        let all = self
-            .places(|_| true)
-            .chain(self.output_folders())
-            .chain(history);
-        for (bucket, prefix) in all {
+        let listed: &[&str] = match grantee {
+            Grantee::Ci => &["data", "outputs", "history"],
+            // A canary runs the code under test, which has no business with the history.
+            Grantee::Job => &["data", "outputs"],
+        };
+        for (bucket, prefix) in listed.iter().flat_map(|of| self.places(of)) {
             let prefixes = buckets.entry(bucket).or_default();
             prefixes.insert(format!("{}*", literal(&prefix)));
         }

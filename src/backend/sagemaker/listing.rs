@@ -61,9 +61,15 @@ pub async fn list(
         DataType::Prefix | DataType::AugmentedManifest => (uri, None),
     };
     let request = &Request::list(s3, &field, &uri);
+    let mut found = Found {
+        request,
+        mode: channel.mode,
+        named,
+        listed: Vec::new(),
+    };
     let mut begin = KeyRange::default();
     let goes_on = begin.walk(request, PAGES_ALONE).await?;
-    let mut listed = begin.objects;
+    found.take_in(begin.objects)?;
     if goes_on {
         let folders = folders_after(request, &begin.last).await;
         let ranges = ranges(&begin.last, &folders).into_iter();
@@ -73,10 +79,10 @@ pub async fn list(
         };
         let mut parts = stream::iter(ranges.map(whole)).buffered(AT_ONCE);
         while let Some(objects) = parts.next().await {
-            listed.extend(objects?);
+            found.take_in(objects?)?;
         }
     }
-    channel_of(request, channel.mode, named, listed)
+    found.channel()
 }
 
 /// The error of an endpoint that is broken, or that does not serve S3.
@@ -114,11 +120,7 @@ impl KeyRange {
                 return Ok(false);
             };
             let page = page.map_err(|error| request.refused(&error))?;
-            empty = if page.contents().is_empty() {
-                empty + 1
-            } else {
-                0
-            };
+            empty = (empty + 1) * u32::from(page.contents().is_empty());
             if empty > MOST_EMPTY_PAGES {
                 return Err(nonsense(request, "page after page without keys"));
             }
@@ -231,83 +233,102 @@ impl Kinship {
     }
 }
 
-/// The channel of sorted objects that were listed; `named` are the keys of a manifest, below its prefix. Fails where a manifest names
-/// what is not there, where nothing is left, and where the prefix catches what was hardly meant.
-fn channel_of(
-    request: &Request<'_>,
+/// What is listed of a channel.
+struct Found<'a> {
+    request: &'a Request<'a>,
     mode: InputMode,
-    mut named: Option<BTreeSet<String>>,
-    mut listed: Vec<Listed>,
-) -> Result<ListedChannel, BackendError> {
-    let (place, field) = (request.place, request.field);
-    let prefix = place.key.as_str();
-    listed.retain(|(object, _)| {
-        // What a console makes to show an empty folder is no data.
-        let is_marker = object.key.ends_with('/') && object.bytes == Bytes(0);
-        let is_named = (named.as_mut()).is_none_or(|it| it.remove(&object.key[prefix.len()..]));
-        is_named && !is_marker
-    });
-    if let Some(missing) = named.filter(|missing| !missing.is_empty()) {
-        return Err(named_keys::missing(field, place, &missing));
+    /// The keys of a manifest, below its prefix, that are still to be found.
+    named: Option<BTreeSet<String>>,
+    /// Sorted, and all of one kinship to the prefix.
+    listed: Vec<Listed>,
+}
+
+impl Found<'_> {
+    fn wrong(&self, what: &str, help: &str) -> BackendError {
+        BackendError::new(format!("{}: {what}", self.request.field), help)
     }
-    let wrong = |what: String, help: &str| BackendError::new(format!("{field}: {what}"), help);
-    let here = request.shown();
-    let Some((first, _)) = listed.first() else {
-        return Err(wrong(
-            format!("there are no objects in {here}"),
-            "check the prefix with `aws s3 ls`; it is case-sensitive and does not begin with `/`",
-        ));
-    };
-    let kinship = Kinship::of(prefix, &first.key);
-    let is_stranger = |(one, _): &&Listed| Kinship::of(prefix, &one.key) != kinship;
-    if let Some((other, _)) = listed.iter().find(is_stranger) {
-        let is_inside = Kinship::of(prefix, &other.key) == Kinship::Inside;
-        let stranger = if is_inside { &first.key } else { &other.key };
-        let help = match is_inside || kinship == Kinship::Inside {
-            true => &format!("end it with `/`: `{here}/`"),
-            false => {
-                "give the data a folder of its own and end the uri with `/`: SageMaker takes every key that begins so"
+
+    /// Takes in what was listed next, and fails as soon as the prefix has caught what was hardly meant.
+    fn take_in(&mut self, part: Vec<Listed>) -> Result<(), BackendError> {
+        let prefix = self.request.place.key.as_str();
+        for (object, tag) in part {
+            // What a console makes to show an empty folder is no data.
+            let is_marker = object.key.ends_with('/') && object.bytes == Bytes(0);
+            let is_named =
+                (self.named.as_mut()).is_none_or(|named| named.remove(&object.key[prefix.len()..]));
+            if is_marker || !is_named {
+                continue;
             }
-        };
-        let what = format!("`{here}` also matches `{}`", shown(stranger));
-        return Err(wrong(what, help));
-    }
-    if kinship == Kinship::Beside && mode == InputMode::FastFile {
-        return Err(wrong(
-            format!(
-                "`{here}` ends within a name (`{}`), and FastFile mode serves whole folders only",
-                shown(&first.key)
-            ),
-            "name the folder and end it with `/`, or use `mode: File`",
-        ));
-    }
-    let base = match kinship {
-        Kinship::Inside => place.as_folder(),
-        Kinship::Itself | Kinship::Beside => S3Uri {
-            bucket: place.bucket.clone(),
-            key: prefix[..prefix.rfind('/').map_or(0, |slash| slash + 1)].to_owned(),
-        },
-    };
-    let mut hash = Sha256::new();
-    for (object, tag) in &mut listed {
-        object.key.drain(..base.key.len());
-        // With their lengths, so that different listings give different bytes.
-        for text in [&object.key, tag] {
-            hash.update((text.len() as u64).to_be_bytes());
-            hash.update(text);
+            let first = self.listed.first().map_or(&object, |(first, _)| first);
+            let [of_first, own] = [first, &object].map(|one| Kinship::of(prefix, &one.key));
+            if of_first != own {
+                let is_inside = own == Kinship::Inside;
+                let stranger = if is_inside { first } else { &object };
+                let here = self.request.shown();
+                let help = match is_inside || of_first == Kinship::Inside {
+                    true => &format!("end it with `/`: `{here}/`"),
+                    false => {
+                        "give the data a folder of its own and end the uri with `/`: SageMaker takes every key that begins so"
+                    }
+                };
+                let what = format!("`{here}` also matches `{}`", shown(&stranger.key));
+                return Err(self.wrong(&what, help));
+            }
+            self.listed.push((object, tag));
         }
-        hash.update(object.bytes.0.to_be_bytes());
+        Ok(())
     }
-    let has_tags = listed.iter().all(|(_, tag)| !tag.is_empty());
-    let digest = has_tags.then(|| hash.finalize().into());
-    let (objects, mut tags): (Vec<_>, Vec<_>) = listed.into_iter().unzip();
-    tags.truncate(MOST_TAGS);
-    let objects = Objects::listed(objects, digest);
-    Ok(ListedChannel {
-        base,
-        objects,
-        tags,
-    })
+
+    /// The channel of all that was listed. Fails where a manifest names what is not there, and where nothing is left.
+    fn channel(mut self) -> Result<ListedChannel, BackendError> {
+        let place = self.request.place;
+        let (prefix, here) = (place.key.as_str(), self.request.shown());
+        if let Some(missing) = self.named.take().filter(|missing| !missing.is_empty()) {
+            return Err(named_keys::missing(self.request.field, place, &missing));
+        }
+        let Some((first, _)) = self.listed.first() else {
+            return Err(self.wrong(
+                &format!("there are no objects in {here}"),
+                "check the prefix with `aws s3 ls`; it is case-sensitive and does not begin with `/`",
+            ));
+        };
+        let kinship = Kinship::of(prefix, &first.key);
+        if kinship == Kinship::Beside && self.mode == InputMode::FastFile {
+            return Err(self.wrong(
+                &format!(
+                    "`{here}` ends within a name (`{}`), and FastFile mode serves whole folders only",
+                    shown(&first.key)
+                ),
+                "name the folder and end it with `/`, or use `mode: File`",
+            ));
+        }
+        let base = match kinship {
+            Kinship::Inside => place.as_folder(),
+            Kinship::Itself | Kinship::Beside => S3Uri {
+                bucket: place.bucket.clone(),
+                key: prefix[..prefix.rfind('/').map_or(0, |slash| slash + 1)].to_owned(),
+            },
+        };
+        let mut hash = Sha256::new();
+        for (object, tag) in &mut self.listed {
+            object.key.drain(..base.key.len());
+            // With their lengths, so that different listings give different bytes.
+            for text in [&object.key, tag] {
+                hash.update((text.len() as u64).to_be_bytes());
+                hash.update(text);
+            }
+            hash.update(object.bytes.0.to_be_bytes());
+        }
+        let has_tags = self.listed.iter().all(|(_, tag)| !tag.is_empty());
+        let digest = has_tags.then(|| hash.finalize().into());
+        let (objects, mut tags): (Vec<_>, Vec<_>) = self.listed.into_iter().unzip();
+        tags.truncate(MOST_TAGS);
+        Ok(ListedChannel {
+            base,
+            objects: Objects::listed(objects, digest),
+            tags,
+        })
+    }
 }
 
 #[cfg(test)]

@@ -30,24 +30,17 @@ impl NamedKeys {
         let request = Request::new(s3, field, uri, "read", permission("s3:GetObject", uri));
         let call = s3.get_object().bucket(&uri.bucket).key(&uri.key).send();
         let object = call.await.map_err(|error| request.refused(&error))?;
-        let size = object
-            .content_length()
-            .and_then(|size| u64::try_from(size).ok());
-        if size.is_none_or(|size| size > LARGEST.0) {
+        let size = object.content_length().map(u64::try_from);
+        let shown = shown(&uri.to_string());
+        if !matches!(size, Some(Ok(size)) if size <= LARGEST.0) {
             return Err(BackendError::new(
-                format!(
-                    "{field}: the manifest {} is larger than {LARGEST}",
-                    shown(&uri.to_string())
-                ),
+                format!("{field}: the manifest {shown} is larger than {LARGEST}"),
                 "name a prefix in place of it, or split it into several channels",
             ));
         }
         let content = object.body.collect().await.map_err(|_| {
             BackendError::transient(
-                format!(
-                    "{field}: the manifest {} could not be read to its end",
-                    shown(&uri.to_string())
-                ),
+                format!("{field}: the manifest {shown} could not be read to its end"),
                 "start the check again",
             )
         })?;
@@ -71,13 +64,9 @@ impl NamedKeys {
             return Err(wrong("does not begin with its prefix"));
         };
         let prefix = S3Uri::read(prefix, field)?;
-        let keys: Option<BTreeSet<String>> = entries
-            .map(|key| {
-                key.as_str()
-                    .filter(|key| !key.is_empty())
-                    .map(str::to_owned)
-            })
-            .collect();
+        let key = |key: serde_json::Value| key.as_str().map(str::to_owned);
+        let keys = entries.map(|entry| key(entry).filter(|key| !key.is_empty()));
+        let keys: Option<BTreeSet<String>> = keys.collect();
         match keys {
             None => Err(wrong("names something that is not a key")),
             Some(keys) if keys.is_empty() => Err(wrong("names no object")),
