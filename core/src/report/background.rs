@@ -6,7 +6,7 @@ use super::comparison::{self, Column};
 use super::document::DocumentLine;
 use super::label::Label;
 use super::text::Prose;
-use super::words::{self, Quantity};
+use super::words::{self, Quantity, grouped};
 use super::{InstanceForecast, JobReport};
 use crate::forecast::{Estimate, Law};
 use crate::instance::Price;
@@ -25,8 +25,7 @@ const NOTES_SHOWN: usize = 3;
 /// How each configuration's forecast was made, in sentences: laws, phases, and the numbers that the table's columns do
 /// not show. Configurations of which the same is to be said share an entry.
 pub(super) fn explanations(job: &JobReport, columns: &[Column]) -> Vec<(Vec<String>, String)> {
-    let mut groups: Vec<(Vec<String>, String)> = Vec::new();
-    for forecast in &job.forecasts {
+    let explained = job.forecasts.iter().map(|forecast| {
         let sentences = [
             source_sentence(forecast),
             law_sentence(job, forecast),
@@ -34,17 +33,15 @@ pub(super) fn explanations(job: &JobReport, columns: &[Column]) -> Vec<(Vec<Stri
             unshown_sentence(forecast, columns),
         ];
         let sentences: Vec<String> = sentences.into_iter().flatten().collect();
-        if sentences.is_empty() {
-            continue;
-        }
-        let explanation = sentences.join(" ");
-        let instance = forecast.instance.to_string();
-        match groups.iter_mut().find(|(_, known)| *known == explanation) {
-            Some((instances, _)) => instances.push(instance),
-            None => groups.push((vec![instance], explanation)),
-        }
-    }
-    groups
+        (forecast.instance.to_string(), sentences.join(" "))
+    });
+    let explained = explained.filter(|(_, explanation)| !explanation.is_empty());
+    let groups = grouped(explained, |(_, one), (_, other)| one == other).into_iter();
+    let groups = groups.map(|group| {
+        let (instances, mut explanations): (Vec<_>, Vec<_>) = group.into_iter().unzip();
+        (instances, explanations.swap_remove(0))
+    });
+    groups.collect()
 }
 
 /// `Not measured (needs up to 3.20 USD): memory is that of the canaries on ml.m5.2xlarge.`
@@ -60,26 +57,25 @@ fn source_sentence(forecast: &InstanceForecast) -> Option<String> {
 /// `Phases: start-up 2m, not billed; download 40s; training 5h 40m; upload 12s.` Absent where training is all there is.
 fn phases_sentence(forecast: &InstanceForecast) -> Option<String> {
     let phases = &forecast.phases;
-    let training = phases.training.map_or(0.0, |training| training.point);
-    let others = [phases.startup, phases.download, phases.upload];
-    let mut others = others.iter().flatten();
-    if !others.any(|phase| phase.point >= LEAST_PHASE * training) {
-        return None;
-    }
-    let phase = |name: &str, estimate: &Option<Estimate>, remark: &str| {
-        let time = Quantity::Time.with_interval(estimate.as_ref()?);
-        Some(format!("{name} {time}{remark}"))
-    };
-    let parts: Vec<String> = [
-        phase("start-up", &phases.startup, ", not billed"),
-        phase("download", &phases.download, ""),
-        phase("training", &phases.training, ""),
-        phase("upload", &phases.upload, ""),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
-    (!parts.is_empty()).then(|| format!("Phases: {}.", parts.join("; ")))
+    let phases = [
+        ("start-up", &phases.startup, ", not billed"),
+        ("download", &phases.download, ""),
+        ("training", &phases.training, ""),
+        ("upload", &phases.upload, ""),
+    ];
+    let known = phases
+        .into_iter()
+        .filter_map(|(name, time, remark)| Some((name, time.as_ref()?, remark)));
+    let training = forecast
+        .phases
+        .training
+        .map_or(0.0, |training| training.point);
+    let is_large = |time: &Estimate| time.point >= LEAST_PHASE * training;
+    let is_said = (known.clone()).any(|(name, time, _)| name != "training" && is_large(time));
+    let said = known.map(|(name, time, remark)| {
+        format!("{name} {}{remark}", Quantity::Time.with_interval(time))
+    });
+    is_said.then(|| format!("Phases: {}.", said.collect::<Vec<_>>().join("; ")))
 }
 
 /// `Beside the table: CPU 22% (20–24).`
@@ -98,13 +94,10 @@ fn law_sentence(job: &JobReport, forecast: &InstanceForecast) -> Option<String> 
             sentences.push(words::law(&["time", "memory"], time, abscissa));
         }
         (time, memory) => {
-            let time = time
-                .as_ref()
-                .map(|law| words::law(&["time"], law, abscissa));
-            let memory = memory
-                .as_ref()
-                .map(|law| words::law(&["memory"], law, abscissa));
-            sentences.extend(time.into_iter().chain(memory));
+            let laws = [("time", time), ("memory", memory)].into_iter();
+            let laws =
+                laws.filter_map(|(of, law)| Some(words::law(&[of], law.as_ref()?, abscissa)));
+            sentences.extend(laws);
         }
     }
     // A line that starts below zero has no fixed part to show.
@@ -185,37 +178,18 @@ pub(super) fn cautions(jobs: &[&JobReport]) -> Vec<DocumentLine> {
         }
         let paths = &job.affected_by;
         if !paths.is_empty() {
-            let shown = &paths[..paths.len().min(PATHS_SHOWN)];
-            let further = match paths.len() - shown.len() {
-                0 => String::new(),
-                further => format!(" and {further} more"),
-            };
-            let shown = shown.join(", ");
-            add(
-                Label::CHANGED_FILES,
-                format!("{lead}{shown}{further}"),
-                false,
-            );
+            let shown = paths[..paths.len().min(PATHS_SHOWN)].join(", ");
+            let further = words::beyond(paths.len(), PATHS_SHOWN);
+            let further = further.map_or(String::new(), |further| format!(" and {further} more"));
+            let changed = format!("{lead}{shown}{further}");
+            add(Label::CHANGED_FILES, changed, false);
         }
         // They mostly say why it is not decided.
         let is_open = matches!(job.verdict, Verdict::Unknown | Verdict::NotJudged);
-        let notes = job.notes.iter().cloned();
-        let notes = notes.chain(run_notes(job).into_iter().map(|(note, runs)| {
-            let about = match runs.as_slice() {
-                [run] => {
-                    let share = words::share(run.data_share());
-                    format!("{share} of the {}", run.abscissa())
-                }
-                runs => words::count(runs.len(), "run"),
-            };
-            format!("{}, {about}: {note}", runs[0].instance)
-        }));
+        let notes = job.notes.iter().cloned().chain(run_notes(job));
         for (index, note) in notes.enumerate() {
-            add(
-                Label::NOTE,
-                format!("{lead}{note}"),
-                is_open && index < NOTES_SHOWN,
-            );
+            let is_brief = is_open && index < NOTES_SHOWN;
+            add(Label::NOTE, format!("{lead}{note}"), is_brief);
         }
     }
     let mut prices = (jobs.iter())
@@ -231,21 +205,25 @@ pub(super) fn cautions(jobs: &[&JobReport]) -> Vec<DocumentLine> {
     cautions
 }
 
-/// Each note of a job's runs, once for each configuration, with the runs that it concerns; never without one.
-fn run_notes(job: &JobReport) -> Vec<(&str, Vec<&Measurement>)> {
-    let mut found: Vec<(&str, Vec<&Measurement>)> = Vec::new();
-    for run in &job.measurements {
-        for note in &run.notes {
-            let same = found
-                .iter_mut()
-                .find(|(known, runs)| known == note && runs[0].instance == run.instance);
-            match same {
-                Some((_, runs)) => runs.push(run),
-                None => found.push((note, vec![run])),
-            }
-        }
-    }
-    found
+/// Each note of a job's runs, once for each configuration, with the runs that it concerns.
+fn run_notes(job: &JobReport) -> impl Iterator<Item = String> {
+    let notes = job.measurements.iter();
+    let notes = notes.flat_map(|run| run.notes.iter().map(move |note| (note, run)));
+    let same = grouped(notes, |(one, first), (other, run)| {
+        one == other && first.instance == run.instance
+    });
+    same.into_iter().map(|noted| {
+        let (note, run) = noted[0];
+        let about = match noted.len() {
+            1 => format!(
+                "{} of the {}",
+                words::share(run.data_share()),
+                run.abscissa()
+            ),
+            count => words::count(count, "run"),
+        };
+        format!("{}, {about}: {note}", run.instance)
+    })
 }
 
 /// What an interval promises.

@@ -1,10 +1,10 @@
 //! The canaries of a report: their table, what they cost, and those that failed.
 
-use std::collections::HashMap;
-
 use super::JobReport;
 use super::document::{Align, Table};
-use super::words::{self, Quantity};
+use super::label::Label;
+use super::text::Prose;
+use super::words::{self, Quantity, grouped};
 use crate::measurement::{Abscissa, Measurement, Start, Usage, Utilization};
 use crate::metric::MemoryOf;
 use crate::units::{Percent, Seconds, Usd};
@@ -41,18 +41,14 @@ pub(super) fn canary_runs(jobs: &[&JobReport]) -> Option<Table> {
 
 /// Runs on one configuration with the same data, work and outcome.
 fn by_size(runs: &[Measurement]) -> Vec<Vec<&Measurement>> {
-    let mut sizes: Vec<Vec<&Measurement>> = Vec::new();
-    let mut places: HashMap<[String; 4], usize> = HashMap::new();
-    for run in runs {
+    let kind = |run: &Measurement| {
         let (instance, outcome) = (run.instance.to_string(), run.outcome.to_string());
-        let key = [instance, data(run), work(run), outcome];
-        let place = *places.entry(key).or_insert(sizes.len());
-        match sizes.get_mut(place) {
-            Some(size) => size.push(run),
-            None => sizes.push(vec![run]),
-        }
-    }
-    sizes
+        [instance, data(run), work(run), outcome]
+    };
+    let runs = runs.iter().map(|run| (kind(run), run));
+    let sizes = grouped(runs, |(one, _), (other, _)| one == other).into_iter();
+    let sizes = sizes.map(|size| size.into_iter().map(|(_, run)| run).collect());
+    sizes.collect()
 }
 
 /// The cells of a line for runs of one size. Memory is the highest peak of these runs.
@@ -93,8 +89,7 @@ fn cells(job: &JobReport, runs: &[&Measurement], is_counted: bool) -> [String; 1
             starts.push(start);
         }
     }
-    let saved = runs.iter().filter_map(|run| run.reused?.saved_usd);
-    let saved = saved.reduce(|sum, usd| sum + usd);
+    let saved = total(runs.iter().filter_map(|run| run.reused?.saved_usd));
     let count = is_counted.then(|| runs.len().to_string());
     [
         count.unwrap_or_default(),
@@ -112,6 +107,11 @@ fn cells(job: &JobReport, runs: &[&Measurement], is_counted: bool) -> [String; 1
         saved.map_or(String::new(), |Usd(usd)| Quantity::Money.figure(usd)),
         first.outcome.to_string(),
     ]
+}
+
+/// `None` for none.
+pub(super) fn total(amounts: impl Iterator<Item = Usd>) -> Option<Usd> {
+    amounts.reduce(|sum, usd| sum + usd)
 }
 
 /// `4m 12s`, of several `4m 02s–4m 12s`; empty without a value.
@@ -172,12 +172,11 @@ pub(super) fn spend(jobs: &[&JobReport]) -> String {
     let runs: usize = jobs.iter().map(|job| job.measurements.len()).sum();
     let mut parts = vec![words::count(runs, "run")];
     let reused = reused(jobs);
-    match &reused {
-        Some((count, said)) if *count == runs => {
-            let all = if runs > 1 { "all " } else { "" };
-            return format!("{}, {all}{said}", parts[0]);
-        }
-        _ => {}
+    if let Some((count, said)) = &reused
+        && *count == runs
+    {
+        let all = if runs > 1 { "all " } else { "" };
+        return format!("{}, {all}{said}", parts[0]);
     }
     let time: Seconds = jobs.iter().map(|job| job.spend.canary_seconds).sum();
     let paid: Option<Usd> = jobs.iter().map(|job| job.spend.canary_usd).sum();
@@ -185,8 +184,7 @@ pub(super) fn spend(jobs: &[&JobReport]) -> String {
         Some(Usd(usd)) => parts.push(Quantity::Money.figure(usd)),
         None => parts.push(Quantity::Time.figure(time.0)),
     }
-    let kept: Option<Usd> =
-        (jobs.iter().filter_map(|job| job.spend.idle_usd)).reduce(|sum, usd| sum + usd);
+    let kept = total(jobs.iter().filter_map(|job| job.spend.idle_usd));
     let idle: Seconds = jobs.iter().filter_map(|job| job.spend.idle_seconds).sum();
     if let Some(Usd(kept)) = kept {
         parts.push(format!(
@@ -217,8 +215,7 @@ fn reused(jobs: &[&JobReport]) -> Option<(usize, String)> {
     let runs = jobs.iter().flat_map(|job| &job.measurements);
     let ages: Vec<f64> = runs.filter_map(|run| Some(run.reused?.age_days)).collect();
     let newest = words::age(ages.iter().copied().min_by(f64::total_cmp)?);
-    let saved = jobs.iter().filter_map(|job| job.spend.saved_usd);
-    let saved = saved.reduce(|sum, saved| sum + saved);
+    let saved = total(jobs.iter().filter_map(|job| job.spend.saved_usd));
     let saved = saved.map_or(String::new(), |Usd(usd)| {
         format!(", which saved {}", Quantity::Money.figure(usd))
     });
@@ -229,54 +226,41 @@ fn reused(jobs: &[&JobReport]) -> Option<(usize, String)> {
     Some((ages.len(), said))
 }
 
-/// A canary that did not complete by the doing of the training code, and others of its kind.
-pub(super) struct FailureLine<'a> {
-    /// What happened, and how often.
-    pub(super) what: String,
-    /// Hostile text.
-    pub(super) last_line: Option<&'a str>,
-    /// Where all of its log is, on this machine.
-    pub(super) log: Option<&'a str>,
-}
-
-/// The failures of the job's canaries, each kind once.
-pub(super) fn failures(job: &JobReport) -> Vec<FailureLine<'_>> {
-    let mut failures: Vec<(&Measurement, usize, usize)> = Vec::new();
-    for (place, run) in job.measurements.iter().enumerate() {
-        if !run.has_crashed() {
-            continue;
-        }
-        let is_same =
-            |known: &Measurement| known.is_on(&run.instance) && known.outcome == run.outcome;
-        match failures.iter_mut().find(|(known, ..)| is_same(known)) {
-            Some((_, count, _)) => *count += 1,
-            None => {
+/// The failures of the job's canaries, at most `most` kinds, each once: what happened, how often, and where all of the log is, if that
+/// is on this machine. Last lines are hostile text.
+pub(super) fn failures(job: &JobReport, most: usize) -> Vec<(Label, Prose)> {
+    let crashed = job.measurements.iter().enumerate();
+    let crashed = crashed.filter(|(_, run)| run.has_crashed());
+    let kinds = grouped(crashed, |(_, one), (_, other)| {
+        one.is_on(&other.instance) && one.outcome == other.outcome
+    });
+    let mut lines = Vec::new();
+    for kind in kinds.into_iter().take(most) {
+        let (place, run) = kind[0];
+        let share = words::share(run.data_share());
+        let on = match run.instance.is_local() {
+            true => String::new(),
+            false => format!(" on {}", run.instance),
+        };
+        let (ending, abscissa) = (run.outcome.ending(), run.abscissa());
+        let what = Prose::literal(match kind.len() {
+            1 => {
                 let before = job.measurements[..place].iter();
                 let number = before.filter(|before| before.is_on(&run.instance)).count() + 1;
-                failures.push((run, 1, number));
+                format!("Canary {number}{on} {ending}, with {share} of the {abscissa}")
             }
-        }
+            count => {
+                format!("{count} canaries{on} {ending}, the first with {share} of the {abscissa}")
+            }
+        });
+        let text = match run.outcome.last_line() {
+            Some(line) => Prose::fill("{}: {}", [what, Prose::log_line(line)]),
+            None => what,
+        };
+        lines.push((Label::FAILED_RUNS, text));
+        // A runner of CI is gone with its files.
+        let log = run.log.as_deref().filter(|_| run.instance.is_local());
+        lines.extend(log.map(|path| (Label::LOG, Prose::name(path))));
     }
-    failures
-        .into_iter()
-        .map(|(run, count, number)| {
-            let share = words::share(run.data_share());
-            let on = match run.instance.is_local() {
-                true => String::new(),
-                false => format!(" on {}", run.instance),
-            };
-            let (ending, abscissa) = (run.outcome.ending(), run.abscissa());
-            FailureLine {
-                what: match count {
-                    1 => format!("Canary {number}{on} {ending}, with {share} of the {abscissa}"),
-                    _ => format!(
-                        "{count} canaries{on} {ending}, the first with {share} of the {abscissa}"
-                    ),
-                },
-                last_line: run.outcome.last_line(),
-                // A runner of CI is gone with its files.
-                log: run.log.as_deref().filter(|_| run.instance.is_local()),
-            }
-        })
-        .collect()
+    lines
 }

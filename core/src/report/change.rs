@@ -1,26 +1,17 @@
 //! Why a forecast is another than that of the base, in sentences and as a table.
 
 use super::document::Table;
+use super::label::Label;
 use super::text::Prose;
 use super::words::{self, Quantity};
 use super::{Baseline, InstanceForecast, JobReport, causes, changed_settings};
 use crate::drift::{Cause, CauseShare};
-use crate::instance::InstanceConfiguration;
-
-/// What is said of a change against the base.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Said {
-    /// In sentences.
-    pub(super) text: Prose,
-    /// Whether it names a cause; else only what changed, or that nothing did.
-    pub(super) explains: bool,
-}
 
 /// `A full run takes 31% more than on main (a1b2c3d, 3 days ago). The same work on the same data takes 29% longer. The data
 /// grew (+5.00 USD).`
 ///
-/// `None` where there is no baseline, or nothing was compared with it.
-pub(super) fn said(job: &JobReport) -> Option<Said> {
+/// The label says whether that names a cause, or only what changed. `None` where there is no baseline, or nothing was compared with it.
+pub(super) fn said(job: &JobReport) -> Option<(Label, Prose)> {
     let baseline = job.baseline.as_ref()?;
     let forecast = job.forecasts.first()?;
     let delta = &forecast.delta;
@@ -37,8 +28,7 @@ pub(super) fn said(job: &JobReport) -> Option<Said> {
         None => Prose::fill("Since the base {}.", [clause]),
     });
     let instances = baseline.instance.as_ref().map(|other| {
-        let name = |instance: &InstanceConfiguration| Prose::name(instance.to_string());
-        let instances = [name(&job.instance), name(other)];
+        let instances = [&job.instance, other].map(|instance| Prose::name(instance.to_string()));
         Prose::fill("It trains on {}, the base on {}.", instances)
     });
     let base = reference(baseline);
@@ -52,21 +42,20 @@ pub(super) fn said(job: &JobReport) -> Option<Said> {
         }
     };
     let rate = rate.map(|rate| {
-        let longer = if rate.point < 0.0 {
-            "less time"
-        } else {
-            "longer"
-        };
+        let is_less = rate.point < 0.0;
+        let longer = if is_less { "less time" } else { "longer" };
         let percent = Quantity::Percent.figure(rate.point.abs());
-        Prose::literal(format!(
-            "The same work on the same data takes {percent} {longer}."
-        ))
+        let said = format!("The same work on the same data takes {percent} {longer}.");
+        Prose::literal(said)
     });
     let sentence = causes::sentence(&causes, are_settings_said);
     let is_data_named = causes.iter().any(|share| share.cause == Cause::Data);
     let other_data = (baseline.data_changed && !is_data_named)
         .then(|| Prose::own("The data changed; their amount is about the same."));
-    let explains = instances.is_some() || sentence.is_some();
+    let label = match instances.is_some() || sentence.is_some() {
+        true => Label::WHY_CHANGED,
+        false => Label::CHANGE,
+    };
     let sentence = sentence.map(Prose::literal);
     let sentences = [
         settings,
@@ -76,10 +65,8 @@ pub(super) fn said(job: &JobReport) -> Option<Said> {
         sentence,
         other_data,
     ];
-    Some(Said {
-        text: Prose::joined(sentences.into_iter().flatten(), " "),
-        explains,
-    })
+    let text = Prose::joined(sentences.into_iter().flatten(), " ");
+    Some((label, text))
 }
 
 /// The known causes and the change in all; `None` where there are none.

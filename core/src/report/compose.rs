@@ -60,8 +60,9 @@ fn of_comparison(report: &Report, comparison: &Comparison<'_>) -> Document {
         true => (notes, Vec::new()),
         false => (Vec::new(), notes),
     };
-    let (policy, further) = policy_lines::lines(report);
-    let mut remarks = remarks(&jobs);
+    let sorted = comparison::worst_first(&jobs);
+    let (policy, further) = policy_lines::lines(report, &sorted);
+    let mut remarks = remarks(&sorted);
     let (mut table, mut folds) = (comparison.table(), Vec::new());
     if many_jobs::is_many(&jobs) {
         let (shown, others) = comparison.tables_of_many();
@@ -71,23 +72,22 @@ fn of_comparison(report: &Report, comparison: &Comparison<'_>) -> Document {
         folds.extend(Fold::of(FoldKind::Remarks, remarks));
     }
     folds.extend(what_to_do::agreement(report));
-    let drifts = comparison::worst_first(&jobs).into_iter();
-    let drifts = drifts.filter_map(|job| drift_fold(job, jobs.len() > 1));
+    let drifts = sorted.iter().filter_map(|job| drift_fold(job, &jobs));
     folds.extend(drifts.take(JOBS_DRAWN));
     let of_table = |kind, table: Option<Table>| Fold::of(kind, table.map(Block::Table));
     let canaries = of_table(FoldKind::Canaries, canaries::canary_runs(&jobs));
     let others = [
         canaries.map(|fold| fold.with_detail(canaries::spend(&jobs))),
-        Fold::of(FoldKind::Compared, plots(&jobs, figures::compared)),
-        law_fold(&jobs, comparison),
-        Fold::of(FoldKind::Change, changes(&jobs)),
+        Fold::of(FoldKind::Compared, plots(&sorted, figures::compared)),
+        law_fold(&jobs, &sorted, comparison),
+        Fold::of(FoldKind::Change, changes(&sorted)),
         of_table(FoldKind::Budget, budget_lines::table(&jobs)),
         caution_fold(&jobs, [further, folded].concat()),
     ];
     folds.extend(others.into_iter().flatten());
     Document {
-        headlines: headlines(report, &jobs),
-        warnings: warnings(&jobs),
+        headlines: headlines(report, &sorted),
+        warnings: warnings(&sorted),
         table,
         blocks: all_failures(report),
         remarks: [policy, beside, remarks].concat(),
@@ -103,19 +103,15 @@ fn rows_fold(rows: Table) -> Option<Fold> {
     Some(fold.with_detail(words::count(jobs, "job")))
 }
 
-/// Plots of each job, the worst first, under its name where there are several.
+/// Plots of each of these jobs, under its name where there are several.
 fn plots(jobs: &[&JobReport], of: fn(&JobReport) -> Vec<Plot>) -> Vec<Block> {
-    let sorted = comparison::worst_first(jobs).into_iter();
-    let drawn = sorted.map(|job| (job, of(job)));
+    let drawn = jobs.iter().map(|job| (job, of(job)));
     let drawn: Vec<_> = drawn.filter(|(_, plots)| !plots.is_empty()).collect();
-    let further = drawn.len().saturating_sub(JOBS_DRAWN);
-    let further = (further > 0)
-        .then(|| format!("{further} further jobs have their numbers in the tables."))
-        .map(Prose::literal);
+    let further = words::beyond(drawn.len(), JOBS_DRAWN);
     let mut blocks = Vec::new();
     for (place, (job, plots)) in drawn.into_iter().take(JOBS_DRAWN).enumerate() {
         for mut plot in plots {
-            if let Some(name) = job_name(job, jobs.len() > 1) {
+            if let Some(name) = name_among(job, jobs) {
                 plot.caption = Prose::fill("{}: {}", [name, plot.caption]);
             }
             plot.is_in_comment &= place < CHARTS_SHOWN;
@@ -123,23 +119,25 @@ fn plots(jobs: &[&JobReport], of: fn(&JobReport) -> Vec<Plot>) -> Vec<Block> {
         }
     }
     if let (Some(further), Some(Block::Plot(last))) = (further, blocks.last_mut()) {
-        last.finer = Prose::joined([std::mem::take(&mut last.finer), further], " ");
+        let further = format!("{further} further jobs have their numbers in the tables.");
+        let finer = [std::mem::take(&mut last.finer), Prose::literal(further)];
+        last.finer = Prose::joined(finer, " ");
     }
     blocks
 }
 
-/// For each job, the worst first, the change against its base, with the causes.
+/// For each of these jobs the change against its base, with the causes.
 fn changes(jobs: &[&JobReport]) -> Vec<Block> {
-    let of_job = |job: &JobReport| {
-        let said = change::said(job).map(|said| {
-            let line = DocumentLine::new(Label::MORE, said.text);
-            Block::Lines(vec![line.about(job_name(job, jobs.len() > 1))])
+    let of_job = |job: &&JobReport| {
+        let said = change::said(job).map(|(_, text)| {
+            Block::Lines(vec![
+                DocumentLine::new(Label::MORE, text).about(name_among(job, jobs)),
+            ])
         });
         let table = change::table(job).map(Block::Table);
         said.into_iter().chain(table)
     };
-    let sorted = comparison::worst_first(jobs).into_iter();
-    sorted.flat_map(of_job).collect()
+    jobs.iter().flat_map(of_job).collect()
 }
 
 /// The document cut to what a reader at a terminal decides by. Its end names what the whole report has: `2 jobs, laws, prices and notes:
@@ -147,24 +145,16 @@ fn changes(jobs: &[&JobReport]) -> Vec<Block> {
 fn in_brief(mut document: Document) -> Document {
     let rows = document.table.as_mut();
     let rows = rows.map_or(0, |table| table.keep(ROWS_SHOWN));
-    let folded = document
-        .folds
-        .iter()
-        .filter(|fold| fold.kind == FoldKind::Rows);
-    let folded: Vec<&Prose> = folded.map(|fold| &fold.detail).collect();
+    let folded = document.folds.iter();
+    let folded = folded.filter(|fold| fold.kind == FoldKind::Rows);
     let cut = (rows > 0).then(|| Prose::literal(grammar::count(rows, "configuration")));
-    let always = "laws, prices and notes: add --details";
-    let parts = folded
-        .into_iter()
-        .cloned()
-        .chain(cut)
-        .chain([Prose::own(always)]);
-    let hint = Prose::joined(parts, ", ");
+    let always = Prose::own("laws, prices and notes: add --details");
+    let parts = folded.map(|fold| fold.detail.clone()).chain(cut);
+    let hint = Prose::joined(parts.chain([always]), ", ");
     document.left_out = Some(DocumentLine::new(Label::HIDDEN, hint));
     document.remarks.retain(|line| line.is_brief);
-    document
-        .folds
-        .retain(|fold| matches!(fold.kind, FoldKind::Canaries | FoldKind::Cautions));
+    let is_kept = |fold: &Fold| matches!(fold.kind, FoldKind::Canaries | FoldKind::Cautions);
+    document.folds.retain(is_kept);
     for block in document.folds.iter_mut().flat_map(|fold| &mut fold.blocks) {
         if let Block::List(lines) = block {
             lines.retain(|line| line.is_brief);
@@ -173,7 +163,7 @@ fn in_brief(mut document: Document) -> Document {
     document
 }
 
-/// The verdict of each job with its margin, worst first; what could not be checked comes after what failed the check.
+/// The verdict of each of these jobs with its margin; what could not be checked comes after what failed the check.
 fn headlines(report: &Report, jobs: &[&JobReport]) -> Vec<Headline> {
     let could_not = failures::shown(report)
         .map(failures::headline)
@@ -191,14 +181,12 @@ fn headlines(report: &Report, jobs: &[&JobReport]) -> Vec<Headline> {
         return removed.chain([Headline { mark, text }]).collect();
     }
     let is_many = many_jobs::is_many(jobs);
-    let sorted = comparison::worst_first(jobs);
-    let counts = is_many.then(|| many_jobs::counts(&sorted));
-    let (failing, others): (Vec<_>, Vec<_>) =
-        (sorted.into_iter()).partition(|job| many_jobs::is_failing(job));
-    let most = if is_many {
-        many_jobs::HEADLINES_SHOWN
-    } else {
-        usize::MAX
+    let counts = is_many.then(|| many_jobs::counts(jobs));
+    let jobs = jobs.iter().copied();
+    let (failing, others): (Vec<_>, Vec<_>) = jobs.partition(|job| many_jobs::is_failing(job));
+    let most = match is_many {
+        true => many_jobs::HEADLINES_SHOWN,
+        false => usize::MAX,
     };
     let failing = failing.into_iter().flat_map(job_headlines).take(most);
     let others = others.into_iter().filter(|_| !is_many);
@@ -211,41 +199,35 @@ fn headlines(report: &Report, jobs: &[&JobReport]) -> Vec<Headline> {
 
 /// What its verdict is; where it was checked for drift, what that found. The worse comes first.
 fn job_headlines(job: &JobReport) -> Vec<Headline> {
-    let name = || {
-        let name = Prose::name(job.name.as_str());
-        match &job.policy.renamed_from {
-            Some(old) => Prose::fill("{} (renamed from {})", [name, Prose::name(old.as_str())]),
-            None => name,
-        }
+    let name = Prose::name(&job.name);
+    let name = match &job.policy.renamed_from {
+        Some(old) => Prose::fill("{} (renamed from {})", [name, Prose::name(old)]),
+        None => name,
     };
     let mut headlines = Vec::new();
     if words::shows_verdict(job) {
-        let phrase = Prose::own(words::verdict_phrase(job.verdict, job.forecasts.first()));
-        let accepted = job.policy.accepted.as_ref();
-        let phrase = match accepted {
-            Some(accepted) => Prose::fill(
-                "{}, accepted by {}",
-                [phrase, Prose::name(accepted.by.as_str())],
-            ),
-            None => phrase,
+        let forecast = job.forecasts.first();
+        let phrase = Prose::own(words::verdict_phrase(job.verdict, forecast));
+        let shown = words::shown_verdict(job.verdict, forecast);
+        let (mark, phrase) = match &job.policy.accepted {
+            Some(accepted) => {
+                let phrase = [phrase, Prose::name(&accepted.by)];
+                (Mark::DOUBTFUL, Prose::fill("{}, accepted by {}", phrase))
+            }
+            None => (shown.into(), phrase),
         };
-        let reason = what_to_do::short_reason(job);
-        headlines.push(Headline {
-            mark: match accepted {
-                Some(_) => Mark::DOUBTFUL,
-                None => words::shown_verdict(job.verdict, job.forecasts.first()).into(),
-            },
-            text: match job.reason.why.is_empty() {
-                true => Prose::fill("{} {}", [name(), phrase]),
-                false => Prose::fill("{} {}: {}", [name(), phrase, reason]),
-            },
-        });
+        let said = Prose::fill("{} {}", [name.clone(), phrase]);
+        let text = match job.reason.why.is_empty() {
+            true => said,
+            false => Prose::fill("{}: {}", [said, what_to_do::short_reason(job)]),
+        };
+        headlines.push(Headline { mark, text });
     }
     if let Some(drift) = &job.drift {
         let finding = Prose::literal(drift::headline(job, drift));
         headlines.push(Headline {
             mark: drift::mark(drift),
-            text: Prose::fill("{} {}", [name(), finding]),
+            text: Prose::fill("{} {}", [name, finding]),
         });
     }
     if job.verdict == Verdict::AtRisk && job.has_drifted() {
@@ -256,15 +238,14 @@ fn job_headlines(job: &JobReport) -> Vec<Headline> {
 
 fn warnings(jobs: &[&JobReport]) -> Vec<Prose> {
     let of_job = |job: &&JobReport| {
-        let name = job_name(job, jobs.len() > 1);
+        let name = name_among(job, jobs);
         let said = job.warnings.iter().map(move |warning| match &name {
             Some(name) => Prose::fill("{}: {}", [name.clone(), Prose::sentence(warning)]),
             None => Prose::sentence(words::capitalized(warning)),
         });
         said.collect::<Vec<_>>()
     };
-    let sorted = comparison::worst_first(jobs);
-    sorted.iter().flat_map(of_job).collect()
+    jobs.iter().flat_map(of_job).collect()
 }
 
 /// What could not be checked and why; at the end what it has cost, and the exit code.
@@ -273,15 +254,12 @@ fn all_failures(report: &Report) -> Vec<Block> {
         return Vec::new();
     }
     let is_named = report.failures.len() > 1 || !report.jobs.is_empty();
-    let failure_blocks = failures::shown(report).flat_map(|failure| {
+    let failures = failures::shown(report).flat_map(|failure| {
         let job = failure.job.as_deref().filter(|_| is_named);
-        failures::blocks(failure, job.map(Prose::name).into_iter().collect())
+        failures::blocks(failure, job.map(Prose::name))
     });
-    let end = Block::Lines(vec![
-        failures::spent_so_far(report),
-        failures::exit_code(report),
-    ]);
-    failure_blocks.chain([end]).collect()
+    let end = [failures::spent_so_far(report), failures::exit_code(report)];
+    failures.chain([Block::Lines(end.into())]).collect()
 }
 
 fn note(text: &str) -> DocumentLine {
@@ -289,54 +267,33 @@ fn note(text: &str) -> DocumentLine {
 }
 
 fn remarks(jobs: &[&JobReport]) -> Vec<DocumentLine> {
-    let of_job = |job: &JobReport| {
-        let name = job_name(job, jobs.len() > 1);
-        let remarks = job_remarks(job).into_iter();
-        let remarks = remarks.map(|(label, text)| {
+    let of_job = |job: &&JobReport| {
+        let remarks = job_remarks(job).into_iter().map(|(label, text)| {
             let is_brief = match label {
                 Label::ADVICE => !matches!(job.verdict, Verdict::Within | Verdict::NotJudged),
                 // The headline of any other says it.
                 Label::REMEDY => job.verdict == Verdict::Unknown,
                 label => label.is_brief(),
             };
-            let line = DocumentLine::new(label, text).about(name.clone());
+            let line = DocumentLine::new(label, text).about(name_among(job, jobs));
             line.brief_where(is_brief)
         });
         remarks.collect::<Vec<_>>()
     };
-    let sorted = comparison::worst_first(jobs).into_iter();
-    sorted.flat_map(of_job).collect()
+    jobs.iter().flat_map(of_job).collect()
 }
 
-fn job_name(job: &JobReport, several_jobs: bool) -> Option<Prose> {
-    several_jobs.then(|| Prose::name(job.name.as_str()))
+/// The name of one of these jobs, where there are several.
+fn name_among(job: &JobReport, jobs: &[&JobReport]) -> Option<Prose> {
+    (jobs.len() > 1).then(|| Prose::name(&job.name))
 }
 
 fn job_remarks(job: &JobReport) -> Vec<(Label, Prose)> {
-    let mut remarks = Vec::new();
-    for failed in canaries::failures(job).into_iter().take(FAILURES_SHOWN) {
-        let what = Prose::literal(failed.what);
-        let text = match failed.last_line {
-            Some(line) => Prose::fill("{}: {}", [what, Prose::log_line(line)]),
-            None => what,
-        };
-        remarks.push((Label::FAILED_RUNS, text));
-        let log = failed.log.map(|path| (Label::LOG, Prose::name(path)));
-        remarks.extend(log);
-    }
-    let label = |explains: bool| match explains {
-        true => Label::WHY_CHANGED,
-        false => Label::CHANGE,
-    };
-    if let Some(drift) = &job.drift {
-        let sentences = drift::sentences(drift);
-        let sentences = Prose::joined(sentences, " ");
-        if !sentences.is_empty() {
-            remarks.push((label(drift::explains(drift)), sentences));
-        }
-    } else if let Some(said) = change::said(job) {
-        remarks.push((label(said.explains), said.text));
-    }
+    let mut remarks = canaries::failures(job, FAILURES_SHOWN);
+    remarks.extend(match &job.drift {
+        Some(drift) => drift::said(drift),
+        None => change::said(job),
+    });
     let further = budget_lines::further_lines(job).into_iter();
     remarks.extend(further.map(|line| (Label::FURTHER_BUDGET_LINE, Prose::literal(line))));
     remarks.extend(recommendation::sentence(job).map(|sentence| (Label::FITTING, sentence)));
@@ -350,30 +307,33 @@ fn job_remarks(job: &JobReport) -> Vec<(Label, Prose)> {
 }
 
 /// What a drift is made of, and every check since the baseline.
-fn drift_fold(job: &JobReport, several_jobs: bool) -> Option<Fold> {
+fn drift_fold(job: &JobReport, jobs: &[&JobReport]) -> Option<Fold> {
     let drift = job.drift.as_ref()?;
     let causes = drift::causes(drift).map(Block::Table);
     let chart = over_time::checks(drift).map(|plot| Block::Plot(Box::new(plot)));
     // Not in the title, where no code can be set.
-    let name = job_name(job, several_jobs).filter(|_| causes.is_some() || chart.is_some());
+    let name = name_among(job, jobs).filter(|_| causes.is_some() || chart.is_some());
     let name = name.map(|name| Block::List(vec![DocumentLine::new(Label::MORE, name)]));
     Fold::of(FoldKind::Drift, [name, chart, causes].into_iter().flatten())
 }
 
-fn law_fold(jobs: &[&JobReport], comparison: &Comparison<'_>) -> Option<Fold> {
-    let several_jobs = jobs.len() > 1;
+fn law_fold(
+    jobs: &[&JobReport],
+    sorted: &[&JobReport],
+    comparison: &Comparison<'_>,
+) -> Option<Fold> {
     let mut lines = Vec::new();
     for job in jobs {
         for (instances, explanation) in background::explanations(job, &comparison.columns) {
             let several = job.forecasts.len() > 1;
             let instances = instances.into_iter().filter(|_| several).map(Prose::name);
-            let names = job_name(job, several_jobs).into_iter().chain(instances);
+            let names = name_among(job, jobs).into_iter().chain(instances);
             let text = Prose::paragraph(explanation);
             lines.push(DocumentLine::new(Label::LAW, text).about(names));
         }
     }
     let lines = Block::list(lines).into_iter();
-    Fold::of(FoldKind::Law, lines.chain(plots(jobs, figures::laws)))
+    Fold::of(FoldKind::Law, lines.chain(plots(sorted, figures::laws)))
 }
 
 fn caution_fold(jobs: &[&JobReport], mut lines: Vec<DocumentLine>) -> Option<Fold> {

@@ -1,6 +1,7 @@
 //! What a check for drift found, in words: plain text, but for the job's name, which is left out.
 
 use super::document::Table;
+use super::label::Label;
 use super::mark::Mark;
 use super::text::Prose;
 use super::words::{self, Quantity};
@@ -113,11 +114,6 @@ fn when(drift: &Drift, at: jiff::Timestamp) -> String {
     }
 }
 
-/// Whether the sentences name a cause.
-pub(super) fn explains(drift: &Drift) -> bool {
-    causes_sentence(drift).is_some() || drift.drifted && !drift.changed.is_empty()
-}
-
 /// Whether the text names no change, since there may be none.
 fn is_within_noise(drift: &Drift) -> bool {
     let change = of_cost_or_time(&drift.change);
@@ -149,8 +145,9 @@ pub(super) fn allowed(drift: &Drift) -> String {
     }
 }
 
-/// What is to be known beside the headline, a sentence each: what changed, the causes, where the level moved, how sure it is.
-pub(super) fn sentences(drift: &Drift) -> Vec<Prose> {
+/// What is to be known beside the headline, if anything is: what changed, the causes, where the level moved, how sure it is. The label
+/// says whether that names a cause.
+pub(super) fn said(drift: &Drift) -> Option<(Label, Prose)> {
     let changed = changed_settings::clause(&drift.changed).map(|clause| match drift.drifted {
         true => Prose::fill("The likely cause: {}.", [clause]),
         false => Prose::fill("Since the baseline {}.", [clause]),
@@ -158,17 +155,13 @@ pub(super) fn sentences(drift: &Drift) -> Vec<Prose> {
     let causes = causes_sentence(drift);
     let shift = drift.shift.map(|shift| {
         let percent = Quantity::Percent.figure(shift.percent.point.abs());
-        let moved = if shift.percent.point < 0.0 {
-            "fell"
-        } else {
-            "rose"
-        };
+        let is_less = shift.percent.point < 0.0;
+        let moved = if is_less { "fell" } else { "rose" };
         let interval = Quantity::Percent.interval(&shift.percent);
         let interval = interval.map_or(String::new(), |interval| format!(" ({interval})"));
-        let beside = if drift.drifted {
-            ""
-        } else {
-            "; that alone is no drift"
+        let beside = match drift.drifted {
+            true => "",
+            false => "; that alone is no drift",
         };
         format!(
             "The level {moved} by {percent}{interval} with the check of {}{beside}.",
@@ -183,8 +176,14 @@ pub(super) fn sentences(drift: &Drift) -> Vec<Prose> {
             words::bare_chance(chance)
         )
     });
+    let label = match causes.is_some() || drift.drifted && changed.is_some() {
+        true => Label::WHY_CHANGED,
+        false => Label::CHANGE,
+    };
     let own = [causes, shift, chance].into_iter().flatten();
-    changed.into_iter().chain(own.map(Prose::literal)).collect()
+    let sentences = changed.into_iter().chain(own.map(Prose::literal));
+    let said = Prose::joined(sentences, " ");
+    (!said.is_empty()).then_some((label, said))
 }
 
 /// `The data grew (+8.00 USD) and the price rose (+5.00 USD).`

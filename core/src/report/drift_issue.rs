@@ -95,11 +95,7 @@ fn body(report: &Report, drifted: &[(&JobReport, &Drift)]) -> String {
             mark: drift::mark(drift),
             text: named_finding(job, drift),
         }));
-        let sentences = drift::sentences(drift);
-        let sentences = Prose::joined(sentences, " ");
-        if !sentences.is_empty() {
-            blocks.push(Block::line(Label::MORE, sentences));
-        }
+        blocks.extend(drift::said(drift).map(|(_, said)| Block::line(Label::MORE, said)));
         blocks.extend(drift::causes(drift).map(Block::Table));
         let chart = over_time::checks(drift).filter(|_| index < CHARTS_SHOWN);
         blocks.extend(chart.map(|plot| Block::Plot(Box::new(plot))));

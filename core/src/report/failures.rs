@@ -6,7 +6,6 @@ use super::mark::Mark;
 use super::text::{Prose, Verbatim};
 use super::{Failure, JobReport, Report};
 use super::{canaries, help, words};
-use crate::units::Usd;
 
 /// More failures than this are counted: they mostly have one cause.
 const SHOWN: usize = 5;
@@ -37,15 +36,16 @@ pub(super) fn headline(failure: &Failure) -> Headline {
 
 /// How many failures are not shown.
 pub(super) fn further(report: &Report) -> Option<Headline> {
-    let further = report.failures.len().saturating_sub(SHOWN);
-    (further > 0).then(|| Headline {
+    let further = words::beyond(report.failures.len(), SHOWN)?;
+    let text = Prose::literal(format!("{further} more could not be checked"));
+    Some(Headline {
         mark: Mark::BAD,
-        text: Prose::literal(format!("{further} more could not be checked")),
+        text,
     })
 }
 
 /// What was being done, why it went wrong, and what to do.
-pub(super) fn blocks(failure: &Failure, about: Vec<Prose>) -> Vec<Block> {
+pub(super) fn blocks(failure: &Failure, about: Option<Prose>) -> Vec<Block> {
     let phase = Prose::literal(words::capitalized(&failure.phase));
     let phase = DocumentLine::new(Label::WHILE, Prose::fill("{}.", [phase]));
     let mut lines = vec![phase.about(about)];
@@ -91,32 +91,24 @@ pub(super) fn without_causes(blocks: Vec<Block>) -> Vec<Block> {
 /// The problems of a spec as they are, other causes as a list.
 fn all_causes(causes: &[String]) -> Block {
     let shown = causes.iter().take(CAUSES_SHOWN);
-    let further = causes.len().saturating_sub(CAUSES_SHOWN);
-    let further = (further > 0).then(|| format!("and {further} more"));
+    let further = words::beyond(causes.len(), CAUSES_SHOWN);
+    let further = further.map(|further| format!("and {further} more"));
     if causes.iter().any(|cause| cause.contains('\n')) {
         return Block::Problems(Verbatim::new(shown.cloned().chain(further)));
     }
     let shown = shown.map(|cause| Prose::sentence(cause.as_str()));
     let texts = shown.chain(further.map(Prose::literal));
-    Block::List(
-        texts
-            .map(|text| DocumentLine::new(Label::CAUSE, text))
-            .collect(),
-    )
+    let lines = texts.map(|text| DocumentLine::new(Label::CAUSE, text));
+    Block::List(lines.collect())
 }
 
 /// What was spent until then: `3 runs, 0.12 USD.`
 pub(super) fn spent_so_far(report: &Report) -> DocumentLine {
     let runs: usize = report.jobs.iter().map(|job| job.measurements.len()).sum();
-    let usd: Option<Usd> = report
-        .jobs
-        .iter()
-        .filter_map(|job| job.spend.canary_usd)
-        .reduce(|sum, usd| sum + usd);
     let jobs: Vec<&JobReport> = report.jobs.iter().collect();
-    let text = match (runs, usd) {
-        (0, None) => Prose::own("Nothing, as far as is known: no canary was recorded."),
-        _ => Prose::literal(format!("{}.", canaries::spend(&jobs))),
+    let text = match runs == 0 && jobs.iter().all(|job| job.spend.canary_usd.is_none()) {
+        true => Prose::own("Nothing, as far as is known: no canary was recorded."),
+        false => Prose::literal(format!("{}.", canaries::spend(&jobs))),
     };
     DocumentLine::new(Label::SPENT_SO_FAR, text)
 }

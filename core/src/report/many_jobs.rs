@@ -5,7 +5,7 @@ use super::JobReport;
 use super::document::Headline;
 use super::mark::Mark;
 use super::text::Prose;
-use super::words;
+use super::words::{self, grouped};
 use crate::verdict::Verdict;
 
 /// The number of jobs from which on a report is one of many jobs.
@@ -29,27 +29,22 @@ pub(super) fn is_failing(job: &JobReport) -> bool {
 
 /// Of jobs, the worst first: `7 of 20 over budget, 1 could not be decided`; what is fine is counted only where all is.
 pub(super) fn counts(jobs: &[&JobReport]) -> Headline {
-    let mut groups: Vec<(Mark, &str, usize)> = Vec::new();
-    for job in jobs {
-        let (mark, what) = finding(job);
-        match groups.iter_mut().find(|(_, known, _)| *known == what) {
-            Some((_, _, count)) => *count += 1,
-            None => groups.push((mark, what, 1)),
-        }
+    let found = jobs.iter().map(|job| finding(job));
+    let mut groups = grouped(found, |(_, one), (_, other)| one == other);
+    let is_fine = |group: &Vec<(Mark, &str)>| matches!(group[0].0, Mark::GOOD | Mark::NOTHING);
+    if !groups.iter().all(is_fine) {
+        groups.retain(|group| !is_fine(group));
     }
-    let is_fine = |mark: Mark| matches!(mark, Mark::GOOD | Mark::NOTHING);
-    if groups.iter().any(|(mark, ..)| !is_fine(*mark)) {
-        groups.retain(|(mark, ..)| !is_fine(*mark));
-    }
-    let mark = groups.first().map_or(Mark::NOTHING, |(mark, ..)| *mark);
+    let mark = groups.first().map_or(Mark::NOTHING, |group| group[0].0);
     let total = jobs.len();
-    let parts = groups.iter().enumerate();
-    let parts: Vec<String> = parts
-        .map(|(index, (_, what, count))| match index {
+    let parts = groups.iter().enumerate().map(|(index, group)| {
+        let (count, (_, what)) = (group.len(), group[0]);
+        match index {
             0 => format!("{count} of {total} jobs {what}"),
             _ => format!("{count} {what}"),
-        })
-        .collect();
+        }
+    });
+    let parts: Vec<String> = parts.collect();
     Headline {
         mark,
         text: Prose::literal(parts.join(", ")),

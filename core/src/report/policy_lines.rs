@@ -1,6 +1,5 @@
 //! How a change's own policy differs from the one that counts: beside the table, so that no reviewer has to unfold it.
 
-use super::comparison;
 use super::document::{DocumentLine, Headline};
 use super::label::Label;
 use super::mark::Mark;
@@ -15,10 +14,7 @@ const NAMES_SHOWN: usize = 5;
 /// Jobs that the change removes, which no table shows: `nothing is checked of sums, which is removed from the spec`.
 pub(super) fn removed(report: &Report) -> Option<Headline> {
     let removed = &report.policy.as_ref()?.removed_jobs;
-    let further = removed.len().saturating_sub(NAMES_SHOWN);
-    let further = (further > 0).then(|| Prose::literal(format!("{further} more")));
-    let names = removed.iter().take(NAMES_SHOWN);
-    let names = names.map(|name| Prose::name(name.as_str())).chain(further);
+    let names = Prose::first_of(removed.iter().map(Prose::name), NAMES_SHOWN);
     let text = match removed.as_slice() {
         [] => return None,
         [_] => "nothing is checked of {}, a job that is removed from the spec",
@@ -30,13 +26,14 @@ pub(super) fn removed(report: &Report) -> Option<Headline> {
     })
 }
 
-/// Of the whole spec, then of each job, the worst first: a line each, and a note of each difference that there is no room for.
-pub(super) fn lines(report: &Report) -> (Vec<DocumentLine>, Vec<DocumentLine>) {
-    let jobs: Vec<&JobReport> = report.jobs.iter().collect();
+/// Of the whole spec, then of each of these jobs: a line each, and a note of each difference that there is no room for.
+pub(super) fn lines(
+    report: &Report,
+    jobs: &[&JobReport],
+) -> (Vec<DocumentLine>, Vec<DocumentLine>) {
     let of_spec = report.policy.iter().map(|policy| (None, &policy.notes));
-    let of_jobs = comparison::worst_first(&jobs).into_iter();
-    let of_jobs = of_jobs.map(|job| {
-        let name = Prose::name(job.name.as_str());
+    let of_jobs = jobs.iter().map(|job| {
+        let name = Prose::name(&job.name);
         (Some(name).filter(|_| jobs.len() > 1), &job.policy.notes)
     });
     let (mut lines, mut further) = (Vec::new(), Vec::new());
@@ -49,11 +46,8 @@ pub(super) fn lines(report: &Report) -> (Vec<DocumentLine>, Vec<DocumentLine>) {
             let shown = shown.iter().map(|note| help::sentence(note));
             lines.push(line(Label::POLICY, Prose::joined(shown, " ")));
         }
-        further.extend(
-            others
-                .iter()
-                .map(|note| line(Label::NOTE, Prose::sentence(note))),
-        );
+        let others = others.iter();
+        further.extend(others.map(|note| line(Label::NOTE, Prose::sentence(note))));
     }
     if !further.is_empty() {
         let count = words::count(further.len(), "more difference");

@@ -67,11 +67,8 @@ fn choice(job: &JobReport, best: &str, ties: &[String], metric: Metric) -> Prose
             Prose::fill("{} ({})", [Prose::name(instance), figures])
         }
     };
-    let others = ties.iter().take(TIES_SHOWN).map(String::as_str);
-    let further = ties.len().saturating_sub(TIES_SHOWN);
-    let further = (further > 0).then(|| Prose::literal(format!("{further} more")));
-    let named = [best].into_iter().chain(others).map(shown);
-    let choices = Prose::joined(named.chain(further), " or ");
+    let others = Prose::first_of(ties.iter().map(|instance| shown(instance)), TIES_SHOWN);
+    let choices = Prose::joined([shown(best)].into_iter().chain(others), " or ");
     match ties.is_empty() {
         true => choices,
         false => choices.then(Prose::own(", within noise")),

@@ -160,6 +160,16 @@ impl Prose {
         Self(vec![TextSpan::Code(Outside::new(name, NAME_LIMIT))])
     }
 
+    /// At most so many names; behind them how many more there are.
+    pub(super) fn first_of(
+        names: impl ExactSizeIterator<Item = Self>,
+        most: usize,
+    ) -> impl Iterator<Item = Self> {
+        let further = words::beyond(names.len(), most);
+        let further = further.map(|further| Self::literal(format!("{further} more")));
+        names.take(most).chain(further)
+    }
+
     /// The same among other names, as in a table.
     pub(super) fn bare_name(name: impl Into<String>) -> Self {
         Self::at_most(name, NAME_LIMIT)

@@ -216,6 +216,26 @@ pub fn minute(at: jiff::Timestamp) -> String {
     at.strftime("%Y-%m-%d %H:%M UTC").to_string()
 }
 
+/// Items of one kind together, in the order of the first of each kind; no group is empty.
+pub(super) fn grouped<T>(
+    items: impl IntoIterator<Item = T>,
+    is_same: impl Fn(&T, &T) -> bool,
+) -> Vec<Vec<T>> {
+    let mut groups: Vec<Vec<T>> = Vec::new();
+    for item in items {
+        match groups.iter_mut().find(|group| is_same(&group[0], &item)) {
+            Some(group) => group.push(item),
+            None => groups.push(vec![item]),
+        }
+    }
+    groups
+}
+
+/// How many there are beyond the most that are shown; `None` where all are.
+pub(super) fn beyond(count: usize, most: usize) -> Option<usize> {
+    count.checked_sub(most).filter(|further| *further > 0)
+}
+
 /// A change with its sign: `+13 USD`, `-5%`; `0` where there is none.
 pub fn signed(quantity: Quantity, value: f64) -> String {
     if value == 0.0 {
