@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use jiff::Timestamp;
+use jiff::civil::Date;
 
 use super::record::{Content, ForecastRecord, Record, canary_identity};
 use super::scope_spend::{bill, is_paid_canary};
@@ -12,11 +13,12 @@ use crate::metric::Metric;
 use crate::report::InstanceForecast;
 use crate::report::escape::NAME_LIMIT;
 use crate::report::history_figures::{
-    CheckFigures, Fault, FigureAndLimit, FullRunFigures, HistoryFigures, JobFigures, JobStanding,
-    Month, QUIET_AFTER, SeriesSource, Spent, UnfinishedCheck, UnreadableRecords,
+    CheckFigures, FigureAndLimit, FullRunFigures, HistoryFigures, JobFigures, JobStanding,
+    QUIET_AFTER, SeriesSource, Spent, UnfinishedCheck, UnreadableRecords, month_of,
 };
 use crate::report::words;
 use crate::spec::{Bound, LineKind};
+use crate::verdict::Verdict;
 
 /// Hex digits of a commit that are kept.
 const COMMIT_DIGITS: usize = 7;
@@ -41,7 +43,7 @@ struct JobTally {
     branches: BTreeMap<Option<String>, JobSeries>,
     own_machines: JobSeries,
     newest_record: Timestamp,
-    spent: BTreeMap<Month, Spent>,
+    spent: BTreeMap<Date, Spent>,
     repositories: BTreeSet<String>,
 }
 
@@ -66,7 +68,7 @@ impl Tally {
         let job = self.jobs.entry(entry.job.clone()).or_default();
         job.newest_record = at;
         if spent != Spent::default() {
-            *job.spent.entry(Month::of(at)).or_default() += spent;
+            *job.spent.entry(month_of(at)).or_default() += spent;
         }
         job.note_repository(record);
         if let Some(series) = job.series(entry.scope, record) {
@@ -247,16 +249,15 @@ fn figure(row: &InstanceForecast, metric: Metric) -> Option<FigureAndLimit> {
     })
 }
 
-/// The outcome in words, unless it completed.
-fn ended(outcome: &Outcome) -> Option<(&'static str, Fault)> {
-    let fault = match outcome {
+/// The outcome in words and what it makes of the job, unless it completed.
+fn ended(outcome: &Outcome) -> Option<(&'static str, Verdict)> {
+    let verdict = match outcome {
         Outcome::Completed => return None,
-        Outcome::Failed { .. } | Outcome::OutOfMemory { .. } | Outcome::TimedOut => {
-            Fault::TrainingCode
-        }
-        Outcome::Stopped | Outcome::NoCapacity | Outcome::PlatformError => Fault::Other,
+        Outcome::Failed { .. } | Outcome::OutOfMemory { .. } | Outcome::TimedOut => Verdict::Failed,
+        // Capacity, the platform, or a person who stopped it.
+        Outcome::Stopped | Outcome::NoCapacity | Outcome::PlatformError => Verdict::Unknown,
     };
-    Some((outcome.words(), fault))
+    Some((outcome.words(), verdict))
 }
 
 /// `https://github.com/acme/churn` of the address of a run of GitHub Actions.

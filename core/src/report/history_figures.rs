@@ -1,10 +1,10 @@
 //! What the page of a history shows: figures of each job over time, and what its checks cost. Made of records by the history.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::ops::AddAssign;
 
 use jiff::Timestamp;
+use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
 use crate::forecast::Estimate;
@@ -51,8 +51,8 @@ pub struct JobFigures {
     pub newest_record: Timestamp,
     /// Forecasts of other branches, which are in `spent` alone.
     pub other_branches: usize,
-    /// What all its canaries cost, those of pull requests included.
-    pub spent: BTreeMap<Month, Spent>,
+    /// What all its canaries cost in each [month](month_of), those of pull requests included.
+    pub spent: BTreeMap<Date, Spent>,
     /// Where the runs of its records say several, a name may stand for several jobs.
     pub repositories: Vec<String>,
 }
@@ -63,13 +63,11 @@ pub const QUIET_AFTER: Seconds = Seconds(90.0 * Seconds::A_DAY);
 /// What a job is shown as, in the order of the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum JobStanding {
-    Exceeded,
-    Failed,
-    Unknown,
+    /// Over budget, failed, or undecided.
+    Bad(Verdict),
     Drifted,
-    AtRisk,
-    Within,
-    NotJudged,
+    /// Any other verdict.
+    Judged(Verdict),
     /// Nothing but records of pull requests and merge queues.
     Unmeasured,
 }
@@ -123,39 +121,13 @@ pub struct UnfinishedCheck {
     /// When its newest canary was recorded.
     pub at: Timestamp,
     pub canaries: usize,
-    /// The newest outcome that is not completed, and whether it was the training code's.
-    pub ended: Option<(&'static str, Fault)>,
+    /// The newest outcome that is not completed, and what it makes of the job: failed by its training code, else unknown.
+    pub ended: Option<(&'static str, Verdict)>,
 }
 
-/// Whose fault it is that a canary did not complete.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
-    TrainingCode,
-    /// Capacity, the platform, or a person who stopped it.
-    Other,
-}
-
-/// A calendar month, UTC: `2026-11`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Month {
-    year: i16,
-    month: i8,
-}
-
-impl Month {
-    pub fn of(at: Timestamp) -> Self {
-        let date = at.to_zoned(TimeZone::UTC).date();
-        Self {
-            year: date.year(),
-            month: date.month(),
-        }
-    }
-}
-
-impl fmt::Display for Month {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:04}-{:02}", self.year, self.month)
-    }
+/// The first day of its calendar month, UTC.
+pub fn month_of(at: Timestamp) -> Date {
+    at.to_zoned(TimeZone::UTC).date().first_of_month()
 }
 
 /// What canaries took, and what others did not take since they were reused.
@@ -200,8 +172,8 @@ impl Spent {
 
 impl HistoryFigures {
     /// What the checks of all jobs took in each month.
-    pub fn spent(&self) -> BTreeMap<Month, Spent> {
-        let mut all: BTreeMap<Month, Spent> = BTreeMap::new();
+    pub fn spent(&self) -> BTreeMap<Date, Spent> {
+        let mut all: BTreeMap<Date, Spent> = BTreeMap::new();
         for (month, spent) in self.jobs.iter().flat_map(|job| &job.spent) {
             *all.entry(*month).or_default() += *spent;
         }
@@ -216,7 +188,7 @@ impl JobFigures {
 
     /// Whether its newest check found it within budget, and no newer one is open.
     pub fn is_surely_within(&self) -> bool {
-        self.standing == JobStanding::Within && self.unfinished.is_none()
+        self.standing == Verdict::Within.into() && self.unfinished.is_none()
     }
 
     /// Whether a newer check than its standing is of has canaries and no forecast; one that ended badly is in the standing.
@@ -233,13 +205,9 @@ pub fn has_drifted(checks: &[CheckFigures]) -> bool {
 
 impl From<Verdict> for JobStanding {
     fn from(verdict: Verdict) -> Self {
-        match verdict {
-            Verdict::Exceeded => Self::Exceeded,
-            Verdict::Failed => Self::Failed,
-            Verdict::Unknown => Self::Unknown,
-            Verdict::AtRisk => Self::AtRisk,
-            Verdict::Within => Self::Within,
-            Verdict::NotJudged => Self::NotJudged,
+        match verdict <= Verdict::Unknown {
+            true => Self::Bad(verdict),
+            false => Self::Judged(verdict),
         }
     }
 }
@@ -247,19 +215,16 @@ impl From<Verdict> for JobStanding {
 impl JobStanding {
     /// Whether somebody has to look at the job.
     pub fn needs_attention(self) -> bool {
-        self <= Self::AtRisk
+        self <= Self::Judged(Verdict::AtRisk)
     }
 
     /// The worst of what is known of a job.
     pub fn of(checks: &[CheckFigures], unfinished: Option<&UnfinishedCheck>) -> Self {
-        let verdict = checks.last().map(|check| Self::from(check.verdict));
-        let drifted = has_drifted(checks).then_some(Self::Drifted);
         let ended = unfinished.and_then(|check| check.ended);
-        let ended = ended.map(|(_, fault)| match fault {
-            Fault::TrainingCode => Self::Failed,
-            Fault::Other => Self::Unknown,
-        });
-        let worst = [verdict, drifted, ended].into_iter().flatten().min();
-        worst.unwrap_or(Self::Unmeasured)
+        let ended = ended.map(|(_, verdict)| verdict.into());
+        let verdict = checks.last().map(|check| check.verdict.into());
+        let drifted = has_drifted(checks).then_some(Self::Drifted);
+        let known = [verdict, drifted, ended].into_iter().flatten();
+        known.min().unwrap_or(Self::Unmeasured)
     }
 }

@@ -4,7 +4,7 @@ use super::super::{Entry, RecordKind, Scope};
 use super::Tally;
 use crate::measurement::{Measurement, Outcome, Reused};
 use crate::report::history_figures::{
-    Fault, HistoryFigures, JobFigures, JobStanding, Month, SeriesSource, Spent,
+    HistoryFigures, JobFigures, JobStanding, SeriesSource, Spent, month_of,
 };
 use crate::units::{Seconds, Usd};
 use crate::verdict::Verdict;
@@ -79,7 +79,7 @@ fn a_check_has_its_verdict_figures_and_day() {
     assert_eq!(check.time.unwrap().estimate.point, 3600.0);
     assert_eq!(check.cost, None);
     assert_eq!(check.commit.as_deref(), Some("8d1f0c7"));
-    assert_eq!(job.standing, JobStanding::Within);
+    assert_eq!(job.standing, Verdict::Within.into());
     assert_eq!(job.source, SeriesSource::Branch(Some("main".to_owned())));
     assert_eq!(job.newest_record, at(7));
 }
@@ -117,17 +117,17 @@ fn a_canary_that_failed_after_the_newest_check_takes_its_green() {
         main(paid(3, 1)),
     ];
     let failing = job(&records);
-    assert_eq!(failing.standing, JobStanding::Failed);
+    assert_eq!(failing.standing, Verdict::Failed.into());
     let unfinished = failing.unfinished.unwrap();
     assert_eq!((unfinished.at, unfinished.canaries), (at(3), 2));
-    assert_eq!(unfinished.ended, Some(("failed", Fault::TrainingCode)));
+    assert_eq!(unfinished.ended, Some(("failed", Verdict::Failed)));
     // The check that these canaries were made for.
     let done = [&records[..], &[main(judged(4, Verdict::Within))]].concat();
-    assert_eq!(job(&done).standing, JobStanding::Within);
+    assert_eq!(job(&done).standing, Verdict::Within.into());
     assert_eq!(job(&done).unfinished, None);
     // One that goes on says nothing against the job.
     let going_on = [main(judged(1, Verdict::Within)), main(paid(2, 0))];
-    assert_eq!(job(&going_on).standing, JobStanding::Within);
+    assert_eq!(job(&going_on).standing, Verdict::Within.into());
     assert_eq!(job(&going_on).unfinished.unwrap().ended, None);
 }
 
@@ -151,7 +151,7 @@ fn drift_lasts_until_it_is_gone_or_accepted() {
         main(baseline(3, 2)),
     ] {
         let job = job(&[first.clone(), check(2, true, false), last]);
-        assert_eq!(job.standing, JobStanding::Within);
+        assert_eq!(job.standing, Verdict::Within.into());
     }
 }
 
@@ -168,12 +168,12 @@ fn the_series_is_that_of_the_branch_which_is_checked_most_else_of_own_machines()
     let main = SeriesSource::Branch(Some("main".to_owned()));
     let own = SeriesSource::OwnMachines;
     for (records, source, checks, standing) in [
-        (&records[..], main, (20, 11), JobStanding::AtRisk),
+        (&records[..], main, (20, 11), Verdict::AtRisk.into()),
         (
             &[of_pull_request.clone(), local],
             own.clone(),
             (1, 0),
-            JobStanding::Unknown,
+            Verdict::Unknown.into(),
         ),
         (&[of_pull_request], own, (0, 0), JobStanding::Unmeasured),
     ] {
@@ -233,10 +233,10 @@ fn a_canary_is_paid_once_in_its_month_by_the_run_that_started_it() {
         saved_usd: Usd(0.6),
         ..Spent::default()
     };
-    let [first, second] = [at(0), at(31 * A_DAY)].map(Month::of);
+    let [first, second] = [at(0), at(31 * A_DAY)].map(month_of);
     assert_eq!(
         [first.to_string(), second.to_string()],
-        ["2026-11", "2026-12"]
+        ["2026-11-01", "2026-12-01"]
     );
     assert_eq!(
         Vec::from_iter(job.spent),

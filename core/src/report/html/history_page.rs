@@ -5,12 +5,13 @@ mod of_job;
 
 use std::collections::BTreeMap;
 
+use jiff::civil::Date;
+
 use super::super::document::{
     Align, Block, Cell, Document, DocumentLine, Fold, FoldKind, Headline, Table,
 };
 use super::super::history_figures::{
-    FigureAndLimit, HistoryFigures, JobFigures, JobStanding, Month, Spent, UnreadableRecords,
-    has_drifted,
+    FigureAndLimit, HistoryFigures, JobFigures, JobStanding, Spent, UnreadableRecords, has_drifted,
 };
 use super::super::label::Label;
 use super::super::mark::Mark;
@@ -102,13 +103,10 @@ fn open_ends(figures: &HistoryFigures) -> Vec<String> {
 /// How jobs of this standing are marked, and what follows their number.
 fn shown_as(standing: JobStanding) -> (Mark, &'static str) {
     match standing {
-        JobStanding::Exceeded => (Mark::BAD, "over budget"),
-        JobStanding::Failed => (Mark::CRASHED, "failed in a canary"),
-        JobStanding::Unknown => (Mark::UNKNOWN, "could not be decided"),
+        JobStanding::Bad(verdict) | JobStanding::Judged(verdict) => {
+            (verdict.into(), words::phrase(verdict))
+        }
         JobStanding::Drifted => (Mark::ROSE, "drifted"),
-        JobStanding::AtRisk => (Mark::DOUBTFUL, "may exceed the budget"),
-        JobStanding::Within => (Mark::GOOD, "within budget"),
-        JobStanding::NotJudged => (Mark::NOTHING, "not judged"),
         JobStanding::Unmeasured => (Mark::NOTHING, "not measured on a branch"),
     }
 }
@@ -302,12 +300,12 @@ fn section(id: impl Into<String>, title: Prose, blocks: Vec<Block>) -> Fold {
 }
 
 /// A row for each of the newest months, and one for all; `None` without a month.
-fn by_month(months: &BTreeMap<Month, Spent>) -> Option<Table> {
+fn by_month(months: &BTreeMap<Date, Spent>) -> Option<Table> {
     let amounts = ["Canaries", "Time", "Cost", "Reused", "Saved"];
     let amounts = amounts.map(|title| (title, Align::Right));
     let columns = [("Month", Align::Left)].into_iter().chain(amounts);
     let newest = months.iter().rev().take(MOST_MONTHS);
-    let newest = newest.map(|(month, spent)| (month.to_string(), *spent));
+    let newest = newest.map(|(month, spent)| (month.strftime("%Y-%m").to_string(), *spent));
     let all = Spent::of_all(months.values().copied());
     let all = (months.len() > 1).then(|| ("all".to_owned(), all));
     let rows = newest.chain(all).map(|(title, spent)| {

@@ -1,6 +1,6 @@
 //! The section of one job on the page of a history.
 
-use super::super::super::history_figures::{CheckFigures, Fault, FullRunFigures, SeriesSource};
+use super::super::super::history_figures::{CheckFigures, FullRunFigures, SeriesSource};
 use super::super::super::over_time::OverTime;
 use super::{
     Align, Block, Cell, FigureAndLimit, Headline, JobFigures, Label, MOST_REPOSITORIES, Mark,
@@ -23,11 +23,8 @@ pub(super) fn of_job(job: &JobFigures) -> Vec<Block> {
                 Mark::MEASURING,
                 format!("A newer check has no forecast yet: {canaries}, the newest of {at}."),
             ),
-            Some((outcome, fault)) => (
-                match fault {
-                    Fault::TrainingCode => Mark::CRASHED,
-                    Fault::Other => Mark::UNKNOWN,
-                },
+            Some((outcome, verdict)) => (
+                verdict.into(),
                 format!("A newer check has no forecast: {canaries} until {at}, with the outcome {outcome}."),
             ),
         };

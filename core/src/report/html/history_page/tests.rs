@@ -4,7 +4,7 @@ use super::super::tests::read;
 use super::*;
 use crate::forecast::Estimate;
 use crate::report::history_figures::{
-    CheckFigures, Fault, FullRunFigures, SeriesSource, UnfinishedCheck,
+    CheckFigures, FullRunFigures, SeriesSource, UnfinishedCheck, month_of,
 };
 use crate::verdict::Verdict;
 
@@ -49,8 +49,8 @@ fn job(name: &str, checks: Vec<CheckFigures>) -> JobFigures {
         saved_usd: Usd(0.04),
         ..Spent::default()
     };
-    let months: BTreeMap<Month, Spent> = (checks.iter())
-        .map(|check| (Month::of(check.at), spent))
+    let months: BTreeMap<Date, Spent> = (checks.iter())
+        .map(|check| (month_of(check.at), spent))
         .collect();
     JobFigures {
         name: name.to_owned(),
@@ -157,9 +157,9 @@ fn a_page_of_two_jobs() {
     failing.unfinished = Some(UnfinishedCheck {
         at: day(16),
         canaries: 2,
-        ended: Some(("failed", Fault::TrainingCode)),
+        ended: Some(("failed", Verdict::Failed)),
     });
-    failing.standing = JobStanding::Failed;
+    failing.standing = Verdict::Failed.into();
     failing.full_runs = vec![FullRunFigures {
         at: day(15),
         time: Some(Seconds(90_000.0)),
@@ -276,7 +276,7 @@ fn numbers_of_a_forger_leave_the_page_whole() {
         usd: Usd(1e308),
         ..Spent::default()
     };
-    forged.spent.insert(Month::of(day(0)), most);
+    forged.spent.insert(month_of(day(0)), most);
     let page = render(&page_of(vec![forged]));
     assert!(!page.contains("NaN") && !page.contains("inf"), "{page}");
 }
