@@ -11,9 +11,7 @@ use crate::gate::pull_request_limit::PullRequestLimit;
 use crate::gate::run_history::RunHistory;
 use crate::history::record::Command;
 use crate::plan::{self, Alternatives, KnownBefore, PlanError};
-use crate::report::plan::PlannedJob;
-use crate::report::plan_totals::{JobOrder, JobTotals, PlanTotals};
-use crate::units::Seconds;
+use crate::report::plan::{self as planned, JobOrder, JobTotals, PlannedJob};
 use crate::workspace::idle_globs;
 use crate::workspace::project::Project;
 use crate::workspace::run_origin::RunOrigin;
@@ -74,14 +72,6 @@ pub(crate) async fn plan(arguments: &PlanArguments) -> Result<u8, AppError> {
     for affected in &affected {
         let job = affected.job;
         let expected = history.last_spend(job).await?;
-        let of_job = |is_planned, worst_case, wall_clock| JobTotals {
-            job: job.name.clone(),
-            instance: job.instance.to_string(),
-            is_planned,
-            worst_case,
-            expected,
-            wall_clock,
-        };
         let mut session = backend::open(&*backend, &project, job).await?;
         let listed = session.list().await?;
         let earlier = history.last_check(job).await?;
@@ -110,7 +100,11 @@ pub(crate) async fn plan(arguments: &PlanArguments) -> Result<u8, AppError> {
                     traits: project.traits(),
                 };
                 let _ = writeln!(details, "{planned}");
-                totals.push(of_job(true, plan.total_worst_case(), plan.wall_clock));
+                totals.push(JobTotals {
+                    worst_case: plan.total_worst_case(),
+                    expected,
+                    wall_clock: plan.wall_clock,
+                });
             }
             Err(PlanError::Unknown(reason)) => {
                 let _ = writeln!(
@@ -118,21 +112,18 @@ pub(crate) async fn plan(arguments: &PlanArguments) -> Result<u8, AppError> {
                     "{} · unknown: {reason}; nothing would be run\n",
                     job.name
                 );
-                totals.push(of_job(false, None, Seconds(0.0)));
             }
             Err(error) => return Err(error.into()),
         }
     }
-    if let [_, _, ..] = totals.as_slice() {
-        let totals = PlanTotals {
-            jobs: totals,
-            max_spend: arguments.policy.max_spend,
-            order: match project.traits().is_remote {
-                true => JobOrder::AtOnce,
-                false => JobOrder::OneAfterAnother,
-            },
+    if affected.len() > 1 {
+        let order = match project.traits().is_remote {
+            true => JobOrder::AtOnce,
+            false => JobOrder::OneAfterAnother,
         };
-        let _ = writeln!(text, "{totals}");
+        let max_spend = arguments.policy.max_spend;
+        let totals = planned::totals(affected.len(), &totals, max_spend, order);
+        let _ = writeln!(text, "{totals}\n");
     }
     text.push_str(&details);
     print_prose(&text)?;

@@ -21,7 +21,7 @@ use crate::history::{self, BaseWanted, Damaged, Entry, History, Loaded, ScopeSpe
 use crate::measurement::Measurement;
 use crate::report::InstanceForecast;
 use crate::report::JobReport;
-use crate::report::plan_totals::ExpectedSpend;
+use crate::report::plan::ExpectedSpend;
 use crate::spec::{Job, TrainingSettings};
 use crate::units::Seconds;
 use crate::workspace::base_commit::BaseCommit;

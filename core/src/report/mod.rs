@@ -43,7 +43,6 @@ mod merge;
 mod mermaid;
 mod over_time;
 pub mod plan;
-pub mod plan_totals;
 mod plot;
 mod policy_lines;
 mod recommendation;

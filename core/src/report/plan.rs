@@ -1,9 +1,9 @@
-//! The plan of one job as text for a terminal, as `plan` prints it.
+//! The plan of a run as text for a terminal, as `plan` prints it: what all jobs would take together, and each job's plan.
 
 use std::fmt;
 
 use super::escape::for_terminal;
-use super::plan_totals::ExpectedSpend;
+use super::words::grouped;
 use crate::canary::{CanaryRun, ChannelData, Dataset, HandedShare, WorkLevel};
 use crate::change::AffectedJob;
 use crate::forecast::FEWEST_RUNS;
@@ -11,10 +11,71 @@ use crate::grammar;
 use crate::plan::{self, LadderSize, NoPool, Plan, PlannedConfiguration, PlannedRuns, WarmPool};
 use crate::rows::RowBlocks;
 use crate::spec::Traits;
-use crate::units::{Bytes, Fraction, count_as_float};
+use crate::units::{Bytes, Fraction, Seconds, Usd, count_as_float};
 
 /// Longer names are cut, in characters.
 const LONGEST_NAME: usize = 2000;
+
+/// What the canaries of the newest check took. Reused ones count with what they would have cost.
+#[derive(Debug, Clone, Copy)]
+pub struct ExpectedSpend {
+    /// Absent without a price.
+    pub usd: Option<Usd>,
+    /// One after another.
+    pub time: Seconds,
+    pub at: jiff::Timestamp,
+}
+
+/// What the canaries of one job would take.
+#[derive(Debug, Clone, Copy)]
+pub struct JobTotals {
+    /// Absent without a price.
+    pub worst_case: Option<Usd>,
+    /// By the newest check in the history; absent where it has none of this job on this instance.
+    pub expected: Option<ExpectedSpend>,
+    /// The longest that the canaries can take.
+    pub wall_clock: Seconds,
+}
+
+/// How the jobs of a run come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JobOrder {
+    /// Each has machines of its own. Under a limit on the whole run one may still wait for another.
+    AtOnce,
+    OneAfterAnother,
+}
+
+/// `3 jobs · worst case 9.20 USD, expected 0.62 USD, at most 6h, one job after another`: of `jobs` jobs those that would be run.
+/// `max_spend` is what the whole run may cost; absent where only each job has a limit.
+pub fn totals(jobs: usize, runs: &[JobTotals], max_spend: Option<Usd>, order: JobOrder) -> String {
+    let count = grammar::count(jobs, "job");
+    if runs.is_empty() {
+        return format!("{count} · nothing would be run");
+    }
+    let worst: Option<Usd> = runs.iter().map(|job| job.worst_case).sum();
+    let worst = match (worst, max_spend) {
+        (None, _) => "worst case not known for want of a price".to_owned(),
+        (Some(worst), Some(limit)) if worst > limit => {
+            format!("worst case {limit}, by --max-spend")
+        }
+        (Some(worst), _) => format!("worst case {worst}"),
+    };
+    let expected: Option<Usd> = runs.iter().map(|job| job.expected?.usd).sum();
+    let expected = expected.map_or(String::new(), |usd| format!(", expected {usd}"));
+    let times = || runs.iter().map(|job| job.wall_clock);
+    let sum: Seconds = times().sum();
+    let wall_clock = match (order, max_spend) {
+        (JobOrder::AtOnce, None) => {
+            let longest = times().fold(Seconds(0.0), |a, b| if a > b { a } else { b });
+            format!("at most {longest}, jobs side by side")
+        }
+        (JobOrder::AtOnce, Some(_)) => {
+            format!("at most {sum}, jobs side by side as far as --max-spend lets them")
+        }
+        (JobOrder::OneAfterAnother, _) => format!("at most {sum}, one job after another"),
+    };
+    format!("{count} · {worst}{expected}, {wall_clock}")
+}
 
 /// What would run for one job.
 #[derive(Debug, Clone)]
@@ -33,9 +94,8 @@ pub struct PlannedJob<'a> {
 impl fmt::Display for PlannedJob<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.heading())?;
-        for size in sizes(self.plan.runs()) {
-            let (fraction, drawn) = (size.fraction.to_string(), self.drawn(&size));
-            writeln!(f, "  {fraction:>5}  {drawn}{}", size.times)?;
+        for (fraction, size) in self.sizes() {
+            writeln!(f, "  {:>5}  {size}", fraction.to_string())?;
         }
         let facts = [
             ("work levels", self.work_levels()),
@@ -46,13 +106,95 @@ impl fmt::Display for PlannedJob<'_> {
             ("worst case", Some(self.worst_case())),
             ("wall-clock", Some(self.wall_clock())),
         ];
-        for (label, text) in facts {
-            if let Some(text) = text {
-                writeln!(f, "  {label:<16}{text}")?;
-            }
+        let facts = facts
+            .into_iter()
+            .filter_map(|(label, text)| Some((label, text?)));
+        let pools = self.warm_pools().map(|text| ("warm pool", text));
+        let counts = self.plan.own().counts.iter().map(|run| {
+            let (on, fraction, noun) = (&run.instance, run.fraction, self.dataset.noun());
+            let objects = format!("{} of {} {noun}s", run.objects, run.objects_total);
+            ("count", format!("{on}: {fraction}, {objects}"))
+        });
+        let alternatives = self.plan.all[1..].iter().map(|alternative| {
+            let (instance, runs) = (&alternative.instance, runs_of(alternative));
+            ("alternative", format!("{instance} · {runs}"))
+        });
+        let notes = self.plan.notes.iter().map(|note| ("note", note.clone()));
+        let further = pools.chain(counts).chain(alternatives).chain(notes);
+        for (label, text) in facts.chain(further) {
+            writeln!(f, "  {label:<16}{text}")?;
         }
+        Ok(())
+    }
+}
+
+impl PlannedJob<'_> {
+    /// The sizes of the plan, from small to large: what a canary of each gets, and how often it runs.
+    fn sizes(&self) -> Vec<(Fraction, String)> {
+        let runs = match self.plan.runs() {
+            PlannedRuns::Ladder(sizes) => {
+                let row = |(index, size): (usize, &LadderSize)| {
+                    let drawn = self.drawn(size.fraction, size.objects, size.bytes, None);
+                    let first = if index == 0 { ", first" } else { "" };
+                    (size.fraction, drawn + first)
+                };
+                return sizes.iter().enumerate().map(row).collect();
+            }
+            PlannedRuns::Fixed(runs) => runs,
+        };
+        // Replicates of one size and work level differ only in the objects drawn.
+        let sizes = grouped(runs, |one, other| {
+            one.objects == other.objects && one.work == other.work
+        });
+        let row = |runs: Vec<&CanaryRun>| {
+            let run = runs[0];
+            let drawn = self.drawn(run.fraction, run.objects, run.bytes, run.work.as_ref());
+            let times = match runs.len() {
+                1 => "once".to_owned(),
+                2 => "twice".to_owned(),
+                count => format!("{count} times"),
+            };
+            (run.fraction, format!("{drawn}, {times}"))
+        };
+        sizes.into_iter().map(row).collect()
+    }
+
+    /// What a canary of this size gets.
+    fn drawn(
+        &self,
+        fraction: Fraction,
+        objects: u64,
+        bytes: Bytes,
+        work: Option<&WorkLevel>,
+    ) -> String {
+        let (job, level) = (self.affected.job, level(work));
+        if let Some(share) = &job.share {
+            let handed = HandedShare::of_canary(share, objects).to_string();
+            return format!("{}{level}", printable(&handed));
+        }
+        if let Some(work) = plan::level_of_size(job, fraction) {
+            return printable(&work.to_string());
+        }
+        let total = self.dataset.objects_total().unwrap_or(0);
+        let bytes = match self.knows_bytes {
+            true => format!(", about {bytes}"),
+            false => String::new(),
+        };
+        let drawn = usize::try_from(objects).unwrap_or(usize::MAX);
+        let share = count_as_float(drawn) / count_as_float(total.max(1));
+        let drawn = match fraction.unlike(share) {
+            true => format!(" ({})", Fraction(share)),
+            false => String::new(),
+        };
+        let noun = self.dataset.noun();
+        format!("{objects} of {total} {noun}s{drawn}{bytes}{level}")
+    }
+
+    /// Whether machines of each configuration are kept between canaries.
+    fn warm_pools(&self) -> impl Iterator<Item = String> {
         let pools = self.plan.pools.iter();
-        for (instance, pool) in pools.flat_map(|plan| plan.choose(&plan::no_quotas)) {
+        let pools = pools.flat_map(|plan| plan.choose(&plan::no_quotas));
+        pools.filter_map(|(instance, pool)| {
             let text = match pool {
                 Ok(WarmPool { keep_alive, .. }) => {
                     let kind = instance.single_type();
@@ -61,51 +203,11 @@ impl fmt::Display for PlannedJob<'_> {
                         "kept up to {keep_alive} for the next canary, within the quota `{kind} for training warm pool usage`"
                     )
                 }
-                Err(NoPool::Off) => continue,
+                Err(NoPool::Off) => return None,
                 Err(why) => format!("none, {why}"),
             };
-            writeln!(f, "  warm pool       {instance}: {text}")?;
-        }
-        for run in &self.plan.own().counts {
-            let (on, fraction, noun) = (&run.instance, run.fraction, self.dataset.noun());
-            let objects = format!("{} of {} {noun}s", run.objects, run.objects_total);
-            writeln!(f, "  count           {on}: {fraction}, {objects}")?;
-        }
-        for alternative in &self.plan.all[1..] {
-            let (instance, runs) = (&alternative.instance, runs_of(alternative));
-            writeln!(f, "  alternative     {instance} · {runs}")?;
-        }
-        for note in &self.plan.notes {
-            writeln!(f, "  note            {note}")?;
-        }
-        Ok(())
-    }
-}
-
-impl PlannedJob<'_> {
-    /// What a canary of this size gets.
-    fn drawn(&self, size: &PlannedSize<'_>) -> String {
-        let (job, level) = (self.affected.job, level(size.work));
-        if let Some(share) = &job.share {
-            let handed = HandedShare::of_canary(share, size.objects).to_string();
-            return format!("{}{level}", printable(&handed));
-        }
-        if let Some(work) = plan::level_of_size(job, size.fraction) {
-            return printable(&work.to_string());
-        }
-        let total = self.dataset.objects_total().unwrap_or(0);
-        let bytes = match self.knows_bytes {
-            true => format!(", about {}", size.bytes),
-            false => String::new(),
-        };
-        let drawn = usize::try_from(size.objects).unwrap_or(usize::MAX);
-        let share = count_as_float(drawn) / count_as_float(total.max(1));
-        let drawn = match size.fraction.unlike(share) {
-            true => format!(" ({})", Fraction(share)),
-            false => String::new(),
-        };
-        let (objects, noun) = (size.objects, self.dataset.noun());
-        format!("{objects} of {total} {noun}s{drawn}{bytes}{level}")
+            Some(format!("{instance}: {text}"))
+        })
     }
 
     fn heading(&self) -> String {
@@ -126,11 +228,8 @@ impl PlannedJob<'_> {
         let counts: String = counts
             .map(|run| format!(", one on {}", run.instance))
             .collect();
-        format!(
-            "{} · {runs} on {}{counts}{cause}",
-            job.name,
-            self.plan.own().base
-        )
+        let (name, base) = (&job.name, &self.plan.own().base);
+        format!("{name} · {runs} on {base}{counts}{cause}")
     }
 
     fn work_levels(&self) -> Option<String> {
@@ -257,54 +356,6 @@ fn of_rows(channel: &ChannelData, rows: &RowBlocks) -> String {
     format!("{name}: a canary gets a copy of its blocks of {what} under the same name")
 }
 
-/// One size of a plan.
-struct PlannedSize<'a> {
-    fraction: Fraction,
-    objects: u64,
-    bytes: Bytes,
-    work: Option<&'a WorkLevel>,
-    /// How often it runs, behind the size.
-    times: String,
-}
-
-/// The sizes of a plan, from small to large.
-fn sizes(runs: &PlannedRuns) -> Vec<PlannedSize<'_>> {
-    let runs = match runs {
-        PlannedRuns::Ladder(sizes) => {
-            let row = |(index, size): (usize, &LadderSize)| PlannedSize {
-                fraction: size.fraction,
-                objects: size.objects,
-                bytes: size.bytes,
-                work: None,
-                times: if index == 0 { ", first" } else { "" }.to_owned(),
-            };
-            return sizes.iter().enumerate().map(row).collect();
-        }
-        PlannedRuns::Fixed(runs) => runs,
-    };
-    // Replicates of one size and work level differ only in the objects drawn.
-    let mut sizes: Vec<(&CanaryRun, usize)> = Vec::new();
-    for run in runs {
-        let is_same = |known: &CanaryRun| known.objects == run.objects && known.work == run.work;
-        match sizes.iter_mut().find(|(known, _)| is_same(known)) {
-            Some((_, count)) => *count += 1,
-            None => sizes.push((run, 1)),
-        }
-    }
-    let sizes = sizes.into_iter().map(|(run, count)| PlannedSize {
-        fraction: run.fraction,
-        objects: run.objects,
-        bytes: run.bytes,
-        work: run.work.as_ref(),
-        times: match count {
-            1 => ", once".to_owned(),
-            2 => ", twice".to_owned(),
-            count => format!(", {count} times"),
-        },
-    });
-    sizes.collect()
-}
-
 fn runs_of(alternative: &PlannedConfiguration) -> String {
     let worst = alternative.worst_case;
     let worst = worst.map_or(String::new(), |worst| format!(", worst case {worst}"));
@@ -327,4 +378,71 @@ fn level(work: Option<&WorkLevel>) -> String {
 
 fn printable(text: &str) -> String {
     for_terminal(text, LONGEST_NAME)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_totals_of_a_run_are_those_of_its_jobs() {
+        let expected = ExpectedSpend {
+            usd: Some(Usd(0.31)),
+            time: Seconds(130.0),
+            at: "2026-11-20T08:00:00Z".parse().unwrap(),
+        };
+        let job = JobTotals {
+            worst_case: Some(Usd(4.5)),
+            expected: None,
+            wall_clock: Seconds(7200.0),
+        };
+        let known = JobTotals {
+            expected: Some(expected),
+            ..job
+        };
+        let short = JobTotals {
+            wall_clock: Seconds(60.0),
+            ..job
+        };
+        let unpriced = JobTotals {
+            worst_case: None,
+            ..job
+        };
+        let (at_once, in_turn) = (JobOrder::AtOnce, JobOrder::OneAfterAnother);
+        for (runs, max_spend, order, said) in [
+            (&[][..], None, in_turn, "3 jobs · nothing would be run"),
+            (
+                &[known, job],
+                None,
+                in_turn,
+                "3 jobs · worst case 9.00 USD, at most 4h, one job after another",
+            ),
+            (
+                &[known, known],
+                Some(Usd(8.0)),
+                in_turn,
+                "3 jobs · worst case 8.00 USD, by --max-spend, expected 0.62 USD, at most 4h, one job after another",
+            ),
+            (
+                &[unpriced],
+                None,
+                in_turn,
+                "3 jobs · worst case not known for want of a price, at most 2h, one job after another",
+            ),
+            (
+                &[job, short],
+                None,
+                at_once,
+                "3 jobs · worst case 9.00 USD, at most 2h, jobs side by side",
+            ),
+            (
+                &[job, short],
+                Some(Usd(8.0)),
+                at_once,
+                "3 jobs · worst case 8.00 USD, by --max-spend, at most 2h 01m, jobs side by side as far as --max-spend lets them",
+            ),
+        ] {
+            assert_eq!(totals(3, runs, max_spend, order), said);
+        }
+    }
 }
