@@ -168,31 +168,29 @@ fn next_by(situation: &Situation, time: Option<&CanaryTime>) -> Result<RoundRun,
     }
     let left = situation.left();
     let limit = Seconds(left.min(situation.max_runtime.0));
-    let run = |rung| Ok(RoundRun { rung, limit });
+    let run = |rung: &Rung| {
+        let rung = *rung;
+        Ok(RoundRun { rung, limit })
+    };
     let Some(time) = time else {
         // The time of a first run is unknown except for its limit; if it timed out, no larger one is run.
         return match situation.open_rungs().next() {
-            Some(rung) if situation.measurements.is_empty() && limit.0 > 0.0 => run(*rung),
+            Some(rung) if situation.measurements.is_empty() && limit.0 > 0.0 => run(rung),
             _ if situation.completed().next().is_some() => Err(StopReason::NoTimes),
             _ => Err(StopReason::TooExpensive),
         };
     };
     let room = left - RESERVE * situation.budget.map_or(0.0, |budget| budget.0);
     let worth = situation.worth(time);
-    let open: Vec<NextRung> = situation
-        .open_rungs()
-        .map(|rung| candidate(rung, time))
-        .filter(|one| one.upper <= LIMIT_SHARE * situation.max_runtime.0)
-        .collect();
-    let within: Vec<NextRung> = (open.iter())
-        .filter(|one| one.median <= worth)
-        .copied()
-        .collect();
+    let all = situation.open_rungs().map(|rung| candidate(rung, time));
+    let all: Vec<NextRung> = all.collect();
+    let longest = LIMIT_SHARE * situation.max_runtime.0;
+    let open = those(&all, |one| one.upper <= longest);
+    let within = those(&open, |one| one.median <= worth);
     if let Some(shortest) = situation.shortest {
-        let long = |one: &&NextRung| one.median >= shortest.0;
-        let long: Vec<NextRung> = within.iter().filter(long).copied().collect();
+        let long = those(&within, |one| one.median >= shortest.0);
         match (choose(situation, &long, room), situation.aim) {
-            (Some(rung), _) => return run(rung),
+            (Some(one), _) => return run(&one.rung),
             (None, Aim::Reached(reached)) if enough => return Err(StopReason::Reached(reached)),
             (None, _) => {}
         }
@@ -207,29 +205,26 @@ fn next_by(situation: &Situation, time: Option<&CanaryTime>) -> Result<RoundRun,
     };
     // One run predicts the next poorly: if that takes far longer than predicted, it is stopped while the fewest runs that a
     // forecast needs are still affordable.
-    let run = |rung: Rung| {
-        let without_others = left - situation.kept_besides(&rung, time);
-        let longest = without_others.max(candidate(&rung, time).upper);
-        let limit = Seconds(limit.0.min(longest));
+    let run = |one: NextRung| {
+        let without_others = left - situation.kept_besides(&one.rung, time);
+        let limit = Seconds(limit.0.min(without_others.max(one.upper)));
+        let rung = one.rung;
         Ok(RoundRun { rung, limit })
     };
-    if let Some(rung) = chosen(&within, room) {
+    if let Some(next) = chosen(&within, room) {
         // The last of the fewest is run in any case; where most of the time is fixed, a larger one costs hardly more.
         let is_last = situation.aim == Aim::GoOn && situation.missing_runs() == 1;
         let far = (is_last && within.len() < open.len())
             .then(|| choose_near_the_longest(situation, &open, room))
             .flatten();
-        let is_farther = |far: &Rung| far.size.fraction.0 > rung.size.fraction.0;
+        let fraction = |one: &NextRung| one.rung.size.fraction.0;
         // Two sizes show no curve: a third is run in place of a repeat.
-        let is_new = |rung: &Rung| {
-            let mut of_rung = open.iter().filter(|one| one.rung == *rung);
-            of_rung.any(|one| situation.is_new(one))
-        };
-        let third = (!enough && !is_new(&rung))
+        let third = (!enough && !situation.is_new(&next))
             .then(|| choose_cheapest(situation, &open, room))
             .flatten();
-        let instead = far.filter(is_farther).or(third.filter(is_new));
-        return run(instead.unwrap_or(rung));
+        let far = far.filter(|far| fraction(far) > fraction(&next));
+        let instead = far.or(third.filter(|third| situation.is_new(third)));
+        return run(instead.unwrap_or(next));
     }
     if enough {
         return Err(if chosen(&open, room).is_some() {
@@ -242,30 +237,22 @@ fn next_by(situation: &Situation, time: Option<&CanaryTime>) -> Result<RoundRun,
     }
     // Beyond the share only the fewest are run, of what is cheapest.
     if within.len() < open.len() {
-        let rung = match situation.aim {
+        let next = match situation.aim {
             Aim::GoOn => choose_near_the_longest(situation, &open, room),
             Aim::Reached(_) => choose_cheapest(situation, &open, room),
         };
-        if let Some(rung) = rung {
-            return run(rung);
+        if let Some(next) = next {
+            return run(next);
         }
     }
     // If no rung is sure enough to stay below the time limit, take the smallest that is likely to.
-    let likely = likely_below_the_limit(situation, time);
+    let likely = those(&all, |one| one.median <= longest);
     let kept = situation.kept_for_the_fewest(&likely);
-    match choose_cheapest(situation, &likely, room - kept) {
-        Some(rung) => run(rung),
-        None => Err(StopReason::TooExpensive),
-    }
+    choose_cheapest(situation, &likely, room - kept).map_or(Err(StopReason::TooExpensive), run)
 }
 
-/// The rungs that take no more than [`LIMIT_SHARE`] of `canary.max_runtime` with a probability of at least one half.
-fn likely_below_the_limit(situation: &Situation, time: &CanaryTime) -> Vec<NextRung> {
-    situation
-        .open_rungs()
-        .map(|rung| candidate(rung, time))
-        .filter(|one| one.median <= LIMIT_SHARE * situation.max_runtime.0)
-        .collect()
+fn those(rungs: &[NextRung], are: impl Fn(&NextRung) -> bool) -> Vec<NextRung> {
+    rungs.iter().filter(|one| are(one)).copied().collect()
 }
 
 fn candidate(rung: &Rung, time: &CanaryTime) -> NextRung {
@@ -281,63 +268,61 @@ fn candidate(rung: &Rung, time: &CanaryTime) -> NextRung {
 /// The next of the runs that are missing to the fewest, if the forecast needs no other: the cheapest size that was not
 /// measured yet, for two sizes show no curve, else the cheapest. Where no line is undecided, a new size that takes far longer than
 /// those so far is not worth it.
-fn choose_cheapest(situation: &Situation, open: &[NextRung], room: f64) -> Option<Rung> {
+fn choose_cheapest(situation: &Situation, open: &[NextRung], room: f64) -> Option<NextRung> {
     let fitting = || open.iter().filter(|one| one.likely <= room);
     let longest = NEAR_THE_LONGEST * situation.longest_completed();
     let is_worth_it = |one: &&NextRung| situation.aim == Aim::GoOn || one.likely <= longest;
     let new = || fitting().filter(|one| situation.is_new(one));
     let repeat = || fitting().next().filter(|_| situation.lacks_only_runs());
     let chosen = new().find(is_worth_it).or_else(repeat);
-    chosen.or_else(|| new().next()).map(|one| one.rung)
+    chosen.or_else(|| new().next()).copied()
 }
 
 /// The largest new size that likely takes at most [`NEAR_THE_LONGEST`] times as long as the longest run so far, or the cheapest.
-fn choose_near_the_longest(situation: &Situation, open: &[NextRung], room: f64) -> Option<Rung> {
+fn choose_near_the_longest(
+    situation: &Situation,
+    open: &[NextRung],
+    room: f64,
+) -> Option<NextRung> {
     let cheapest = choose_cheapest(situation, open, room)?;
-    let price = open.iter().find(|one| one.rung == cheapest)?.likely;
-    let price = price.max(situation.longest_completed());
+    let price = cheapest.likely.max(situation.longest_completed());
     let near = open
         .iter()
         .filter(|one| one.likely <= room && one.likely <= NEAR_THE_LONGEST * price)
         .rfind(|one| situation.is_new(one));
-    Some(near.map_or(cheapest, |one| one.rung))
+    Some(*near.unwrap_or(&cheapest))
 }
 
 /// The rung that helps most among those that fit into `room`, in seconds.
-fn choose(situation: &Situation, open: &[NextRung], room: f64) -> Option<Rung> {
+fn choose(situation: &Situation, open: &[NextRung], room: f64) -> Option<NextRung> {
     let largest = situation.largest_fraction();
     let kept = situation.kept_for_the_fewest(open);
     let by_data = situation.limit_of_the_second();
     let fits = |one: &&NextRung| {
         one.likely + kept <= room && one.rung.size.share * one.rung.work <= by_data
     };
-    let farthest = open
-        .iter()
-        .rfind(|one| one.rung.size.fraction.0 > largest && one.median <= room);
+    let fraction = |one: &NextRung| one.rung.size.fraction.0;
+    let larger = open.iter().filter(|one| fraction(one) > largest);
+    let farthest = larger.clone().rfind(|one| one.median <= room);
     if let Some(farthest) = farthest {
-        if fits(&farthest) && farthest.rung.size.fraction.0 <= LONGEST_JUMP * largest {
-            return Some(farthest.rung);
+        if fits(&farthest) && fraction(farthest) <= LONGEST_JUMP * largest {
+            return Some(*farthest);
         }
-        let middle =
-            largest.powf(1.0 - STEP_POSITION) * farthest.rung.size.fraction.0.powf(STEP_POSITION);
-        let distance = |one: &NextRung| (one.rung.size.fraction.0 / middle).ln().abs();
-        let step = open
-            .iter()
+        let middle = largest.powf(1.0 - STEP_POSITION) * fraction(farthest).powf(STEP_POSITION);
+        let distance = |one: &NextRung| (fraction(one) / middle).ln().abs();
+        let step = larger
             .filter(fits)
-            .filter(|one| one.rung.size.fraction.0 > largest)
-            .filter(|one| one.rung.size.fraction.0 <= farthest.rung.size.fraction.0)
+            .filter(|one| fraction(one) <= fraction(farthest))
             .filter(|one| one.median <= SHARE_FOR_A_STEP * room)
             .min_by(|a, b| distance(a).total_cmp(&distance(b)));
-        if let Some(step) = step {
-            return Some(step.rung);
+        if step.is_some() {
+            return step.copied();
         }
     }
     let mut fitting = open.iter().filter(fits);
-    fitting
-        .clone()
-        .rfind(|one| situation.is_new(one))
-        .or_else(|| fitting.next_back().filter(|_| situation.lacks_only_runs()))
-        .map(|one| one.rung)
+    let new = fitting.clone().rfind(|one| situation.is_new(one));
+    let repeat = || fitting.next_back().filter(|_| situation.lacks_only_runs());
+    new.or_else(repeat).copied()
 }
 
 #[cfg(test)]

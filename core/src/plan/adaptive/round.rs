@@ -47,12 +47,12 @@ pub fn next_round(
         situation,
         rule,
         time: &time,
-        runs: vec![alone.rung],
+        runs: vec![candidate(&alone.rung, &time)],
         ended: situation.measurements.to_vec(),
     };
     while round.runs.len() < rule.at_once {
         match round.one_more() {
-            Some(rung) => round.runs.push(rung),
+            Some(one) => round.runs.push(one),
             None => break,
         }
     }
@@ -87,21 +87,21 @@ struct DraftRound<'a> {
     rule: &'a RoundRule<'a>,
     /// The prediction by the runs that have ended.
     time: &'a CanaryTime,
-    runs: Vec<Rung>,
+    runs: Vec<NextRung>,
     /// The runs that have ended, and those of the round as they are supposed to.
     ended: Vec<Measurement>,
 }
 
 impl DraftRound<'_> {
     /// The next run of the round, if it would be run after the others had completed as expected.
-    fn one_more(&mut self) -> Option<Rung> {
+    fn one_more(&mut self) -> Option<NextRung> {
         let last = self.runs.last()?;
-        let expected = Seconds(candidate(last, self.time).median);
-        let place = (last.size.share, last.work);
-        let run = supposed(&self.ended, last.size.fraction, place, expected)?;
+        let size = last.rung.size;
+        let place = (size.share, last.rung.work);
+        let run = supposed(&self.ended, size.fraction, place, Seconds(last.median))?;
         self.ended.push(run);
-        let medians: f64 = self.times().map(|one| one.median).sum();
-        let uppers: f64 = self.times().map(|one| self.most(&one)).sum();
+        let medians: f64 = self.runs.iter().map(|one| one.median).sum();
+        let uppers: f64 = self.runs.iter().map(|one| self.most(one)).sum();
         let set_aside = uppers - medians + self.beside();
         let after = Situation {
             measurements: &self.ended,
@@ -113,20 +113,22 @@ impl DraftRound<'_> {
             aim: (self.rule.aim_after)(&self.ended),
             ..*self.situation
         };
-        let fits = |one: &NextRung| one.upper <= after.left();
-        let rung = match (self.situation.completed().count(), after.aim) {
+        let next = match (self.situation.completed().count(), after.aim) {
             (1, Aim::GoOn) => self.farthest_unseen(&after),
-            _ => next_by(&after, Some(self.time)).ok().map(|next| next.rung),
+            _ => {
+                let next = next_by(&after, Some(self.time)).ok()?;
+                Some(candidate(&next.rung, self.time))
+            }
         };
         // A repeat would be drawn as the one beside it.
-        let is_beside = |rung: &Rung| self.runs.iter().any(|run| run.size == rung.size);
-        rung.filter(|rung| !is_beside(rung) && fits(&candidate(rung, self.time)))
+        let is_beside = |one: &NextRung| self.runs.iter().any(|run| run.rung.size == one.rung.size);
+        next.filter(|one| !is_beside(one) && one.upper <= after.left())
     }
 
     /// While one canary alone has shown how long the full run is, beside the second the largest that is within the share by its
     /// data: with it all canaries together hold no more of the data than they may take of the full run. Nothing once a forecast
     /// has its fewest runs.
-    fn farthest_unseen(&self, after: &Situation) -> Option<Rung> {
+    fn farthest_unseen(&self, after: &Situation) -> Option<NextRung> {
         let parts = self
             .ended
             .iter()
@@ -135,21 +137,14 @@ impl DraftRound<'_> {
         let left = share - parts.sum::<f64>();
         // Only a second run shows how far a whole budget reaches.
         let is_open = share.is_finite() && after.longest_timed_out() == 0.0 && !after.has_enough();
-        let last = self.runs.last()?;
+        let last = self.runs.last()?.rung.size.fraction.0;
+        let most = (LIMIT_SHARE * after.max_runtime.0).min(after.left());
         after
             .open_rungs()
             .filter(|rung| is_open && rung.size.share * rung.work <= left)
-            .filter(|rung| rung.size.fraction.0 > last.size.fraction.0)
-            .rfind(|rung| {
-                let upper = candidate(rung, self.time).upper;
-                upper <= (LIMIT_SHARE * after.max_runtime.0).min(after.left())
-            })
-            .copied()
-    }
-
-    /// The predicted times of the round's runs so far.
-    fn times(&self) -> impl Iterator<Item = NextRung> {
-        self.runs.iter().map(|rung| candidate(rung, self.time))
+            .filter(|rung| rung.size.fraction.0 > last)
+            .map(|rung| candidate(rung, self.time))
+            .rfind(|one| one.upper <= most)
     }
 
     /// The longest that it is likely to take, in seconds.
@@ -164,17 +159,17 @@ impl DraftRound<'_> {
 
     /// All that the budget leaves, in proportion to what each run is likely to take at most.
     fn with_limits(&self) -> Vec<RoundRun> {
-        let times: Vec<NextRung> = self.times().collect();
-        let most: Vec<f64> = times.iter().map(|one| self.most(one)).collect();
+        let most: Vec<f64> = self.runs.iter().map(|one| self.most(one)).collect();
         let sum: f64 = most.iter().sum();
         let stopping = self.beside() - self.rule.beside.0;
         let left = self.situation.left() - stopping;
+        let rungs = self.runs.iter().map(|one| &one.rung);
         let smallest =
-            (self.runs.iter()).min_by(|a, b| a.size.fraction.0.total_cmp(&b.size.fraction.0));
+            (rungs.clone()).min_by(|a, b| a.size.fraction.0.total_cmp(&b.size.fraction.0));
         let kept = smallest.map_or(0.0, |rung| self.situation.kept_besides(rung, self.time));
         let times = (left - kept).max(sum.min(left)) / sum;
         let limit = |most: f64| Seconds((most * times).min(self.situation.max_runtime.0));
-        (self.runs.iter().zip(most))
+        (rungs.zip(most))
             .map(|(rung, most)| RoundRun {
                 rung: *rung,
                 limit: limit(most),
