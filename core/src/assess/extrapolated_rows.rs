@@ -3,8 +3,8 @@
 
 use crate::assess::input::JobInput;
 use crate::assess::row::{self, Judged};
-use crate::forecast::Basis;
 use crate::forecast::scale_out::{Measured, elsewhere, peak_bytes};
+use crate::forecast::{Basis, Forecast};
 use crate::instance::{InstanceConfiguration, InstanceType, Offer, tables};
 use crate::metric::{MemoryOf, Metric};
 use crate::report::{InstanceForecast, words};
@@ -47,13 +47,16 @@ pub(super) fn judge(
         ..all
     };
     let notes = known.notes.iter();
+    let forecast = Forecast {
+        notes: notes.map(|note| format!("{instance}: {note}")).collect(),
+        ..known.forecast
+    };
     Judged {
         row,
         lines,
-        cautions: notes.map(|note| format!("{instance}: {note}")).collect(),
         here: Measured {
             offer,
-            forecast: known.forecast,
+            forecast,
             measurements: Vec::new(),
         },
         measurements: Vec::new(),

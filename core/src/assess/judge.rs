@@ -114,7 +114,8 @@ fn of_one_data(input: &JobInput<'_>) -> JobReport {
     let costs: Vec<_> = (all.iter())
         .map(|one| one.here.forecast[Metric::Cost].clone().ok())
         .collect();
-    notes.extend(all.iter().flat_map(|one| one.cautions.iter().cloned()));
+    let by_law = all.iter().filter(|one| one.is_by_law);
+    notes.extend(by_law.flat_map(|one| one.here.forecast.notes.iter().cloned()));
     let mut forecasts: Vec<InstanceForecast> = (all.into_iter())
         .map(|one| match one.is_by_law {
             true => one.row,
@@ -205,10 +206,7 @@ fn judge_configuration(
     };
     let lines = verdict::judge(input.budget, forecast, &offer, against.as_ref());
     let scale_out = others.scale_out.filter(|_| forecast[Metric::Time].is_ok());
-    let [not_measured, estimated_from] = match scale_out {
-        Some(_) => others.unmeasured(&here.measurements),
-        None => [None, None],
-    };
+    let is_unmeasured = here.measurements.is_empty() && scale_out.is_some();
     let on_others = input.measurements.iter();
     // A canary that failed on fewer machines is one of the job's, though nothing follows from it.
     let is_alone = is_judged && here.measurements.is_empty() && others.all.is_empty();
@@ -235,8 +233,8 @@ fn judge_configuration(
     Judged {
         row: InstanceForecast {
             verdict: row_verdict,
-            not_measured,
-            estimated_from,
+            not_measured: is_unmeasured.then(|| "no canary ran on it".to_owned()),
+            estimated_from: others.source.filter(|_| is_unmeasured),
             scale_out,
             delta,
             time_by_share,
@@ -246,7 +244,6 @@ fn judge_configuration(
         here,
         measurements,
         is_by_law: false,
-        cautions: Vec::new(),
     }
 }
 

@@ -110,24 +110,22 @@ impl Measured {
             measurements: runs.measurements,
         };
         let known = elsewhere(&basis, &sources, runs.layout);
-        let source = known.source.clone();
-        let Some(scale_out) = known.scale_out.as_ref().map(row::scale_out_basis) else {
+        if known.scale_out.is_none() {
             return OtherCounts::default();
-        };
-        let scale_out = Some(scale_out);
+        }
         let has_time = |one: &&Self| one.forecast[Metric::Time].is_ok();
         let whole = sources.iter().find(has_time);
-        let whole = whole.map(|one| one.offer.configuration.clone());
+        let found = OtherCounts {
+            whole: whole.map(|one| one.instance().clone()),
+            scale_out: known.scale_out.as_ref().map(row::scale_out_basis),
+            source: known.source.clone(),
+            all: others,
+        };
         let shares = sources.iter().map(|one| one.forecast.largest_share);
         let shares = shares.chain([self.forecast.largest_share]);
         self.forecast.largest_share = shares.flatten().reduce(f64::max);
         self.take(known);
-        OtherCounts {
-            all: others,
-            whole,
-            scale_out,
-            source,
-        }
+        found
     }
 
     fn take(&mut self, known: Elsewhere) {
@@ -191,19 +189,7 @@ pub struct OtherCounts {
     /// `None` where it follows from its own canaries.
     pub scale_out: Option<ScaleOutBasis>,
     /// The words for the counts that it follows from; `None` where there are none.
-    source: Option<String>,
-}
-
-impl OtherCounts {
-    /// Of a configuration that no canary ran on though it has a forecast: why it is shown as not measured, and where the forecast
-    /// comes from.
-    pub fn unmeasured(&self, here: &[Measurement]) -> [Option<String>; 2] {
-        let is_unmeasured = here.is_empty() && self.scale_out.is_some();
-        [
-            is_unmeasured.then(|| "no canary ran on it".to_owned()),
-            self.source.clone().filter(|_| is_unmeasured),
-        ]
-    }
+    pub source: Option<String>,
 }
 
 /// The other counts of its machines that canaries ran on, ascending.

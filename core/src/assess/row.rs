@@ -23,8 +23,6 @@ pub(super) struct Judged {
     pub(super) measurements: Vec<Measurement>,
     /// Whether it follows from other configurations alone.
     pub(super) is_by_law: bool,
-    /// Beside those of its forecast, as sentences.
-    pub(super) cautions: Vec<String>,
 }
 
 /// What a forecast says of a configuration, and its lines.
