@@ -157,43 +157,39 @@ impl Account {
 
     /// Reserves what cannot be held back any more.
     fn set_aside(&self, worst: Usd) -> Reservation {
-        self.change(|sums| sums.reserved = sums.reserved + worst);
+        change_each(self.upwards(), |sums| sums.reserved = sums.reserved + worst);
         Reservation {
             account: self.clone(),
             amount: worst,
         }
     }
 
-    fn change(&self, change: impl Fn(&mut Sums)) {
-        change_each(self.upwards(), change);
-    }
-
-    /// The same, but for what the pull request's account has counted when it was paid.
-    fn change_in_the_run(&self, change: impl Fn(&mut Sums)) {
-        let of_run = self.upwards().filter(|one| one.0.of != Limit::PullRequest);
-        change_each(of_run, change);
+    /// The same without the pull request's, which has counted when it was paid.
+    fn of_run(&self) -> impl Iterator<Item = &Self> {
+        self.upwards().filter(|one| one.0.of != Limit::PullRequest)
     }
 
     /// What was never set aside by itself, a run or machines that were kept between runs, was billed so much.
     pub fn bill(&self, billed: Option<Usd>) {
-        self.change(|sums| sums.billed = sum(sums.billed, billed));
+        change_each(self.upwards(), |sums| {
+            sums.billed = sum(sums.billed, billed)
+        });
     }
 
     /// An earlier start of this run was billed so much.
     pub fn carry(&self, billed: Option<Usd>) {
-        self.change_in_the_run(|sums| sums.billed = sum(sums.billed, billed));
+        change_each(self.of_run(), |sums| sums.billed = sum(sums.billed, billed));
     }
 
     /// A canary of an earlier run was reused, which would have cost `saved`: that counts against the limit, so that a run which
     /// reuses canaries goes no further than one that pays for them.
     pub fn reuse(&self, saved: Option<Usd>) {
-        self.change_in_the_run(|sums| sums.saved = sum(sums.saved, saved));
+        change_each(self.of_run(), |sums| sums.saved = sum(sums.saved, saved));
     }
 
     /// The account of all canaries that this one is a part of, below the pull request's.
     pub fn whole(&self) -> &Self {
-        let of_run = self.upwards().filter(|one| one.0.of != Limit::PullRequest);
-        of_run.last().unwrap_or(self)
+        self.of_run().last().unwrap_or(self)
     }
 
     /// What the runs that have ended were billed.
@@ -244,7 +240,7 @@ impl Reservation {
     /// The run is over: what it was billed takes the place of what was reserved; nothing where it was never started, or without a
     /// price.
     pub fn settle(self, billed: Option<Usd>) {
-        self.account.change(|sums| {
+        change_each(self.account.upwards(), |sums| {
             sums.reserved = sums.reserved - self.amount;
             sums.billed = sum(sums.billed, billed);
         });

@@ -87,13 +87,13 @@ fn of_sizes(
     sizes: &[&LadderSize],
 ) -> Vec<CanaryRun> {
     let max_runtime = job.canary.max_runtime;
-    let mut runs = Vec::with_capacity(FEWEST_RUNS);
     let mut earlier = Vec::with_capacity(FEWEST_RUNS);
-    for size in sizes {
-        runs.push(canary(job, dataset, instance, size, &earlier, max_runtime));
+    let mut run = |size: &&LadderSize| {
+        let run = canary(job, dataset, instance, size, &earlier, max_runtime);
         earlier.push(size.fraction);
-    }
-    runs
+        run
+    };
+    sizes.iter().map(&mut run).collect()
 }
 
 /// Of the data, for the canaries on `base`: what those on further counts leave, and at least half of `canary.max_share`.
