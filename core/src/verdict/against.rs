@@ -102,15 +102,11 @@ pub(super) fn judge_increase(
         return judged.not_applicable("there is no baseline to compare with");
     };
     match growth {
-        Err(unknown) => JudgedLine {
-            reason: Some(unknown.0.clone()),
-            ..judged
-        },
+        Err(unknown) => judged.because(&unknown.0),
         Ok(growth) => {
-            let chance = {
-                let at_least = line.at_least.map_or(0.0, |amount| amount.number);
-                growth.chance_above(Percent(line.limit.number).as_fraction(), at_least)
-            };
+            let at_least = line.at_least.map_or(0.0, |amount| amount.number);
+            let share = Percent(line.limit.number).as_fraction();
+            let chance = growth.chance_above(share, at_least);
             let verdict = match chance >= certainty.0 - CHANCE_ROUNDING {
                 true => LineVerdict::Exceeded,
                 false => LineVerdict::Within,

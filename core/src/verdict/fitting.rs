@@ -78,13 +78,12 @@ pub fn smallest_fit(
         })
         .filter(|(.., chance)| is_enough(*chance))
         .min_by(|(a, memory_of_a, _), (b, memory_of_b, _)| {
-            let count = |candidate: &Candidate| {
-                (first.of == MemoryOf::Gpu).then_some(candidate.capacity.gpus)
+            let size = |of: &Capacity| {
+                let gpus = (first.of == MemoryOf::Gpu).then_some(of.gpus);
+                (gpus, of.memory, of.vcpus)
             };
             (memory_of_a.cmp(memory_of_b))
-                .then(count(a).cmp(&count(b)))
-                .then(a.capacity.memory.cmp(&b.capacity.memory))
-                .then(a.capacity.vcpus.cmp(&b.capacity.vcpus))
+                .then(size(&a.capacity).cmp(&size(&b.capacity)))
                 .then(usd_per_hour(a).total_cmp(&usd_per_hour(b)))
                 .then(a.kind.cmp(&b.kind))
         })

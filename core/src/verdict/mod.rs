@@ -98,6 +98,13 @@ impl JudgedLine {
         }
     }
 
+    fn because(self, reason: impl Into<String>) -> Self {
+        Self {
+            reason: Some(reason.into()),
+            ..self
+        }
+    }
+
     fn found(mut self, chance_of_breach: f64, verdict: LineVerdict) -> Self {
         self.row.chance_of_breach = Some(chance_of_breach);
         self.row.verdict = verdict;
@@ -126,14 +133,12 @@ impl JudgedLine {
     /// Nothing is known of it but that the forecast is doubted.
     fn at_risk(mut self, doubt: &Doubt) -> Self {
         self.row.verdict = LineVerdict::AtRisk;
-        self.reason = Some(doubt.to_string());
-        self
+        self.because(doubt.to_string())
     }
 
     fn not_applicable(mut self, reason: &str) -> Self {
         self.row.verdict = LineVerdict::NotApplicable;
-        self.reason = Some(reason.to_owned());
-        self
+        self.because(reason)
     }
 
     /// Whether the line takes part in the job's verdict: it counts as fail, and is applicable.
@@ -207,12 +212,9 @@ fn judge_line(
     let Some(quantity) = quantity(line, forecast) else {
         return against::judge_increase(line, certainty, against);
     };
+    let known = quantity.as_ref().as_ref().ok();
     let judged = JudgedLine {
-        estimate: quantity
-            .as_ref()
-            .as_ref()
-            .ok()
-            .map(|predictive| Estimate::of(predictive, certainty)),
+        estimate: known.map(|predictive| Estimate::of(predictive, certainty)),
         ..JudgedLine::unknown(line)
     };
     let ran_out = (line.kind.memory_of()).is_some_and(|of| forecast.peak(of).ran_out);
@@ -220,10 +222,7 @@ fn judge_line(
         return judged.not_applicable("the machine has no GPU");
     }
     if let Some(settled) = settled_by_a_canary(line, forecast) {
-        return JudgedLine {
-            reason: Some(settled),
-            ..judged.found(1.0, LineVerdict::Exceeded)
-        };
+        return judged.found(1.0, LineVerdict::Exceeded).because(settled);
     }
     let is_max = line.bound == Bound::Max;
     let metric = line.kind.metric().filter(|_| is_max);
@@ -232,10 +231,7 @@ fn judge_line(
         (Err(unknown), LineOrigin::Implicit) => judged.not_applicable(&unknown.0),
         (Err(unknown), LineOrigin::Written) => match doubt.filter(|doubt| doubt.is_of_source()) {
             Some(doubt) => judged.at_risk(doubt),
-            None => JudgedLine {
-                reason: Some(unknown.0.clone()),
-                ..judged
-            },
+            None => judged.because(&unknown.0),
         },
         (Ok(predictive), _) => {
             let chance = chance_of_breach(line, predictive);
@@ -246,14 +242,10 @@ fn judge_line(
             let is_of_time = matches!(metric, Some(Metric::Time | Metric::Cost));
             let is_known =
                 is_of_time && (budget.growth).is_some_and(|most| forecast.grows_at_most(most));
-            let unseen = metric.and_then(Metric::memory_of);
-            let unseen = unseen.and_then(|of| forecast.peak(of).unseen);
-            let may_have_had =
-                unseen
-                    .filter(|percent| *percent > line.limit.number)
-                    .map(|percent| Doubt::MayHaveHad {
-                        percent: Percent(percent),
-                    });
+            let of = metric.and_then(Metric::memory_of);
+            let unseen = of.and_then(|of| forecast.peak(of).unseen).map(Percent);
+            let unseen = unseen.filter(|percent| percent.0 > line.limit.number);
+            let may_have_had = unseen.map(|percent| Doubt::MayHaveHad { percent });
             let may_pass =
                 || verdict_of(chance_of_breach(line, predictive.if_steeper()), certainty);
             if let Some(busy) = forecast.busy.filter(|_| is_of_time)

@@ -26,7 +26,12 @@ pub fn reason(
 ) -> String {
     let deciding = deciding(lines).map(|index| &lines[index]);
     let excused = worst(lines.iter().filter(|line| line.row.excuse().is_some()));
-    let say = |line: &JudgedLine| sentence(line, forecast, instance, certainty);
+    let said = SaidOf {
+        forecast,
+        instance,
+        certainty,
+    };
+    let say = |line: &JudgedLine| said.sentence(line);
     match (deciding, excused) {
         (Some(line), None) => say(line),
         (Some(line), Some(excused)) if line.row.verdict != LineVerdict::Within => {
@@ -80,122 +85,153 @@ fn strain(judged: &JudgedLine) -> f64 {
     }
 }
 
-fn sentence(
-    judged: &JudgedLine,
-    forecast: &Forecast,
-    instance: &InstanceConfiguration,
+/// The full run that lines are about, and how sure they are to be.
+struct SaidOf<'a> {
+    forecast: &'a Forecast,
+    instance: &'a InstanceConfiguration,
     certainty: Fraction,
-) -> String {
-    let found = finding(judged, forecast, instance, certainty);
-    match &judged.row.existing_breach {
-        None => found,
-        Some(breach) => {
-            let joint = match breach.counts_as {
-                Level::Warn => ", but ",
-                Level::Fail => "; ",
-            };
-            let before = words::existing_breach(judged.row.line, judged.row.bound, breach);
-            format!("{found}{joint}{before}")
-        }
-    }
 }
 
-/// What was found of a line, without what the base took.
-fn finding(
-    judged: &JudgedLine,
-    forecast: &Forecast,
-    instance: &InstanceConfiguration,
-    certainty: Fraction,
-) -> String {
-    let row = &judged.row;
-    if row.verdict == LineVerdict::Exceeded
-        && let Some(failure) = failure(row, forecast, instance, certainty)
-    {
-        return failure;
-    }
-    let name = row.line.words();
-    let limit = format!("{}{}", row.line.exact(row.limit), meaning(judged));
-    let of = memory_of(row.line);
-    let at_least = of.and_then(|of| forecast.peak(of).at_least);
-    if row.verdict == LineVerdict::AtRisk
-        && let Some(doubt) = &judged.reason
-    {
-        let subject = match row.line {
-            LineKind::Absolute(Metric::Cost) => Metric::Time.words().into(),
-            line => line.words(),
-        };
-        let value = match (judged.estimate, at_least) {
-            (Some(estimate), _) => value(row, estimate.point, forecast),
-            (None, Some(least)) => highest_canary(least),
-            (None, None) => return format!("{name} may exceed {limit}: it {doubt}"),
-        };
-        return format!("{name} may exceed {limit}: {value}, but {subject} {doubt}");
-    }
-    let (Some(Estimate { point, .. }), Some(chance)) = (judged.estimate, row.chance_of_breach)
-    else {
-        let because = judged.reason.as_deref().unwrap_or("it was not measured");
-        return match row.verdict {
-            LineVerdict::Exceeded => format!("{because}, so the full run will pass {limit}"),
-            _ => {
-                let seen = at_least.map_or(String::new(), |least| {
-                    format!("; {}", highest_canary(least))
-                });
-                format!("{name} is unknown: {because}{seen}")
-            }
-        };
-    };
-    let value = value(row, point, forecast);
-    let is_above = point > row.limit;
-    match row.verdict {
-        LineVerdict::AtRisk => {
-            let passing = match row.bound {
-                Bound::Max => "exceed",
-                Bound::Min => "fall below",
-            };
-            let chance = words::chance(chance, row.bound);
-            format!("{name} may {passing} {limit}: {value}, {chance}")
-        }
-        // Only an increase may be above its limit and within: it must be more than `at_least` too, and for certain.
-        LineVerdict::Within if is_above && row.bound == Bound::Max => {
-            match words::at_least(judged) {
-                Some(at_least) if chance < LEAST_CHANCE_SAID => {
-                    format!("{name} is {value}, but not above the allowed {at_least}")
-                }
-                _ => {
-                    let chance = words::chance(chance, row.bound);
-                    format!("{name} is {value}, above {limit} but not for certain: {chance}")
-                }
-            }
-        }
-        _ => {
-            // Points of a percentage of the base would say little, and what is allowed are two things.
-            if row.line.is_increase() {
-                return match words::at_least(judged) {
-                    _ if !is_above => format!("{name} is {value}, within the allowed {limit}"),
-                    None => format!("{name} is {value}, above the allowed {limit}"),
-                    Some(at_least) => {
-                        format!("{name} is {value}, above the allowed {limit} and {at_least}")
-                    }
+impl SaidOf<'_> {
+    fn sentence(&self, judged: &JudgedLine) -> String {
+        let found = self.finding(judged);
+        match &judged.row.existing_breach {
+            None => found,
+            Some(breach) => {
+                let joint = match breach.counts_as {
+                    Level::Warn => ", but ",
+                    Level::Fail => "; ",
                 };
+                let before = words::existing_breach(judged.row.line, judged.row.bound, breach);
+                format!("{found}{joint}{before}")
             }
-            if !is_above && point < row.limit / FAR_BELOW {
-                return format!("{name} is {value}, far below {limit}");
-            }
-            let side = if is_above { "above" } else { "below" };
-            let distance = words::distance(row.line, (point - row.limit).abs());
-            format!("{name} is {value}, {distance} {side} {limit}")
         }
     }
-}
 
-/// The forecast beside its limit; `roughly 58s` where time, and with it cost, is known from canaries that are far from the full
-/// run.
-fn value(row: &BudgetRow, point: f64, forecast: &Forecast) -> String {
-    let value = words::amount_beside(row.line, point, row.limit);
-    let is_of_time = matches!(row.line, LineKind::Absolute(Metric::Time | Metric::Cost));
-    match is_of_time && forecast.is_rough() {
-        true => format!("roughly {value}"),
-        false => value,
+    /// What was found of a line, without what the base took.
+    fn finding(&self, judged: &JudgedLine) -> String {
+        let row = &judged.row;
+        if row.verdict == LineVerdict::Exceeded
+            && let Some(failure) = self.failure(row)
+        {
+            return failure;
+        }
+        let name = row.line.words();
+        let limit = format!("{}{}", row.line.exact(row.limit), meaning(judged));
+        let of = memory_of(row.line);
+        let at_least = of.and_then(|of| self.forecast.peak(of).at_least);
+        if row.verdict == LineVerdict::AtRisk
+            && let Some(doubt) = &judged.reason
+        {
+            let subject = match row.line {
+                LineKind::Absolute(Metric::Cost) => Metric::Time.words().into(),
+                line => line.words(),
+            };
+            let value = match (judged.estimate, at_least) {
+                (Some(estimate), _) => self.value(row, estimate.point),
+                (None, Some(least)) => highest_canary(least),
+                (None, None) => return format!("{name} may exceed {limit}: it {doubt}"),
+            };
+            return format!("{name} may exceed {limit}: {value}, but {subject} {doubt}");
+        }
+        let (Some(Estimate { point, .. }), Some(chance)) = (judged.estimate, row.chance_of_breach)
+        else {
+            let because = judged.reason.as_deref().unwrap_or("it was not measured");
+            return match row.verdict {
+                LineVerdict::Exceeded => format!("{because}, so the full run will pass {limit}"),
+                _ => {
+                    let seen = at_least.map_or(String::new(), |least| {
+                        format!("; {}", highest_canary(least))
+                    });
+                    format!("{name} is unknown: {because}{seen}")
+                }
+            };
+        };
+        let value = self.value(row, point);
+        let is_above = point > row.limit;
+        match row.verdict {
+            LineVerdict::AtRisk => {
+                let passing = match row.bound {
+                    Bound::Max => "exceed",
+                    Bound::Min => "fall below",
+                };
+                let chance = words::chance(chance, row.bound);
+                format!("{name} may {passing} {limit}: {value}, {chance}")
+            }
+            // Only an increase may be above its limit and within: it must be more than `at_least` too, and for certain.
+            LineVerdict::Within if is_above && row.bound == Bound::Max => {
+                match words::at_least(judged) {
+                    Some(at_least) if chance < LEAST_CHANCE_SAID => {
+                        format!("{name} is {value}, but not above the allowed {at_least}")
+                    }
+                    _ => {
+                        let chance = words::chance(chance, row.bound);
+                        format!("{name} is {value}, above {limit} but not for certain: {chance}")
+                    }
+                }
+            }
+            _ => {
+                // Points of a percentage of the base would say little, and what is allowed are two things.
+                if row.line.is_increase() {
+                    return match words::at_least(judged) {
+                        _ if !is_above => format!("{name} is {value}, within the allowed {limit}"),
+                        None => format!("{name} is {value}, above the allowed {limit}"),
+                        Some(at_least) => {
+                            format!("{name} is {value}, above the allowed {limit} and {at_least}")
+                        }
+                    };
+                }
+                if !is_above && point < row.limit / FAR_BELOW {
+                    return format!("{name} is {value}, far below {limit}");
+                }
+                let side = if is_above { "above" } else { "below" };
+                let distance = words::distance(row.line, (point - row.limit).abs());
+                format!("{name} is {value}, {distance} {side} {limit}")
+            }
+        }
+    }
+
+    /// The forecast beside its limit; `roughly 58s` where time, and with it cost, is known from canaries that are far from the full
+    /// run.
+    fn value(&self, row: &BudgetRow, point: f64) -> String {
+        let value = words::amount_beside(row.line, point, row.limit);
+        let is_of_time = matches!(row.line, LineKind::Absolute(Metric::Time | Metric::Cost));
+        match is_of_time && self.forecast.is_rough() {
+            true => format!("roughly {value}"),
+            false => value,
+        }
+    }
+
+    /// Memory that is more than the machine has is no matter of a budget: the full run will not end.
+    fn failure(&self, row: &BudgetRow) -> Option<String> {
+        let of = memory_of(row.line)?;
+        let memory = self.forecast[row.line.metric()?].as_ref().ok()?;
+        if memory.median() <= BudgetLine::ALL_MEMORY.0 {
+            return None;
+        }
+        let estimate = Estimate::of(memory, self.certainty);
+        let machine = match self.instance.single_type() {
+            Some(kind) if kind.is_local() => "this machine".to_owned(),
+            Some(kind) => kind.to_string(),
+            None => self.instance.to_string(),
+        };
+        let owner = match of {
+            MemoryOf::Machine => machine,
+            MemoryOf::Gpu => format!("a GPU of {machine}"),
+        };
+        let chance = memory.chance_above(BudgetLine::ALL_MEMORY.0);
+        let outcome = if chance >= self.certainty.0 {
+            "this fails".to_owned()
+        } else {
+            format!("this fails, {} likely", words::bare_chance(chance))
+        };
+        Some(format!(
+            "{} is forecast at {} ({}–{}) of {owner}: {outcome}",
+            of.words(),
+            words::amount_beside(row.line, estimate.point, BudgetLine::ALL_MEMORY.0),
+            Percent(estimate.lower).bare(),
+            Percent(estimate.upper),
+        ))
     }
 }
 
@@ -207,43 +243,6 @@ fn memory_of(line: LineKind) -> Option<MemoryOf> {
 /// What is known of memory without a forecast.
 fn highest_canary(percent: f64) -> String {
     format!("at least {} (highest canary)", Percent(percent))
-}
-
-/// Memory that is more than the machine has is no matter of a budget: the full run will not end.
-fn failure(
-    row: &BudgetRow,
-    forecast: &Forecast,
-    instance: &InstanceConfiguration,
-    certainty: Fraction,
-) -> Option<String> {
-    let of = memory_of(row.line)?;
-    let memory = forecast[row.line.metric()?].as_ref().ok()?;
-    if memory.median() <= BudgetLine::ALL_MEMORY.0 {
-        return None;
-    }
-    let estimate = Estimate::of(memory, certainty);
-    let machine = match instance.single_type() {
-        Some(kind) if kind.is_local() => "this machine".to_owned(),
-        Some(kind) => kind.to_string(),
-        None => instance.to_string(),
-    };
-    let owner = match of {
-        MemoryOf::Machine => machine,
-        MemoryOf::Gpu => format!("a GPU of {machine}"),
-    };
-    let chance = memory.chance_above(BudgetLine::ALL_MEMORY.0);
-    let outcome = if chance >= certainty.0 {
-        "this fails".to_owned()
-    } else {
-        format!("this fails, {} likely", words::bare_chance(chance))
-    };
-    Some(format!(
-        "{} is forecast at {} ({}–{}) of {owner}: {outcome}",
-        of.words(),
-        words::amount_beside(row.line, estimate.point, BudgetLine::ALL_MEMORY.0),
-        Percent(estimate.lower).bare(),
-        Percent(estimate.upper),
-    ))
 }
 
 /// Whose limit it is, if it is not written in the budget.
