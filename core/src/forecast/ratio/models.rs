@@ -110,8 +110,8 @@ struct ComparedSides<'a> {
     least: f64,
     /// The weight of the runs of each side.
     weights: [f64; 2],
-    /// The laws of both sides together, each with its prior probability and the new side's center.
-    common: Vec<(f64, WeighedLaw, f64)>,
+    /// The laws of both sides together with their prior probabilities, each as the base has it and as the new side does.
+    common: Vec<(f64, [WeighedLaw; 2])>,
     /// The laws of each side by itself, for each form of law.
     apart: Vec<[Vec<Own>; 2]>,
 }
@@ -186,10 +186,13 @@ impl<'a> ComparedSides<'a> {
         let least = highest_weight(&common) + NEGLIGIBLE.ln();
         let common = common.into_iter().filter(|law| law.weight > least);
         let with_center = |law: WeighedLaw| {
-            let [_, of_new] = both.centers(&law)[..] else {
+            let [_, center] = both.centers(&law)[..] else {
                 unreachable!("there are two groups");
             };
-            (both.prior_probability(&law), law, of_new)
+            (
+                both.prior_probability(&law),
+                [law, WeighedLaw { center, ..law }],
+            )
         };
         let weights = both.weight_totals();
         Self {
@@ -224,15 +227,13 @@ impl<'a> ComparedSides<'a> {
 
     /// A law of the base at the three points of [`Self::places`].
     fn base_law_at_points(&self, law: &WeighedLaw) -> [LawAtPoint; 3] {
-        self.places()
-            .map(|place| self.law_at(law, law.center, place))
+        self.places().map(|place| self.law_at(law, place))
     }
 
-    /// A law with this center at one point.
-    fn law_at(&self, law: &WeighedLaw, center: f64, place: AxisPoint) -> LawAtPoint {
+    fn law_at(&self, law: &WeighedLaw, place: AxisPoint) -> LawAtPoint {
         let (relative, growing) = law.relative(place.share, place.work);
         LawAtPoint {
-            logarithm: center + relative.ln(),
+            logarithm: law.center + relative.ln(),
             growing: growing.max(self.prior.least_growing),
             work_part: law.work_part,
             place,
@@ -242,10 +243,10 @@ impl<'a> ComparedSides<'a> {
     /// The same law on both sides.
     fn all(&self) -> Way {
         let mut way = Way::default();
-        for (mass, law, center_of_new) in &self.common {
+        for (mass, [law, of_new]) in &self.common {
             let weight = mass * self.likelihood(law.squares);
             let base = self.base_law_at_points(law);
-            let new = self.law_at(law, *center_of_new, self.sides[1].full);
+            let new = self.law_at(of_new, self.sides[1].full);
             way.add_pair(self, weight, law.squares, base, new);
             way.bases.push((weight, base));
         }
@@ -257,13 +258,8 @@ impl<'a> ComparedSides<'a> {
         let mut way = Way::default();
         for [of_base, of_new] in &self.apart {
             let mut of_form = Way::default();
-            let news: Vec<(Own, LawAtPoint)> = of_new
-                .iter()
-                .map(|own| {
-                    let law = &own.candidate;
-                    (*own, self.law_at(law, law.center, self.sides[1].full))
-                })
-                .collect();
+            let at_full = |own: &Own| (*own, self.law_at(&own.candidate, self.sides[1].full));
+            let news: Vec<(Own, LawAtPoint)> = of_new.iter().map(at_full).collect();
             for own in of_base {
                 let base = self.base_law_at_points(&own.candidate);
                 let mut weight_of_base = 0.0;
@@ -303,9 +299,7 @@ impl<'a> ComparedSides<'a> {
             };
             merged(margin.iter().map(of_one).collect())
         };
-        let new = mixture(1, &news, &|law| {
-            self.law_at(law, law.center, self.sides[1].full)
-        });
+        let new = mixture(1, &news, &|law| self.law_at(law, self.sides[1].full));
         let difference = |place: usize| {
             let base = mixture(0, &bases, &|law| self.base_law_at_points(law)[place]);
             let pairs = base.iter().flat_map(|base| {
@@ -352,11 +346,8 @@ impl<'a> ComparedSides<'a> {
 
     /// The laws of one side in lists of nearly the same squares, each with the mean of them.
     fn by_squares(&self, side: usize) -> Vec<(f64, Vec<Own>)> {
-        let mut laws: Vec<Own> = self
-            .apart
-            .iter()
-            .flat_map(|laws| laws[side].clone())
-            .collect();
+        let laws = self.apart.iter().flat_map(|laws| &laws[side]);
+        let mut laws: Vec<Own> = laws.copied().collect();
         laws.sort_by(|a, b| a.candidate.squares.total_cmp(&b.candidate.squares));
         let mut lists: Vec<(f64, Vec<Own>)> = Vec::new();
         for own in laws {

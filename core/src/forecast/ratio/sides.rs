@@ -112,20 +112,12 @@ impl Axis {
             _ => 1.0,
         };
         let work = part(runs.full_work(), self.work);
-        let full = match self.abscissa {
-            Some(Abscissa::Data) => AxisPoint {
-                share: part(runs.full_bytes(), self.bytes),
-                work,
-            },
-            Some(Abscissa::Work) => AxisPoint {
-                share: work,
-                work: 1.0,
-            },
-            None => AxisPoint {
-                share: 1.0,
-                work: 1.0,
-            },
+        let (share, work) = match self.abscissa {
+            Some(Abscissa::Data) => (part(runs.full_bytes(), self.bytes), work),
+            Some(Abscissa::Work) => (work, 1.0),
+            None => (1.0, 1.0),
         };
+        let full = AxisPoint { share, work };
         if full.share * FARTHEST < 1.0 || full.work * FARTHEST < 1.0 {
             return Err(Unknown(
                 "the two full runs are too far apart in their data or their work to be compared"

@@ -111,9 +111,13 @@ struct Machines<'a> {
     layout: &'a DataLayout,
 }
 
-/// The factor by which the canaries on the wanted count used more memory than the law of another count gives for as much data, and the
-/// excess as a part of what the law gives for the full run.
-type Beyond = (f64, f64);
+/// How much more memory a canary on the wanted count used than the law of another count gives for as much data.
+#[derive(Clone, Copy)]
+struct Excess {
+    times: f64,
+    /// As a part of what the law gives for the full run.
+    of_full_run: f64,
+}
 
 impl Machines<'_> {
     /// Adds what the canaries say of the peak; returns where that comes from, in words.
@@ -131,8 +135,8 @@ impl Machines<'_> {
         let (more, doubt) = self.seen_here(source, &mut known.notes);
         let bytes = match more {
             // One canary does not tell whether the full run uses as many bytes more, or as many times as much.
-            Some((times, beyond)) => {
-                Predictive::one_of(&[by_law.scaled(1.0 + beyond), by_law.scaled(times)])
+            Some(Excess { times, of_full_run }) => {
+                Predictive::one_of(&[by_law.scaled(1.0 + of_full_run), by_law.scaled(times)])
             }
             None => by_law,
         };
@@ -237,7 +241,7 @@ impl Machines<'_> {
         &self,
         source: &Measured,
         notes: &mut Vec<String>,
-    ) -> (Option<Beyond>, Option<Doubt>) {
+    ) -> (Option<Excess>, Option<Doubt>) {
         let configuration = &self.wanted.offer.configuration;
         let (mut here, others): (Vec<Measurement>, Vec<Measurement>) = self
             .runs_on(&[source.instance(), configuration])
@@ -275,14 +279,16 @@ impl Machines<'_> {
             };
             let by_law = at(held, run.work_share());
             let used = used(run).filter(|used| *used > by_law.quantile(UPPER_END))?;
-            let beyond = (used - by_law.median()) / full.median();
-            Some((used / by_law.median(), beyond))
+            Some(Excess {
+                times: used / by_law.median(),
+                of_full_run: (used - by_law.median()) / full.median(),
+            })
         };
-        let most = (here.iter().filter_map(more)).max_by(|(a, _), (b, _)| a.total_cmp(b));
+        let most = (here.iter().filter_map(more)).max_by(|a, b| a.times.total_cmp(&b.times));
         // Talking to other machines takes some memory whatever the data are; that much lies within the law's own interval.
-        let is_beyond = |(times, _): &(f64, f64)| full.median() * times > full.quantile(UPPER_END);
+        let is_beyond = |more: &Excess| full.median() * more.times > full.quantile(UPPER_END);
         let beyond_the_law = most.filter(is_beyond);
-        if let Some((times, _)) = beyond_the_law {
+        if let Some(Excess { times, .. }) = beyond_the_law {
             notes.push(format!(
                 "{name}: a canary on {configuration} used {times:.1} times what those on {there} give for as much data, and how it grows \
                  there is not known; {way_out}"
