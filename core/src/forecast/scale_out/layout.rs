@@ -21,9 +21,6 @@ const MOST_DEALT: usize = 4_000_000;
 /// From this multiple of an even share on, the heaviest shard gets a caution.
 const UNEVEN: f64 = 1.1;
 
-/// From this multiple on, shards get a caution although no object is large.
-const SKEWED: f64 = 1.2;
-
 /// How the sampled channels of a job reach its hosts.
 ///
 /// Without an object list shards are assumed to be even; without a spec every host is assumed to hold all of the data.
@@ -38,7 +35,7 @@ struct SampledChannel {
     distribution: Distribution,
     /// The instance groups that get it; empty: all.
     groups: Vec<String>,
-    /// The size of each object, the largest first; absent if they were not listed, or no channel is in shards.
+    /// The size of each object, sorted; absent if they were not listed, or no channel is in shards.
     objects: Option<Vec<Bytes>>,
 }
 
@@ -187,13 +184,13 @@ impl Shards {
         // Rounded up, as the heaviest of equal shards of whole bytes is.
         let even = Bytes(bytes.0.div_ceil(u64::from(hosts)));
         let mut cautions: Vec<String> = (sharded.iter())
-            .filter_map(|(name, objects)| caution(name, objects, hosts))
+            .filter_map(|(name, objects)| some_get_none(name, objects.len(), hosts))
             .collect();
         let times = heaviest.as_f64() / even.as_f64();
-        if cautions.is_empty() && times > SKEWED {
+        if cautions.is_empty() && times > UNEVEN {
             cautions.push(format!(
                 "the heaviest of {hosts} shards has {heaviest}, {times:.1} times an even share ({even}), and its host sets the time; \
-                 objects of like size would divide more evenly"
+                 more and smaller objects of like size would divide more evenly"
             ));
         }
         Self {
@@ -209,35 +206,16 @@ impl Shards {
     }
 }
 
-/// A sentence on a channel in shards that is uneven, else `None`. The largest of its `objects` comes first.
-fn caution(name: &str, objects: &[Bytes], hosts: u32) -> Option<String> {
-    let (count, among) = (objects.len(), count_of(hosts));
-    let (fewest, most) = (count / among, count.div_ceil(among));
-    if count < among {
-        return Some(format!(
-            "channel {name} has {} for {hosts} instances: {} of them get none of it and are paid all the same; fewer \
-             instances or smaller objects would help",
-            grammar::count(count, "object"),
-            among - count,
-        ));
-    }
-    let even = objects.iter().copied().sum::<Bytes>().as_f64() / f64::from(hosts);
-    let large = objects
-        .first()
-        .filter(|largest| largest.as_f64() > UNEVEN * even);
-    if let Some(largest) = large {
-        return Some(format!(
-            "one object of channel {name} ({largest}) is more than an even share of it on {hosts} instances ({}): the \
-             host that gets it sets the time",
-            Bytes::from_f64(even),
-        ));
-    }
-    (most > fewest && among * most * 10 > count * 11).then(|| {
-        format!(
-            "channel {name} has {count} objects for {hosts} instances: some get {most} and some {fewest}, and those \
-             with {most} set the time; more and smaller objects would divide more evenly"
-        )
-    })
+/// A sentence on a channel in shards with fewer objects than hosts, else `None`.
+fn some_get_none(name: &str, objects: usize, hosts: u32) -> Option<String> {
+    let without = count_of(hosts)
+        .checked_sub(objects)
+        .filter(|hosts| *hosts > 0)?;
+    Some(format!(
+        "channel {name} has {} for {hosts} instances: {without} of them get none of it and are paid all the same; fewer \
+         instances or smaller objects would help",
+        grammar::count(objects, "object"),
+    ))
 }
 
 pub(super) fn count_of(hosts: u32) -> usize {
