@@ -272,29 +272,17 @@ impl<'a> Evidence<'a> {
         law: WeighedLaw<F>,
         growth: &[f64],
     ) -> Vec<WeighedLaw<F>> {
-        let candidates = |logit: f64| self.at_fixed_part(law, logit, growth);
         let deviation = self.prior.fixed_logit_deviation;
         let density =
             |logit: f64| -0.5 * ((logit - self.prior.fixed_logit_mean) / deviation).powi(2);
-        let point = |logit: f64| {
-            let laws = candidates(logit);
-            let height = ln_sum(&laws) + density(logit);
-            (logit, laws, height)
-        };
-        let grid = (-LOGIT_BOUND..=LOGIT_BOUND).map(|logit| point(f64::from(logit)));
-        let grid = zoomed(grid.collect(), ZOOM_REACH, point, |one| one.0, |one| one.2);
-        let places: Vec<f64> = grid.iter().map(|(logit, ..)| *logit).collect();
-        // The trapezoidal rule over logit u, with its prior density.
         let log_scale = -(deviation * std::f64::consts::TAU.sqrt()).ln();
-        (grid.iter().enumerate())
-            .flat_map(|(index, (logit, laws, _))| {
-                let (of_point, width) = (density(*logit), width(&places, index).ln());
-                laws.iter().map(move |one| WeighedLaw {
-                    weight: one.weight + of_point + width + log_scale,
-                    ..*one
-                })
-            })
-            .collect()
+        integrated(
+            (-LOGIT_BOUND..=LOGIT_BOUND).map(f64::from),
+            ZOOM_REACH,
+            |logit| self.at_fixed_part(law, logit, growth),
+            density,
+            |evidence, logit, width| evidence + density(logit) + width.ln() + log_scale,
+        )
     }
 
     /// The grid over c for one law and one fixed part, finer and finer about its highest point; one point where all runs started
@@ -303,23 +291,19 @@ impl<'a> Evidence<'a> {
         if !self.is_mixed {
             return vec![self.weigh(law, growth)];
         }
-        let at = |cold_part: f64| self.weigh(WeighedLaw { cold_part, ..law }, growth);
         let steps = f64::from(COLD_STEPS);
-        let grid = (0..=COLD_STEPS).map(|step| at(f64::from(step) / steps));
-        let grid = zoomed(grid.collect(), 1, at, |one| one.cold_part, |one| one.weight);
-        let places: Vec<f64> = grid.iter().map(|one| one.cold_part).collect();
-        // The trapezoidal rule over c, uniform but for the mass on 0.
-        (grid.into_iter().enumerate())
-            .map(|(index, one)| {
-                let none = self.prior.no_cold_weight;
-                let mass = if index == 0 { none } else { 0.0 };
-                let chance = mass + (1.0 - none) * width(&places, index);
-                WeighedLaw {
-                    weight: one.weight + chance.ln(),
-                    ..one
-                }
-            })
-            .collect()
+        let none = self.prior.no_cold_weight;
+        integrated(
+            (0..=COLD_STEPS).map(|step| f64::from(step) / steps),
+            1,
+            |cold_part| vec![self.weigh(WeighedLaw { cold_part, ..law }, growth)],
+            |_| 0.0,
+            // Uniform but for the mass on 0.
+            |evidence, cold_part, width| {
+                let mass = if cold_part == 0.0 { none } else { 0.0 };
+                evidence + (mass + (1.0 - none) * width).ln()
+            },
+        )
     }
 
     /// The evidence of one candidate and its estimate of ln S in the first group; `growth` holds f(x) h(q) of each place.
@@ -354,33 +338,49 @@ impl<'a> Evidence<'a> {
     }
 }
 
-/// A grid made finer and finer about its highest point: each pass cuts `reach` steps on either side of it into [`ZOOM`] parts. `at` gives
-/// the point of a place.
-fn zoomed<T>(
-    mut grid: Vec<T>,
+/// The laws of a grid over one variable by the trapezoidal rule, the grid made finer and finer about its highest point: each pass cuts
+/// `reach` steps on either side of it into [`ZOOM`] parts. `at` gives the laws of a place, `density` the logarithm of its prior density, and
+/// `weight` what the evidence of a law becomes at a place that stands for so much.
+fn integrated<F: Copy>(
+    places: impl Iterator<Item = f64>,
     reach: usize,
-    at: impl Fn(f64) -> T,
-    place: impl Fn(&T) -> f64,
-    height: impl Fn(&T) -> f64,
-) -> Vec<T> {
+    at: impl Fn(f64) -> Vec<WeighedLaw<F>>,
+    density: impl Fn(f64) -> f64,
+    weight: impl Fn(f64, f64, f64) -> f64,
+) -> Vec<WeighedLaw<F>> {
+    let point = |place: f64| {
+        let laws = at(place);
+        let height = ln_sum(&laws) + density(place);
+        (place, height, laws)
+    };
+    let mut grid: Vec<_> = places.map(point).collect();
     for _ in 0..MOST_ZOOM_PASSES {
         let last = grid.len() - 1;
+        let height = |index: usize| grid[index].1;
         let highest = (0..=last)
-            .max_by(|a, b| height(&grid[*a]).total_cmp(&height(&grid[*b])))
+            .max_by(|a, b| height(*a).total_cmp(&height(*b)))
             .expect("the grid is not empty");
-        let lower = height(&grid[highest.saturating_sub(1)]);
-        let lower = lower.min(height(&grid[(highest + 1).min(last)]));
-        if height(&grid[highest]) - lower < FINE_ENOUGH {
+        let lower = height(highest.saturating_sub(1)).min(height((highest + 1).min(last)));
+        if height(highest) - lower < FINE_ENOUGH {
             break;
         }
         for index in highest.saturating_sub(reach)..(highest + reach).min(last) {
-            let (start, end) = (place(&grid[index]), place(&grid[index + 1]));
+            let (start, end) = (grid[index].0, grid[index + 1].0);
             let part = |part| start + (end - start) * f64::from(part) / f64::from(ZOOM);
-            grid.extend((1..ZOOM).map(|step| at(part(step))));
+            grid.extend((1..ZOOM).map(|step| point(part(step))));
         }
-        grid.sort_by(|a, b| place(a).total_cmp(&place(b)));
+        grid.sort_by(|a, b| a.0.total_cmp(&b.0));
     }
-    grid
+    let places: Vec<f64> = grid.iter().map(|(place, ..)| *place).collect();
+    let weighed = (grid.iter().enumerate()).flat_map(|(index, (place, _, laws))| {
+        let width = width(&places, index);
+        let weight = &weight;
+        laws.iter().map(move |law| WeighedLaw {
+            weight: weight(law.weight, *place, width),
+            ..*law
+        })
+    });
+    weighed.collect()
 }
 
 /// What a place of a rising grid stands for by the trapezoidal rule.
