@@ -54,58 +54,35 @@ pub enum TableError {
     UnknownColumns { found: String },
     #[error("this is a report, not measurements; render it with `canary-gate report --from FILE`")]
     Report,
-    #[error("{0}")]
-    Problems(Problems),
+    /// At least one, in the order of the lines.
+    #[error("{}", shown(.0))]
+    Problems(Vec<TableProblem>),
 }
 
-/// The problems of one table, at least one, in the order of the lines.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Problems {
-    /// The first of them, at most [`Problems::SHOWN`].
-    pub shown: Vec<TableProblem>,
-    /// How many more there are.
-    pub more: usize,
+/// The most problems shown; a table with one wrong column has a problem in every row.
+const SHOWN: usize = 20;
+
+fn shown(problems: &[TableProblem]) -> String {
+    let count = match problems.len() {
+        1 => "a problem".to_owned(),
+        count => format!("{count} problems"),
+    };
+    let mut text = format!("the table has {count}");
+    for problem in problems.iter().take(SHOWN) {
+        text.push_str(&format!("\n  {problem}"));
+    }
+    if problems.len() > SHOWN {
+        text.push_str(&format!("\n  and {} more", problems.len() - SHOWN));
+    }
+    text
 }
 
-impl Problems {
-    /// The most problems shown; a table with one wrong column has a problem in every row.
-    pub const SHOWN: usize = 20;
-
-    fn add(&mut self, problem: TableProblem) {
-        if self.shown.len() < Self::SHOWN {
-            self.shown.push(problem);
-        } else {
-            self.more += 1;
+impl MeasurementTable {
+    fn unless(self, problems: Vec<TableProblem>) -> Result<Self, TableError> {
+        match problems.is_empty() {
+            true => Ok(self),
+            false => Err(TableError::Problems(problems)),
         }
-    }
-
-    fn count(&self) -> usize {
-        self.shown.len() + self.more
-    }
-
-    /// `table`, unless there are problems.
-    fn or(self, table: MeasurementTable) -> Result<MeasurementTable, TableError> {
-        if self.shown.is_empty() {
-            Ok(table)
-        } else {
-            Err(TableError::Problems(self))
-        }
-    }
-}
-
-impl fmt::Display for Problems {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.count() {
-            1 => write!(f, "the table has a problem")?,
-            count => write!(f, "the table has {count} problems")?,
-        }
-        for problem in &self.shown {
-            write!(f, "\n  {problem}")?;
-        }
-        if self.more > 0 {
-            write!(f, "\n  and {} more", self.more)?;
-        }
-        Ok(())
     }
 }
 
@@ -175,7 +152,7 @@ mod tests {
             for result in [read_csv(&text), read_json_lines(&text), read_json_lines(&body)] {
                 if let Err(TableError::Problems(problems)) = result {
                     let lines = text.replace("\r\n", "\n").matches(['\n', '\r']).count() + 1;
-                    let last = problems.shown.last().map_or(0, |problem| problem.line);
+                    let last = problems.last().map_or(0, |problem| problem.line);
                     prop_assert!((1..=u64::try_from(lines).unwrap()).contains(&last));
                 }
             }
@@ -222,7 +199,7 @@ mod tests {
             vec!["column"; 30].join(","),
             format!("{header},note\na,1%,1,\"oops\na,1%,2,\na,1%,3,\n"),
             format!("{header},x,x,wall_seconds\na,1%,1,,,2\n"),
-            format!("{header}\n{}", "a,1%,x\n".repeat(Problems::SHOWN + 5)),
+            format!("{header}\n{}", "a,1%,x\n".repeat(SHOWN + 5)),
         ]
         .map(|text| read_csv(&text).unwrap_err().to_string());
         insta::assert_snapshot!(refusals.join("\n"));

@@ -12,8 +12,7 @@ use std::collections::HashMap;
 use csv::StringRecord;
 
 use super::{
-    MOST_ROWS, MeasurementTable, Problems, TableError, TableProblem, job_names, quoted, sound,
-    without_mark,
+    MOST_ROWS, MeasurementTable, TableError, TableProblem, job_names, quoted, sound, without_mark,
 };
 use crate::measurement::{Measurement, Outcome, PeakMemory, SCHEMA_VERSION, Utilization};
 use crate::units::{Bytes, Fraction, Percent, Seconds};
@@ -166,20 +165,20 @@ pub fn read_csv(text: &str) -> Result<MeasurementTable, TableError> {
     if records.is_empty() {
         return Err(TableError::NoRows);
     }
-    let mut problems = Problems::default();
+    let mut problems = Vec::new();
     for column in columns {
         if header.0.iter().filter(|name| name == column).count() > 1 {
             let what = "this column appears twice; remove one";
-            problems.add(TableProblem::of(1, Some(column), what));
+            problems.push(TableProblem::of(1, Some(column), what));
         }
     }
     let row = |(line, record): &NumberedRecord| {
-        let before = problems.count();
+        let before = problems.len();
         let row = read_row(&header, *line, record, columns, &mut problems);
-        (problems.count() == before).then_some(row)
+        (problems.len() == before).then_some(row)
     };
     let rows: Vec<Row> = records.iter().filter_map(row).collect();
-    problems.or(match has_all(&OF_JOBS) {
+    let table = match has_all(&OF_JOBS) {
         true => of_jobs(rows),
         false => MeasurementTable {
             measurements: numbered(rows),
@@ -188,7 +187,8 @@ pub fn read_csv(text: &str) -> Result<MeasurementTable, TableError> {
             )).into_iter().collect(),
             about_jobs: None,
         },
-    })
+    };
+    table.unless(problems)
 }
 
 fn read_row(
@@ -196,7 +196,7 @@ fn read_row(
     line: u64,
     record: &StringRecord,
     columns: &[&str],
-    problems: &mut Problems,
+    problems: &mut Vec<TableProblem>,
 ) -> Row {
     let mut row = Row {
         line,
@@ -209,8 +209,8 @@ fn read_row(
         replicate: None,
         unfinished: None,
     };
-    let before = problems.count();
-    let mut complain = |column, what: String| problems.add(TableProblem::of(line, column, what));
+    let before = problems.len();
+    let mut complain = |column, what: String| problems.push(TableProblem::of(line, column, what));
     if record.iter().any(|cell| cell.contains('\n')) {
         let what = "a cell holds a line break: a quote is opened and not closed";
         complain(None, what.to_owned());
@@ -237,10 +237,10 @@ fn read_row(
             }
         }
         if columns.contains(&FRACTION_ASKED)
-            && problems.count() == before
+            && problems.len() == before
             && let Some((column, what)) = sound::contradiction(&row.run, [FRACTION_ASKED, "files"])
         {
-            problems.add(TableProblem::of(line, Some(&column), what));
+            problems.push(TableProblem::of(line, Some(&column), what));
         }
     }
     row

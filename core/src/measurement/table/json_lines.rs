@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::{MOST_ROWS, MeasurementTable, Problems, TableError, TableProblem, sound, without_mark};
+use super::{MOST_ROWS, MeasurementTable, TableError, TableProblem, sound, without_mark};
 use crate::measurement::{Measurement, SCHEMA_VERSION};
 use crate::secret::unseen::visible_json;
 
@@ -27,7 +27,7 @@ pub fn read_json_lines(text: &str) -> Result<MeasurementTable, TableError> {
     if lines.len() > MOST_ROWS {
         return Err(TableError::TooLong);
     }
-    let mut problems = Problems::default();
+    let mut problems = Vec::new();
     let mut measurements = Vec::with_capacity(lines.len());
     let mut notes = Vec::new();
     for (index, (line, json)) in lines.iter().enumerate() {
@@ -42,15 +42,16 @@ pub fn read_json_lines(text: &str) -> Result<MeasurementTable, TableError> {
             }) if is_last && (index > 0 || is_cut && !text.ends_with('\n')) => notes.push(format!(
                 "line {line}: the last line is damaged and left out; its writer was probably killed ({what})"
             )),
-            Err(bad) => problems.add(TableProblem::of(*line, None, bad.what)),
+            Err(bad) => problems.push(TableProblem::of(*line, None, bad.what)),
         }
     }
     notes.extend(keep_each_once(&mut measurements));
-    problems.or(MeasurementTable {
+    let table = MeasurementTable {
         measurements,
         notes,
         about_jobs: None,
-    })
+    };
+    table.unless(problems)
 }
 
 /// Keeps the later of two lines about the same training job, as a gate writes that was killed and restarted. Returns a note
