@@ -121,14 +121,12 @@ impl PrintedFigures {
     pub fn of_run(sought: &Sought<'_>, hosts: &[&[Printed; 2]], is_completed: bool) -> Self {
         let mut figures = Self::default();
         let mut notes = Vec::new();
+        let nothing = Thinned::default();
         for (index, metric) in sought.metrics().enumerate() {
-            let of_host = |streams: &&[Printed; 2]| -> [Thinned; 2] {
-                let of_stream = |stream: &Printed| stream.0.get(index).cloned();
-                streams
-                    .each_ref()
-                    .map(|stream| of_stream(stream).unwrap_or_default())
-            };
-            let hosts: Vec<[Thinned; 2]> = hosts.iter().map(of_host).collect();
+            let streams = (hosts.iter()).map(|streams| {
+                (streams.each_ref()).map(|stream| stream.0.get(index).unwrap_or(&nothing))
+            });
+            let hosts: Vec<[&Thinned; 2]> = streams.collect();
             if index == 0 && sought.step.is_some() {
                 let step = step_of_run(metric, &hosts).map_err(|why| notes.push(why));
                 figures.step_seconds = step.ok();
@@ -155,15 +153,15 @@ impl PrintedFigures {
 ///
 /// A script may log to either stream or to both, so a host's stream with more steps counts. Hosts wait for each other at
 /// every step, so the slowest host counts.
-fn step_of_run(metric: &PrintedMetric, hosts: &[[Thinned; 2]]) -> Result<Seconds, String> {
+fn step_of_run(metric: &PrintedMetric, hosts: &[[&Thinned; 2]]) -> Result<Seconds, String> {
     // Only a finite number above 0 is the time of a step.
     let steps = |stream: &Thinned| -> Vec<f64> {
         let kept = stream.kept.iter().copied();
         kept.filter(|time| time.is_finite() && *time > 0.0)
             .collect()
     };
-    let of_host = |streams: &[Thinned; 2]| {
-        let [stdout, stderr] = streams.each_ref().map(steps);
+    let of_host = |streams: &[&Thinned; 2]| {
+        let [stdout, stderr] = streams.map(steps);
         let said_more = if stderr.len() > stdout.len() {
             stderr
         } else {
@@ -208,8 +206,8 @@ const FEWEST_LATER: u64 = 5;
 /// half holds what settles: compilation, caches that fill, learning rates that warm up.
 ///
 /// A host's stream with more values counts. Hosts that print too few are left out, since often only the first prints.
-fn level_of_run(metric: &PrintedMetric, hosts: &[[Thinned; 2]]) -> Result<PrintedLevel, String> {
-    let of_host = |streams: &[Thinned; 2]| {
+fn level_of_run(metric: &PrintedMetric, hosts: &[[&Thinned; 2]]) -> Result<PrintedLevel, String> {
+    let of_host = |streams: &[&Thinned; 2]| {
         let said_more = streams.iter().max_by_key(|values| values.count);
         level(said_more.expect("there are two streams"))
     };

@@ -67,8 +67,9 @@ impl Errors {
             .collect();
         let mut has_lost_tensor = false;
         for part in std::iter::once(said.to_vec()).chain(parts(log_tail)) {
-            has_lost_tensor |= last_words(&part).iter().any(|line| is_lost_tensor(line));
-            for line in uncaught(&part) {
+            let words = last_words(&part);
+            has_lost_tensor |= words.iter().any(|line| is_lost_tensor(line));
+            for line in uncaught(words) {
                 if !lines.iter().any(|known| known == line) {
                     lines.push(line.to_owned());
                 }
@@ -139,42 +140,27 @@ fn split_source(line: &str) -> (&str, &str) {
     (&line[..line.len() - rest.len()], rest)
 }
 
-/// The error of the traceback that ended the program, and those that led to it.
-fn uncaught<'a>(lines: &[&'a str]) -> Vec<&'a str> {
-    let mut errors = Vec::new();
-    let mut end = lines.len();
-    while let Some(index) = (0..end).rev().find(|index| ends_traceback(lines, *index)) {
-        let between = &lines[index + 1..end];
-        let belongs = match errors.is_empty() {
-            true => between.iter().all(|line| is_afterwards(line)),
-            false => between.iter().any(|line| LEADS_TO.contains(&line.trim())),
-        };
-        if !belongs {
-            break;
-        }
-        errors.push(lines[index].trim_end());
-        end = index;
+/// The error of the traceback that ended the program, and those that led to it; `words` are its last.
+fn uncaught<'a>(words: &[&'a str]) -> Vec<&'a str> {
+    let ends = (0..words.len()).filter(|index| ends_traceback(words, *index));
+    let ends: Vec<usize> = ends.rev().collect();
+    let is_last = |end: &usize| words[end + 1..].iter().all(|line| is_afterwards(line));
+    match ends.first().is_some_and(is_last) {
+        true => ends.iter().map(|end| words[*end].trim_end()).collect(),
+        false => Vec::new(),
     }
-    errors
 }
 
 /// From the last traceback on, and from those that led to it; all where there is none.
 ///
 /// TensorFlow's errors have many lines, of which the last of the traceback is not the one that says what happened.
 fn last_words<'l, 'a>(lines: &'l [&'a str]) -> &'l [&'a str] {
-    let mut start = lines.len();
-    loop {
-        let above = &lines[..start];
-        let Some(index) = above.iter().rposition(|line| line.trim() == TRACEBACK) else {
-            break;
-        };
-        start = index;
-        let led_on = lines[..start]
-            .iter()
-            .rev()
-            .find(|line| !line.trim().is_empty());
-        if !led_on.is_some_and(|line| LEADS_TO.contains(&line.trim())) {
-            return &lines[start..];
+    let mut above = lines;
+    while let Some(index) = above.iter().rposition(|line| line.trim() == TRACEBACK) {
+        above = &lines[..index];
+        let before = above.iter().rfind(|line| !line.trim().is_empty());
+        if !before.is_some_and(|line| LEADS_TO.contains(&line.trim())) {
+            return &lines[index..];
         }
     }
     lines
