@@ -86,18 +86,14 @@ pub(super) fn versus(input: &BaseComparisonInput<'_>) -> Result<BaseComparison, 
         (Ok(comparison), Ok(time)) => Ok(comparison.growth(time)),
         (Err(unknown), _) | (_, Err(unknown)) => Err(unknown.clone()),
     };
-    let prices = (a_second(&offer), a_second(input.offer));
-    let cost = match (&time, prices) {
-        (Ok(time), (Some(before), Some(now))) => Ok(time.priced(before, now)),
-        (Err(unknown), _) => Err(unknown.clone()),
-        (_, (None, _)) => Err(Unknown(format!(
-            "no price for {}, which the base trains on",
-            without_cost(&offer)
+    let (before_usd, now_usd) = (a_second(&offer), a_second(input.offer));
+    let cost = match (&time, &before_usd, &now_usd) {
+        (Ok(time), Ok(before), Ok(now)) => Ok(time.priced(*before, *now)),
+        (Err(unknown), ..) => Err(unknown.clone()),
+        (_, Err(of), _) => Err(Unknown(format!(
+            "no price for {of}, which the base trains on"
         ))),
-        (_, (_, None)) => Err(Unknown(format!(
-            "no price for {}",
-            without_cost(input.offer)
-        ))),
+        (_, _, Err(of)) => Err(Unknown(format!("no price for {of}"))),
     };
     // Percent of another machine's memory cannot be compared.
     let memory = match instance.is_same_machines(own) {
@@ -113,6 +109,7 @@ pub(super) fn versus(input: &BaseComparisonInput<'_>) -> Result<BaseComparison, 
             "the base was measured on another machine ({machine}), so a difference may be the machine's"
         ));
     }
+    let prices = (before_usd.ok(), now_usd.ok());
     let delta = delta(&comparison, &time, &cost, prices, input.certainty, &base);
     Ok(BaseComparison {
         against: Against {
@@ -156,15 +153,11 @@ fn exceeded_then(found: &BaseResult, instance: &InstanceConfiguration) -> Vec<Li
         .collect()
 }
 
-/// The cost of one second of all machines, in USD; `None` without a price of each.
-fn a_second(offer: &Offer) -> Option<f64> {
-    offer.cost_of_a_second().ok().map(|second| second.usd)
-}
-
-/// The types that have no price; the configuration if its prices are no prices.
-fn without_cost(offer: &Offer) -> String {
-    let unpriced = offer.unpriced();
-    unpriced.unwrap_or_else(|| offer.configuration.to_string())
+/// The cost of one second of all machines, in USD; else the types that have no price, or the configuration if its prices are none.
+fn a_second(offer: &Offer) -> Result<f64, String> {
+    let unpriced = || offer.unpriced();
+    let second = offer.cost_of_a_second().map(|second| second.usd);
+    second.map_err(|_| unpriced().unwrap_or_else(|| offer.configuration.to_string()))
 }
 
 fn delta(

@@ -23,20 +23,19 @@ fn of_canary(run: &Measurement, on_several: bool, max_runtime: Option<Seconds>) 
         false => String::new(),
     };
     let canary = format!("the {} canary{on}", run.fraction);
-    match run.outcome {
-        Outcome::NoCapacity => Some(
-            Reason::new(format!("no capacity for {}", run.instance))
-                .advising("start the check again later, or choose another instance"),
+    let again = || "start the check again".to_owned();
+    let (why, advice) = match run.outcome {
+        Outcome::NoCapacity => (
+            format!("no capacity for {}", run.instance),
+            "start the check again later, or choose another instance".to_owned(),
         ),
-        Outcome::PlatformError => Some(
-            Reason::new(format!(
-                "an error of the platform's own, not of the training code, ended {canary}"
-            ))
-            .advising("start the check again"),
+        Outcome::PlatformError => (
+            format!("an error of the platform's own, not of the training code, ended {canary}"),
+            again(),
         ),
-        Outcome::Stopped => Some(
-            Reason::new(format!("{canary} was stopped by a person or another tool"))
-                .advising("start the check again"),
+        Outcome::Stopped => (
+            format!("{canary} was stopped by a person or another tool"),
+            again(),
         ),
         Outcome::TimedOut => {
             let after = run.time().map_or(String::new(), |Seconds(time)| {
@@ -55,22 +54,23 @@ fn of_canary(run: &Measurement, on_several: bool, max_runtime: Option<Seconds>) 
                 ),
                 false => ("", "canary.max_runtime"),
             };
-            Some(
-                Reason::new(format!(
-                    "{canary} was stopped{after}, its time limit{limit}"
-                ))
-                .advising(format!("raise {raise}, or write {smaller}")),
+            (
+                format!("{canary} was stopped{after}, its time limit{limit}"),
+                format!("raise {raise}, or write {smaller}"),
             )
         }
         Outcome::Completed if run.is_unread() => {
             let way_out = run.way_out.as_deref();
-            Some(
-                Reason::new(format!("{canary} opened no file of its sample"))
-                    .advising(way_out.unwrap_or("let the script read its channels")),
+            (
+                format!("{canary} opened no file of its sample"),
+                way_out
+                    .unwrap_or("let the script read its channels")
+                    .to_owned(),
             )
         }
-        Outcome::Completed | Outcome::Failed { .. } | Outcome::OutOfMemory { .. } => None,
-    }
+        Outcome::Completed | Outcome::Failed { .. } | Outcome::OutOfMemory { .. } => return None,
+    };
+    Some(Reason::new(why).advising(advice))
 }
 
 #[cfg(test)]

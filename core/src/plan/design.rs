@@ -36,7 +36,15 @@ pub(super) fn runs(
             let sizes = sizes.without_all();
             // A size may be run again, so too few of them are no lack of runs.
             sizes.check_enough(sizes.all.len(), true)?;
-            let of_size = |size: &DrawSize| ladder_size(&draw(job, dataset, *size, None, 0));
+            let of_size = |size: &DrawSize| {
+                let run = draw(job, dataset, *size, None, 0);
+                LadderSize {
+                    fraction: run.fraction,
+                    objects: run.objects,
+                    bytes: run.bytes,
+                    share: run.data_share(),
+                }
+            };
             Ok(PlannedRuns::Ladder(sizes.all.iter().map(of_size).collect()))
         }
     }
@@ -76,22 +84,37 @@ impl Sizes {
         draw_notes(dataset, notes);
         let drawn = dataset.smallest().filter(|_| job.share.is_none());
         let least = drawn.map_or(1, fewest_objects);
-        let folders = drawn.filter(|_| least > 1);
-        let folders = folders.map(|channel| (channel.name.clone(), least));
-        if let Some((channel, _)) = folders.clone().filter(|_| least >= total) {
+        let by_folder = drawn.filter(|_| least > 1);
+        if let Some(channel) = by_folder.filter(|_| least >= total) {
             return Err(PlanError::OneInEachFolder {
                 job: job.name.clone(),
-                channel,
+                channel: channel.name.clone(),
             });
         }
+        let folders = by_folder.map(|channel| (channel.name.clone(), least));
         let first = drawn.map_or(1, |channel| fewest_blocks(channel, total));
         let noun = match &job.share {
             Some(_) => "example",
             None => dataset.noun(),
         };
+        // A fraction that would draw as many objects or examples as a smaller one is dropped.
         let fractions = &job.canary.design.fractions;
+        let all = sampling::sizes(fractions, total, (first, least));
+        if total < SOME_OBJECTS {
+            notes.push(format!(
+                "The data has only {total} {noun}s, so canaries are coarse: the smallest holds {}. 100 or more give better forecasts.",
+                Fraction(share(all[0].objects, total)),
+            ));
+        }
+        if all.len() < fractions.len() {
+            notes.push(format!(
+                "{} of {} fractions would draw as many {noun}s as a smaller one and are left out.",
+                fractions.len() - all.len(),
+                fractions.len(),
+            ));
+        }
         Ok(Self {
-            all: sizes(fractions, (total, noun, (first, least)), notes),
+            all,
             total,
             folders,
         })
@@ -169,16 +192,6 @@ pub fn canary(
         instance: instance.clone(),
         max_runtime: Some(max_runtime),
         ..draw(job, dataset, size, level(job, earlier.len()), replicate)
-    }
-}
-
-/// The size of a run.
-fn ladder_size(run: &CanaryRun) -> LadderSize {
-    LadderSize {
-        fraction: run.fraction,
-        objects: run.objects,
-        bytes: run.bytes,
-        share: run.data_share(),
     }
 }
 
@@ -324,29 +337,6 @@ fn sampled_objects(job: &Job, dataset: &Dataset) -> Result<usize, PlanError> {
         }),
         total => Ok(total),
     }
-}
-
-/// Drops fractions that would draw as many objects or examples as a smaller one.
-fn sizes(
-    fractions: &[Fraction],
-    (total, noun, floor): (usize, &str, (usize, usize)),
-    notes: &mut Vec<String>,
-) -> Vec<DrawSize> {
-    let sizes = sampling::sizes(fractions, total, floor);
-    if total < SOME_OBJECTS {
-        notes.push(format!(
-            "The data has only {total} {noun}s, so canaries are coarse: the smallest holds {}. 100 or more give better forecasts.",
-            Fraction(share(sizes[0].objects, total)),
-        ));
-    }
-    if sizes.len() < fractions.len() {
-        notes.push(format!(
-            "{} of {} fractions would draw as many {noun}s as a smaller one and are left out.",
-            fractions.len() - sizes.len(),
-            fractions.len(),
-        ));
-    }
-    sizes
 }
 
 /// One run.

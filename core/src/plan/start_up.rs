@@ -3,15 +3,15 @@
 use crate::spec::{FileSystem, InputMode, Job};
 use crate::units::Seconds;
 
-/// How the data reach a canary, as far as its start-up depends on that.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How the data reach a canary, as far as its start-up depends on that; the fastest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum StartUpMode {
-    /// Downloaded before the training starts.
-    File,
-    /// Read from S3 as the training asks for them; `Pipe` too, of which the table has no row.
-    FastFile,
     /// Mounted: FSx for Lustre; EFS too, of which the table has no row.
     FileSystem,
+    /// Read from S3 as the training asks for them; `Pipe` too, of which the table has no row.
+    FastFile,
+    /// Downloaded before the training starts.
+    File,
 }
 
 impl StartUpMode {
@@ -24,13 +24,7 @@ impl StartUpMode {
                 (None, InputMode::FastFile | InputMode::Pipe) => Self::FastFile,
             }
         });
-        modes
-            .max_by_key(|mode| match mode {
-                Self::FileSystem => 0,
-                Self::FastFile => 1,
-                Self::File => 2,
-            })
-            .unwrap_or(Self::FastFile)
+        modes.max().unwrap_or(Self::FastFile)
     }
 
     /// The time from the creation of a training job to the start of its training, on machines that no canary was on before: P90

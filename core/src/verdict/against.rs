@@ -58,7 +58,7 @@ impl Against {
         let growth = self
             .growth(line.kind.metric())
             .and_then(|growth| growth.as_ref().ok());
-        match (growth, base.as_ref().as_ref(), new.as_ref().as_ref()) {
+        match (growth, &base, &new) {
             // What is compared has upper limits only.
             (Some(growth), ..) => Some(growth.chance_of_more()),
             (_, Ok(base), Ok(new)) => Some(chance_of_worse(line.bound, base, new)),

@@ -22,8 +22,6 @@ pub use recommendation::{
 pub use row::BudgetRow;
 pub use why::Reason;
 
-use std::borrow::Cow;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -212,7 +210,7 @@ fn judge_line(
     let Some(quantity) = quantity(line, forecast) else {
         return against::judge_increase(line, certainty, against);
     };
-    let known = quantity.as_ref().as_ref().ok();
+    let known = quantity.as_ref().ok();
     let judged = JudgedLine {
         estimate: known.map(|predictive| Estimate::of(predictive, certainty)),
         ..JudgedLine::unknown(line)
@@ -227,7 +225,7 @@ fn judge_line(
     let is_max = line.bound == Bound::Max;
     let metric = line.kind.metric().filter(|_| is_max);
     let doubt = metric.and_then(|metric| forecast.doubt(metric));
-    match (quantity.as_ref().as_ref(), line.origin) {
+    match (&quantity, line.origin) {
         (Err(unknown), LineOrigin::Implicit) => judged.not_applicable(&unknown.0),
         (Err(unknown), LineOrigin::Written) => match doubt.filter(|doubt| doubt.is_of_source()) {
             Some(doubt) => judged.at_risk(doubt),
@@ -320,10 +318,10 @@ fn verdict_of(chance_of_breach: f64, certainty: Fraction) -> LineVerdict {
 }
 
 /// The quantity that a line is about, in the unit of its limit; `None` for a comparison with a baseline.
-pub fn quantity<'a>(line: &BudgetLine, forecast: &'a Forecast) -> Option<Cow<'a, Quantity>> {
+fn quantity(line: &BudgetLine, forecast: &Forecast) -> Option<Quantity> {
     match line.kind {
-        LineKind::Absolute(metric) => Some(Cow::Borrowed(&forecast[metric])),
-        LineKind::Named(name) => Some(Cow::Owned(forecast.level(name, line.bound))),
+        LineKind::Absolute(metric) => Some(forecast[metric].clone()),
+        LineKind::Named(name) => Some(forecast.level(name, line.bound)),
         LineKind::Increase(_) => None,
     }
 }

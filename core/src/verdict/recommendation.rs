@@ -200,24 +200,19 @@ pub(super) fn chance_below(one: &Predictive, other: &Predictive) -> f64 {
 
 /// The contender whose furthest line has to be moved by the smallest factor.
 fn closest(contenders: &[Contender<'_>]) -> Option<ClosestFit> {
-    contenders
-        .iter()
-        .filter_map(|contender| {
-            let (factors, if_limits): (Vec<f64>, Vec<LimitNeeded>) =
-                limits_needed(contender)?.into_iter().unzip();
-            let furthest = factors.into_iter().fold(1.0, f64::max);
-            let instance = contender.measured.instance().to_string();
-            Some((
-                furthest,
-                ClosestFit {
-                    instance,
-                    if_limits,
-                },
-            ))
-        })
-        // Of equal ones the first.
-        .min_by(|(a, _), (b, _)| a.total_cmp(b))
-        .map(|(_, closest)| closest)
+    let fits = contenders.iter().filter_map(|contender| {
+        let needed = limits_needed(contender)?.into_iter();
+        let (factors, if_limits): (Vec<f64>, Vec<LimitNeeded>) = needed.unzip();
+        let instance = contender.measured.instance().to_string();
+        let fit = ClosestFit {
+            instance,
+            if_limits,
+        };
+        Some((factors.into_iter().fold(1.0, f64::max), fit))
+    });
+    // Of equal ones the first.
+    let closest = fits.min_by(|(a, _), (b, _)| a.total_cmp(b));
+    closest.map(|(_, closest)| closest)
 }
 
 /// What would have to change, each limit after the factor of 1 or more by which it moves; at least one. `None` where the

@@ -40,13 +40,9 @@ pub fn amount_beside(kind: LineKind, value: f64, limit: f64) -> String {
         let shown: f64 = format!("{value:.digits$}").parse().unwrap_or(limit);
         (shown - value).abs() <= most_lost
     });
-    match digits.filter(|digits| *digits > fewest) {
-        Some(digits) => match unit.with_decimals(value, digits) {
-            Some(number) => kind.signed(value, number),
-            None => amount(kind, value),
-        },
-        None => amount(kind, value),
-    }
+    let added = digits.filter(|digits| *digits > fewest);
+    let number = added.and_then(|digits| unit.with_decimals(value, digits));
+    number.map_or_else(|| amount(kind, value), |number| kind.signed(value, number))
 }
 
 /// How far a value lies from its limit; between two percentages in points, lest `7%` be read as a share of the limit.
