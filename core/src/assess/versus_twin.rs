@@ -2,7 +2,7 @@
 
 use crate::forecast::scale_out::{DataLayout, Measured};
 use crate::forecast::{Estimate, PRICE_ESTIMATE_SHARE, Predictive, ratio};
-use crate::instance::{InstanceType, Offer};
+use crate::instance::Offer;
 use crate::metric::Metric;
 use crate::report::{BreakEven, VersusTwin};
 use crate::units::Fraction;
@@ -102,14 +102,9 @@ fn break_even(
         Some((&member.instance_type, price))
     });
     let (cheaper, price_today) = priced.min_by(|a, b| a.1.total_cmp(&b.1))?;
-    let machines = |kind: &InstanceType| {
-        let members = groups.members.iter();
-        let such = members.filter(|member| member.instance_type == *kind);
-        f64::from(such.map(|member| member.count).sum::<u32>())
-    };
-    let count = machines(cheaper);
-    let is_only = (groups.members.iter()).all(|member| member.instance_type == *cheaper);
-    if is_only || twin.configuration.single_type() == Some(cheaper) {
+    let machines = groups.configuration.machines_by_type();
+    let count = f64::from(*machines.get(cheaper)?);
+    if machines.len() == 1 || twin.configuration.single_type() == Some(cheaper) {
         return None;
     }
     let others = of_groups - count * price_today;
@@ -132,7 +127,7 @@ fn break_even(
 mod tests {
     use super::*;
     use crate::forecast::Basis;
-    use crate::instance::{InstanceConfiguration, Price};
+    use crate::instance::{InstanceConfiguration, InstanceType, Price};
     use crate::measurement::{Measurement, Outcome};
     use crate::units::{Seconds, UsdPerHour};
 

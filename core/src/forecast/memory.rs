@@ -32,10 +32,11 @@ pub(super) struct MemoryForecast {
 }
 
 impl MemoryForecast {
-    fn unknown(why: &Unknown, known: KnownPeak) -> Self {
+    fn unknown(why: String, known: KnownPeak) -> Self {
+        let why = Unknown(why);
         Self {
             bytes: Err(why.clone()),
-            percent: Err(why.clone()),
+            percent: Err(why),
             law: None,
             known,
         }
@@ -45,24 +46,17 @@ impl MemoryForecast {
 /// Bytes by a law in the data; percent from the bytes and the machine, or by a law of their own if only percentages were
 /// measured, as in the seed library's table.
 pub(super) fn forecast(runs: &Runs, offer: &Offer, of: MemoryOf) -> MemoryForecast {
-    let known = KnownPeak {
-        is_measured: runs
-            .entered()
-            .iter()
-            .any(|run| run.usage.peak(of).is_some()),
+    let mut peaks = runs.entered().iter().map(|run| run.usage.peak(of));
+    let mut known = KnownPeak {
+        is_measured: peaks.any(|peak| peak.is_some()),
         unseen: highest_unseen(runs, of),
+        ran_out: runs.out_of_memory(of),
         ..KnownPeak::default()
     };
-    if runs.out_of_memory(of) {
-        let settled = Unknown(format!(
-            "a canary ran out of {}, and the full run will too",
-            of.words()
-        ));
-        let known = KnownPeak {
-            ran_out: true,
-            ..known
-        };
-        return MemoryForecast::unknown(&settled, known);
+    if known.ran_out {
+        let name = of.words();
+        let settled = format!("a canary ran out of {name}, and the full run will too");
+        return MemoryForecast::unknown(settled, known);
     }
     // What is not seen may not be there either.
     let may_be_unseen = of == MemoryOf::Machine || known.is_measured || offer.has_gpu();
@@ -71,29 +65,24 @@ pub(super) fn forecast(runs: &Runs, offer: &Offer, of: MemoryOf) -> MemoryForeca
         return of_averages(runs);
     }
     if of == MemoryOf::Gpu && is_full_at_every_size(runs, offer) {
-        let all = Unknown(format!(
+        let all = format!(
             "every canary held {} or more of the GPU's memory, as a framework that takes all of it beforehand does at any size: let it take what it needs (`TF_FORCE_GPU_ALLOW_GROWTH=true`, `XLA_PYTHON_CLIENT_PREALLOCATE=false`)",
             Percent(FULL_GPU)
-        ));
-        return MemoryForecast::unknown(&all, known);
+        );
+        return MemoryForecast::unknown(all, known);
     }
     let (bytes, percent, law) = quantities(runs, offer, of);
     let percent = worst_group(runs, offer, of).map_or(percent, Ok);
     let pool = || (of == MemoryOf::Gpu && is_pool_of_jax(runs, offer)).then_some(Doubt::JaxPool);
-    let doubt = doubt_of_source.or_else(pool);
-    let at_least = match &percent {
-        Err(_) => percents(runs, offer, of).into_iter().reduce(f64::max),
-        Ok(_) => None,
-    };
+    known.doubt = doubt_of_source.or_else(pool);
+    if percent.is_err() {
+        known.at_least = percents(runs, offer, of).into_iter().reduce(f64::max);
+    }
     MemoryForecast {
         bytes,
         percent,
         law,
-        known: KnownPeak {
-            doubt,
-            at_least,
-            ..known
-        },
+        known,
     }
 }
 

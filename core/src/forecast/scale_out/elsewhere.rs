@@ -10,6 +10,7 @@ use crate::forecast::{
 use crate::instance::{Capacity, InstanceConfiguration, Offer};
 use crate::measurement::{Measurement, choose_memory_source};
 use crate::metric::{MemoryOf, Metric};
+use crate::units::Bytes;
 
 /// A configuration, and what its canaries say of it by themselves.
 #[derive(Debug, Clone)]
@@ -123,7 +124,10 @@ impl Machines<'_> {
     /// Adds what the canaries say of the peak; returns where that comes from, in words.
     fn add_peak(&self, known: &mut Elsewhere) -> Option<String> {
         let (of, name) = (self.of, self.of.words());
-        if let Some(instance) = self.ran_out(&mut known.notes) {
+        let wanted = self.wanted.offer;
+        let memory = wanted.capacity()?.memory_of(of)?;
+        wanted.configuration.single_type()?;
+        if let Some(instance) = self.ran_out(memory, &mut known.notes) {
             known.forecast.peak_mut(of).ran_out = true;
             return Some(format!(
                 "{name} runs out, as it did in a canary on {instance}, which has no less"
@@ -146,7 +150,7 @@ impl Machines<'_> {
             doubt: doubt.or_else(|| doubts.find_map(|doubt| doubt)),
             ..KnownPeak::default()
         };
-        let each = self.wanted.offer.memory_of_each(of);
+        let each = wanted.memory_of_each(of);
         let quantities = &mut known.forecast.quantities;
         quantities[Metric::share_of(of)] = memory::percent_of(&bytes, each, of);
         quantities[Metric::bytes_of(of)] = Ok(bytes);
@@ -167,13 +171,11 @@ impl Machines<'_> {
 
     /// The configuration with at least as much memory on which a canary with at most as much data ran out of memory. If it had less
     /// memory, a note that only a lower bound is known.
-    fn ran_out(&self, notes: &mut Vec<String>) -> Option<InstanceConfiguration> {
-        let wanted = self.wanted.offer;
-        let memory = wanted.capacity()?.memory_of(self.of)?;
-        wanted.configuration.single_type()?;
+    fn ran_out(&self, memory: Bytes, notes: &mut Vec<String>) -> Option<InstanceConfiguration> {
+        let wanted = &self.wanted.offer.configuration;
         let failed = self.measured.iter().filter(|source| {
             source.forecast.peak(self.of).ran_out
-                && self.held(source.instance()) <= self.held(&wanted.configuration)
+                && self.held(source.instance()) <= self.held(wanted)
         });
         let (instance, bound) = failed
             .filter_map(|source| Some((source.instance(), source.capacity()?.memory_of(self.of)?)))
@@ -191,14 +193,9 @@ impl Machines<'_> {
 
     /// Peak bytes on the fullest wanted machine or GPU, by the canaries on `source`.
     fn bytes_by(&self, source: &Measured) -> Option<Predictive> {
-        let wanted = self.wanted.offer;
-        wanted.capacity()?.memory_of(self.of)?;
-        wanted.configuration.single_type()?;
         source.instance().single_type()?;
-        let (from, to) = (
-            self.held(source.instance()),
-            self.held(&wanted.configuration),
-        );
+        let wanted = &self.wanted.offer.configuration;
+        let (from, to) = (self.held(source.instance()), self.held(wanted));
         let per_host = match from == 1.0 {
             _ if from == to => peak_bytes(source, self.of)?,
             // The law of one machine with all of the data gives its need with a part.
