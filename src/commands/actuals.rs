@@ -17,7 +17,7 @@ use crate::gate::run_history::RunHistory;
 use crate::gate::runner::Runner;
 use crate::history::record::Command;
 use crate::instance::Offer;
-use crate::plan::{self, Account, KeptMachines};
+use crate::plan::{self, Account};
 use crate::report::InstanceForecast;
 use crate::report::actual::ForecastAndActual;
 use crate::spec::Job;
@@ -67,9 +67,8 @@ pub(crate) async fn actuals(
         let mut code = 0;
         for one in &forecast_jobs {
             let full = plan::full_run(one.job, &one.dataset);
-            let (account, kept) = (Account::without_limit(), KeptMachines::default());
-            let of = (one.job, &one.dataset, &*one.ready);
-            let ran = batch::run_one(&runner, of, full, &account, &kept).await;
+            let account = Account::without_limit();
+            let ran = batch::run_one(&runner, (one.job, &*one.ready), full, &account).await;
             for actual in &ran.measurements {
                 history.keep_full_run(&one.keys, actual).await;
             }

@@ -8,12 +8,12 @@ use tokio::sync::Semaphore;
 
 use crate::assess::first_error::{self, Explained, FailedCanary};
 use crate::backend::{BackendError, CanaryPayer, CanaryState, CanaryStep, Ready, RunPart, Watcher};
-use crate::canary::{CanaryRun, Dataset};
+use crate::canary::CanaryRun;
 use crate::console::progress::{Canaries, Earlier};
 use crate::console::{AppError, indented, printable};
-use crate::gate::pull_request_limit::PullRequestLimit;
-use crate::gate::request::Purpose;
-use crate::gate::runner::{Runner, RunningConfiguration, RunningJob};
+use crate::gate::ended_pools;
+use crate::gate::run_history::Records;
+use crate::gate::runner::Runner;
 use crate::instance::Offer;
 use crate::measurement::{Measurement, Reused};
 use crate::plan::{self, Account, KeptMachines, Limit, Reservation};
@@ -22,6 +22,19 @@ use crate::units::Usd;
 
 /// The number of canaries that are collected at a time; each asks for its log and its metrics.
 const COLLECTED_AT_ONCE: u32 = 4;
+
+/// What the canaries of one configuration are run with.
+#[derive(Clone, Copy)]
+pub(crate) struct CanaryMeans<'a> {
+    pub(crate) job: &'a Job,
+    pub(crate) ready: &'a dyn Ready,
+    /// `None` if no run of the job is kept, and none is reused.
+    pub(crate) records: Option<&'a Records<'a>>,
+    pub(crate) kept: &'a KeptMachines,
+    pub(crate) account: &'a Account,
+    /// False where nothing more may be launched.
+    pub(crate) is_wanted: &'a Cell<bool>,
+}
 
 /// The fate of a canary in a batch.
 pub(crate) enum CanaryFate {
@@ -50,12 +63,14 @@ pub(crate) struct Ran {
     pub(crate) failure: Option<AppError>,
     /// The number of canaries that were not launched, since earlier ones cost more than expected.
     pub(crate) too_expensive: usize,
+    /// Those that nobody waits for, and those without money or room, by their place.
+    pub(crate) standing: Vec<(usize, CanaryFate)>,
 }
 
 impl From<Vec<CanaryFate>> for Ran {
     fn from(fates: Vec<CanaryFate>) -> Self {
         let mut ran = Self::default();
-        for fate in fates {
+        for (place, fate) in fates.into_iter().enumerate() {
             match fate {
                 CanaryFate::Measured(measurement) => ran.measurements.push(*measurement),
                 CanaryFate::Lost(error) => {
@@ -63,11 +78,11 @@ impl From<Vec<CanaryFate>> for Ran {
                     let known = known.filter(|it| error.is_transient() || !it.is_transient());
                     ran.failure = known.or(Some(error));
                 }
-                CanaryFate::TooExpensive(_) => ran.too_expensive += 1,
-                CanaryFate::Known
-                | CanaryFate::Left(..)
-                | CanaryFate::NoRoom(_)
-                | CanaryFate::NotLaunched => {}
+                CanaryFate::NotLaunched => {}
+                fate => {
+                    ran.too_expensive += usize::from(matches!(fate, CanaryFate::TooExpensive(_)));
+                    ran.standing.push((place, fate));
+                }
             }
         }
         ran
@@ -78,28 +93,27 @@ impl From<Vec<CanaryFate>> for Ran {
 pub(crate) type Freed<'a> = &'a dyn Fn(usize, Measurement);
 
 /// Runs the canaries of one configuration as far as this part of the run goes, so many at a time as the backend runs of it; returns
-/// what came of each, in their order. The next one starts when a machine is free, while what the one before used is still collected.
+/// what came of them. The next one starts when a machine is free, while what the one before used is still collected.
 ///
 /// After a run that did not complete nothing more is launched: the same code would fail again, on more data. Nor is one whose
 /// worst case the account refuses. What is collected is paid, and each canary is read by itself.
 pub(crate) async fn run(
     runner: &Runner<'_>,
-    of: RunningConfiguration<'_>,
+    by: CanaryMeans<'_>,
     runs: &[CanaryRun],
     earlier: Earlier,
     freed: Freed<'_>,
-) -> Vec<CanaryFate> {
-    let RunningJob { job, ready, .. } = of.of;
+) -> Ran {
     let at_once = match (runner.part, runs.first()) {
-        (RunPart::Whole, Some(run)) => ready.room(&run.instance).at_once,
+        (RunPart::Whole, Some(run)) => by.ready.room(&run.instance).at_once,
         (RunPart::Collect, _) => COLLECTED_AT_ONCE,
         // The first canaries get the room.
         (RunPart::Detach, _) | (_, None) => 1,
     } as usize;
     let batch = Batch {
         runner,
-        of,
-        progress: runner.progress.canaries(job, runs, earlier),
+        by,
+        progress: runner.progress.canaries(by.job, runs, earlier),
         slots: Semaphore::new(at_once),
         at_once,
         canaries: runs.len(),
@@ -108,40 +122,37 @@ pub(crate) async fn run(
         is_launching: Cell::new(true),
     };
     let launches = runs.iter().enumerate();
-    join_all(launches.map(|(index, run)| batch.launch(index, run))).await
+    let fates = join_all(launches.map(|(index, run)| batch.launch(index, run)));
+    fates.await.into()
 }
 
-/// Runs one canary of a job, or its full run, which is neither reused nor kept.
+/// Runs one canary of a job, or its full run, which is neither reused nor kept; nor are its machines.
 pub(crate) async fn run_one(
     runner: &Runner<'_>,
-    (job, dataset, ready): (&Job, &Dataset, &dyn Ready),
+    (job, ready): (&Job, &dyn Ready),
     run: CanaryRun,
     account: &Account,
-    kept: &KeptMachines,
 ) -> Ran {
-    let of = RunningConfiguration {
-        of: RunningJob {
-            job,
-            ready,
-            records: None,
-            kept,
-            dataset,
-            purpose: Purpose::Budget,
-            account,
-            pull_request: &PullRequestLimit::None,
-        },
+    let kept = &KeptMachines::default();
+    let by = CanaryMeans {
+        job,
+        ready,
+        records: None,
+        kept,
         account,
         is_wanted: &Cell::new(true),
     };
-    let runs = [run];
-    let fates = self::run(runner, of, &runs, Earlier::default(), &|_, _| {});
-    fates.await.into()
+    let mut ran = self::run(runner, by, &[run], Earlier::default(), &|_, _| {}).await;
+    let measured = &mut ran.measurements;
+    // It says itself which pool may still be billed.
+    ended_pools::end_all(ready, Vec::new(), measured, (account, kept), runner).await;
+    ran
 }
 
 /// The canaries of one configuration under way.
 struct Batch<'a> {
     runner: &'a Runner<'a>,
-    of: RunningConfiguration<'a>,
+    by: CanaryMeans<'a>,
     progress: Canaries<'a>,
     /// A slot for each canary that may run at a time. Canaries take them in their order.
     slots: Semaphore,
@@ -185,11 +196,15 @@ impl Batch<'_> {
         let Ok(slot) = self.slots.acquire().await else {
             return CanaryFate::NotLaunched;
         };
-        let (runner, RunningConfiguration { of, account, .. }) = (self.runner, self.of);
+        let (runner, by, account) = (self.runner, self.by, self.by.account);
         if !self.may_launch() || runner.cancellation.is_cancelled() {
             return CanaryFate::NotLaunched;
         }
-        if let Some(records) = of.records {
+        // The money left no time for it.
+        if run.max_runtime.is_some_and(|limit| limit.0 <= 0.0) {
+            return CanaryFate::TooExpensive(account.limit());
+        }
+        if let Some(records) = by.records {
             match records.found(run).await {
                 Ok(None) => {}
                 Ok(Some(_)) if runner.part == RunPart::Detach => return CanaryFate::Known,
@@ -202,7 +217,7 @@ impl Batch<'_> {
         }
         let offer = runner.project.offer(&run.instance);
         let has_successor = self.has_successor(index);
-        let kept = of.ready.room(&run.instance).keep_alive;
+        let kept = by.ready.room(&run.instance).keep_alive;
         let kept = kept.filter(|_| has_successor);
         let longest = kept.and_then(|time| offer.cost(time));
         let worst = plan::worst_case(std::slice::from_ref(run), &offer);
@@ -224,7 +239,7 @@ impl Batch<'_> {
             cancellation: &runner.cancellation,
         };
         let mut is_shown = false;
-        let end = match of.ready.run(run, &watcher).await {
+        let end = match by.ready.run(run, &watcher).await {
             CanaryStep::Ended(end) => end,
             CanaryStep::Free(known, rest) => {
                 let known = self.as_kept(run, &offer, *known);
@@ -241,7 +256,7 @@ impl Batch<'_> {
             }
         };
         // Its record is never reused, but the limit of a pull request counts it.
-        if let Some((paid, records)) = end.paid_for_nothing.zip(of.records) {
+        if let Some((paid, records)) = end.paid_for_nothing.zip(by.records) {
             let paid = self.as_kept(run, &offer, *paid);
             records.keep(None, &paid, worst).await;
         }
@@ -268,14 +283,14 @@ impl Batch<'_> {
         let measurement = self.as_kept(run, &offer, measurement);
         self.settle(&mut bill, &measurement);
         let ended = result.ended_pools;
-        (of.kept).end(
+        (by.kept).end(
             account,
             ended.iter().map(String::as_str),
             measurement.idle_usd,
         );
         runner.outputs.borrow_mut().pools.extend(ended);
         // Before it is written down with the others: a slow write must not keep another canary from being stopped.
-        if let Some(records) = of.records {
+        if let Some(records) = by.records {
             records.keep(Some(run), &measurement, worst).await;
         }
         if !is_shown {
@@ -292,7 +307,7 @@ impl Batch<'_> {
         };
         reserved.settle(measurement.cost);
         if let Some((name, longest)) = measurement.training_job.as_deref().zip(bill.longest) {
-            self.of.of.kept.keep(self.of.account, name, longest);
+            self.by.kept.keep(self.by.account, name, longest);
         }
     }
 
@@ -305,7 +320,7 @@ impl Batch<'_> {
     ) -> Measurement {
         let measurement = measured.with_words(|words| self.runner.secrets.mask(words));
         let Explained { outcome, way_out } = first_error::explain(&FailedCanary {
-            job: self.of.of.job,
+            job: self.by.job,
             run,
             outcome: &measurement.outcome,
             is_unread: measurement.is_unread(),
@@ -326,8 +341,8 @@ impl Batch<'_> {
         let offer = self.runner.project.offer(&run.instance);
         let measurement = self.of_run(priced(measurement, &offer));
         match measurement.reused {
-            Some(reused) => self.of.account.reuse(reused.saved_usd),
-            None => self.of.account.carry(measurement.cost),
+            Some(reused) => self.by.account.reuse(reused.saved_usd),
+            None => self.by.account.carry(measurement.cost),
         }
         (self.freed)(index, measurement.clone());
         self.show_end(index, run, &measurement);
@@ -342,7 +357,7 @@ impl Batch<'_> {
         log_tail: &[String],
         log: &[String],
     ) -> Measurement {
-        let (runner, job) = (self.runner, self.of.of.job);
+        let (runner, job) = (self.runner, self.by.job);
         let number = self.earlier.runs + index + 1;
         let logs = &mut runner.outputs.borrow_mut().logs;
         let kept = logs.keep(&measurement, number, log);
@@ -386,18 +401,18 @@ impl Batch<'_> {
     }
 
     fn may_launch(&self) -> bool {
-        self.is_launching.get() && self.of.is_wanted.get()
+        self.is_launching.get() && self.by.is_wanted.get()
     }
 
     fn show_end(&self, index: usize, run: &CanaryRun, measurement: &Measurement) {
-        let spent = self.of.account.whole().billed();
+        let spent = self.by.account.whole().billed();
         self.progress.finish(index, run, measurement, spent);
     }
 
     /// The measurement of a canary as one of this run, with what it cost.
     fn as_kept(&self, run: &CanaryRun, offer: &Offer, measurement: Measurement) -> Measurement {
         let measurement = measurement.within_limit(run.max_runtime);
-        let records = self.of.of.records;
+        let records = self.by.records;
         let paid = || records.and_then(|records| records.paid(&measurement));
         let measurement = Measurement {
             reused: measurement.reused.or_else(paid),

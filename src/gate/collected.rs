@@ -6,12 +6,12 @@ use crate::canary::CanaryRun;
 use crate::console::AppError;
 use crate::console::signals::unless_cancelled;
 use crate::gate::detached::{self, canaries};
-use crate::gate::lab::{self, JobMeasurements};
-use crate::gate::runner::{Runner, RunningJob};
+use crate::gate::lab::{self, JobMeasurements, LabInput};
+use crate::gate::runner::Runner;
 use crate::grammar::list;
 use crate::instance::InstanceConfiguration;
 use crate::measurement::{Measurement, Outcome};
-use crate::plan::{self, NotMeasured, Plan, PlannedRuns};
+use crate::plan::{self, NotMeasured, Plan, PlannedConfiguration, PlannedRuns};
 use crate::verdict::Reason;
 
 const START_THEM: &str = "start them with canary-gate run --detach at this commit, with this spec, and collect when they have ended; after seven days a canary is not collected any more";
@@ -32,14 +32,12 @@ pub(crate) enum Gathered {
 ///
 /// Where none is there on `instance`.
 pub(crate) async fn collect(
-    input: &RunningJob<'_>,
+    input: &LabInput<'_>,
     plan: &mut Plan,
     runner: &Runner<'_>,
 ) -> Result<Gathered, AppError> {
-    let offer_of = |instance: &InstanceConfiguration| runner.project.offer(instance);
-    let chosen = plan::detached_runs(input.job, input.dataset, plan, &offer_of);
-    (plan.notes).extend(detached::counts_left_out(input.job, &chosen));
-    let found = match look_for(input, &plan.own().base, chosen.own, runner).await {
+    detached::fix(input, plan, runner.project);
+    let found = match look_for(input, plan.own(), runner).await {
         Err(error) if error.is_transient() => {
             let why = error.in_a_line();
             return Ok(not_yet(&format!(
@@ -72,18 +70,9 @@ pub(crate) async fn collect(
         });
     }
     let missing = found.missing();
-    plan.all[0].counts.clear();
     plan.all[0].runs = Ok(PlannedRuns::Fixed(found.over.clone()));
-    for (alternative, runs) in plan.all[1..].iter_mut().zip(chosen.alternatives) {
-        let found = match runs {
-            Ok(runs) => look_for(input, alternative.runs_on(), runs, runner).await,
-            Err(why) => {
-                alternative.runs = Err(why);
-                continue;
-            }
-        };
-        alternative.counts.clear();
-        alternative.runs = match found {
+    for alternative in plan.all[1..].iter_mut().filter(|one| one.runs.is_ok()) {
+        alternative.runs = match look_for(input, alternative, runner).await {
             Err(error) if runner.cancellation.is_cancelled() => return Err(error),
             Err(error) => {
                 runner.say_of(input.job, &error.in_a_line());
@@ -138,11 +127,14 @@ fn not_yet(why: &str) -> Gathered {
 
 /// What there is of the canaries of one configuration, in the history or in the backend.
 async fn look_for(
-    input: &RunningJob<'_>,
-    instance: &InstanceConfiguration,
-    runs: Vec<CanaryRun>,
+    input: &LabInput<'_>,
+    one: &PlannedConfiguration,
     runner: &Runner<'_>,
 ) -> Result<FoundCanaries, AppError> {
+    let runs = match &one.runs {
+        Ok(PlannedRuns::Fixed(runs)) => runs.as_slice(),
+        Ok(PlannedRuns::Ladder(_)) | Err(_) => &[],
+    };
     let report = |progress: CanaryProgress<'_>| {
         if let CanaryProgress::Fact(text) = progress {
             let line = runner.line_of(input.job, text);
@@ -150,7 +142,7 @@ async fn look_for(
         }
     };
     let mut found = FoundCanaries {
-        instance: instance.clone(),
+        instance: one.runs_on().clone(),
         canaries: runs.len(),
         over: Vec::new(),
         running: Vec::new(),
@@ -159,19 +151,19 @@ async fn look_for(
     for run in runs {
         let looking = async {
             if let Some(records) = input.records {
-                if records.found(&run).await?.is_some() {
+                if records.found(run).await?.is_some() {
                     return Ok(None);
                 }
-                let state = input.ready.look(&run, &report).await?;
+                let state = input.ready.look(run, &report).await?;
                 if let CanaryState::Over { training_job } = &state
-                    && !records.may_measure(&run, training_job).await?
+                    && !records.may_measure(run, training_job).await?
                 {
                     let training_job = format!("{training_job}, measured by an earlier run");
                     return Ok(Some(CanaryState::Missing { training_job }));
                 }
                 return Ok(Some(state));
             }
-            let state = input.ready.look(&run, &report).await;
+            let state = input.ready.look(run, &report).await;
             Ok::<_, AppError>(Some(state?))
         };
         let state = unless_cancelled(looking, &runner.cancellation).await??;
@@ -181,7 +173,7 @@ async fn look_for(
             Some(CanaryState::Running { training_job, .. }) => {
                 found.running.push(named(training_job));
             }
-            None | Some(CanaryState::Over { .. }) => found.over.push(run),
+            None | Some(CanaryState::Over { .. }) => found.over.push(run.clone()),
             Some(_) => {}
         }
     }

@@ -1,20 +1,18 @@
 //! `run --detach`: a job's canaries are started, and nobody waits for them.
 
-use std::cell::Cell;
-
 use crate::assess::whole_report;
 use crate::backend::{CanaryPayer, CanaryState};
 use crate::canary::CanaryRun;
 use crate::change::AffectedJob;
 use crate::console::AppError;
-use crate::console::progress::Earlier;
-use crate::gate::batch::{self, CanaryFate};
-use crate::gate::lab;
-use crate::gate::runner::{Runner, RunningConfiguration, RunningJob};
+use crate::gate::batch::CanaryFate;
+use crate::gate::lab::{self, LabInput};
+use crate::gate::outcome::GateOutcome;
+use crate::gate::runner::Runner;
 use crate::instance::InstanceConfiguration;
-use crate::plan::{self, Account, DetachedRuns, NotMeasured, Plan};
+use crate::plan::{self, Plan, PlannedRuns};
 use crate::report::JobReport;
-use crate::spec::{Job, WarmPoolPolicy};
+use crate::spec::WarmPoolPolicy;
 use crate::units::{Seconds, Usd};
 use crate::verdict::{Reason, Verdict};
 use crate::workspace::project::Project;
@@ -41,175 +39,111 @@ pub(crate) fn prepare(project: &mut Project) -> Result<(), AppError> {
     Ok(())
 }
 
-/// What a job that detaches has started.
-pub(crate) struct DetachedJob {
-    /// On `instance` and on the alternatives, in the order of the plan.
-    canaries: Vec<(CanaryRun, CanaryFate)>,
-    instance: InstanceConfiguration,
-    /// Why alternatives have no canaries.
-    notes: Vec<String>,
-}
-
-/// Starts the canaries of a plan. Where one cannot be started, but for want of room or money, all of the job are stopped again.
-pub(crate) async fn launch(
-    input: &RunningJob<'_>,
-    plan: &Plan,
-    runner: &Runner<'_>,
-) -> Result<DetachedJob, AppError> {
-    let mut launched = DetachedJob {
-        canaries: Vec::new(),
-        instance: plan.own().base.clone(),
-        notes: plan.notes.clone(),
-    };
-    let started = launched.start_all(input, plan, runner).await;
-    let (ready, cancellation) = (input.ready, &runner.cancellation);
-    if started.is_err() || cancellation.is_cancelled() {
-        ready.stop(&launched.started(), cancellation).await;
-    }
-    started.map_err(|error| error.during("starting the canaries"))?;
-    Ok(launched)
-}
-
-/// Which canaries on further counts are left out, as sentences.
-pub(crate) fn counts_left_out(job: &Job, chosen: &DetachedRuns) -> Vec<String> {
+/// Lets a plan have the canaries that are started before anything is known of any; of those that are left out it has notes.
+pub(crate) fn fix(input: &LabInput<'_>, plan: &mut Plan, project: &Project) {
+    let offer_of = |instance: &InstanceConfiguration| project.offer(instance);
+    let chosen = plan::detached_runs(input.job, input.dataset, plan, &offer_of);
     let left_out = chosen.left_out.iter();
-    left_out
-        .map(|run| lab::beyond_the_share(job, run))
-        .collect()
+    (plan.notes).extend(left_out.map(|run| lab::beyond_the_share(input.job, run)));
+    let all = std::iter::once(Ok(chosen.own)).chain(chosen.alternatives);
+    for (one, runs) in plan.all.iter_mut().zip(all) {
+        one.counts.clear();
+        one.runs = runs.map(PlannedRuns::Fixed);
+    }
 }
 
-impl DetachedJob {
-    async fn start_all(
-        &mut self,
-        input: &RunningJob<'_>,
-        plan: &Plan,
-        runner: &Runner<'_>,
-    ) -> Result<(), AppError> {
-        let (job, account) = (input.job, input.account);
-        let offer_of = |instance: &InstanceConfiguration| runner.project.offer(instance);
-        let chosen = plan::detached_runs(job, input.dataset, plan, &offer_of);
-        self.notes.extend(counts_left_out(job, &chosen));
-        let limit_of_all = account.left();
-        let slices = plan.all.iter();
-        let slices = slices.map(|one| account.slice(limit_of_all.map(|_| one.slice)));
-        let slices: Vec<Account> = slices.collect();
-        // The longest that each canary of the adaptive design may take, so that all together are within the account.
-        let offers = chosen.own.iter().map(|run| offer_of(&run.instance));
-        let left = slices[0].left().filter(|_| plan.is_adaptive());
-        let limit = left.and_then(|left| plan::seconds_for_each(left, offers));
-        // SageMaker takes whole seconds.
-        let limit = limit.map(|each| Seconds(each.0.min(job.canary.max_runtime.0).floor()));
-        let limited = |run: CanaryRun| CanaryRun {
-            max_runtime: limit.or(run.max_runtime),
-            ..run
-        };
-        let worst =
-            |run: &CanaryRun| plan::worst_case(std::slice::from_ref(run), &offer_of(&run.instance));
-        let all = std::iter::once(Ok(chosen.own)).chain(chosen.alternatives);
-        for (place, (runs, slice)) in all.zip(&slices).enumerate() {
-            let started = match runs {
-                Ok(runs) => {
-                    let runs: Vec<CanaryRun> = runs.into_iter().map(limited).collect();
-                    if place == 0 && limit.is_some_and(|limit| limit.0 <= 0.0) {
-                        let refused = |run| (run, CanaryFate::TooExpensive(slice.limit()));
-                        self.canaries = runs.into_iter().map(refused).collect();
-                        return Ok(());
-                    }
-                    match place > 0 && !slice.covers(runs.iter().filter_map(worst).sum()) {
-                        true => Err(NotMeasured::NothingLeft(slice.limit())),
-                        false => match self.start(slice, runs, input, runner).await {
-                            Err(error) if place == 0 => return Err(error),
-                            Err(error) => {
-                                runner.say_of(job, &error.in_a_line());
-                                Err(NotMeasured::CouldNotRun)
-                            }
-                            Ok(()) => Ok(()),
-                        },
-                    }
-                }
-                Err(why) => Err(why),
-            };
-            if let Err(why) = started {
-                self.notes.push(format!(
-                    "no canary on {} was started: {why}",
-                    plan.all[place].instance
-                ));
-            }
+/// Starts the canaries of a plan. Where one on `instance` cannot be started, but for want of room or money, all of the job are stopped
+/// again.
+pub(crate) async fn launch(
+    input: &LabInput<'_>,
+    plan: &mut Plan,
+    affected: &AffectedJob<'_>,
+    runner: &Runner<'_>,
+) -> Result<GateOutcome, AppError> {
+    let cancellation = &runner.cancellation;
+    let is_adaptive = plan.is_adaptive();
+    fix(input, plan, runner.project);
+    if is_adaptive {
+        limit(input, plan, runner.project);
+    }
+    let mut launched = lab::measure(input, plan, runner).await?;
+    let fates = launched.standing.iter();
+    let started = fates.filter_map(|(_, fate)| Some(fate.started()?.0.to_owned()));
+    let started: Vec<String> = started.collect();
+    if launched.failure.is_some() || cancellation.is_cancelled() {
+        input.ready.stop(&started, cancellation).await;
+    }
+    if let Some(error) = launched.failure.take() {
+        return Err(error.during("starting the canaries"));
+    }
+    let mut notes = input.ready.notes().sentences;
+    notes.extend(launched.standing.iter().map(|(run, fate)| line(run, fate)));
+    notes.append(&mut plan.notes);
+    for alternative in &plan.all[1..] {
+        if let Err(why) = &alternative.runs {
+            let instance = &alternative.instance;
+            notes.push(format!("no canary on {instance} was started: {why}"));
         }
-        Ok(())
     }
+    let (verdict, reason) = said(&launched.standing, &plan.own().base);
+    let report = whole_report::unknown_report(affected.job, &affected.by, &reason, notes);
+    Ok(GateOutcome {
+        detached: started.into_iter().collect(),
+        ..JobReport { verdict, ..report }.into()
+    })
+}
 
-    /// Starts those of one configuration.
-    async fn start(
-        &mut self,
-        account: &Account,
-        runs: Vec<CanaryRun>,
-        input: &RunningJob<'_>,
-        runner: &Runner<'_>,
-    ) -> Result<(), AppError> {
-        let of = RunningConfiguration {
-            of: *input,
-            account,
-            is_wanted: &Cell::new(true),
-        };
-        let mut failed = Ok(());
-        let fates = batch::run(runner, of, &runs, Earlier::default(), &|_, _| {}).await;
-        for (run, fate) in runs.into_iter().zip(fates) {
-            match fate {
-                CanaryFate::Lost(error) => failed = Err(error),
-                CanaryFate::NotLaunched => {}
-                fate => self.canaries.push((run, fate)),
-            }
+/// Limits the canaries of the adaptive design to the longest that each may take, so that all together are within the account.
+fn limit(input: &LabInput<'_>, plan: &mut Plan, project: &Project) {
+    let own = plan.own();
+    let slice = (input.account).slice(input.account.left().map(|_| own.slice));
+    let Some(left) = slice.left() else { return };
+    let PlannedRuns::Fixed(runs) = plan.runs() else {
+        return;
+    };
+    let offers = runs.iter().map(|run| project.offer(&run.instance));
+    let Some(each) = plan::seconds_for_each(left, offers) else {
+        return;
+    };
+    // SageMaker takes whole seconds.
+    let limit = Seconds(each.0.min(input.job.canary.max_runtime.0).floor());
+    for one in &mut plan.all {
+        if let Ok(PlannedRuns::Fixed(runs)) = &mut one.runs {
+            runs.iter_mut()
+                .for_each(|run| run.max_runtime = Some(limit));
         }
-        failed
     }
+}
 
-    /// The training jobs that this run has started, and pays for.
-    pub(crate) fn started(&self) -> Vec<String> {
-        let fates = self.canaries.iter();
-        let started = fates.filter_map(|(_, fate)| fate.started());
-        started.map(|(name, _)| name.to_owned()).collect()
+/// What is said of a job whose canaries were started on `instance`: nothing is judged yet, or cannot be.
+fn said(
+    canaries: &[(CanaryRun, CanaryFate)],
+    instance: &InstanceConfiguration,
+) -> (Verdict, Reason) {
+    let here = canaries.iter().filter(|(run, _)| run.instance == *instance);
+    let there = here
+        .clone()
+        .filter(|(_, fate)| fate.why_not_started().is_none());
+    let there: Vec<CanaryRun> = there.map(|(run, _)| run.clone()).collect();
+    if !plan::is_enough(&there) {
+        let (there, planned) = (there.len(), here.count());
+        let reason = Reason::new(format!(
+            "only {there} of {planned} canaries on {instance} could be started, too few for a forecast"
+        ));
+        let next = "canary-gate run --detach starts those that are missing";
+        return (Verdict::Unknown, reason.advising(next));
     }
-
-    /// The job's part of the report: nothing is judged yet, or cannot be.
-    pub(crate) fn report(self, affected: &AffectedJob<'_>, notes: Vec<String>) -> JobReport {
-        let is_there = |(_, fate): &&(CanaryRun, CanaryFate)| fate.why_not_started().is_none();
-        let here = |(run, _): &&(CanaryRun, CanaryFate)| run.instance == self.instance;
-        let there: Vec<CanaryRun> = (self.canaries.iter())
-            .filter(here)
-            .filter(is_there)
-            .map(|(run, _)| run.clone())
-            .collect();
-        let started = self.canaries.iter();
-        let started: Vec<_> = started.filter_map(|(_, fate)| fate.started()).collect();
-        let worst = started.iter().filter_map(|(_, worst)| *worst);
-        let for_at_most = for_at_most(worst.reduce(|sum, usd| sum + usd));
-        let (verdict, reason) = match plan::is_enough(&there) {
-            true => {
-                let started = match started.len() {
-                    0 => "every canary is there already".to_owned(),
-                    number => format!("{} started{for_at_most}", canaries(number)),
-                };
-                let next = "canary-gate run --collect at this commit, with this spec, gives the verdict when they have ended";
-                (Verdict::NotJudged, Reason::new(started).advising(next))
-            }
-            false => {
-                let planned = self.canaries.iter().filter(here).count();
-                let reason = Reason::new(format!(
-                    "only {} of {planned} canaries on {} could be started, too few for a forecast",
-                    there.len(),
-                    self.instance
-                ))
-                .advising("canary-gate run --detach starts those that are missing");
-                (Verdict::Unknown, reason)
-            }
-        };
-        let mut all = notes;
-        all.extend(self.canaries.iter().map(|(run, fate)| line(run, fate)));
-        all.extend(self.notes);
-        let report = whole_report::unknown_report(affected.job, &affected.by, &reason, all);
-        JobReport { verdict, ..report }
-    }
+    let started: Vec<_> = (canaries.iter())
+        .filter_map(|(_, fate)| fate.started())
+        .collect();
+    let worst = started.iter().filter_map(|(_, worst)| *worst);
+    let for_at_most = for_at_most(worst.reduce(|sum, usd| sum + usd));
+    let started = match started.len() {
+        0 => "every canary is there already".to_owned(),
+        number => format!("{} started{for_at_most}", self::canaries(number)),
+    };
+    let next = "canary-gate run --collect at this commit, with this spec, gives the verdict when they have ended";
+    (Verdict::NotJudged, Reason::new(started).advising(next))
 }
 
 impl CanaryFate {

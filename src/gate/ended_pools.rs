@@ -1,6 +1,6 @@
 //! What machines cost that were kept between canaries, and what those may cost that could not be given back.
 
-use crate::backend::EndedPool;
+use crate::backend::{EndedPool, Ready};
 use crate::console::say;
 use crate::gate::runner::Runner;
 use crate::measurement::Measurement;
@@ -23,19 +23,23 @@ pub(crate) fn bill(ended: &[EndedPool], account: &Account, kept: &KeptMachines, 
     }
 }
 
-/// Enters what was kept until the end into the measurement of the last run on it. Returns a note for each pool that may still be
-/// billed, which stays set aside, and says it. Nothing else is kept any more.
-pub(crate) fn settle(
-    ended: &[EndedPool],
+/// Ends what is still kept, and enters what was kept until its end into the measurement of the last run on it. Returns a note for
+/// each pool that may still be billed, which stays set aside, and says it. Nothing else is kept any more.
+pub(crate) async fn end_all(
+    ready: &dyn Ready,
+    mut ended: Vec<EndedPool>,
     measurements: &mut [Measurement],
-    kept: &KeptMachines,
+    (account, kept): (&Account, &KeptMachines),
     runner: &Runner<'_>,
 ) -> Vec<String> {
+    let last = ready.end_pools(None, &runner.cancellation).await;
+    bill(&last, account, kept, runner.project);
+    ended.extend(last);
     let mut notes = Vec::new();
     let mut still = Vec::new();
     let run = measurements.iter().find_map(|one| one.run.clone());
     let run = run.unwrap_or_else(|| "ID".to_owned());
-    for pool in ended {
+    for pool in &ended {
         let offer = runner.project.offer(&pool.instance);
         match &pool.idle {
             Ok(idle) if idle.0 > 0.0 => {

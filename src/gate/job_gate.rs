@@ -19,40 +19,21 @@ use crate::forecast::scale_out::DataLayout;
 use crate::gate::backend;
 use crate::gate::collected::{self, Gathered};
 use crate::gate::detached;
-use crate::gate::ended_pools;
 use crate::gate::job_keys::JobKeys;
-use crate::gate::lab::{self, JobMeasurements};
+use crate::gate::lab::{self, JobMeasurements, LabInput};
+use crate::gate::outcome::GateOutcome;
 use crate::gate::pull_request_limit::PullRequestLimit;
 use crate::gate::request::{Purpose, RunRequest};
 use crate::gate::run_history::check_of;
 use crate::gate::run_history::{RecordedForecast, Records, RunHistory};
-use crate::gate::runner::{Runner, RunningJob};
+use crate::gate::runner::Runner;
 use crate::instance::InstanceConfiguration;
 use crate::metric::Metric;
-use crate::plan::{self, Account, KeptMachines, KnownBefore, Plan, PlanError};
+use crate::plan::{self, Account, KnownBefore, Plan, PlanError};
 use crate::report::{InstanceForecast, JobReport};
 use crate::spec::{BudgetLine, Job};
 use crate::verdict::Verdict;
 use crate::workspace::project::Project;
-
-/// What came of a job.
-pub(crate) struct GatedJob {
-    pub(crate) report: JobReport,
-    /// What ended it early, if a person must correct its cause.
-    pub(crate) failure: Option<AppError>,
-    /// Training jobs that go on.
-    pub(crate) detached: Vec<String>,
-}
-
-impl From<JobReport> for GatedJob {
-    fn from(report: JobReport) -> Self {
-        Self {
-            report,
-            failure: None,
-            detached: Vec::new(),
-        }
-    }
-}
 
 /// One job from its data to its part of the report.
 pub(crate) async fn gate<'a>(
@@ -62,9 +43,10 @@ pub(crate) async fn gate<'a>(
     account: &Account,
     pull_request: &PullRequestLimit,
     runner: &'a Runner<'a>,
-) -> Result<GatedJob, AppError> {
+) -> Result<GateOutcome, AppError> {
     let (project, backend) = (runner.project, &*runner.backend);
     let job = affected.job;
+    let named = |error: AppError| (Some(job.name.clone()), error.without(&runner.secrets));
     let looking = look(project, affected, request, history, backend);
     let (session, listing, checks) = unless_cancelled(looking, &runner.cancellation).await??;
     let ListedData {
@@ -103,43 +85,29 @@ pub(crate) async fn gate<'a>(
         part: request.part,
         paid: RefCell::default(),
     });
-    let kept = KeptMachines::default();
-    let design = RunningJob {
+    let input = LabInput {
         job,
+        dataset: &dataset,
         ready: &*ready,
         records: records.as_ref(),
-        kept: &kept,
-        dataset: &dataset,
         purpose: request.purpose,
         account,
         pull_request,
     };
     let mut measured = match request.part {
-        RunPart::Whole => lab::measure(&design, &mut plan, runner).await?,
-        RunPart::Detach => {
-            let launched = detached::launch(&design, &plan, runner).await?;
-            return Ok(GatedJob {
-                detached: launched.started(),
-                ..launched.report(affected, ready.notes().sentences).into()
-            });
-        }
-        RunPart::Collect => match collected::collect(&design, &mut plan, runner).await? {
+        RunPart::Whole => lab::measure(&input, &mut plan, runner).await?,
+        RunPart::Detach => return detached::launch(&input, &mut plan, affected, runner).await,
+        RunPart::Collect => match collected::collect(&input, &mut plan, runner).await? {
             Gathered::Measured(measured) => measured,
             Gathered::NotYet { reason, error } => {
                 let report = whole_report::unknown_report(job, &affected.by, &reason, Vec::new());
-                return Ok(GatedJob {
-                    failure: Some(error),
+                return Ok(GateOutcome {
+                    failures: vec![named(error)],
                     ..report.into()
                 });
             }
         },
     };
-    let mut ended = std::mem::take(&mut measured.ended_pools);
-    let last = ready.end_pools(None, &runner.cancellation).await;
-    ended_pools::bill(&last, account, &kept, project);
-    ended.extend(last);
-    let measurements = &mut measured.measurements;
-    let left = ended_pools::settle(&ended, measurements, &kept, runner);
     let failure = measured.failure.take();
     let failure = failure.map(|error| error.during("running the canaries"));
     if measured.measurements.is_empty()
@@ -151,7 +119,6 @@ pub(crate) async fn gate<'a>(
         sentences: mut notes,
         lacks_probe,
     } = ready.notes();
-    notes.extend(left);
     notes.extend(plan.notes.iter().cloned());
     notes.extend(no_base_yet(job, request, &keys, base.as_ref()));
     let full_run_offer = |instance: &InstanceConfiguration| project.offer_to(job, instance);
@@ -184,8 +151,8 @@ pub(crate) async fn gate<'a>(
         false => keep(affected, request, history, &keys, &checks, &mut report).await,
     };
     let kept = kept.map_err(|error| error.during("reading the checks before"));
-    Ok(GatedJob {
-        failure: failure.or(kept.err()),
+    Ok(GateOutcome {
+        failures: failure.or(kept.err()).map(named).into_iter().collect(),
         ..report.into()
     })
 }

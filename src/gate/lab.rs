@@ -16,16 +16,33 @@ use self::configuration::{
     AskedRuns, BatchKind, CanaryBatch, Configuration, ConfigurationStage, ConfigurationState,
 };
 use self::design::{ConfigurationDesign, NextCanaries};
-use crate::backend::{EndedPool, RunPart};
+use crate::backend::{EndedPool, Ready, RunPart};
+use crate::canary::{CanaryRun, Dataset};
 use crate::console::AppError;
 use crate::forecast::scale_out::DataLayout;
-use crate::gate::batch::{self, Ran};
+use crate::gate::batch::{self, CanaryFate, CanaryMeans, Ran};
 use crate::gate::ended_pools;
-use crate::gate::runner::{Runner, RunningConfiguration, RunningJob};
+use crate::gate::pull_request_limit::PullRequestLimit;
+use crate::gate::request::Purpose;
+use crate::gate::run_history::Records;
+use crate::gate::runner::Runner;
 use crate::instance::InstanceConfiguration;
 use crate::measurement::Measurement;
-use crate::plan::{self, NotMeasured, Plan, StopReason};
+use crate::plan::{self, Account, KeptMachines, NotMeasured, Plan, StopReason};
+use crate::spec::Job;
 use crate::verdict::Reason;
+
+/// A job whose canaries are run.
+pub(crate) struct LabInput<'a> {
+    pub(crate) job: &'a Job,
+    pub(crate) dataset: &'a Dataset,
+    pub(crate) ready: &'a dyn Ready,
+    /// `None` if no run of the job is kept, and none is reused.
+    pub(crate) records: Option<&'a Records<'a>>,
+    pub(crate) purpose: Purpose,
+    pub(crate) account: &'a Account,
+    pub(crate) pull_request: &'a PullRequestLimit,
+}
 
 /// The results of a job's canaries.
 #[derive(Default)]
@@ -34,19 +51,20 @@ pub(crate) struct JobMeasurements {
     pub(crate) measurements: Vec<Measurement>,
     /// Why there are fewer on `instance` than a forecast needs: they were not affordable, or could not be run today.
     pub(crate) broke_off: Option<Reason>,
-    /// The error that ended the canaries on `instance`, if a person must fix it.
+    /// The error that ended the canaries on `instance`: of those that are waited for only one that a person must fix.
     pub(crate) failure: Option<AppError>,
-    /// The machines that were kept, of configurations that need them no more.
-    pub(crate) ended_pools: Vec<EndedPool>,
+    /// Canaries that nobody waits for, and those without money or room, in the order of the plan.
+    pub(crate) standing: Vec<(CanaryRun, CanaryFate)>,
 }
 
-/// Runs the plan's canaries. An alternative never fails the job: one that cannot be run is marked so in the plan.
+/// Runs the plan's canaries as far as this part of the run goes. An alternative never fails the job: one that cannot be run is
+/// marked so in the plan. No machine is kept after it; of one that may still be billed the plan has a note, before the others.
 ///
 /// # Errors
 ///
 /// Where the history cannot be read.
 pub(crate) async fn measure(
-    input: &RunningJob<'_>,
+    input: &LabInput<'_>,
     plan: &mut Plan,
     runner: &Runner<'_>,
 ) -> Result<JobMeasurements, AppError> {
@@ -55,10 +73,12 @@ pub(crate) async fn measure(
     for one in &configurations {
         states.push(ConfigurationState::new(input, one, runner.project).await?);
     }
+    let kept = KeptMachines::default();
     let (freed, heard) = mpsc::unbounded_channel();
     let mut lab = Lab {
         input,
         runner,
+        kept: &kept,
         configurations: &configurations,
         states,
         layout: DataLayout::of(input.job, Some(input.dataset)),
@@ -70,7 +90,12 @@ pub(crate) async fn measure(
         heard,
     };
     lab.run().await;
-    Ok(lab.into_measurements(plan))
+    let (mut measured, ended) = lab.into_measurements(plan);
+    let measurements = &mut measured.measurements;
+    let account = (input.account, &kept);
+    let left = ended_pools::end_all(input.ready, ended, measurements, account, runner).await;
+    plan.notes.splice(0..0, left);
+    Ok(measured)
 }
 
 /// A canary, by configuration, batch and its place there, whose machines are free: what it gave, as far as that is known.
@@ -83,8 +108,9 @@ enum EndedStep {
 }
 
 struct Lab<'a> {
-    input: &'a RunningJob<'a>,
+    input: &'a LabInput<'a>,
     runner: &'a Runner<'a>,
+    kept: &'a KeptMachines,
     /// `instance` first, then the alternatives.
     configurations: &'a [Configuration],
     states: Vec<ConfigurationState>,
@@ -225,8 +251,11 @@ impl<'a> Lab<'a> {
     fn start(&mut self, place: usize, batch: CanaryBatch) {
         let one = &self.configurations[place];
         let (runner, number) = (self.runner, self.batches);
-        let of = RunningConfiguration {
-            of: *self.input,
+        let by = CanaryMeans {
+            job: self.input.job,
+            ready: self.input.ready,
+            records: self.input.records,
+            kept: self.kept,
             account: &one.account,
             is_wanted: &one.is_wanted,
         };
@@ -240,8 +269,8 @@ impl<'a> Lab<'a> {
                     drop(freed.send((place, number, index, measurement)));
                 }
             };
-            let fates = batch::run(runner, of, &runs, earlier, &freed).await;
-            (place, EndedStep::Batch(number, fates.into()))
+            let ran = batch::run(runner, by, &runs, earlier, &freed).await;
+            (place, EndedStep::Batch(number, ran))
         }));
         self.batches += 1;
         let state = &mut self.states[place];
@@ -311,12 +340,13 @@ impl<'a> Lab<'a> {
             return;
         };
         let is_over = self.is_over(place);
+        let is_waited_for = self.runner.part != RunPart::Detach;
         let design = self.design(place);
         let is_empty = ran.measurements.is_empty();
         let mut note = None;
         let mut done = None;
         match batch.kind {
-            BatchKind::Fixed if ran.too_expensive > 0 => {
+            BatchKind::Fixed if ran.too_expensive > 0 && is_waited_for => {
                 note = Some(design.refused(ran.too_expensive, &batch));
             }
             BatchKind::Count if is_empty && ran.failure.is_none() && !is_over => {
@@ -340,8 +370,12 @@ impl<'a> Lab<'a> {
             state.left_out.push(batch.runs[0].instance.clone());
         }
         state.measured.extend(ran.measurements);
+        let standing = ran.standing.into_iter();
+        let standing = standing.map(|(index, fate)| (batch.runs[index].clone(), fate));
+        state.standing.extend(standing);
         match ran.failure {
             None => return,
+            Some(error) if place == 0 && !is_waited_for => state.failure = Some(error),
             Some(error) if error.is_transient() => {
                 // That of `instance` is the job's own reason.
                 if place > 0 {
@@ -380,12 +414,13 @@ impl<'a> Lab<'a> {
 
     fn end(&mut self, place: usize, ended: Vec<EndedPool>) {
         let account = &self.configurations[place].account;
-        ended_pools::bill(&ended, account, self.input.kept, self.runner.project);
+        ended_pools::bill(&ended, account, self.kept, self.runner.project);
         self.states[place].ended_pools.extend(ended);
         self.states[place].stage = ConfigurationStage::Ended;
     }
 
-    fn into_measurements(mut self, plan: &mut Plan) -> JobMeasurements {
+    /// Also the machines that were kept, of configurations that need them no more.
+    fn into_measurements(mut self, plan: &mut Plan) -> (JobMeasurements, Vec<EndedPool>) {
         let own = self.design(0);
         let ending = self.states[0].done.map(|done| own.ending(done));
         let too_expensive = own.too_expensive(ending.as_ref());
@@ -406,20 +441,19 @@ impl<'a> Lab<'a> {
         }
         let late = self.late_failure.map(|(_, error)| error);
         let mut measured = JobMeasurements::default();
-        let mut notes = Vec::new();
+        let (mut notes, mut ended_pools) = (Vec::new(), Vec::new());
         for state in self.states {
             notes.extend(state.notes);
             measured.measurements.extend(state.measured);
-            measured.ended_pools.extend(state.ended_pools);
+            measured.standing.extend(state.standing);
+            ended_pools.extend(state.ended_pools);
         }
         let late_reason = late.as_ref().map(AppError::reason);
         plan.notes
             .extend(late_reason.as_ref().map(Reason::to_string));
         plan.notes.append(&mut notes);
-        JobMeasurements {
-            broke_off: broke_off.or(late_reason).or(too_expensive),
-            failure: failure.or(late),
-            ..measured
-        }
+        measured.broke_off = broke_off.or(late_reason).or(too_expensive);
+        measured.failure = failure.or(late);
+        (measured, ended_pools)
     }
 }

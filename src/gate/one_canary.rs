@@ -8,13 +8,10 @@ use crate::console::signals::{Interruption, unless_cancelled};
 use crate::console::{AppError, Loudness, printable, say};
 use crate::gate::backend;
 use crate::gate::batch;
-use crate::gate::ended_pools;
 use crate::gate::gate_run::GateRun;
 use crate::gate::runner::Runner;
 use crate::measurement::Measurement;
-use crate::plan::{
-    self, Account, Alternatives, KeptMachines, KnownBefore, Limit, Plan, PlannedRuns,
-};
+use crate::plan::{self, Account, Alternatives, KnownBefore, Limit, Plan, PlannedRuns};
 use crate::spec::Job;
 use crate::units::Usd;
 use crate::workspace::project::Project;
@@ -97,19 +94,7 @@ async fn measure(
     let run_account = Account::new(max_spend, Limit::Run);
     let spend_limit = Some(job.canary.spend_limit);
     let account = Account::below(Some(&run_account), spend_limit, Limit::Job);
-    let kept = KeptMachines::default();
-    let mut ran = batch::run_one(
-        runner,
-        (job, &listed.dataset, &*ready),
-        run,
-        &account,
-        &kept,
-    )
-    .await;
-    let ended = ready.end_pools(None, &runner.cancellation).await;
-    ended_pools::bill(&ended, &account, &kept, project);
-    // It says itself which pool may still be billed.
-    ended_pools::settle(&ended, &mut ran.measurements, &kept, runner);
+    let ran = batch::run_one(runner, (job, &*ready), run, &account).await;
     if let Some(measurement) = ran.measurements.into_iter().next() {
         return Ok(measurement);
     }

@@ -10,7 +10,7 @@ use crate::units::Usd;
 use crate::verdict::Verdict;
 use crate::workspace::project::Project;
 
-/// The result of a run.
+/// The result of a run, or of one of its jobs.
 #[derive(Default)]
 pub(crate) struct GateOutcome {
     pub(crate) jobs: Vec<JobReport>,
@@ -21,6 +21,15 @@ pub(crate) struct GateOutcome {
     pub(crate) left: Leftovers,
     /// About the whole run.
     pub(crate) notes: Vec<String>,
+}
+
+impl From<JobReport> for GateOutcome {
+    fn from(report: JobReport) -> Self {
+        Self {
+            jobs: vec![report],
+            ..Self::default()
+        }
+    }
 }
 
 /// Why a run ended without a report.

@@ -11,7 +11,7 @@ use crate::console::signals::Interruption;
 use crate::console::{AppError, Loudness, printable, say};
 use crate::gate::account::{self, BillingState};
 use crate::gate::gate_run::GateRun;
-use crate::gate::job_gate::{self, GatedJob};
+use crate::gate::job_gate;
 use crate::gate::measurements_file::MeasurementsFile;
 use crate::gate::outcome::{GateFailure, GateOutcome};
 use crate::gate::pull_request_limit::PullRequestLimit;
@@ -250,17 +250,11 @@ async fn gate_all<'a>(
     };
     let mut outcome = GateOutcome::default();
     for (affected, gated) in ended {
-        let named = |error: AppError| (Some(affected.job.name.clone()), error);
         match gated {
-            Ok(GatedJob {
-                report,
-                failure,
-                detached,
-            }) => {
-                outcome.jobs.push(report);
-                let failure = failure.map(|error| named(error.without(&runner.secrets)));
-                outcome.failures.extend(failure);
-                outcome.detached.extend(detached);
+            Ok(one) => {
+                outcome.jobs.extend(one.jobs);
+                outcome.failures.extend(one.failures);
+                outcome.detached.extend(one.detached);
             }
             // A transient failure is the job's outcome.
             Err(error) if error.is_transient() => {
@@ -271,7 +265,7 @@ async fn gate_all<'a>(
                     Vec::new(),
                 ));
             }
-            Err(error) => outcome.failures.push(named(error)),
+            Err(error) => (outcome.failures).push((Some(affected.job.name.clone()), error)),
         }
     }
     outcome

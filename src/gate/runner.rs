@@ -1,19 +1,14 @@
 //! What running needs, whichever job's canaries are run.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 
-use crate::backend::{Backend, BackendEnd, BackendError, Cancellation, Ready, Reuse, RunPart};
-use crate::canary::Dataset;
+use crate::backend::{Backend, BackendEnd, BackendError, Cancellation, Reuse, RunPart};
 use crate::console::progress::Progress;
 use crate::console::{AppError, Loudness, files, printable, say};
 use crate::gate::failure_logs::FailureLogs;
 use crate::gate::gate_run::GateRun;
-use crate::gate::pull_request_limit::PullRequestLimit;
-use crate::gate::request::Purpose;
-use crate::gate::run_history::Records;
 use crate::gate::{backend, pass_env};
-use crate::plan::{Account, KeptMachines};
 use crate::secret::SecretMask;
 use crate::spec::Job;
 use crate::workspace::project::Project;
@@ -98,27 +93,4 @@ impl<'a> Runner<'a> {
         };
         format!("  {of}{text}")
     }
-}
-
-/// A job whose canaries are run.
-#[derive(Clone, Copy)]
-pub(crate) struct RunningJob<'a> {
-    pub(crate) job: &'a Job,
-    pub(crate) ready: &'a dyn Ready,
-    /// `None` if no run of the job is kept, and none is reused.
-    pub(crate) records: Option<&'a Records<'a>>,
-    pub(crate) kept: &'a KeptMachines,
-    pub(crate) dataset: &'a Dataset,
-    pub(crate) purpose: Purpose,
-    pub(crate) account: &'a Account,
-    pub(crate) pull_request: &'a PullRequestLimit,
-}
-
-/// A configuration of it, whose canaries are run.
-#[derive(Clone, Copy)]
-pub(crate) struct RunningConfiguration<'a> {
-    pub(crate) of: RunningJob<'a>,
-    pub(crate) account: &'a Account,
-    /// False where nothing more may be launched.
-    pub(crate) is_wanted: &'a Cell<bool>,
 }

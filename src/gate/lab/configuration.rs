@@ -3,11 +3,12 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
+use super::LabInput;
 use crate::backend::EndedPool;
 use crate::canary::CanaryRun;
 use crate::console::AppError;
 use crate::console::progress::Earlier;
-use crate::gate::runner::RunningJob;
+use crate::gate::batch::CanaryFate;
 use crate::instance::{InstanceConfiguration, Offer};
 use crate::measurement::Measurement;
 use crate::plan::{
@@ -29,7 +30,7 @@ pub(super) struct Configuration {
 
 impl Configuration {
     /// `instance` first, then the alternatives.
-    pub(super) fn all(input: &RunningJob<'_>, plan: &Plan, project: &Project) -> Vec<Self> {
+    pub(super) fn all(input: &LabInput<'_>, plan: &Plan, project: &Project) -> Vec<Self> {
         let job = input.job;
         let limit = input.account.left();
         let configuration = |one: &PlannedConfiguration| Self {
@@ -124,7 +125,9 @@ pub(super) struct ConfigurationState {
     pub(super) why_not: Option<NotMeasured>,
     /// Why nothing more can be run today.
     pub(super) broke_off: Option<Reason>,
-    /// The error, if a person must fix it.
+    /// Canaries that nobody waits for, and those without money or room.
+    pub(super) standing: Vec<(CanaryRun, CanaryFate)>,
+    /// The error that the job's own failed with.
     pub(super) failure: Option<AppError>,
     pub(super) ended_pools: Vec<EndedPool>,
     pub(super) notes: Vec<String>,
@@ -133,7 +136,7 @@ pub(super) struct ConfigurationState {
 impl ConfigurationState {
     /// Before the first canary. Fails where the history cannot be read.
     pub(super) async fn new(
-        input: &RunningJob<'_>,
+        input: &LabInput<'_>,
         one: &Configuration,
         project: &Project,
     ) -> Result<Self, AppError> {
@@ -161,7 +164,7 @@ impl ConfigurationState {
 
 /// Nothing is paid for a forecast that cannot be made.
 async fn worst_of_the_fewest(
-    input: &RunningJob<'_>,
+    input: &LabInput<'_>,
     one: &Configuration,
     project: &Project,
 ) -> Result<Usd, AppError> {

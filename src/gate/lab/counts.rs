@@ -4,6 +4,7 @@ use super::configuration::{BatchKind, CanaryBatch};
 use super::design::{ConfigurationDesign, NextCanaries, provisional};
 use crate::assess::input::JobRuns;
 use crate::assess::other_counts;
+use crate::backend::RunPart;
 use crate::canary::CanaryRun;
 use crate::forecast::{CanaryTime, Forecast};
 use crate::gate::request::Purpose;
@@ -176,7 +177,8 @@ impl ConfigurationDesign<'_> {
 
     /// Whether an alternative whose canaries on fewer machines are those of another has some to go with.
     pub(super) fn has_base(&self) -> Result<(), NotMeasured> {
-        match self.one.planned.follows && !plan::has_enough(&self.measured_on_base()) {
+        let is_known = self.runner.part != RunPart::Detach;
+        match self.one.planned.follows && is_known && !plan::has_enough(&self.measured_on_base()) {
             true => Err(NotMeasured::NoneOnFewer),
             false => Ok(()),
         }

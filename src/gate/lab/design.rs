@@ -1,5 +1,6 @@
 //! What is next on a configuration, by what is known of it.
 
+use super::LabInput;
 use super::configuration::{AskedRuns, BatchKind, CanaryBatch, Configuration, ConfigurationState};
 use crate::backend::RunPart;
 use crate::canary::CanaryRun;
@@ -8,7 +9,6 @@ use crate::forecast::scale_out::DataLayout;
 use crate::forecast::{self, Basis, FEWEST_RUNS, Forecast};
 use crate::gate::request::Purpose;
 use crate::gate::runner::Runner;
-use crate::gate::runner::RunningJob;
 use crate::instance::{InstanceConfiguration, Offer};
 use crate::measurement::{self, Measurement, Outcome};
 use crate::metric::MemoryOf;
@@ -21,7 +21,7 @@ use crate::units::{Fraction, Seconds};
 
 /// A configuration as its design sees it.
 pub(super) struct ConfigurationDesign<'a> {
-    pub(super) input: &'a RunningJob<'a>,
+    pub(super) input: &'a LabInput<'a>,
     pub(super) runner: &'a Runner<'a>,
     pub(super) one: &'a Configuration,
     /// How the data reach the hosts of the full run.
@@ -65,11 +65,12 @@ impl ConfigurationDesign<'_> {
     }
 
     /// The fixed design: the fewest runs of a forecast, and then every one that is within `canary.max_share`; all of them as far as
-    /// they fit into the account. What is collected is paid, so all of it is read.
+    /// they fit into the account. What is collected is paid, so all of it is read; and nobody looks between those that are only
+    /// started, so that those of an alternative fit together or not at all.
     fn next_fixed(&self, runs: &[CanaryRun]) -> NextCanaries {
         let (fewest, more) = runs.split_at(match self.runner.part {
-            RunPart::Collect => runs.len(),
-            RunPart::Whole | RunPart::Detach => plan::fewest(runs),
+            RunPart::Collect | RunPart::Detach => runs.len(),
+            RunPart::Whole => plan::fewest(runs),
         });
         let batch = |runs: &[CanaryRun], to_come| {
             let earlier = Earlier {
@@ -82,6 +83,10 @@ impl ConfigurationDesign<'_> {
         if self.state.asked == AskedRuns::Nothing {
             if !(self.one.account).fits_pull_request(self.state.worst_of_the_fewest) {
                 return NextCanaries::LeaveOutTheRest(self.refused_of(runs.len(), runs.len()));
+            }
+            let is_alternative = !self.before.is_empty();
+            if self.runner.part == RunPart::Detach && is_alternative && !self.covers(runs) {
+                return NextCanaries::Done(None);
             }
             let limited = |run: &CanaryRun| match self.one.planned.follows {
                 // The canary on a further count of machines, with a time limit that the money pays for.
@@ -120,6 +125,14 @@ impl ConfigurationDesign<'_> {
             Some(note) if fitting == 0 => NextCanaries::LeaveOutTheRest(note),
             note => NextCanaries::Run(batch(&more[..fitting], 0), note),
         }
+    }
+
+    /// Whether the account has the money for all of them.
+    fn covers(&self, runs: &[CanaryRun]) -> bool {
+        let project = self.runner.project;
+        let worst =
+            |run| plan::worst_case(std::slice::from_ref(run), &project.offer(&run.instance));
+        self.one.account.covers(runs.iter().filter_map(worst).sum())
     }
 
     /// A note that so many of a batch of the fixed design were refused.
@@ -280,10 +293,14 @@ impl ConfigurationDesign<'_> {
         if self.state.broke_off.is_some() {
             return Some(NotMeasured::CouldNotRun);
         }
-        // Others ran on fewer of its machines, and its own canary was refused.
         let is_refused = match &self.one.planned.runs {
             Ok(PlannedRuns::Fixed(runs)) => {
-                self.one.planned.follows && !runs.is_empty() && !self.is_over
+                let is_own = match self.runner.part {
+                    RunPart::Detach => self.state.asked == AskedRuns::Nothing,
+                    // Others ran on fewer of its machines, and its own canary was refused.
+                    RunPart::Whole | RunPart::Collect => self.one.planned.follows,
+                };
+                is_own && !runs.is_empty() && !self.is_over
             }
             _ => done == Some(StopReason::TooExpensive),
         };
