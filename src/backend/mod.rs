@@ -121,7 +121,7 @@ pub struct Planned<'p> {
 }
 
 /// The keys that identify a job's canaries.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BackendKeys {
     /// `None` where neither git nor the backend knows the code.
     pub code: Option<Key>,

@@ -4,15 +4,13 @@ use std::fmt::Write;
 
 use jiff::Timestamp;
 
-use crate::backend::{Planned, Ready, Reuse, RunPart};
+use crate::backend::{BackendKeys, Planned, Ready, Reuse, RunPart};
 use crate::canary::Dataset;
 use crate::cli::ActualsArguments;
 use crate::console::{AppError, Loudness, print, signals};
 use crate::exit;
 use crate::gate::backend;
 use crate::gate::batch;
-use crate::gate::gate_run::GateRun;
-use crate::gate::job_keys::JobKeys;
 use crate::gate::run_history::RunHistory;
 use crate::gate::runner::Runner;
 use crate::history::record::Command;
@@ -40,24 +38,21 @@ pub(crate) async fn actuals(
         };
         return Err(AppError::usage(refusal).help("choose `backend: local` for it"));
     }
-    let gate_run = GateRun::begin(&project, RunPart::Whole)?;
-    let origin = RunOrigin::of_environment(&project, Command::Actuals);
-    let history = RunHistory::open(&project, &origin, Some(&gate_run.id)).await?;
-    let pass_env = arguments.pass_env.as_slice();
     let mut interruption = signals::watch()?;
     let runner = Runner::open(
         &project,
-        gate_run,
         (RunPart::Whole, Reuse::Never),
-        pass_env,
+        &arguments.pass_env,
         interruption.cancellation.clone(),
         loudness,
     );
     let runner = runner.await?;
+    let origin = RunOrigin::of_environment(&project, Command::Actuals);
+    let history = RunHistory::open(&project, &origin, Some(&runner.gate_run.id)).await?;
     let forecasts = async {
         let mut forecast_jobs = Vec::new();
         for job in jobs {
-            forecast_jobs.push(forecast_job(&runner, job, &history, pass_env).await?);
+            forecast_jobs.push(forecast_job(&runner, job, &history).await?);
         }
         Ok::<_, AppError>(forecast_jobs)
     };
@@ -111,7 +106,7 @@ struct ForecastJob<'a> {
     ready: Box<dyn Ready + 'a>,
     /// The job's instance, with its price.
     offer: Offer,
-    keys: JobKeys,
+    keys: BackendKeys,
     made_at: Timestamp,
     forecast: InstanceForecast,
 }
@@ -121,9 +116,7 @@ async fn forecast_job<'a>(
     runner: &'a Runner<'_>,
     job: &'a Job,
     history: &RunHistory,
-    pass_env: &[String],
 ) -> Result<ForecastJob<'a>, AppError> {
-    history.look_up(&job.name).await?;
     history.check_writable(&job.name).await?;
     let project = runner.project;
     let mut session = backend::open(&*runner.backend, project, job).await?;
@@ -138,7 +131,7 @@ async fn forecast_job<'a>(
     };
     let ready = session.prepare(planned).await?;
     project.learn_host(ready.room(&job.instance).host);
-    let keys = JobKeys::of(ready.keys(&dataset).await?, pass_env);
+    let keys = ready.keys(&dataset).await?;
     let newest = history.newest_forecast(job, &keys).await?;
     let found = newest.and_then(|(record, forecast)| {
         let row = forecast.forecasts.into_iter().next()?;

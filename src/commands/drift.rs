@@ -83,7 +83,6 @@ async fn from_history(
     let mut notes = Vec::new();
     for one in jobs {
         let job = one.job;
-        history.look_up(&job.name).await?;
         let checks = history.checks(&job.name).await?;
         let Some((_, newest)) = checks.last() else {
             let branch = origin.writer.branch.as_ref();
@@ -147,7 +146,6 @@ pub(crate) async fn accept(
     let history = RunHistory::open(project, origin, None).await?;
     let mut newest = Vec::new();
     for one in jobs {
-        history.look_up(&one.job.name).await?;
         let checks = history.checks(&one.job.name).await?;
         newest.extend(checks.into_iter().last());
     }

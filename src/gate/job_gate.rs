@@ -9,7 +9,7 @@ use crate::assess::judge;
 use crate::assess::short_run;
 use crate::assess::training_plan;
 use crate::assess::whole_report;
-use crate::backend::{Backend, JobNotes, ListedData, Ready, RunPart, Session};
+use crate::backend::{BackendKeys, JobNotes, ListedData, Ready, RunPart, Session};
 use crate::canary::Dataset;
 use crate::change::AffectedJob;
 use crate::console::AppError;
@@ -19,7 +19,6 @@ use crate::forecast::scale_out::DataLayout;
 use crate::gate::backend;
 use crate::gate::collected::{self, Gathered};
 use crate::gate::detached;
-use crate::gate::job_keys::JobKeys;
 use crate::gate::lab::{self, JobMeasurements, LabInput};
 use crate::gate::outcome::GateOutcome;
 use crate::gate::pull_request_limit::PullRequestLimit;
@@ -31,214 +30,260 @@ use crate::instance::InstanceConfiguration;
 use crate::metric::Metric;
 use crate::plan::{self, Account, KnownBefore, Plan, PlanError};
 use crate::report::{InstanceForecast, JobReport};
-use crate::spec::{BudgetLine, Job};
+use crate::spec::BudgetLine;
 use crate::verdict::Verdict;
-use crate::workspace::project::Project;
 
-/// One job from its data to its part of the report.
-pub(crate) async fn gate<'a>(
-    affected: &'a AffectedJob<'a>,
-    request: &RunRequest<'_>,
-    history: &'a RunHistory,
-    account: &Account,
-    pull_request: &PullRequestLimit,
-    runner: &'a Runner<'a>,
-) -> Result<GateOutcome, AppError> {
-    let (project, backend) = (runner.project, &*runner.backend);
-    let job = affected.job;
-    let named = |error: AppError| (Some(job.name.clone()), error.without(&runner.secrets));
-    let looking = look(project, affected, request, history, backend);
-    let (session, listing, checks) = unless_cancelled(looking, &runner.cancellation).await??;
-    let ListedData {
-        dataset,
-        knows_bytes,
-        ..
-    } = listing;
-    let alternatives = request.alternatives;
-    let offer_of = |instance: &_| project.offer(instance);
-    let earlier = match project.traits().is_remote {
-        true => history.last_check(job).await?,
-        false => Vec::new(),
-    };
-    let known = KnownBefore {
-        left_of_run: account.left(),
-        earlier: &earlier,
-    };
-    let mut plan = match plan::plan(job, &dataset, &offer_of, alternatives, known) {
-        Ok(plan) => plan,
-        Err(PlanError::Unknown(reason)) => {
-            let report = whole_report::unknown_report(job, &affected.by, &reason, Vec::new());
-            return Ok(report.into());
-        }
-        Err(error) => return Err(AppError::from(error).during("planning the canaries")),
-    };
-    let preparing = prepare(
-        project, affected, request, history, session, &dataset, &mut plan,
-    );
-    let (ready, keys, base) = unless_cancelled(preparing, &runner.cancellation).await??;
-    // A recording hands its runs out again and again; nothing is measured.
-    let records = (!project.traits().replays).then(|| Records {
-        job,
-        history,
-        keys: keys.clone(),
-        reuse: request.reuse,
-        part: request.part,
-        paid: RefCell::default(),
-    });
-    let input = LabInput {
-        job,
-        dataset: &dataset,
-        ready: &*ready,
-        records: records.as_ref(),
-        purpose: request.purpose,
-        account,
-        pull_request,
-    };
-    let mut measured = match request.part {
-        RunPart::Whole => lab::measure(&input, &mut plan, runner).await?,
-        RunPart::Detach => return detached::launch(&input, &mut plan, affected, runner).await,
-        RunPart::Collect => match collected::collect(&input, &mut plan, runner).await? {
-            Gathered::Measured(measured) => measured,
-            Gathered::NotYet { reason, error } => {
+/// One job of a run of the gate.
+pub(crate) struct JobGate<'a> {
+    pub(crate) affected: &'a AffectedJob<'a>,
+    pub(crate) request: &'a RunRequest<'a>,
+    pub(crate) history: &'a RunHistory,
+    pub(crate) runner: &'a Runner<'a>,
+    pub(crate) account: &'a Account,
+    pub(crate) pull_request: &'a PullRequestLimit,
+}
+
+impl<'a> JobGate<'a> {
+    /// One job from its data to its part of the report.
+    pub(crate) async fn run(&self) -> Result<GateOutcome, AppError> {
+        let Self {
+            affected,
+            request,
+            history,
+            runner,
+            account,
+            ..
+        } = *self;
+        let project = runner.project;
+        let job = affected.job;
+        let named = |error: AppError| (Some(job.name.clone()), error.without(&runner.secrets));
+        let looking = unless_cancelled(self.look(), &runner.cancellation);
+        let (session, listing, checks) = looking.await??;
+        let ListedData {
+            dataset,
+            knows_bytes,
+            ..
+        } = listing;
+        let alternatives = request.alternatives;
+        let offer_of = |instance: &_| project.offer(instance);
+        let earlier = match project.traits().is_remote {
+            true => history.last_check(job).await?,
+            false => Vec::new(),
+        };
+        let known = KnownBefore {
+            left_of_run: account.left(),
+            earlier: &earlier,
+        };
+        let mut plan = match plan::plan(job, &dataset, &offer_of, alternatives, known) {
+            Ok(plan) => plan,
+            Err(PlanError::Unknown(reason)) => {
                 let report = whole_report::unknown_report(job, &affected.by, &reason, Vec::new());
-                return Ok(GateOutcome {
-                    failures: vec![named(error)],
-                    ..report.into()
-                });
+                return Ok(report.into());
             }
-        },
-    };
-    let failure = measured.failure.take();
-    let failure = failure.map(|error| error.during("running the canaries"));
-    if measured.measurements.is_empty()
-        && let Some(error) = failure
-    {
-        return Err(error);
-    }
-    let JobNotes {
-        sentences: mut notes,
-        lacks_probe,
-    } = ready.notes();
-    notes.extend(plan.notes.iter().cloned());
-    notes.extend(no_base_yet(job, request, &keys, base.as_ref()));
-    let full_run_offer = |instance: &InstanceConfiguration| project.offer_to(job, instance);
-    let mut report = judge::job_report(&JobInput {
-        name: &job.name,
-        instance: &job.instance,
-        budget: &job.budget,
-        affected_by: &affected.by,
-        alternatives: plan.outcomes(),
-        measurements: &measured.measurements,
-        max_runtime: Some(job.canary.max_runtime),
-        worst_case: plan.total_worst_case(),
-        offer_of: &full_run_offer,
-        layout: DataLayout::of(job, knows_bytes.then_some(&dataset)),
-        base: base.as_ref(),
-        is_allowed: &project.spec.allowed(),
-        lacks_probe,
-        notes,
-    });
-    report.notes.extend(training_plan::note(job, &report));
-    if !project.traits().replays {
-        report
-            .advice
-            .extend(short_run::advice(job.canary.skip_below, &report));
-    }
-    set_unfinished_verdict(&mut report, measured, failure.as_ref());
-    // What a signal cut short is no forecast.
-    let kept = match runner.cancellation.is_cancelled() {
-        true => Ok(()),
-        false => keep(affected, request, history, &keys, &checks, &mut report).await,
-    };
-    let kept = kept.map_err(|error| error.during("reading the checks before"));
-    Ok(GateOutcome {
-        failures: failure.or(kept.err()).map(named).into_iter().collect(),
-        ..report.into()
-    })
-}
-
-/// What may be read, what there is of the job already, and its data; for a check for drift also the checks before it, oldest
-/// first. Spends nothing.
-async fn look<'a>(
-    project: &Project,
-    affected: &AffectedJob<'a>,
-    request: &RunRequest<'_>,
-    history: &RunHistory,
-    backend: &'a dyn Backend,
-) -> Result<(Box<dyn Session<'a> + 'a>, ListedData, Vec<RecordedForecast>), AppError> {
-    let job = affected.job;
-    let opened = backend::open(backend, project, job).await;
-    let mut session = opened
-        .map_err(|error| AppError::from(error).during("checking access, quota and prices"))?;
-    let known = history.look_up(&job.name).await;
-    known.map_err(|error| error.during("reading the history"))?;
-    let writable = history.check_writable(&job.name).await;
-    writable.map_err(|error| error.during("opening the history"))?;
-    let checks = match request.purpose {
-        Purpose::Drift => history.checks(&job.name).await,
-        Purpose::Budget => Ok(Vec::new()),
-    };
-    let checks = checks.map_err(|error| error.during("reading the checks before"))?;
-    let listed = session.list().await;
-    let listed = listed.map_err(|error| AppError::from(error).during("listing the data"))?;
-    Ok((session, listed, checks))
-}
-
-/// Makes the job ready to run, and finds out what it is known by and what it is compared with.
-async fn prepare<'a>(
-    project: &'a Project,
-    affected: &AffectedJob<'a>,
-    request: &RunRequest<'_>,
-    history: &RunHistory,
-    session: Box<dyn Session<'a> + 'a>,
-    dataset: &Dataset,
-    plan: &mut Plan,
-) -> Result<(Box<dyn Ready + 'a>, JobKeys, Option<BaseResult>), AppError> {
-    let job = affected.job;
-    let prepared = backend::prepare(session, project, job, dataset, plan).await;
-    let ready = prepared.map_err(|error| error.during("preparing the canaries"))?;
-    let keys = ready.keys(dataset).await;
-    let keys = keys.map_err(|error| AppError::from(error).during("reading code and data"))?;
-    let keys = JobKeys::of(keys, request.pass_env);
-    let base = history.base(job, &keys, request.base.as_ref()).await;
-    let base = base.map_err(|error| error.during("looking for what to compare with"))?;
-    Ok((ready, keys, base))
-}
-
-/// A note that there is nothing to compare with, and why.
-fn no_base_yet(
-    job: &Job,
-    request: &RunRequest<'_>,
-    keys: &JobKeys,
-    base: Option<&BaseResult>,
-) -> Option<String> {
-    if base.is_some() || request.purpose == Purpose::Drift {
-        return None;
-    }
-    // What has not changed has nothing to be compared with.
-    let theirs = request
-        .base
-        .as_ref()
-        .and_then(|commit| commit.code.get(&job.name));
-    if theirs.is_some() && theirs == keys.code.as_ref() {
-        return None;
-    }
-    if let Some(commit) = &request.base {
-        let (sha, branch) = (&commit.sha, commit.branch());
-        return Some(match commit.unknown.get(&job.name) {
-            Some(why) => format!(
-                "There is no base to compare with: the code of commit {sha:.7} of {branch} cannot be known ({why}), and the history has no push or schedule run of {branch} that this one may read."
-            ),
-            None => format!(
-                "There is no base yet to compare with: the history has no run of commit {sha:.7} of {branch} that this one may read, and none of a push or a schedule on {branch}."
-            ),
+            Err(error) => return Err(AppError::from(error).during("planning the canaries")),
+        };
+        let preparing = self.prepare(session, &dataset, &mut plan);
+        let (ready, keys, base) = unless_cancelled(preparing, &runner.cancellation).await??;
+        // A recording hands its runs out again and again; nothing is measured.
+        let records = (!project.traits().replays).then(|| Records {
+            job,
+            history,
+            keys: keys.clone(),
+            pass_env: request.pass_env,
+            reuse: request.reuse,
+            part: request.part,
+            paid: RefCell::default(),
         });
+        let input = LabInput {
+            job,
+            dataset: &dataset,
+            ready: &*ready,
+            records: records.as_ref(),
+            purpose: request.purpose,
+            account,
+            pull_request: self.pull_request,
+        };
+        let mut measured = match request.part {
+            RunPart::Whole => lab::measure(&input, &mut plan, runner).await?,
+            RunPart::Detach => return detached::launch(&input, &mut plan, affected, runner).await,
+            RunPart::Collect => match collected::collect(&input, &mut plan, runner).await? {
+                Gathered::Measured(measured) => measured,
+                Gathered::NotYet { reason, error } => {
+                    let report =
+                        whole_report::unknown_report(job, &affected.by, &reason, Vec::new());
+                    return Ok(GateOutcome {
+                        failures: vec![named(error)],
+                        ..report.into()
+                    });
+                }
+            },
+        };
+        let failure = measured.failure.take();
+        let failure = failure.map(|error| error.during("running the canaries"));
+        if measured.measurements.is_empty()
+            && let Some(error) = failure
+        {
+            return Err(error);
+        }
+        let JobNotes {
+            sentences: mut notes,
+            lacks_probe,
+        } = ready.notes();
+        notes.extend(plan.notes.iter().cloned());
+        notes.extend(self.no_base_yet(&keys, base.as_ref()));
+        let full_run_offer = |instance: &InstanceConfiguration| project.offer_to(job, instance);
+        let mut report = judge::job_report(&JobInput {
+            name: &job.name,
+            instance: &job.instance,
+            budget: &job.budget,
+            affected_by: &affected.by,
+            alternatives: plan.outcomes(),
+            measurements: &measured.measurements,
+            max_runtime: Some(job.canary.max_runtime),
+            worst_case: plan.total_worst_case(),
+            offer_of: &full_run_offer,
+            layout: DataLayout::of(job, knows_bytes.then_some(&dataset)),
+            base: base.as_ref(),
+            is_allowed: &project.spec.allowed(),
+            lacks_probe,
+            notes,
+        });
+        report.notes.extend(training_plan::note(job, &report));
+        if !project.traits().replays {
+            report
+                .advice
+                .extend(short_run::advice(job.canary.skip_below, &report));
+        }
+        set_unfinished_verdict(&mut report, measured, failure.as_ref());
+        // What a signal cut short is no forecast.
+        let kept = match runner.cancellation.is_cancelled() {
+            true => Ok(()),
+            false => self.keep(&keys, &checks, &mut report).await,
+        };
+        let kept = kept.map_err(|error| error.during("reading the checks before"));
+        Ok(GateOutcome {
+            failures: failure.or(kept.err()).map(named).into_iter().collect(),
+            ..report.into()
+        })
     }
-    let is_increase = |line: &BudgetLine| line.kind.is_increase();
-    let has_increase = job.budget.lines.iter().any(is_increase);
-    has_increase.then(|| {
+
+    /// What may be read, what there is of the job already, and its data; for a check for drift also the checks before it, oldest
+    /// first. Spends nothing.
+    async fn look(
+        &self,
+    ) -> Result<(Box<dyn Session<'a> + 'a>, ListedData, Vec<RecordedForecast>), AppError> {
+        let (job, history, runner) = (self.affected.job, self.history, self.runner);
+        let opened = backend::open(&*runner.backend, runner.project, job).await;
+        let mut session = opened
+            .map_err(|error| AppError::from(error).during("checking access, quota and prices"))?;
+        let known = history.of_job(&job.name).await;
+        known.map_err(|error| error.during("reading the history"))?;
+        let writable = history.check_writable(&job.name).await;
+        writable.map_err(|error| error.during("opening the history"))?;
+        let checks = match self.request.purpose {
+            Purpose::Drift => history.checks(&job.name).await,
+            Purpose::Budget => Ok(Vec::new()),
+        };
+        let checks = checks.map_err(|error| error.during("reading the checks before"))?;
+        let listed = session.list().await;
+        let listed = listed.map_err(|error| AppError::from(error).during("listing the data"))?;
+        Ok((session, listed, checks))
+    }
+
+    /// Makes the job ready to run, and finds out what it is known by and what it is compared with.
+    async fn prepare(
+        &self,
+        session: Box<dyn Session<'a> + 'a>,
+        dataset: &Dataset,
+        plan: &mut Plan,
+    ) -> Result<(Box<dyn Ready + 'a>, BackendKeys, Option<BaseResult>), AppError> {
+        let (job, project) = (self.affected.job, self.runner.project);
+        let prepared = backend::prepare(session, project, job, dataset, plan).await;
+        let ready = prepared.map_err(|error| error.during("preparing the canaries"))?;
+        let keys = ready.keys(dataset).await;
+        let keys = keys.map_err(|error| AppError::from(error).during("reading code and data"))?;
+        let base = (self.history)
+            .base(job, &keys, self.request.base.as_ref())
+            .await;
+        let base = base.map_err(|error| error.during("looking for what to compare with"))?;
+        Ok((ready, keys, base))
+    }
+
+    /// A note that there is nothing to compare with, and why.
+    fn no_base_yet(&self, keys: &BackendKeys, base: Option<&BaseResult>) -> Option<String> {
+        let (job, request) = (self.affected.job, self.request);
+        if base.is_some() || request.purpose == Purpose::Drift {
+            return None;
+        }
+        // What has not changed has nothing to be compared with.
+        let theirs = request
+            .base
+            .as_ref()
+            .and_then(|commit| commit.code.get(&job.name));
+        if theirs.is_some() && theirs == keys.code.as_ref() {
+            return None;
+        }
+        if let Some(commit) = &request.base {
+            let (sha, branch) = (&commit.sha, commit.branch());
+            return Some(match commit.unknown.get(&job.name) {
+                Some(why) => format!(
+                    "There is no base to compare with: the code of commit {sha:.7} of {branch} cannot be known ({why}), and the history has no push or schedule run of {branch} that this one may read."
+                ),
+                None => format!(
+                    "There is no base yet to compare with: the history has no run of commit {sha:.7} of {branch} that this one may read, and none of a push or a schedule on {branch}."
+                ),
+            });
+        }
+        let is_increase = |line: &BudgetLine| line.kind.is_increase();
+        let has_increase = job.budget.lines.iter().any(is_increase);
+        has_increase.then(|| {
         "There is no base to compare with, so increases are not judged: they are on a pull request, and with `--base REF`.".to_owned()
     })
+    }
+
+    /// Keeps the record of what was found. A check for drift is first compared with the checks before it. The record is kept
+    /// also if it is unknown whether it is a new baseline.
+    async fn keep(
+        &self,
+        keys: &BackendKeys,
+        checks: &[RecordedForecast],
+        report: &mut JobReport,
+    ) -> Result<(), AppError> {
+        let (affected, request, history) = (self.affected, self.request, self.history);
+        // A check that broke off, or whose training failed, says nothing that others could be held against.
+        let has_time = |row: &InstanceForecast| row.estimates[Metric::Time].is_some();
+        let is_whole = !matches!(report.verdict, Verdict::Failed | Verdict::Unknown)
+            && report.forecasts.first().is_some_and(has_time);
+        let is_baseline = match request.purpose {
+            Purpose::Drift => {
+                let earlier: Vec<CheckRecord> = checks.iter().map(check_of).collect();
+                let this = CheckRecord {
+                    at: jiff::Timestamp::now(),
+                    commit: history.commit(),
+                    code_key: keys.code.map(|key| key.to_string()),
+                    machine: keys.machine.clone(),
+                    ..CheckRecord::default()
+                };
+                let is_first = drift_check::hold_against_earlier(
+                    affected.job,
+                    &earlier,
+                    this,
+                    report,
+                    is_whole,
+                );
+                Ok(is_first)
+            }
+            Purpose::Budget if is_whole && request.origin.may_set_the_baseline() => {
+                history.is_another_training(report, keys).await
+            }
+            Purpose::Budget => Ok(false),
+        };
+        let known = *is_baseline.as_ref().unwrap_or(&false);
+        history
+            .keep_forecast(affected.job, report, keys, known)
+            .await;
+        is_baseline.map(|_| ())
+    }
 }
 
 /// The verdict of a job whose canaries broke off: unknown, also without a written budget.
@@ -265,44 +310,4 @@ fn set_unfinished_verdict(
     if failure.is_some() && report.verdict == Verdict::Unknown {
         is_now(report, Verdict::NotJudged);
     }
-}
-
-/// Keeps the record of what was found. A check for drift is first compared with the checks before it. The record is kept
-/// also if it is unknown whether it is a new baseline.
-async fn keep(
-    affected: &AffectedJob<'_>,
-    request: &RunRequest<'_>,
-    history: &RunHistory,
-    keys: &JobKeys,
-    checks: &[RecordedForecast],
-    report: &mut JobReport,
-) -> Result<(), AppError> {
-    // A check that broke off, or whose training failed, says nothing that others could be held against.
-    let has_time = |row: &InstanceForecast| row.estimates[Metric::Time].is_some();
-    let is_whole = !matches!(report.verdict, Verdict::Failed | Verdict::Unknown)
-        && report.forecasts.first().is_some_and(has_time);
-    let is_baseline = match request.purpose {
-        Purpose::Drift => {
-            let earlier: Vec<CheckRecord> = checks.iter().map(check_of).collect();
-            let this = CheckRecord {
-                at: jiff::Timestamp::now(),
-                commit: history.commit(),
-                code_key: keys.code.map(|key| key.to_string()),
-                machine: keys.machine.clone(),
-                ..CheckRecord::default()
-            };
-            let is_first =
-                drift_check::hold_against_earlier(affected.job, &earlier, this, report, is_whole);
-            Ok(is_first)
-        }
-        Purpose::Budget if is_whole && request.origin.may_set_the_baseline() => {
-            history.is_another_training(report, keys).await
-        }
-        Purpose::Budget => Ok(false),
-    };
-    let known = *is_baseline.as_ref().unwrap_or(&false);
-    history
-        .keep_forecast(affected.job, report, keys, known)
-        .await;
-    is_baseline.map(|_| ())
 }

@@ -8,7 +8,6 @@ use crate::console::signals::{Interruption, unless_cancelled};
 use crate::console::{AppError, Loudness, printable, say};
 use crate::gate::backend;
 use crate::gate::batch;
-use crate::gate::gate_run::GateRun;
 use crate::gate::runner::Runner;
 use crate::measurement::Measurement;
 use crate::plan::{self, Account, Alternatives, KnownBefore, Limit, Plan, PlannedRuns};
@@ -30,10 +29,9 @@ pub(crate) async fn run(
     loudness: Loudness,
 ) -> Result<Measurement, AppError> {
     let part = RunPart::Whole;
-    let gate_run = GateRun::begin(project, part)?;
     let cancellation = interruption.cancellation.clone();
     let reuse = (part, Reuse::Never);
-    let runner = Runner::open(project, gate_run, reuse, pass_env, cancellation, loudness).await?;
+    let runner = Runner::open(project, reuse, pass_env, cancellation, loudness).await?;
     let work = async {
         let measured = measure(job, max_spend, &runner).await;
         // Whatever came of it, nothing of it goes on.

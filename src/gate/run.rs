@@ -10,8 +10,7 @@ use crate::change::AffectedJob;
 use crate::console::signals::Interruption;
 use crate::console::{AppError, Loudness, printable, say};
 use crate::gate::account::{self, BillingState};
-use crate::gate::gate_run::GateRun;
-use crate::gate::job_gate;
+use crate::gate::job_gate::JobGate;
 use crate::gate::measurements_file::MeasurementsFile;
 use crate::gate::outcome::{GateFailure, GateOutcome};
 use crate::gate::pull_request_limit::PullRequestLimit;
@@ -33,12 +32,8 @@ pub(crate) async fn run(
     interruption: Interruption,
     loudness: Loudness,
 ) -> Result<GateOutcome, GateFailure> {
-    let gate_run = GateRun::begin(project, request.part)?;
-    let history = RunHistory::open(project, &request.origin, Some(&gate_run.id)).await?;
-    let pull_request = pull_request_limit(project, affected, request, &history).await?;
     let runner = Runner::open(
         project,
-        gate_run,
         (request.part, request.reuse),
         request.pass_env,
         interruption.cancellation.clone(),
@@ -46,6 +41,8 @@ pub(crate) async fn run(
     );
     let mut runner = runner.await?;
     runner.jobs = affected.len();
+    let history = RunHistory::open(project, &request.origin, Some(&runner.gate_run.id)).await?;
+    let pull_request = pull_request_limit(project, affected, request, &history).await?;
     let file = request.measurements;
     let file = file.map(|path| MeasurementsFile::open(path, &project.root));
     let file = file.transpose()?;
@@ -194,9 +191,9 @@ fn warn_of_no_price(project: &Project, affected: &[AffectedJob<'_>], request: &R
 /// after another: on one machine their canaries would disturb each other, and none is to take the money of one before it.
 async fn gate_all<'a>(
     all: &'a [AffectedJob<'a>],
-    request: &RunRequest<'_>,
+    request: &'a RunRequest<'a>,
     history: &'a RunHistory,
-    pull_request: &PullRequestLimit,
+    pull_request: &'a PullRequestLimit,
     runner: &'a Runner<'a>,
     accounts: &mut Vec<Account>,
 ) -> GateOutcome {
@@ -206,9 +203,18 @@ async fn gate_all<'a>(
     let max_spend = request.max_spend.filter(|_| is_limited);
     let limit_of = |one: &AffectedJob<'_>| is_limited.then_some(one.job.canary.spend_limit);
     let check = async |affected: &'a AffectedJob<'a>, account: &Account| {
-        let gated = job_gate::gate(affected, request, history, account, pull_request, runner);
-        let gated = gated.await;
-        let gated = gated.map_err(|error| error.without(&runner.secrets));
+        let gate = JobGate {
+            affected,
+            request,
+            history,
+            runner,
+            account,
+            pull_request,
+        };
+        let gated = gate
+            .run()
+            .await
+            .map_err(|error| error.without(&runner.secrets));
         if let Err(error) = &gated {
             runner.outputs.borrow_mut().lacks_some = true;
             if error.is_transient() {

@@ -11,10 +11,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use crate::assess::base_result::BaseResult;
+use crate::backend::BackendKeys;
 use crate::canary::Key;
 use crate::console::{AppError, printable, say};
 use crate::drift::CheckRecord;
-use crate::gate::job_keys::JobKeys;
 use crate::gate::open_history;
 use crate::history::record::{self, Command, Content, Record, Writer};
 use crate::history::{self, BaseWanted, Damaged, Entry, History, Loaded, ScopeSpend};
@@ -98,17 +98,18 @@ impl RunHistory {
         self.commit.clone()
     }
 
-    /// Lists the records of a job. Called before anything is spent, so that a history that may not be read is an error in
-    /// time.
-    pub(crate) async fn look_up(&self, job: &str) -> Result<(), AppError> {
-        if self.known.borrow().entries.contains_key(job) {
-            return Ok(());
+    /// The names of a job's records, oldest first. Asked for before anything is spent, so that a history that may not be read is an
+    /// error in time.
+    pub(crate) async fn of_job(&self, job: &str) -> Result<Vec<Entry>, AppError> {
+        let known = self.known.borrow().entries.get(job).cloned();
+        if let Some(known) = known {
+            return Ok(known);
         }
         let listed = self.history.list(Some(job)).await?;
         self.warn_of(listed.damaged);
         let entries = &mut self.known.borrow_mut().entries;
-        entries.insert(job.to_owned(), listed.entries);
-        Ok(())
+        entries.insert(job.to_owned(), listed.entries.clone());
+        Ok(listed.entries)
     }
 
     /// Fails if no record of a job could be kept, as far as that is known in advance.
@@ -119,12 +120,6 @@ impl RunHistory {
     /// What the canaries of all records in this run's own scope cost.
     pub(crate) async fn scope_spend(&self) -> Result<ScopeSpend, AppError> {
         Ok(self.history.scope_spend().await?)
-    }
-
-    /// The names of a job's records, oldest first.
-    fn of_job(&self, job: &str) -> Vec<Entry> {
-        let entries = &self.known.borrow().entries;
-        entries.get(job).cloned().unwrap_or_default()
     }
 
     /// Names what could not be read, once each, and passes over it.
@@ -156,8 +151,7 @@ impl RunHistory {
             }
             record.recorded_at < since
         };
-        self.look_up(job).await?;
-        let mut entries = self.of_job(job);
+        let mut entries = self.of_job(job).await?;
         entries.retain(|entry| !self.known.borrow().written.contains(entry));
         let forecasts = history::forecasts(&entries, job);
         self.seen(self.history.first(forecasts, is_over).await?);
@@ -170,7 +164,7 @@ impl RunHistory {
         key: &Key,
         is_wanted: impl FnMut(&Record) -> bool,
     ) -> Result<Option<Record>, AppError> {
-        let (entries, key) = (self.of_job(&job.name), key.to_string());
+        let (entries, key) = (self.of_job(&job.name).await?, key.to_string());
         let found = self
             .history
             .newest_canary(&entries, &job.name, &key, is_wanted);
@@ -183,7 +177,7 @@ impl RunHistory {
     }
 
     /// Keeps what a full run measured.
-    pub(crate) async fn keep_full_run(&self, keys: &JobKeys, measurement: &Measurement) {
+    pub(crate) async fn keep_full_run(&self, keys: &BackendKeys, measurement: &Measurement) {
         let content = Content::FullRun {
             measurement: Box::new(measurement.clone()),
         };
@@ -194,7 +188,7 @@ impl RunHistory {
     pub(crate) async fn newest_forecast(
         &self,
         job: &Job,
-        keys: &JobKeys,
+        keys: &BackendKeys,
     ) -> Result<Option<RecordedForecast>, AppError> {
         let [code, data] = [keys.code, keys.data].map(|key| key.map(|key| key.to_string()));
         let is_same = |record: &Record| {
@@ -236,8 +230,7 @@ impl RunHistory {
         job: &str,
         is_so: impl FnMut(&Record) -> bool,
     ) -> Result<Option<Record>, AppError> {
-        self.look_up(job).await?;
-        let entries = self.of_job(job);
+        let entries = self.of_job(job).await?;
         let forecasts = history::forecasts(&entries, job);
         Ok(self.seen(self.history.first(forecasts, is_so).await?))
     }
@@ -247,7 +240,7 @@ impl RunHistory {
         &self,
         job: &Job,
         report: &JobReport,
-        keys: &JobKeys,
+        keys: &BackendKeys,
         is_baseline: bool,
     ) {
         // A job of which nothing was measured is nothing to compare with.
@@ -271,7 +264,7 @@ impl RunHistory {
         self.keep(&report.name, keys, content).await;
     }
 
-    async fn keep(&self, job: &str, keys: &JobKeys, content: Content) {
+    async fn keep(&self, job: &str, keys: &BackendKeys, content: Content) {
         let hex = |key: Option<Key>| key.map(|key| key.to_string());
         let record = Record {
             schema_version: record::SCHEMA_VERSION,
@@ -312,14 +305,14 @@ impl RunHistory {
     pub(crate) async fn base(
         &self,
         job: &Job,
-        keys: &JobKeys,
+        keys: &BackendKeys,
         commit: Option<&BaseCommit>,
     ) -> Result<Option<BaseResult>, AppError> {
         let Some(commit) = commit else {
             return Ok(None);
         };
         let code = commit.code.get(&job.name).map(Key::to_string);
-        let entries = self.of_job(&job.name);
+        let entries = self.of_job(&job.name).await?;
         let wanted = BaseWanted {
             code_key: code.as_deref(),
             instance: commit.instances.get(&job.name),
@@ -366,7 +359,7 @@ impl RunHistory {
                 && found.is_some_and(record::ForecastRecord::is_whole)
                 && record.writer.branch == self.writer.branch
         };
-        let entries = self.of_job(job);
+        let entries = self.of_job(job).await?;
         let series = self.history.series(&entries, job, is_check).await?;
         let unreadable = series.damaged.first().map(|one| one.place.clone());
         self.warn_of(series.damaged);
@@ -389,7 +382,7 @@ impl RunHistory {
     pub(crate) async fn is_another_training(
         &self,
         report: &JobReport,
-        keys: &JobKeys,
+        keys: &BackendKeys,
     ) -> Result<bool, AppError> {
         let checks = self.checks(&report.name).await?;
         let Some((baseline, found)) = checks.first() else {

@@ -39,15 +39,15 @@ pub(crate) struct RunOutputs {
 }
 
 impl<'a> Runner<'a> {
-    /// For one job, with measurements in the history alone.
+    /// Begins a run of the gate, for one job.
     pub(crate) async fn open(
         project: &'a Project,
-        gate_run: GateRun,
         (part, reuse): (RunPart, Reuse),
         pass_env: &[String],
         cancellation: Cancellation,
         loudness: Loudness,
     ) -> Result<Self, AppError> {
+        let gate_run = GateRun::begin(project, part)?;
         let tags = gate_run.tags(reuse, part);
         let backend = backend::backend_of(project, pass_env, tags).await?;
         files::make_state_folder(&project.state_folder())?;

@@ -9,13 +9,13 @@ use crate::assess::base_result::BaseResult;
 use crate::assess::input::JobInput;
 use crate::assess::judge;
 use crate::assess::whole_report;
+use crate::backend::BackendKeys;
 use crate::change::AffectedJob;
 use crate::code::PathGlobs;
 use crate::commands::run::RunRequest;
 use crate::console::AppError;
 use crate::exit;
 use crate::forecast::scale_out::DataLayout;
-use crate::gate::job_keys::JobKeys;
 use crate::gate::run_history::RunHistory;
 use crate::gate::run_report;
 use crate::instance::InstanceConfiguration;
@@ -73,13 +73,13 @@ pub(super) async fn report(
             )))),
             (Some(part), None) => {
                 // The data are not listed here, so a change of data is not noticed.
-                let keys = JobKeys::of_code(project.code_key(job)?);
-                let base = async {
-                    history.look_up(&job.name).await?;
-                    history.base(job, &keys, request.base.as_ref()).await
+                let keys = BackendKeys {
+                    code: project.code_key(job)?,
+                    ..BackendKeys::default()
                 };
+                let base = history.base(job, &keys, request.base.as_ref()).await;
                 let during = "looking for what to compare with";
-                let base = base.await.map_err(|error: AppError| error.during(during))?;
+                let base = base.map_err(|error| error.during(during))?;
                 jobs.push(judged_again(project, job, by, part, base.as_ref()));
             }
             // A leg that failed before it wrote its part must not turn the check green.

@@ -95,11 +95,11 @@ impl TestCheckout {
     }
 
     /// The keys of the job and of its canaries, in the order of the plan.
-    fn keys(&self) -> (JobKeys, Vec<Option<Key>>) {
+    fn keys(&self) -> (BackendKeys, Vec<Option<Key>>) {
         self.keys_of(&self.project())
     }
 
-    fn keys_of(&self, project: &Project) -> (JobKeys, Vec<Option<Key>>) {
+    fn keys_of(&self, project: &Project) -> (BackendKeys, Vec<Option<Key>>) {
         let keys = async {
             let backend = backend::backend_of(project, &[], RunTags::of_nobody())
                 .await
@@ -119,11 +119,11 @@ impl TestCheckout {
             let ready = backend::prepare(session, project, job, &dataset, &mut plan)
                 .await
                 .unwrap();
-            let keys = JobKeys::of(ready.keys(&dataset).await.unwrap(), &[]);
+            let keys = ready.keys(&dataset).await.unwrap();
             let PlannedRuns::Fixed(runs) = plan.runs() else {
                 panic!("the spec asks for the fixed design");
             };
-            let canaries = runs.iter().map(|run| keys.canary(run)).collect();
+            let canaries = runs.iter().map(|run| keys.canary(run, &[])).collect();
             (keys, canaries)
         };
         let runtime = tokio::runtime::Builder::new_current_thread()

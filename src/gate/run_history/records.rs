@@ -6,10 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use super::RunHistory;
-use crate::backend::{Reuse, RunPart};
+use crate::backend::{BackendKeys, Reuse, RunPart};
 use crate::canary::{CanaryRun, Key};
 use crate::console::AppError;
-use crate::gate::job_keys::JobKeys;
 use crate::history::record::{Content, Record};
 use crate::measurement::{Measurement, Outcome, Reused};
 use crate::spec::Job;
@@ -19,7 +18,8 @@ use crate::units::{Seconds, Usd};
 pub(crate) struct Records<'a> {
     pub(crate) job: &'a Job,
     pub(crate) history: &'a RunHistory,
-    pub(crate) keys: JobKeys,
+    pub(crate) keys: BackendKeys,
+    pub(crate) pass_env: &'a [String],
     /// Whether this run may reuse canaries of earlier runs.
     pub(crate) reuse: Reuse,
     pub(crate) part: RunPart,
@@ -30,7 +30,7 @@ pub(crate) struct Records<'a> {
 impl Records<'_> {
     /// The measurement of an earlier run that stands for a canary: completed, and younger than the job's `canary.reuse`.
     pub(crate) async fn found(&self, run: &CanaryRun) -> Result<Option<Measurement>, AppError> {
-        let key = self.keys.canary(run);
+        let key = self.key_of(run);
         let Some(key) = key.filter(|_| self.reuse == Reuse::Young) else {
             return Ok(None);
         };
@@ -76,7 +76,7 @@ impl Records<'_> {
         run: &CanaryRun,
         training_job: &str,
     ) -> Result<bool, AppError> {
-        let Some(key) = self.keys.canary(run) else {
+        let Some(key) = self.key_of(run) else {
             return Ok(true);
         };
         let is_of_another = |record: &Record| {
@@ -114,7 +114,7 @@ impl Records<'_> {
         measurement: &Measurement,
         worst: Option<Usd>,
     ) {
-        let key = run.and_then(|run| self.keys.canary(run));
+        let key = run.and_then(|run| self.key_of(run));
         let at_most = match (measurement.reused, &measurement.outcome) {
             (Some(reused), _) => reused.saved_usd,
             (None, Outcome::Stopped) if measurement.cost.is_none() => worst,
@@ -131,6 +131,10 @@ impl Records<'_> {
             at_most,
         };
         (self.history.keep(&measurement.job, &self.keys, content)).await;
+    }
+
+    fn key_of(&self, run: &CanaryRun) -> Option<Key> {
+        self.keys.canary(run, self.pass_env)
     }
 
     /// Whether it is younger than `canary.reuse`. A clock that was set back makes a young record one of the future.
