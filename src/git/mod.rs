@@ -2,7 +2,6 @@
 //! what the gate wrote and the checkout that the demo is.
 
 mod error;
-mod new_checkout;
 pub(crate) mod own_files;
 mod process;
 mod stored;
@@ -61,6 +60,33 @@ impl GitCheckout {
         let root = String::from_utf8_lossy(&output.stdout);
         let root = Path::new(root.trim_end_matches('\n')).canonicalize();
         Ok(root.ok().map(|root| Self { root }))
+    }
+
+    /// Makes `folder` a checkout of its own whose first commit has these paths in it, ignored or not. Nothing is done where a
+    /// checkout, this one or one around it, tracks them already.
+    ///
+    /// # Errors
+    ///
+    /// If git is not there, or refuses. The folder is then as it was: without a `.git`.
+    pub fn create(folder: &Path, paths: &[&str]) -> Result<(), GitError> {
+        let tracked = ["ls-files", "--error-unmatch", "--"].iter().chain(paths);
+        if process::bytes(folder, tracked).is_ok() {
+            return Ok(());
+        }
+        // Without a template: it could bring hooks.
+        let init = ["init", "--quiet", "--template="];
+        let add = ["add", "--force", "--"].iter().chain(paths);
+        let commit = "-c user.name=canary-gate -c user.email=canary-gate@localhost -c commit.gpgSign=false \
+                      commit --quiet --message=demo";
+        let made = process::bytes(folder, init)
+            .and_then(|_| process::bytes(folder, add))
+            .and_then(|_| process::bytes(folder, commit.split_whitespace()))
+            // A checkout of another user's is refused, as are files of another user in a container.
+            .and_then(|_| Self::find(folder));
+        if made.is_err() {
+            let _ = std::fs::remove_dir_all(folder.join(".git"));
+        }
+        made.map(drop)
     }
 
     /// The checkout's folder, all links resolved.
@@ -126,19 +152,16 @@ impl GitCheckout {
         Ok(listed)
     }
 
-    /// Those of `files`, as a commit has them, that lie on disk as git writes them there: with other line ends, or with the content
-    /// that a pointer of Git LFS names. One that HEAD has otherwise is changed, whatever lies on disk.
-    pub fn as_checked_out(&self, files: &[TreeFile]) -> Result<BTreeSet<PathBuf>, GitError> {
+    /// Those of `files`, as a commit has them, that lie on disk with the content that a pointer of Git LFS names. One that HEAD has
+    /// otherwise is changed, whatever lies on disk.
+    pub fn of_lfs(&self, mut files: Vec<TreeFile>) -> Result<BTreeSet<PathBuf>, GitError> {
         if files.is_empty() {
             return Ok(BTreeSet::new());
         }
         let head = self.tree("HEAD")?;
-        let is_at_head = |file: &&TreeFile| {
-            head.get(&file.path)
-                .is_some_and(|one| one.blob == file.blob)
-        };
-        let files: Vec<TreeFile> = files.iter().filter(is_at_head).cloned().collect();
-        stored::as_checked_out(&self.root, &files)
+        let blob = |file: &TreeFile| head.get(&file.path).map(|known| known.blob.clone());
+        files.retain(|file| blob(file).as_ref() == Some(&file.blob));
+        stored::of_lfs(&self.root, &files)
     }
 
     /// The first `limit` bytes of a file in a commit; `path` is relative to the root. `None` if there is no such file; a link

@@ -1,6 +1,5 @@
 //! The `git` process.
 
-use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{Seek, Write};
@@ -12,8 +11,8 @@ use super::error::GitError;
 const OWN_CONFIGURATION: &str =
     "-c core.fsmonitor=false -c core.hooksPath=/dev/null -c core.quotePath=false";
 
-/// Runs git without programs that a checkout's configuration could start, and without the caller's GIT_ variables. Filters are
-/// turned off where files are read: see [`without_filters`].
+/// Runs git without programs that a checkout's configuration could start, and without the caller's GIT_ variables. No command that
+/// filters files is run.
 pub(super) fn run(
     folder: &Path,
     arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
@@ -39,26 +38,6 @@ pub(super) fn command(
         .env("GIT_TERMINAL_PROMPT", "0")
         .env("LC_ALL", "C");
     git
-}
-
-/// Turns these filters off. They are programs that a checkout's configuration names.
-pub(super) fn without_filters(git: &mut Command, filters: &BTreeSet<String>) {
-    let mut count = 0;
-    for filter in filters {
-        // An empty program is none, and none is missed.
-        for (key, value) in [
-            ("clean", ""),
-            ("smudge", ""),
-            ("process", ""),
-            ("required", "false"),
-        ] {
-            let key = format!("filter.{filter}.{key}");
-            git.env(format!("GIT_CONFIG_KEY_{count}"), key);
-            git.env(format!("GIT_CONFIG_VALUE_{count}"), value);
-            count += 1;
-        }
-    }
-    git.env("GIT_CONFIG_COUNT", count.to_string());
 }
 
 /// Git's output for `input` on standard input, which lies in a file: of two pipes each may fill up.

@@ -1,4 +1,4 @@
-//! What git would store of a file on disk, without the filters that a checkout's configuration names: they are programs.
+//! What git has stored: blobs, and the pointers of Git LFS among them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -8,68 +8,23 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use super::error::GitError;
-use super::process::{self, entries};
+use super::process;
 use crate::code::TreeFile;
 
 /// A pointer of Git LFS is shorter.
 /// <https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md>
 const LONGEST_POINTER: u64 = 1024;
 
-/// Those of `files`, as a commit has them, that lie on disk as git writes them there: with other line ends, or with the content that a
-/// pointer of Git LFS names.
-pub(super) fn as_checked_out(
-    root: &Path,
-    files: &[TreeFile],
-) -> Result<BTreeSet<PathBuf>, GitError> {
-    if files.is_empty() {
-        return Ok(BTreeSet::new());
-    }
-    let mut git = process::command(root, ["hash-object", "--stdin-paths"]);
-    process::without_filters(&mut git, &filters(root)?);
-    let names: Vec<u8> = files.iter().flat_map(|file| quoted(&file.path)).collect();
-    // One that cannot be read is changed.
-    let ids = process::answer(git, "hash-object", &names).unwrap_or_default();
-    let ids = String::from_utf8_lossy(&ids);
-    let mut ids = ids.lines();
-    let (same, other): (Vec<_>, Vec<_>) =
-        (files.iter()).partition(|file| ids.next() == Some(&file.blob));
-    let of_other = other.iter().map(|file| file.blob.as_str()).collect();
-    let pointers = blobs(root, &of_other, LONGEST_POINTER)?;
-    let of_lfs = other.into_iter().filter(|file| {
+/// Those of `files`, as a commit has them, that lie on disk with the content that a pointer of Git LFS names.
+pub(super) fn of_lfs(root: &Path, files: &[TreeFile]) -> Result<BTreeSet<PathBuf>, GitError> {
+    let ids = files.iter().map(|file| file.blob.as_str()).collect();
+    let pointers = blobs(root, &ids, LONGEST_POINTER)?;
+    let is_same = |file: &&TreeFile| {
         let pointer = pointers.get(&file.blob);
         pointer.is_some_and(|pointer| is_what_it_says(&root.join(&file.path), pointer))
-    });
-    Ok(same
-        .into_iter()
-        .chain(of_lfs)
-        .map(|file| file.path.clone())
-        .collect())
-}
-
-/// The names of all filters that the configuration has.
-fn filters(root: &Path) -> Result<BTreeSet<String>, GitError> {
-    let arguments = "config --null --name-only --get-regexp ^filter\\.";
-    // It fails where there is none.
-    let keys = process::run(root, arguments.split(' ')).map_err(GitError::NotStarted)?;
-    let name = |key: &[u8]| {
-        let key = String::from_utf8_lossy(key);
-        let name = key.strip_prefix("filter.")?.rsplit_once('.')?.0;
-        Some(name.to_owned())
     };
-    Ok(entries(&keys.stdout).filter_map(name).collect())
-}
-
-/// A line with a name that git reads as itself, whatever bytes it has.
-fn quoted(path: &Path) -> Vec<u8> {
-    let mut line = vec![b'"'];
-    for byte in path.as_os_str().as_encoded_bytes() {
-        match byte {
-            b'"' | b'\\' | 0..=31 | 127.. => line.extend(format!("\\{byte:03o}").bytes()),
-            plain => line.push(*plain),
-        }
-    }
-    line.extend(b"\"\n");
-    line
+    let same = files.iter().filter(is_same);
+    Ok(same.map(|file| file.path.clone()).collect())
 }
 
 /// The contents of these blobs, without those that are larger than `most` bytes.
