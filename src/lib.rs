@@ -15,7 +15,7 @@
 // The pure core, a crate of its own: it can name nothing of this one.
 pub use canary_gate_core::{
     assess, canary, change, code, drift, exit, forecast, grammar, instance, measurement, metric,
-    plan, report, rows, secret, spec, units, verdict,
+    outside_error, plan, report, rows, secret, spec, units, verdict,
 };
 
 // The edges: files, processes, clock, environment.

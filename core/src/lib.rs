@@ -31,6 +31,8 @@ pub mod verdict;
 
 pub mod exit;
 
+pub mod outside_error;
+
 pub mod plan;
 
 pub mod drift;

@@ -8,7 +8,7 @@ use aws_credential_types::provider::error::CredentialsError;
 use aws_sdk_sagemaker::error::{ProvideErrorMetadata, SdkError};
 
 use super::given;
-use crate::exit::OutsideError;
+use crate::outside_error::OutsideError;
 use crate::secret::SecretMask;
 
 /// A call by its IAM name: `sagemaker:CreateTrainingJob`.

@@ -12,7 +12,7 @@ use aws_sdk_sts::error::ProvideErrorMetadata;
 
 use super::call::{Call, CallError};
 use super::s3_uri::shown;
-use crate::exit::OutsideError;
+use crate::outside_error::OutsideError;
 
 /// What the tokens must be made for.
 pub const AUDIENCE: &str = "sts.amazonaws.com";

@@ -9,7 +9,7 @@ use aws_sdk_s3::types::EncodingType;
 
 use super::call::{Call, CallError, FailureKind};
 use super::s3_uri::{S3Uri, decoded, shown};
-use crate::exit::OutsideError;
+use crate::outside_error::OutsideError;
 
 /// A request to S3, as its error describes it.
 #[derive(Debug, Clone)]

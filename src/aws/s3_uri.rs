@@ -4,7 +4,7 @@ use std::fmt;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-use crate::exit::OutsideError;
+use crate::outside_error::OutsideError;
 
 /// The longest key that S3 allows, in bytes.
 pub(crate) const LONGEST_KEY: usize = 1024;

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use nix::unistd::{AccessFlags, access};
 
-use crate::backend::BackendError;
 use crate::canary::{DataObject, Objects};
+use crate::outside_error::OutsideError;
 use crate::spec::{Channel, InputMode, Job, ON_THIS_MACHINE};
 use crate::units::Bytes;
 
@@ -23,7 +23,7 @@ pub(super) fn channel_path(
     paths: &ProjectPaths,
     job: &Job,
     channel: &Channel,
-) -> Result<PathBuf, BackendError> {
+) -> Result<PathBuf, OutsideError> {
     let field = format!("jobs.{}.training.channels.{}.uri", job.name, channel.name);
     let help = PathHelp {
         what: "the data ",
@@ -52,10 +52,10 @@ pub(super) fn list_channel(
     paths: &ProjectPaths,
     job: &Job,
     channel: &Channel,
-) -> Result<Objects, BackendError> {
+) -> Result<Objects, OutsideError> {
     let field = field(job, channel);
     if channel.mode == InputMode::Pipe {
-        return Err(BackendError::new(
+        return Err(OutsideError::new(
             format!("{field}.mode: the local backend does not serve Pipe mode yet"),
             "use `mode: File` or `mode: FastFile`",
         ));
@@ -76,7 +76,7 @@ pub(super) fn list_channel(
         walk(paths, &mut trail, "", &field, &mut objects)?;
     }
     if objects.is_empty() {
-        return Err(BackendError::new(
+        return Err(OutsideError::new(
             format!("{field}: the folder `{}` holds no files", channel.uri),
             "put the partition files of the data there; a canary draws whole files",
         ));
@@ -92,7 +92,7 @@ fn walk(
     prefix: &str,
     field: &str,
     objects: &mut Vec<DataObject>,
-) -> Result<(), BackendError> {
+) -> Result<(), OutsideError> {
     let unreadable = |path: &Path, source| unreadable(field, path, source);
     let Some(folder) = trail.last().cloned() else {
         return Ok(());
@@ -101,7 +101,7 @@ fn walk(
     for entry in fs::read_dir(folder).map_err(|source| unreadable(folder, source))? {
         let entry = entry.map_err(|source| unreadable(folder, source))?;
         let Ok(name) = entry.file_name().into_string() else {
-            return Err(BackendError::new(
+            return Err(OutsideError::new(
                 format!("{field}: a file name in {} is not UTF-8", folder.display()),
                 "rename it; S3 keys are UTF-8",
             ));
@@ -144,13 +144,13 @@ fn walk(
 }
 
 /// A file whose holes would take hours to read, for nothing is stored there. File systems that compress may store little of a file too.
-fn refuse_sparse(path: &Path, metadata: &Metadata, field: &str) -> Result<(), BackendError> {
+fn refuse_sparse(path: &Path, metadata: &Metadata, field: &str) -> Result<(), OutsideError> {
     const STORED_UNIT: u64 = 512;
     let (size, stored) = (metadata.len(), metadata.blocks() * STORED_UNIT);
     if size < LEAST_SPARSE.0 || stored > size / 1000 {
         return Ok(());
     }
-    Err(BackendError::new(
+    Err(OutsideError::new(
         format!(
             "{field}: {} is {}, of which only {} are stored: the rest is a hole",
             path.display(),
@@ -167,16 +167,16 @@ fn open_target(
     link: &Path,
     trail: &[PathBuf],
     field: &str,
-) -> Result<PathBuf, BackendError> {
+) -> Result<PathBuf, OutsideError> {
     let real = link.canonicalize().map_err(|source| {
-        BackendError::io(
+        OutsideError::io(
             format!("{field}: {} is a link that leads nowhere", link.display()),
             "remove the link, or put the data there",
             source,
         )
     })?;
     if let Err(closed) = paths.check(&real) {
-        return Err(BackendError::new(
+        return Err(OutsideError::new(
             format!("{field}: {} is {}", link.display(), closed.link()),
             match closed {
                 Closed::Outside => "replace it by the data itself",
@@ -185,7 +185,7 @@ fn open_target(
         ));
     }
     if trail.contains(&real) {
-        return Err(BackendError::new(
+        return Err(OutsideError::new(
             format!(
                 "{field}: {} is a link to a folder that contains it",
                 link.display()
@@ -196,8 +196,8 @@ fn open_target(
     Ok(real)
 }
 
-fn unreadable(field: &str, path: &Path, source: std::io::Error) -> BackendError {
-    BackendError::io(
+fn unreadable(field: &str, path: &Path, source: std::io::Error) -> OutsideError {
+    OutsideError::io(
         format!("{field}: {} cannot be read", path.display()),
         "make it readable for the user that runs the gate",
         source,

@@ -19,12 +19,13 @@ use tokio::sync::watch;
 use crate::canary::{CanaryRun, Dataset, Key};
 use crate::instance::{Capacity, InstanceConfiguration, InstanceType, Price};
 use crate::measurement::Measurement;
+use crate::outside_error::OutsideError;
 use crate::plan::{Plan, PlannedConfiguration, PoolPlan};
 use crate::spec::Job;
 use crate::units::{Fraction, Seconds};
 
 /// What a backend answers in the end. A box, since which backend it is shows only when the program runs.
-pub type BackendFuture<'a, T> = LocalBoxFuture<'a, Result<T, BackendError>>;
+pub type BackendFuture<'a, T> = LocalBoxFuture<'a, Result<T, OutsideError>>;
 
 /// Something that runs canaries: it opens jobs. A job is listed, then prepared, then run, each by what the step before gave.
 ///
@@ -71,7 +72,7 @@ pub trait Session<'a> {
 
     /// Fails if the backend has too few runs for the plan on `instance`. Drops alternatives for which it has too few, and
     /// returns why.
-    fn check_supply(&self, _: &mut Plan) -> Result<Vec<BackendError>, BackendError> {
+    fn check_supply(&self, _: &mut Plan) -> Result<Vec<OutsideError>, OutsideError> {
         Ok(Vec::new())
     }
 
@@ -94,7 +95,7 @@ pub struct AccountAnswer {
     /// What it is about, such as `logs`.
     pub name: &'static str,
     /// What it gives, in a few words; `None` where that may not be read.
-    pub answer: Result<Option<String>, BackendError>,
+    pub answer: Result<Option<String>, OutsideError>,
 }
 
 /// What a job's data are.
@@ -231,7 +232,7 @@ pub enum CanaryState {
     /// It was never started, since its watcher would not have it.
     HeldBack,
     /// There is no room for it now, and nobody waits for it.
-    NoRoom(BackendError),
+    NoRoom(OutsideError),
     /// No training job stands for it; with the name that its first attempt would have.
     Missing {
         training_job: String,
@@ -267,13 +268,13 @@ pub enum CanaryStep<'r> {
 /// What came of a canary that was run.
 #[derive(Debug)]
 pub struct CanaryEnd {
-    pub state: Result<CanaryState, BackendError>,
+    pub state: Result<CanaryState, OutsideError>,
     /// What is known of the bill of a run that was paid and has no result, as one that was stopped; else `None`.
     pub paid_for_nothing: Option<Box<Measurement>>,
 }
 
-impl From<Result<CanaryState, BackendError>> for CanaryStep<'_> {
-    fn from(state: Result<CanaryState, BackendError>) -> Self {
+impl From<Result<CanaryState, OutsideError>> for CanaryStep<'_> {
+    fn from(state: Result<CanaryState, OutsideError>) -> Self {
         Self::Ended(CanaryEnd {
             state,
             paid_for_nothing: None,
@@ -375,8 +376,8 @@ pub struct EndedPool {
     pub idle: Result<Seconds, String>,
 }
 
-/// A backend could not do what it was asked.
-pub use crate::exit::OutsideError as BackendError;
+/// The same under its former name.
+pub use crate::outside_error::OutsideError as BackendError;
 
 /// The signal for running canaries to end.
 #[derive(Debug, Clone)]

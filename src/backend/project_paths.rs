@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use crate::backend::BackendError;
 use crate::code::CodeTree;
+use crate::outside_error::OutsideError;
 use crate::spec::ON_THIS_MACHINE;
 
 /// The folders of a project, against which the spec's paths are resolved.
@@ -108,10 +108,10 @@ pub(super) struct PathHelp {
 
 impl Unresolved {
     /// The problem with a path that is written in a field of the spec.
-    pub(super) fn refused(self, field: &str, written: &str, help: &PathHelp) -> BackendError {
+    pub(super) fn refused(self, field: &str, written: &str, help: &PathHelp) -> OutsideError {
         let said = format!("{field}: `{written}`");
         match self {
-            Self::Missing(path, source) => BackendError::io(
+            Self::Missing(path, source) => OutsideError::io(
                 format!(
                     "{field}: {}`{written}` cannot be read: {}",
                     help.what,
@@ -135,7 +135,7 @@ impl Unresolved {
                     ),
                 };
                 let path = path.display();
-                BackendError::new(format!("{said} leads {leads} {path}{why}"), way_out)
+                OutsideError::new(format!("{said} leads {leads} {path}{why}"), way_out)
             }
         }
     }

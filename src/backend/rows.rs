@@ -4,9 +4,9 @@ use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use crate::backend::BackendError;
 use crate::canary::{DataObject, Objects};
 use crate::grammar;
+use crate::outside_error::OutsideError;
 use crate::rows::{
     Copied, CopyError, RangeSource, RowBlocks, RowFile, RowFormat, RowsProblem, copy_rows, inspect,
 };
@@ -34,13 +34,13 @@ pub(super) struct OpenFile<S> {
 /// where there is one block only.
 ///
 /// `field` is where the spec names the channel; `open` gets an object and its place in the listing.
-pub(super) async fn blocks<S: RangeSource<Error = BackendError>>(
+pub(super) async fn blocks<S: RangeSource<Error = OutsideError>>(
     field: &str,
     objects: &Objects,
-    open: impl Fn(usize, &DataObject) -> Result<OpenFile<S>, BackendError>,
-) -> Result<RowBlocks, BackendError> {
+    open: impl Fn(usize, &DataObject) -> Result<OpenFile<S>, OutsideError>,
+) -> Result<RowBlocks, OutsideError> {
     if objects.len() > MOST_FILES {
-        return Err(BackendError::new(
+        return Err(OutsideError::new(
             format!(
                 "{field}.sample: the channel has {} objects; rows are drawn of {MOST_FILES} at most",
                 objects.len()
@@ -75,12 +75,12 @@ pub(super) async fn blocks<S: RangeSource<Error = BackendError>>(
 }
 
 /// Writes the drawn rows of every file that has some to the place that `target` gives it.
-pub(super) async fn copy<S: RangeSource<Error = BackendError>>(
+pub(super) async fn copy<S: RangeSource<Error = OutsideError>>(
     field: &str,
     drawn: &RowBlocks,
-    open: impl Fn(&RowFile) -> Result<S, BackendError>,
+    open: impl Fn(&RowFile) -> Result<S, OutsideError>,
     target: impl Fn(usize, &RowFile) -> PathBuf,
-) -> Result<Copied, BackendError> {
+) -> Result<Copied, OutsideError> {
     let mut all = Copied::default();
     for (index, blocks) in drawn.by_file() {
         let file = &drawn.files()[index];
@@ -105,7 +105,7 @@ pub(super) async fn copy<S: RangeSource<Error = BackendError>>(
         all.left += copied.left;
     }
     match all.bytes.0 {
-        0 => Err(BackendError::new(
+        0 => Err(OutsideError::new(
             format!("{field}.sample: this canary's draw holds not one row"),
             "ask for larger `canary.fractions`: the channel has few rows",
         )),
@@ -113,25 +113,25 @@ pub(super) async fn copy<S: RangeSource<Error = BackendError>>(
     }
 }
 
-pub(super) fn cannot_write(path: &Path, source: std::io::Error) -> BackendError {
+pub(super) fn cannot_write(path: &Path, source: std::io::Error) -> OutsideError {
     let help = match source.kind() {
         std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
             "free some space, or ask for smaller `canary.fractions`"
         }
         _ => "make the folder writable for the user that runs the gate",
     };
-    BackendError::io(format!("could not write {}", path.display()), help, source)
+    OutsideError::io(format!("could not write {}", path.display()), help, source)
 }
 
 /// Why rows of an object cannot be drawn.
-pub(super) fn refused(field: &str, key: &str, problem: &RowsProblem) -> BackendError {
-    BackendError::new(
+pub(super) fn refused(field: &str, key: &str, problem: &RowsProblem) -> OutsideError {
+    OutsideError::new(
         format!("{field}.sample: rows of `{key}` cannot be drawn: {problem}"),
         problem.help(),
     )
 }
 
-fn explained(field: &str, key: &str, error: CopyError<BackendError>) -> BackendError {
+fn explained(field: &str, key: &str, error: CopyError<OutsideError>) -> OutsideError {
     match error {
         CopyError::Read(error) => error,
         CopyError::Write(error) => cannot_write(Path::new(key), error),

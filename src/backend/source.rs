@@ -5,8 +5,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::PathBuf;
 
-use crate::backend::BackendError;
 use crate::code::{BlobHash, CodeFile, PathKind};
+use crate::outside_error::OutsideError;
 use crate::spec::Job;
 
 use super::project_paths::{PathHelp, ProjectPaths};
@@ -36,11 +36,11 @@ impl SourceFile {
     /// Hands its bytes over, and fails where they are others than those that were read.
     pub(super) fn read(
         &self,
-        mut take: impl FnMut(&[u8]) -> Result<(), BackendError>,
-    ) -> Result<(), BackendError> {
+        mut take: impl FnMut(&[u8]) -> Result<(), OutsideError>,
+    ) -> Result<(), OutsideError> {
         let unreadable = |source: io::Error| match source.kind() {
             io::ErrorKind::NotFound => self.changed(),
-            _ => BackendError::io(
+            _ => OutsideError::io(
                 format!("the source file {} cannot be read", self.path.display()),
                 "make it readable for the user that runs the gate",
                 source,
@@ -65,8 +65,8 @@ impl SourceFile {
         }
     }
 
-    fn changed(&self) -> BackendError {
-        BackendError::new(
+    fn changed(&self) -> OutsideError {
+        OutsideError::new(
             format!(
                 "the source file {} has changed since this run read it, so no canary gets it",
                 self.path.display()
@@ -80,7 +80,7 @@ impl SourceFile {
 ///
 /// Channel data is left out: a script that would read it past its channel would train on everything and make the
 /// canary a full run.
-pub(super) fn find(paths: &ProjectPaths, job: &Job) -> Result<Source, BackendError> {
+pub(super) fn find(paths: &ProjectPaths, job: &Job) -> Result<Source, OutsideError> {
     let field = format!("jobs.{}.training.source_dir", job.name);
     let folder = match &job.training.source_dir {
         None => paths.spec_folder.clone(),
@@ -96,7 +96,7 @@ pub(super) fn find(paths: &ProjectPaths, job: &Job) -> Result<Source, BackendErr
         }
     };
     if !folder.is_dir() {
-        return Err(BackendError::new(
+        return Err(OutsideError::new(
             format!("{field}: {} is not a folder", folder.display()),
             "name the folder that holds the script",
         ));
@@ -156,7 +156,7 @@ pub(super) fn find(paths: &ProjectPaths, job: &Job) -> Result<Source, BackendErr
         );
     }
     if files.is_empty() {
-        return Err(BackendError::new(
+        return Err(OutsideError::new(
             format!(
                 "{field}: {} holds no source files that count for the job",
                 folder.display()

@@ -1,7 +1,6 @@
 //! `sweep`: stops the training jobs that dead runs of the gate left, and removes what they staged.
 
 use crate::aws::s3_uri::S3Uri;
-use crate::backend::BackendError;
 use crate::backend::sagemaker::{
     Leftover, LeftoverKind, RunTags, SagemakerBackend, Sweep, Swept, SweptDetached,
 };
@@ -9,6 +8,7 @@ use crate::cli::SweepArguments;
 use crate::console::{AppError, print, printable, say};
 use crate::exit;
 use crate::gate::backend;
+use crate::outside_error::OutsideError;
 use crate::workspace::project::Project;
 
 /// Whether leftovers are stopped and removed.
@@ -112,7 +112,7 @@ async fn stop_and_remove(
 ) -> Result<u8, AppError> {
     let mut code = 0;
     let mut text = String::new();
-    let mut sweep = |done: String, result: Result<(), BackendError>| match result {
+    let mut sweep = |done: String, result: Result<(), OutsideError>| match result {
         Ok(()) => text.push_str(&format!("{done}\n")),
         Err(error) => {
             code = exit::TOOL_FAILED;

@@ -4,9 +4,10 @@ use std::error::Error;
 
 use crate::console::terminal::{self, wrapped};
 use crate::console::text::{indented, printable};
-use crate::exit::{self, OutsideError};
+use crate::exit;
 use crate::git::GitError;
 use crate::github::error::{GithubError, GithubErrorKind};
+use crate::outside_error::OutsideError;
 use crate::plan::PlanError;
 use crate::probe::ProbeError;
 use crate::report::{Failure, words};

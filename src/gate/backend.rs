@@ -10,14 +10,14 @@ use crate::backend::local::{self, LocalBackend};
 use crate::backend::project_paths::ProjectPaths;
 use crate::backend::replay::ReplayBackend;
 use crate::backend::sagemaker::{self, RunTags, SagemakerBackend};
-use crate::backend::{Backend, BackendError, Planned, Ready, Session};
+use crate::backend::{Backend, Planned, Ready, Session};
 use crate::canary::Dataset;
 use crate::console::{AppError, files, say, warn};
-use crate::exit::OutsideError;
 use crate::gate::pass_env;
 use crate::github::error::{GithubError, GithubErrorKind};
 use crate::github::id_token::IdTokenService;
 use crate::instance::{InstanceConfiguration, InstanceType};
+use crate::outside_error::OutsideError;
 use crate::plan::{NotMeasured, Plan};
 use crate::spec::{BackendKind, Job};
 use crate::units::Bytes;
@@ -53,7 +53,7 @@ pub(crate) async fn backend_of(
 /// none to be set up.
 pub(crate) fn source_check(
     project: &Project,
-) -> Result<impl Fn(&Job) -> Result<(), BackendError>, AppError> {
+) -> Result<impl Fn(&Job) -> Result<(), OutsideError>, AppError> {
     let paths = project_paths(project)?;
     let backend = project.spec.backend;
     Ok(move |job: &Job| match backend {
@@ -68,7 +68,7 @@ pub(crate) async fn open<'a>(
     backend: &'a dyn Backend,
     project: &Project,
     job: &'a Job,
-) -> Result<Box<dyn Session<'a> + 'a>, BackendError> {
+) -> Result<Box<dyn Session<'a> + 'a>, OutsideError> {
     let mut session = backend.open(job).await?;
     let configurations = std::iter::once(&job.instance).chain(&job.alternatives);
     let kinds: BTreeSet<&InstanceType> = configurations
@@ -82,7 +82,7 @@ pub(crate) async fn open<'a>(
 }
 
 /// Holds a plan against what the backend can give; says why it gives up alternatives.
-pub(crate) fn check_supply(session: &dyn Session<'_>, plan: &mut Plan) -> Result<(), BackendError> {
+pub(crate) fn check_supply(session: &dyn Session<'_>, plan: &mut Plan) -> Result<(), OutsideError> {
     for error in session.check_supply(plan)? {
         say(AppError::from(error).in_a_line().as_str());
     }
@@ -114,13 +114,13 @@ pub(crate) async fn prepare<'a>(
 }
 
 /// Fails without a price for `instance`; gives up alternatives without a price.
-fn check_prices(project: &Project, job: &Job, plan: &mut Plan) -> Result<(), BackendError> {
+fn check_prices(project: &Project, job: &Job, plan: &mut Plan) -> Result<(), OutsideError> {
     let unpriced = |instance: &_| project.offer(instance).unpriced();
     if let Some(unpriced) = unpriced(&job.instance) {
         let members = project.offer(&job.instance).members;
         let mut without = members.iter().filter(|member| member.price.is_none());
         let kind = without.next().map(|member| &member.instance_type);
-        return Err(BackendError::transient(
+        return Err(OutsideError::transient(
             format!("no price is known for {unpriced}, so no canary is launched"),
             format!(
                 "write one: `prices: {{{}: 1.20 USD/h}}`",

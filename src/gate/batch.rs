@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use tokio::sync::Semaphore;
 
 use crate::assess::first_error::{self, Explained, FailedCanary};
-use crate::backend::{BackendError, CanaryPayer, CanaryState, CanaryStep, Ready, RunPart, Watcher};
+use crate::backend::{CanaryPayer, CanaryState, CanaryStep, Ready, RunPart, Watcher};
 use crate::canary::CanaryRun;
 use crate::console::progress::{Canaries, Earlier};
 use crate::console::{AppError, indented, printable};
@@ -16,6 +16,7 @@ use crate::gate::run_history::Records;
 use crate::gate::runner::Runner;
 use crate::instance::Offer;
 use crate::measurement::{Measurement, Reused};
+use crate::outside_error::OutsideError;
 use crate::plan::{self, Account, KeptMachines, Limit, Reservation};
 use crate::spec::Job;
 use crate::units::Usd;
@@ -264,7 +265,7 @@ impl Batch<'_> {
             Ok(CanaryState::Measured(result)) => *result,
             Ok(_) if runner.part == RunPart::Collect => {
                 let what = format!("canary {} is not there to be read any more", run.label());
-                let error = BackendError::transient(
+                let error = OutsideError::transient(
                     what,
                     "collect again: what is gone is named as missing then, with how to start it",
                 );

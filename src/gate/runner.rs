@@ -3,12 +3,13 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
-use crate::backend::{Backend, BackendEnd, BackendError, Cancellation, Reuse, RunPart};
+use crate::backend::{Backend, BackendEnd, Cancellation, Reuse, RunPart};
 use crate::console::progress::Progress;
 use crate::console::{AppError, Loudness, files, printable, say};
 use crate::gate::failure_logs::FailureLogs;
 use crate::gate::gate_run::GateRun;
 use crate::gate::{backend, pass_env};
+use crate::outside_error::OutsideError;
 use crate::secret::SecretMask;
 use crate::spec::Job;
 use crate::workspace::project::Project;
@@ -69,7 +70,7 @@ impl<'a> Runner<'a> {
     }
 
     /// Ends what was started, but for these training jobs; says what it had to stop.
-    pub(crate) async fn finish(&self, kept: &BTreeSet<String>) -> Result<BackendEnd, BackendError> {
+    pub(crate) async fn finish(&self, kept: &BTreeSet<String>) -> Result<BackendEnd, OutsideError> {
         let finished = self.backend.finish(kept, &self.cancellation).await;
         if let Ok(BackendEnd {
             stopped: Some(stopped),

@@ -5,8 +5,9 @@ use std::ops::ControlFlow::{Break, Continue};
 use super::entry::Entry;
 use super::record::{Event, ForecastRecord, Record, RecordKind};
 use super::scope::Scope;
-use super::{History, HistoryError, Loaded};
+use super::{History, Loaded};
 use crate::instance::InstanceConfiguration;
+use crate::outside_error::OutsideError;
 
 /// The most records that are read to find one.
 const MOST_LOOKED_AT: usize = 1000;
@@ -50,7 +51,7 @@ impl History {
         &self,
         entries: impl IntoIterator<Item = &'e Entry>,
         mut is_wanted: impl FnMut(&Record) -> bool,
-    ) -> Result<Loaded, HistoryError> {
+    ) -> Result<Loaded, OutsideError> {
         let mut records = Vec::new();
         let look = |entry: &Entry, record| {
             if !is_wanted(&record) {
@@ -71,7 +72,7 @@ impl History {
         job: &str,
         canary_key: &str,
         mut is_wanted: impl FnMut(&Record) -> bool,
-    ) -> Result<Loaded, HistoryError> {
+    ) -> Result<Loaded, OutsideError> {
         // The name holds only a part of the key.
         let is_same = |record: &Record| record.key() == Some(canary_key) && is_wanted(record);
         self.first(canaries(entries, job, canary_key), is_same)
@@ -88,7 +89,7 @@ impl History {
         entries: &[Entry],
         job: &str,
         base: &BaseWanted<'_>,
-    ) -> Result<Loaded, HistoryError> {
+    ) -> Result<Loaded, OutsideError> {
         let is_of_branch = |record: &Record| record.writer.branch.as_deref() == Some(base.branch);
         let is_comparable = |record: &Record| {
             let found = record.forecast();
@@ -134,7 +135,7 @@ impl History {
         entries: &[Entry],
         job: &str,
         is_check: impl Fn(&Record) -> bool,
-    ) -> Result<Loaded, HistoryError> {
+    ) -> Result<Loaded, OutsideError> {
         let is_readable = |scope: Scope| {
             scope == Scope::Main || (scope == Scope::Local && self.scope() == Scope::Local)
         };

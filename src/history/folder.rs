@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 use nix::libc::{O_NOFOLLOW, O_NONBLOCK};
 
 use super::scope::{Scope, job_of};
-use super::{FoundPath, HistoryError, LARGEST_RECORD, LINK, Placement, reading};
+use super::{FoundPath, LARGEST_RECORD, LINK, Placement, reading};
+use crate::outside_error::OutsideError;
 
 /// Records reveal what a team's training costs.
 const OF_FOLDERS: u32 = 0o700;
@@ -41,7 +42,7 @@ impl RecordFolder {
     }
 
     /// What lies below folders of the history; `None` where the history is not there.
-    pub(super) fn list(&self, folders: &[String]) -> Result<Option<Vec<FoundPath>>, HistoryError> {
+    pub(super) fn list(&self, folders: &[String]) -> Result<Option<Vec<FoundPath>>, OutsideError> {
         match self.root.symlink_metadata() {
             Ok(root) if root.is_dir() => {}
             Ok(_) => return Err(self.no_folder("")),
@@ -58,7 +59,7 @@ impl RecordFolder {
         Ok(Some(found))
     }
 
-    fn list_below(&self, folder: &str, found: &mut Vec<FoundPath>) -> Result<(), HistoryError> {
+    fn list_below(&self, folder: &str, found: &mut Vec<FoundPath>) -> Result<(), OutsideError> {
         let cannot = |error| self.cannot_read(folder, error);
         let entries = match fs::read_dir(self.root.join(folder)) {
             Ok(entries) => entries,
@@ -130,7 +131,7 @@ impl RecordFolder {
     }
 
     /// Writes a record under its name, whole or not at all, and never over another.
-    pub(super) fn put(&self, path: &str, content: &[u8]) -> Result<Placement, HistoryError> {
+    pub(super) fn put(&self, path: &str, content: &[u8]) -> Result<Placement, OutsideError> {
         let cannot = |error| self.cannot_write(path, error);
         let record = self.make_folder_of(path)?;
         let folder = record.parent().unwrap_or(&self.root);
@@ -150,7 +151,7 @@ impl RecordFolder {
     }
 
     /// Fails unless a record can be written: makes a temporary file beside it, which is removed again.
-    pub(super) fn try_out(&self, path: &str) -> Result<(), HistoryError> {
+    pub(super) fn try_out(&self, path: &str) -> Result<(), OutsideError> {
         let record = self.make_folder_of(path)?;
         let made = temporary().tempfile_in(record.parent().unwrap_or(&self.root));
         made.map(drop)
@@ -159,7 +160,7 @@ impl RecordFolder {
 
     /// Makes the folder of a record where it is missing, and in that of the history a `.gitignore`: a checkout must not contain its
     /// own history. Returns where the record lies.
-    fn make_folder_of(&self, path: &str) -> Result<PathBuf, HistoryError> {
+    fn make_folder_of(&self, path: &str) -> Result<PathBuf, OutsideError> {
         let cannot = |error| self.cannot_write(path, error);
         let record = self.root.join(path);
         let folder = record.parent().unwrap_or(&self.root);
@@ -199,26 +200,26 @@ impl RecordFolder {
         }
     }
 
-    fn no_folder(&self, path: &str) -> HistoryError {
+    fn no_folder(&self, path: &str) -> OutsideError {
         let place = self.place(path);
         match self.at(path).is_symlink() {
-            true => HistoryError::new(
+            true => OutsideError::new(
                 format!("{place} is a link; a history is not read or written through links"),
                 "remove the link, or let `history` name the folder itself",
             ),
-            false => HistoryError::new(
+            false => OutsideError::new(
                 format!("{place} is not a folder"),
                 "let `history` name a folder",
             ),
         }
     }
 
-    fn cannot_read(&self, path: &str, source: io::Error) -> HistoryError {
+    fn cannot_read(&self, path: &str, source: io::Error) -> OutsideError {
         let help = "is the history readable for the user that runs the gate?";
         self.cannot("read", path, help, source)
     }
 
-    fn cannot_write(&self, path: &str, source: io::Error) -> HistoryError {
+    fn cannot_write(&self, path: &str, source: io::Error) -> OutsideError {
         let help = match source.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
                 "free some space on its disk"
@@ -231,8 +232,8 @@ impl RecordFolder {
         self.cannot("write", path, help, source)
     }
 
-    fn cannot(&self, verb: &str, path: &str, help: &str, source: io::Error) -> HistoryError {
-        HistoryError::io(
+    fn cannot(&self, verb: &str, path: &str, help: &str, source: io::Error) -> OutsideError {
+        OutsideError::io(
             format!("could not {verb} {}", self.place(path)),
             help,
             source,

@@ -31,6 +31,7 @@ use std::pin::pin;
 use futures_util::stream::{self, StreamExt};
 use jiff::Timestamp;
 
+use crate::outside_error::OutsideError;
 use entry::record_file;
 use folder::RecordFolder;
 use record::Record;
@@ -99,8 +100,8 @@ impl Damaged {
     }
 }
 
-/// The history as a whole cannot be read or written.
-pub use crate::exit::OutsideError as HistoryError;
+/// The same under its former name.
+pub use crate::outside_error::OutsideError as HistoryError;
 
 /// The outcome of writing a record under a name.
 #[derive(Debug, PartialEq, Eq)]
@@ -128,7 +129,7 @@ impl History {
     /// # Errors
     ///
     /// When the folder or the bucket cannot be listed. A missing folder counts as empty.
-    pub async fn list(&self, job: Option<&str>) -> Result<Listing, HistoryError> {
+    pub async fn list(&self, job: Option<&str>) -> Result<Listing, OutsideError> {
         self.list_at(job, Timestamp::now()).await
     }
 
@@ -137,7 +138,7 @@ impl History {
         &self,
         job: Option<&str>,
         now: Timestamp,
-    ) -> Result<Listing, HistoryError> {
+    ) -> Result<Listing, OutsideError> {
         let listing = self.list_below(&self.scope.folders(job), job, now).await?;
         Ok(listing.unwrap_or_default())
     }
@@ -147,7 +148,7 @@ impl History {
         folders: &[String],
         job: Option<&str>,
         now: Timestamp,
-    ) -> Result<Option<Listing>, HistoryError> {
+    ) -> Result<Option<Listing>, OutsideError> {
         let found = match &self.store {
             Store::Folder(folder) => folder.list(folders)?,
             Store::Bucket(bucket) => Some(bucket.list(folders).await?),
@@ -188,7 +189,7 @@ impl History {
     /// # Errors
     ///
     /// When the folder cannot be created or written to, and when S3 refuses an object of its own there.
-    pub async fn check_writable(&self, job: &str) -> Result<(), HistoryError> {
+    pub async fn check_writable(&self, job: &str) -> Result<(), OutsideError> {
         match &self.store {
             Store::Folder(folder) => {
                 let (scope, job) = (self.scope, folder_of(job));
@@ -208,7 +209,7 @@ impl History {
     /// # Errors
     ///
     /// When the folder or the bucket cannot be read as a whole; a single unreadable record is listed as damaged.
-    pub async fn load(&self, entries: &[Entry]) -> Result<Loaded, HistoryError> {
+    pub async fn load(&self, entries: &[Entry]) -> Result<Loaded, OutsideError> {
         let mut records = Vec::new();
         let look = |entry: &Entry, record| {
             records.push((entry.clone(), record));
@@ -228,7 +229,7 @@ impl History {
         &self,
         entries: impl IntoIterator<Item = &'e Entry>,
         mut look: impl FnMut(&'e Entry, Record) -> ControlFlow<()>,
-    ) -> Result<Vec<Damaged>, HistoryError> {
+    ) -> Result<Vec<Damaged>, OutsideError> {
         let mut reads = entries.into_iter().map(|entry| self.read_one(entry));
         let first = stream::iter(reads.next()).buffered(1);
         let mut reads = pin!(first.chain(stream::iter(reads).buffered(READS)));
@@ -250,7 +251,7 @@ impl History {
     async fn read_one<'e>(
         &self,
         entry: &'e Entry,
-    ) -> Result<(&'e Entry, Result<Record, String>), HistoryError> {
+    ) -> Result<(&'e Entry, Result<Record, String>), OutsideError> {
         if !self.scope.reads(entry.scope) {
             let (theirs, ours) = (entry.scope, self.scope);
             let why = format!("it is in `{theirs}`, which a run of `{ours}` does not read");
@@ -269,13 +270,13 @@ impl History {
     /// # Errors
     ///
     /// When the record was not written, or may not have been.
-    pub async fn append(&self, record: &Record) -> Result<Entry, HistoryError> {
+    pub async fn append(&self, record: &Record) -> Result<Entry, OutsideError> {
         let content = reading::write(record);
         for _ in 0..TRIES {
             let entry = Entry::of(record, self.scope, random_id());
             // Every written record must be readable.
             reading::read(&content, &entry).map_err(|why| {
-                HistoryError::new(
+                OutsideError::new(
                     format!("a record of the job `{}` cannot be kept: {why}", record.job),
                     "this is a bug in canary-gate; please report it",
                 )
@@ -288,7 +289,7 @@ impl History {
                 return Ok(entry);
             }
         }
-        Err(HistoryError::new(
+        Err(OutsideError::new(
             format!(
                 "could not keep a record of the job `{}`: {TRIES} random names are all taken",
                 record.job

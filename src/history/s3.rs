@@ -10,9 +10,10 @@ use aws_sdk_s3::error::ProvideErrorMetadata;
 use aws_sdk_s3::primitives::ByteStream;
 
 use super::scope::Scope;
-use super::{FoundPath, History, HistoryError, LARGEST_RECORD, Placement, Store, reading};
+use super::{FoundPath, History, LARGEST_RECORD, Placement, Store, reading};
 use crate::aws::s3::{Request, key_of, permission};
 use crate::aws::s3_uri::{S3Uri, shown};
+use crate::outside_error::OutsideError;
 
 /// How often a record is put while another write to its key is in progress.
 const CONFLICTS: u32 = 5;
@@ -33,7 +34,7 @@ impl History {
         uri: &str,
         scope: Scope,
         pace: f64,
-    ) -> Result<Self, HistoryError> {
+    ) -> Result<Self, OutsideError> {
         let bucket = Bucket {
             client: client.clone(),
             root: S3Uri::read(uri, FIELD)?.as_folder(),
@@ -64,7 +65,7 @@ impl Bucket {
     }
 
     /// What lies below folders of the history.
-    pub(super) async fn list(&self, folders: &[String]) -> Result<Vec<FoundPath>, HistoryError> {
+    pub(super) async fn list(&self, folders: &[String]) -> Result<Vec<FoundPath>, OutsideError> {
         let mut found = Vec::new();
         for folder in folders {
             let place = self.root.below(&format!("{folder}/"));
@@ -83,7 +84,7 @@ impl Bucket {
     }
 
     /// The bytes of a record, or why they cannot be read.
-    pub(super) async fn read(&self, path: &str) -> Result<Result<Vec<u8>, String>, HistoryError> {
+    pub(super) async fn read(&self, path: &str) -> Result<Result<Vec<u8>, String>, OutsideError> {
         let place = self.root.below(path);
         let mut tries = 1;
         loop {
@@ -124,7 +125,7 @@ impl Bucket {
         path: &str,
         content_type: &str,
         content: &[u8],
-    ) -> Result<Option<Placement>, HistoryError> {
+    ) -> Result<Option<Placement>, OutsideError> {
         let place = &self.root.below(path);
         let put = self
             .client
@@ -143,7 +144,7 @@ impl Bucket {
         match (error.code(), status) {
             (Some("PreconditionFailed"), _) | (_, Some(412)) => Ok(Some(Placement::NameTaken)),
             (Some("ConditionalRequestConflict"), _) | (_, Some(409)) => Ok(None),
-            (Some("NotImplemented"), _) | (_, Some(501)) => Err(HistoryError::new(
+            (Some("NotImplemented"), _) | (_, Some(501)) => Err(OutsideError::new(
                 format!(
                     "{FIELD}: could not write {}: this store does not support conditional writes, which keep records from being overwritten",
                     self.place(path)
@@ -159,7 +160,7 @@ impl Bucket {
     }
 
     /// Puts a record under a name that is free.
-    pub(super) async fn put(&self, path: &str, content: &[u8]) -> Result<Placement, HistoryError> {
+    pub(super) async fn put(&self, path: &str, content: &[u8]) -> Result<Placement, OutsideError> {
         let mut wait = AFTER_CONFLICT.mul_f64(self.pace);
         for _ in 0..CONFLICTS {
             match self.put_once(path, "application/json", content).await? {
@@ -176,7 +177,7 @@ impl Bucket {
                 }
             }
         }
-        Err(HistoryError::transient(
+        Err(OutsideError::transient(
             format!(
                 "{FIELD}: could not write {}: S3 reported {CONFLICTS} times that another write is in progress there",
                 self.place(path)

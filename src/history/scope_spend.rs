@@ -7,9 +7,10 @@ use std::ops::ControlFlow;
 use jiff::Timestamp;
 
 use super::record::{Content, Record, canary_identity};
-use super::{Damaged, Entry, History, HistoryError, RecordKind};
+use super::{Damaged, Entry, History, RecordKind};
 use crate::instance::InstanceConfiguration;
 use crate::measurement::{Measurement, Outcome};
+use crate::outside_error::OutsideError;
 use crate::units::Usd;
 
 /// What the canaries of one scope have cost.
@@ -112,7 +113,7 @@ impl History {
     /// # Errors
     ///
     /// When the history as a whole cannot be read.
-    pub async fn scope_spend(&self) -> Result<ScopeSpend, HistoryError> {
+    pub async fn scope_spend(&self) -> Result<ScopeSpend, OutsideError> {
         let own = [self.scope.to_string()];
         let Some(listing) = self.list_below(&own, None, Timestamp::now()).await? else {
             return Ok(ScopeSpend::NoHistory(self.place("")));

@@ -8,8 +8,8 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use super::workspace::make_folder;
-use crate::backend::BackendError;
 use crate::backend::project_paths::ProjectPaths;
+use crate::outside_error::OutsideError;
 use crate::spec::{Job, is_secret_name, is_secret_place};
 
 /// How many levels of a cache are searched for secrets, and of how many entries at most.
@@ -31,20 +31,20 @@ impl Cache {
     /// # Errors
     ///
     /// Where one is not there, was not opened by who starts the gate, or has a secret near its top.
-    pub(super) fn of_job(paths: &ProjectPaths, job: &Job) -> Result<Vec<Self>, BackendError> {
+    pub(super) fn of_job(paths: &ProjectPaths, job: &Job) -> Result<Vec<Self>, OutsideError> {
         let caches = job.training.local.caches.iter();
         caches.map(|below| Self::find(paths, job, below)).collect()
     }
 
-    fn find(paths: &ProjectPaths, job: &Job, below: &str) -> Result<Self, BackendError> {
+    fn find(paths: &ProjectPaths, job: &Job, below: &str) -> Result<Self, OutsideError> {
         let field = format!("jobs.{}.training.caches: `~/{below}`", job.name);
-        let refused = |why: &str, help: &str| BackendError::new(format!("{field} {why}"), help);
+        let refused = |why: &str, help: &str| OutsideError::new(format!("{field} {why}"), help);
         let home = paths.home.as_ref().ok_or_else(|| {
             let why = "cannot be found, since HOME is not set";
             refused(why, "set HOME, or remove `caches`")
         })?;
         let real = home.join(below).canonicalize().map_err(|source| {
-            BackendError::io(
+            OutsideError::io(
                 format!("{field} cannot be read"),
                 "fill the cache first, or correct the path; it is below the home folder of who starts the gate",
                 source,
@@ -85,13 +85,13 @@ impl Cache {
     }
 
     /// Links the cache into a canary's own home folder.
-    pub(super) fn link_into(&self, home: &Path) -> Result<(), BackendError> {
+    pub(super) fn link_into(&self, home: &Path) -> Result<(), OutsideError> {
         let link = home.join(&self.below);
         if let Some(parent) = link.parent() {
             make_folder(parent)?;
         }
         symlink(&self.real, &link).map_err(|source| {
-            BackendError::io(
+            OutsideError::io(
                 format!("could not link {}", link.display()),
                 "name each cache once, and none in another",
                 source,

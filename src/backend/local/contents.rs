@@ -8,9 +8,9 @@ use std::path::Path;
 use sha2::{Digest, Sha256};
 
 use super::{LocalBackend, object_path};
-use crate::backend::BackendError;
 use crate::backend::files;
 use crate::canary::{Dataset, Key, data_key};
+use crate::outside_error::OutsideError;
 use crate::spec::Job;
 
 /// Read at a time.
@@ -24,7 +24,7 @@ impl LocalBackend {
     /// # Errors
     ///
     /// Where a file that was listed cannot be read.
-    pub(super) async fn data_key(&self, job: &Job, dataset: &Dataset) -> Result<Key, BackendError> {
+    pub(super) async fn data_key(&self, job: &Job, dataset: &Dataset) -> Result<Key, OutsideError> {
         let mut digests = Vec::new();
         for (data, channel) in dataset.channels.iter().zip(&job.training.channels) {
             let place = files::channel_path(&self.paths, job, channel)?;
@@ -47,12 +47,12 @@ impl LocalBackend {
 }
 
 /// How long an object of a channel is, and what it holds.
-fn read(field: &str, place: &Path, key: &str) -> Result<(u64, [u8; 32]), BackendError> {
+fn read(field: &str, place: &Path, key: &str) -> Result<(u64, [u8; 32]), OutsideError> {
     let path = object_path(place, key);
     digest_of(&path).map_err(|source| {
         let what = format!("{field}: {} cannot be read", path.display());
         let help = "keep the data unchanged while the gate reads them";
-        BackendError::io(what, help, source)
+        OutsideError::io(what, help, source)
     })
 }
 

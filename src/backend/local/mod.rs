@@ -31,11 +31,12 @@ use self::row_files::LocalChannel;
 use self::workspace::{LinkedFile, Sandbox, Workspace};
 use super::project_paths::ProjectPaths;
 use super::{
-    Backend, BackendError, BackendFuture, BackendKeys, CanaryState, CanaryStep, ListedData,
-    Planned, Ready, Room, Session, Watcher, files, source,
+    Backend, BackendFuture, BackendKeys, CanaryState, CanaryStep, ListedData, Planned, Ready, Room,
+    Session, Watcher, files, source,
 };
 use crate::canary::{CanaryRun, ChannelData, Dataset, Key};
 use crate::instance::{Capacity, InstanceConfiguration};
+use crate::outside_error::OutsideError;
 use crate::probe;
 use crate::rows::Copied;
 use crate::secret::SecretMask;
@@ -96,7 +97,7 @@ impl LocalBackend {
     }
 
     /// What lies in a channel, and its blocks where rows are drawn.
-    fn list_channel(&self, job: &Job, channel: &Channel) -> Result<ChannelData, BackendError> {
+    fn list_channel(&self, job: &Job, channel: &Channel) -> Result<ChannelData, OutsideError> {
         let objects = files::list_channel(&self.paths, job, channel)?;
         let files = || LocalChannel::of(&self.paths, job, channel);
         let (rows, columns) = match channel.sample {
@@ -116,13 +117,13 @@ impl LocalBackend {
         self.capacity.get_or_init(probe::host_capacity)
     }
 
-    fn workspace(&self) -> Result<&Workspace, BackendError> {
+    fn workspace(&self) -> Result<&Workspace, OutsideError> {
         if let Some(workspace) = self.workspace.get() {
             return Ok(workspace);
         }
         // A probe that is killed leaves its tree to this process.
         let others = probe::adopt_orphans().map_err(|source| {
-            BackendError::io(
+            OutsideError::io(
                 "could not become a child subreaper",
                 "the local backend needs Linux 3.4 or newer",
                 source,
@@ -138,7 +139,7 @@ impl LocalBackend {
         &self,
         container: &Container<'_>,
         sandbox: Sandbox,
-    ) -> Result<LaidOut, BackendError> {
+    ) -> Result<LaidOut, OutsideError> {
         let source = source::find(&self.paths, container.job)?;
         workspace::copy_source(&source.files, &container.code)?;
         let caches = Cache::of_job(&self.paths, container.job)?;
@@ -243,7 +244,7 @@ fn object_path(channel: &Path, key: &str) -> PathBuf {
 }
 
 /// Fails unless the job's source is there. Reads only.
-pub fn check_source(paths: &ProjectPaths, job: &Job) -> Result<(), BackendError> {
+pub fn check_source(paths: &ProjectPaths, job: &Job) -> Result<(), OutsideError> {
     source::find(paths, job).map(|_| ())
 }
 
@@ -288,8 +289,8 @@ impl<'a> Session<'a> for LocalJob<'a> {
 }
 
 /// Why no canary runs where there is no probe. Listing and planning work there.
-fn not_on_this_system() -> BackendError {
-    BackendError::new(
+fn not_on_this_system() -> OutsideError {
+    OutsideError::new(
         format!(
             "the local backend runs canaries on Linux only, and this is {}: their memory and CPU are read from Linux's /proc, and their processes ended by Linux's means",
             std::env::consts::OS

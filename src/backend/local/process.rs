@@ -10,8 +10,9 @@ use nix::unistd::Pid;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
 
-use crate::backend::{BackendError, Cancellation};
+use crate::backend::Cancellation;
 use crate::measurement::printed_figures::{OutputReader, Printed, Sought};
+use crate::outside_error::OutsideError;
 use crate::probe::{self, GateSocket, ProbeReport};
 use crate::secret::{CutAt, SecretMask};
 use crate::units::Seconds;
@@ -185,13 +186,13 @@ impl LocalBackend {
         sought: &Sought<'_>,
         max_runtime: Option<Seconds>,
         cancellation: &Cancellation,
-    ) -> Result<HostResult, BackendError> {
+    ) -> Result<HostResult, OutsideError> {
         let place = host.sandbox.path("code");
         let (command, place) = (host.command.join(" "), place.display());
         tracing::info!("`{command}` is started in {place}.");
         let (started, pressure) = (Instant::now(), probe::cpu_pressure());
         let not_started = |source| {
-            BackendError::io(
+            OutsideError::io(
                 format!("could not start the probe {}", self.program.display()),
                 "the gate starts itself again to watch a canary; check that the program file is still there",
                 source,
@@ -266,12 +267,12 @@ impl LocalBackend {
                 printed: <[Printed; 2]>::default(),
             }),
             (_, Some(Ok(status))) => Err(without_report(host, &tail, status)),
-            (_, Some(Err(source))) => Err(BackendError::io(
+            (_, Some(Err(source))) => Err(OutsideError::io(
                 "could not wait for the probe",
                 "this is a bug in canary-gate; please report it",
                 source,
             )),
-            (_, None) => Err(BackendError::new(
+            (_, None) => Err(OutsideError::new(
                 "the probe did not keep its time limit; it and the training code were ended",
                 "check whether the training code sends signals to its parent process",
             )),
@@ -307,21 +308,21 @@ impl LocalBackend {
 }
 
 /// Why there is no report: the command could not be started, or the probe could not write or was killed.
-fn without_report(host: &LaidOut, tail: &LogTail, status: ExitStatus) -> BackendError {
+fn without_report(host: &LaidOut, tail: &LogTail, status: ExitStatus) -> OutsideError {
     let said = tail.last_line().unwrap_or_default();
     // The sandbox is gone when this is read; what lies in it is known by its name in the source.
     let sandbox = format!("{}/", host.sandbox.path("code").display());
     let said = said.trim_start_matches("× ").replace(&sandbox, "");
     match status.code() {
-        Some(NOT_EXECUTABLE | NOT_FOUND) => BackendError::new(
+        Some(NOT_EXECUTABLE | NOT_FOUND) => OutsideError::new(
             format!("the command could not be run: {said}"),
             "check the job's `training.command`, and that a launcher of `training.distribution` is installed where the gate runs; the command runs in a copy of the source without what git ignores, such as `.venv`: name a program there by an absolute path. It gets few of the gate's variables: `--pass-env NAME` adds one",
         ),
-        Some(_) => BackendError::new(
+        Some(_) => OutsideError::new(
             format!("what the canary used could not be recorded: {said}"),
             "check that the machine has memory and process numbers left",
         ),
-        None => BackendError::new(
+        None => OutsideError::new(
             format!("the probe was killed ({status}); what it had started was ended"),
             "check whether the machine ran out of memory, and whether the training code kills other processes",
         ),

@@ -9,10 +9,11 @@ use std::path::{Path, PathBuf};
 use futures_util::FutureExt;
 
 use super::object_path;
+use crate::backend::files;
 use crate::backend::project_paths::ProjectPaths;
 use crate::backend::rows::{self, OpenFile};
-use crate::backend::{BackendError, files};
 use crate::canary::Objects;
+use crate::outside_error::OutsideError;
 use crate::rows::{Copied, RangeSource, RowBlocks, RowFile, RowsProblem, inspect};
 use crate::spec::{Channel, Job};
 use crate::units::Bytes;
@@ -50,8 +51,8 @@ fn version(file: &Metadata) -> String {
     )
 }
 
-fn unreadable(path: &Path, source: Error) -> BackendError {
-    BackendError::io(
+fn unreadable(path: &Path, source: Error) -> OutsideError {
+    OutsideError::io(
         format!("{} cannot be read", path.display()),
         "keep the data unchanged and readable while the gate reads them",
         source,
@@ -59,10 +60,10 @@ fn unreadable(path: &Path, source: Error) -> BackendError {
 }
 
 impl RangeSource for DiskFile<'_> {
-    type Error = BackendError;
+    type Error = OutsideError;
 
     /// Fails where the file is no longer what it was.
-    async fn read(&self, range: Range<u64>) -> Result<Vec<u8>, BackendError> {
+    async fn read(&self, range: Range<u64>) -> Result<Vec<u8>, OutsideError> {
         let failed = |error| unreadable(&self.path, error);
         let length = usize::try_from(range.end - range.start).map_err(Error::other);
         let mut bytes = vec![0; length.map_err(failed)?];
@@ -79,7 +80,7 @@ impl<'a> LocalChannel<'a> {
         paths: &'a ProjectPaths,
         job: &Job,
         channel: &Channel,
-    ) -> Result<Self, BackendError> {
+    ) -> Result<Self, OutsideError> {
         Ok(Self {
             paths,
             field: files::field(job, channel),
@@ -88,7 +89,7 @@ impl<'a> LocalChannel<'a> {
     }
 
     /// Opens a file that lies where data may lie.
-    fn open(&self, key: &str) -> Result<OpenFile<DiskFile<'_>>, BackendError> {
+    fn open(&self, key: &str) -> Result<OpenFile<DiskFile<'_>>, OutsideError> {
         let path = object_path(&self.path, key);
         let opened = || {
             let path = path.canonicalize()?;
@@ -115,7 +116,7 @@ impl<'a> LocalChannel<'a> {
     }
 
     /// Looks at the files of a channel.
-    pub(super) fn blocks(&self, objects: &Objects) -> Result<RowBlocks, BackendError> {
+    pub(super) fn blocks(&self, objects: &Objects) -> Result<RowBlocks, OutsideError> {
         rows::blocks(&self.field, objects, |_, object| self.open(&object.key))
             .now_or_never()
             .expect(READY)
@@ -133,7 +134,7 @@ impl<'a> LocalChannel<'a> {
     }
 
     /// Writes the drawn rows of every file that has some into a folder, under the names of the files.
-    pub(super) fn copy(&self, drawn: &RowBlocks, to: &Path) -> Result<Copied, BackendError> {
+    pub(super) fn copy(&self, drawn: &RowBlocks, to: &Path) -> Result<Copied, OutsideError> {
         let open = |known: &RowFile| {
             let mut source = self.open(&known.key)?.source;
             source.version.clone_from(&known.version);

@@ -12,11 +12,12 @@ use super::ending::{self, EndedHost};
 use super::process::{HostResult, LogTail};
 use super::workspace::{self, LinkedFile};
 use super::{LaidOut, LocalBackend, usage};
-use crate::backend::{BackendError, CanaryResult, Cancellation, rows, sample_opened};
+use crate::backend::{CanaryResult, Cancellation, rows, sample_opened};
 use crate::canary::{self, CanaryRun};
 use crate::instance::Capacity;
 use crate::measurement::printed_figures::{PrintedFigures, Sought};
 use crate::measurement::{Measurement, Outcome, Phases, Usage};
+use crate::outside_error::OutsideError;
 use crate::rows::Copied;
 use crate::secret::CutAt;
 use crate::spec::{BackendKind, Job};
@@ -35,7 +36,7 @@ impl LocalBackend {
         job: &Job,
         run: &CanaryRun,
         cancellation: &Cancellation,
-    ) -> Result<CanaryResult, BackendError> {
+    ) -> Result<CanaryResult, OutsideError> {
         let started = Instant::now();
         let run_name = run_name(run);
         let cluster = Cluster::of(&run.instance);
@@ -149,7 +150,7 @@ impl LocalBackend {
         sought: &Sought<'_>,
         max_runtime: Option<Seconds>,
         cancellation: &Cancellation,
-    ) -> Result<Vec<HostResult>, BackendError> {
+    ) -> Result<Vec<HostResult>, OutsideError> {
         let (end_all, together) = Cancellation::new();
         let all = hosts.iter().map(|host| {
             let (end_all, together) = (&end_all, &together);
@@ -173,7 +174,7 @@ impl LocalBackend {
         };
         let results = cluster.hosts.iter().zip(results);
         let said = results.map(|(host, result)| {
-            result.map_err(|error| BackendError {
+            result.map_err(|error| OutsideError {
                 what: format!("{}{}", cluster.prefix(host, ": "), error.what),
                 ..error
             })

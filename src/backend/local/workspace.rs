@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use nix::fcntl::{Flock, FlockArg};
 
 use super::object_path;
-use crate::backend::BackendError;
 use crate::backend::project_paths::ProjectPaths;
 use crate::backend::source::SourceFile;
 use crate::canary::Objects;
+use crate::outside_error::OutsideError;
 
 /// Objects up to this size are copied, so that a script may write to them; larger ones are linked.
 const COPIED_UP_TO: u64 = 1 << 20;
@@ -34,7 +34,7 @@ pub(super) struct Workspace {
 
 impl Workspace {
     /// Makes a fresh workspace below `state` (the spec's `.canary-gate`), after removing those of dead gates.
-    pub(super) fn create(state: &Path) -> Result<Self, BackendError> {
+    pub(super) fn create(state: &Path) -> Result<Self, OutsideError> {
         let work = state.join("work");
         refuse_links(state)?;
         fs::DirBuilder::new()
@@ -67,7 +67,7 @@ impl Workspace {
     }
 
     /// A sandbox for one canary; `name` is unique in this workspace.
-    pub(super) fn sandbox(&self, name: &str) -> Result<Sandbox, BackendError> {
+    pub(super) fn sandbox(&self, name: &str) -> Result<Sandbox, OutsideError> {
         // A canary before it may have put a link there.
         refuse_links(&self.state)?;
         let folder = self.folder.join(name);
@@ -82,7 +82,7 @@ impl Drop for Workspace {
     }
 }
 
-fn refuse_links(state: &Path) -> Result<(), BackendError> {
+fn refuse_links(state: &Path) -> Result<(), OutsideError> {
     let work = state.join("work");
     let is_link = |folder: &&Path| {
         let found = folder.symlink_metadata();
@@ -90,7 +90,7 @@ fn refuse_links(state: &Path) -> Result<(), BackendError> {
     };
     match [state, work.as_path()].into_iter().find(is_link) {
         None => Ok(()),
-        Some(folder) => Err(BackendError::new(
+        Some(folder) => Err(OutsideError::new(
             format!(
                 "{} is a link; nothing is written through links",
                 folder.display()
@@ -173,7 +173,7 @@ impl Drop for Sandbox {
     }
 }
 
-pub(super) fn make_folder(folder: &Path) -> Result<(), BackendError> {
+pub(super) fn make_folder(folder: &Path) -> Result<(), OutsideError> {
     fs::create_dir_all(folder).map_err(|source| cannot_write(folder, source))
 }
 
@@ -194,7 +194,7 @@ pub(super) fn first_bytes(path: &Path, most: u64) -> Option<String> {
 }
 
 /// Writes a new file.
-pub(super) fn write_file(path: &Path, content: &str) -> Result<(), BackendError> {
+pub(super) fn write_file(path: &Path, content: &str) -> Result<(), OutsideError> {
     OpenOptions::new()
         .write(true)
         .create_new(true)
@@ -211,7 +211,7 @@ pub(super) fn place_objects(
     from: &Path,
     objects: &Objects,
     to: &Path,
-) -> Result<Vec<LinkedFile>, BackendError> {
+) -> Result<Vec<LinkedFile>, OutsideError> {
     make_folder(to)?;
     let mut linked = Vec::new();
     for object in objects.iter() {
@@ -227,7 +227,7 @@ pub(super) fn place_objects(
         })?;
         let is_open = paths.check(&source).is_ok() && metadata.is_file();
         if !is_open || metadata.len() != object.bytes.0 {
-            return Err(BackendError::new(
+            return Err(OutsideError::new(
                 format!(
                     "the data file {} has changed since it was listed",
                     source.display()
@@ -267,10 +267,10 @@ fn state_of(file: &fs::Metadata) -> (u64, u32, i64, i64) {
 
 impl LinkedFile {
     /// Fails if the file is not as it was.
-    pub(super) fn check(&self) -> Result<(), BackendError> {
+    pub(super) fn check(&self) -> Result<(), OutsideError> {
         match self.path.metadata() {
             Ok(file) if state_of(&file) == self.state => Ok(()),
-            _ => Err(BackendError::new(
+            _ => Err(OutsideError::new(
                 format!(
                     "the data file {} was changed while a canary used it",
                     self.path.display()
@@ -282,7 +282,7 @@ impl LinkedFile {
 }
 
 /// Copies `files` into `to`, each as it was read for the job's key. A link is copied as the file it leads to.
-pub(super) fn copy_source(files: &[SourceFile], to: &Path) -> Result<(), BackendError> {
+pub(super) fn copy_source(files: &[SourceFile], to: &Path) -> Result<(), OutsideError> {
     make_folder(to)?;
     for file in files {
         let target = to.join(&file.name);
@@ -299,19 +299,19 @@ pub(super) fn copy_source(files: &[SourceFile], to: &Path) -> Result<(), Backend
     Ok(())
 }
 
-fn cannot_write(path: &Path, source: io::Error) -> BackendError {
+fn cannot_write(path: &Path, source: io::Error) -> OutsideError {
     let help = "make the folder writable for the user that runs the gate";
     failed("write", path, help, source)
 }
 
-fn failed(verb: &str, path: &Path, help: &'static str, source: io::Error) -> BackendError {
+fn failed(verb: &str, path: &Path, help: &'static str, source: io::Error) -> OutsideError {
     let help = match source.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             "free some space; canaries run in folders beside the spec, in `.canary-gate`"
         }
         _ => help,
     };
-    BackendError::io(format!("could not {verb} {}", path.display()), help, source)
+    OutsideError::io(format!("could not {verb} {}", path.display()), help, source)
 }
 
 #[cfg(test)]

@@ -9,12 +9,13 @@ use std::collections::BTreeMap;
 use futures_util::future::LocalBoxFuture;
 
 use super::{
-    Backend, BackendError, BackendFuture, BackendKeys, CanaryResult, CanaryState, CanaryStep,
-    JobNotes, ListedData, Planned, Ready, Room, Session, Watcher,
+    Backend, BackendFuture, BackendKeys, CanaryResult, CanaryState, CanaryStep, JobNotes,
+    ListedData, Planned, Ready, Room, Session, Watcher,
 };
 use crate::canary::{CanaryRun, Dataset, Key, data_key, listing_digest};
 use crate::instance::InstanceConfiguration;
 use crate::measurement::{Measurement, Outcome, Phases, Usage};
+use crate::outside_error::OutsideError;
 use crate::plan::{NotMeasured, Plan};
 use crate::spec::{BackendKind, Job};
 use crate::units::{Fraction, Seconds};
@@ -22,7 +23,7 @@ use crate::units::{Fraction, Seconds};
 impl ReplayBackend {
     /// The next recorded run of this job, configuration and fraction as it was recorded, but ended at the limit of the run
     /// asked for.
-    fn replay(&self, job: &Job, run: &CanaryRun) -> Result<CanaryResult, BackendError> {
+    fn replay(&self, job: &Job, run: &CanaryRun) -> Result<CanaryResult, OutsideError> {
         let recorded = self.take(job, run)?;
         let measurement = Measurement {
             backend: Some(BackendKind::Replay),
@@ -74,7 +75,7 @@ impl<'a> Session<'a> for ReplayJob<'a> {
         Box::pin(async { listing })
     }
 
-    fn check_supply(&self, plan: &mut Plan) -> Result<Vec<BackendError>, BackendError> {
+    fn check_supply(&self, plan: &mut Plan) -> Result<Vec<OutsideError>, OutsideError> {
         let (recording, job) = (self.backend, self.job);
         recording.check(job, &job.instance, plan.runs())?;
         let mut given_up = Vec::new();

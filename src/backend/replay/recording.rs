@@ -2,12 +2,12 @@
 
 use std::cell::Cell;
 
-use super::super::BackendError;
 use crate::canary::{CanaryRun, ChannelData, DataObject, Dataset};
 use crate::forecast::{FEWEST_RUNS, FEWEST_SIZES};
 use crate::instance::InstanceConfiguration;
 use crate::measurement::Measurement;
 use crate::measurement::table::MeasurementTable;
+use crate::outside_error::OutsideError;
 use crate::plan::PlannedRuns;
 use crate::spec::{BackendKind, Channel, Job};
 use crate::units::{Bytes, Fraction, Percent};
@@ -98,7 +98,7 @@ impl ReplayBackend {
     /// # Errors
     ///
     /// Where the recording knows the job not at all.
-    pub(super) fn dataset(&self, job: &Job) -> Result<Dataset, BackendError> {
+    pub(super) fn dataset(&self, job: &Job) -> Result<Dataset, OutsideError> {
         if self.of_job(job).next().is_none() {
             let help = match listed(self.runs.iter().map(|(run, _)| run.job.clone())) {
                 none if none.is_empty() => {
@@ -110,7 +110,7 @@ impl ReplayBackend {
                 "recording: `{}` holds no run of job `{}`",
                 self.file, job.name
             );
-            return Err(BackendError::new(what, help));
+            return Err(OutsideError::new(what, help));
         }
         let objects = self.objects_total(job).unwrap_or(ASSUMED_OBJECTS);
         let objects = objects.clamp(1, MOST_OBJECTS);
@@ -134,7 +134,7 @@ impl ReplayBackend {
     }
 
     /// The first recorded run of this job, configuration, fraction and work level that was not handed out before.
-    pub(super) fn take(&self, job: &Job, run: &CanaryRun) -> Result<&Measurement, BackendError> {
+    pub(super) fn take(&self, job: &Job, run: &CanaryRun) -> Result<&Measurement, OutsideError> {
         let asked = run.work.as_ref().map(|work| work.level);
         let mut left = self.left(job, &run.instance, run.fraction, asked);
         let (recorded, is_used) = left.next().ok_or_else(|| {
@@ -185,7 +185,7 @@ impl ReplayBackend {
         job: &Job,
         instance: &InstanceConfiguration,
         runs: &PlannedRuns,
-    ) -> Result<(), BackendError> {
+    ) -> Result<(), OutsideError> {
         let left = |fraction| self.left(job, instance, fraction, None).count();
         let whose = format!("of job `{}` on {instance}", job.name);
         let lack = match runs {
@@ -213,7 +213,7 @@ impl ReplayBackend {
     }
 
     /// The error that says what the recording lacks, what it has, and what a person can do.
-    fn lacks(&self, what: &str, job: &Job, instance: &InstanceConfiguration) -> BackendError {
+    fn lacks(&self, what: &str, job: &Job, instance: &InstanceConfiguration) -> OutsideError {
         let left = tally(self.unused(job, instance).map(|(run, _)| run.fraction));
         let mut of_job = self.of_job(job);
         let help = if !left.is_empty() {
@@ -234,7 +234,7 @@ impl ReplayBackend {
                 listed(others)
             )
         };
-        BackendError::new(format!("recording: `{}` has {what}", self.file), help)
+        OutsideError::new(format!("recording: `{}` has {what}", self.file), help)
     }
 }
 

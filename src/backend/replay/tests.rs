@@ -2,6 +2,7 @@ use futures_util::FutureExt;
 
 use super::*;
 use crate::measurement::table;
+use crate::outside_error::OutsideError;
 use crate::spec::{self, Spec, SpecSource};
 use crate::units::{Bytes, Percent};
 
@@ -35,12 +36,12 @@ fn backend() -> ReplayBackend {
 }
 
 /// Everything a replay does is done at once.
-fn list(backend: &ReplayBackend, job: &Job) -> Result<Dataset, BackendError> {
+fn list(backend: &ReplayBackend, job: &Job) -> Result<Dataset, OutsideError> {
     let mut session = backend.open(job).now_or_never().unwrap()?;
     Ok(session.list().now_or_never().unwrap()?.dataset)
 }
 
-fn run(backend: &ReplayBackend, job: &Job, percent: f64) -> Result<Measurement, BackendError> {
+fn run(backend: &ReplayBackend, job: &Job, percent: f64) -> Result<Measurement, OutsideError> {
     let asked = CanaryRun {
         job: job.name.clone(),
         instance: job.instance.clone(),

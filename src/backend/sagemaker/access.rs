@@ -7,15 +7,15 @@ use super::session::JobSession;
 use crate::aws::call::{Call, CallError};
 use crate::aws::s3::Request;
 use crate::aws::s3_uri::S3Uri;
-use crate::backend::BackendError;
 use crate::instance::{InstanceType, Price};
+use crate::outside_error::OutsideError;
 
 const IDENTITY: Call<'_> = Call("sts:GetCallerIdentity");
 const PRODUCTS: Call<'_> = Call("pricing:GetProducts");
 
 impl JobSession<'_> {
     /// Who we are, and whether every bucket of the job is there and in the job's region. Reads only.
-    pub(super) async fn check_access(&self) -> Result<(), BackendError> {
+    pub(super) async fn check_access(&self) -> Result<(), OutsideError> {
         let job = self.job;
         let aws = self.backend.aws();
         let asking = self.backend.asking.lock().await;

@@ -6,12 +6,13 @@ use super::SagemakerBackend;
 use super::name::JobName;
 use super::tags::JOB_TAG;
 use crate::aws::call::CallError;
-use crate::backend::{BackendError, BilledJob};
+use crate::backend::BilledJob;
+use crate::outside_error::OutsideError;
 use crate::units::Seconds;
 
 impl SagemakerBackend {
     /// What is billed of every training job of this run.
-    pub(super) async fn bills(&self) -> Result<Vec<BilledJob>, BackendError> {
+    pub(super) async fn bills(&self) -> Result<Vec<BilledJob>, OutsideError> {
         let refused = |error: CallError| error.to_error("list the training jobs of this run");
         let since = self.tags.begun().unwrap_or(self.began);
         let listing = (self.aws().sagemaker.list_training_jobs())

@@ -9,8 +9,8 @@ use std::io;
 use flate2::{Compression, GzBuilder, write::GzEncoder};
 use sha2::{Digest, Sha256};
 
-use crate::backend::BackendError;
 use crate::backend::source::SourceFile;
+use crate::outside_error::OutsideError;
 use crate::units::Bytes;
 
 /// A source is code; what is larger is data that belongs on a channel. Uncompressed.
@@ -38,9 +38,9 @@ pub(super) struct Packed {
 /// # Errors
 ///
 /// When that is not UTF-8.
-pub(super) fn name_of(file: &SourceFile) -> Result<&str, BackendError> {
+pub(super) fn name_of(file: &SourceFile) -> Result<&str, OutsideError> {
     file.name.to_str().ok_or_else(|| {
-        BackendError::new(
+        OutsideError::new(
             format!("the name of {} is not UTF-8", file.path.display()),
             "rename it",
         )
@@ -52,7 +52,7 @@ pub(super) fn name_of(file: &SourceFile) -> Result<&str, BackendError> {
 /// # Errors
 ///
 /// For a name that is not UTF-8 or is taken, for a file that cannot be read, and above 1 GiB uncompressed.
-pub(super) fn pack(files: &[SourceFile], own: &[OwnFile<'_>]) -> Result<Packed, BackendError> {
+pub(super) fn pack(files: &[SourceFile], own: &[OwnFile<'_>]) -> Result<Packed, OutsideError> {
     pack_within(LARGEST_SOURCE, files, own)
 }
 
@@ -60,7 +60,7 @@ fn pack_within(
     largest: Bytes,
     files: &[SourceFile],
     own: &[OwnFile<'_>],
-) -> Result<Packed, BackendError> {
+) -> Result<Packed, OutsideError> {
     let mut sorted = BTreeMap::new();
     for file in files {
         sorted.insert(name_of(file)?, Ok(file));
@@ -68,7 +68,7 @@ fn pack_within(
     for one in own {
         let is_taken = |name: &&str| name.split('/').next() == Some(one.name);
         if sorted.keys().any(is_taken) {
-            return Err(BackendError::new(
+            return Err(OutsideError::new(
                 format!("{:?} is in the source", one.name),
                 "rename the file: canary-gate has one of this name to add",
             ));
@@ -84,7 +84,7 @@ fn pack_within(
     let mut left = largest.0;
     for (name, entry) in sorted {
         let too_large = || {
-            BackendError::new(
+            OutsideError::new(
                 format!("the source is larger than {largest}, at `{name}`"),
                 "leave data and models out of `source_dir`: give data as a channel, or let git ignore the files",
             )
@@ -142,8 +142,8 @@ fn append(
     archive.append_data(&mut header, name, content)
 }
 
-fn unpackable(name: &str, source: io::Error) -> BackendError {
-    BackendError::io(
+fn unpackable(name: &str, source: io::Error) -> OutsideError {
+    OutsideError::io(
         format!("the source cannot be packed, at {name:?}"),
         "rename the file, or let git ignore it",
         source,

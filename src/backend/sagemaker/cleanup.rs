@@ -11,8 +11,9 @@ use super::placing::output;
 use super::ready_job::ReadyJob;
 use super::sweep::{LeftoverKind, Sweep, SweptDetached, places_in};
 use crate::aws::call::{Call, CallError};
-use crate::backend::{BackendError, Cancellation};
+use crate::backend::Cancellation;
 use crate::grammar::{count, list};
+use crate::outside_error::OutsideError;
 
 /// From the signal to the end of the gate.
 const TIME_TO_STOP: Duration = Duration::from_secs(5);
@@ -95,7 +96,7 @@ impl SagemakerBackend {
         &self,
         mut kept: &BTreeSet<String>,
         cancellation: &Cancellation,
-    ) -> Result<StoppedRest, BackendError> {
+    ) -> Result<StoppedRest, OutsideError> {
         let nothing = BTreeSet::new();
         let mut rest = StoppedRest::default();
         loop {
@@ -119,7 +120,7 @@ impl SagemakerBackend {
         kept: &BTreeSet<String>,
         cancellation: &Cancellation,
         rest: &mut StoppedRest,
-    ) -> Result<(), BackendError> {
+    ) -> Result<(), OutsideError> {
         let names: Vec<String> = self.state.borrow().own.iter().cloned().collect();
         if names.is_empty() && !self.state.borrow().has_access && !self.tags.is_resumed {
             return Ok(());
@@ -139,7 +140,7 @@ impl SagemakerBackend {
                 not_stopped.push(format!("{name} ({why})"));
             }
             if !not_stopped.is_empty() {
-                return Err(BackendError::transient(
+                return Err(OutsideError::transient(
                     format!("could not stop {}", list(&not_stopped)),
                     "start the check again, which goes on with them, or stop them with `canary-gate sweep`; each ends at its time limit",
                 ));
@@ -197,8 +198,8 @@ impl StoppedRest {
     }
 }
 
-fn no_time() -> BackendError {
-    BackendError::transient(
+fn no_time() -> OutsideError {
+    OutsideError::transient(
         "AWS did not answer in time, so training jobs of this run may be left",
         "list them with `canary-gate sweep --dry-run`; each ends at its time limit",
     )

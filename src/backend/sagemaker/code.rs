@@ -12,10 +12,10 @@ use super::ready_job::{PlacedCode, ProbeWay};
 use super::request::{Script, whole_channel};
 use super::session::JobSession;
 use super::staging::JobObjects;
-use crate::backend::BackendError;
 use crate::backend::project_paths::ProjectPaths;
 use crate::backend::source::{self, Source, SourceFile};
 use crate::instance::InstanceConfiguration;
+use crate::outside_error::OutsideError;
 use crate::spec::{Channel, Job, ProbePolicy};
 
 /// Where sources and the probe are kept, below a job's output, under their hash.
@@ -31,7 +31,7 @@ const REQUIREMENTS: &str = "requirements.txt";
 impl JobSession<'_> {
     /// Uploads the source, once under its hash, with the probe if it is wanted and can be had: as an archive that the image's
     /// toolkit unpacks, or as files on a channel.
-    pub(super) async fn place_code(&self) -> Result<PlacedCode, BackendError> {
+    pub(super) async fn place_code(&self) -> Result<PlacedCode, OutsideError> {
         let job = self.job;
         let keys = &job.training.sagemaker;
         let program = self.probe_program();
@@ -88,7 +88,7 @@ impl JobSession<'_> {
         &self,
         channel: &str,
         files: &[SourceFile],
-    ) -> Result<Channel, BackendError> {
+    ) -> Result<Channel, OutsideError> {
         let hash = archive::pack(files, &[])?.sha256_hex;
         let folder = output(self.job)?.below(&format!("{SOURCES}{hash}/files/"));
         let objects = JobObjects::of_output(self.backend.aws().s3, self.job);
@@ -111,7 +111,7 @@ impl JobSession<'_> {
         &self,
         words: &[String],
         program: &[u8],
-    ) -> Result<ProbeWay, BackendError> {
+    ) -> Result<ProbeWay, OutsideError> {
         let (job, name) = (self.job, probe::CHANNEL);
         let channels = &job.training.channels;
         let keys = &job.training.sagemaker;
@@ -176,7 +176,7 @@ impl JobSession<'_> {
 }
 
 /// Fails unless the job's source is there, with its entry point. Reads only what lies here.
-pub fn check_source(paths: &ProjectPaths, job: &Job) -> Result<(), BackendError> {
+pub fn check_source(paths: &ProjectPaths, job: &Job) -> Result<(), OutsideError> {
     if has_source(job) {
         find_source(paths, job)?;
     }
@@ -225,7 +225,7 @@ fn has_source(job: &Job) -> bool {
     is_script(job) || job.training.sagemaker.source_channel.is_some()
 }
 
-fn find_source(paths: &ProjectPaths, job: &Job) -> Result<Source, BackendError> {
+fn find_source(paths: &ProjectPaths, job: &Job) -> Result<Source, OutsideError> {
     let found = source::find(paths, job)?;
     let own = job.training.sagemaker.entry_point.as_deref();
     let of_groups = |field: String, instance: &'_ InstanceConfiguration| {
@@ -241,7 +241,7 @@ fn find_source(paths: &ProjectPaths, job: &Job) -> Result<Source, BackendError> 
     for (field, script) in scripts {
         let mut files = found.files.iter();
         if !files.any(|file| file.name.as_os_str() == script.as_str()) {
-            return Err(BackendError::new(
+            return Err(OutsideError::new(
                 format!(
                     "jobs.{}.{field}: `{script}` is not among the source files in {}",
                     job.name,

@@ -7,10 +7,11 @@ use super::name::JobName;
 use super::ready_job::ReadyJob;
 use super::tags::DETACHED_TAG;
 use crate::aws::call::CallError;
-use crate::backend::{BackendError, CanaryProgress, CanaryReport, Reuse, RunPart};
+use crate::backend::{CanaryProgress, CanaryReport, Reuse, RunPart};
 use crate::canary::CanaryRun;
 use crate::grammar::list;
 use crate::measurement::Outcome;
+use crate::outside_error::OutsideError;
 use crate::rows::Copied;
 use crate::units::Seconds;
 
@@ -60,7 +61,7 @@ impl ReadyJob<'_> {
         run: &CanaryRun,
         first: &JobName,
         report: CanaryReport<'_>,
-    ) -> Result<Result<Found, JobName>, BackendError> {
+    ) -> Result<Result<Found, JobName>, OutsideError> {
         let look_for =
             |error: CallError| error.to_error(&format!("look for the training job {first}"));
         let there = self.backend.describe(&first.to_string()).await;
@@ -104,7 +105,7 @@ impl ReadyJob<'_> {
         name: &JobName,
         description: &JobDescription,
         others: &mut Vec<(JobName, Vec<&'static str>)>,
-    ) -> Result<Option<Found>, BackendError> {
+    ) -> Result<Option<Found>, OutsideError> {
         let tags = self.backend.tags_of_found(description).await?;
         let seeker = &self.backend.tags;
         let is_detached = tags.contains_key(DETACHED_TAG);

@@ -20,8 +20,8 @@ use super::name::JobName;
 use super::watch::DESCRIBE;
 use crate::aws::Aws;
 use crate::aws::call::{CallError, FailureKind};
-use crate::backend::BackendError;
 use crate::instance::InstanceConfiguration;
+use crate::outside_error::OutsideError;
 
 /// How the SDK v2 says which script the training toolkit starts: in hyperparameters on every job of a script.
 const PROGRAM: &str = "sagemaker_program";
@@ -70,20 +70,20 @@ impl Intercept for Answer {
 /// # Errors
 ///
 /// When there is no such job, when it may not be read, and when there are no credentials; each with what to do.
-pub async fn describe_as_spec(name: &str, region: &str) -> Result<String, BackendError> {
+pub async fn describe_as_spec(name: &str, region: &str) -> Result<String, OutsideError> {
     if JobName::parse(name).is_some() {
-        return Err(BackendError::new(
+        return Err(OutsideError::new(
             format!("{name} is a canary, and a spec describes the full run"),
             "name a training job that ran on the full data",
         ));
     }
     let aws = Aws::load(region, 1.0, None)
         .await
-        .map_err(|error| BackendError::new(error.to_string(), "unset it, or name an endpoint"))?;
+        .map_err(|error| OutsideError::new(error.to_string(), "unset it, or name an endpoint"))?;
     spec_of(&aws.sagemaker, name, region).await
 }
 
-async fn spec_of(client: &Client, name: &str, region: &str) -> Result<String, BackendError> {
+async fn spec_of(client: &Client, name: &str, region: &str) -> Result<String, OutsideError> {
     let described = describe(client, name).await;
     let (job, machines) = described.map_err(|error| refusal(&error, name, region))?;
     // Tags are an extra: who may not read them gets a spec without.
@@ -128,9 +128,9 @@ async fn tags(client: &Client, job: &Value) -> Option<Vec<(String, String)>> {
 }
 
 /// Why the job could not be read, and what to do about it.
-fn refusal(error: &CallError, name: &str, region: &str) -> BackendError {
+fn refusal(error: &CallError, name: &str, region: &str) -> OutsideError {
     if error.is_not_there() {
-        return BackendError::new(
+        return OutsideError::new(
             format!("there is no training job `{name}` in {region}"),
             format!(
                 "name another region with `--region`, or find the name with `aws sagemaker list-training-jobs --region {region}`"
@@ -139,7 +139,7 @@ fn refusal(error: &CallError, name: &str, region: &str) -> BackendError {
     }
     if error.kind == FailureKind::Denied {
         // The least policy of a spec is about canaries, and there is no spec yet.
-        return BackendError::new(
+        return OutsideError::new(
             format!("AWS does not let you read the training job `{name}` in {region}"),
             format!("allow {DESCRIBE} on arn:aws:sagemaker:{region}:ACCOUNT:training-job/{name}"),
         );

@@ -12,9 +12,10 @@ use super::quota;
 use super::ready_job::ReadyJob;
 use super::request::{self, Launch};
 use crate::aws::call::{Call, CallError, FailureKind};
-use crate::backend::{BackendError, CanaryState, RunPart, Watcher};
+use crate::backend::{CanaryState, RunPart, Watcher};
 use crate::canary::CanaryRun;
 use crate::instance::InstanceType;
+use crate::outside_error::OutsideError;
 use crate::units::Seconds;
 
 /// How long a request to create a job is repeated that was throttled or not answered: an account creates one job a second, and
@@ -48,7 +49,7 @@ impl ReadyJob<'_> {
         &self,
         run: &CanaryRun,
         watcher: &Watcher<'_>,
-    ) -> Result<Result<Found, CanaryState>, BackendError> {
+    ) -> Result<Result<Found, CanaryState>, OutsideError> {
         let first = self.first_name(run);
         // The attempt that this process placed last, with its rows.
         let mut placed_last = None;
@@ -107,7 +108,7 @@ impl ReadyJob<'_> {
             self.unplace(&name, watcher.cancellation).await;
             return state;
         }
-        Err(BackendError::transient(
+        Err(OutsideError::transient(
             format!(
                 "the training job names {}… are taken, but no such job is found",
                 first.stem()
@@ -122,7 +123,7 @@ impl ReadyJob<'_> {
         run: &CanaryRun,
         name: &JobName,
         keep_alive: Option<Seconds>,
-    ) -> Result<CreateTrainingJobInputBuilder, BackendError> {
+    ) -> Result<CreateTrainingJobInputBuilder, OutsideError> {
         let (environment, command) = self.placed.probe_parts(&run.instance);
         let request = request::create(&Launch {
             name,
@@ -167,7 +168,7 @@ impl ReadyJob<'_> {
         run: &CanaryRun,
         name: &JobName,
         watcher: &Watcher<'_>,
-    ) -> Result<Created, BackendError> {
+    ) -> Result<Created, OutsideError> {
         self.enter_pool(name, &run.instance, watcher).await;
         let doing = format!("start a canary on {}", run.instance);
         let mut failed = 0;
@@ -198,7 +199,7 @@ impl ReadyJob<'_> {
             if let Some(kind) = quota::missing_in_region(&error.message) {
                 self.backend.forget(&name.to_string());
                 let region = &self.backend.aws().region;
-                return Err(BackendError::new(
+                return Err(OutsideError::new(
                     format!("SageMaker does not train on {kind} in {region}"),
                     "choose another instance, or another `region`",
                 ));
@@ -258,7 +259,7 @@ impl ReadyJob<'_> {
         run: &CanaryRun,
         watcher: &Watcher<'_>,
         waited: &mut u32,
-    ) -> Result<(), BackendError> {
+    ) -> Result<(), OutsideError> {
         let refused = quota::Refused::parse(&error.message);
         let mut kinds: Vec<&InstanceType> = run.instance.machines_by_type().into_keys().collect();
         // Where there are several types, the refusal names the one that is meant.
@@ -316,7 +317,7 @@ impl ReadyJob<'_> {
         error: &CallError,
         name: &JobName,
         doing: &str,
-    ) -> Result<Created, BackendError> {
+    ) -> Result<Created, OutsideError> {
         let known = self.backend.describe(&name.to_string()).await;
         if let Ok(Some(_)) = known {
             return Ok(Created::Taken);
@@ -361,9 +362,9 @@ fn say_waiting(error: &CallError, failed: u32, left: Duration, watcher: &Watcher
 }
 
 /// The account may not run even one.
-fn no_quota(error: &CallError, run: &CanaryRun) -> BackendError {
+fn no_quota(error: &CallError, run: &CanaryRun) -> OutsideError {
     match quota::Refused::parse(&error.message) {
-        Some(refused) => BackendError::transient(
+        Some(refused) => OutsideError::transient(
             format!(
                 "no quota for a canary on {}: `{}` is {}, {} in use, {} more asked for",
                 run.instance, refused.quota, refused.limit, refused.used, refused.delta

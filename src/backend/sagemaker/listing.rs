@@ -14,8 +14,8 @@ use sha2::{Digest, Sha256};
 use super::named_keys::{self, NamedKeys};
 use crate::aws::s3::{Request, key_of};
 use crate::aws::s3_uri::{LONGEST_KEY, S3Uri, shown};
-use crate::backend::BackendError;
 use crate::canary::{DataObject, Objects};
+use crate::outside_error::OutsideError;
 use crate::spec::{Channel, DataType, InputMode};
 use crate::units::Bytes;
 
@@ -50,7 +50,7 @@ pub async fn list(
     s3: &Client,
     field: &str,
     channel: &Channel,
-) -> Result<ListedChannel, BackendError> {
+) -> Result<ListedChannel, OutsideError> {
     let field = format!("{field}.uri");
     let uri = S3Uri::read(&channel.uri, &field)?;
     let (uri, named) = match channel.data_type {
@@ -86,8 +86,8 @@ pub async fn list(
 }
 
 /// The error of an endpoint that is broken, or that does not serve S3.
-fn nonsense(request: &Request<'_>, what: &str) -> BackendError {
-    BackendError::new(
+fn nonsense(request: &Request<'_>, what: &str) -> OutsideError {
+    OutsideError::new(
         format!("{}: S3 listed {what} in {}", request.field, request.shown()),
         "if AWS_ENDPOINT_URL or AWS_ENDPOINT_URL_S3 is set, check what answers there; directory buckets cannot be listed",
     )
@@ -107,7 +107,7 @@ struct KeyRange {
 
 impl KeyRange {
     /// Takes in at most so many pages, one after the other, and says whether more are to come.
-    async fn walk(&mut self, request: &Request<'_>, most: usize) -> Result<bool, BackendError> {
+    async fn walk(&mut self, request: &Request<'_>, most: usize) -> Result<bool, OutsideError> {
         let after = Some(self.last.clone()).filter(|last| !last.is_empty());
         let mut pages = request
             .listing()
@@ -136,7 +136,7 @@ impl KeyRange {
         &mut self,
         page: &ListObjectsV2Output,
         request: &Request<'_>,
-    ) -> Result<bool, BackendError> {
+    ) -> Result<bool, OutsideError> {
         for object in page.contents() {
             let key = key_of(page, object.key().unwrap_or_default());
             let (Some(key), Ok(bytes)) = (key, u64::try_from(object.size().unwrap_or(0))) else {
@@ -244,12 +244,12 @@ struct Found<'a> {
 }
 
 impl Found<'_> {
-    fn wrong(&self, what: &str, help: &str) -> BackendError {
-        BackendError::new(format!("{}: {what}", self.request.field), help)
+    fn wrong(&self, what: &str, help: &str) -> OutsideError {
+        OutsideError::new(format!("{}: {what}", self.request.field), help)
     }
 
     /// Takes in what was listed next, and fails as soon as the prefix has caught what was hardly meant.
-    fn take_in(&mut self, part: Vec<Listed>) -> Result<(), BackendError> {
+    fn take_in(&mut self, part: Vec<Listed>) -> Result<(), OutsideError> {
         let prefix = self.request.place.key.as_str();
         for (object, tag) in part {
             // What a console makes to show an empty folder is no data.
@@ -280,7 +280,7 @@ impl Found<'_> {
     }
 
     /// The channel of all that was listed. Fails where a manifest names what is not there, and where nothing is left.
-    fn channel(mut self) -> Result<ListedChannel, BackendError> {
+    fn channel(mut self) -> Result<ListedChannel, OutsideError> {
         let place = self.request.place;
         let (prefix, here) = (place.key.as_str(), self.request.shown());
         if let Some(missing) = self.named.take().filter(|missing| !missing.is_empty()) {

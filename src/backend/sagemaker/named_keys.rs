@@ -6,8 +6,8 @@ use aws_sdk_s3::Client;
 
 use crate::aws::s3::{Request, permission};
 use crate::aws::s3_uri::{S3Uri, shown};
-use crate::backend::BackendError;
 use crate::grammar::count;
+use crate::outside_error::OutsideError;
 use crate::units::Bytes;
 
 /// A manifest is held in memory; this is some million keys.
@@ -26,20 +26,20 @@ pub(super) struct NamedKeys {
 
 impl NamedKeys {
     /// Reads a manifest from S3.
-    pub(super) async fn read(s3: &Client, field: &str, uri: &S3Uri) -> Result<Self, BackendError> {
+    pub(super) async fn read(s3: &Client, field: &str, uri: &S3Uri) -> Result<Self, OutsideError> {
         let request = Request::new(s3, field, uri, "read", permission("s3:GetObject", uri));
         let call = s3.get_object().bucket(&uri.bucket).key(&uri.key).send();
         let object = call.await.map_err(|error| request.refused(&error))?;
         let size = object.content_length().map(u64::try_from);
         let shown = shown(&uri.to_string());
         if !matches!(size, Some(Ok(size)) if size <= LARGEST.0) {
-            return Err(BackendError::new(
+            return Err(OutsideError::new(
                 format!("{field}: the manifest {shown} is larger than {LARGEST}"),
                 "name a prefix in place of it, or split it into several channels",
             ));
         }
         let content = object.body.collect().await.map_err(|_| {
-            BackendError::transient(
+            OutsideError::transient(
                 format!("{field}: the manifest {shown} could not be read to its end"),
                 "start the check again",
             )
@@ -47,9 +47,9 @@ impl NamedKeys {
         Self::parse(field, uri, &content.into_bytes())
     }
 
-    fn parse(field: &str, uri: &S3Uri, content: &[u8]) -> Result<Self, BackendError> {
+    fn parse(field: &str, uri: &S3Uri, content: &[u8]) -> Result<Self, OutsideError> {
         let wrong = |what: &str| {
-            BackendError::new(
+            OutsideError::new(
                 format!("{field}: {} {what}", shown(&uri.to_string())),
                 SHAPE,
             )
@@ -76,9 +76,9 @@ impl NamedKeys {
 }
 
 /// The full run would fail on them.
-pub(super) fn missing(field: &str, prefix: &S3Uri, missing: &BTreeSet<String>) -> BackendError {
+pub(super) fn missing(field: &str, prefix: &S3Uri, missing: &BTreeSet<String>) -> OutsideError {
     let first = missing.first().map_or("", String::as_str);
-    BackendError::new(
+    OutsideError::new(
         format!(
             "{field}: the manifest names {} that {} not there, such as {}",
             count(missing.len(), "object"),

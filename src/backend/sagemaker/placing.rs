@@ -6,13 +6,13 @@ use super::name::JobName;
 use super::ready_job::{ProbeWay, ReadyJob};
 use super::staging::{JobObjects, stage};
 use crate::aws::s3_uri::S3Uri;
-use crate::backend::BackendError;
 use crate::canary::{CanaryRun, ChannelData, Objects};
+use crate::outside_error::OutsideError;
 use crate::rows::{Copied, RowBlocks};
 use crate::spec::{Channel, ChannelSample, DataType, InputMode, Job};
 
 /// Where canaries of a job write, a folder.
-pub(super) fn output(job: &Job) -> Result<S3Uri, BackendError> {
+pub(super) fn output(job: &Job) -> Result<S3Uri, OutsideError> {
     let written = job.training.sagemaker.output.as_deref().unwrap_or_default();
     Ok(S3Uri::read(written, &format!("jobs.{}.training.output", job.name))?.as_folder())
 }
@@ -48,9 +48,9 @@ pub(super) fn is_copied(channel: &Channel) -> bool {
 /// The manifest of a canary's channel, by which it gets some of the objects below the channel's own prefix, so that files lie in the
 /// container where they lie in a full run: `[{"prefix": "s3://bucket/churn/train/"}, "part-000.csv", "2026/part-001.csv"]`.
 /// Fails where an object has no name of its own, which would stand for all of the folder.
-fn manifest(field: &str, base: &S3Uri, objects: &Objects) -> Result<Vec<u8>, BackendError> {
+fn manifest(field: &str, base: &S3Uri, objects: &Objects) -> Result<Vec<u8>, OutsideError> {
     if objects.is_empty() || objects.iter().any(|object| object.key.is_empty()) {
-        return Err(BackendError::new(
+        return Err(OutsideError::new(
             format!("{field}: no manifest can be written: an object has no name below its prefix"),
             "rename the object",
         ));
@@ -79,7 +79,7 @@ impl ReadyJob<'_> {
         &self,
         run: &CanaryRun,
         name: &JobName,
-    ) -> Result<Vec<Channel>, BackendError> {
+    ) -> Result<Vec<Channel>, OutsideError> {
         let output = output(self.job)?;
         let channels = self.job.training.channels.iter().zip(&run.channels);
         let inputs = channels.map(|(channel, data)| {
@@ -109,7 +109,7 @@ impl ReadyJob<'_> {
         &self,
         run: &CanaryRun,
         name: &JobName,
-    ) -> Result<Option<Copied>, BackendError> {
+    ) -> Result<Option<Copied>, OutsideError> {
         let mut rows: Option<Copied> = None;
         let (job, output) = (self.job, output(self.job)?);
         for (channel, data) in job.training.channels.iter().zip(&run.channels) {

@@ -13,10 +13,11 @@ use super::session::JobSession;
 use super::staging::JobObjects;
 use super::{code, quota};
 use crate::aws::call::{Call, CallError, FailureKind};
-use crate::backend::{BackendError, Planned};
+use crate::backend::Planned;
 use crate::canary::{Dataset, Objects, code_key, data_key, listing_digest};
 use crate::code::{CodeFile, PathKind};
 use crate::instance::{InstanceType, tables};
+use crate::outside_error::OutsideError;
 use crate::plan::{MachineQuotas, NotMeasured, PoolPlan};
 use crate::spec::Channel;
 
@@ -29,7 +30,7 @@ impl<'a> JobSession<'a> {
     pub(super) async fn make_ready(
         self,
         planned: Planned<'_>,
-    ) -> Result<ReadyJob<'a>, BackendError> {
+    ) -> Result<ReadyJob<'a>, OutsideError> {
         let (job, dataset) = (self.job, planned.dataset);
         self.check_copies(dataset)?;
         self.note_unused_volume_key();
@@ -89,7 +90,7 @@ impl<'a> JobSession<'a> {
     }
 
     /// Fails where a sample for FastFile has an object that S3, which copies it, does not copy.
-    fn check_copies(&self, dataset: &Dataset) -> Result<(), BackendError> {
+    fn check_copies(&self, dataset: &Dataset) -> Result<(), OutsideError> {
         let channels = dataset.channels.iter().zip(&self.job.training.channels);
         let mut copied = channels.filter(|(_, channel)| is_copied(channel));
         copied.try_for_each(|(data, channel)| {
@@ -101,7 +102,7 @@ impl<'a> JobSession<'a> {
 
 impl JobSession<'_> {
     /// Lists quotas, as far as they may be read, until these are among them. Quotas that are known are not asked for again.
-    async fn list_quotas(&self, names: &[String]) -> Result<(), BackendError> {
+    async fn list_quotas(&self, names: &[String]) -> Result<(), OutsideError> {
         let backend = self.backend;
         let _asking = backend.asking.lock().await;
         let is_known = || {
@@ -149,7 +150,7 @@ impl JobSession<'_> {
     }
 
     /// The account's quotas for the job's instance types; an error where not one canary fits on `instance`.
-    pub(super) async fn quotas(&self, wants_pools: bool) -> Result<Quotas, BackendError> {
+    pub(super) async fn quotas(&self, wants_pools: bool) -> Result<Quotas, OutsideError> {
         let job = self.job;
         let wanted: BTreeSet<&InstanceType> = std::iter::once(&job.instance)
             .chain(&job.alternatives)
@@ -181,7 +182,7 @@ impl JobSession<'_> {
         } = scarcest;
         let name = quota::training_quota(scarcest.kind.name());
         if at_once == 0 {
-            return Err(BackendError::transient(
+            return Err(OutsideError::transient(
                 format!(
                     "no quota for a canary on {}: `{name}` is {limit}, and a canary needs {needed}",
                     job.instance
@@ -201,7 +202,7 @@ impl JobSession<'_> {
 }
 
 /// The reason for which quotas cannot be read; an error where the credentials are good for nothing.
-fn refused(error: &CallError) -> Result<String, BackendError> {
+fn refused(error: &CallError) -> Result<String, OutsideError> {
     match error.kind {
         FailureKind::NoCredentials | FailureKind::Expired | FailureKind::Clock => {
             Err(error.to_error("read the quotas"))

@@ -10,12 +10,13 @@ use super::pools::StartOnPool;
 use super::ready_job::ReadyJob;
 use super::result::LastJob;
 use crate::backend::{
-    BackendError, BackendFuture, BackendKeys, CanaryEnd, CanaryPayer, CanaryReport, CanaryState,
-    CanaryStep, Cancellation, EndedPool, JobNotes, Ready, Room, RunPart, Watcher,
+    BackendFuture, BackendKeys, CanaryEnd, CanaryPayer, CanaryReport, CanaryState, CanaryStep,
+    Cancellation, EndedPool, JobNotes, Ready, Room, RunPart, Watcher,
 };
 use crate::canary::{CanaryRun, Dataset};
 use crate::instance::InstanceConfiguration;
 use crate::measurement::Outcome;
+use crate::outside_error::OutsideError;
 use crate::units::Seconds;
 
 /// A machine that did not come for so long will hardly come at once.
@@ -60,7 +61,7 @@ impl ReadyJob<'_> {
     fn ended(
         &self,
         run: &CanaryRun,
-        state: Result<CanaryState, BackendError>,
+        state: Result<CanaryState, OutsideError>,
         last: Option<LastJob>,
     ) -> CanaryEnd {
         let last = last.filter(|_| !matches!(state, Ok(CanaryState::Measured(_))));
@@ -79,7 +80,7 @@ impl ReadyJob<'_> {
         run: &CanaryRun,
         watcher: &Watcher<'_>,
         last: &mut Option<LastJob>,
-    ) -> Result<Option<CanaryState>, BackendError> {
+    ) -> Result<Option<CanaryState>, OutsideError> {
         let mut lost = None;
         let mut run = run.clone();
         loop {
@@ -129,7 +130,7 @@ impl ReadyJob<'_> {
         run: &CanaryRun,
         last: &LastJob,
         watcher: &Watcher<'_>,
-    ) -> Result<CanaryState, BackendError> {
+    ) -> Result<CanaryState, OutsideError> {
         let mut pooled = StartOnPool::default();
         if let Some(description) = &last.ended {
             // A pool that is not looked at now is looked at when pools are ended.

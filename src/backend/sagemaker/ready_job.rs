@@ -8,9 +8,10 @@ use super::metrics::probe;
 use super::quota::{Quotas, Scarcest};
 use super::request::Script;
 use crate::aws::s3_uri::S3Uri;
-use crate::backend::{BackendError, JobNotes};
+use crate::backend::JobNotes;
 use crate::canary::{CanaryRun, Key, canary_key, without_probe};
 use crate::instance::{InstanceConfiguration, InstanceType};
+use crate::outside_error::OutsideError;
 use crate::plan::{MachineQuotas, WarmPool};
 use crate::probe::MARK_VARIABLE;
 use crate::spec::{Channel, Job};
@@ -47,7 +48,7 @@ impl ReadyJob<'_> {
         self.notes.add(text);
     }
 
-    pub(super) fn base(&self, channel: &Channel) -> Result<S3Uri, BackendError> {
+    pub(super) fn base(&self, channel: &Channel) -> Result<S3Uri, OutsideError> {
         match self.bases.get(&channel.name) {
             Some(base) => Ok(base.clone()),
             None => S3Uri::read(

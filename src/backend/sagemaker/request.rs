@@ -13,9 +13,9 @@ use aws_sdk_sagemaker::types;
 
 use super::metrics::probe::{ContainerCommand, ENTRY_VARIABLE};
 use super::name::JobName;
-use crate::backend::BackendError;
 use crate::canary::{self, CanaryRun};
 use crate::instance::{InstanceConfiguration, InstanceType, tables};
+use crate::outside_error::OutsideError;
 use crate::probe::MARK_VARIABLE;
 use crate::spec::{Channel, Job, NO_CREDENTIALS};
 use crate::units::{Bytes, Seconds};
@@ -80,11 +80,11 @@ pub(super) struct Script {
 /// # Errors
 ///
 /// Where SageMaker is known to refuse it, or where no code serves it yet.
-pub(super) fn create(launch: &Launch<'_>) -> Result<CreateTrainingJobInputBuilder, BackendError> {
+pub(super) fn create(launch: &Launch<'_>) -> Result<CreateTrainingJobInputBuilder, OutsideError> {
     let training = &launch.job.training;
     let field = |key: &str| format!("jobs.{}.training.{key}", launch.job.name);
     let role = training.sagemaker.role.as_ref().ok_or_else(|| {
-        BackendError::new(
+        OutsideError::new(
             format!("{} is missing", field("role")),
             "write the ARN of the role that the job runs as",
         )
@@ -176,14 +176,14 @@ fn machines(instance: &InstanceConfiguration) -> types::builders::ResourceConfig
     }
 }
 
-fn algorithm(launch: &Launch<'_>) -> Result<types::AlgorithmSpecification, BackendError> {
+fn algorithm(launch: &Launch<'_>) -> Result<types::AlgorithmSpecification, OutsideError> {
     let training = &launch.job.training;
     let (image, algorithm) = (
         image(launch.job, &launch.run.instance, launch.region)?,
         &training.sagemaker.algorithm,
     );
     if image.is_none() && algorithm.is_none() {
-        return Err(BackendError::new(
+        return Err(OutsideError::new(
             format!("jobs.{}.training.image is missing", launch.job.name),
             "write the address of the training image",
         ));
@@ -224,7 +224,7 @@ pub(super) fn image(
     job: &Job,
     instance: &InstanceConfiguration,
     region: &str,
-) -> Result<Option<String>, BackendError> {
+) -> Result<Option<String>, OutsideError> {
     let training = &job.training.sagemaker;
     let Some(framework) = &training.framework else {
         return Ok(training.image.clone());
@@ -235,7 +235,7 @@ pub(super) fn image(
         .map(|(kind, _)| framework.image(kind, region))
         .collect::<Result<Vec<String>, _>>()
         .map_err(|error| {
-            BackendError::new(
+            OutsideError::new(
                 format!("jobs.{}.training.framework: {error}", job.name),
                 "write the address of an image in its place: `image`",
             )
@@ -297,14 +297,14 @@ fn hyperparameters(launch: &Launch<'_>) -> BTreeMap<String, String> {
     all
 }
 
-fn environment(launch: &Launch<'_>) -> Result<BTreeMap<String, String>, BackendError> {
+fn environment(launch: &Launch<'_>) -> Result<BTreeMap<String, String>, OutsideError> {
     let of_job = canary::environment(&launch.job.training, launch.run.handed(launch.job).as_ref());
     // A script that knows the mark could speak for the probe.
     if let Some((name, _)) = of_job
         .iter()
         .find(|(name, _)| [MARK_VARIABLE, ENTRY_VARIABLE].contains(&name.as_str()))
     {
-        return Err(BackendError::new(
+        return Err(OutsideError::new(
             format!(
                 "jobs.{}.training.environment.{name}: canary-gate itself speaks with its probe through this variable",
                 launch.job.name
@@ -315,7 +315,7 @@ fn environment(launch: &Launch<'_>) -> Result<BTreeMap<String, String>, BackendE
     let own = launch.environment.iter().cloned();
     let all: BTreeMap<String, String> = of_job.into_iter().chain(own).collect();
     if all.len() > ENVIRONMENT {
-        return Err(BackendError::new(
+        return Err(OutsideError::new(
             format!(
                 "jobs.{}.training.environment: {} variables, with those of canary-gate; SageMaker takes at most \
                  {ENVIRONMENT}",

@@ -5,9 +5,10 @@ use super::failure::FailureClass;
 use super::find::Found;
 use super::pools::StartOnPool;
 use super::ready_job::ReadyJob;
-use crate::backend::{BackendError, CanaryResult, Watcher, rows};
+use crate::backend::{CanaryResult, Watcher, rows};
 use crate::canary::CanaryRun;
 use crate::measurement::{Measurement, Outcome, Reused};
+use crate::outside_error::OutsideError;
 use crate::probe::MARK_VARIABLE;
 use crate::spec::BackendKind;
 use crate::units::Seconds;
@@ -29,7 +30,7 @@ impl ReadyJob<'_> {
         last: &LastJob,
         pooled: &StartOnPool,
         watcher: &Watcher<'_>,
-    ) -> Result<CanaryResult, BackendError> {
+    ) -> Result<CanaryResult, OutsideError> {
         let mut measurement = last.measurement(run, self.outcome(last)?);
         let (mut log_tail, mut log, mut ended_pools) = Default::default();
         if let Some(description) = &last.ended {
@@ -71,7 +72,7 @@ impl ReadyJob<'_> {
     }
 
     /// How the canary ended; an error if the job could not run as configured, which a person must correct.
-    fn outcome(&self, last: &LastJob) -> Result<Outcome, BackendError> {
+    fn outcome(&self, last: &LastJob) -> Result<Outcome, OutsideError> {
         Ok(match last.ended.as_ref().map(|ended| &ended.state) {
             Some(JobState::Completed) => Outcome::Completed,
             Some(JobState::Stopped {
@@ -81,7 +82,7 @@ impl ReadyJob<'_> {
                 match FailureClass::of(reason.as_deref().unwrap_or_default()) {
                     FailureClass::Outcome(outcome) => outcome,
                     FailureClass::Configuration { text } => {
-                        return Err(BackendError::new(
+                        return Err(OutsideError::new(
                             format!(
                                 "jobs.{}: SageMaker could not run the training job {}: {text}",
                                 self.job.name, last.found.name

@@ -8,9 +8,9 @@ use aws_sdk_s3::primitives::ByteStream;
 use super::staging::{JobObjects, LARGEST_COPY, patient};
 use crate::aws::s3::{Request, permission};
 use crate::aws::s3_uri::{S3Uri, shown};
-use crate::backend::BackendError;
 use crate::backend::rows::{self, OpenFile};
 use crate::canary::Objects;
+use crate::outside_error::OutsideError;
 use crate::rows::{Copied, RangeSource, RowBlocks, RowFile, RowsProblem};
 
 /// The object has another `ETag` by now.
@@ -23,7 +23,7 @@ impl JobObjects<'_> {
         base: &S3Uri,
         objects: &Objects,
         tags: &[String],
-    ) -> Result<RowBlocks, BackendError> {
+    ) -> Result<RowBlocks, OutsideError> {
         let blocks = rows::blocks(&self.field, objects, |place, object| {
             let version = tags.get(place).cloned().unwrap_or_default();
             Ok(OpenFile {
@@ -41,11 +41,11 @@ impl JobObjects<'_> {
         base: &S3Uri,
         drawn: &RowBlocks,
         folder: &S3Uri,
-    ) -> Result<Copied, BackendError> {
+    ) -> Result<Copied, OutsideError> {
         for (index, blocks) in drawn.by_file() {
             let (bytes, key) = (drawn.bytes_of(index, &blocks), &drawn.files()[index].key);
             if bytes > LARGEST_COPY {
-                return Err(BackendError::new(
+                return Err(OutsideError::new(
                     format!(
                         "{}: a canary's rows of {} have {bytes}; S3 takes at most {LARGEST_COPY} at once",
                         self.field,
@@ -64,7 +64,7 @@ impl JobObjects<'_> {
             let (from, to) = (written(index), folder.below(&drawn.files()[index].key));
             let content = ByteStream::read_from().path(&from).build().await;
             let content = content.map_err(|error| {
-                BackendError::io(
+                OutsideError::io(
                     format!("{} cannot be read", from.display()),
                     "leave the folder alone while the gate runs",
                     std::io::Error::other(error),
@@ -95,9 +95,9 @@ struct S3Ranges<'a> {
 }
 
 impl RangeSource for S3Ranges<'_> {
-    type Error = BackendError;
+    type Error = OutsideError;
 
-    async fn read(&self, range: Range<u64>) -> Result<Vec<u8>, BackendError> {
+    async fn read(&self, range: Range<u64>) -> Result<Vec<u8>, OutsideError> {
         let JobObjects { s3, field, .. } = self.of;
         let place = &self.place;
         let changed = || rows::refused(field, &self.key, &RowsProblem::Changed);
@@ -123,7 +123,7 @@ impl RangeSource for S3Ranges<'_> {
             request.refused(&error)
         })?;
         let bytes = got.body.collect().await.map_err(|error| {
-            BackendError::transient(
+            OutsideError::transient(
                 format!("{field}: {} broke off: {error}", shown(&place.to_string())),
                 "run the gate again",
             )

@@ -9,11 +9,10 @@ use super::ready_job::Notes;
 use super::staging::JobObjects;
 use super::{SagemakerBackend, listing, request};
 use crate::aws::s3_uri::S3Uri;
-use crate::backend::{
-    AccountAnswer, BackendError, BackendFuture, ListedData, Planned, Ready, Session,
-};
+use crate::backend::{AccountAnswer, BackendFuture, ListedData, Planned, Ready, Session};
 use crate::canary::{ChannelData, Dataset, Objects};
 use crate::instance::{InstanceType, Price};
+use crate::outside_error::OutsideError;
 use crate::spec::{ChannelSample, FileSystem, Job};
 
 /// A job whose access was checked.
@@ -41,7 +40,7 @@ impl<'a> JobSession<'a> {
         self.notes.add(text);
     }
 
-    async fn list_channels(&mut self) -> Result<ListedData, BackendError> {
+    async fn list_channels(&mut self) -> Result<ListedData, OutsideError> {
         // Said before money is spent.
         self.probe_program();
         let aws = self.backend.aws();

@@ -13,8 +13,8 @@ use jiff::Timestamp;
 
 use crate::aws::s3::{Request, key_of, list_permission, permission};
 use crate::aws::s3_uri::{LONGEST_KEY, S3Uri, encoded, shown};
-use crate::backend::BackendError;
 use crate::canary::{DataObject, Objects};
+use crate::outside_error::OutsideError;
 use crate::spec::{Channel, Job};
 use crate::units::Bytes;
 
@@ -84,7 +84,7 @@ impl<'a> JobObjects<'a> {
         base: &S3Uri,
         sample: &Objects,
         folder: &S3Uri,
-    ) -> Result<(), BackendError> {
+    ) -> Result<(), OutsideError> {
         self.check_names(base, sample, folder)?;
         let permissions = format!(
             "{} and {}",
@@ -134,11 +134,11 @@ impl<'a> JobObjects<'a> {
         base: &S3Uri,
         sample: &Objects,
         folder: &S3Uri,
-    ) -> Result<(), BackendError> {
+    ) -> Result<(), OutsideError> {
         let is_too_long = |one: &&DataObject| folder.key.len() + one.key.len() > LONGEST_KEY;
         match sample.iter().find(is_too_long) {
             None => Ok(()),
-            Some(long) => Err(BackendError::new(
+            Some(long) => Err(OutsideError::new(
                 format!(
                     "{}: the key of {} is too long for a copy below {}, which a FastFile canary needs",
                     self.field,
@@ -151,10 +151,10 @@ impl<'a> JobObjects<'a> {
     }
 
     /// Fails where S3 would not copy one of the objects.
-    pub(super) fn check_sizes(&self, objects: &Objects) -> Result<(), BackendError> {
+    pub(super) fn check_sizes(&self, objects: &Objects) -> Result<(), OutsideError> {
         match objects.sizes().find(|bytes| *bytes > LARGEST_COPY) {
             None => Ok(()),
-            Some(large) => Err(BackendError::new(
+            Some(large) => Err(OutsideError::new(
                 format!(
                     "{}: an object has {large}; S3 copies at most {LARGEST_COPY} at once, and a FastFile canary needs a copy",
                     self.field
@@ -176,7 +176,7 @@ impl<'a> JobObjects<'a> {
         to: &S3Uri,
         content: impl Into<ByteStream>,
         content_type: &str,
-    ) -> Result<(), BackendError> {
+    ) -> Result<(), OutsideError> {
         let put = self
             .s3
             .put_object()
@@ -201,7 +201,7 @@ impl<'a> JobObjects<'a> {
         to: &S3Uri,
         content: Vec<u8>,
         content_type: &str,
-    ) -> Result<(), BackendError> {
+    ) -> Result<(), OutsideError> {
         let head = self.s3.head_object().bucket(&to.bucket).key(&to.key);
         // Without s3:ListBucket an absent object is "forbidden", so any refusal means: try to put it.
         match head.send().await {
@@ -215,7 +215,7 @@ impl<'a> JobObjects<'a> {
 pub(super) async fn youngest(
     s3: &Client,
     place: &S3Uri,
-) -> Result<Option<Timestamp>, BackendError> {
+) -> Result<Option<Timestamp>, OutsideError> {
     let request = Request::list(s3, OUTPUT, place);
     let page = request.listing().send().await;
     let page = page.map_err(|error| request.refused(&error))?;
@@ -227,7 +227,7 @@ pub(super) async fn youngest(
 }
 
 /// The folders that lie directly in one.
-pub(super) async fn folders(s3: &Client, place: &S3Uri) -> Result<Vec<S3Uri>, BackendError> {
+pub(super) async fn folders(s3: &Client, place: &S3Uri) -> Result<Vec<S3Uri>, OutsideError> {
     let request = Request::list(s3, OUTPUT, place);
     let mut found = Vec::new();
     let mut pages = request.listing().delimiter("/").into_paginator().send();
@@ -244,10 +244,10 @@ pub(super) async fn folders(s3: &Client, place: &S3Uri) -> Result<Vec<S3Uri>, Ba
 }
 
 /// Removes whatever lies in a folder, as far as it may. Finding nothing is fine, so it can be called again.
-pub(super) async fn remove(s3: &Client, place: &S3Uri) -> Result<(), BackendError> {
+pub(super) async fn remove(s3: &Client, place: &S3Uri) -> Result<(), OutsideError> {
     // The beginning of a name, or none at all, is more than anybody staged.
     if !place.key.ends_with('/') {
-        return Err(BackendError::new(
+        return Err(OutsideError::new(
             format!("{place} is not a folder, so nothing below it is removed"),
             "this is a bug of canary-gate; please report it",
         ));

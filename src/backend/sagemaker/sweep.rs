@@ -16,7 +16,7 @@ use super::staging;
 use super::tags::{DETACHED_TAG, EXPIRES_TAG, JOB_TAG, REPOSITORY_TAG, RUN_TAG};
 use crate::aws::call::{Call, CallError};
 use crate::aws::s3_uri::S3Uri;
-use crate::backend::BackendError;
+use crate::outside_error::OutsideError;
 use crate::spec::Job;
 use crate::units::Seconds;
 
@@ -55,7 +55,7 @@ pub struct Leftover {
 #[derive(Debug)]
 pub struct Swept {
     pub leftover: Leftover,
-    pub result: Result<(), BackendError>,
+    pub result: Result<(), OutsideError>,
 }
 
 /// Which leftovers are swept.
@@ -103,7 +103,7 @@ pub(super) fn places_in(output: &S3Uri, name: &str) -> [S3Uri; 2] {
 
 impl SagemakerBackend {
     /// Below the outputs of `jobs`: what is left of canaries that are over, their copies and their own output.
-    pub async fn left_in_s3(&self, jobs: &[Job]) -> Result<Vec<S3Uri>, BackendError> {
+    pub async fn left_in_s3(&self, jobs: &[Job]) -> Result<Vec<S3Uri>, OutsideError> {
         let mut left = Vec::new();
         for job in jobs {
             let output = output(job)?;
@@ -119,7 +119,7 @@ impl SagemakerBackend {
     }
 
     /// Below the outputs of `jobs`: where canaries of these names may have left something.
-    pub fn places_of(&self, jobs: &[Job], names: &[&str]) -> Result<Vec<S3Uri>, BackendError> {
+    pub fn places_of(&self, jobs: &[Job], names: &[&str]) -> Result<Vec<S3Uri>, OutsideError> {
         let mut places = Vec::new();
         for job in jobs {
             let output = output(job)?;
@@ -133,7 +133,7 @@ impl SagemakerBackend {
     }
 
     /// Whether a place in a folder is named like a canary's training job, and that is over, or never came.
-    async fn is_of_the_past(&self, folder: &S3Uri, place: &S3Uri) -> Result<bool, BackendError> {
+    async fn is_of_the_past(&self, folder: &S3Uri, place: &S3Uri) -> Result<bool, OutsideError> {
         let name = place.key.strip_prefix(&folder.key);
         let name = name.map(|name| name.trim_end_matches('/'));
         let Some(name) = name.filter(|name| JobName::parse(name).is_some()) else {
@@ -167,19 +167,19 @@ impl SagemakerBackend {
     }
 
     /// Removes all objects below a place.
-    pub async fn remove(&self, place: &S3Uri) -> Result<(), BackendError> {
+    pub async fn remove(&self, place: &S3Uri) -> Result<(), OutsideError> {
         staging::remove(&self.aws().s3, place).await
     }
 
     /// The running jobs of all gates, and the warm pools that they left.
-    pub async fn left_on_machines(&self) -> Result<Vec<Leftover>, BackendError> {
+    pub async fn left_on_machines(&self) -> Result<Vec<Leftover>, OutsideError> {
         let mut left = self.listed(LeftoverKind::Running).await?;
         left.extend(self.listed(LeftoverKind::WarmPool).await?);
         Ok(left)
     }
 
     /// Those of all gates of one kind.
-    pub(super) async fn listed(&self, kind: LeftoverKind) -> Result<Vec<Leftover>, BackendError> {
+    pub(super) async fn listed(&self, kind: LeftoverKind) -> Result<Vec<Leftover>, OutsideError> {
         let listing = self.aws().sagemaker.list_training_jobs();
         let listing = listing.name_contains(JobName::prefix());
         let with_pool = |status| listing.clone().warm_pool_status_equals(status);
@@ -271,7 +271,7 @@ impl SagemakerBackend {
             if swept.result.is_ok()
                 && let Err(why) = self.end_pool(training_job).await
             {
-                swept.result = Err(BackendError::transient(
+                swept.result = Err(OutsideError::transient(
                     format!("the warm pool of {training_job} could not be ended: {why}"),
                     format!(
                         "allow sagemaker:UpdateTrainingJob where it is denied, and run `canary-gate sweep --run {run}`; until then AWS bills its machines, for an hour at most"

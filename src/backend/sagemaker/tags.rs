@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use super::SagemakerBackend;
 use super::description::JobDescription;
 use crate::aws::call::{Call, CallError};
-use crate::backend::{BackendError, RunPart};
+use crate::backend::RunPart;
 use crate::canary::CanaryRun;
+use crate::outside_error::OutsideError;
 use crate::units::Seconds;
 
 /// The tags that canary-gate sets itself.
@@ -50,7 +51,7 @@ impl SagemakerBackend {
     pub(super) async fn tags_of_found(
         &self,
         description: &JobDescription,
-    ) -> Result<Tags, BackendError> {
+    ) -> Result<Tags, OutsideError> {
         let Some(arn) = &description.arn else {
             return Ok(Tags::new());
         };

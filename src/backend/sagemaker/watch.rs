@@ -9,8 +9,9 @@ use super::pace::Pace;
 use super::ready_job::ReadyJob;
 use crate::aws::Aws;
 use crate::aws::call::{Call, CallError, FailureKind};
-use crate::backend::{BackendError, Watcher};
+use crate::backend::Watcher;
 use crate::instance::{InstanceConfiguration, InstanceType};
+use crate::outside_error::OutsideError;
 use crate::units::Seconds;
 
 /// Looks in a row that may fail before the gate gives up; each is tried several times. Some minutes in all.
@@ -42,7 +43,7 @@ impl ReadyJob<'_> {
         &self,
         found: &Found,
         watcher: &Watcher<'_>,
-    ) -> Result<Option<JobDescription>, BackendError> {
+    ) -> Result<Option<JobDescription>, OutsideError> {
         let name = found.name.to_string();
         let mut troubles = Troubles::default();
         let mut reported = String::new();
@@ -73,7 +74,7 @@ impl ReadyJob<'_> {
                 }
                 Ok(None) => {
                     self.backend.forget(&name);
-                    return Err(BackendError::transient(
+                    return Err(OutsideError::transient(
                         format!("the training job {name} was deleted while it ran"),
                         "start the check again; leave jobs whose name begins with `cg-` to the gate",
                     ));
@@ -99,7 +100,7 @@ impl ReadyJob<'_> {
                 && limits.is_some_and(|(start, limit)| age(start) > limit + LATENESS)
             {
                 self.backend.stop_if_ours(found).await;
-                return Err(BackendError::transient(
+                return Err(OutsideError::transient(
                     format!("the training job {name} still runs long after its time limit"),
                     "look at it in SageMaker, then start the check again",
                 ));
@@ -166,7 +167,7 @@ impl SagemakerBackend {
     }
 
     /// The error where a job is lost sight of; it names every job that may still run.
-    fn lost(&self, error: &CallError, name: &str) -> BackendError {
+    fn lost(&self, error: &CallError, name: &str) -> OutsideError {
         let own: Vec<String> = self.state.borrow().own.iter().cloned().collect();
         let mut lost = error.to_error(&format!("look at the training job {name}"));
         if !own.is_empty() {

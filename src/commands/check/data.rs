@@ -1,9 +1,10 @@
 //! A job's data, as its backend lists them.
 
 use super::checked_thing::CheckedThing;
-use crate::backend::{Backend, BackendError, ListedData};
+use crate::backend::{Backend, ListedData};
 use crate::canary::ChannelData;
 use crate::grammar::count;
+use crate::outside_error::OutsideError;
 use crate::spec::Job;
 use crate::units::Bytes;
 
@@ -11,7 +12,7 @@ use crate::units::Bytes;
 pub(super) async fn list(
     backend: &dyn Backend,
     job: &Job,
-) -> Result<ListedData, Vec<BackendError>> {
+) -> Result<ListedData, Vec<OutsideError>> {
     let whole = match listed(backend, job).await {
         Ok(data) => return Ok(data),
         Err(error) => error,
@@ -32,7 +33,7 @@ pub(super) async fn list(
     }
 }
 
-async fn listed(backend: &dyn Backend, job: &Job) -> Result<ListedData, BackendError> {
+async fn listed(backend: &dyn Backend, job: &Job) -> Result<ListedData, OutsideError> {
     backend.open(job).await?.list().await
 }
 

@@ -4,6 +4,7 @@ use super::*;
 use crate::history::samples::{
     JOB, Sample, at, baseline, canary, canary_without_key, forecast, full_run, key, key_of, with,
 };
+use crate::outside_error::OutsideError;
 
 const LATER: i64 = 24 * 60;
 
@@ -16,7 +17,7 @@ fn minute(record: &Record) -> i64 {
 }
 
 /// The minute of the record that was found, and how many before it are damaged.
-fn seen(found: Result<Loaded, HistoryError>) -> (Option<i64>, usize) {
+fn seen(found: Result<Loaded, OutsideError>) -> (Option<i64>, usize) {
     let found = found.unwrap();
     let record = found.records.first().map(|(_, record)| minute(record));
     (record, found.damaged.len())

@@ -3,7 +3,7 @@
 use aws_sdk_sagemaker::types;
 
 use super::{Launch, Script};
-use crate::backend::BackendError;
+use crate::outside_error::OutsideError;
 use crate::spec::{
     Channel, ChannelDraw, ChannelSample, Compression, DataType, Distribution, FileSystem,
     FileSystemKind, InputMode, RecordWrapper, Words,
@@ -43,13 +43,13 @@ pub(super) fn code_directory(launch: &Launch<'_>, script: &Script) -> String {
 }
 
 /// All channels of a job, and the code where it has no other way in.
-pub(super) fn of(launch: &Launch<'_>) -> Result<Vec<types::Channel>, BackendError> {
+pub(super) fn of(launch: &Launch<'_>) -> Result<Vec<types::Channel>, OutsideError> {
     let mut inputs = launch.inputs.to_vec();
     let is_isolated = launch.job.training.sagemaker.network_isolation;
     if let Some(script) = launch.script.filter(|_| is_isolated) {
         let field = format!("jobs.{}.training.channels", launch.job.name);
         if inputs.iter().any(|input| input.name == CODE_CHANNEL) {
-            return Err(BackendError::new(
+            return Err(OutsideError::new(
                 format!(
                     "{field}.{CODE_CHANNEL}: with `network_isolation` the script itself comes on a channel of this name"
                 ),
@@ -57,7 +57,7 @@ pub(super) fn of(launch: &Launch<'_>) -> Result<Vec<types::Channel>, BackendErro
             ));
         }
         if inputs.len() >= CHANNELS {
-            return Err(BackendError::new(
+            return Err(OutsideError::new(
                 format!(
                     "{field}: {} channels; SageMaker takes {CHANNELS}, and with `network_isolation` the script comes \
                      on one of them",

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::super::exchange::exchange;
 use super::*;
 use crate::canary::WorkLevel;
+use crate::outside_error::OutsideError;
 use crate::spec::{DataType, SpecSource, read};
 use crate::units::Fraction;
 
@@ -99,7 +100,7 @@ fn kept<'a, T: 'a>(value: T) -> &'a T {
 fn try_create<'a>(
     job: &'a Job,
     change: impl FnOnce(&mut Launch<'a>),
-) -> Result<CreateTrainingJobInputBuilder, BackendError> {
+) -> Result<CreateTrainingJobInputBuilder, OutsideError> {
     let mut launch = Launch {
         keep_alive: None,
         name: kept(JobName::new(&job.name, "0123456789abcdef", 0)),
@@ -272,7 +273,7 @@ fn each_key_is_sent_as_its_case_shows() {
         let mut body = sent(try_create(&job(text), |_| {})?);
         body.sort_all_objects();
         values(&body, "", &mut all);
-        Ok::<_, BackendError>(all)
+        Ok::<_, OutsideError>(all)
     };
     let plain = sorted(SPEC).unwrap();
     let said = |case: &str| match sorted(&changed(case)) {
