@@ -9,21 +9,24 @@ const ONE_GROUP: &str = "homogeneousCluster";
 
 /// The hosts of a run, and the groups that they form.
 #[derive(Debug)]
-pub(super) struct Cluster {
+pub(super) struct Cluster<'a> {
     /// Sorted by name as strings, as SageMaker lists them: algo-10 before algo-2.
-    pub(super) hosts: Vec<ClusterHost>,
+    pub(super) hosts: Vec<ClusterHost<'a>>,
     /// The names, in the order of the spec; one where the configuration has none.
     pub(super) groups: Vec<String>,
-    has_named_groups: bool,
+    /// Whether the spec names its groups.
+    pub(super) has_named_groups: bool,
     /// The script that starts all groups, where it is not the job's own.
     pub(super) entry_point: Option<String>,
 }
 
 #[derive(Debug)]
-pub(super) struct ClusterHost {
+pub(super) struct ClusterHost<'a> {
     /// `algo-1`, `algo-2`, ...
     pub(super) name: String,
     pub(super) group: String,
+    /// The channels that reach it, with its share of each.
+    pub(super) channels: Vec<ChannelShare<'a>>,
 }
 
 /// What one host gets of a channel.
@@ -33,7 +36,8 @@ pub(super) struct ChannelShare<'a> {
     pub(super) data: ChannelData,
 }
 
-impl Cluster {
+impl<'a> Cluster<'a> {
+    /// Its hosts have no data yet.
     pub(super) fn of(configuration: &InstanceConfiguration) -> Self {
         let counts = match configuration {
             InstanceConfiguration::Homogeneous { count, .. } => vec![(ONE_GROUP, *count)],
@@ -42,11 +46,12 @@ impl Cluster {
                 .map(|group| (group.name.as_str(), group.count))
                 .collect(),
         };
-        let mut hosts: Vec<ClusterHost> = (1_u32..)
+        let mut hosts: Vec<ClusterHost<'a>> = (1_u32..)
             .zip(groups_in_turn(&counts))
             .map(|(number, group)| ClusterHost {
                 name: format!("algo-{number}"),
                 group: group.to_owned(),
+                channels: Vec::new(),
             })
             .collect();
         hosts.sort_by(|one, other| one.name.cmp(&other.name));
@@ -69,18 +74,13 @@ impl Cluster {
         members.map(|host| host.name.as_str()).collect()
     }
 
-    /// Whether the spec names its groups.
-    pub(super) fn has_named_groups(&self) -> bool {
-        self.has_named_groups
-    }
-
     /// The group that the spec puts a host into.
-    pub(super) fn named_group<'a>(&self, host: &'a ClusterHost) -> Option<&'a str> {
+    pub(super) fn named_group<'h>(&self, host: &'h ClusterHost<'a>) -> Option<&'h str> {
         self.has_named_groups.then_some(host.group.as_str())
     }
 
     /// A host for a sentence: `algo-2 of group data`.
-    pub(super) fn words(&self, host: &ClusterHost) -> String {
+    pub(super) fn words(&self, host: &ClusterHost<'a>) -> String {
         match self.named_group(host) {
             Some(group) => format!("{} of group {group}", host.name),
             None => host.name.clone(),
@@ -88,43 +88,36 @@ impl Cluster {
     }
 
     /// The words before what one of several hosts says; none for a single one.
-    pub(super) fn prefix(&self, host: &ClusterHost, end: &str) -> String {
+    pub(super) fn prefix(&self, host: &ClusterHost<'a>, end: &str) -> String {
         match self.hosts.len() {
             1 => String::new(),
             _ => format!("{}{end}", self.words(host)),
         }
     }
 
-    /// What each host gets of the channels that reach its group: everything, or its share of whole objects in turn.
+    /// Gives each host what it gets of the channels that reach its group: everything, or its share of whole objects in turn.
     /// `data` are those of a run, in the order of the spec.
-    pub(super) fn shares<'a>(
-        &self,
-        job: &'a Job,
-        data: &[ChannelData],
-    ) -> Vec<Vec<ChannelShare<'a>>> {
-        let mut shares: Vec<Vec<ChannelShare<'a>>> =
-            self.hosts.iter().map(|_| Vec::new()).collect();
+    pub(super) fn with_data(mut self, job: &'a Job, data: &[ChannelData]) -> Self {
         for (channel, data) in job.training.channels.iter().zip(data) {
-            let reached: Vec<usize> = (0..self.hosts.len())
-                .filter(|host| self.reaches(channel, &self.hosts[*host]))
-                .collect();
-            for (place, host) in reached.iter().enumerate() {
+            // A cluster without groups has all channels, though they name groups for another configuration.
+            let reaches_all = channel.groups.is_empty() || !self.has_named_groups;
+            let reached = self.hosts.iter_mut();
+            let reached =
+                reached.filter(|host| reaches_all || channel.groups.contains(&host.group));
+            let reached = Vec::from_iter(reached);
+            let count = reached.len();
+            for (place, host) in reached.into_iter().enumerate() {
                 let data = match channel.distribution {
                     Distribution::FullyReplicated => data.clone(),
                     Distribution::ShardedByS3Key => {
-                        let own = (place..data.objects.len()).step_by(reached.len());
+                        let own = (place..data.objects.len()).step_by(count);
                         data.with(data.objects.select(own))
                     }
                 };
-                shares[*host].push(ChannelShare { channel, data });
+                host.channels.push(ChannelShare { channel, data });
             }
         }
-        shares
-    }
-
-    /// A cluster without groups has all channels, though they name groups for another configuration.
-    fn reaches(&self, channel: &Channel, host: &ClusterHost) -> bool {
-        channel.groups.is_empty() || !self.has_named_groups || channel.groups.contains(&host.group)
+        self
     }
 }
 
@@ -144,7 +137,7 @@ fn groups_in_turn<'a>(counts: &[(&'a str, u32)]) -> Vec<&'a str> {
 mod tests {
     use super::*;
 
-    fn cluster(configuration: &str) -> Cluster {
+    fn cluster(configuration: &str) -> Cluster<'static> {
         Cluster::of(&configuration.parse().unwrap())
     }
 

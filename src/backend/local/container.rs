@@ -7,12 +7,12 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::instance::Capacity;
 use crate::spec::{Channel, Job};
 
-use super::cluster::{ChannelShare, Cluster, ClusterHost};
+use super::cluster::{Cluster, ClusterHost};
 use super::launcher;
 
 /// The toolkit's default, Python's `logging.INFO`.
@@ -34,20 +34,18 @@ pub(super) const FOLDERS: [&str; 7] = [
 #[derive(Debug, Clone)]
 pub(super) struct Container<'a> {
     pub(super) job: &'a Job,
-    /// Name and value, with this run's share and work level.
-    pub(super) hyperparameters: &'a [(String, String)],
+    /// All values as text, as SageMaker hands them over, with this run's share and work level.
+    pub(super) hyperparameters: &'a BTreeMap<String, String>,
     /// The spec's variables, with this run's share.
     pub(super) environment: &'a [(String, String)],
     /// Unique to this run; the training job's name on SageMaker.
     pub(super) run_name: &'a str,
     /// `us-east-1`
     pub(super) region: &'a str,
-    pub(super) cluster: &'a Cluster,
-    pub(super) host: &'a ClusterHost,
+    pub(super) cluster: &'a Cluster<'a>,
+    pub(super) host: &'a ClusterHost<'a>,
     /// Where the hosts of a launcher meet: no other program listens there.
     pub(super) port: u16,
-    /// The channels that reach it, with its share of each.
-    pub(super) channels: &'a [ChannelShare<'a>],
     /// What stands for `/opt/ml`.
     pub(super) root: PathBuf,
     /// The copy of the source that the command runs in.
@@ -63,23 +61,16 @@ impl Container<'_> {
     /// Name and content of every file in `input/config`.
     pub(super) fn config_files(&self) -> [(&'static str, Value); 3] {
         [
-            ("hyperparameters.json", json!(self.hyperparameters())),
+            ("hyperparameters.json", json!(self.hyperparameters)),
             ("inputdataconfig.json", self.input_data_config()),
             ("resourceconfig.json", self.resource_config()),
         ]
     }
 
-    /// All values as text, as SageMaker hands them over.
-    pub(super) fn hyperparameters(&self) -> BTreeMap<&str, &str> {
-        let own = self.hyperparameters.iter();
-        own.map(|(name, value)| (name.as_str(), value.as_str()))
-            .collect()
-    }
-
-    fn script_hyperparameters(&self) -> BTreeMap<&str, &str> {
-        let mut own = self.hyperparameters();
-        own.retain(|name, _| !name.starts_with("sagemaker_"));
-        own
+    /// Those that the script gets, sorted by name: SageMaker's own are left out.
+    fn script_hyperparameters(&self) -> impl Iterator<Item = (&String, &String)> {
+        let all = self.hyperparameters.iter();
+        all.filter(|(name, _)| !name.starts_with("sagemaker_"))
     }
 
     fn input_data_config(&self) -> Value {
@@ -102,17 +93,17 @@ impl Container<'_> {
 
     /// What reaches this host; a channel of other groups is not there for it.
     fn channels(&self) -> impl Iterator<Item = &Channel> {
-        self.channels.iter().map(|share| share.channel)
+        self.host.channels.iter().map(|share| share.channel)
     }
 
-    fn groups(&self) -> impl Iterator<Item = (&str, Value)> {
+    /// In the order of the cluster's groups.
+    fn groups(&self) -> impl Iterator<Item = Value> {
         self.cluster.groups.iter().map(|group| {
-            let config = json!({
+            json!({
                 "hosts": self.cluster.members(group),
                 "instance_group_name": group,
                 "instance_type": "local",
-            });
-            (group.as_str(), config)
+            })
         })
     }
 
@@ -123,7 +114,7 @@ impl Container<'_> {
             "current_instance_group": self.host.group,
             "current_instance_type": "local",
             "hosts": self.cluster.names(),
-            "instance_groups": self.groups().map(|(_, config)| config).collect::<Vec<_>>(),
+            "instance_groups": Vec::from_iter(self.groups()),
             "network_interface_name": "lo",
         })
     }
@@ -132,24 +123,23 @@ impl Container<'_> {
     fn distribution_groups(&self) -> Value {
         if let Some(launcher) = &self.job.training.distribution
             && let Some(group) = &launcher.group
-            && self.cluster.has_named_groups()
+            && self.cluster.has_named_groups
         {
             return json!([group]);
         }
-        let own = self.hyperparameters();
-        let written = own.get("sagemaker_distribution_instance_groups");
+        let written = self
+            .hyperparameters
+            .get("sagemaker_distribution_instance_groups");
         written.map_or_else(|| json!([]), |value| decoded(value))
     }
 
-    /// `--name value` for every hyperparameter, sorted by name; one letter gets one dash; SageMaker's own are left out.
-    pub(super) fn arguments(&self) -> Vec<String> {
-        self.script_hyperparameters()
-            .into_iter()
-            .flat_map(|(name, value)| {
-                let dashes = if name.chars().count() == 1 { "-" } else { "--" };
-                [format!("{dashes}{name}"), value.to_owned()]
-            })
-            .collect()
+    /// `--name value` for every hyperparameter of the script; one letter gets one dash.
+    fn arguments(&self) -> Vec<String> {
+        let own = self.script_hyperparameters().flat_map(|(name, value)| {
+            let dashes = if name.chars().count() == 1 { "-" } else { "--" };
+            [format!("{dashes}{name}"), value.to_owned()]
+        });
+        own.collect()
     }
 
     /// The command of this run, under its launcher where one starts processes on this host: the script of the groups takes the place
@@ -191,7 +181,7 @@ impl Container<'_> {
     pub(super) fn variables(&self) -> BTreeMap<String, String> {
         let environment = self.training_environment();
         let mut variables = BTreeMap::new();
-        for (name, value) in &environment {
+        for (name, value) in environment.as_object().into_iter().flatten() {
             let name = match name.as_str() {
                 "channel_input_dirs" | "is_master" | "job_name" | "master_hostname" => continue,
                 "additional_framework_parameters" => "FRAMEWORK_PARAMS".to_owned(),
@@ -218,7 +208,7 @@ impl Container<'_> {
             // The SDK says algo-1, which has no address on this machine.
             ("SM_MASTER_ADDR", launcher::ADDRESS.to_owned()),
             ("SM_MASTER_PORT", self.port.to_string()),
-            ("SM_TRAINING_ENV", Value::from(environment).to_string()),
+            ("SM_TRAINING_ENV", environment.to_string()),
             ("SAGEMAKER_BASE_DIR", self.root.to_string_lossy().into()),
             ("TRAINING_JOB_ARN", arn),
             ("AWS_REGION", self.region.to_owned()),
@@ -237,15 +227,15 @@ impl Container<'_> {
     }
 
     /// What the toolkit knows of a host. Most of it is a variable of its own, too.
-    fn training_environment(&self) -> Map<String, Value> {
+    fn training_environment(&self) -> Value {
         let hosts = self.cluster.names();
-        let groups: BTreeMap<&str, Value> = self.groups().collect();
-        let hyperparameters = self.script_hyperparameters().into_iter();
-        let hyperparameters: BTreeMap<&str, Value> = hyperparameters
+        let groups: BTreeMap<_, _> = self.cluster.groups.iter().zip(self.groups()).collect();
+        let hyperparameters = self.script_hyperparameters();
+        let hyperparameters: BTreeMap<_, _> = hyperparameters
             .map(|(name, value)| (name, decoded(value)))
             .collect();
         let entry_point = self.entry_point();
-        let environment = json!({
+        json!({
             "additional_framework_parameters": {},
             "channel_input_dirs": self.channel_folders(),
             "current_host": self.host.name,
@@ -258,7 +248,7 @@ impl Container<'_> {
             "input_config_dir": self.folder("input/config"),
             "input_data_config": self.input_data_config(),
             "input_dir": self.folder("input"),
-            "instance_groups": self.groups().map(|(name, _)| name).collect::<Vec<_>>(),
+            "instance_groups": self.cluster.groups,
             "instance_groups_dict": groups,
             "is_hetero": self.cluster.groups.len() > 1,
             "is_master": self.rank() == 0,
@@ -277,11 +267,7 @@ impl Container<'_> {
             "output_intermediate_dir": self.folder("output/intermediate"),
             "resource_config": self.resource_config(),
             "user_entry_point": entry_point,
-        });
-        match environment {
-            Value::Object(environment) => environment,
-            _ => unreachable!("it is written as an object"),
-        }
+        })
     }
 
     /// A folder below what stands for `/opt/ml`.

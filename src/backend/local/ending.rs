@@ -1,11 +1,12 @@
 //! How the hosts of a run ended, and what is said of it. A failure of the training code is another outcome than a failure of the gate.
 
 use crate::measurement::Outcome;
+use crate::measurement::printed_figures::Printed;
 use crate::metric::MemoryOf;
 use crate::probe::{Ending, OptMl, ProbeReport};
 
 use super::cluster::{Cluster, ClusterHost};
-use super::process::HostResult;
+use super::process::LogTail;
 
 /// SageMaker takes this much of `output/failure` for its FailureReason.
 const FAILURE_TEXT: usize = 1024;
@@ -21,16 +22,16 @@ const MEMORY_WORDS: [&str; 4] = [
 /// One host, and how it ended.
 #[derive(Debug)]
 pub(super) struct EndedHost<'a> {
-    pub(super) host: &'a ClusterHost,
-    pub(super) result: &'a HostResult,
+    pub(super) host: &'a ClusterHost<'a>,
+    /// Absent where it was cancelled before its command had started.
+    pub(super) report: Option<ProbeReport>,
+    pub(super) tail: LogTail,
+    /// The figures on standard output and standard error; empty where nothing is looked for.
+    pub(super) printed: [Printed; 2],
     pub(super) outcome: Outcome,
 }
 
 impl EndedHost<'_> {
-    fn report(&self) -> Option<&ProbeReport> {
-        self.result.report.as_ref()
-    }
-
     /// The worst reason first, then the first to end: of two that failed that one had the reason, and a host without a report had
     /// not started.
     /// A host that we ended because another failed counts less than that other.
@@ -43,11 +44,9 @@ impl EndedHost<'_> {
             Outcome::NoCapacity | Outcome::PlatformError => 4,
             Outcome::Completed => 5,
         };
-        let report = self.report();
-        (
-            rank,
-            report.map_or(f64::INFINITY, |report| report.wall_seconds.0),
-        )
+        let report = self.report.as_ref();
+        let ended = report.map_or(f64::INFINITY, |report| report.wall_seconds.0);
+        (rank, ended)
     }
 }
 
@@ -100,12 +99,12 @@ pub(super) fn decisive<'h, 'a>(hosts: &'h [EndedHost<'a>]) -> &'h EndedHost<'a> 
 
 /// The probes' cautions, each once, which of several hosts decided the end, and why `/opt/ml` may be the reason of a failure.
 pub(super) fn notes(
-    cluster: &Cluster,
+    cluster: &Cluster<'_>,
     hosts: &[EndedHost<'_>],
     decisive: &EndedHost<'_>,
 ) -> Vec<String> {
     let mut notes: Vec<String> = Vec::new();
-    let reports = hosts.iter().filter_map(EndedHost::report);
+    let reports = hosts.iter().filter_map(|host| host.report.as_ref());
     for note in reports.flat_map(|report| &report.notes) {
         if !notes.contains(note) {
             notes.push(note.clone());
@@ -114,10 +113,12 @@ pub(super) fn notes(
     if hosts.len() > 1 {
         notes.extend(which_host(cluster, hosts, decisive));
     }
-    let refused = hosts.iter().find_map(|one| match &one.report()?.opt_ml {
-        Some(OptMl::NotAllowed { reason }) if one.result.tail.mentions("/opt/ml") => Some(reason),
-        _ => None,
-    });
+    let refused = hosts
+        .iter()
+        .find_map(|one| match &one.report.as_ref()?.opt_ml {
+            Some(OptMl::NotAllowed { reason }) if one.tail.mentions("/opt/ml") => Some(reason),
+            _ => None,
+        });
     if let (Outcome::Failed { .. }, Some(reason)) = (&decisive.outcome, refused) {
         notes.push(format!(
             "The script uses /opt/ml, which could not be mounted for it on this machine ({reason}); let it read SM_MODEL_DIR and SM_CHANNEL_*, or allow user namespaces."
@@ -128,7 +129,7 @@ pub(super) fn notes(
 
 /// A sentence that names the host that failed, or those that did not end in time; `None` where no host did either.
 fn which_host(
-    cluster: &Cluster,
+    cluster: &Cluster<'_>,
     hosts: &[EndedHost<'_>],
     decisive: &EndedHost<'_>,
 ) -> Option<String> {

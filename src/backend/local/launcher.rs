@@ -11,9 +11,13 @@ use crate::spec::{Job, LauncherKind, ScriptLauncher};
 pub(super) const ADDRESS: &str = "127.0.0.1";
 
 /// Whether the launcher starts processes on this host.
-pub(super) fn is_for(launcher: &ScriptLauncher, cluster: &Cluster, host: &ClusterHost) -> bool {
+pub(super) fn is_for(
+    launcher: &ScriptLauncher,
+    cluster: &Cluster<'_>,
+    host: &ClusterHost<'_>,
+) -> bool {
     let group = launcher.group.as_ref();
-    !cluster.has_named_groups() || group.is_none_or(|group| *group == host.group)
+    !cluster.has_named_groups || group.is_none_or(|group| *group == host.group)
 }
 
 /// A sentence where a job's launcher is not on the PATH that its canaries get.
@@ -35,8 +39,8 @@ pub(super) fn missing(job: &Job, environment: &[(OsString, OsString)]) -> Option
 /// The words that start `command` on a host, whose script is the word at `script`. The launcher's hosts meet at `port`.
 pub(super) fn command(
     launcher: &ScriptLauncher,
-    cluster: &Cluster,
-    host: &ClusterHost,
+    cluster: &Cluster<'_>,
+    host: &ClusterHost<'_>,
     (mut command, script): (Vec<String>, Option<usize>),
     port: u16,
     capacity: &Capacity,
@@ -81,7 +85,7 @@ mod tests {
         let cluster = Cluster::of(&instance.parse().unwrap());
         let launcher = ScriptLauncher {
             kind,
-            group: cluster.has_named_groups().then(|| "dnn".to_owned()),
+            group: cluster.has_named_groups.then(|| "dnn".to_owned()),
         };
         let capacity = Capacity {
             vcpus: 4,
@@ -91,7 +95,7 @@ mod tests {
         };
         let hosts = (cluster.hosts.iter()).filter(|host| is_for(&launcher, &cluster, host));
         let words = ["python3", "-u", "train.py", "--lr", "1"].map(str::to_owned);
-        let of_host = |host: &ClusterHost| {
+        let of_host = |host: &ClusterHost<'_>| {
             let words = (words.to_vec(), Some(2));
             command(&launcher, &cluster, host, words, 7777, &capacity).join(" ")
         };

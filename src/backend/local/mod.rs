@@ -4,47 +4,47 @@
 //! nothing. A probe that loses its gate ends its tree, so a killed gate leaves nothing running.
 
 mod cache;
+mod channel;
 mod clock;
 mod cluster;
 mod container;
-mod contents;
 mod ending;
 mod launcher;
 mod process;
-mod row_files;
 mod run;
 mod usage;
 mod workspace;
 
 use std::cell::OnceCell;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 
 use futures_util::future::LocalBoxFuture;
 
 use self::cache::Cache;
-use self::cluster::ChannelShare;
+use self::channel::{LinkedFile, LocalChannel};
+use self::cluster::{ChannelShare, ClusterHost};
 use self::container::Container;
 use self::process::Probes;
-use self::row_files::LocalChannel;
-use self::workspace::{LinkedFile, Sandbox, Workspace};
+use self::workspace::{Sandbox, Workspace};
 use super::project_paths::ProjectPaths;
 use super::{
     Backend, BackendFuture, BackendKeys, CanaryState, CanaryStep, ListedData, Planned, Ready, Room,
-    Session, Watcher, files, source,
+    Session, Watcher, source,
 };
-use crate::canary::{CanaryRun, ChannelData, Dataset, Key};
+use crate::canary::{CanaryRun, Dataset, Key, data_key};
 use crate::instance::{Capacity, InstanceConfiguration};
 use crate::outside_error::OutsideError;
 use crate::probe;
 use crate::rows::Copied;
 use crate::secret::SecretMask;
-use crate::spec::{Channel, ChannelSample, Job};
+use crate::spec::Job;
 use crate::units::Seconds;
 
 /// One host, ready to start.
-struct LaidOut {
+struct LaidOut<'a> {
+    host: &'a ClusterHost<'a>,
     command: Vec<String>,
     /// Of the command, not of its probe.
     environment: Vec<(OsString, OsString)>,
@@ -96,22 +96,6 @@ impl LocalBackend {
         }
     }
 
-    /// What lies in a channel, and its blocks where rows are drawn.
-    fn list_channel(&self, job: &Job, channel: &Channel) -> Result<ChannelData, OutsideError> {
-        let objects = files::list_channel(&self.paths, job, channel)?;
-        let files = || LocalChannel::of(&self.paths, job, channel);
-        let (rows, columns) = match channel.sample {
-            ChannelSample::Whole => (None, Vec::new()),
-            ChannelSample::Objects => (None, files()?.columns(&objects)),
-            ChannelSample::Rows => (Some(files()?.blocks(&objects)?), Vec::new()),
-        };
-        Ok(ChannelData {
-            rows,
-            columns,
-            ..ChannelData::new(&channel.name, channel.sample.is_drawn(), objects)
-        })
-    }
-
     /// What this machine has.
     fn host(&self) -> &Capacity {
         self.capacity.get_or_init(probe::host_capacity)
@@ -135,11 +119,11 @@ impl LocalBackend {
     }
 
     /// Prepares the folders of one host: source, data, config files.
-    fn lay_out(
+    fn lay_out<'a>(
         &self,
-        container: &Container<'_>,
+        container: &Container<'a>,
         sandbox: Sandbox,
-    ) -> Result<LaidOut, OutsideError> {
+    ) -> Result<LaidOut<'a>, OutsideError> {
         let source = source::find(&self.paths, container.job)?;
         workspace::copy_source(&source.files, &container.code)?;
         let caches = Cache::of_job(&self.paths, container.job)?;
@@ -158,26 +142,22 @@ impl LocalBackend {
         let mut linked = Vec::new();
         let mut rows = Copied::default();
         let mut drawing = Seconds(0.0);
-        for ChannelShare { channel, data } in container.channels {
-            let from = files::channel_path(&self.paths, container.job, channel)?;
-            if let Some(drawn) = data.rows.as_ref().filter(|rows| !rows.is_all()) {
-                let files = LocalChannel::of(&self.paths, container.job, channel)?;
-                let started = Instant::now();
-                let copied = files.copy(drawn, &container.channel_folder(&channel.name))?;
-                rows.bytes = rows.bytes + copied.bytes;
-                rows.left += copied.left;
-                // The full run draws nothing: it is no time that grows with the data.
-                drawing = drawing + Seconds(started.elapsed().as_secs_f64());
+        for ChannelShare { channel, data } in &container.host.channels {
+            let from = LocalChannel::of(&self.paths, container.job, channel)?;
+            let to = container.channel_folder(&channel.name);
+            let Some(drawn) = data.rows.as_ref().filter(|rows| !rows.is_all()) else {
+                linked.extend(from.place(&data.objects, &to)?);
                 continue;
-            }
-            linked.extend(workspace::place_objects(
-                &self.paths,
-                &from,
-                &data.objects,
-                &container.channel_folder(&channel.name),
-            )?);
+            };
+            let started = Instant::now();
+            let copied = from.copy(drawn, &to)?;
+            rows.bytes = rows.bytes + copied.bytes;
+            rows.left += copied.left;
+            // The full run draws nothing: it is no time that grows with the data.
+            drawing = drawing + Seconds(started.elapsed().as_secs_f64());
         }
         Ok(LaidOut {
+            host: container.host,
             took: Seconds(placing.elapsed().as_secs_f64()) - drawing,
             linked,
             rows,
@@ -235,14 +215,6 @@ impl Backend for LocalBackend {
     }
 }
 
-/// Where an object of a channel lies, which is a folder or the one file.
-fn object_path(channel: &Path, key: &str) -> PathBuf {
-    match channel.is_file() {
-        true => channel.to_owned(),
-        false => channel.join(key),
-    }
-}
-
 /// Fails unless the job's source is there. Reads only.
 pub fn check_source(paths: &ProjectPaths, job: &Job) -> Result<(), OutsideError> {
     source::find(paths, job).map(|_| ())
@@ -263,7 +235,7 @@ impl<'a> Session<'a> for LocalJob<'a> {
         Box::pin(async move {
             let channels = job.training.channels.iter();
             let listed = channels
-                .map(|channel| backend.list_channel(job, channel))
+                .map(|channel| LocalChannel::of(&backend.paths, job, channel)?.list())
                 .collect::<Result<_, _>>()?;
             Ok(ListedData {
                 dataset: Dataset::of_listing(job, listed)?,
@@ -303,9 +275,14 @@ impl Ready for LocalJob<'_> {
     fn keys<'k>(&'k self, dataset: &'k Dataset) -> BackendFuture<'k, BackendKeys> {
         let Self { backend, job, .. } = *self;
         Box::pin(async move {
+            let mut digests = Vec::new();
+            for (data, channel) in dataset.channels.iter().zip(&job.training.channels) {
+                let channel = LocalChannel::of(&backend.paths, job, channel)?;
+                digests.push((data.name.as_str(), channel.digest(&data.objects).await?));
+            }
             Ok(BackendKeys {
                 code: self.code,
-                data: Some(backend.data_key(job, dataset).await?),
+                data: Some(data_key(digests)),
                 machine: Some(probe::host_kind(backend.host())),
                 lacks_probe: false,
             })

@@ -13,11 +13,12 @@ use tokio::process::Command;
 use crate::backend::Cancellation;
 use crate::measurement::printed_figures::{OutputReader, Printed, Sought};
 use crate::outside_error::OutsideError;
-use crate::probe::{self, GateSocket, ProbeReport};
+use crate::probe::{self, GateSocket};
 use crate::secret::{CutAt, SecretMask};
 use crate::units::Seconds;
 
 use super::clock::GateClock;
+use super::ending::EndedHost;
 use super::{LaidOut, LocalBackend};
 
 /// Read at once.
@@ -33,16 +34,6 @@ const NOT_EXECUTABLE: i32 = 126;
 const NOT_FOUND: i32 = 127;
 /// A longer line is cut, but in the file of the log.
 const LINE_BYTES: usize = 4096;
-
-/// What one host gave.
-#[derive(Debug)]
-pub(super) struct HostResult {
-    /// Absent where it was cancelled before its command had started.
-    pub(super) report: Option<ProbeReport>,
-    pub(super) tail: LogTail,
-    /// The figures on standard output and standard error; empty where nothing is looked for.
-    pub(super) printed: [Printed; 2],
-}
 
 /// The end of what a host printed on standard output and standard error, without secrets, and where that was cut.
 #[derive(Debug)]
@@ -180,13 +171,13 @@ impl LocalBackend {
     /// Runs a host's command to its end; on cancellation the probe ends the whole tree first.
     ///
     /// The probe keeps the limits. Should it be killed or stopped itself, this function notices, ends what it left, and fails.
-    pub(super) async fn run_host(
+    pub(super) async fn run_host<'a>(
         &self,
-        host: &LaidOut,
+        host: &LaidOut<'a>,
         sought: &Sought<'_>,
         max_runtime: Option<Seconds>,
         cancellation: &Cancellation,
-    ) -> Result<HostResult, OutsideError> {
+    ) -> Result<EndedHost<'a>, OutsideError> {
         let place = host.sandbox.path("code");
         let (command, place) = (host.command.join(" "), place.display());
         tracing::info!("`{command}` is started in {place}.");
@@ -239,7 +230,7 @@ impl LocalBackend {
             }
         };
         let tail = LogTail::of(&streams, &self.secrets);
-        match (socket.report(), status) {
+        let (report, printed) = match (socket.report(), status) {
             // A probe that was killed wrote none.
             (Some(report), Some(Ok(status))) if status.code().is_some() => {
                 drop(under_way);
@@ -251,36 +242,42 @@ impl LocalBackend {
                     report.samples
                 );
                 tracing::debug!("The probe's report: {report:?}");
-                Ok(HostResult {
-                    report: Some(report),
-                    tail,
-                    printed: streams.map(|stream| {
-                        let printed = stream.reader.map(OutputReader::finish);
-                        printed.unwrap_or_default()
-                    }),
-                })
+                let printed = streams.map(|stream| stream.reader.map(OutputReader::finish));
+                (Some(report), printed.map(Option::unwrap_or_default))
             }
             // Without a word from the probe its tree may still be there: `under_way` ends it.
-            (_, _) if cancellation.is_cancelled() => Ok(HostResult {
-                report: None,
-                tail,
-                printed: <[Printed; 2]>::default(),
-            }),
-            (_, Some(Ok(status))) => Err(without_report(host, &tail, status)),
-            (_, Some(Err(source))) => Err(OutsideError::io(
-                "could not wait for the probe",
-                "this is a bug in canary-gate; please report it",
-                source,
-            )),
-            (_, None) => Err(OutsideError::new(
-                "the probe did not keep its time limit; it and the training code were ended",
-                "check whether the training code sends signals to its parent process",
-            )),
-        }
+            (_, _) if cancellation.is_cancelled() => (None, <[Printed; 2]>::default()),
+            (_, Some(Ok(status))) => return Err(without_report(host, &tail, status)),
+            (_, Some(Err(source))) => {
+                return Err(OutsideError::io(
+                    "could not wait for the probe",
+                    "this is a bug in canary-gate; please report it",
+                    source,
+                ));
+            }
+            (_, None) => {
+                return Err(OutsideError::new(
+                    "the probe did not keep its time limit; it and the training code were ended",
+                    "check whether the training code sends signals to its parent process",
+                ));
+            }
+        };
+        Ok(EndedHost {
+            host: host.host,
+            outcome: self.outcome(report.as_ref(), &tail, &host.sandbox.path("ml")),
+            report,
+            tail,
+            printed,
+        })
     }
 
     /// The probe of a host. It has of the caller's environment where its tools and their libraries are, and nothing of the spec's.
-    fn probe(&self, host: &LaidOut, max_runtime: Option<Seconds>, probes_end: OwnedFd) -> Command {
+    fn probe(
+        &self,
+        host: &LaidOut<'_>,
+        max_runtime: Option<Seconds>,
+        probes_end: OwnedFd,
+    ) -> Command {
         let mut command = Command::new(&self.program);
         let own = std::process::id().to_string();
         command.args(["probe", "--gate-socket", "--end-with-parent", &own]);
@@ -308,7 +305,7 @@ impl LocalBackend {
 }
 
 /// Why there is no report: the command could not be started, or the probe could not write or was killed.
-fn without_report(host: &LaidOut, tail: &LogTail, status: ExitStatus) -> OutsideError {
+fn without_report(host: &LaidOut<'_>, tail: &LogTail, status: ExitStatus) -> OutsideError {
     let said = tail.last_line().unwrap_or_default();
     // The sandbox is gone when this is read; what lies in it is known by its name in the source.
     let sandbox = format!("{}/", host.sandbox.path("code").display());

@@ -6,11 +6,12 @@ use std::time::Instant;
 
 use futures_util::future::join_all;
 
-use super::cluster::{ChannelShare, Cluster, ClusterHost};
+use super::channel::LinkedFile;
+use super::cluster::Cluster;
 use super::container::Container;
 use super::ending::{self, EndedHost};
-use super::process::{HostResult, LogTail};
-use super::workspace::{self, LinkedFile};
+use super::process::LogTail;
+use super::workspace;
 use super::{LaidOut, LocalBackend, usage};
 use crate::backend::{CanaryResult, Cancellation, rows, sample_opened};
 use crate::canary::{self, CanaryRun};
@@ -18,6 +19,7 @@ use crate::instance::Capacity;
 use crate::measurement::printed_figures::{PrintedFigures, Sought};
 use crate::measurement::{Measurement, Outcome, Phases, Usage};
 use crate::outside_error::OutsideError;
+use crate::probe::ProbeReport;
 use crate::rows::Copied;
 use crate::secret::CutAt;
 use crate::spec::{BackendKind, Job};
@@ -39,12 +41,12 @@ impl LocalBackend {
     ) -> Result<CanaryResult, OutsideError> {
         let started = Instant::now();
         let run_name = run_name(run);
-        let cluster = Cluster::of(&run.instance);
+        let cluster = Cluster::of(&run.instance).with_data(job, &run.channels);
         let region = self.region();
-        let shares = cluster.shares(job, &run.channels);
         let handed = run.handed(job);
         let (training, share) = (&job.training, handed.as_ref());
         let hyperparameters = canary::hyperparameters(training, share, run.work.as_ref());
+        let hyperparameters = hyperparameters.into_iter().collect();
         let environment = canary::environment(training, share);
         let judged = job.judged_metrics();
         let step = training.step_metric();
@@ -53,7 +55,8 @@ impl LocalBackend {
             levels: &judged,
         };
         let port = free_port();
-        let lay_out = |(host, channels): (&ClusterHost, &Vec<ChannelShare<'_>>)| {
+        let mut hosts: Vec<LaidOut<'_>> = Vec::new();
+        for host in &cluster.hosts {
             let sandbox = (self.workspace()?).sandbox(&format!("{run_name}-{}", host.name))?;
             let container = Container {
                 job,
@@ -64,32 +67,21 @@ impl LocalBackend {
                 cluster: &cluster,
                 host,
                 port,
-                channels,
                 root: sandbox.path("ml"),
                 code: sandbox.path("code"),
                 capacity: self.host(),
             };
-            self.lay_out(&container, sandbox)
-        };
-        let hosts = cluster.hosts.iter().zip(&shares);
-        let hosts: Vec<LaidOut> = hosts.map(lay_out).collect::<Result<_, _>>()?;
+            hosts.push(self.lay_out(&container, sandbox)?);
+        }
         let placing = hosts.iter().map(|host| host.took).sum();
         let startup = Seconds(started.elapsed().as_secs_f64()) - placing;
 
         let running = self.run_hosts(&cluster, &hosts, &sought, run.max_runtime, cancellation);
-        let results = running.await;
+        let ended = running.await;
         // Changed data are said however the canary ended.
         let mut linked = hosts.iter().flat_map(|host| &host.linked);
         linked.try_for_each(LinkedFile::check)?;
-        let results = results?;
-        let ended: Vec<EndedHost<'_>> = (cluster.hosts.iter().zip(&results))
-            .zip(&hosts)
-            .map(|((host, result), laid_out)| EndedHost {
-                host,
-                result,
-                outcome: self.host_outcome(result, &laid_out.sandbox.path("ml")),
-            })
-            .collect();
+        let ended = ended?;
         let decisive = ending::decisive(&ended);
         let outcome = decisive.outcome.clone();
         let mut notes = ending::notes(&cluster, &ended, decisive);
@@ -98,18 +90,18 @@ impl LocalBackend {
         let drawn = drawn.rfind(|rows| *rows != Copied::default());
         let drawn = drawn.unwrap_or_default();
         notes.extend(rows::note_of_left(drawn.left));
-        let printed: Vec<_> = results.iter().map(|result| &result.printed).collect();
+        let printed: Vec<_> = ended.iter().map(|host| &host.printed).collect();
         let figures = PrintedFigures::of_run(&sought, &printed, outcome == Outcome::Completed);
         notes.extend(figures.notes);
         let (log_tail, log) = match outcome {
             Outcome::Completed | Outcome::Stopped => Default::default(),
             _ => (
-                log(&cluster, &results, |said| said.lines(LOG_LINES)),
-                log(&cluster, &results, LogTail::all),
+                log(&cluster, &ended, |said| said.lines(LOG_LINES)),
+                log(&cluster, &ended, LogTail::all),
             ),
         };
-        let reports = results.iter().filter_map(|result| result.report.as_ref());
-        let walls = reports.map(|report| report.wall_seconds.0);
+        let reports = || ended.iter().map(|host| host.report.as_ref());
+        let walls = reports().flatten().map(|report| report.wall_seconds.0);
         let wall = Seconds(walls.fold(0.0, f64::max));
         Ok(CanaryResult {
             measurement: Measurement {
@@ -123,12 +115,10 @@ impl LocalBackend {
                 billable_seconds: Some(wall),
                 sample_opened: sample_opened::of_run(
                     run,
-                    results
-                        .iter()
-                        .map(|result| result.report.as_ref()?.channels_opened.as_ref()),
+                    reports().map(|report| report?.channels_opened.as_ref()),
                 ),
-                usage: usage::of_machine(&results),
-                hosts: usage::of_each_host(&cluster, &shares, &results),
+                usage: usage::of_machine(&ended),
+                hosts: usage::of_each_host(&cluster, &ended),
                 step_seconds: figures.step_seconds,
                 metrics: figures.metrics,
                 ended_at: Some(jiff::Timestamp::now()),
@@ -143,24 +133,27 @@ impl LocalBackend {
     }
 
     /// Runs all hosts at once. When one fails, the others are ended, as SageMaker ends a job whose host failed.
-    async fn run_hosts(
+    async fn run_hosts<'a>(
         &self,
-        cluster: &Cluster,
-        hosts: &[LaidOut],
+        cluster: &Cluster<'_>,
+        hosts: &[LaidOut<'a>],
         sought: &Sought<'_>,
         max_runtime: Option<Seconds>,
         cancellation: &Cancellation,
-    ) -> Result<Vec<HostResult>, OutsideError> {
+    ) -> Result<Vec<EndedHost<'a>>, OutsideError> {
         let (end_all, together) = Cancellation::new();
         let all = hosts.iter().map(|host| {
             let (end_all, together) = (&end_all, &together);
             async move {
-                let result = self.run_host(host, sought, max_runtime, together).await;
-                let report = result.as_ref().ok().and_then(|host| host.report.as_ref());
+                let ended = self.run_host(host, sought, max_runtime, together).await;
+                let report = ended.as_ref().ok().and_then(|host| host.report.as_ref());
                 if report.is_none_or(|report| report.exit_code() != 0) {
                     end_all.send_replace(true);
                 }
-                result
+                ended.map_err(|error| OutsideError {
+                    what: format!("{}{}", cluster.prefix(host.host, ": "), error.what),
+                    ..error
+                })
             }
         });
         let all = join_all(all);
@@ -172,19 +165,17 @@ impl LocalBackend {
                 all.await
             }
         };
-        let results = cluster.hosts.iter().zip(results);
-        let said = results.map(|(host, result)| {
-            result.map_err(|error| OutsideError {
-                what: format!("{}{}", cluster.prefix(host, ": "), error.what),
-                ..error
-            })
-        });
-        said.collect()
+        results.into_iter().collect()
     }
 
     /// How a host ended. What the machine has distinguishes one that ran out of memory from a program that set itself a limit.
-    fn host_outcome(&self, result: &HostResult, root: &Path) -> Outcome {
-        let Some(report) = &result.report else {
+    pub(super) fn outcome(
+        &self,
+        report: Option<&ProbeReport>,
+        tail: &LogTail,
+        root: &Path,
+    ) -> Outcome {
+        let Some(report) = report else {
             return Outcome::Stopped;
         };
         let failure_file = workspace::first_bytes(&root.join("output/failure"), FAILURE_BYTES);
@@ -198,7 +189,7 @@ impl LocalBackend {
         ending::outcome(
             report.ending,
             failure_file.as_deref(),
-            result.tail.last_line().as_deref(),
+            tail.last_line().as_deref(),
             memory_was_full(&report.usage, self.host()),
         )
     }
@@ -228,19 +219,16 @@ fn run_name(run: &CanaryRun) -> String {
 
 /// Lines that each host printed; the host is named where there are several.
 fn log(
-    cluster: &Cluster,
-    results: &[HostResult],
+    cluster: &Cluster<'_>,
+    hosts: &[EndedHost<'_>],
     lines: impl Fn(&LogTail) -> Vec<String>,
 ) -> Vec<String> {
-    let hosts = cluster.hosts.iter();
-    hosts
-        .zip(results)
-        .flat_map(|(host, result)| {
-            let prefix = cluster.prefix(host, " ");
-            let lines = lines(&result.tail).into_iter();
-            lines.map(move |line| format!("{prefix}{line}"))
-        })
-        .collect()
+    let of_host = |ended: &EndedHost<'_>| {
+        let prefix = cluster.prefix(ended.host, " ");
+        let lines = lines(&ended.tail).into_iter();
+        lines.map(move |line| format!("{prefix}{line}"))
+    };
+    hosts.iter().flat_map(of_host).collect()
 }
 
 /// Whether the machine's memory was in use to an extent that an allocation could fail for it.

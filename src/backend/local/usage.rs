@@ -4,15 +4,15 @@ use crate::canary::ChannelData;
 use crate::measurement::{HostUsage, PeakMemory, Usage, Utilization};
 use crate::units::{Bytes, Percent};
 
-use super::cluster::{ChannelShare, Cluster};
-use super::process::HostResult;
+use super::cluster::Cluster;
+use super::ending::EndedHost;
 
 /// The usage of the machine: one host's own, or the sum over several.
 ///
 /// Peaks of several hosts need not coincide, so their sum may be more than the machine held at any one time; it is never
 /// less.
-pub(super) fn of_machine(results: &[HostResult]) -> Usage {
-    let reports = results.iter().filter_map(|result| result.report.as_ref());
+pub(super) fn of_machine(hosts: &[EndedHost<'_>]) -> Usage {
+    let reports = hosts.iter().filter_map(|host| host.report.as_ref());
     let hosts: Vec<&Usage> = reports.map(|report| &report.usage).collect();
     if hosts.len() < 2 {
         return hosts.into_iter().next().cloned().unwrap_or_default();
@@ -68,29 +68,20 @@ fn sum_of_shares<'a>(shares: impl Iterator<Item = Option<&'a Utilization>>) -> O
 }
 
 /// One entry for each of several hosts; none for a single one.
-pub(super) fn of_each_host(
-    cluster: &Cluster,
-    shares: &[Vec<ChannelShare<'_>>],
-    results: &[HostResult],
-) -> Vec<HostUsage> {
-    if cluster.hosts.len() < 2 {
+pub(super) fn of_each_host(cluster: &Cluster<'_>, hosts: &[EndedHost<'_>]) -> Vec<HostUsage> {
+    if hosts.len() < 2 {
         return Vec::new();
     }
-    (cluster.hosts.iter())
-        .zip(shares)
-        .zip(results)
-        .map(|((host, channels), result)| HostUsage {
+    let usages = hosts.iter().map(|EndedHost { host, report, .. }| {
+        let data = host.channels.iter().map(|share| &share.data);
+        HostUsage {
             host: host.name.clone(),
             group: cluster.named_group(host).map(str::to_owned),
-            bytes: channels
-                .iter()
-                .map(|share| &share.data)
-                .filter(|channel| channel.sampled)
-                .map(ChannelData::bytes)
-                .sum(),
-            usage: of_machine(std::slice::from_ref(result)),
-        })
-        .collect()
+            bytes: data.filter(|one| one.sampled).map(ChannelData::bytes).sum(),
+            usage: (report.as_ref()).map_or_else(Usage::default, |report| report.usage.clone()),
+        }
+    });
+    usages.collect()
 }
 
 #[cfg(test)]

@@ -4,19 +4,14 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, symlink};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use nix::fcntl::{Flock, FlockArg};
 
-use super::object_path;
-use crate::backend::project_paths::ProjectPaths;
 use crate::backend::source::SourceFile;
-use crate::canary::Objects;
 use crate::outside_error::OutsideError;
 
-/// Objects up to this size are copied, so that a script may write to them; larger ones are linked.
-const COPIED_UP_TO: u64 = 1 << 20;
 /// How many new workspaces another gate may take for left ones, in the moment before they are locked.
 const TRIES: usize = 5;
 /// In the folder of a run, locked while its gate lives.
@@ -204,83 +199,6 @@ pub(super) fn write_file(path: &Path, content: &str) -> Result<(), OutsideError>
         .map_err(|source| cannot_write(path, source))
 }
 
-/// Puts the objects of a channel, whose files lie at or below `from`, into `to`: small ones copied, large ones linked.
-/// Returns those that are linked.
-pub(super) fn place_objects(
-    paths: &ProjectPaths,
-    from: &Path,
-    objects: &Objects,
-    to: &Path,
-) -> Result<Vec<LinkedFile>, OutsideError> {
-    make_folder(to)?;
-    let mut linked = Vec::new();
-    for object in objects.iter() {
-        let source = object_path(from, &object.key);
-        let target = to.join(&object.key);
-        if let Some(parent) = target.parent() {
-            make_folder(parent)?;
-        }
-        let read = |path: &Path| Ok((path.canonicalize()?, path.metadata()?));
-        let (source, metadata) = read(&source).map_err(|error| {
-            let help = "make it readable for the user that runs the gate";
-            failed("copy", &source, help, error)
-        })?;
-        let is_open = paths.check(&source).is_ok() && metadata.is_file();
-        if !is_open || metadata.len() != object.bytes.0 {
-            return Err(OutsideError::new(
-                format!(
-                    "the data file {} has changed since it was listed",
-                    source.display()
-                ),
-                "keep the data unchanged while canaries run, and run the gate again",
-            ));
-        }
-        if object.bytes.0 <= COPIED_UP_TO {
-            fs::copy(&source, &target).map_err(|error| cannot_write(&target, error))?;
-            continue;
-        }
-        if fs::hard_link(&source, &target).is_err() {
-            // Another file system, or a file of somebody else.
-            symlink(&source, &target).map_err(|error| cannot_write(&target, error))?;
-        }
-        linked.push(LinkedFile {
-            state: state_of(&metadata),
-            path: source,
-        });
-    }
-    Ok(linked)
-}
-
-/// A large file of the data that a sandbox holds a link to, as it was when it was linked: training code may not write to it. A link
-/// cannot keep it from doing so, but a change of its size, mode or time
-/// does not go unnoticed.
-#[derive(Debug)]
-pub(super) struct LinkedFile {
-    path: PathBuf,
-    state: (u64, u32, i64, i64),
-}
-
-/// Size, mode and time of the last change of content. Not of the last change of all, for another canary's link is one.
-fn state_of(file: &fs::Metadata) -> (u64, u32, i64, i64) {
-    (file.len(), file.mode(), file.mtime(), file.mtime_nsec())
-}
-
-impl LinkedFile {
-    /// Fails if the file is not as it was.
-    pub(super) fn check(&self) -> Result<(), OutsideError> {
-        match self.path.metadata() {
-            Ok(file) if state_of(&file) == self.state => Ok(()),
-            _ => Err(OutsideError::new(
-                format!(
-                    "the data file {} was changed while a canary used it",
-                    self.path.display()
-                ),
-                "let the training code write to SM_MODEL_DIR or SM_OUTPUT_DATA_DIR, never to its channels; then restore the file",
-            )),
-        }
-    }
-}
-
 /// Copies `files` into `to`, each as it was read for the job's key. A link is copied as the file it leads to.
 pub(super) fn copy_source(files: &[SourceFile], to: &Path) -> Result<(), OutsideError> {
     make_folder(to)?;
@@ -299,19 +217,14 @@ pub(super) fn copy_source(files: &[SourceFile], to: &Path) -> Result<(), Outside
     Ok(())
 }
 
-fn cannot_write(path: &Path, source: io::Error) -> OutsideError {
-    let help = "make the folder writable for the user that runs the gate";
-    failed("write", path, help, source)
-}
-
-fn failed(verb: &str, path: &Path, help: &'static str, source: io::Error) -> OutsideError {
+pub(super) fn cannot_write(path: &Path, source: io::Error) -> OutsideError {
     let help = match source.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             "free some space; canaries run in folders beside the spec, in `.canary-gate`"
         }
-        _ => help,
+        _ => "make the folder writable for the user that runs the gate",
     };
-    OutsideError::io(format!("could not {verb} {}", path.display()), help, source)
+    OutsideError::io(format!("could not write {}", path.display()), help, source)
 }
 
 #[cfg(test)]

@@ -21,22 +21,20 @@ fn with_container<T>(
 ) -> T {
     let job = spec(training);
     let hyperparameters = canary::hyperparameters(&job.training, None, work);
-    let cluster = Cluster::of(&job.instance);
     let no_objects = Objects::default;
     let data: Vec<ChannelData> = (job.training.channels.iter())
         .map(|channel| ChannelData::new(&channel.name, true, no_objects()))
         .collect();
-    let shares = cluster.shares(&job, &data);
+    let cluster = Cluster::of(&job.instance).with_data(&job, &data);
     look(&Container {
         job: &job,
-        hyperparameters: &hyperparameters,
+        hyperparameters: &hyperparameters.into_iter().collect(),
         environment: &job.training.environment,
         run_name: "Digits-1",
         region: "eu-west-1",
         cluster: &cluster,
         host: &cluster.hosts[1],
         port: 7777,
-        channels: &shares[1],
         root: "/sandbox/ml".into(),
         code: "/sandbox/code".into(),
         capacity: &Capacity {
@@ -109,13 +107,13 @@ fn a_work_level_takes_the_place_of_its_hyperparameter_everywhere() {
     };
     with_container(&training, Some(&level(5.0)), |container| {
         let variables = container.variables();
-        assert_eq!(container.hyperparameters()["num_round"], "5");
+        assert_eq!(container.hyperparameters["num_round"], "5");
         assert_eq!(variables["SM_HP_NUM_ROUND"], "5");
         assert!(variables["SM_HPS"].contains(r#""num_round":5,"#));
         assert!(variables["SM_TRAINING_ENV"].contains(r#""num_round":5,"#));
         assert!(variables["SM_USER_ARGS"].contains(r#""--num_round","5""#));
     });
     with_container(&training, Some(&level(50.0)), |container| {
-        assert_eq!(container.hyperparameters()["num_round"], "50.0");
+        assert_eq!(container.hyperparameters["num_round"], "50.0");
     });
 }

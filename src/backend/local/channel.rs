@@ -1,0 +1,307 @@
+//! A channel on this machine, a file or a folder: what lies in it, the key of that, and what a sandbox gets of it.
+
+use std::fs::{self, File, Metadata};
+use std::io::{self, Read};
+use std::ops::Range;
+use std::os::unix::fs::{FileExt, MetadataExt, symlink};
+use std::path::{Path, PathBuf};
+
+use futures_util::FutureExt;
+use sha2::{Digest, Sha256};
+
+use super::workspace::{cannot_write, make_folder};
+use crate::backend::files;
+use crate::backend::project_paths::ProjectPaths;
+use crate::backend::rows::{self, OpenFile};
+use crate::canary::{ChannelData, Objects};
+use crate::outside_error::OutsideError;
+use crate::rows::{Copied, RangeSource, RowBlocks, RowFile, RowsProblem, inspect};
+use crate::spec::{Channel, ChannelSample, Job};
+use crate::units::Bytes;
+
+/// No read of a disk is waited for.
+const READY: &str = "a file on a disk is not waited for";
+/// Objects up to this size are copied, so that a script may write to them; larger ones are linked.
+const COPIED_UP_TO: u64 = 1 << 20;
+/// Read at a time.
+const CHUNK: u64 = 1 << 18;
+
+/// A channel whose objects are files.
+pub(super) struct LocalChannel<'a> {
+    paths: &'a ProjectPaths,
+    job: &'a Job,
+    channel: &'a Channel,
+    /// Where the spec names it.
+    field: String,
+    path: PathBuf,
+}
+
+/// A file of a channel that is open for reading.
+struct DiskFile<'a> {
+    field: &'a str,
+    key: String,
+    path: PathBuf,
+    file: File,
+    /// As it was when it was opened, or listed.
+    version: String,
+}
+
+/// A large file of the data that a sandbox holds a link to: training code may not write to it. A link cannot keep it from doing so,
+/// but a change does not go unnoticed.
+#[derive(Debug)]
+pub(super) struct LinkedFile {
+    path: PathBuf,
+    /// As it was when it was linked.
+    version: String,
+}
+
+/// What distinguishes this content of a file from another, and its mode. Not the time of its last change of all: a hard link, as other
+/// canaries have it, is a change.
+fn version(file: &Metadata) -> String {
+    let (size, mode) = (file.size(), file.mode());
+    let (seconds, nanoseconds) = (file.mtime(), file.mtime_nsec());
+    let (device, inode) = (file.dev(), file.ino());
+    format!("{device}-{inode}-{size}-{mode:o}-{seconds}.{nanoseconds}")
+}
+
+fn unreadable(field: &str, path: &Path, source: io::Error) -> OutsideError {
+    OutsideError::io(
+        format!("{field}: {} cannot be read", path.display()),
+        "keep the data unchanged and readable while the gate reads them",
+        source,
+    )
+}
+
+impl RangeSource for DiskFile<'_> {
+    type Error = OutsideError;
+
+    /// Fails where the file is no longer what it was.
+    async fn read(&self, range: Range<u64>) -> Result<Vec<u8>, OutsideError> {
+        let failed = |error| unreadable(self.field, &self.path, error);
+        let length = usize::try_from(range.end - range.start).map_err(io::Error::other);
+        let mut bytes = vec![0; length.map_err(failed)?];
+        let read = self.file.read_exact_at(&mut bytes, range.start);
+        if version(&self.file.metadata().map_err(failed)?) != self.version {
+            return Err(rows::refused(self.field, &self.key, &RowsProblem::Changed));
+        }
+        read.map(|()| bytes).map_err(failed)
+    }
+}
+
+impl LinkedFile {
+    /// Fails if the file is not as it was.
+    pub(super) fn check(&self) -> Result<(), OutsideError> {
+        match self.path.metadata() {
+            Ok(file) if version(&file) == self.version => Ok(()),
+            _ => Err(OutsideError::new(
+                format!(
+                    "the data file {} was changed while a canary used it",
+                    self.path.display()
+                ),
+                "let the training code write to SM_MODEL_DIR or SM_OUTPUT_DATA_DIR, never to its channels; then restore the file",
+            )),
+        }
+    }
+}
+
+impl<'a> LocalChannel<'a> {
+    pub(super) fn of(
+        paths: &'a ProjectPaths,
+        job: &'a Job,
+        channel: &'a Channel,
+    ) -> Result<Self, OutsideError> {
+        Ok(Self {
+            paths,
+            job,
+            channel,
+            field: files::field(job, channel),
+            path: files::channel_path(paths, job, channel)?,
+        })
+    }
+
+    /// What lies in it, and its blocks where rows are drawn.
+    pub(super) fn list(&self) -> Result<ChannelData, OutsideError> {
+        let Self { channel, .. } = self;
+        let objects = files::list_channel(self.paths, self.job, channel)?;
+        let (rows, columns) = match channel.sample {
+            ChannelSample::Whole => (None, Vec::new()),
+            ChannelSample::Objects => (None, self.columns(&objects)),
+            ChannelSample::Rows => (Some(self.blocks(&objects)?), Vec::new()),
+        };
+        Ok(ChannelData {
+            rows,
+            columns,
+            ..ChannelData::new(&channel.name, channel.sample.is_drawn(), objects)
+        })
+    }
+
+    /// Where an object lies.
+    fn object_path(&self, key: &str) -> PathBuf {
+        match self.path.is_file() {
+            true => self.path.clone(),
+            false => self.path.join(key),
+        }
+    }
+
+    /// Where an object really lies, and what it is; fails unless it is a file where data may lie.
+    fn real(&self, key: &str) -> Result<(PathBuf, Metadata), OutsideError> {
+        let path = self.object_path(key);
+        let real = || {
+            let real = path.canonicalize()?;
+            let metadata = real.metadata()?;
+            match self.paths.check(&real).is_ok() && metadata.is_file() {
+                true => Ok((real, metadata)),
+                false => Err(io::Error::other("it is not a file of the data any more")),
+            }
+        };
+        real().map_err(|error| unreadable(&self.field, &path, error))
+    }
+
+    fn open(&self, key: &str) -> Result<OpenFile<DiskFile<'_>>, OutsideError> {
+        let (path, _) = self.real(key)?;
+        let opened = File::open(&path).and_then(|file| Ok((file.metadata()?, file)));
+        let (metadata, file) = opened.map_err(|error| unreadable(&self.field, &path, error))?;
+        let version = version(&metadata);
+        Ok(OpenFile {
+            bytes: Bytes(metadata.size()),
+            version: version.clone(),
+            source: DiskFile {
+                field: &self.field,
+                key: key.to_owned(),
+                path,
+                file,
+                version,
+            },
+        })
+    }
+
+    /// Looks at its files.
+    fn blocks(&self, objects: &Objects) -> Result<RowBlocks, OutsideError> {
+        rows::blocks(&self.field, objects, |_, object| self.open(&object.key))
+            .now_or_never()
+            .expect(READY)
+    }
+
+    /// The names of the columns of its first file; none where that is no table.
+    fn columns(&self, objects: &Objects) -> Vec<String> {
+        let mut keys = objects.iter().map(|object| &object.key);
+        let first = keys.find(|key| !rows::is_beside_data(key)).and_then(|key| {
+            let file = self.open(key).ok()?;
+            let looked = inspect(key, file.bytes, file.version, &file.source);
+            looked.now_or_never()?.ok()
+        });
+        first.map_or(Vec::new(), |file| file.columns)
+    }
+
+    /// Key, size and SHA-256 of the content of every object, in one digest. A file system does not report whether a content changed, and
+    /// a modification time says nothing after a checkout, so every file is read. Once this future is dropped, no further file is. What
+    /// is written to meanwhile counts as it was read.
+    ///
+    /// # Errors
+    ///
+    /// Where a file that was listed cannot be read.
+    pub(super) async fn digest(&self, objects: &Objects) -> Result<[u8; 32], OutsideError> {
+        let mut whole = Sha256::new();
+        for object in objects.iter() {
+            let (field, path) = (self.field.clone(), self.object_path(&object.key));
+            // In another thread: where a file system hangs, signals are noticed all the same.
+            let reading = tokio::task::spawn_blocking(move || digest_of(&field, &path)).await;
+            let (bytes, sha256) =
+                reading.unwrap_or_else(|failed| std::panic::resume_unwind(failed.into_panic()))?;
+            whole.update((object.key.len() as u64).to_be_bytes());
+            whole.update(&object.key);
+            whole.update(bytes.to_be_bytes());
+            whole.update(sha256);
+        }
+        Ok(whole.finalize().into())
+    }
+
+    /// Writes the drawn rows of every file that has some into a folder, under the names of the files.
+    pub(super) fn copy(&self, drawn: &RowBlocks, to: &Path) -> Result<Copied, OutsideError> {
+        let open = |known: &RowFile| {
+            let mut source = self.open(&known.key)?.source;
+            source.version.clone_from(&known.version);
+            Ok(source)
+        };
+        rows::copy(&self.field, drawn, open, |_, file| to.join(&file.key))
+            .now_or_never()
+            .expect(READY)
+    }
+
+    /// Puts objects into a folder: small ones copied, large ones linked. Returns those that are linked.
+    pub(super) fn place(
+        &self,
+        objects: &Objects,
+        to: &Path,
+    ) -> Result<Vec<LinkedFile>, OutsideError> {
+        make_folder(to)?;
+        let mut linked = Vec::new();
+        for object in objects.iter() {
+            let target = to.join(&object.key);
+            if let Some(parent) = target.parent() {
+                make_folder(parent)?;
+            }
+            let (path, metadata) = self.real(&object.key)?;
+            if metadata.len() != object.bytes.0 {
+                return Err(OutsideError::new(
+                    format!(
+                        "the data file {} has changed since it was listed",
+                        path.display()
+                    ),
+                    "keep the data unchanged while canaries run, and run the gate again",
+                ));
+            }
+            if object.bytes.0 <= COPIED_UP_TO {
+                fs::copy(&path, &target).map_err(|error| cannot_write(&target, error))?;
+                continue;
+            }
+            if fs::hard_link(&path, &target).is_err() {
+                // Another file system, or a file of somebody else.
+                symlink(&path, &target).map_err(|error| cannot_write(&target, error))?;
+            }
+            let version = version(&metadata);
+            linked.push(LinkedFile { path, version });
+        }
+        Ok(linked)
+    }
+}
+
+/// Reads a file to its end, as far as it is there: how long it is, and what it holds.
+fn digest_of(field: &str, path: &Path) -> Result<(u64, [u8; 32]), OutsideError> {
+    let read = || {
+        // A pipe in its place would never be opened.
+        if !path.metadata()?.is_file() {
+            return Err(io::Error::other("it is not a file any more"));
+        }
+        let (mut file, mut chunk) = (File::open(path)?, Vec::new());
+        let (mut bytes, mut hash) = (0, Sha256::new());
+        while file.by_ref().take(CHUNK).read_to_end(&mut chunk)? > 0 {
+            hash.update(&chunk);
+            bytes += chunk.len() as u64;
+            chunk.clear();
+        }
+        Ok((bytes, hash.finalize().into()))
+    };
+    read().map_err(|source| unreadable(field, path, source))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_changed_since_it_was_listed_counts_as_it_is_read_or_is_an_error_that_names_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.csv");
+        let read = || digest_of("train", &path);
+        fs::write(&path, "longer than it was").unwrap();
+        assert_eq!(read().unwrap().0, 18);
+        fs::remove_file(&path).unwrap();
+        let wrong = format!("train: {} cannot be read", path.display());
+        assert_eq!(read().unwrap_err().what, wrong);
+        fs::create_dir(&path).unwrap();
+        let error = read().unwrap_err();
+        let help = "keep the data unchanged and readable while the gate reads them";
+        assert_eq!((&*error.what, &*error.help), (&*wrong, help));
+    }
+}
