@@ -32,13 +32,13 @@ pub(super) struct Cgroup {
 }
 
 impl Cgroup {
-    /// The memory in use that cannot be reclaimed, of all processes in it, in bytes.
+    /// The memory in use that cannot be reclaimed, of all processes in it.
     ///
     /// - v1 (kernel, admin-guide/cgroup-v1/memory.rst): `rss` is anonymous memory and swap cache, huge pages included
     ///   (`rss_huge` is a part of it); shared memory is in `cache`, and apart as `shmem`. `total_` adds child cgroups.
     /// - v2 (kernel, admin-guide/cgroup-v2.rst): `anon` is anonymous memory; `shmem` is what is swap-backed in the
     ///   page cache, such as tmpfs and shared anonymous mappings.
-    pub(super) fn level(&self) -> Option<f64> {
+    pub(super) fn level(&self) -> Option<Bytes> {
         let stat = self.read("memory.stat", "memory.stat")?;
         parse_level(self.version, stat.as_bytes())
     }
@@ -52,10 +52,10 @@ impl Cgroup {
         fs::read_to_string(self.folder.join(name)).ok()
     }
 
-    /// The highest memory use including page cache, in bytes: an upper bound.
-    pub(super) fn peak_with_cache(&self) -> Option<f64> {
+    /// The highest memory use including page cache: an upper bound.
+    pub(super) fn peak_with_cache(&self) -> Option<Bytes> {
         let peak = self.read("memory.max_usage_in_bytes", "memory.peak")?;
-        peak.trim().parse().ok()
+        peak.trim().parse().ok().map(Bytes)
     }
 
     /// How many of its processes the OOM killer has ended, for any shortage.
@@ -131,9 +131,9 @@ impl Controller {
         })
     }
 
-    /// The smallest memory limit in effect, in bytes.
-    pub(super) fn memory_limit(&self) -> Option<u64> {
-        match self.own.version {
+    /// The smallest memory limit in effect.
+    pub(super) fn memory_limit(&self) -> Option<Bytes> {
+        let limit = match self.own.version {
             CgroupVersion::V1 => {
                 // The smallest of all above, made by the kernel; without a limit a number near 2^63.
                 let stat = self.own.read("memory.stat", "memory.stat")?;
@@ -144,7 +144,8 @@ impl Controller {
                 .ancestry()
                 .filter_map(|cgroup| cgroup.read("memory.max", "memory.max")?.trim().parse().ok())
                 .min(),
-        }
+        };
+        limit.map(Bytes)
     }
 
     /// The CPU quota in effect, in cores.
@@ -329,15 +330,15 @@ impl Drop for OwnCgroup {
     }
 }
 
-fn parse_level(version: CgroupVersion, stat: &[u8]) -> Option<f64> {
+fn parse_level(version: CgroupVersion, stat: &[u8]) -> Option<Bytes> {
     let (anonymous, shared, locked): (&[u8], &[u8], &[u8]) = match version {
         CgroupVersion::V1 => (b"total_rss", b"total_shmem", b"total_unevictable"),
         CgroupVersion::V2 => (b"anon", b"shmem", b"unevictable"),
     };
     // Locked pages of files cannot be reclaimed either; locked ones of the others are counted already.
-    let bytes = |key| procfs::number(stat, key).map(|bytes| Bytes(bytes).as_f64());
+    let bytes = |key| procfs::number(stat, key).map(Bytes);
     let kept = bytes(anonymous)? + bytes(shared)?;
-    Some(kept.max(bytes(locked).unwrap_or(0.0)))
+    Some(kept.max(bytes(locked).unwrap_or_default()))
 }
 
 #[cfg(test)]
@@ -401,20 +402,21 @@ mod tests {
         use CgroupVersion::{V1, V2};
         let v1 = "cache 900\nrss 1\nrss_huge 1\nshmem 2\ntotal_cache 9000\ntotal_rss 400\ntotal_rss_huge 300\ntotal_shmem 50\n";
         for (version, stat, level) in [
-            (V1, v1, Some(450.0)),
+            (V1, v1, Some(450)),
             (
                 V2,
                 "anon 400\nfile 9000\nanon_thp 300\nshmem_thp 9\nshmem 50\n",
-                Some(450.0),
+                Some(450),
             ),
             (V2, "file 9000\n", None),
             // Locked.
             (
                 V2,
                 "anon 400\nfile 9000\nshmem 50\nunevictable 8000\n",
-                Some(8000.0),
+                Some(8000),
             ),
         ] {
+            let level = level.map(Bytes);
             assert_eq!(parse_level(version, stat.as_bytes()), level, "{stat}");
         }
     }
@@ -448,7 +450,7 @@ mod tests {
             ] {
                 fs::write(mount.path().join(file), text).unwrap();
             }
-            assert_eq!(controller.memory_limit(), Some(1_048_576));
+            assert_eq!(controller.memory_limit(), Some(Bytes(1_048_576)));
             assert_eq!(controller.cpu_quota(), quota);
         }
     }

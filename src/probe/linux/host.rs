@@ -14,14 +14,14 @@ use super::cgroup::Controller;
 use super::command;
 use super::gpu::{NVIDIA_SMI, printing};
 use super::memory::HostMemory;
-use super::procfs::KernelFileReader;
+use super::procfs;
 
 const LONGEST_ANSWER: Duration = Duration::from_secs(5);
 
 /// Cores, memory and GPUs of this host, or of the container that the process runs in.
 pub fn host_capacity() -> Capacity {
     let controller = Controller::of_this_process("memory");
-    let memory = memory_total(&mut KernelFileReader::default(), controller.as_ref());
+    let memory = memory_total(controller.as_ref());
     let gpus =
         command::locate_tool(NVIDIA_SMI).map_or_else(Vec::new, |program| gpu_memories(&program));
     Capacity {
@@ -38,10 +38,8 @@ pub fn host_capacity() -> Capacity {
 /// The kind of this host on one line, which distinguishes measurements of different machines: processor, cores and memory, as
 /// in `AMD EPYC 9R14, 16 cores, 32 GiB, 0 GPUs`. The processor is missing if /proc does not name it.
 pub fn host_kind(capacity: &Capacity) -> String {
-    let mut reader = KernelFileReader::default();
-    let known = reader.file("/proc/cpuinfo");
-    let model = known.ok().and_then(|text| {
-        let text = String::from_utf8_lossy(text);
+    let model = procfs::file("/proc/cpuinfo").ok().and_then(|text| {
+        let text = String::from_utf8_lossy(&text);
         let line = text.lines().find(|line| line.starts_with("model name"))?;
         Some(line.split_once(':')?.1.trim().to_owned())
     });
@@ -93,13 +91,10 @@ fn whole(cores: f64) -> u32 {
 }
 
 /// The host's memory, or its container's limit.
-pub(super) fn memory_total(
-    reader: &mut KernelFileReader,
-    controller: Option<&Controller>,
-) -> Option<Bytes> {
-    let total = Bytes::from_f64(HostMemory::now(reader)?.total);
+pub(super) fn memory_total(controller: Option<&Controller>) -> Option<Bytes> {
+    let total = HostMemory::now()?.total;
     let limit = controller.and_then(Controller::memory_limit);
-    Some(limit.map_or(total, |limit| total.min(Bytes(limit))))
+    Some(limit.map_or(total, |limit| total.min(limit)))
 }
 
 /// The cores that this process may use, as `SM_NUM_CPUS` counts them, or the container's CPU quota if that is less.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::cgroup::OwnCgroup;
-use super::procfs::KernelFileReader;
+use super::procfs;
 use super::shares::Shares;
 use super::tree::Process;
 use super::usage::{own_cpu_time, ticks_per_second};
@@ -18,7 +18,7 @@ const HOST_PRESSURE: &str = "/proc/pressure/cpu";
 
 /// The time in which something on this machine waited for a CPU since it was started; `None` where the kernel does not say it.
 pub fn cpu_pressure() -> Option<Duration> {
-    parse_pressure(&std::fs::read(HOST_PRESSURE).ok()?)
+    parse_pressure(&procfs::file(HOST_PRESSURE).ok()?)
 }
 
 /// Reads `some avg10=0.00 avg60=0.00 avg300=0.00 total=1234`, `Documentation/accounting/psi.rst`: the time in which at least
@@ -44,8 +44,8 @@ struct HostCpu {
 }
 
 impl HostCpu {
-    fn now(reader: &mut KernelFileReader) -> Option<Self> {
-        Self::parse(reader.file("/proc/stat").ok()?)
+    fn now() -> Option<Self> {
+        Self::parse(&procfs::file("/proc/stat").ok()?)
     }
 
     /// Reads the first line of `/proc/stat`, `proc_stat(5)`: user nice system idle iowait irq softirq steal, and the time of
@@ -94,12 +94,12 @@ struct LoadReading {
 }
 
 impl LoadReading {
-    fn now(pressure_file: &Path, reader: &mut KernelFileReader) -> Self {
+    fn now(pressure_file: &Path) -> Self {
         Self {
             at: Instant::now(),
-            cpu: HostCpu::now(reader),
+            cpu: HostCpu::now(),
             probe: own_cpu_time(),
-            pressure: reader.file(pressure_file).ok().and_then(parse_pressure),
+            pressure: (procfs::file(pressure_file).ok()).and_then(|text| parse_pressure(&text)),
         }
     }
 }
@@ -119,10 +119,10 @@ pub(super) struct HostLoad {
 }
 
 impl HostLoad {
-    pub(super) fn new(cgroup: Option<&OwnCgroup>, reader: &mut KernelFileReader) -> Self {
+    pub(super) fn new(cgroup: Option<&OwnCgroup>) -> Self {
         let of_cgroup = cgroup.and_then(OwnCgroup::cpu_pressure_file);
         let pressure_file = of_cgroup.unwrap_or_else(|| PathBuf::from(HOST_PRESSURE));
-        let first = LoadReading::now(&pressure_file, reader);
+        let first = LoadReading::now(&pressure_file);
         Self {
             pressure_file,
             waited: None,
@@ -134,14 +134,17 @@ impl HostLoad {
     }
 
     /// Takes one sample.
-    pub(super) fn observe(&mut self, reader: &mut KernelFileReader, processes: &[Process]) {
+    pub(super) fn observe(&mut self, processes: &[Process]) {
         let waited = |process: &Process| {
-            let text = reader.process(process.pid, WAITED).ok()?;
-            let nanoseconds = str::from_utf8(text).ok()?.split_ascii_whitespace().nth(1)?;
+            let text = procfs::process(process.pid, WAITED).ok()?;
+            let nanoseconds = str::from_utf8(&text)
+                .ok()?
+                .split_ascii_whitespace()
+                .nth(1)?;
             nanoseconds.parse().ok().map(Duration::from_nanos)
         };
         self.waited = processes.iter().filter_map(waited).chain(self.waited).max();
-        if let Some(now) = HostCpu::now(reader) {
+        if let Some(now) = HostCpu::now() {
             let before = self.sampled.replace(now);
             if let Some(passed) = before.and_then(|before| now.since(before)) {
                 self.io_waits.add(passed.io_wait_percent());
@@ -150,8 +153,8 @@ impl HostLoad {
     }
 
     /// The command has ended.
-    pub(super) fn end(&mut self, reader: &mut KernelFileReader) {
-        self.last = LoadReading::now(&self.pressure_file, reader);
+    pub(super) fn end(&mut self) {
+        self.last = LoadReading::now(&self.pressure_file);
     }
 
     /// Adds to a usage, by the CPU time that the command took itself: the share of the machine's CPU time in which a core waited for a
@@ -214,9 +217,8 @@ mod tests {
 
     #[test]
     fn without_cgroup_and_schedstat_the_wait_is_that_of_the_machine() {
-        let mut reader = KernelFileReader::default();
-        let mut load = HostLoad::new(None, &mut reader);
-        load.end(&mut reader);
+        let mut load = HostLoad::new(None);
+        load.end();
         let usage = load.add_to(Usage::default(), Seconds(0.0));
         let source = usage.cpu_pressure_percent.map(|wait| wait.source);
         assert_eq!(source, cpu_pressure().map(|_| HOST_PRESSURE.to_owned()));

@@ -9,9 +9,9 @@ use signal_hook::consts::SIGTERM;
 
 use super::Ending;
 use super::cgroup::{Cgroup, OwnCgroup};
-use super::procfs::{self, KernelFileReader};
+use super::procfs;
 use super::resident::{MemoryLevel, Proportional, ResidentSum};
-use super::spikes::{Holding, SpikeBound};
+use super::spikes::{Holding, ProcessKey, SpikeBound};
 use super::tree::Process;
 use super::usage::{largest_reaped_resident_set, own_cpu_time};
 use crate::measurement::PeakMemory;
@@ -24,44 +24,35 @@ const HOST_RESERVE: f64 = 0.02;
 /// If this share of the headroom was used since the last look, the next look comes sooner.
 const FAST_GROWTH: f64 = 0.2;
 
-/// The memory of one process from `/proc/PID/status`, in bytes.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Resident {
-    /// Anonymous and shared, or locked where that is more.
-    kept: f64,
-    high_water: f64,
-}
-
-/// Reads `/proc/PID/status`, `proc_pid_status(5)`. `None` for a process that is ending and has no memory any more.
-fn parse_status(text: &[u8]) -> Option<Resident> {
-    let kept = procfs::kibibytes(text, b"RssAnon:")? + procfs::kibibytes(text, b"RssShmem:")?;
-    Some(Resident {
-        kept: kept.max(procfs::kibibytes(text, b"VmLck:").unwrap_or(0.0)),
-        high_water: procfs::kibibytes(text, b"VmHWM:")?,
+/// Reads `/proc/PID/status`, `proc_pid_status(5)`: what it holds is anonymous and shared, or locked where that is more. `None` for a
+/// process that is ending and has no memory any more.
+fn parse_status(process: ProcessKey, text: &[u8]) -> Option<Holding> {
+    let kept = procfs::size(text, b"RssAnon:")? + procfs::size(text, b"RssShmem:")?;
+    Some(Holding {
+        process,
+        level: kept.max(procfs::size(text, b"VmLck:").unwrap_or_default()),
+        high_water: procfs::size(text, b"VmHWM:")?,
     })
 }
 
 /// Reads `/proc/PID/smaps_rollup`, `proc_pid_smaps(5)`: the anonymous and shared part of the proportional set size.
-fn parse_rollup(text: &[u8]) -> Option<f64> {
-    Some(procfs::kibibytes(text, b"Pss_Anon:")? + procfs::kibibytes(text, b"Pss_Shmem:")?)
+fn parse_rollup(text: &[u8]) -> Option<Bytes> {
+    Some(procfs::size(text, b"Pss_Anon:")? + procfs::size(text, b"Pss_Shmem:")?)
 }
 
-/// The host's memory, in bytes.
+/// The host's memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct HostMemory {
-    pub(super) total: f64,
-    pub(super) available: f64,
+    pub(super) total: Bytes,
+    available: Bytes,
 }
 
 impl HostMemory {
-    pub(super) fn now(reader: &mut KernelFileReader) -> Option<Self> {
-        Self::parse(reader.file("/proc/meminfo").ok()?)
-    }
-
-    fn parse(text: &[u8]) -> Option<Self> {
+    pub(super) fn now() -> Option<Self> {
+        let text = procfs::file("/proc/meminfo").ok()?;
         Some(Self {
-            total: procfs::kibibytes(text, b"MemTotal:")?,
-            available: procfs::kibibytes(text, b"MemAvailable:")?,
+            total: procfs::size(&text, b"MemTotal:")?,
+            available: procfs::size(&text, b"MemAvailable:")?,
         })
     }
 }
@@ -98,26 +89,26 @@ impl LevelSource {
 /// Measures one tree.
 pub(super) struct TreeMemory {
     source: LevelSource,
-    cgroup_peak: f64,
+    cgroup_peak: Bytes,
     /// What processes of the tree hold that left its cgroup, when they were last looked at.
-    outside: f64,
+    outside: Bytes,
     resident: ResidentSum,
     spikes: SpikeBound,
     sampled: bool,
     /// The level at the last look.
-    previous_level: f64,
+    previous_level: Bytes,
 }
 
 impl TreeMemory {
     pub(super) fn new(source: LevelSource) -> Self {
         Self {
             source,
-            cgroup_peak: 0.0,
-            outside: 0.0,
+            cgroup_peak: Bytes(0),
+            outside: Bytes(0),
             resident: ResidentSum::new(),
             spikes: SpikeBound::default(),
             sampled: false,
-            previous_level: 0.0,
+            previous_level: Bytes(0),
         }
     }
 
@@ -130,78 +121,67 @@ impl TreeMemory {
     }
 
     /// Looks at the level alone, if a cgroup reports it without a look at every process.
-    pub(super) fn glance(&mut self, reader: &mut KernelFileReader) -> Option<Pressure> {
+    pub(super) fn glance(&mut self) -> Option<Pressure> {
         let level = self.level_of_cgroup()?;
-        Some(self.judge(level, reader))
+        Some(self.judge(level))
     }
 
-    fn level_of_cgroup(&mut self) -> Option<f64> {
+    fn level_of_cgroup(&mut self) -> Option<Bytes> {
         let level = self.source.cgroup()?.level()? + self.outside;
         self.cgroup_peak = self.cgroup_peak.max(level);
         Some(level)
     }
 
     /// Takes one sample.
-    pub(super) fn observe(
-        &mut self,
-        reader: &mut KernelFileReader,
-        elapsed: Duration,
-        processes: &[Process],
-    ) -> Pressure {
-        let mut residents = Vec::new();
-        for process in processes {
-            let status = reader.process(process.pid, "status").ok();
-            if let Some(resident) = status.and_then(parse_status) {
-                residents.push((process, resident));
-            }
-        }
-        self.sampled |= !residents.is_empty();
+    pub(super) fn observe(&mut self, elapsed: Duration, processes: &[Process]) -> Pressure {
+        let read = |process: &Process| {
+            let key = (process.pid, process.started_at_ticks);
+            parse_status(key, &procfs::process(process.pid, "status").ok()?)
+        };
+        let mut holdings: Vec<Holding> = processes.iter().filter_map(read).collect();
+        self.sampled |= !holdings.is_empty();
         if let LevelSource::OwnCgroup(cgroup) = &self.source {
-            let mut has_left = |process: &Process| {
-                (reader.process(process.pid, "cgroup")).is_ok_and(|text| !cgroup.holds(text))
+            let has_left = |one: &&Holding| {
+                (procfs::process(one.process.0, "cgroup")).is_ok_and(|text| !cgroup.holds(&text))
             };
-            let outside = residents.iter().filter(|(process, _)| has_left(process));
-            self.outside = outside.map(|(_, resident)| resident.kept).sum();
+            let outside = holdings.iter().filter(has_left);
+            self.outside = outside.map(|one| one.level).sum();
         }
-        let plain: f64 = residents.iter().map(|(_, resident)| resident.kept).sum();
+        let plain: Bytes = holdings.iter().map(|one| one.level).sum();
         let level = match self.level_of_cgroup() {
             Some(level) => MemoryLevel::Known(level),
-            None => self.resident.observe(plain, residents.len(), elapsed, || {
-                read_proportional(reader, &residents)
+            None => (self.resident).observe(plain, holdings.len(), elapsed, || {
+                read_proportional(&holdings)
             }),
         };
         let level = match level {
             MemoryLevel::Known(level) => level,
             // An estimate is no basis for a bound.
-            MemoryLevel::Estimated(level) => return self.judge(level, reader),
+            MemoryLevel::Estimated(level) => return self.judge(level),
         };
-        // Shared pages are split among the processes that share them.
-        let ratio = if plain > 0.0 {
-            (level / plain).min(1.0)
-        } else {
-            1.0
-        };
-        let holdings = residents.iter().map(|(process, resident)| Holding {
-            process: (process.pid, process.started_at_ticks),
-            level: resident.kept * ratio,
-            high_water: resident.high_water,
-        });
-        let holdings: Vec<Holding> = holdings.collect();
+        if plain > level {
+            // Shared pages are split among the processes that share them.
+            let ratio = level.as_f64() / plain.as_f64();
+            for holding in &mut holdings {
+                holding.level = Bytes::from_f64(holding.level.as_f64() * ratio);
+            }
+        }
         let reaped = largest_reaped_resident_set();
         self.spikes.observe(level, &holdings, reaped);
-        self.judge(level, reader)
+        self.judge(level)
     }
 
-    fn judge(&mut self, level: f64, reader: &mut KernelFileReader) -> Pressure {
-        let grown = level - std::mem::replace(&mut self.previous_level, level);
-        HostMemory::now(reader).map_or(Pressure::None, |host| pressure(level, grown, &host))
+    fn judge(&mut self, level: Bytes) -> Pressure {
+        let before = std::mem::replace(&mut self.previous_level, level);
+        let grown = Bytes(level.0.saturating_sub(before.0));
+        HostMemory::now().map_or(Pressure::None, |host| pressure(level, grown, &host))
     }
 
     /// The peak over the run and a note on its accuracy; call it when everything has ended.
     pub(super) fn peak(&self, total: Option<Bytes>) -> (PeakMemory, Option<String>) {
-        let spikes = self.spikes.bound();
+        let spikes = self.spikes.bound;
         let (bytes, source, bound, note) = match (self.source.words(), self.resident.peak()) {
-            (Some(words), _) if self.cgroup_peak > 0.0 => {
+            (Some(words), _) if self.cgroup_peak > Bytes(0) => {
                 // The lower of two bounds: the cgroup's contains page cache, the other contains mapped files.
                 let with_cache = self.source.cgroup().and_then(Cgroup::peak_with_cache);
                 let bound = with_cache.map_or(spikes, |bound| bound.min(spikes));
@@ -214,7 +194,7 @@ impl TreeMemory {
             (None, MemoryLevel::Estimated(peak)) if self.sampled => (
                 peak,
                 "RSS of the process tree, estimated".to_owned(),
-                spikes.max(self.resident.uncorrected()),
+                spikes.max(self.resident.uncorrected),
                 Some(
                     "peak memory is an estimate: its processes were not seen long enough to find which pages they share",
                 ),
@@ -228,7 +208,6 @@ impl TreeMemory {
                 ),
             ),
         };
-        let (bytes, bound) = (Bytes::from_f64(bytes), Bytes::from_f64(bound));
         // A sum over processes counts shared pages twice.
         let bytes = total.map_or(bytes, |total| bytes.min(total));
         let peak = PeakMemory {
@@ -244,19 +223,16 @@ impl TreeMemory {
     }
 }
 
-fn read_proportional(
-    reader: &mut KernelFileReader,
-    residents: &[(&Process, Resident)],
-) -> Option<Proportional> {
+fn read_proportional(holdings: &[Holding]) -> Option<Proportional> {
     let start = own_cpu_time();
-    let (mut bytes, mut plain_bytes) = (0.0, 0.0);
-    for (process, resident) in residents {
-        match reader.process(process.pid, "smaps_rollup") {
+    let (mut bytes, mut plain) = (Bytes(0), Bytes(0));
+    for holding in holdings {
+        match procfs::process(holding.process.0, "smaps_rollup") {
             // The file is empty for a process that is ending.
             Ok(text) => {
-                if let Some(proportional) = parse_rollup(text) {
-                    bytes += proportional;
-                    plain_bytes += resident.kept;
+                if let Some(proportional) = parse_rollup(&text) {
+                    bytes = bytes + proportional;
+                    plain = plain + holding.level;
                 }
             }
             // An unreadable process may share pages with the others; a ratio without it would be wrong.
@@ -266,7 +242,7 @@ fn read_proportional(
     }
     Some(Proportional {
         bytes,
-        plain_bytes,
+        plain,
         cost: own_cpu_time().saturating_sub(start),
     })
 }
@@ -285,16 +261,17 @@ pub(super) enum Pressure {
 }
 
 /// Holds a level, which has grown by so much since the last look, against the host's reserve.
-fn pressure(level: f64, grown: f64, host: &HostMemory) -> Pressure {
-    let above_reserve = host.available - host.total * HOST_RESERVE;
+fn pressure(level: Bytes, grown: Bytes, host: &HostMemory) -> Pressure {
+    let (available, total) = (host.available.as_f64(), host.total.as_f64());
+    let above_reserve = available - total * HOST_RESERVE;
     if above_reserve >= 0.0 {
-        return match grown > above_reserve * FAST_GROWTH {
+        return match grown.as_f64() > above_reserve * FAST_GROWTH {
             true => Pressure::Rising,
             false => Pressure::None,
         };
     }
     // The host is short of memory; this command is only to blame for its own part.
-    let (ending, whose) = match level >= host.total * OWN_FAULT {
+    let (ending, whose) = match level.as_f64() >= total * OWN_FAULT {
         true => (Ending::OutOfMemory, ""),
         false => (
             Ending::Stopped { signal: SIGTERM },
@@ -302,8 +279,7 @@ fn pressure(level: f64, grown: f64, host: &HostMemory) -> Pressure {
         ),
     };
     let note = format!(
-        "the command was ended at {} because the host had less than 2% of its memory left{whose}",
-        Bytes::from_f64(level)
+        "the command was ended at {level} because the host had less than 2% of its memory left{whose}"
     );
     Pressure::TooMuch { ending, note }
 }
@@ -315,31 +291,38 @@ mod tests {
     #[test]
     fn file_backed_pages_do_not_count() {
         let status = b"Name:\tpython3\nVmHWM:\t  900 kB\nVmRSS:\t  700 kB\nRssAnon:\t  400 kB\nRssFile:\t  250 kB\nRssShmem:\t   50 kB\n";
-        let (kept, high_water) = (450.0 * 1024.0, 900.0 * 1024.0);
-        assert_eq!(parse_status(status), Some(Resident { kept, high_water }));
-        assert_eq!(parse_status(b"Name:\tpython3\nState:\tZ (zombie)\n"), None);
+        let process = (7, 0);
+        let held = Holding {
+            process,
+            level: Bytes(450 * Bytes::KIB),
+            high_water: Bytes(900 * Bytes::KIB),
+        };
+        assert_eq!(parse_status(process, status), Some(held));
+        let zombie = b"Name:\tpython3\nState:\tZ (zombie)\n";
+        assert_eq!(parse_status(process, zombie), None);
         let rollup =
             b"Rss: 700 kB\nPss: 500 kB\nPss_Anon: 300 kB\nPss_File: 180 kB\nPss_Shmem: 20 kB\n";
-        assert_eq!(parse_rollup(rollup), Some(320.0 * 1024.0));
+        assert_eq!(parse_rollup(rollup), Some(Bytes(320 * Bytes::KIB)));
     }
 
     #[test]
     fn a_host_that_runs_out_is_protected() {
-        let total = 100_000.0;
-        let judged =
-            |level, grown, available| pressure(level, grown, &HostMemory { total, available });
-        assert_eq!(judged(5_000.0, 5_000.0, 60_000.0), Pressure::None);
-        assert_eq!(judged(30_000.0, 25_000.0, 35_000.0), Pressure::Rising);
+        let judged = |level, grown, available| {
+            let (total, available) = (Bytes(100_000), Bytes(available));
+            pressure(Bytes(level), Bytes(grown), &HostMemory { total, available })
+        };
+        assert_eq!(judged(5_000, 5_000, 60_000), Pressure::None);
+        assert_eq!(judged(30_000, 25_000, 35_000), Pressure::Rising);
         for (level, ending, words) in [
-            (63_000.0, Ending::OutOfMemory, "memory left"),
+            (63_000, Ending::OutOfMemory, "memory left"),
             // What others hold is not the command's fault.
             (
-                1_000.0,
+                1_000,
                 Ending::Stopped { signal: SIGTERM },
                 "by other processes",
             ),
         ] {
-            let Pressure::TooMuch { ending: said, note } = judged(level, 0.0, 1_900.0) else {
+            let Pressure::TooMuch { ending: said, note } = judged(level, 0, 1_900) else {
                 panic!("it is too much");
             };
             assert_eq!(said, ending);

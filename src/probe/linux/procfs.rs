@@ -1,28 +1,22 @@
-//! Reads `/proc` often and cheaply: one buffer for all files, one system call for most.
+//! Reads `/proc` often and cheaply: one system call for most files.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Reads small kernel files into one reused buffer.
-#[derive(Default)]
-pub(super) struct KernelFileReader(Vec<u8>);
+use crate::units::Bytes;
 
-impl KernelFileReader {
-    /// The whole of `/proc/PID/NAME`. An error is normal: a process may end at any time.
-    pub(super) fn process(&mut self, pid: i32, name: &str) -> io::Result<&[u8]> {
-        self.file(format!("/proc/{pid}/{name}"))
-    }
+/// The whole of `/proc/PID/NAME`. An error is normal: a process may end at any time.
+pub(super) fn process(pid: i32, name: &str) -> io::Result<Vec<u8>> {
+    file(format!("/proc/{pid}/{name}"))
+}
 
-    /// The whole of one file.
-    pub(super) fn file(&mut self, path: impl AsRef<Path>) -> io::Result<&[u8]> {
-        self.0.clear();
-        self.0.reserve(8192);
-        // As a part of itself, since a file as such is asked for its length first.
-        let file = File::open(path)?;
-        file.take(u64::MAX).read_to_end(&mut self.0)?;
-        Ok(&self.0)
-    }
+/// The whole of one small kernel file.
+pub(super) fn file(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
+    let mut text = Vec::with_capacity(8192);
+    // As a part of itself, since a file as such is asked for its length first.
+    File::open(path)?.take(u64::MAX).read_to_end(&mut text)?;
+    Ok(text)
 }
 
 /// The first word after `key` at the start of a line, e.g. the number of `VmHWM:     120 kB`.
@@ -40,9 +34,9 @@ pub(super) fn number(text: &[u8], key: &[u8]) -> Option<u64> {
     field(text, key)?.parse().ok()
 }
 
-/// The number after `key`, converted from the file's `kB` (KiB) to bytes.
-pub(super) fn kibibytes(text: &[u8], key: &[u8]) -> Option<f64> {
-    Some(field(text, key)?.parse::<f64>().ok()? * 1024.0)
+/// The size after `key`, which the file has in `kB` (KiB).
+pub(super) fn size(text: &[u8], key: &[u8]) -> Option<Bytes> {
+    number(text, key)?.checked_mul(Bytes::KIB).map(Bytes)
 }
 
 #[cfg(test)]
@@ -53,17 +47,16 @@ mod tests {
     fn a_field_is_found_by_its_whole_name() {
         let text = b"total_rss_huge 7\ntotal_rss 41\nVmHWM:\t     120 kB\n";
         assert_eq!(number(text, b"total_rss"), Some(41));
-        assert_eq!(kibibytes(text, b"VmHWM:"), Some(122_880.0));
+        assert_eq!(size(text, b"VmHWM:"), Some(Bytes(122_880)));
         assert_eq!(number(text, b"rss"), None);
         assert_eq!(number(text, b"total"), None);
     }
 
     #[test]
     fn a_file_longer_than_the_buffer_is_read_whole() {
-        let mut file = tempfile::NamedTempFile::new().unwrap();
-        std::io::Write::write_all(&mut file, &vec![b'x'; 20_000]).unwrap();
-        let mut reader = KernelFileReader::default();
-        assert_eq!(reader.file(file.path()).unwrap().len(), 20_000);
-        assert!(reader.process(-1, "stat").is_err());
+        let mut long = tempfile::NamedTempFile::new().unwrap();
+        std::io::Write::write_all(&mut long, &vec![b'x'; 20_000]).unwrap();
+        assert_eq!(file(long.path()).unwrap().len(), 20_000);
+        assert!(process(-1, "stat").is_err());
     }
 }

@@ -6,6 +6,8 @@
 
 use std::time::Duration;
 
+use crate::units::Bytes;
+
 /// The ratio is stale when the plain sum has changed by this much since it was taken, ...
 const STALE_CHANGE: f64 = 0.1;
 /// ... or after this time.
@@ -16,31 +18,31 @@ const REST_AFTER_READING: u32 = 250;
 /// Proportional sizes, as read at one time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Proportional {
-    pub(super) bytes: f64,
+    pub(super) bytes: Bytes,
     /// The plain sizes of the same processes, without those that ended before they were read.
-    pub(super) plain_bytes: f64,
+    pub(super) plain: Bytes,
     /// The CPU time of the reading; its wall time would depend on the load of the host.
     pub(super) cost: Duration,
 }
 
-/// What the tree holds, in bytes.
+/// What the tree holds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum MemoryLevel {
-    Known(f64),
+    Known(Bytes),
     /// From the ratio of an earlier tree; shared pages may count more than once.
-    Estimated(f64),
+    Estimated(Bytes),
 }
 
 pub(super) struct ResidentSum {
     /// Proportional to plain, 0 to 1.
     ratio: f64,
     /// The plain sum when the ratio was taken, and when that was.
-    taken: Option<(f64, Duration)>,
+    taken: Option<(Bytes, Duration)>,
     /// The time from which on the next reading is affordable.
     rested: Duration,
-    peak: f64,
-    /// The highest plain sum without a ratio of its own.
-    waiting: f64,
+    peak: Bytes,
+    /// The highest plain sum without a ratio of its own, an upper bound.
+    pub(super) uncorrected: Bytes,
 }
 
 impl ResidentSum {
@@ -49,16 +51,16 @@ impl ResidentSum {
             ratio: 1.0,
             taken: None,
             rested: Duration::ZERO,
-            peak: 0.0,
-            waiting: 0.0,
+            peak: Bytes(0),
+            uncorrected: Bytes(0),
         }
     }
 
-    /// Takes the plain sum of one sample, in bytes, and returns its level, or an estimate if the ratio is stale and a new
-    /// one would cost too much.
+    /// Takes the plain sum of one sample, and returns its level, or an estimate if the ratio is stale and a new one would cost too
+    /// much.
     pub(super) fn observe(
         &mut self,
-        plain: f64,
+        plain: Bytes,
         processes: usize,
         elapsed: Duration,
         read_proportional: impl FnOnce() -> Option<Proportional>,
@@ -67,53 +69,53 @@ impl ResidentSum {
             // A single process shares with no other.
             self.ratio = 1.0;
             self.taken = None;
-            self.peak = self.peak.max(plain);
-            return MemoryLevel::Known(plain);
+        } else {
+            let changed =
+                (self.taken).is_none_or(|(then, _)| is_far(plain.as_f64(), then.as_f64()));
+            let aged = self
+                .taken
+                .is_some_and(|(_, when)| elapsed.saturating_sub(when) >= STALE_AGE);
+            let is_due = (changed || aged) && elapsed >= self.rested;
+            if let Some(reading) = is_due.then(read_proportional).flatten() {
+                self.take(plain, elapsed, reading);
+            } else if changed {
+                self.uncorrected = self.uncorrected.max(plain);
+                return MemoryLevel::Estimated(self.corrected(plain));
+            }
         }
-        let changed = self.taken.is_none_or(|(then, _)| {
-            plain > then * (1.0 + STALE_CHANGE) || plain < then * (1.0 - STALE_CHANGE)
-        });
-        let aged = self
-            .taken
-            .is_some_and(|(_, when)| elapsed.saturating_sub(when) >= STALE_AGE);
-        if (changed || aged)
-            && elapsed >= self.rested
-            && let Some(reading) = read_proportional()
-        {
-            self.take(plain, elapsed, reading);
-        } else if changed {
-            self.waiting = self.waiting.max(plain);
-            return MemoryLevel::Estimated(plain * self.ratio);
-        }
-        let level = plain * self.ratio;
+        let level = self.corrected(plain);
         self.peak = self.peak.max(level);
         MemoryLevel::Known(level)
     }
 
-    fn take(&mut self, plain: f64, elapsed: Duration, reading: Proportional) {
+    fn corrected(&self, plain: Bytes) -> Bytes {
+        Bytes::from_f64(plain.as_f64() * self.ratio)
+    }
+
+    fn take(&mut self, plain: Bytes, elapsed: Duration, reading: Proportional) {
         self.rested = elapsed + reading.cost * REST_AFTER_READING;
-        if reading.plain_bytes > 0.0 {
-            self.ratio = (reading.bytes / reading.plain_bytes).clamp(0.0, 1.0);
+        if reading.plain > Bytes(0) {
+            let ratio = reading.bytes.as_f64() / reading.plain.as_f64();
+            self.ratio = ratio.clamp(0.0, 1.0);
         }
         self.taken = Some((plain, elapsed));
-        self.peak = self.peak.max(self.waiting * self.ratio);
-        self.waiting = 0.0;
+        self.peak = self.peak.max(self.corrected(self.uncorrected));
+        self.uncorrected = Bytes(0);
     }
 
-    /// The highest level, in bytes; an estimate if the highest sample has no ratio of its own.
+    /// The highest level; an estimate if the highest sample has no ratio of its own.
     pub(super) fn peak(&self) -> MemoryLevel {
-        let waiting = self.waiting * self.ratio;
-        if waiting > self.peak {
-            MemoryLevel::Estimated(waiting)
-        } else {
-            MemoryLevel::Known(self.peak)
+        let waiting = self.corrected(self.uncorrected);
+        match waiting > self.peak {
+            true => MemoryLevel::Estimated(waiting),
+            false => MemoryLevel::Known(self.peak),
         }
     }
+}
 
-    /// The highest uncorrected sum, in bytes: an upper bound of the peak.
-    pub(super) fn uncorrected(&self) -> f64 {
-        self.waiting
-    }
+/// Whether a plain sum has changed too much for the ratio of an earlier one.
+fn is_far(now: f64, then: f64) -> bool {
+    now > then * (1.0 + STALE_CHANGE) || now < then * (1.0 - STALE_CHANGE)
 }
 
 #[cfg(test)]
@@ -121,17 +123,19 @@ mod tests {
     use super::MemoryLevel::{Estimated, Known};
     use super::*;
 
-    const GIB: f64 = 1024.0 * 1024.0 * 1024.0;
+    fn gib(count: f64) -> Bytes {
+        Bytes::from_f64(count * Bytes(Bytes::GIB).as_f64())
+    }
 
     fn at(seconds: f64) -> Duration {
         Duration::from_secs_f64(seconds)
     }
 
-    fn reading(bytes: f64, plain_bytes: f64) -> impl FnOnce() -> Option<Proportional> {
+    fn reading(bytes: f64, plain: f64) -> impl FnOnce() -> Option<Proportional> {
         move || {
             Some(Proportional {
-                bytes,
-                plain_bytes,
+                bytes: gib(bytes),
+                plain: gib(plain),
                 cost: Duration::from_millis(2),
             })
         }
@@ -156,30 +160,30 @@ mod tests {
             // The loaders end.
             (31.0, 1.0, 1, None, 1.0),
         ] {
-            let known = sum.observe(plain * GIB, processes, at(seconds), || match read {
-                Some(read) => reading(read * GIB, plain * GIB)(),
+            let known = sum.observe(gib(plain), processes, at(seconds), || match read {
+                Some(read) => reading(read, plain)(),
                 None => unread(),
             });
-            assert_eq!(known, Known(level * GIB), "at {seconds}");
+            assert_eq!(known, Known(gib(level)), "at {seconds}");
         }
-        assert_eq!(sum.peak(), Known(9.6 * GIB));
+        assert_eq!(sum.peak(), Known(gib(9.6)));
     }
 
     #[test]
     fn a_peak_that_could_not_be_corrected_at_once_is_corrected_later() {
         let mut sum = ResidentSum::new();
-        sum.observe(GIB, 9, at(0.1), reading(GIB, GIB));
+        sum.observe(gib(1.0), 9, at(0.1), reading(1.0, 1.0));
         // Half a second has not passed since.
         assert_eq!(
-            sum.observe(20.0 * GIB, 9, at(0.5), unread),
-            Estimated(20.0 * GIB)
+            sum.observe(gib(20.0), 9, at(0.5), unread),
+            Estimated(gib(20.0))
         );
-        assert_eq!(sum.peak(), Estimated(20.0 * GIB));
-        assert_eq!(sum.uncorrected(), 20.0 * GIB);
+        assert_eq!(sum.peak(), Estimated(gib(20.0)));
+        assert_eq!(sum.uncorrected, gib(20.0));
         // One of the nine ended before its proportional size was read.
-        sum.observe(18.0 * GIB, 9, at(60.0), reading(4.0 * GIB, 16.0 * GIB));
-        assert_eq!(sum.peak(), Known(5.0 * GIB));
-        assert_eq!(sum.uncorrected(), 0.0);
+        sum.observe(gib(18.0), 9, at(60.0), reading(4.0, 16.0));
+        assert_eq!(sum.peak(), Known(gib(5.0)));
+        assert_eq!(sum.uncorrected, Bytes(0));
     }
 
     #[test]
@@ -188,12 +192,12 @@ mod tests {
         let mut readings = 0_u32;
         // A tree whose size jumps at every sample, for 100 seconds.
         for step in 1..=200_u32 {
-            let plain = if step % 2 == 0 { GIB } else { 2.0 * GIB };
+            let plain = gib(if step % 2 == 0 { 1.0 } else { 2.0 });
             sum.observe(plain, 4, at(0.5) * step, || {
                 readings += 1;
                 Some(Proportional {
                     bytes: plain,
-                    plain_bytes: plain,
+                    plain,
                     cost: Duration::from_millis(20),
                 })
             });

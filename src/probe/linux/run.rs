@@ -22,7 +22,6 @@ use super::host_load::HostLoad;
 use super::memory::{LevelSource, Pressure, TreeMemory};
 use super::opened::WatchedChannels;
 use super::output::{CommandEnvironment, Output};
-use super::procfs::KernelFileReader;
 use super::sandbox::MountNamespace;
 use super::signals::CaughtSignals;
 use super::tree::{Look, Process, ProcessTree};
@@ -67,7 +66,6 @@ struct WatchedRun<'a> {
     tree: ProcessTree,
     /// Where the usage of a launcher's processes counts.
     launched: Option<ProcessTree>,
-    reader: KernelFileReader,
     memory: TreeMemory,
     cpu: CpuTime,
     load: HostLoad,
@@ -92,9 +90,8 @@ impl<'a> WatchedRun<'a> {
             .map_err(io::Error::from)
             .map_err(failed("becoming a child subreaper"))?;
 
-        let mut reader = KernelFileReader::default();
         let memory_controller = Controller::of_this_process("memory");
-        let memory_total = memory_total(&mut reader, memory_controller.as_ref());
+        let memory_total = memory_total(memory_controller.as_ref());
         let cores = cores();
         let cgroup = memory_controller
             .as_ref()
@@ -125,7 +122,7 @@ impl<'a> WatchedRun<'a> {
         let mut launched =
             (options.scope == UsageScope::Launcher).then(ProcessTree::of_the_launcher);
         let cpu = CpuTime::new(cores);
-        let load = HostLoad::new(cgroup.as_ref(), &mut reader);
+        let load = HostLoad::new(cgroup.as_ref());
         let started = Instant::now();
         let start = || {
             let start = || command::start(&options.command, environment);
@@ -169,7 +166,6 @@ impl<'a> WatchedRun<'a> {
             started,
             tree,
             launched,
-            reader,
             memory: TreeMemory::new(level),
             cpu,
             load,
@@ -284,7 +280,7 @@ impl<'a> WatchedRun<'a> {
         };
 
         let wall = self.started.elapsed();
-        self.load.end(&mut self.reader);
+        self.load.end();
         if self.launched.is_some() {
             // The command's own time is counted once it was waited for, that of the others is not.
             let processes = self.processes();
@@ -308,8 +304,7 @@ impl<'a> WatchedRun<'a> {
     fn with_figures(mut self, stuck: usize) -> ProbeReport {
         let (gpu, gpu_note) = self.end_sampler().unwrap_or_default();
         // A last sample, for the resident sets of processes that have ended.
-        self.memory
-            .observe(&mut self.reader, self.started.elapsed(), &[]);
+        self.memory.observe(self.started.elapsed(), &[]);
         let mut report = self.report;
         let (mut memory, memory_note) = self.memory.peak(report.memory_total);
         if let Some(halted) = self.halted
@@ -381,17 +376,16 @@ impl<'a> WatchedRun<'a> {
             gpu.look();
         }
         self.cpu.observe(elapsed, &processes);
-        self.load.observe(&mut self.reader, &processes);
-        self.memory.observe(&mut self.reader, elapsed, &processes)
+        self.load.observe(&processes);
+        self.memory.observe(elapsed, &processes)
     }
 
     fn look_at_memory(&mut self) -> Pressure {
-        if let Some(pressure) = self.memory.glance(&mut self.reader) {
+        if let Some(pressure) = self.memory.glance() {
             return pressure;
         }
         let processes = self.processes();
-        self.memory
-            .observe(&mut self.reader, self.started.elapsed(), &processes)
+        self.memory.observe(self.started.elapsed(), &processes)
     }
 
     /// The same where the command failed, or was asked to stop, since another process of its launcher was killed for lack of memory.

@@ -12,7 +12,7 @@ use nix::sys::signal::{Signal, kill, killpg};
 use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::{Pid, getpgrp, getppid};
 
-use super::procfs::KernelFileReader;
+use super::procfs;
 
 /// The number of quick passes between two passes over every process of the host.
 const QUICK_PASSES: u32 = 20;
@@ -31,13 +31,18 @@ pub(super) struct Process {
 }
 
 impl Process {
+    /// `None` for a process that has ended, as it may between its listing and its reading.
+    fn read(pid: i32) -> Option<Self> {
+        parse_stat(&procfs::process(pid, "stat").ok()?)
+    }
+
     pub(super) fn is_dead(&self) -> bool {
         matches!(self.state, b'Z' | b'X')
     }
 }
 
 /// Reads one line of `/proc/PID/stat`, `proc_pid_stat(5)`. `None` if it is malformed.
-pub(super) fn parse_stat(line: &[u8]) -> Option<Process> {
+fn parse_stat(line: &[u8]) -> Option<Process> {
     // The name in the second field may hold spaces, parentheses and bytes that are not UTF-8; the last `)` ends it.
     let pid_end = line.iter().position(|byte| *byte == b' ')?;
     let name_end = line.iter().rposition(|byte| *byte == b')')?;
@@ -95,7 +100,6 @@ pub(super) enum Look {
 #[derive(Default)]
 pub(super) struct ProcessTree {
     root: i32,
-    reader: KernelFileReader,
     /// Numbers of processes outside the tree. They cannot move in: only the tree's own orphans become the probe's children.
     foreign: HashSet<i32>,
     /// Descendants of the probe that do not belong to the command.
@@ -127,7 +131,7 @@ impl ProcessTree {
     /// at and never ended: its processes are the launcher's.
     pub(super) fn of_the_launcher() -> Self {
         let mut tree = Self::below(getppid().as_raw());
-        let launcher = tree.process(tree.root);
+        let launcher = Process::read(tree.root);
         tree.root_before = Some(launcher.map_or(0, |process| process.cpu_ticks));
         tree
     }
@@ -137,11 +141,6 @@ impl ProcessTree {
             root,
             ..Self::default()
         }
-    }
-
-    /// `None` for a process that has ended, as it may between its listing and its reading.
-    fn process(&mut self, pid: i32) -> Option<Process> {
-        parse_stat(self.reader.process(pid, "stat").ok()?)
     }
 
     /// Excludes a descendant and its own descendants from the tree.
@@ -164,7 +163,7 @@ impl ProcessTree {
     pub(super) fn processes(&mut self, look: Look) -> Vec<Process> {
         let mut live = Vec::new();
         if let Some(before) = self.root_before
-            && let Some(launcher) = self.process(self.root)
+            && let Some(launcher) = Process::read(self.root)
         {
             live.push(Process {
                 cpu_ticks: launcher.cpu_ticks.saturating_sub(before),
@@ -189,26 +188,16 @@ impl ProcessTree {
         }
         let mut candidates = Vec::new();
         for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
-            let Some(pid) = entry
-                .file_name()
-                .to_str()
-                .and_then(|name| name.parse().ok())
-            else {
-                continue;
-            };
-            if pid == self.root || self.foreign.contains(&pid) {
-                continue;
-            }
-            candidates.extend(self.process(pid));
+            let name = entry.file_name();
+            let pid = name.to_str().and_then(|name| name.parse().ok());
+            let pid = pid.filter(|pid| *pid != self.root && !self.foreign.contains(pid));
+            candidates.extend(pid.and_then(Process::read));
         }
         let found = descendants(self.root, &candidates, &self.excluded);
         let members: HashSet<i32> = found.iter().map(|process| process.pid).collect();
-        self.foreign.extend(
-            candidates
-                .iter()
-                .map(|process| process.pid)
-                .filter(|pid| !members.contains(pid)),
-        );
+        let seen = candidates.iter().map(|process| process.pid);
+        self.foreign
+            .extend(seen.filter(|pid| !members.contains(pid)));
         for orphan in found.iter().filter(|process| {
             process.is_dead() && process.parent == self.root && self.main != Some(process.pid)
         }) {

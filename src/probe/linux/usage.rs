@@ -37,11 +37,11 @@ fn reaped_cpu_seconds() -> f64 {
     cpu_time(UsageWho::RUSAGE_CHILDREN).as_secs_f64()
 }
 
-/// The largest resident set of any reaped descendant, in bytes, including file-backed pages.
-pub(super) fn largest_reaped_resident_set() -> f64 {
+/// The largest resident set of any reaped descendant, including file-backed pages.
+pub(super) fn largest_reaped_resident_set() -> Bytes {
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN).ok();
     let kilobytes = usage.and_then(|usage| u64::try_from(usage.max_rss()).ok());
-    Bytes(kilobytes.unwrap_or(0) * 1024).as_f64()
+    Bytes(kilobytes.unwrap_or(0) * Bytes::KIB)
 }
 
 /// CPU time of the tree: of live and of reaped processes.
