@@ -1,9 +1,6 @@
 //! The `replay` backend: a recording stands in for the machine. Nothing is run; each recorded run is handed out once.
 
-mod recording;
-
-pub use self::recording::ReplayBackend;
-
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use futures_util::future::LocalBoxFuture;
@@ -12,35 +9,61 @@ use super::{
     Backend, BackendFuture, BackendKeys, CanaryResult, CanaryState, CanaryStep, JobNotes,
     ListedData, Planned, Ready, Room, Session, Watcher,
 };
-use crate::canary::{CanaryRun, Dataset, Key, data_key, listing_digest};
+use crate::canary::{CanaryRun, ChannelData, DataObject, Dataset, Key, data_key, listing_digest};
+use crate::forecast::{FEWEST_RUNS, FEWEST_SIZES};
 use crate::instance::InstanceConfiguration;
+use crate::measurement::table::MeasurementTable;
 use crate::measurement::{Measurement, Outcome, Phases, Usage};
 use crate::outside_error::OutsideError;
-use crate::plan::{NotMeasured, Plan};
-use crate::spec::{BackendKind, Job};
-use crate::units::{Fraction, Seconds};
+use crate::plan::{NotMeasured, Plan, PlannedRuns};
+use crate::spec::{BackendKind, Channel, Job};
+use crate::units::{Bytes, Fraction, Percent, Seconds};
+
+/// Objects of data whose number the recording does not say: enough for every whole per cent.
+const ASSUMED_OBJECTS: u64 = 100;
+/// More are not laid out: a recording may claim any number, and only their shares matter.
+const MOST_OBJECTS: u64 = 100_000;
+/// Shares that differ by less are the same, written in another way.
+const SAME_SHARE: f64 = 1e-9;
+/// More names do not help.
+const NAMES_SHOWN: usize = 10;
+const RECORD: &str = "record more with `canary-gate run --measurements FILE.jsonl`";
+
+/// Hands out recorded runs, each once: what it gives depends on the recording and on the order of the questions alone.
+#[derive(Debug)]
+pub struct ReplayBackend {
+    /// The recording's file, as the spec names it.
+    file: String,
+    /// In the order of the recording, each with whether it was handed out.
+    runs: Vec<(Measurement, Cell<bool>)>,
+    /// What was assumed or left out when it was read.
+    notes: Vec<String>,
+}
 
 impl ReplayBackend {
-    /// The next recorded run of this job, configuration and fraction as it was recorded, but ended at the limit of the run
-    /// asked for.
-    fn replay(&self, job: &Job, run: &CanaryRun) -> Result<CanaryResult, OutsideError> {
-        let recorded = self.take(job, run)?;
-        let measurement = Measurement {
-            backend: Some(BackendKind::Replay),
-            // A recording does not say which script starts a cluster's groups.
-            instance: run.instance.clone(),
-            fraction: run.fraction,
-            ..recorded.clone()
-        };
-        Ok(CanaryResult {
-            measurement: match run.max_runtime {
-                Some(limit) => within(limit, measurement),
-                None => measurement,
-            },
-            log_tail: Vec::new(),
-            log: Vec::new(),
-            ended_pools: Vec::new(),
-        })
+    /// A recording read from `file`. Runs that were themselves replayed are left out: a gate that keeps its measurements
+    /// in its own recording must not be fed its echo.
+    pub fn new(file: impl Into<String>, table: MeasurementTable) -> Self {
+        let MeasurementTable {
+            mut measurements,
+            mut notes,
+            about_jobs,
+        } = table;
+        notes.extend(about_jobs);
+        let all = measurements.len();
+        measurements.retain(|run| run.backend != Some(BackendKind::Replay));
+        let echoes = all - measurements.len();
+        if echoes > 0 {
+            notes.push(format!(
+                "{echoes} runs of the recording were themselves replayed and are left out"
+            ));
+        }
+        let runs = measurements.into_iter().map(|run| (run, Cell::default()));
+        Self {
+            file: file.into(),
+            runs: runs.collect(),
+            notes,
+        }
     }
 }
 
@@ -56,7 +79,7 @@ impl Backend for ReplayBackend {
 }
 
 /// A job whose runs are handed out. It is ready when it is open.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 struct ReplayJob<'a> {
     backend: &'a ReplayBackend,
     job: &'a Job,
@@ -64,24 +87,213 @@ struct ReplayJob<'a> {
     code: Option<Key>,
 }
 
+impl<'a> ReplayJob<'a> {
+    /// What a reader of the job's forecast should know, as sentences without a capital.
+    fn sentences(&self) -> Vec<String> {
+        let mut notes = vec![format!(
+            "the runs are replayed from the recording `{}`; nothing is run",
+            self.backend.file
+        )];
+        notes.extend(self.backend.notes.iter().cloned());
+        let mut channels = self.job.training.channels.iter();
+        let is_sampled = channels.any(|channel| channel.sample.is_drawn());
+        match self.objects_total() {
+            _ if !is_sampled => {}
+            None => notes.push(format!(
+                "the recording does not say how many objects the data has; {ASSUMED_OBJECTS} of equal size are assumed"
+            )),
+            Some(objects) if objects > MOST_OBJECTS => notes.push(format!(
+                "the recorded data has {objects} objects; {MOST_OBJECTS} of equal size stand for them in the plan"
+            )),
+            Some(_) => {}
+        }
+        notes
+    }
+
+    /// The number of objects of the job's data, by the first run that says it; `None` where no run does.
+    fn objects_total(&self) -> Option<u64> {
+        self.runs().find_map(|(run, _)| run.objects_total)
+    }
+
+    /// The size of the job's data. Where the recording does not say it, the sizes of the listing say nothing.
+    fn bytes_total(&self) -> Option<Bytes> {
+        self.runs().find_map(|(run, _)| run.bytes_total)
+    }
+
+    /// The recording names no objects, so there are as many in every sampled channel as it says the data has, of equal size;
+    /// where it does not say, 100. Where it does not say how many bytes they hold, each counts as one byte. Of channels that
+    /// are whole in every canary nothing is known.
+    ///
+    /// # Errors
+    ///
+    /// Where the recording knows the job not at all.
+    fn dataset(&self) -> Result<Dataset, OutsideError> {
+        let Self { backend, job, .. } = self;
+        if self.runs().next().is_none() {
+            let help = match listed(backend.runs.iter().map(|(run, _)| run.job.clone())) {
+                none if none.is_empty() => {
+                    "record some: `canary-gate run --measurements FILE.jsonl`".to_owned()
+                }
+                jobs => format!("it holds runs of {jobs}; name the job as the recording does"),
+            };
+            let what = format!(
+                "recording: `{}` holds no run of job `{}`",
+                backend.file, job.name
+            );
+            return Err(OutsideError::new(what, help));
+        }
+        let objects = self.objects_total().unwrap_or(ASSUMED_OBJECTS);
+        let objects = objects.clamp(1, MOST_OBJECTS);
+        let channels = job.training.channels.iter();
+        let is_drawn = |channel: &&Channel| channel.sample.is_drawn();
+        let all = objects * channels.clone().filter(is_drawn).count() as u64;
+        let bytes = self.bytes_total().unwrap_or(Bytes(all));
+        let mut shares = equal_shares(bytes, all);
+        let recorded = channels.map(|channel| {
+            let count = if is_drawn(&channel) { objects } else { 0 };
+            let recorded = (0..count).zip(shares.by_ref());
+            let objects = recorded.map(|(index, bytes)| DataObject {
+                key: format!("recorded-{index:06}"),
+                bytes,
+            });
+            ChannelData::new(&channel.name, is_drawn(&channel), objects.collect())
+        });
+        Ok(Dataset {
+            channels: recorded.collect(),
+        })
+    }
+
+    /// The first recorded run of this configuration, fraction and work level that was not handed out before, as it was recorded, but
+    /// ended at the limit of the run asked for.
+    fn replay(&self, run: &CanaryRun) -> Result<Measurement, OutsideError> {
+        let asked = run.work.as_ref().map(|work| work.level);
+        let mut left = self.left(&run.instance, run.fraction, asked);
+        let (recorded, is_used) = left.next().ok_or_else(|| {
+            let (name, share) = (&self.job.name, share(run.fraction));
+            let lack = format!(
+                "no run left of job `{name}` on {} with {share} of the data",
+                run.instance
+            );
+            self.lacks(&lack, &run.instance)
+        })?;
+        is_used.set(true);
+        let measurement = Measurement {
+            backend: Some(BackendKind::Replay),
+            // A recording does not say which script starts a cluster's groups.
+            instance: run.instance.clone(),
+            fraction: run.fraction,
+            ..recorded.clone()
+        };
+        Ok(match run.max_runtime {
+            Some(limit) => within(limit, measurement),
+            None => measurement,
+        })
+    }
+
+    /// Its recorded runs, each with whether it was handed out.
+    fn runs(&self) -> impl Iterator<Item = &'a (Measurement, Cell<bool>)> + use<'a> {
+        let (all, name) = (self.backend.runs.iter(), &self.job.name);
+        all.filter(move |(run, _)| run.job == *name)
+    }
+
+    /// The runs on one configuration that no canary was given yet, in the order of the recording.
+    fn unused<'i>(
+        &self,
+        instance: &'i InstanceConfiguration,
+    ) -> impl Iterator<Item = &'a (Measurement, Cell<bool>)> + use<'a, 'i> {
+        let runs = self.runs();
+        runs.filter(move |(run, is_used)| run.is_on(instance) && !is_used.get())
+    }
+
+    /// The runs that are left of one fraction and, where both say one, of one work level.
+    fn left<'i>(
+        &self,
+        instance: &'i InstanceConfiguration,
+        fraction: Fraction,
+        work: Option<f64>,
+    ) -> impl Iterator<Item = &'a (Measurement, Cell<bool>)> + use<'a, 'i> {
+        self.unused(instance).filter(move |(run, _)| {
+            is_same(run.fraction, fraction)
+                && (run.work.zip(work)).is_none_or(|(recorded, asked)| recorded == asked)
+        })
+    }
+
+    /// Fails unless the recording has all runs of a fixed design left, or enough of a ladder's sizes for a forecast at all.
+    fn check(
+        &self,
+        instance: &InstanceConfiguration,
+        runs: &PlannedRuns,
+    ) -> Result<(), OutsideError> {
+        let left = |fraction| self.left(instance, fraction, None).count();
+        let whose = format!("of job `{}` on {instance}", self.job.name);
+        let lack = match runs {
+            PlannedRuns::Fixed(runs) => {
+                let asked = tally(runs.iter().map(|run| run.fraction));
+                let short = asked.into_iter().filter_map(|(fraction, asked)| {
+                    let left = left(fraction);
+                    (left < asked).then(|| format!("{left} of {asked} with {}", share(fraction)))
+                });
+                let short = Vec::from_iter(short).join(", ");
+                (!short.is_empty()).then(|| {
+                    format!("fewer runs {whose} than the design asks for: {short} of the data")
+                })
+            }
+            PlannedRuns::Ladder(sizes) => {
+                let left = sizes.iter().map(|size| left(size.fraction));
+                let left: Vec<usize> = left.filter(|left| *left > 0).collect();
+                let (runs, sizes) = (left.iter().sum::<usize>(), left.len());
+                (sizes < FEWEST_SIZES || runs < FEWEST_RUNS).then(|| format!(
+                    "too few runs {whose} for a forecast: {runs} on {sizes} of the design's fractions, and {FEWEST_RUNS} on {FEWEST_SIZES} are needed"
+                ))
+            }
+        };
+        lack.map_or(Ok(()), |lack| Err(self.lacks(&lack, instance)))
+    }
+
+    /// The error that says what the recording lacks, what it has, and what a person can do.
+    fn lacks(&self, what: &str, instance: &InstanceConfiguration) -> OutsideError {
+        let left = tally(self.unused(instance).map(|(run, _)| run.fraction));
+        let help = if !left.is_empty() {
+            let runs = left.into_iter().map(|(fraction, count)| match count {
+                1 => format!("1 run with {}", share(fraction)),
+                count => format!("{count} runs with {}", share(fraction)),
+            });
+            format!(
+                "left on {instance}: {}; {RECORD}, or change `canary`",
+                listed(runs)
+            )
+        } else if self.runs().any(|(run, _)| run.is_on(instance)) {
+            format!("every run on {instance} was used once; {RECORD}, or change `canary`")
+        } else {
+            let others = self.runs().map(|(run, _)| run.instance.to_string());
+            format!(
+                "its runs are on {}; choose the instance among them, or {RECORD}",
+                listed(others)
+            )
+        };
+        OutsideError::new(
+            format!("recording: `{}` has {what}", self.backend.file),
+            help,
+        )
+    }
+}
+
 impl<'a> Session<'a> for ReplayJob<'a> {
     fn list(&mut self) -> BackendFuture<'_, ListedData> {
-        let (recording, job) = (self.backend, self.job);
-        let listing = recording.dataset(job).map(|dataset| ListedData {
+        let listing = self.dataset().map(|dataset| ListedData {
             dataset,
-            knows_bytes: recording.bytes_total(job).is_some(),
-            notes: recording.notes(job),
+            knows_bytes: self.bytes_total().is_some(),
+            notes: self.sentences(),
         });
         Box::pin(async { listing })
     }
 
     fn check_supply(&self, plan: &mut Plan) -> Result<Vec<OutsideError>, OutsideError> {
-        let (recording, job) = (self.backend, self.job);
-        recording.check(job, &job.instance, plan.runs())?;
+        self.check(&self.job.instance, plan.runs())?;
         let mut given_up = Vec::new();
         for alternative in &mut plan.all[1..] {
             if let Ok(runs) = &alternative.runs
-                && let Err(error) = recording.check(job, &alternative.instance, runs)
+                && let Err(error) = self.check(&alternative.instance, runs)
             {
                 given_up.push(error);
                 alternative.runs = Err(NotMeasured::CouldNotRun);
@@ -123,7 +335,7 @@ impl Ready for ReplayJob<'_> {
         fraction: Fraction,
         work: Option<f64>,
     ) -> Option<u32> {
-        let left = self.backend.left(self.job, instance, fraction, work);
+        let left = self.left(instance, fraction, work);
         u32::try_from(left.count()).ok()
     }
 
@@ -137,7 +349,7 @@ impl Ready for ReplayJob<'_> {
 
     fn notes(&self) -> JobNotes {
         JobNotes {
-            sentences: self.backend.notes(self.job),
+            sentences: self.sentences(),
             lacks_probe: None,
         }
     }
@@ -148,8 +360,14 @@ impl Ready for ReplayJob<'_> {
         run: &'r CanaryRun,
         _: &'r Watcher<'r>,
     ) -> LocalBoxFuture<'r, CanaryStep<'r>> {
-        let result = self.backend.replay(self.job, run);
-        let measured = result.map(|result| CanaryState::Measured(Box::new(result)));
+        let measured = self.replay(run).map(|measurement| {
+            CanaryState::Measured(Box::new(CanaryResult {
+                measurement,
+                log_tail: Vec::new(),
+                log: Vec::new(),
+                ended_pools: Vec::new(),
+            }))
+        });
         Box::pin(async { measured.into() })
     }
 }
@@ -172,6 +390,43 @@ fn within(limit: Seconds, recorded: Measurement) -> Measurement {
         ended_at: None,
         notes: Vec::new(),
         ..recorded
+    }
+}
+
+fn is_same(one: Fraction, other: Fraction) -> bool {
+    (one.0 - other.0).abs() < SAME_SHARE
+}
+
+/// `bytes` over `count` objects, so that they sum up to it.
+fn equal_shares(bytes: Bytes, count: u64) -> impl Iterator<Item = Bytes> {
+    let (each, rest) = (bytes.0 / count.max(1), bytes.0 % count.max(1));
+    (0..count).map(move |index| Bytes(each + u64::from(index < rest)))
+}
+
+/// Each fraction once, with how often it came, from small to large.
+fn tally(fractions: impl Iterator<Item = Fraction>) -> Vec<(Fraction, usize)> {
+    let mut all: Vec<Fraction> = fractions.collect();
+    all.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let same = all.chunk_by(|one, other| is_same(*one, *other));
+    same.map(|same| (same[0], same.len())).collect()
+}
+
+/// A share with enough digits to distinguish it from others.
+fn share(fraction: Fraction) -> String {
+    Percent((fraction.0 * 1e8).round() / 1e6).exact()
+}
+
+/// Each name once.
+fn listed(names: impl Iterator<Item = String>) -> String {
+    let mut known: Vec<String> = Vec::new();
+    for name in names {
+        if !known.contains(&name) {
+            known.push(name);
+        }
+    }
+    match known.len().saturating_sub(NAMES_SHOWN) {
+        0 => known.join(", "),
+        more => format!("{} and {more} more", known[..NAMES_SHOWN].join(", ")),
     }
 }
 

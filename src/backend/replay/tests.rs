@@ -2,9 +2,7 @@ use futures_util::FutureExt;
 
 use super::*;
 use crate::measurement::table;
-use crate::outside_error::OutsideError;
 use crate::spec::{self, Spec, SpecSource};
-use crate::units::{Bytes, Percent};
 
 const RUNS: &str = "\
 workload,fraction_requested,wall_seconds,files_total,bytes,bytes_total
@@ -35,9 +33,14 @@ fn backend() -> ReplayBackend {
     ReplayBackend::new("runs.csv", table::read_csv(RUNS).unwrap())
 }
 
+fn opened<'a>(backend: &'a ReplayBackend, job: &'a Job) -> ReplayJob<'a> {
+    let code = None;
+    ReplayJob { backend, job, code }
+}
+
 /// Everything a replay does is done at once.
 fn list(backend: &ReplayBackend, job: &Job) -> Result<Dataset, OutsideError> {
-    let mut session = backend.open(job).now_or_never().unwrap()?;
+    let mut session = opened(backend, job);
     Ok(session.list().now_or_never().unwrap()?.dataset)
 }
 
@@ -56,7 +59,7 @@ fn run(backend: &ReplayBackend, job: &Job, percent: f64) -> Result<Measurement, 
         work: None,
         max_runtime: None,
     };
-    Ok(backend.replay(job, &asked)?.measurement)
+    opened(backend, job).replay(&asked)
 }
 
 #[test]
@@ -64,7 +67,7 @@ fn each_run_is_handed_out_once_in_the_order_of_the_recording() {
     let (spec, backend) = (spec("{train: {uri: data}}"), backend());
     let job = &spec.jobs[0];
     let supply = || {
-        let left = backend.left(job, &job.instance, Fraction(0.01), None);
+        let left = opened(&backend, job).left(&job.instance, Fraction(0.01), None);
         left.count()
     };
     assert_eq!(supply(), 2);
