@@ -25,6 +25,8 @@ pub(super) struct ClusterHost<'a> {
     /// `algo-1`, `algo-2`, ...
     pub(super) name: String,
     pub(super) group: String,
+    /// Its name for a sentence, `algo-2 of group data`; empty for a single host.
+    pub(super) label: String,
     /// The channels that reach it, with its share of each.
     pub(super) channels: Vec<ChannelShare<'a>>,
 }
@@ -46,11 +48,18 @@ impl<'a> Cluster<'a> {
                 .map(|group| (group.name.as_str(), group.count))
                 .collect(),
         };
+        let has_named_groups = matches!(configuration, InstanceConfiguration::Heterogeneous { .. });
+        let is_single = configuration.total_count() == 1;
         let mut hosts: Vec<ClusterHost<'a>> = (1_u32..)
             .zip(groups_in_turn(&counts))
             .map(|(number, group)| ClusterHost {
                 name: format!("algo-{number}"),
                 group: group.to_owned(),
+                label: match has_named_groups {
+                    _ if is_single => String::new(),
+                    true => format!("algo-{number} of group {group}"),
+                    false => format!("algo-{number}"),
+                },
                 channels: Vec::new(),
             })
             .collect();
@@ -59,7 +68,7 @@ impl<'a> Cluster<'a> {
         Self {
             groups: groups.collect(),
             hosts,
-            has_named_groups: matches!(configuration, InstanceConfiguration::Heterogeneous { .. }),
+            has_named_groups,
             entry_point: configuration.entry_point().map(str::to_owned),
         }
     }
@@ -72,27 +81,6 @@ impl<'a> Cluster<'a> {
     pub(super) fn members(&self, group: &str) -> Vec<&str> {
         let members = self.hosts.iter().filter(|host| host.group == group);
         members.map(|host| host.name.as_str()).collect()
-    }
-
-    /// The group that the spec puts a host into.
-    pub(super) fn named_group<'h>(&self, host: &'h ClusterHost<'a>) -> Option<&'h str> {
-        self.has_named_groups.then_some(host.group.as_str())
-    }
-
-    /// A host for a sentence: `algo-2 of group data`.
-    pub(super) fn words(&self, host: &ClusterHost<'a>) -> String {
-        match self.named_group(host) {
-            Some(group) => format!("{} of group {group}", host.name),
-            None => host.name.clone(),
-        }
-    }
-
-    /// The words before what one of several hosts says; none for a single one.
-    pub(super) fn prefix(&self, host: &ClusterHost<'a>, end: &str) -> String {
-        match self.hosts.len() {
-            1 => String::new(),
-            _ => format!("{}{end}", self.words(host)),
-        }
     }
 
     /// Gives each host what it gets of the channels that reach its group: everything, or its share of whole objects in turn.
@@ -121,6 +109,16 @@ impl<'a> Cluster<'a> {
     }
 }
 
+impl ClusterHost<'_> {
+    /// The words before what one of several hosts says; none for a single one.
+    pub(super) fn prefix(&self, end: &str) -> String {
+        match self.label.as_str() {
+            "" => String::new(),
+            label => format!("{label}{end}"),
+        }
+    }
+}
+
 /// The group of each host by its number. SageMaker promises no order, so none is offered: the last group comes first, and the
 /// groups take turns. A script that counts on an order of groups fails here as it may there.
 fn groups_in_turn<'a>(counts: &[(&'a str, u32)]) -> Vec<&'a str> {
@@ -144,11 +142,7 @@ mod tests {
     #[test]
     fn hosts_are_numbered_in_no_order_of_groups() {
         let cluster = cluster("data: 2x local + dnn: 1x local + eval: 1x local");
-        let hosts: Vec<_> = cluster
-            .hosts
-            .iter()
-            .map(|host| cluster.words(host))
-            .collect();
+        let hosts: Vec<_> = cluster.hosts.iter().map(|host| &host.label).collect();
         assert_eq!(
             hosts,
             [
@@ -171,6 +165,6 @@ mod tests {
         let cluster = cluster("11x local");
         assert_eq!(cluster.names()[..3], ["algo-1", "algo-10", "algo-11"]);
         assert_eq!(cluster.groups, ["homogeneousCluster"]);
-        assert_eq!(cluster.words(&cluster.hosts[1]), "algo-10");
+        assert_eq!(cluster.hosts[1].label, "algo-10");
     }
 }

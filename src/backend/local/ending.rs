@@ -5,7 +5,7 @@ use crate::measurement::printed_figures::Printed;
 use crate::metric::MemoryOf;
 use crate::probe::{Ending, OptMl, ProbeReport};
 
-use super::cluster::{Cluster, ClusterHost};
+use super::cluster::ClusterHost;
 use super::process::LogTail;
 
 /// SageMaker takes this much of `output/failure` for its FailureReason.
@@ -98,11 +98,7 @@ pub(super) fn decisive<'h, 'a>(hosts: &'h [EndedHost<'a>]) -> &'h EndedHost<'a> 
 }
 
 /// The probes' cautions, each once, which of several hosts decided the end, and why `/opt/ml` may be the reason of a failure.
-pub(super) fn notes(
-    cluster: &Cluster<'_>,
-    hosts: &[EndedHost<'_>],
-    decisive: &EndedHost<'_>,
-) -> Vec<String> {
+pub(super) fn notes(hosts: &[EndedHost<'_>], decisive: &EndedHost<'_>) -> Vec<String> {
     let mut notes: Vec<String> = Vec::new();
     let reports = hosts.iter().filter_map(|host| host.report.as_ref());
     for note in reports.flat_map(|report| &report.notes) {
@@ -111,7 +107,7 @@ pub(super) fn notes(
         }
     }
     if hosts.len() > 1 {
-        notes.extend(which_host(cluster, hosts, decisive));
+        notes.extend(which_host(hosts, decisive));
     }
     let refused = hosts
         .iter()
@@ -128,12 +124,8 @@ pub(super) fn notes(
 }
 
 /// A sentence that names the host that failed, or those that did not end in time; `None` where no host did either.
-fn which_host(
-    cluster: &Cluster<'_>,
-    hosts: &[EndedHost<'_>],
-    decisive: &EndedHost<'_>,
-) -> Option<String> {
-    let name = cluster.words(decisive.host);
+fn which_host(hosts: &[EndedHost<'_>], decisive: &EndedHost<'_>) -> Option<String> {
+    let name = &decisive.host.label;
     match &decisive.outcome {
         Outcome::Failed { .. } => Some(format!("{name} failed; the other hosts were ended.")),
         Outcome::OutOfMemory { .. } => Some(format!(
@@ -142,7 +134,7 @@ fn which_host(
         Outcome::TimedOut => {
             let words = |outcome: Outcome| -> String {
                 let such = hosts.iter().filter(|one| one.outcome == outcome);
-                let such: Vec<String> = such.map(|one| cluster.words(one.host)).collect();
+                let such: Vec<&str> = such.map(|one| &*one.host.label).collect();
                 such.join(", ")
             };
             let done = match words(Outcome::Completed) {

@@ -76,7 +76,7 @@ impl LocalBackend {
         let placing = hosts.iter().map(|host| host.took).sum();
         let startup = Seconds(started.elapsed().as_secs_f64()) - placing;
 
-        let running = self.run_hosts(&cluster, &hosts, &sought, run.max_runtime, cancellation);
+        let running = self.run_hosts(&hosts, &sought, run.max_runtime, cancellation);
         let ended = running.await;
         // Changed data are said however the canary ended.
         let mut linked = hosts.iter().flat_map(|host| &host.linked);
@@ -84,7 +84,7 @@ impl LocalBackend {
         let ended = ended?;
         let decisive = ending::decisive(&ended);
         let outcome = decisive.outcome.clone();
-        let mut notes = ending::notes(&cluster, &ended, decisive);
+        let mut notes = ending::notes(&ended, decisive);
         // The rows are the same on every host that gets some.
         let mut drawn = hosts.iter().map(|host| host.rows);
         let drawn = drawn.rfind(|rows| *rows != Copied::default());
@@ -96,8 +96,8 @@ impl LocalBackend {
         let (log_tail, log) = match outcome {
             Outcome::Completed | Outcome::Stopped => Default::default(),
             _ => (
-                log(&cluster, &ended, |said| said.lines(LOG_LINES)),
-                log(&cluster, &ended, LogTail::all),
+                log(&ended, |said| said.lines(LOG_LINES)),
+                log(&ended, LogTail::all),
             ),
         };
         let reports = || ended.iter().map(|host| host.report.as_ref());
@@ -135,7 +135,6 @@ impl LocalBackend {
     /// Runs all hosts at once. When one fails, the others are ended, as SageMaker ends a job whose host failed.
     async fn run_hosts<'a>(
         &self,
-        cluster: &Cluster<'_>,
         hosts: &[LaidOut<'a>],
         sought: &Sought<'_>,
         max_runtime: Option<Seconds>,
@@ -151,7 +150,7 @@ impl LocalBackend {
                     end_all.send_replace(true);
                 }
                 ended.map_err(|error| OutsideError {
-                    what: format!("{}{}", cluster.prefix(host.host, ": "), error.what),
+                    what: format!("{}{}", host.host.prefix(": "), error.what),
                     ..error
                 })
             }
@@ -218,13 +217,9 @@ fn run_name(run: &CanaryRun) -> String {
 }
 
 /// Lines that each host printed; the host is named where there are several.
-fn log(
-    cluster: &Cluster<'_>,
-    hosts: &[EndedHost<'_>],
-    lines: impl Fn(&LogTail) -> Vec<String>,
-) -> Vec<String> {
+fn log(hosts: &[EndedHost<'_>], lines: impl Fn(&LogTail) -> Vec<String>) -> Vec<String> {
     let of_host = |ended: &EndedHost<'_>| {
-        let prefix = cluster.prefix(ended.host, " ");
+        let prefix = ended.host.prefix(" ");
         let lines = lines(&ended.tail).into_iter();
         lines.map(move |line| format!("{prefix}{line}"))
     };

@@ -76,7 +76,7 @@ pub(super) fn of_each_host(cluster: &Cluster<'_>, hosts: &[EndedHost<'_>]) -> Ve
         let data = host.channels.iter().map(|share| &share.data);
         HostUsage {
             host: host.name.clone(),
-            group: cluster.named_group(host).map(str::to_owned),
+            group: (cluster.has_named_groups).then(|| host.group.clone()),
             bytes: data.filter(|one| one.sampled).map(ChannelData::bytes).sum(),
             usage: (report.as_ref()).map_or_else(Usage::default, |report| report.usage.clone()),
         }

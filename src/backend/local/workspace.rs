@@ -22,8 +22,8 @@ const LOCK: &str = "lock";
 pub(super) struct Workspace {
     /// `.canary-gate`.
     state: PathBuf,
-    folder: PathBuf,
-    /// Held while this gate lives.
+    folder: Sandbox,
+    /// Held while this gate lives, and until the folder is gone.
     _lock: Flock<File>,
 }
 
@@ -51,7 +51,7 @@ impl Workspace {
                 Ok(lock) => {
                     return Ok(Self {
                         state: state.to_owned(),
-                        folder,
+                        folder: Sandbox { folder },
                         _lock: lock,
                     });
                 }
@@ -65,15 +65,9 @@ impl Workspace {
     pub(super) fn sandbox(&self, name: &str) -> Result<Sandbox, OutsideError> {
         // A canary before it may have put a link there.
         refuse_links(&self.state)?;
-        let folder = self.folder.join(name);
+        let folder = self.folder.path(name);
         fs::create_dir(&folder).map_err(|source| cannot_write(&folder, source))?;
         Ok(Sandbox { folder })
-    }
-}
-
-impl Drop for Workspace {
-    fn drop(&mut self) {
-        remove(&self.folder);
     }
 }
 
@@ -150,7 +144,7 @@ fn open_up(folder: &Path) {
     }
 }
 
-/// The folder of one canary. Removed on drop.
+/// The folder of one canary, or of all. Removed on drop.
 #[derive(Debug)]
 pub(super) struct Sandbox {
     folder: PathBuf,
@@ -244,6 +238,6 @@ mod tests {
         let left = fs::read_dir(&work)
             .unwrap()
             .map(|left| left.unwrap().path());
-        assert_eq!(left.collect::<Vec<_>>(), [&*live.folder]);
+        assert_eq!(left.collect::<Vec<_>>(), [&*live.folder.folder]);
     }
 }
