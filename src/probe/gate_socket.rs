@@ -62,7 +62,7 @@ impl GateSocket {
 
 /// The command's environment at the probe's end, once the gate has sent all of it.
 #[cfg(any(test, target_os = "linux"))]
-pub(super) fn environment(mut socket: &UnixStream) -> io::Result<Vec<(OsString, OsString)>> {
+pub(super) fn environment(socket: &mut impl Read) -> io::Result<Vec<(OsString, OsString)>> {
     let mut text = Vec::new();
     socket.read_to_end(&mut text)?;
     let variables = text.split(|byte| *byte == 0).filter_map(|variable| {
@@ -80,7 +80,7 @@ mod tests {
     #[test]
     fn an_environment_arrives_as_it_was_sent() {
         let (gate, probe) = GateSocket::open().unwrap();
-        let probe = UnixStream::from(probe);
+        let mut probe = UnixStream::from(probe);
         let variable =
             |name: &str, value: &[u8]| (OsString::from(name), OsStr::from_bytes(value).to_owned());
         let sent = [
@@ -89,8 +89,8 @@ mod tests {
             variable("LINES", b"a=b\n\xff"),
         ];
         gate.send(&sent).unwrap();
-        assert_eq!(environment(&probe).unwrap(), sent);
-        (&probe).write_all(b"{\"schema_version\": ").unwrap();
+        assert_eq!(environment(&mut probe).unwrap(), sent);
+        probe.write_all(b"{\"schema_version\": ").unwrap();
         assert_eq!(gate.report(), None, "half a report");
     }
 }

@@ -24,30 +24,25 @@ impl ProbeReport {
         let is_share = |percent: Percent| within(percent.0, 100.0);
         let memory = usage.memory.as_ref();
         let peaks = [memory, usage.gpu_memory.as_ref()].into_iter().flatten();
-        if !within(self.wall_seconds.0, LONGEST_RUN) {
-            return Some("its time");
-        }
-        if !within(self.cores, MOST_CORES) || self.cores == 0.0 {
-            return Some("its number of cores");
-        }
-        if !within(self.cpu_seconds.0, LONGEST_RUN * MOST_CORES) {
-            return Some("its CPU time");
-        }
-        if !shares
+        let mut shares = shares.into_iter().flatten();
+        let has_shares = shares.all(|one| is_share(one.mean) && one.p99.is_none_or(is_share))
+            && peaks.filter_map(|peak| peak.percent).all(is_share);
+        let bytes = memory.and_then(|memory| memory.bytes);
+        let fits = (bytes.zip(self.memory_total)).is_none_or(|(bytes, total)| bytes <= total);
+        let has_cores = within(self.cores, MOST_CORES) && self.cores > 0.0;
+        let checks = [
+            ("its time", within(self.wall_seconds.0, LONGEST_RUN)),
+            ("its number of cores", has_cores),
+            (
+                "its CPU time",
+                within(self.cpu_seconds.0, LONGEST_RUN * MOST_CORES),
+            ),
+            ("a share beyond 0-100 %", has_shares),
+            ("more memory than there is", fits),
+        ];
+        checks
             .into_iter()
-            .flatten()
-            .all(|share| is_share(share.mean) && share.p99.is_none_or(is_share))
-            || !peaks.filter_map(|peak| peak.percent).all(is_share)
-        {
-            return Some("a share beyond 0-100 %");
-        }
-        if let (Some(bytes), Some(total)) =
-            (memory.and_then(|memory| memory.bytes), self.memory_total)
-            && bytes > total
-        {
-            return Some("more memory than there is");
-        }
-        None
+            .find_map(|(what, is_possible)| (!is_possible).then_some(what))
     }
 }
 

@@ -5,8 +5,6 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
-use std::os::unix::net::UnixStream;
-use std::path::Path;
 
 use nix::libc;
 
@@ -18,44 +16,41 @@ use super::{Destination, MARKED_LINE, ProbeReport};
 pub(super) type CommandEnvironment = Vec<(OsString, OsString)>;
 
 /// The destination of the report.
-pub(super) enum Output<'a> {
-    Stdout { mark: Option<&'a str> },
-    File(&'a Path, File),
-    Gate(UnixStream),
+pub(super) struct Output<'a> {
+    destination: &'a Destination,
+    /// Absent for standard output.
+    opened: Option<File>,
 }
 
 impl<'a> Output<'a> {
-    pub(super) fn open(output: &'a Destination) -> Result<Self, ProbeError> {
-        let path = match output {
-            Destination::Stdout { mark } => {
-                let mark = mark.as_deref();
-                return Ok(Self::Stdout { mark });
-            }
-            Destination::Gate => {
-                let socket = io::stdin().as_fd().try_clone_to_owned();
-                return Ok(Self::Gate(socket.map_err(no_gate)?.into()));
-            }
-            Destination::File(path) => path,
+    pub(super) fn open(destination: &'a Destination) -> Result<Self, ProbeError> {
+        let opened = match destination {
+            Destination::Stdout { .. } => Ok(None),
+            Destination::Gate => io::stdin().as_fd().try_clone_to_owned().map(Some),
+            Destination::File(path) => OpenOptions::new()
+                .write(true)
+                .create(true)
+                .mode(0o600)
+                .truncate(true)
+                .custom_flags(libc::O_NOFOLLOW)
+                .open(path)
+                .map(|file| Some(file.into())),
         };
-        OpenOptions::new()
-            .write(true)
-            .create(true)
-            .mode(0o600)
-            .truncate(true)
-            .custom_flags(libc::O_NOFOLLOW)
-            .open(path)
-            .map(|file| Self::File(path, file))
-            .map_err(|source| ProbeError::Output {
-                path: path.to_owned(),
-                source,
-            })
+        Ok(Self {
+            opened: opened
+                .map_err(|source| refused(destination, source))?
+                .map(File::from),
+            destination,
+        })
     }
 
     /// The environment of the command, if the gate gives it.
-    pub(super) fn environment(&self) -> Result<Option<CommandEnvironment>, ProbeError> {
-        match self {
-            Self::Gate(socket) => gate_socket::environment(socket).map(Some).map_err(no_gate),
-            Self::Stdout { .. } | Self::File(..) => Ok(None),
+    pub(super) fn environment(&mut self) -> Result<Option<CommandEnvironment>, ProbeError> {
+        match (&mut self.opened, self.destination) {
+            (Some(socket), Destination::Gate) => gate_socket::environment(socket)
+                .map(Some)
+                .map_err(|source| refused(self.destination, source)),
+            _ => Ok(None),
         }
     }
 
@@ -63,32 +58,33 @@ impl<'a> Output<'a> {
     pub(super) fn write(self, report: &ProbeReport) -> Result<(), ProbeError> {
         let mut line = serde_json::to_vec(report).expect("a report is plain data");
         line.push(b'\n');
-        match self {
-            Self::Stdout { mark } => {
-                if let Some(mark) = mark {
-                    // The command's last line may lack a line end.
-                    line.splice(0..0, format!("\n{MARKED_LINE} {mark} ").into_bytes());
-                }
-                match io::stdout().write_all(&line) {
-                    // The reader has closed the pipe.
-                    Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-                    result => result.map_err(|source| ProbeError::Stdout { source }),
-                }
-            }
-            Self::Gate(mut socket) => socket.write_all(&line).map_err(no_gate),
-            Self::File(path, mut file) => {
-                file.write_all(&line).map_err(|source| ProbeError::Output {
-                    path: path.to_owned(),
-                    source,
-                })
-            }
+        if let Destination::Stdout { mark: Some(mark) } = self.destination {
+            // The command's last line may lack a line end.
+            line.splice(0..0, format!("\n{MARKED_LINE} {mark} ").into_bytes());
         }
+        let written = match self.opened {
+            Some(mut opened) => opened.write_all(&line),
+            None => match io::stdout().write_all(&line) {
+                // The reader has closed the pipe.
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+                written => written,
+            },
+        };
+        written.map_err(|source| refused(self.destination, source))
     }
 }
 
-fn no_gate(source: io::Error) -> ProbeError {
-    ProbeError::Process {
-        action: "speaking with the gate through standard input",
-        source,
+/// Why the destination does not take the report, or the gate does not give the environment.
+fn refused(destination: &Destination, source: io::Error) -> ProbeError {
+    match destination {
+        Destination::Stdout { .. } => ProbeError::Stdout { source },
+        Destination::File(path) => ProbeError::Output {
+            path: path.clone(),
+            source,
+        },
+        Destination::Gate => ProbeError::Process {
+            action: "speaking with the gate through standard input",
+            source,
+        },
     }
 }

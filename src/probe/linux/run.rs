@@ -50,7 +50,7 @@ const SMALL: Bytes = Bytes(64 * Bytes::MIB);
 /// the report could not be written. Call it once in a process, before a second thread starts.
 pub fn run(options: &ProbeOptions) -> Result<ProbeReport, ProbeError> {
     // Opened first, so that an unwritable file fails before the command runs for hours.
-    let output = Output::open(&options.output)?;
+    let mut output = Output::open(&options.output)?;
     let environment = output.environment()?;
     let report = WatchedRun::start(options, environment.as_ref())?.watch()?;
     output.write(&report)?;

@@ -83,7 +83,12 @@ fn read_only(folder: &Path) -> nix::Result<()> {
     let kept = kept.into_iter().filter(|(flag, _)| has.contains(*flag));
     let flags = kept.fold(MsFlags::empty(), |all, (_, flag)| all | flag);
     let again = MsFlags::MS_REMOUNT | MsFlags::MS_BIND | MsFlags::MS_RDONLY;
-    mount(NO_TEXT, folder, NO_TEXT, again | flags, NO_TEXT)
+    change(folder, again | flags)
+}
+
+/// Changes the mount at a folder.
+fn change(folder: &Path, flags: MsFlags) -> nix::Result<()> {
+    mount(NO_TEXT, folder, NO_TEXT, flags, NO_TEXT)
 }
 
 fn refused(action: &str, error: impl std::fmt::Display) -> String {
@@ -113,24 +118,13 @@ fn enter_namespace() -> Result<(), String> {
         .map_err(|error| refused("mapping users in a namespace", error))?;
     }
     // Later mounts must not be visible outside.
-    mount(
-        NO_TEXT,
-        "/",
-        NO_TEXT,
-        MsFlags::MS_REC | MsFlags::MS_PRIVATE,
-        NO_TEXT,
-    )
-    .map_err(|error| refused("making mounts private", error))
+    change(Path::new("/"), MsFlags::MS_REC | MsFlags::MS_PRIVATE)
+        .map_err(|error| refused("making mounts private", error))
 }
 
 fn bind(source: &Path, target: &Path) -> nix::Result<()> {
-    mount(
-        Some(source),
-        target,
-        NO_TEXT,
-        MsFlags::MS_BIND | MsFlags::MS_REC,
-        NO_TEXT,
-    )
+    let flags = MsFlags::MS_BIND | MsFlags::MS_REC;
+    mount(Some(source), target, NO_TEXT, flags, NO_TEXT)
 }
 
 /// Mounts a new /opt over the old one, with the old entries and `ml`.
@@ -143,13 +137,8 @@ fn rebuild_opt(source: &Path) -> io::Result<()> {
     let entries: Vec<fs::DirEntry> = fs::read_dir("/opt")?.collect::<io::Result<_>>()?;
     // The directory may lie in /opt itself, so it is held, too.
     let held_source = fs::File::open(source)?;
-    mount(
-        Some("tmpfs"),
-        "/opt",
-        Some("tmpfs"),
-        MsFlags::empty(),
-        Some("mode=755"),
-    )?;
+    let (kind, options) = (Some("tmpfs"), Some("mode=755"));
+    mount(kind, "/opt", kind, MsFlags::empty(), options)?;
     let built = fill_opt(
         &entries,
         &format!("/proc/self/fd/{}", old.as_raw_fd()),
