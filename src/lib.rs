@@ -12,47 +12,30 @@
 //! the pull request. A [`history`] keeps what was found, and [`drift`] finds when the same training takes more than it did.
 //! [`commands`] are the doors; behind them the gate sees both the pure core and the edges.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "edges and what ties them together: files, processes, clock, environment"
+)]
+
 // The pure core, a crate of its own: it can name nothing of this one.
 pub use canary_gate_core::{
     assess, canary, change, code, drift, exit, forecast, grammar, instance, measurement, metric,
     outside_error, plan, report, rows, secret, spec, units, verdict,
 };
 
-// The edges: files, processes, clock, environment.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "an edge: reads which endpoints the environment names"
-)]
+// The edges.
 pub mod aws;
-#[expect(
-    clippy::disallowed_methods,
-    reason = "an edge: files, processes, clock"
-)]
 pub mod backend;
-#[expect(clippy::disallowed_methods, reason = "an edge: starts git")]
 pub mod git;
+#[warn(clippy::disallowed_methods)]
 pub mod github;
-#[expect(clippy::disallowed_methods, reason = "an edge: files and their times")]
 pub mod history;
-#[expect(
-    clippy::disallowed_methods,
-    reason = "an edge: /proc, processes, clock"
-)]
 pub mod probe;
 
 // What ties them together, importing downward only: commands, gate, workspace, console.
+#[warn(clippy::disallowed_methods)]
 pub mod cli;
-#[expect(
-    clippy::disallowed_methods,
-    reason = "reads arguments and writes files"
-)]
 pub mod commands;
-#[expect(
-    clippy::disallowed_methods,
-    reason = "standard output and error, files"
-)]
 mod console;
-#[expect(clippy::disallowed_methods, reason = "clock and files")]
 mod gate;
-#[expect(clippy::disallowed_methods, reason = "files, environment, clock")]
 mod workspace;
