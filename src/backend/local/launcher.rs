@@ -1,5 +1,6 @@
 //! The command of a host under a launcher, as AWS's training toolkit starts one: torchrun or mpirun of this machine.
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 
 use super::cluster::{Cluster, ClusterHost};
@@ -21,12 +22,12 @@ pub(super) fn is_for(
 }
 
 /// A sentence where a job's launcher is not on the PATH that its canaries get.
-pub(super) fn missing(job: &Job, environment: &[(OsString, OsString)]) -> Option<String> {
+pub(super) fn missing(job: &Job, environment: &BTreeMap<OsString, OsString>) -> Option<String> {
     let program = job.training.distribution.as_ref()?.program();
     let mut own = job.training.environment.iter();
     let own = own.find_map(|(name, path)| (name == "PATH").then_some(OsStr::new(path)));
-    let handed = environment.iter().find(|(name, _)| name == "PATH");
-    let path = own.or(handed.map(|(_, path)| path.as_os_str()));
+    let handed = environment.get(OsStr::new("PATH"));
+    let path = own.or(handed.map(OsString::as_os_str));
     let is_there = probe::is_on_path(program.as_ref(), path);
     (!is_there).then(|| {
         format!(

@@ -16,7 +16,8 @@ mod usage;
 mod workspace;
 
 use std::cell::OnceCell;
-use std::ffi::OsString;
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -65,8 +66,8 @@ pub struct LocalBackend {
     paths: ProjectPaths,
     /// This program, started again as the probe.
     program: PathBuf,
-    /// Variables handed on as they are, sorted by name.
-    environment: Vec<(OsString, OsString)>,
+    /// Variables handed on as they are.
+    environment: BTreeMap<OsString, OsString>,
     /// What a canary may say, and nobody may read.
     secrets: SecretMask,
     /// Asked for when first wanted: a GPU's driver may take its time.
@@ -88,7 +89,7 @@ impl LocalBackend {
         Self {
             paths,
             program,
-            environment,
+            environment: environment.into_iter().collect(),
             secrets,
             capacity: OnceCell::new(),
             workspace: OnceCell::new(),
@@ -170,11 +171,8 @@ impl LocalBackend {
 
     /// The region that a canary gets: one that `--pass-env` hands on, else one for a script that wants any.
     fn region(&self) -> String {
-        let mut known = self.environment.iter();
-        let passed = known.find(|(name, _)| name == "AWS_REGION");
-        passed.map_or("us-east-1".into(), |(_, value)| {
-            value.to_string_lossy().into_owned()
-        })
+        let passed = self.environment.get(OsStr::new("AWS_REGION"));
+        passed.map_or("us-east-1".into(), |region| region.to_string_lossy().into())
     }
 
     /// The environment of one host, built from nothing; the spec's own `environment` wins.
@@ -184,19 +182,12 @@ impl LocalBackend {
         sandbox: &Sandbox,
     ) -> Vec<(OsString, OsString)> {
         let mut variables = self.environment.clone();
-        let mut set = |name: OsString, value: OsString| {
-            variables.retain(|(known, _)| *known != name);
-            variables.push((name, value));
-        };
-        set("HOME".into(), sandbox.path("home").into());
-        set("TMPDIR".into(), sandbox.path("tmp").into());
-        for (name, value) in container.variables() {
-            set(name.into(), value.into());
-        }
-        for (name, value) in container.environment {
-            set(name.into(), value.into());
-        }
-        variables
+        variables.insert("HOME".into(), sandbox.path("home").into());
+        variables.insert("TMPDIR".into(), sandbox.path("tmp").into());
+        let own = container.environment.iter().cloned();
+        let set = container.variables().into_iter().chain(own);
+        variables.extend(set.map(|(name, value)| (name.into(), value.into())));
+        variables.into_iter().collect()
     }
 }
 

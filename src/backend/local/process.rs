@@ -288,13 +288,13 @@ impl LocalBackend {
         if let Some(limit) = max_runtime {
             command.arg("--max-runtime").arg(format!("{}s", limit.0));
         }
-        let environment = self.environment.iter().cloned();
+        let environment = self.environment.iter();
         command
             .arg("--")
             .args(&host.command)
             .current_dir(host.sandbox.path("code"))
             .env_clear()
-            .envs(environment.filter(|(name, _)| name == "PATH" || name == "LD_LIBRARY_PATH"))
+            .envs(environment.filter(|(name, _)| *name == "PATH" || *name == "LD_LIBRARY_PATH"))
             .stdin(probes_end)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -184,11 +184,7 @@ pub(super) fn first_bytes(path: &Path, most: u64) -> Option<String> {
 
 /// Writes a new file.
 pub(super) fn write_file(path: &Path, content: &str) -> Result<(), OutsideError> {
-    OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o644)
-        .open(path)
+    File::create_new(path)
         .and_then(|mut file| file.write_all(content.as_bytes()))
         .map_err(|source| cannot_write(path, source))
 }

@@ -381,9 +381,6 @@ impl<'a> WatchedRun<'a> {
     }
 
     fn look_at_memory(&mut self) -> Pressure {
-        if let Some(pressure) = self.memory.glance() {
-            return pressure;
-        }
         let processes = self.processes();
         self.memory.observe(self.started.elapsed(), &processes)
     }
