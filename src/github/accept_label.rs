@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::client::{Github, ListExtent};
 use super::error::{GithubError, GithubErrorKind};
-use super::identity::Author;
+use super::identity::Account;
 use super::last_verdict::verdict_in;
 use super::marker::MarkerKind;
 use super::posts::{PostPlace, own};
@@ -43,7 +43,7 @@ struct IssueEvent {
     id: u64,
     event: String,
     /// Null for an account that is gone.
-    actor: Option<Author>,
+    actor: Option<Account>,
     created_at: Timestamp,
     label: Option<NamedLabel>,
     performed_via_github_app: Option<serde_json::Value>,
@@ -52,7 +52,7 @@ struct IssueEvent {
 #[derive(Deserialize)]
 struct CollaboratorPermission {
     permission: String,
-    user: Option<Author>,
+    user: Option<Account>,
 }
 
 impl Github {

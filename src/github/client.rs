@@ -2,17 +2,17 @@
 //!
 //! The size of an answer, the number of pages and the waits are bounded. Redirects are not followed, so that the token is sent
 //! nowhere else. A request that reads, changes or deletes is repeated after a server error; one that creates is not, since it
-//! may have been carried out ([`GithubErrorKind::Unsure`]).
+//! may have been carried out ([`GithubErrorKind::Unsure`](super::error::GithubErrorKind::Unsure)).
 
 use std::collections::BTreeMap;
+use std::error::Error;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use http::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderValue, USER_AGENT};
-use http::{Method, Request, Uri};
+use http::{Method, Request};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
-use jiff::Timestamp;
 use octocrab::{Octocrab, OctocrabBuilder};
 use reqwest::{Client, redirect};
 use serde::Deserialize;
@@ -20,8 +20,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::address::{is_repository, split};
-use super::error::{GithubError, GithubErrorKind};
-use super::line::{causes, line, message};
+use super::error::GithubError;
+use super::line::{causes, line};
 use super::retry::{Refusal, TRIES, backoff};
 use super::token::Token;
 use crate::code::Tree;
@@ -110,12 +110,16 @@ pub(super) struct ApiResponse {
     pub(super) body: Vec<u8>,
 }
 
-/// Why an attempt failed.
-pub(super) enum FailedTry {
-    Refused(Refusal),
-    /// No answer, or an incomplete one.
-    Broken(String),
-    Final(GithubError),
+/// A try that failed, and how long to wait before the next; `None` where no other would help, or it might be carried out twice.
+struct FailedTry {
+    error: GithubError,
+    wait: Option<Duration>,
+}
+
+impl From<GithubError> for FailedTry {
+    fn from(error: GithubError) -> Self {
+        Self { error, wait: None }
+    }
 }
 
 impl Github {
@@ -145,9 +149,19 @@ impl Github {
 
     /// Reads JSON from a path below the repository, such as `pulls/7`.
     pub async fn get_json<T: DeserializeOwned>(&self, path: &str) -> Result<T, GithubError> {
-        let call = self.call(Method::GET, path, None);
-        let answer = self.send(&call).await?;
-        read(&call, &answer.body)
+        self.send_json(Method::GET, path, None).await
+    }
+
+    /// Sends a request and reads the JSON of its answer. After [`Unsure`](super::error::GithubErrorKind::Unsure) what a POST creates may exist all the
+    /// same.
+    pub async fn send_json<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<T, GithubError> {
+        let call = self.call(method, path, body);
+        call.read(&self.transport.send(&call).await?.body)
     }
 
     /// Reads a file's bytes, at most `limit` of them.
@@ -157,7 +171,7 @@ impl Github {
             limit,
             ..self.call(Method::GET, path, None)
         };
-        Ok(self.send(&call).await?.body)
+        Ok(self.transport.send(&call).await?.body)
     }
 
     /// Visits the items of a list, page by page, up to a number of pages of 100. A page's items are dropped before the next is
@@ -172,8 +186,8 @@ impl Github {
         for page in 1..=most {
             let mut call = self.call(Method::GET, path, None);
             call.url = format!("{}{sign}per_page={PER_PAGE}&page={page}", call.url);
-            let answer = self.send(&call).await?;
-            let items: Vec<T> = read(&call, &answer.body)?;
+            let answer = self.transport.send(&call).await?;
+            let items: Vec<T> = call.read(&answer.body)?;
             // Whether there is a next page comes from the answer, but never its address. A short page need not be the last.
             let is_last = items.len() < PER_PAGE && !has_next(&answer.headers);
             items.into_iter().for_each(&mut visit);
@@ -184,39 +198,11 @@ impl Github {
         Ok(ListExtent::Cut)
     }
 
-    /// Creates something. After [`GithubErrorKind::Unsure`] it may exist all the same.
-    pub async fn post_json<T: DeserializeOwned>(
-        &self,
-        path: &str,
-        body: &Value,
-    ) -> Result<T, GithubError> {
-        let call = self.call(Method::POST, path, Some(body));
-        let answer = self.send(&call).await;
-        // The request was carried out, even if its answer is unreadable.
-        answer
-            .map_err(|error| match error.kind {
-                GithubErrorKind::Unreadable => call.unsure(&error),
-                _ => error,
-            })
-            .and_then(|answer| read(&call, &answer.body).map_err(|error| call.unsure(&error)))
-    }
-
-    /// Changes something.
-    pub async fn patch_json<T: DeserializeOwned>(
-        &self,
-        path: &str,
-        body: &Value,
-    ) -> Result<T, GithubError> {
-        let call = self.call(Method::PATCH, path, Some(body));
-        let answer = self.send(&call).await?;
-        read(&call, &answer.body)
-    }
-
-    /// Deletes something. [`GithubErrorKind::NotFound`] means that it does not exist, also if an earlier attempt of this call
+    /// Deletes something. [`NotFound`](super::error::GithubErrorKind::NotFound) means that it does not exist, also if an earlier attempt of this call
     /// deleted it.
     pub async fn delete(&self, path: &str) -> Result<(), GithubError> {
         let call = self.call(Method::DELETE, path, None);
-        self.send(&call).await.map(|_| ())
+        self.transport.send(&call).await.map(|_| ())
     }
 
     /// Sends a GraphQL query, or a mutation that may be carried out twice: it is repeated like a reading request.
@@ -234,8 +220,8 @@ impl Github {
             url: url.clone(),
             ..self.call(Method::POST, "graphql", Some(&body))
         };
-        let answer = self.send(&call).await?;
-        let answer: GraphqlAnswer<T> = read(&call, &answer.body)?;
+        let answer = self.transport.send(&call).await?;
+        let answer: GraphqlAnswer<T> = call.read(&answer.body)?;
         match (answer.data, answer.errors.first()) {
             (Some(data), None) => Ok(data),
             (_, Some(error)) => {
@@ -261,11 +247,6 @@ impl Github {
             body,
             limit: JSON_LIMIT,
         }
-    }
-
-    async fn send(&self, call: &ApiCall<'_>) -> Result<ApiResponse, GithubError> {
-        let sent = self.transport.send(call).await;
-        sent.map_err(|(failure, tried)| call.error(failure, tried))
     }
 }
 
@@ -298,42 +279,32 @@ impl Transport {
         tokio::time::sleep(wait.mul_f64(self.pace)).await;
     }
 
-    /// The answer, or the last failure and the number of attempts.
-    pub(super) async fn send(&self, call: &ApiCall<'_>) -> Result<ApiResponse, (FailedTry, u32)> {
+    /// The answer, or the last failure.
+    pub(super) async fn send(&self, call: &ApiCall<'_>) -> Result<ApiResponse, GithubError> {
         let mut tried = 1;
         loop {
-            let failure = match tokio::time::timeout(TIMEOUT, self.once(call)).await {
+            let failed = match tokio::time::timeout(TIMEOUT, self.once(call, tried)).await {
                 Ok(Ok(answer)) => return Ok(answer),
-                Ok(Err(failure)) => failure,
+                Ok(Err(failed)) => failed,
                 Err(_) => {
-                    FailedTry::Broken(format!("no complete answer within {} s", TIMEOUT.as_secs()))
+                    let seconds = TIMEOUT.as_secs();
+                    call.broken(tried, &format!("no complete answer within {seconds} s"))
                 }
             };
-            let wait = match &failure {
-                FailedTry::Final(_) => None,
-                FailedTry::Broken(_) => call.is_repeatable().then(|| backoff(tried)),
-                FailedTry::Refused(refusal) if call.is_repeatable() || refusal.is_rate_limit() => {
-                    refusal.wait(tried)
-                }
-                FailedTry::Refused(_) => None,
-            };
-            let Some(wait) = wait.filter(|_| tried < TRIES) else {
-                return Err((failure, tried));
+            let Some(wait) = failed.wait.filter(|_| tried < TRIES) else {
+                return Err(failed.error);
             };
             self.wait(wait).await;
             tried += 1;
         }
     }
 
-    async fn once(&self, call: &ApiCall<'_>) -> Result<ApiResponse, FailedTry> {
-        let url = Uri::try_from(&call.url);
-        let url = url.map_err(|_| {
-            FailedTry::Final(call.malformed("the address of the request is not valid"))
-        })?;
+    async fn once(&self, call: &ApiCall<'_>, tried: u32) -> Result<ApiResponse, FailedTry> {
+        let broken = |error: &(dyn Error + 'static)| call.broken(tried, &cause(error));
         // octocrab names the version of the API.
         let request = Request::builder()
             .method(call.method.clone())
-            .uri(url)
+            .uri(&call.url)
             .header(ACCEPT, call.accept)
             .header(AUTHORIZATION, self.authorization.clone());
         let request = self.octocrab.build_request(request, call.body);
@@ -348,7 +319,7 @@ impl Transport {
             Err(_) if !is_success => Vec::new(),
             Err(error) if error.is::<LengthLimitError>() => {
                 let error = GithubError::too_large(&call.name(), limit, "bytes");
-                return Err(FailedTry::Final(error));
+                return Err(call.unread(error).into());
             }
             Err(error) => return Err(broken(&*error)),
         };
@@ -357,7 +328,7 @@ impl Transport {
             true => Ok(ApiResponse { headers, body }),
             false => {
                 let status = parts.status.as_u16();
-                Err(FailedTry::Refused(refusal(status, &headers, &body)))
+                Err(call.refused(tried, &Refusal::read(status, &headers, &body)))
             }
         }
     }
@@ -373,27 +344,41 @@ impl ApiCall<'_> {
         self.method != Method::POST || self.path == "graphql"
     }
 
+    fn read<T: DeserializeOwned>(&self, body: &[u8]) -> Result<T, GithubError> {
+        let read = serde_json::from_slice(body);
+        read.map_err(|error| self.unread(self.malformed(&error.to_string())))
+    }
+
     fn malformed(&self, reason: &str) -> GithubError {
         GithubError::malformed(&self.name(), reason)
     }
 
-    fn unsure(&self, reason: &impl fmt::Display) -> GithubError {
-        GithubError::unsure(&self.name(), &reason.to_string())
+    /// The error of an answer that cannot be read; the request was carried out all the same.
+    fn unread(&self, error: GithubError) -> GithubError {
+        match self.is_repeatable() {
+            true => error,
+            false => GithubError::unsure(&self.name(), &error.to_string()),
+        }
     }
 
-    fn error(&self, failure: FailedTry, tries: u32) -> GithubError {
-        match failure {
-            FailedTry::Final(error) => error,
-            FailedTry::Broken(reason) if self.is_repeatable() => {
-                GithubError::not_reachable(&self.name(), &reason)
-            }
-            FailedTry::Broken(reason) => self.unsure(&reason),
-            FailedTry::Refused(refusal) if refusal.is_server_trouble() && !self.is_repeatable() => {
-                self.unsure(&format!("the answer was {}", refusal.status))
-            }
-            FailedTry::Refused(refusal) => {
-                GithubError::refused(self.method.as_str(), self.path, &refusal, tries)
-            }
+    /// Without an answer, or with an incomplete one.
+    fn broken(&self, tried: u32, reason: &str) -> FailedTry {
+        if !self.is_repeatable() {
+            return GithubError::unsure(&self.name(), reason).into();
+        }
+        FailedTry {
+            error: GithubError::not_reachable(&self.name(), reason),
+            wait: Some(backoff(tried)),
+        }
+    }
+
+    fn refused(&self, tried: u32, refusal: &Refusal) -> FailedTry {
+        if refusal.is_server_trouble() && !self.is_repeatable() {
+            return self.broken(tried, &format!("the answer was {}", refusal.status));
+        }
+        FailedTry {
+            error: GithubError::refused(self.method.as_str(), self.path, refusal, tried),
+            wait: refusal.wait(tried),
         }
     }
 }
@@ -411,34 +396,11 @@ struct GraphqlMessage {
 }
 
 /// The causes below reqwest's own words, which hold the whole address.
-fn broken(error: &(dyn std::error::Error + 'static)) -> FailedTry {
-    let mut chain = std::iter::successors(Some(error), |error| error.source());
+fn cause(error: &(dyn Error + 'static)) -> String {
+    let mut chain = std::iter::successors(Some(error), |error| (*error).source());
     let of_reqwest = chain.find(|error| error.is::<reqwest::Error>());
     let cause = of_reqwest.and_then(|error| error.source());
-    FailedTry::Broken(causes(cause.unwrap_or(error)))
-}
-
-fn read<T: DeserializeOwned>(call: &ApiCall<'_>, body: &[u8]) -> Result<T, GithubError> {
-    serde_json::from_slice(body).map_err(|error| call.malformed(&error.to_string()))
-}
-
-fn refusal(status: u16, headers: &HeaderMap, body: &[u8]) -> Refusal {
-    let text = |name: &str| headers.get(name)?.to_str().ok();
-    let number = |name: &str| text(name)?.trim().parse::<u64>().ok();
-    let reset = || Timestamp::from_second(number("x-ratelimit-reset")?.try_into().ok()?).ok();
-    let date = || {
-        jiff::fmt::rfc2822::DateTimeParser::new()
-            .parse_timestamp(text("date")?)
-            .ok()
-    };
-    Refusal {
-        status,
-        message: message(body),
-        retry_after: number("retry-after"),
-        remaining: number("x-ratelimit-remaining"),
-        reset: reset(),
-        date: date(),
-    }
+    causes(cause.unwrap_or(error))
 }
 
 fn has_next(headers: &HeaderMap) -> bool {

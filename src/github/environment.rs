@@ -12,6 +12,7 @@ use super::marker::Order;
 pub struct Environment {
     /// The address of the API, e.g. `https://api.github.com`, or an Enterprise server's `https://HOST/api/v3`.
     pub api_url: String,
+    /// Empty where the runner does not say it.
     pub graphql_url: String,
     /// The address of the web pages, e.g. `https://github.com`.
     pub server_url: String,
@@ -41,10 +42,9 @@ impl Environment {
         let optional = |name| variable(name).filter(|value| !value.is_empty());
         let required = |name| optional(name).ok_or(GithubError::settings(name, "set"));
         let or = |name, default: &str| optional(name).unwrap_or_else(|| default.to_owned());
-        let api_url = required("GITHUB_API_URL")?;
         Ok(Self {
-            graphql_url: or("GITHUB_GRAPHQL_URL", &beside(&api_url)),
-            api_url,
+            api_url: required("GITHUB_API_URL")?,
+            graphql_url: or("GITHUB_GRAPHQL_URL", ""),
             server_url: or("GITHUB_SERVER_URL", "https://github.com"),
             repository: required("GITHUB_REPOSITORY")?,
             event_name: required("GITHUB_EVENT_NAME")?,
@@ -76,12 +76,6 @@ impl Environment {
             attempt: self.run_attempt,
         }
     }
-}
-
-/// GraphQL's default address: `/graphql` beside the REST API, `/api/graphql` on Enterprise.
-fn beside(api_url: &str) -> String {
-    let base = api_url.trim_end_matches('/');
-    format!("{}/graphql", base.strip_suffix("/v3").unwrap_or(base))
 }
 
 fn number<T: std::str::FromStr>(text: &str, name: &str) -> Result<T, GithubError> {
@@ -120,22 +114,7 @@ mod tests {
             step.run_url(),
             "https://github.com/example/models/actions/runs/4821"
         );
-        assert_eq!(step.graphql_url, "https://api.github.com/graphql");
         assert_eq!((step.run_attempt, step.output), (1, None));
-    }
-
-    #[test]
-    fn an_enterprise_server_has_addresses_of_its_own() {
-        let step = read(&[
-            ("GITHUB_API_URL", "https://ghe.example/api/v3"),
-            ("GITHUB_SERVER_URL", "https://ghe.example/"),
-        ])
-        .unwrap();
-        assert_eq!(step.graphql_url, "https://ghe.example/api/graphql");
-        assert_eq!(
-            step.run_url(),
-            "https://ghe.example/example/models/actions/runs/4821"
-        );
     }
 
     #[test]

@@ -4,11 +4,11 @@
 
 use std::fmt;
 
-use http::{Method, StatusCode};
+use http::Method;
 use serde::Deserialize;
 
 use super::address::split;
-use super::client::{ApiCall, FailedTry, Transport};
+use super::client::{ApiCall, Transport};
 use super::error::{GithubError, GithubErrorKind};
 use super::token::Token;
 
@@ -71,28 +71,19 @@ impl IdTokenService {
         let call = ApiCall {
             method: Method::GET,
             url: format!("{}{sign}audience={audience}", self.url),
-            path: "",
+            path: "id-token",
             accept: "application/json; api-version=2.0",
             body: None,
             limit: LONGEST_ANSWER,
         };
         let sent = self.transport.send(&call).await;
-        let answer = sent.map_err(|(failure, _)| match failure {
-            FailedTry::Refused(refusal) => {
-                let status = StatusCode::from_u16(refusal.status).ok();
-                let reason = status.and_then(|status| status.canonical_reason());
-                let said = format!("HTTP {}: {}", refusal.status, reason.unwrap_or_default());
-                match refusal.is_rate_limit() || refusal.is_server_trouble() {
-                    true => not_usable(said),
-                    false => GithubError::new(
-                        GithubErrorKind::Forbidden,
-                        format!("GitHub refused an ID token ({said})"),
-                        "start the check again; where it is refused again, see whether the organization or the repository restricts GitHub's ID tokens",
-                    ),
-                }
-            }
-            FailedTry::Broken(why) => not_usable(why),
-            FailedTry::Final(error) => not_usable(error),
+        let answer = sent.map_err(|error| match error.kind {
+            GithubErrorKind::Passing | GithubErrorKind::Unreadable => not_usable(error),
+            _ => GithubError::new(
+                GithubErrorKind::Forbidden,
+                format!("GitHub refused an ID token ({error})"),
+                "start the check again; where it is refused again, see whether the organization or the repository restricts GitHub's ID tokens",
+            ),
         })?;
         // What cannot be read is not shown: it may hold the token.
         match serde_json::from_slice::<IdTokenAnswer>(&answer.body) {

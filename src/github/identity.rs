@@ -8,29 +8,23 @@ use super::client::Github;
 /// The writer behind a workflow's own token.
 const ACTIONS: &str = "github-actions[bot]";
 
-/// An account as the REST API gives it.
+/// An account as the REST API gives it, or GraphQL where that says whose token it is.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Author {
+pub struct Account {
+    /// Of an app, GraphQL's may lack the `[bot]` that it has elsewhere.
     pub login: String,
     /// Stays when the login changes, and no other account gets it; absent if the answer lacks it.
+    #[serde(alias = "databaseId")]
     pub id: Option<u64>,
-    #[serde(rename = "type")]
+    /// Such as `User` or `Bot`; empty where GraphQL does not say it.
+    #[serde(rename = "type", default)]
     pub kind: String,
 }
 
-/// Whose comments and issues are ours.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Identity {
-    /// As GraphQL names the viewer; an app's may lack the `[bot]` that its login has elsewhere.
-    pub login: String,
-    /// GraphQL's `databaseId`, which is the REST API's `id`.
-    pub id: Option<u64>,
-}
-
-impl Identity {
-    /// By their ids where both are known, else by their logins, exact to the letter. A person cannot be called `…[bot]`:
-    /// their names hold no bracket.
-    pub(super) fn is(&self, author: &Author) -> bool {
+impl Account {
+    /// Whether the author of a post is this account: by their ids where both are known, else by their logins, exact to the letter.
+    /// A person cannot be called `…[bot]`: their names hold no bracket.
+    pub(super) fn is(&self, author: &Self) -> bool {
         match self.id.zip(author.id) {
             Some((ours, theirs)) => ours == theirs,
             None => {
@@ -42,42 +36,24 @@ impl Identity {
     }
 }
 
-/// Who wrote a comment of ours is who we are.
-impl From<&Author> for Identity {
-    fn from(author: &Author) -> Self {
-        Self {
-            login: author.login.clone(),
-            id: author.id,
-        }
-    }
-}
-
 impl Github {
     /// Whose comments are ours. The token of a workflow is not always its own: an app's and a person's write as another.
-    pub(super) async fn identity(&self, notes: &mut Vec<String>) -> Identity {
+    pub(super) async fn identity(&self, notes: &mut Vec<String>) -> Account {
         #[derive(Deserialize)]
         struct Data {
-            viewer: Viewer,
-        }
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Viewer {
-            login: String,
-            database_id: Option<u64>,
+            viewer: Account,
         }
         let query = "query { viewer { login databaseId } }";
         match self.graphql::<Data>(query, &json!({})).await {
-            Ok(Data { viewer }) => Identity {
-                login: viewer.login,
-                id: viewer.database_id,
-            },
+            Ok(Data { viewer }) => viewer,
             Err(error) => {
                 notes.push(format!(
                     "GitHub did not say whose token this is, so comments of {ACTIONS} count as the gate's: {error}"
                 ));
-                Identity {
+                Account {
                     login: ACTIONS.to_owned(),
                     id: None,
+                    kind: "Bot".to_owned(),
                 }
             }
         }
@@ -97,15 +73,13 @@ mod tests {
             (Some(41), "our-app[bot]", Some(42), "Bot", false),
             (Some(41), "our-app[bot]", None, "Bot", true),
         ] {
-            let us = Identity {
-                login: "our-app".to_owned(),
-                id,
-            };
-            let author = Author {
+            let account = |login: &str, id, kind: &str| Account {
                 login: login.to_owned(),
-                id: their_id,
+                id,
                 kind: kind.to_owned(),
             };
+            let us = account("our-app", id, "");
+            let author = account(login, their_id, kind);
             assert_eq!(us.is(&author), is_ours, "{us:?} {author:?}");
         }
     }

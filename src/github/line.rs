@@ -24,6 +24,16 @@ pub(super) fn line(text: &str) -> String {
     for_terminal(text, LONGEST)
 }
 
+/// A text in at most `room` bytes: where it is longer, its beginning in whole lines, with `end` below.
+pub(super) fn cut(text: &str, room: usize, end: &str) -> String {
+    if text.len() <= room {
+        return text.to_owned();
+    }
+    let fitting = &text[..text.floor_char_boundary(room.saturating_sub(end.len()))];
+    let whole = fitting.rfind('\n').unwrap_or(fitting.len());
+    format!("{}{end}", &fitting[..whole])
+}
+
 /// The message of GitHub's error, with the first detailed message below it.
 pub(super) fn message(body: &[u8]) -> String {
     let body: Value = serde_json::from_slice(body).unwrap_or_default();

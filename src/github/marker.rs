@@ -9,6 +9,8 @@ use jiff::{SignedDuration, Timestamp};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde::{Deserialize, Serialize};
 
+use super::line::cut;
+
 #[cfg(test)]
 mod tests;
 
@@ -126,14 +128,7 @@ impl Marker {
 
     /// The marker, then as much of the text as GitHub takes, in whole lines.
     pub fn above(&self, text: &str) -> String {
-        let marker = self.to_string();
-        let room = self.room();
-        if text.len() <= room {
-            return format!("{marker}\n{text}");
-        }
-        let fitting = &text[..text.floor_char_boundary(room - CUT.len())];
-        let whole = fitting.rfind('\n').unwrap_or(fitting.len());
-        format!("{marker}\n{}{CUT}", &fitting[..whole])
+        format!("{self}\n{}", cut(text, self.room(), CUT))
     }
 
     /// The bytes left below the marker.

@@ -10,8 +10,10 @@ use std::path::Path;
 
 use nix::libc::{O_NOFOLLOW, O_NONBLOCK};
 
-/// In bytes: GitHub refuses a summary of more than 1 MiB.
-pub const SUMMARY_LIMIT: u64 = 1 << 20;
+use super::line::cut;
+
+/// The most bytes of a report: GitHub refuses a summary of more than 1 MiB, and what is said of the comment comes below.
+pub const LONGEST_SUMMARY: usize = (1 << 20) - 4096;
 
 const CUT: &str = "\n\nThe report is too large for a step summary; the rest is left out.\n";
 
@@ -30,25 +32,10 @@ pub fn append_outputs(path: &Path, outputs: &[(&str, String)], random: u128) -> 
     plain_file(path)?.write_all(blocks.collect::<String>().as_bytes())
 }
 
-/// Appends Markdown to the step summary, and keeps the file below [`SUMMARY_LIMIT`]: what does not fit is cut at the end of a line,
-/// with a last line that says so.
+/// Appends Markdown to the step summary, of which GitHub takes [`LONGEST_SUMMARY`].
 pub fn append_summary(path: &Path, text: &str) -> io::Result<()> {
-    let mut file = plain_file(path)?;
-    let room = SUMMARY_LIMIT.saturating_sub(1 + file.metadata()?.len());
-    let text = fitting(text, usize::try_from(room).unwrap_or(0));
-    file.write_all(text.unwrap_or_default().as_bytes())
-}
-
-/// The text in at most `room` bytes; `None` where nothing of it fits.
-fn fitting(text: &str, room: usize) -> Option<String> {
-    let text = text.trim_end();
-    // One byte is for the end of the last line.
-    if text.len() < room {
-        return Some(format!("{text}\n"));
-    }
-    let room = room.checked_sub(CUT.len())?;
-    let (beginning, _) = text[..text.floor_char_boundary(room)].rsplit_once('\n')?;
-    Some(format!("{beginning}{CUT}"))
+    let text = cut(text.trim_end(), LONGEST_SUMMARY, CUT);
+    writeln!(plain_file(path)?, "{}", text.trim_end())
 }
 
 /// A file of the runner, for appending. Follows no link, and waits for no pipe.

@@ -3,13 +3,14 @@
 //! All workflows of a repository write as one bot, and one of them may repeat what a pull request's author wrote. So a marker
 //! counts only in what we wrote, and a marker from the future does not count: it would silence every run until then.
 
+use http::Method;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::client::{Github, ListExtent};
 use super::error::{GithubError, GithubErrorKind};
-use super::identity::{Author, Identity};
+use super::identity::Account;
 use super::marker::{CLOCKS_DIFFER, Marker, MarkerKind};
 
 /// The most pages of a list that are read, 100 on each.
@@ -41,7 +42,7 @@ pub struct Post {
     pub node_id: String,
     /// `None` for an account that is gone.
     #[serde(rename = "user")]
-    pub author: Option<Author>,
+    pub author: Option<Account>,
     /// `None` for a comment.
     pub title: Option<String>,
     pub(super) body: Option<String>,
@@ -77,7 +78,7 @@ pub(super) type OwnPost<'a> = (&'a Post, Marker);
 /// Our own about a spec as of `now`, oldest first.
 pub(super) fn own<'a>(
     posts: &'a [Post],
-    identity: &Identity,
+    identity: &Account,
     (kind, spec): (MarkerKind, &str),
     now: Timestamp,
 ) -> Vec<OwnPost<'a>> {
@@ -155,31 +156,28 @@ impl Github {
         }
     }
 
-    pub(super) async fn create_post(
+    /// Writes a post, over another if one is given; with a reason it is closed, which only an issue can be.
+    pub(super) async fn write_post(
         &self,
         place: PostPlace,
-        title: Option<&str>,
-        body: &str,
-    ) -> Result<Post, GithubError> {
-        let path = place.list_path();
-        let path = path.split('?').next().unwrap_or_default();
-        self.post_json(path, &written(title, body)).await
-    }
-
-    /// Writes over a post; with a reason it is closed, which only an issue can be.
-    pub(super) async fn write_over(
-        &self,
-        place: PostPlace,
-        post: &Post,
+        over: Option<&Post>,
         (title, body): (Option<&str>, &str),
         closed_as: Option<&str>,
     ) -> Result<Post, GithubError> {
-        let mut change = written(title, body);
-        if let Some(reason) = closed_as {
-            change["state"] = json!("closed");
-            change["state_reason"] = json!(reason);
+        let mut written = json!({"body": body});
+        if let Some(title) = title {
+            written["title"] = json!(title);
         }
-        self.patch_json(&place.path_of(post), &change).await
+        if let Some(reason) = closed_as {
+            written["state"] = json!("closed");
+            written["state_reason"] = json!(reason);
+        }
+        let list = place.list_path();
+        let (method, path) = match over {
+            Some(post) => (Method::PATCH, place.path_of(post)),
+            None => (Method::POST, list.split('?').take(1).collect()),
+        };
+        self.send_json(method, &path, Some(&written)).await
     }
 
     /// Deletes a duplicate of a comment; closes one of an issue. It may be gone already.
@@ -199,7 +197,7 @@ impl Github {
                 let marker = Marker::of(duplicate.body());
                 let body = marker.map_or(why.clone(), |marker| marker.above(&why));
                 let closed_as = Some("not_planned");
-                let closed = self.write_over(place, duplicate, (None, &body), closed_as);
+                let closed = self.write_post(place, Some(duplicate), (None, &body), closed_as);
                 closed.await.map(drop)
             }
         };
@@ -210,7 +208,7 @@ impl Github {
     }
 
     /// Hides these comments as outdated, if they are not hidden yet; of many the newest. The token needs `pull-requests: write`.
-    pub(super) async fn hide(&self, comments: &[&Post]) -> Result<(), GithubError> {
+    pub(super) async fn hide(&self, comments: &[OwnPost<'_>]) -> Result<(), GithubError> {
         #[derive(Deserialize)]
         struct Nodes {
             /// Null for a comment that is gone.
@@ -222,7 +220,7 @@ impl Github {
             id: String,
             is_minimized: bool,
         }
-        let ids = comments.iter().map(|comment| comment.node_id.as_str());
+        let ids = comments.iter().map(|(comment, _)| comment.node_id.as_str());
         let ids: Vec<&str> = ids.filter(|id| !id.is_empty()).collect();
         let ids = &ids[ids.len().saturating_sub(MOST_NODES)..];
         if ids.is_empty() {
@@ -234,12 +232,5 @@ impl Github {
             let _: Value = self.graphql(HIDE, &json!({"id": comment.id})).await?;
         }
         Ok(())
-    }
-}
-
-fn written(title: Option<&str>, body: &str) -> Value {
-    match title {
-        Some(title) => json!({"title": title, "body": body}),
-        None => json!({"body": body}),
     }
 }

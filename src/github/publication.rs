@@ -7,11 +7,13 @@
 //! One gap stays: of two runs that write within the same second, an older one that has looked can still write last. A workflow's
 //! concurrency group closes it.
 
+use std::ops::ControlFlow;
+
 use jiff::Timestamp;
 
 use super::client::Github;
 use super::error::{GithubError, GithubErrorKind};
-use super::identity::Identity;
+use super::identity::Account;
 use super::last_verdict::{LastVerdict, verdict_in, with_verdict};
 use super::marker::{CLOCKS_DIFFER, Marker, MarkerKind, MarkerState, Order};
 use super::posts::{OwnPost, Post, PostPlace, newest, own};
@@ -120,24 +122,16 @@ impl Publication {
     ) -> Result<Published, GithubError> {
         let mut notes = Vec::new();
         let identity = self.github.identity(&mut notes).await;
-        let mut rounds = Rounds {
-            notes,
-            ..Rounds::new(self, text, identity, now)
-        };
+        let mut rounds = Rounds::new(self, text, identity, now);
+        rounds.published.notes = notes;
         for number in 0..ROUNDS {
             if number > 0 {
                 // A list may lag behind what was written.
                 self.github.pause(number.min(LONGEST_PAUSE)).await;
             }
             match rounds.next().await {
-                Ok(None) => {}
-                Ok(Some((outcome, url))) => {
-                    return Ok(Published {
-                        outcome,
-                        url,
-                        notes: rounds.notes,
-                    });
-                }
+                Ok(ControlFlow::Continue(())) => {}
+                Ok(ControlFlow::Break(())) => return Ok(rounds.published),
                 Err(error) => {
                     rounds.trouble = Some(error);
                     break;
@@ -146,16 +140,13 @@ impl Publication {
         }
         let what = self.what();
         let error = rounds.trouble.unwrap_or(GithubError::unsettled(what));
-        let Some((outcome, url)) = rounds.written else {
+        let mut published = rounds.published;
+        if published.url.is_none() {
             return Err(error);
-        };
+        }
         let note = format!("the {what} was written, but could not be checked: {error}");
-        rounds.notes.push(note);
-        Ok(Published {
-            outcome,
-            url: Some(url),
-            notes: rounds.notes,
-        })
+        published.notes.push(note);
+        Ok(published)
     }
 
     fn what(&self) -> &'static str {
@@ -172,27 +163,24 @@ struct Rounds<'a> {
     text: &'a PostText<'a>,
     marker: Marker,
     /// A guess; known for sure from the first post that we create.
-    identity: Identity,
+    identity: Account,
     now: Timestamp,
     /// The post that this run created, which a list may not have yet; another one may stay.
     created: Option<Post>,
-    /// Whether a post was sent, though its answer may be lost.
-    is_sent: bool,
-    /// What was written, and its address; `None` until something is. Later trouble is a note and no error.
-    written: Option<(PublicationOutcome, String)>,
     /// Numbers of posts that do not count any more, though they may be listed.
     gone: Vec<u64>,
+    /// What became of it so far: created, also where the answer to that was lost. It has an address once something is written, and
+    /// later trouble is a note and no error.
+    published: Published,
     /// An error that another round may not meet.
     trouble: Option<GithubError>,
-    notes: Vec<String>,
 }
 
 /// What a round does.
 #[derive(Debug)]
 enum PublicationStep<'a> {
-    Create,
-    /// Writes over a post.
-    Write(&'a Post),
+    /// Writes a post, over another if there is one.
+    Write(Option<&'a Post>),
     /// Nothing is missing, and of our own one is enough.
     End {
         outcome: PublicationOutcome,
@@ -207,7 +195,7 @@ impl<'a> Rounds<'a> {
     fn new(
         publication: &'a Publication,
         text: &'a PostText<'a>,
-        identity: Identity,
+        identity: Account,
         now: Timestamp,
     ) -> Self {
         let state = match text.intent {
@@ -222,11 +210,13 @@ impl<'a> Rounds<'a> {
             // A clock that is behind must not make our own post a stranger's.
             now: now.max(publication.order.time),
             created: None,
-            is_sent: false,
-            written: None,
             gone: Vec::new(),
+            published: Published {
+                outcome: PublicationOutcome::Nothing,
+                url: None,
+                notes: Vec::new(),
+            },
             trouble: None,
-            notes: Vec::new(),
         }
     }
 
@@ -239,14 +229,12 @@ impl<'a> Rounds<'a> {
 
     /// What to do, given what is listed, and of the issues what was closed lately.
     fn decide<'b>(&self, listed: &'b [Post], closed: &'b [Post]) -> PublicationStep<'b> {
-        use PublicationOutcome::{Created, Superseded, Unchanged};
+        use PublicationOutcome::{Nothing, Superseded, Unchanged};
         let all = self.own(listed);
         let own = self.concerned(&all);
-        let is_there = match (&self.written, self.is_sent) {
-            (Some((outcome, _)), _) => *outcome,
-            // A post was sent, and the answer was lost.
-            (None, true) => Created,
-            (None, false) => Unchanged,
+        let is_there = match self.published.outcome {
+            Nothing => Unchanged,
+            outcome => outcome,
         };
         let Some((kept, theirs)) = newest(&own) else {
             let is_wanted = match self.text.intent {
@@ -263,7 +251,7 @@ impl<'a> Rounds<'a> {
             let closed = self.own(closed);
             let by = newest(&closed).filter(|(_, theirs)| theirs.order >= self.marker.order);
             return match by {
-                None => PublicationStep::Create,
+                None => PublicationStep::Write(None),
                 Some((kept, theirs)) => PublicationStep::End {
                     outcome: match theirs.order > self.marker.order {
                         true => Superseded,
@@ -275,7 +263,7 @@ impl<'a> Rounds<'a> {
             };
         };
         let is_newer = theirs.age() > self.marker.age();
-        let is_said = match (&self.written, self.text.intent) {
+        let is_said = match (&self.published.url, self.text.intent) {
             _ if is_newer => true,
             (_, Intent::Close) => false,
             // GitHub may show a text otherwise than it was written.
@@ -283,7 +271,7 @@ impl<'a> Rounds<'a> {
             (None, _) => kept.says(self.title().as_deref(), &self.body_over(Some(kept))),
         };
         if !is_said {
-            return PublicationStep::Write(kept);
+            return PublicationStep::Write(Some(kept));
         }
         let others = own.iter().map(|(post, _)| *post);
         PublicationStep::End {
@@ -334,8 +322,8 @@ impl<'a> Rounds<'a> {
         self.marker.above(both.as_deref().unwrap_or(text))
     }
 
-    /// Lists, decides, and writes at most one text; how it ended if nothing was missing.
-    async fn next(&mut self) -> Result<Option<(PublicationOutcome, Option<String>)>, GithubError> {
+    /// Lists, decides, and writes at most one text; ends if nothing was missing.
+    async fn next(&mut self) -> Result<ControlFlow<()>, GithubError> {
         let (github, place) = (&self.publication.github, self.publication.place);
         let is_closing = self.text.intent == Intent::Close;
         let mut listed = github.posts(place).await?;
@@ -351,104 +339,82 @@ impl<'a> Rounds<'a> {
             }
             false => Vec::new(),
         };
-        match self.decide(&listed, &closed) {
-            PublicationStep::Create => {
-                self.is_sent = true;
-                let (title, body) = (self.title(), self.body_over(None));
-                match github.create_post(place, title.as_deref(), &body).await {
-                    Ok(post) => {
-                        self.identity = post
-                            .author
-                            .as_ref()
-                            .map_or(self.identity.clone(), Identity::from);
-                        self.written = Some((PublicationOutcome::Created, post.url.clone()));
-                        self.created = Some(post);
-                    }
-                    // The next round finds it, or sends it again.
-                    Err(error) if error.kind == GithubErrorKind::Unsure => {
-                        self.trouble = Some(error);
-                    }
-                    Err(error) => return Err(error),
-                }
-            }
-            PublicationStep::Write(over) => {
-                let title = self.title().filter(|_| !is_closing);
-                let body = self.body_over(Some(over));
-                let text = (title.as_deref(), &*body);
-                let closed_as = is_closing.then_some("completed");
-                match github.write_over(place, over, text, closed_as).await {
-                    Ok(written) if is_closing => {
-                        self.gone.push(written.number());
-                        self.written = Some((PublicationOutcome::Closed, written.url));
-                    }
-                    Ok(written) => {
-                        self.written = Some((PublicationOutcome::Updated, written.url));
-                    }
-                    Err(error) if error.kind == GithubErrorKind::NotFound => {
-                        self.gone.push(over.number());
-                        self.trouble = Some(error);
-                    }
-                    Err(error) => return Err(error),
-                }
-            }
+        let over = match self.decide(&listed, &closed) {
+            PublicationStep::Write(over) => over,
             PublicationStep::End {
                 outcome,
                 kept,
                 duplicates,
             } => {
-                self.tidy(outcome, kept, &duplicates, &listed).await;
-                return Ok(Some((outcome, Some(kept.url.clone()))));
+                self.published.outcome = outcome;
+                self.published.url = Some(kept.url.clone());
+                self.tidy(kept, &duplicates, &listed).await;
+                return Ok(ControlFlow::Break(()));
             }
-            PublicationStep::EndWithout => {
-                let nothing = (PublicationOutcome::Nothing, None);
-                let written = self.written.take();
-                return Ok(Some(
-                    written.map_or(nothing, |(outcome, url)| (outcome, Some(url))),
-                ));
-            }
+            PublicationStep::EndWithout => return Ok(ControlFlow::Break(())),
+        };
+        let outcome = match over {
+            None => PublicationOutcome::Created,
+            Some(_) if is_closing => PublicationOutcome::Closed,
+            Some(_) => PublicationOutcome::Updated,
+        };
+        if over.is_none() {
+            self.published.outcome = outcome;
         }
-        Ok(None)
+        let title = self.title().filter(|_| !is_closing);
+        let body = self.body_over(over);
+        let closed_as = is_closing.then_some("completed");
+        let text = (title.as_deref(), &*body);
+        match github.write_post(place, over, text, closed_as).await {
+            Ok(post) => {
+                self.published.outcome = outcome;
+                self.published.url = Some(post.url.clone());
+                if is_closing {
+                    self.gone.push(post.number());
+                } else if over.is_none() {
+                    self.identity = post.author.clone().unwrap_or(self.identity.clone());
+                    self.created = Some(post);
+                }
+            }
+            // The next round finds it, or sends it again.
+            Err(error) if error.kind == GithubErrorKind::Unsure => self.trouble = Some(error),
+            Err(error) => match over {
+                Some(over) if error.kind == GithubErrorKind::NotFound => {
+                    self.gone.push(over.number());
+                    self.trouble = Some(error);
+                }
+                _ => return Err(error),
+            },
+        }
+        Ok(ControlFlow::Continue(()))
     }
 
     /// Removes duplicates, and hides older comments where each run has its own. What cannot be done is a note.
-    async fn tidy(
-        &mut self,
-        outcome: PublicationOutcome,
-        kept: &Post,
-        duplicates: &[&Post],
-        listed: &[Post],
-    ) {
-        let Publication {
-            github,
-            place,
-            older,
-            ..
-        } = self.publication;
+    async fn tidy(&mut self, kept: &Post, duplicates: &[&Post], listed: &[Post]) {
+        let Publication { github, place, .. } = self.publication;
         let what = self.publication.what();
         for duplicate in duplicates {
             if let Err(error) = github.remove_duplicate(*place, duplicate, kept).await {
                 let url = &duplicate.url;
-                self.notes.push(format!(
+                self.published.notes.push(format!(
                     "a second {what} of ours could not be removed ({url}): {error}"
                 ));
             }
         }
-        if outcome == PublicationOutcome::Superseded {
+        if self.published.outcome == PublicationOutcome::Superseded {
             let by = Marker::of(kept.body()).map_or(String::new(), |marker| {
                 let Order { time, run, attempt } = marker.order;
                 format!(": run {run}, attempt {attempt}, of {time}")
             });
-            self.notes.push(format!(
+            self.published.notes.push(format!(
                 "the {what} is of a newer run, so it is left unchanged{by}"
             ));
-        } else if *older == OlderComments::Hide {
-            let own = self.own(listed);
-            let older = own.iter();
-            let older = older.filter(|(_, theirs)| theirs.order < self.marker.order);
-            let older: Vec<&Post> = older.map(|(post, _)| *post).collect();
+        } else if self.publication.older == OlderComments::Hide {
+            let mut older = self.own(listed);
+            older.retain(|(_, theirs)| theirs.order < self.marker.order);
             if let Err(error) = github.hide(&older).await {
                 let note = format!("an older comment of ours could not be hidden: {error}");
-                self.notes.push(note);
+                self.published.notes.push(note);
             }
         }
     }

@@ -4,7 +4,6 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
 use super::super::client::Settings;
-use super::super::identity::Author;
 use super::super::token::Token;
 use super::*;
 
@@ -34,15 +33,15 @@ fn marker_of(text: &str, kind: MarkerKind) -> Marker {
     }
 }
 
-fn account(login: &str, id: Option<u64>, kind: &str) -> Author {
-    Author {
+fn account(login: &str, id: Option<u64>, kind: &str) -> Account {
+    Account {
         login: login.to_owned(),
         id,
         kind: kind.to_owned(),
     }
 }
 
-fn us() -> Author {
+fn us() -> Account {
     account("github-actions[bot]", Some(41_898_282), "Bot")
 }
 
@@ -116,19 +115,14 @@ fn with_rounds<T>(
             MarkerState::Final => intent,
         },
     };
-    act(Rounds::new(
-        &publication,
-        &text,
-        Identity::from(&us()),
-        time(),
-    ))
+    act(Rounds::new(&publication, &text, us(), time()))
 }
 
 /// A step in short.
 fn short(step: &PublicationStep<'_>) -> String {
     match step {
-        PublicationStep::Create => "create".to_owned(),
-        PublicationStep::Write(over) => format!("write over {}", over.number()),
+        PublicationStep::Write(None) => "create".to_owned(),
+        PublicationStep::Write(Some(over)) => format!("write over {}", over.number()),
         PublicationStep::End {
             outcome,
             kept,
@@ -204,7 +198,6 @@ fn from_what_is_listed_follows_what_is_done() {
 fn what_was_sent_already_is_not_sent_again() {
     let kind = MarkerKind::Report;
     let policy = (kind, Intent::Verdict, OlderComments::WriteOver);
-    let created = Some((PublicationOutcome::Created, String::new()));
     for (is_created, gone, listed, step) in [
         (true, 0, "mallory:1", "end"),
         (true, 0, "2", "Created 1"),
@@ -230,8 +223,11 @@ fn what_was_sent_already_is_not_sent_again() {
                     rounds.text
                 },
                 created: is_created.then(|| post(1, "2", kind)),
-                written: created.clone().filter(|_| is_created),
-                is_sent: true,
+                published: Published {
+                    outcome: PublicationOutcome::Created,
+                    url: is_created.then(String::new),
+                    notes: Vec::new(),
+                },
                 gone: vec![gone],
                 ..rounds
             };
@@ -307,17 +303,17 @@ proptest! {
             for _ in 0..ROUNDS {
                 let shown = listed.clone();
                 match rounds.decide(&shown, &[]) {
-                    PublicationStep::Create => {
+                    PublicationStep::Write(None) => {
                         let created = post(9, &text, kind);
                         listed.push(created.clone());
-                        rounds.written = Some((PublicationOutcome::Created, String::new()));
+                        rounds.published.url = Some(String::new());
                         rounds.created = Some(created);
                     }
-                    PublicationStep::Write(over) => {
+                    PublicationStep::Write(Some(over)) => {
                         let body = rounds.body_over(Some(over));
                         let over = listed.iter_mut().find(|post| post.number() == over.number()).unwrap();
                         over.body = Some(body);
-                        rounds.written = Some((PublicationOutcome::Updated, String::new()));
+                        rounds.published.url = Some(String::new());
                     }
                     PublicationStep::End { duplicates, .. } => {
                         listed.retain(|post| duplicates.iter().all(|other| other.number() != post.number()));

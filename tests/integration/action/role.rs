@@ -201,18 +201,8 @@ fn a_job_that_may_not_ask_for_tokens_is_told_the_permission() {
 #[test]
 fn a_token_service_that_refuses_or_has_trouble_is_named() {
     for (times, status, code, said) in [
-        (
-            9,
-            403,
-            1,
-            "GitHub refused an ID token (HTTP 403: Forbidden)",
-        ),
-        (
-            9,
-            401,
-            1,
-            "GitHub refused an ID token (HTTP 401: Unauthorized)",
-        ),
+        (9, 403, 1, "GitHub refused GET id-token: 403"),
+        (9, 401, 1, "GitHub refused an ID token"),
         (9, 500, 14, "token service gave no usable answer"),
         (2, 502, 0, ""),
     ] {
