@@ -21,15 +21,25 @@ pub const ACCEPT_LABEL: &str = "canary-gate: accept";
 /// Pages of events that are read, 100 on each.
 const PAGES: usize = 50;
 
-/// What the label says of a head.
+/// Why the label does not count.
 #[derive(Debug, Clone, PartialEq)]
-pub enum LabelAnswer {
-    /// The pull request does not have it.
-    Absent,
-    /// By whom, and what they had seen.
-    Accepted(Acceptance, ShownOverrun),
-    /// It does not count; why is a clause.
-    Refused(String),
+pub enum LabelRefusal {
+    /// A clause.
+    Because(String),
+    /// What must be known could not be asked.
+    Unknown(GithubError),
+}
+
+impl From<&str> for LabelRefusal {
+    fn from(why: &str) -> Self {
+        Self::Because(why.to_owned())
+    }
+}
+
+impl From<GithubError> for LabelRefusal {
+    fn from(error: GithubError) -> Self {
+        Self::Unknown(error)
+    }
 }
 
 #[derive(Deserialize)]
@@ -56,48 +66,37 @@ struct CollaboratorPermission {
 }
 
 impl Github {
-    /// Whether an overrun of a pull request's head is accepted; `subject` is what the check's comment is known by. The token needs
-    /// `pull-requests: read`.
+    /// By whom an overrun of a pull request's head is accepted, and what they had seen; `None` without the label. `subject` is what
+    /// the check's comment is known by. The token needs `pull-requests: read`.
     pub async fn accept_label(
         &self,
         pull_request: u64,
         subject: &str,
         overrun: &ShownOverrun,
         now: Timestamp,
-    ) -> Result<LabelAnswer, GithubError> {
-        let refused = |why: &str| Ok(LabelAnswer::Refused(why.to_owned()));
+    ) -> Result<Option<(Acceptance, ShownOverrun)>, LabelRefusal> {
         if !self.has_label(pull_request).await? {
-            return Ok(LabelAnswer::Absent);
+            return Ok(None);
         }
-        let Some(put_on) = self.last_label_event(pull_request).await? else {
-            return refused("the pull request has more events than are read");
-        };
-        let (login, id) = match put_on_by(&put_on) {
-            Ok(by) => by,
-            Err(why) => return refused(why),
-        };
-        if !self.may_write(&login, id).await? {
-            let why = format!("{login} put it on and may not write to this repository");
-            return refused(&why);
+        let put_on = self.last_label_event(pull_request).await?;
+        let put_on = put_on.ok_or("the pull request has more events than are read")?;
+        let (by, id) = put_on_by(&put_on)?;
+        let at = put_on.created_at;
+        if !self.may_write(&by, id).await? {
+            let why = format!("{by} put it on and may not write to this repository");
+            return Err(LabelRefusal::Because(why));
         }
-        let shown = self
-            .shown_overrun(pull_request, subject, now)
-            .await?
-            .filter(|shown| shown.head == overrun.head && shown.finished < put_on.created_at);
-        let Some(shown) = shown else {
-            return refused(
-                "the gate's comment shows no check of this commit that had finished over its budget when it was put on",
-            );
-        };
-        Ok(match overrun.beyond(&shown) {
-            Some(line) => LabelAnswer::Refused(format!(
+        let shown = self.shown_overrun(pull_request, subject, now).await?;
+        let shown = shown.filter(|shown| shown.head == overrun.head && shown.finished < at);
+        let shown = shown.ok_or(
+            "the gate's comment shows no check of this commit that had finished over its budget when it was put on",
+        )?;
+        match overrun.beyond(&shown) {
+            Some(line) => Err(LabelRefusal::Because(format!(
                 "what `{line}` may come to is more than the finished check showed when it was put on"
-            )),
-            None => {
-                let (by, at) = (login, put_on.created_at);
-                LabelAnswer::Accepted(Acceptance { by, at }, shown)
-            }
-        })
+            ))),
+            None => Ok(Some((Acceptance { by, at }, shown))),
+        }
     }
 
     /// What the newest check that has finished showed, if it was an overrun.
@@ -111,22 +110,19 @@ impl Github {
         let place = PostPlace::PullRequest(pull_request);
         let comments = self.posts(place).await?;
         let mut own = own(&comments, &identity, (MarkerKind::Report, subject), now);
-        own.sort_by_key(|(_, marker)| std::cmp::Reverse((marker.order, marker.state)));
+        own.sort_by_key(|(_, marker)| std::cmp::Reverse(marker.age()));
         // A check at work has no verdict but the last one, which it may keep below.
-        let verdict = own
+        let mut verdicts = own
             .iter()
-            .find_map(|(comment, _)| verdict_in(comment.body()));
-        Ok(verdict.and_then(ShownOverrun::above))
+            .filter_map(|(comment, _)| verdict_in(comment.body()));
+        Ok(verdicts.next().and_then(ShownOverrun::above))
     }
 
     async fn has_label(&self, pull_request: u64) -> Result<bool, GithubError> {
-        let path = format!("issues/{pull_request}/labels");
-        let mut is_there = false;
-        self.pages(&path, PAGES, |label: NamedLabel| {
-            is_there |= is_ours(&label);
-        })
-        .await?;
-        Ok(is_there)
+        // GitHub lets an issue have 100 labels.
+        let path = format!("issues/{pull_request}/labels?per_page=100");
+        let labels: Vec<NamedLabel> = self.get_json(&path).await?;
+        Ok(labels.iter().any(is_ours))
     }
 
     /// The last event of the label; `None` where not all events could be read, or none is of the label.

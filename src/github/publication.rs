@@ -25,8 +25,6 @@ mod tests;
 const ROUNDS: usize = 6;
 /// The pause before this round is the longest.
 const LONGEST_PAUSE: usize = 3;
-/// The most characters of a title that GitHub takes.
-const LONGEST_TITLE: usize = 256;
 
 /// Where a text stands, and what it is known by.
 #[derive(Debug)]
@@ -42,7 +40,7 @@ pub struct Publication {
 /// A text, and what is to stand there in the end.
 #[derive(Debug, Clone, Copy)]
 pub struct PostText<'a> {
-    /// `None` for a comment.
+    /// One line of at most 256 characters, which GitHub takes; `None` for a comment, and to leave an issue's as it is.
     pub title: Option<&'a str>,
     /// The text without the marker. It is cut where it is longer than GitHub takes.
     pub body: &'a str,
@@ -268,7 +266,7 @@ impl<'a> Rounds<'a> {
             (_, Intent::Close) => false,
             // GitHub may show a text otherwise than it was written.
             (Some(_), _) => theirs.age() == self.marker.age(),
-            (None, _) => kept.says(self.title().as_deref(), &self.body_over(Some(kept))),
+            (None, _) => kept.says(self.text.title, &self.body_over(Some(kept))),
         };
         if !is_said {
             return PublicationStep::Write(Some(kept));
@@ -295,17 +293,6 @@ impl<'a> Rounds<'a> {
         };
         let concerned = all.iter().filter(|(_, theirs)| is_concerned(theirs));
         concerned.cloned().collect()
-    }
-
-    /// The title as GitHub shows it: one line of bounded length.
-    fn title(&self) -> Option<String> {
-        let words: Vec<&str> = self.text.title?.split_whitespace().collect();
-        let title = words.join(" ");
-        if title.chars().count() <= LONGEST_TITLE {
-            return Some(title);
-        }
-        let kept: String = title.chars().take(LONGEST_TITLE - 1).collect();
-        Some(format!("{}…", kept.trim_end()))
     }
 
     /// The marker and the text; over a comment with the verdict that it had.
@@ -361,10 +348,9 @@ impl<'a> Rounds<'a> {
         if over.is_none() {
             self.published.outcome = outcome;
         }
-        let title = self.title().filter(|_| !is_closing);
         let body = self.body_over(over);
         let closed_as = is_closing.then_some("completed");
-        let text = (title.as_deref(), &*body);
+        let text = (self.text.title, &*body);
         match github.write_post(place, over, text, closed_as).await {
             Ok(post) => {
                 self.published.outcome = outcome;

@@ -5,35 +5,22 @@
 
 use crate::commands::run::Checked;
 use crate::console::{AppError, printable, say};
-use crate::exit::{self, Strictness};
-use crate::github::accept_label::{ACCEPT_LABEL, LabelAnswer};
-use crate::github::client::Github;
-use crate::github::environment::Environment;
-use crate::github::pull_request::PullRequest;
+use crate::exit;
+use crate::github::accept_label::{ACCEPT_LABEL, LabelRefusal};
 use crate::github::shown_overrun::ShownOverrun;
 use crate::measurement::Outcome;
 use crate::report::{self, JobReport, Policy};
 use crate::verdict::Verdict;
 
-/// The pull request whose own event started this check.
-pub(super) struct LabelRequest {
-    pub(super) github: Github,
-    pub(super) pull_request: PullRequest,
-    pub(super) strictness: Strictness,
-    /// What the check's comment is known by.
-    pub(super) subject: String,
-}
+use super::publisher::Publisher;
 
-impl LabelRequest {
+impl Publisher {
     /// Asks whether the overruns of a report are accepted, and lets them pass if so. What the comment is to remember of them; `None`
     /// if there is nothing that a label can accept.
-    pub(super) async fn apply(
-        &self,
-        environment: &Environment,
-        checked: &mut Checked,
-    ) -> Option<ShownOverrun> {
+    pub(super) async fn accept_overrun(&self, checked: &mut Checked) -> Option<ShownOverrun> {
+        let (github, pull_request) = self.head.as_ref()?;
         let report = &checked.report;
-        let PullRequest { head, .. } = &self.pull_request;
+        let head = &pull_request.head;
         let now = jiff::Timestamp::now();
         let overrun = ShownOverrun {
             head: head.sha.clone(),
@@ -45,32 +32,32 @@ impl LabelRequest {
             && report.exit_code == exit::EXCEEDED
             && (report.jobs.iter()).any(|job| job.beside_its_overrun().is_some());
         if !is_overrun
-            || environment.event_name != "pull_request"
-            || self.pull_request.is_from_fork(&environment.repository)
+            || self.environment.event_name != "pull_request"
+            || pull_request.is_from_fork(&self.environment.repository)
         {
             return None;
         }
-        let newest = now.max(self.pull_request.updated_at);
-        let number = self.pull_request.number;
-        let answer = (self.github)
-            .accept_label(number, &self.subject, &overrun, newest)
-            .await;
+        let newest = now.max(pull_request.updated_at);
+        let number = pull_request.number;
+        let answer = github.accept_label(number, &self.subject, &overrun, newest);
+        let answer = answer.await;
         let is_head = match &report.commit {
             None => Ok(false),
-            Some(commit) => self.github.is_of_head(commit, &head.sha).await,
+            Some(commit) => github.is_of_head(commit, &head.sha).await,
         };
-        let answer = match (answer, &is_head) {
-            (Ok(LabelAnswer::Accepted(..)), Ok(false)) => Ok(LabelAnswer::Refused(
-                "what is checked out is not the head of the pull request".to_owned(),
-            )),
-            (Ok(LabelAnswer::Accepted(..)), Err(error)) => Err(error.clone()),
-            (answer, _) => answer,
-        };
+        let answer = answer.and_then(|accepted| match (accepted, &is_head) {
+            (Some(_), Ok(false)) => {
+                Err("what is checked out is not the head of the pull request".into())
+            }
+            (Some(_), Err(error)) => Err(error.clone().into()),
+            (accepted, _) => Ok(accepted),
+        });
         // What was accepted stays so for the next check of this head, which may find less.
         let mut remembered = matches!(is_head, Ok(true)).then_some(overrun);
+        let does_not_count = format!("The label `{ACCEPT_LABEL}` does not count");
         let note = match answer {
-            Ok(LabelAnswer::Absent) => return remembered,
-            Ok(LabelAnswer::Accepted(acceptance, shown)) => {
+            Ok(None) => return remembered,
+            Ok(Some((acceptance, shown))) => {
                 remembered = Some(shown);
                 let accepted = format!(
                     "The label `{ACCEPT_LABEL}` by {}, of {}, accepts the overrun; a new push needs it again.",
@@ -84,13 +71,12 @@ impl LabelRequest {
                 let notes: Vec<String> = notes.chain(crash_note(jobs)).collect();
                 notes.join(" ")
             }
-            Ok(LabelAnswer::Refused(why)) => format!(
-                "The label `{ACCEPT_LABEL}` does not count: {why}. Take it off, put it on again, and run the check again."
+            Err(LabelRefusal::Because(why)) => format!(
+                "{does_not_count}: {why}. Take it off, put it on again, and run the check again."
             ),
-            Err(error) => format!(
-                "The label `{ACCEPT_LABEL}` does not count: {}.",
-                AppError::from(error).in_a_line()
-            ),
+            Err(LabelRefusal::Unknown(error)) => {
+                format!("{does_not_count}: {}.", AppError::from(error).in_a_line())
+            }
         };
         say(&format!("note: {}", printable(&note)));
         let policy = checked

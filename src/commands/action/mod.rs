@@ -44,11 +44,16 @@ use crate::workspace::checkout::Checkout;
 use crate::workspace::project::Project;
 use crate::workspace::run_origin::RunOrigin;
 use crate::workspace::written_spec;
-use acceptance::LabelRequest;
 use inputs::{ActionCommand, Inputs, IssuePolicy};
 use post_step::Stage;
 use publisher::Publisher;
 use trigger::Trigger;
+
+/// Of a report without a job.
+const NOTHING_JUDGED: Strictness = Strictness {
+    strict: false,
+    on_inconclusive: OnInconclusive::Fail,
+};
 
 type Variable<'a> = &'a dyn Fn(&str) -> Option<String>;
 
@@ -139,7 +144,6 @@ async fn prepare<'a>(
     wrong: &[String],
     variable: Variable<'_>,
 ) -> Result<ControlFlow<Checked, (Project, RunRequest<'a>, Github)>, AppError> {
-    publisher.on_inconclusive = inputs.on_inconclusive;
     let event = trigger::read_event(&publisher.environment)?;
     if let (GithubEvent::NothingToMeasure { why }, None) = (&event, inputs.pull_request)
         && matches!(
@@ -170,19 +174,22 @@ async fn prepare<'a>(
     let spec = SpecArguments {
         spec: inputs.spec.clone(),
     };
-    match inputs.command {
-        ActionCommand::Sweep => {
-            trigger.refuse_pull_request(
-                "a sweep uses the checked-out spec, which a pull request must not choose",
-                "run it on a schedule, as examples/workflows/sweep.yml does",
-            )?;
-            return Ok(ControlFlow::Break(sweep_all(&spec, inputs).await?));
-        }
-        ActionCommand::Drift => trigger.refuse_pull_request(
+    let unfit = match inputs.command {
+        ActionCommand::Sweep => Some((
+            "a sweep uses the checked-out spec, which a pull request must not choose",
+            "run it on a schedule, as examples/workflows/sweep.yml does",
+        )),
+        ActionCommand::Drift => Some((
             "drift is checked on a branch, not on a pull request",
             "run it on a schedule, as examples/workflows/drift.yml does; `command: run` reports what a pull request changes",
-        )?,
-        _ => {}
+        )),
+        _ => None,
+    };
+    if let Some((why, help)) = unfit.filter(|_| trigger.pull_request().is_some()) {
+        return Err(AppError::usage(why).help(help).during("reading the event"));
+    }
+    if inputs.command == ActionCommand::Sweep {
+        return Ok(ControlFlow::Break(sweep_all(&spec, inputs).await?));
     }
     if trigger.is_from_fork(&publisher.environment.repository) {
         return Ok(ControlFlow::Break(from_fork(&trigger, inputs)));
@@ -199,7 +206,7 @@ async fn prepare<'a>(
     let commit = project.checkout.as_ref().and_then(Checkout::commit);
     publisher.commit.clone_from(&commit);
     trigger.refuse_another_commit(&github, &project).await?;
-    publisher.set_status_on(&github, &trigger, inputs);
+    publisher.head = (trigger.pull_request()).map(|one| (github.clone(), one.clone()));
     let base = trigger.base(&github, &project).await?;
     let policy = match &base {
         Some(base) => Some(base.policy(&github, &project, &spec).await?),
@@ -228,13 +235,7 @@ async fn prepare<'a>(
             .on_inconclusive
             .unwrap_or(project.spec.on_inconclusive),
     };
-    publisher.on_inconclusive = Some(strictness.on_inconclusive);
-    publisher.label = trigger.of_itself().map(|pull_request| LabelRequest {
-        github: github.clone(),
-        pull_request: pull_request.clone(),
-        strictness,
-        subject: publisher.subject.clone(),
-    });
+    publisher.strictness = strictness;
     let origin = |command| {
         let origin = RunOrigin::in_actions(variable, commit.as_deref(), command);
         match trigger.pull_request() {
@@ -298,7 +299,10 @@ fn refuse_local(project: &Project, affected: &[AffectedJob<'_>]) -> Result<(), A
 
 /// The result for a fork's pull request: nothing is run and nothing is spent.
 fn from_fork(trigger: &Trigger, inputs: &Inputs) -> Checked {
-    let mut checked = nothing_run(vec![trigger.how_to_run_a_fork()]);
+    let number = trigger.pull_request().map_or(0, |one| one.number);
+    let mut checked = nothing_run(vec![format!(
+        "This pull request comes from a fork, so nothing of it was run and nothing was spent. After reading its code, a maintainer runs the gate on it by the workflow_dispatch workflow with `pull-request: {number}` in a protected environment (docs/action.md, examples/workflows/fork.yml)."
+    )]);
     if inputs.on_fork == Inconclusive::Fail {
         let refused = AppError::failed(
             "this pull request comes from a fork, whose code is not run by itself, and `on-fork: fail` asks for a failure",
@@ -313,13 +317,9 @@ fn from_fork(trigger: &Trigger, inputs: &Inputs) -> Checked {
 
 /// A result in which no job was looked at, and why.
 fn nothing_run(why: Vec<String>) -> Checked {
-    let strictness = Strictness {
-        strict: false,
-        on_inconclusive: OnInconclusive::Fail,
-    };
     let now = jiff::Timestamp::now();
     Checked {
-        report: whole_report::report(Vec::new(), why, strictness, now),
+        report: whole_report::report(Vec::new(), why, NOTHING_JUDGED, now),
         affected: 0,
         project: None,
         error: None,

@@ -36,7 +36,6 @@ pub(super) const POSTED: &str = "posted";
 /// What the main step saves before its first canary: whose jobs to stop, where they wrote, which comment to finish.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct BegunStep {
-    pub(super) run_id: String,
     /// The jobs that it checks; empty for all.
     pub(super) jobs: Vec<String>,
     /// Relative to the workspace.
@@ -94,7 +93,7 @@ pub(super) async fn run(environment: &Environment, left: &LeftStep, inputs: &Inp
         true => Leftovers::Nothing,
         false => {
             say("the step was killed; stopping what it left");
-            let swept = sweep(&left.begun, inputs).await;
+            let swept = sweep(environment, &left.begun, inputs).await;
             swept.unwrap_or_else(|error| {
                 say(error.render(false).trim_end());
                 Leftovers::Unknown
@@ -110,7 +109,11 @@ pub(super) async fn run(environment: &Environment, left: &LeftStep, inputs: &Inp
 }
 
 /// Stops the training jobs of this step; those of other steps of the workflow run continue.
-async fn sweep(begun: &BegunStep, inputs: &Inputs) -> Result<Leftovers, AppError> {
+async fn sweep(
+    environment: &Environment,
+    begun: &BegunStep,
+    inputs: &Inputs,
+) -> Result<Leftovers, AppError> {
     let mut project = Project::load(&SpecArguments {
         spec: Some(begun.spec.clone()),
     })?;
@@ -125,7 +128,7 @@ async fn sweep(begun: &BegunStep, inputs: &Inputs) -> Result<Leftovers, AppError
         }
     }
     let sweep = Sweep::Run {
-        id: &begun.run_id,
+        id: &environment.run_id.to_string(),
         jobs: &begun.jobs,
         // A step that was to detach and was killed has detached nothing: nobody knows of its canaries.
         detached: match inputs.command {
@@ -182,7 +185,6 @@ mod tests {
     #[test]
     fn which_step_it_is_follows_from_its_name_and_what_the_step_itself_wrote() {
         let begun = || BegunStep {
-            run_id: "4821".to_owned(),
             jobs: vec!["churn".to_owned()],
             spec: "canary-gate.yml".into(),
             region: None,

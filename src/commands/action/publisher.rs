@@ -10,6 +10,7 @@ use crate::github::commands::{self, AnnotationLevel, StopCommands};
 use crate::github::environment::Environment;
 use crate::github::error::GithubErrorKind;
 use crate::github::marker::{LONGEST_TEXT, MarkerState};
+use crate::github::outputs::LONGEST_SUMMARY;
 use crate::github::posts::PostPlace;
 use crate::github::publication::{
     Intent, OlderComments, PostText, Publication, PublicationOutcome,
@@ -18,16 +19,13 @@ use crate::github::pull_request::PullRequest;
 use crate::github::shown_overrun::ShownOverrun;
 use crate::github::status::StatusState;
 use crate::report::template::Template;
-use crate::report::{
-    self, Ended, InProgress, JobInProgress, Leftovers, Report, markdown, terminal,
-};
+use crate::report::{self, Ended, InProgress, JobInProgress, Leftovers, markdown, terminal};
 use crate::spec::OnInconclusive;
 use crate::units::Usd;
 use crate::verdict::Verdict;
 use crate::workspace::project::Project;
 use crate::workspace::written_spec;
 
-use super::acceptance::LabelRequest;
 use super::inputs::{CommentPolicy, Inputs};
 use super::post_step::{self, BegunStep};
 use super::trigger::Trigger;
@@ -35,20 +33,18 @@ use super::{annotations, post, step_files};
 
 /// What it remembers of an overrun; no label accepts one that takes more.
 const LONGEST_REMEMBERED: usize = 16_000;
-/// GitHub's limit of a step summary, with room for what is said about the comment.
-const LONGEST_SUMMARY: usize = (1 << 20) - 4096;
 /// As wide as a log is read.
 const LOG_WIDTH: u16 = 120;
 
 /// What is known of where to publish.
 pub(super) struct Publisher {
     pub(super) environment: Environment,
-    /// Whether an unknown outcome fails the check, once something says so.
-    pub(super) on_inconclusive: Option<OnInconclusive>,
+    /// Which uncertain outcomes fail the check, as far as that is known.
+    pub(super) strictness: Strictness,
     /// Whether canaries go on when the step has ended well, so that its verdict is still to come.
     pub(super) is_pending: bool,
-    /// What a label is asked about, once that is known.
-    pub(super) label: Option<LabelRequest>,
+    /// The pull request whose head is checked out, once that is known, and the client to ask and to say something of it.
+    pub(super) head: Option<(Github, PullRequest)>,
     /// The layout of the page; `None`: ours.
     pub(super) template: Option<Template>,
     /// The commit that is checked, for the foot of the comment.
@@ -60,8 +56,8 @@ pub(super) struct Publisher {
     comment: Option<Publication>,
     /// Whether the run is of a fork's own event, whose token can only read.
     only_reads: bool,
-    /// The status of the head that was read, if one is wanted: its commit and its name.
-    status: Option<(Github, String, String)>,
+    /// The name of the status to set on the head, if one is wanted.
+    commit_status: Option<String>,
     /// Why the comment or the status could not be written, for an annotation: a title and a sentence.
     unposted: Vec<(&'static str, String)>,
     /// What is printed between its two lines cannot be a workflow command.
@@ -77,12 +73,15 @@ impl Publisher {
         let spec = written_spec::named_or_found(named.as_deref());
         let stop = StopCommands::new(files::random());
         say(&stop.begin());
-        step_files::write_state(&environment, post_step::OPENED, "true".to_owned());
+        step_files::write_state(&environment, post_step::OPENED, "true");
         Self {
             environment,
-            on_inconclusive: None,
+            strictness: Strictness {
+                on_inconclusive: inputs.on_inconclusive.unwrap_or(OnInconclusive::Fail),
+                ..super::NOTHING_JUDGED
+            },
             is_pending: false,
-            label: None,
+            head: None,
             template: None,
             commit: None,
             subject: match &inputs.jobs[..] {
@@ -92,7 +91,7 @@ impl Publisher {
             spec,
             comment: None,
             only_reads: false,
-            status: None,
+            commit_status: inputs.commit_status.clone(),
             unposted: Vec::new(),
             stop,
             policy: None,
@@ -117,20 +116,15 @@ impl Publisher {
         self.comment = trigger.pull_request().map(comment);
     }
 
-    /// The head of the pull request was read: its status is set from here on, if one is wanted.
-    pub(super) fn set_status_on(&mut self, github: &Github, trigger: &Trigger, inputs: &Inputs) {
-        let wanted = trigger.pull_request().zip(inputs.commit_status.clone());
-        self.status = wanted
-            .map(|(pull_request, name)| (github.clone(), pull_request.head.sha.clone(), name));
-    }
-
     /// Sets the status of the head, if one is wanted. That it cannot be set decides nothing.
     async fn set_status(&mut self, state: StatusState, description: &str) {
-        let Some((github, sha, name)) = &self.status else {
+        let Some(((github, pull_request), name)) =
+            self.head.as_ref().zip(self.commit_status.as_ref())
+        else {
             return;
         };
         let page = self.environment.run_url();
-        let set = github.set_status((sha, name), state, description, &page);
+        let set = github.set_status((&pull_request.head.sha, name), state, description, &page);
         if let Err(error) = set.await {
             let why = AppError::from(error).during("setting the commit's status");
             say(&format!("warning: {}", why.render(false).trim_end()));
@@ -161,7 +155,21 @@ impl Publisher {
             return;
         }
         self.policy = Some(project.policy.source());
-        self.leave_for_the_post_step(project, affected);
+        let jobs = affected.iter().map(|one| one.job.name.clone());
+        let outputs = affected.iter().filter_map(|one| {
+            let output = one.job.training.sagemaker.output.clone()?;
+            Some((one.job.name.clone(), output))
+        });
+        let comment = self.comment.as_ref();
+        let begun = BegunStep {
+            jobs: jobs.collect(),
+            spec: self.spec.clone().into(),
+            region: project.region(),
+            outputs: outputs.collect(),
+            comment: comment.map(|one| (one.place, one.subject.clone(), one.order)),
+        };
+        let begun = serde_json::to_string(&begun).unwrap_or_default();
+        step_files::write_state(&self.environment, post_step::BEGUN, &begun);
         self.set_status(StatusState::Pending, "canaries are running")
             .await;
         let Some(comment) = &self.comment else {
@@ -193,33 +201,12 @@ impl Publisher {
         }
     }
 
-    /// What the post step needs should this one be killed.
-    fn leave_for_the_post_step(&self, project: &Project, affected: &[AffectedJob<'_>]) {
-        let jobs = affected.iter().map(|one| one.job.name.clone());
-        let outputs = affected.iter().filter_map(|one| {
-            let output = one.job.training.sagemaker.output.clone()?;
-            Some((one.job.name.clone(), output))
-        });
-        let comment = self.comment.as_ref();
-        let comment = comment.map(|one| (one.place, one.subject.clone(), one.order));
-        let begun = BegunStep {
-            run_id: self.environment.run_id.to_string(),
-            jobs: jobs.collect(),
-            spec: self.spec.clone().into(),
-            region: project.region(),
-            outputs: outputs.collect(),
-            comment,
-        };
-        let begun = serde_json::to_string(&begun).unwrap_or_default();
-        step_files::write_state(&self.environment, post_step::BEGUN, begun);
-    }
-
     /// Publishes what was found in every place, and returns the exit code. The summary comes first, since posting may take
     /// long; the comment is posted before the check fails.
     pub(super) async fn publish(mut self, mut checked: Result<Checked, GateFailure>) -> u8 {
-        let shown = match (&self.label, &mut checked) {
-            (Some(label), Ok(checked)) => label.apply(&self.environment, checked).await,
-            _ => None,
+        let shown = match &mut checked {
+            Ok(checked) => self.accept_overrun(checked).await,
+            Err(_) => None,
         };
         let spent = checked.as_ref().err().and_then(|broken| broken.spent);
         let mut checked = checked.unwrap_or_else(|broken| self.broken(broken));
@@ -243,14 +230,19 @@ impl Publisher {
             .map_err(|error| say(error.render(false).trim_end()));
         let found = (report, texts.code, spent);
         step_files::write_outputs(&self.environment, found, kept.ok().unzip(), url);
-        say(log(report).trim_end());
+        let style = terminal::TerminalStyle {
+            colours: false,
+            width: Some(LOG_WIDTH),
+            depth: terminal::ReportDepth::Whole,
+        };
+        say(terminal::render(report, style).trim_end());
         // The report lists a spec's problems; the log shows them in their lines.
         let error = checked.error.as_ref();
         if let Some(error) = error.filter(|error| error.spec_errors().is_some()) {
             say(error.render(false).trim_end());
         }
         if checked.left == Leftovers::Nothing {
-            step_files::write_state(&self.environment, post_step::SWEPT, "true".to_owned());
+            step_files::write_state(&self.environment, post_step::SWEPT, "true");
         }
         say(&self.stop.end());
         for annotation in annotations::of(report, project, error) {
@@ -290,26 +282,22 @@ impl Publisher {
                 summary: ended,
             };
         }
-        let comment = self.comment.as_ref();
-        let room = comment.map_or(LONGEST_TEXT, |comment| {
-            comment.marker(MarkerState::Final).room()
-        });
-        let shown = shown.map(|shown| format!("{shown}\n"));
-        let shown = shown.filter(|line| line.len() < LONGEST_REMEMBERED);
-        let shown = shown.unwrap_or_default();
+        // No job is affected, and the policy is the base's.
+        let is_nothing = report.exit_code == 0
+            && checked.affected == 0
+            && (checked.project.as_ref()).is_some_and(|project| project.policy.is_as_on_the_base());
         let page = |limit| match &self.template {
             Some(template) => markdown::render_by(template, report),
             None => report::render_within(report, limit),
         };
-        let room = room.saturating_sub(shown.len());
-        // No job is affected, and the policy is the base's.
-        let project = checked.project.as_ref();
-        let is_nothing = report.exit_code == 0
-            && checked.affected == 0
-            && project.is_some_and(|project| project.policy.is_as_on_the_base());
+        let shown = shown.map(|shown| format!("{shown}\n"));
+        let shown = shown.filter(|line| line.len() < LONGEST_REMEMBERED);
+        let shown = shown.unwrap_or_default();
+        let marker = (self.comment.as_ref()).map(|comment| comment.marker(MarkerState::Final));
+        let room = marker.map_or(LONGEST_TEXT, |marker| marker.room());
         PublishedTexts {
             code: report.exit_code,
-            comment: format!("{shown}{}", page(room)),
+            comment: format!("{shown}{}", page(room.saturating_sub(shown.len()))),
             intent: match is_nothing {
                 true => Intent::Refresh,
                 false => Intent::Verdict,
@@ -321,19 +309,12 @@ impl Publisher {
     /// A report that holds nothing but why there is none.
     fn broken(&self, broken: GateFailure) -> Checked {
         let GateFailure { error, spent, left } = broken;
-        let strictness = Strictness {
-            strict: false,
-            on_inconclusive: self.on_inconclusive.unwrap_or(OnInconclusive::Fail),
-        };
-        let why = spent.map(|spent| {
-            let spent = spent.exact();
-            format!("Canaries have cost {spent} until then.")
-        });
+        let why = spent.map(|spent| format!("Canaries have cost {} until then.", spent.exact()));
         let mut checked = super::nothing_run(why.into_iter().collect());
         let report = &mut checked.report;
         report.failures = vec![error.failure(None)];
         report.verdict = Verdict::Unknown;
-        report.exit_code = exit::code_of_run([], [error.code()], strictness);
+        report.exit_code = exit::code_of_run([], [error.code()], self.strictness);
         report.policy.clone_from(&self.policy);
         Checked {
             error: Some(error),
@@ -358,7 +339,7 @@ impl Publisher {
                         "no comment is written: no job is affected, and there is none to bring up to date",
                     );
                 }
-                step_files::write_state(&self.environment, post_step::POSTED, "true".to_owned());
+                step_files::write_state(&self.environment, post_step::POSTED, "true");
                 return posted.url;
             }
             Err(error) if error.kind == GithubErrorKind::Forbidden && self.only_reads => {
@@ -389,33 +370,18 @@ struct PublishedTexts {
     summary: String,
 }
 
-/// The report as the log shows it.
-fn log(report: &Report) -> String {
-    terminal::render(
-        report,
-        terminal::TerminalStyle {
-            colours: false,
-            width: Some(LOG_WIDTH),
-            depth: terminal::ReportDepth::Whole,
-        },
-    )
-}
-
 /// What canaries of these jobs may cost at most; `None` where one has no price.
 fn worst_case(
     request: &RunRequest<'_>,
     project: &Project,
     affected: &[AffectedJob<'_>],
 ) -> Option<Usd> {
-    let of_jobs: Usd = affected
-        .iter()
-        .map(|one| {
-            let offer = project.offer(&one.job.instance);
-            let is_priced = offer.unpriced().is_none();
-            is_priced.then_some(one.job.canary.spend_limit)
-        })
-        .sum::<Option<Usd>>()?;
+    let of_jobs = affected.iter().map(|one| {
+        let is_priced = project.offer(&one.job.instance).unpriced().is_none();
+        is_priced.then_some(one.job.canary.spend_limit)
+    });
+    let of_jobs: Usd = of_jobs.sum::<Option<Usd>>()?;
     let limits = [request.max_spend, request.max_spend_per_pull_request];
-    let least = |one, other| if other < one { other } else { one };
+    let least = |one: Usd, other: Usd| if other < one { other } else { one };
     Some(limits.into_iter().flatten().fold(of_jobs, least))
 }

@@ -32,10 +32,10 @@ pub(super) fn write_summary(environment: &Environment, text: &str) {
 }
 
 /// Saves state for the post step.
-pub(super) fn write_state(environment: &Environment, name: &str, value: String) {
+pub(super) fn write_state(environment: &Environment, name: &str, value: &str) {
     let failed = "the state could not be written, so the post step cannot clean up";
     write(environment.state.as_ref(), failed, |file| {
-        outputs::append_outputs(file, &[(name, value)], files::random())
+        outputs::append_outputs(file, &[(name, value.to_owned())], files::random())
     });
 }
 

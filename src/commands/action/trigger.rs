@@ -83,7 +83,6 @@ impl Trigger {
         input: Option<u64>,
     ) -> Result<Self, AppError> {
         let (event, asked) = match (event, input) {
-            (event @ GithubEvent::PullRequest(_), _) => (event, Requester::Itself),
             (GithubEvent::Other, None) => {
                 return Err(AppError::usage(
                     "this event names no change, and it is not known whose code would be run",
@@ -91,7 +90,7 @@ impl Trigger {
                 .help("run the gate on pull_request, push, merge_group, schedule or workflow_dispatch, or name a pull request of this repository by the input `pull-request`")
                 .during("reading the event"));
             }
-            (event, None) => (event, Requester::Itself),
+            (event @ GithubEvent::PullRequest(_), _) | (event, None) => (event, Requester::Itself),
             (event, Some(number)) => {
                 let pull_request = github.pull_request(number).await?;
                 let asked = match event {
@@ -122,22 +121,6 @@ impl Trigger {
         let pull_request = self.pull_request();
         self.asked != Requester::Maintainer
             && pull_request.is_some_and(|pull_request| pull_request.is_from_fork(repository))
-    }
-
-    /// How a maintainer runs the gate on a fork's pull request.
-    pub(super) fn how_to_run_a_fork(&self) -> String {
-        let number = self.pull_request().map_or(0, |one| one.number);
-        format!(
-            "This pull request comes from a fork, so nothing of it was run and nothing was spent. After reading its code, a maintainer runs the gate on it by the workflow_dispatch workflow with `pull-request: {number}` in a protected environment (docs/action.md, examples/workflows/fork.yml)."
-        )
-    }
-
-    /// Refuses a command that uses what is checked out: a pull request must not choose that.
-    pub(super) fn refuse_pull_request(&self, why: &str, help: &str) -> Result<(), AppError> {
-        match self.pull_request() {
-            None => Ok(()),
-            Some(_) => Err(AppError::usage(why).help(help).during("reading the event")),
-        }
     }
 
     /// Refuses a checkout that is not the named pull request: the maintainer has read the head of that one.
@@ -233,17 +216,24 @@ impl Trigger {
         project: &Project,
         base: Option<&ChangeBase>,
     ) -> Result<Change, AppError> {
-        let everything = |why: &str| {
-            let why = why.to_owned();
-            Ok(Change::Everything { why })
-        };
         let (before, after) = match (base, &self.event) {
             (Some(base), _) => (&base.left, &base.commit),
-            (None, GithubEvent::Push { before, after }) => match before {
-                Some(before) => (before, after),
-                None => return everything("the branch is new"),
-            },
-            _ => return everything("the workflow's event names no change"),
+            (
+                None,
+                GithubEvent::Push {
+                    before: Some(before),
+                    after,
+                },
+            ) => (before, after),
+            (None, event) => {
+                let why = match event {
+                    GithubEvent::Push { .. } => "the branch is new",
+                    _ => "the workflow's event names no change",
+                };
+                return Ok(Change::Everything {
+                    why: why.to_owned(),
+                });
+            }
         };
         let between = match self.pull_request().zip(base) {
             Some((one, base)) => format!("{} to pull request {}", base.branch, one.number),
@@ -288,7 +278,7 @@ impl ChangeBase {
         spec: &SpecArguments,
     ) -> Result<Base, AppError> {
         let read = async {
-            Ok(Base {
+            Ok::<_, GithubError>(Base {
                 name: self.name.clone(),
                 sha: Some(self.tip.clone()),
                 files: base_files(github, project, spec, &self.tip).await?,
@@ -298,7 +288,7 @@ impl ChangeBase {
                 },
             })
         };
-        let read: Result<Base, GithubError> = read.await;
+        let read = read.await;
         read.map_err(|error| if_gone(error, &self.name, &self.tip))
     }
 

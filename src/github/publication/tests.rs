@@ -256,28 +256,6 @@ fn an_older_run_does_not_open_what_a_newer_one_has_closed() {
     }
 }
 
-#[test]
-fn a_title_is_one_line_that_github_takes() {
-    for (title, shown) in [
-        (" two\n lines\t".to_owned(), "two lines".to_owned()),
-        ("ä".repeat(256), "ä".repeat(256)),
-        ("ä".repeat(257), format!("{}…", "ä".repeat(255))),
-    ] {
-        let policy = (MarkerKind::Drift, Intent::Verdict, OlderComments::WriteOver);
-        with_rounds("1", policy, |rounds| {
-            let text = PostText {
-                title: Some(&title),
-                ..*rounds.text
-            };
-            let rounds = Rounds {
-                text: &text,
-                ..rounds
-            };
-            assert_eq!(rounds.title(), Some(shown));
-        });
-    }
-}
-
 /// Few runs and writers, so that they meet.
 fn any_texts() -> impl Strategy<Value = Vec<String>> {
     const TEXTS: [&str; 9] = ["1", "2", "3", "1r", "2r", "3r", "2x", "mallory:3", "9f"];
