@@ -152,16 +152,16 @@ impl GitCheckout {
         Ok(listed)
     }
 
-    /// Those of `files`, as a commit has them, that lie on disk with the content that a pointer of Git LFS names. One that HEAD has
-    /// otherwise is changed, whatever lies on disk.
-    pub fn of_lfs(&self, mut files: Vec<TreeFile>) -> Result<BTreeSet<PathBuf>, GitError> {
+    /// Those of `files`, as a commit has them, that lie on disk as git writes them there: with other line ends, or with the content
+    /// that a pointer of Git LFS names. One that HEAD has otherwise is changed, whatever lies on disk.
+    pub fn as_checked_out(&self, mut files: Vec<TreeFile>) -> Result<BTreeSet<PathBuf>, GitError> {
         if files.is_empty() {
             return Ok(BTreeSet::new());
         }
         let head = self.tree("HEAD")?;
         let blob = |file: &TreeFile| head.get(&file.path).map(|known| known.blob.clone());
         files.retain(|file| blob(file).as_ref() == Some(&file.blob));
-        stored::of_lfs(&self.root, &files)
+        stored::as_checked_out(&self.root, &files)
     }
 
     /// The first `limit` bytes of a file in a commit; `path` is relative to the root. `None` if there is no such file; a link

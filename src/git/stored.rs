@@ -1,4 +1,4 @@
-//! What git has stored: blobs, and the pointers of Git LFS among them.
+//! What git has stored: blobs, and what it makes of them on disk.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -9,22 +9,53 @@ use sha2::{Digest, Sha256};
 
 use super::error::GitError;
 use super::process;
-use crate::code::TreeFile;
+use crate::code::{TreeFile, blob_id};
 
 /// A pointer of Git LFS is shorter.
 /// <https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md>
 const LONGEST_POINTER: u64 = 1024;
 
-/// Those of `files`, as a commit has them, that lie on disk with the content that a pointer of Git LFS names.
-pub(super) fn of_lfs(root: &Path, files: &[TreeFile]) -> Result<BTreeSet<PathBuf>, GitError> {
+/// Those of `files`, as a commit has them, that lie on disk as git writes them there: with other line ends, or with the content that a
+/// pointer of Git LFS names.
+pub(super) fn as_checked_out(
+    root: &Path,
+    files: &[TreeFile],
+) -> Result<BTreeSet<PathBuf>, GitError> {
     let ids = files.iter().map(|file| file.blob.as_str()).collect();
     let pointers = blobs(root, &ids, LONGEST_POINTER)?;
+    let with_crlf = with_crlf(root, files)?;
     let is_same = |file: &&TreeFile| {
-        let pointer = pointers.get(&file.blob);
-        pointer.is_some_and(|pointer| is_what_it_says(&root.join(&file.path), pointer))
+        let (path, pointer) = (root.join(&file.path), pointers.get(&file.blob));
+        pointer.is_some_and(|pointer| is_what_it_says(&path, pointer))
+            || with_crlf.contains(file.path.as_path())
+                && std::fs::read(path).is_ok_and(|mut content| {
+                    let follows: Vec<u8> = content.iter().skip(1).copied().chain([0]).collect();
+                    let mut follows = follows.iter();
+                    content.retain(|byte| follows.next() != Some(&b'\n') || *byte != b'\r');
+                    blob_id(&file.blob, &content) == file.blob
+                })
     };
     let same = files.iter().filter(is_same);
     Ok(same.map(|file| file.path.clone()).collect())
+}
+
+/// The paths that git checks out with CRLF, by attribute or by `core.autocrlf`. No filter is started to know.
+fn with_crlf(root: &Path, files: &[TreeFile]) -> Result<BTreeSet<PathBuf>, GitError> {
+    let paths = files.iter().map(|file| file.path.as_os_str());
+    let paths = paths.flat_map(|path| [path.as_encoded_bytes(), b"\0"].concat());
+    let git = process::command(root, ["check-attr", "-z", "--stdin", "eol", "text"]);
+    let answer = process::answer(git, "check-attr", &Vec::from_iter(paths))?;
+    // It fails where the key is not there, and is neither true nor false where input alone is converted.
+    let is_auto = process::text(root, ["config", "--type=bool", "core.autocrlf"]);
+    let is_auto = is_auto.is_ok_and(|value| value == "true");
+    // Path, `eol`, value, path, `text`, value.
+    let answer: Vec<&[u8]> = answer.split(|byte| *byte == 0).collect();
+    let said = answer.chunks_exact(6).zip(files);
+    let with_crlf = said.filter(|(said, _)| {
+        let (eol, text) = (said[2], said[5]);
+        text != b"unset" && (eol == b"crlf" || is_auto && eol != b"lf")
+    });
+    Ok(with_crlf.map(|(_, file)| file.path.clone()).collect())
 }
 
 /// The contents of these blobs, without those that are larger than `most` bytes.

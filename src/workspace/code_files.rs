@@ -160,7 +160,7 @@ impl Project {
             let (before, now) = (before.get(path)?, now.get(path)?);
             (before.kind == now.kind && now.kind.is_file()).then(|| before.clone())
         });
-        let same = checkout.of_lfs(other_content.collect())?;
+        let same = checkout.as_checked_out(other_content.collect())?;
         changed.retain(|path| !same.contains(path));
         Ok(changed)
     }
