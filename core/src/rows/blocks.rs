@@ -63,7 +63,7 @@ impl RowBlocks {
     pub fn counts(&self) -> Vec<u32> {
         let count = |(file, size): (&RowFile, &u64)| match &file.layout {
             RowLayout::Parquet { groups } => groups.len() as u64,
-            RowLayout::Text { .. } => file.row_bytes().0.div_ceil(*size),
+            RowLayout::Text(_) => file.row_bytes().0.div_ceil(*size),
         };
         (self.files.iter().zip(&*self.sizes))
             .map(|file| u32::try_from(count(file)).unwrap_or(u32::MAX))
@@ -102,7 +102,7 @@ impl RowBlocks {
         let (size, all) = (self.sizes[file], self.files[file].row_bytes().0);
         let of_block = |block: &u32| match &self.files[file].layout {
             RowLayout::Parquet { groups } => groups[*block as usize],
-            RowLayout::Text { .. } => size.min(all - size * u64::from(*block)),
+            RowLayout::Text(_) => size.min(all - size * u64::from(*block)),
         };
         Bytes(blocks.iter().map(of_block).sum())
     }
@@ -155,7 +155,7 @@ impl RowBlocks {
 /// Small enough for many, large enough to hold a row.
 fn block_size(file: &RowFile, total: u64) -> u64 {
     let row = match &file.layout {
-        RowLayout::Text { row, .. } => *row,
+        RowLayout::Text(text) => text.row,
         RowLayout::Parquet { groups } => {
             return groups.iter().sum::<u64>() / (groups.len() as u64).max(1);
         }

@@ -9,7 +9,7 @@ const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// How fields are parted and quoted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Dialect {
+pub(super) struct Dialect {
     /// Absent where a record is one field.
     delimiter: Option<u8>,
     quotes: Quotes,

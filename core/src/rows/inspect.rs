@@ -2,7 +2,7 @@
 
 use super::csv::{self, Dialect, RecordEnd, RecordState};
 use super::problem::{CopyError, RowsProblem};
-use super::text::Window;
+use super::text::TextLayout;
 use super::{LONGEST_ROW, RangeSource, RowFile, RowFormat, RowLayout, row_groups};
 use crate::units::Bytes;
 
@@ -32,33 +32,29 @@ pub async fn inspect<S: RangeSource>(
         row_groups::inspect(source, &mut file).await?;
         return Ok(file);
     }
-    let mut window = Window::at(0, source, bytes.0);
-    window.extend(BEGINNING).await?;
-    RowFormat::check_plain(&window.bytes)?;
-    let text = TextFormat {
-        is_csv: format == RowFormat::Csv,
-        prefers_tabs: key.to_ascii_lowercase().ends_with(".tsv"),
-    };
-    let (dialect, header, row) = loop {
-        if let Some(found) = text.look(&window.bytes, window.is_at_end())? {
-            break found;
-        }
+    let mut beginning = Vec::new();
+    let layout = loop {
+        let have = beginning.len() as u64;
         // As much again, up to the longest row.
-        let have = window.bytes.len() as u64;
-        if have > LONGEST_ROW || window.is_at_end() {
+        let more = source.read(have..bytes.0.min(BEGINNING.max(2 * have)));
+        beginning.extend(more.await.map_err(CopyError::Read)?);
+        RowFormat::check_plain(&beginning)?;
+        let is_end = beginning.len() as u64 >= bytes.0;
+        if let Some(layout) = layout(format, key, &beginning, is_end)? {
+            break layout;
+        }
+        if is_end || beginning.len() as u64 > LONGEST_ROW {
             return Err(RowsProblem::LongRow.into());
         }
-        window.extend(have).await?;
     };
-    file.columns = match text.is_csv {
-        true => dialect.names(&window.bytes[..header]),
-        false => keys(&window.bytes),
+    file.columns = match format {
+        RowFormat::Lines => keys(&beginning),
+        _ => {
+            let header = usize::try_from(layout.header).unwrap_or_default();
+            layout.dialect.names(&beginning[..header])
+        }
     };
-    file.layout = RowLayout::Text {
-        header: header as u64,
-        dialect,
-        row,
-    };
+    file.layout = RowLayout::Text(layout);
     Ok(file)
 }
 
@@ -71,51 +67,49 @@ fn keys(beginning: &[u8]) -> Vec<String> {
     })
 }
 
-/// A format of text, by a file's name.
-struct TextFormat {
-    is_csv: bool,
-    prefers_tabs: bool,
-}
-
-impl TextFormat {
-    /// By a file's beginning how it is written, where its header ends, and the mean length of the first rows; `None` where that shows
-    /// in more of it only. `is_end`: it is the whole file.
-    fn look(
-        &self,
-        bytes: &[u8],
-        is_end: bool,
-    ) -> Result<Option<(Dialect, usize, u64)>, RowsProblem> {
-        if self.is_csv && is_end && csv::is_blank(bytes) {
-            return Err(RowsProblem::Empty);
-        }
-        let found = match self.is_csv {
-            false => Some((Dialect::LINES, 0)),
-            true if is_end || bytes.contains(&b'\n') => {
-                Dialect::of_beginning(bytes, is_end, self.prefers_tabs)
-            }
-            true => None,
-        };
-        let Some((dialect, header)) = found else {
-            return Ok(None);
-        };
-        let rows = &bytes[header..];
-        if is_end && rows.is_empty() {
-            return Err(RowsProblem::Empty);
-        }
-        let known = dialect.at_known_place();
-        let (mut at, mut count) = (0, 0);
-        while let RecordEnd::Ends { next, .. } =
-            known.record(&rows[at..], RecordState::FieldStart, is_end)
-        {
-            at += next;
-            count += 1;
-        }
-        let length = match at.checked_div(count) {
-            Some(mean) => mean,
-            // A quote that does not close.
-            None if is_end && rows.len() as u64 <= LONGEST_ROW => rows.len(),
-            None => return Ok(None),
-        };
-        Ok(Some((dialect, header, length.max(1) as u64)))
+/// By a file's beginning how its rows lie in it; `None` where that shows in more of it only. `is_end`: it is the whole file.
+fn layout(
+    format: RowFormat,
+    name: &str,
+    bytes: &[u8],
+    is_end: bool,
+) -> Result<Option<TextLayout>, RowsProblem> {
+    let is_csv = format == RowFormat::Csv;
+    if is_csv && is_end && csv::is_blank(bytes) {
+        return Err(RowsProblem::Empty);
     }
+    let prefers_tabs = name.to_ascii_lowercase().ends_with(".tsv");
+    let found = match is_csv {
+        false => Some((Dialect::LINES, 0)),
+        true if is_end || bytes.contains(&b'\n') => {
+            Dialect::of_beginning(bytes, is_end, prefers_tabs)
+        }
+        true => None,
+    };
+    let Some((dialect, header)) = found else {
+        return Ok(None);
+    };
+    let rows = &bytes[header..];
+    if is_end && rows.is_empty() {
+        return Err(RowsProblem::Empty);
+    }
+    let known = dialect.at_known_place();
+    let (mut at, mut count) = (0, 0);
+    while let RecordEnd::Ends { next, .. } =
+        known.record(&rows[at..], RecordState::FieldStart, is_end)
+    {
+        at += next;
+        count += 1;
+    }
+    let length = match at.checked_div(count) {
+        Some(mean) => mean,
+        // A quote that does not close.
+        None if is_end && rows.len() as u64 <= LONGEST_ROW => rows.len(),
+        None => return Ok(None),
+    };
+    Ok(Some(TextLayout {
+        header: header as u64,
+        dialect,
+        row: length.max(1) as u64,
+    }))
 }

@@ -10,7 +10,7 @@
 //! | JSON lines, text | lines | |
 //! | Parquet | row groups, copied as they are | a footer that is written again |
 //!
-//! Pure: bytes come from a [`RangeSource`] and go where the caller says; memory holds a few blocks, or a footer, at a time.
+//! Pure: bytes come from a [`RangeSource`] and go where the caller says; memory holds a few blocks, a footer, or a small file at a time.
 
 mod blocks;
 mod csv;
@@ -24,13 +24,13 @@ pub use blocks::{BlockPlace, RowBlocks};
 pub use format::RowFormat;
 pub use inspect::inspect;
 pub use problem::{CopyError, RowsProblem};
+pub use text::TextLayout;
 
 use std::future::Future;
 use std::io::Write;
 use std::ops::Range;
 
 use crate::units::Bytes;
-use csv::Dialect;
 
 /// The longest row of a text format, and the longest header.
 pub const LONGEST_ROW: u64 = 8 * Bytes::MIB;
@@ -76,13 +76,7 @@ pub struct RowFile {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RowLayout {
     /// CSV, TSV and lines.
-    Text {
-        /// The end of the header; 0 in a file of lines, which has none.
-        header: u64,
-        dialect: Dialect,
-        /// The mean length of a row, as the first ones have it.
-        row: u64,
-    },
+    Text(TextLayout),
     Parquet {
         /// The size of each row group.
         groups: Vec<u64>,
@@ -93,20 +87,20 @@ impl RowFile {
     /// The bytes that are rows.
     pub fn row_bytes(&self) -> Bytes {
         match &self.layout {
-            RowLayout::Text { header, .. } => Bytes(self.bytes.0 - header),
+            RowLayout::Text(text) => Bytes(self.bytes.0 - text.header),
             RowLayout::Parquet { groups } => Bytes(groups.iter().sum()),
         }
     }
 
     /// Whether all before a drawn row is read too, so that blocks may be single rows.
     pub fn is_read_through(&self) -> bool {
-        matches!(self.layout, RowLayout::Text { .. }) && self.bytes.0 <= READ_THROUGH
+        matches!(self.layout, RowLayout::Text(_)) && self.bytes.0 <= READ_THROUGH
     }
 
     pub fn format(&self) -> RowFormat {
         match &self.layout {
-            RowLayout::Text { header: 0, .. } => RowFormat::Lines,
-            RowLayout::Text { .. } => RowFormat::Csv,
+            RowLayout::Text(text) if text.header == 0 => RowFormat::Lines,
+            RowLayout::Text(_) => RowFormat::Csv,
             RowLayout::Parquet { .. } => RowFormat::Parquet,
         }
     }
@@ -125,21 +119,14 @@ pub async fn copy_rows<S: RangeSource>(
         RowLayout::Parquet { groups } => {
             row_groups::copy(row_file.bytes.0, groups, drawn, source, out).await
         }
-        RowLayout::Text {
-            header,
-            dialect,
-            row,
-        } => {
+        RowLayout::Text(layout) => {
             let draw = text::TextDraw {
-                dialect: *dialect,
-                header: *header,
-                row: *row,
+                source,
+                size: row_file.bytes.0,
+                layout: *layout,
                 block: blocks.block_size(file).0,
-                drawn,
             };
-            let size = row_file.bytes.0;
-            draw.copy(source, size, row_file.is_read_through(), out)
-                .await
+            draw.copy(drawn, row_file.is_read_through(), out).await
         }
     }
 }

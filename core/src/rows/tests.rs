@@ -202,16 +202,11 @@ proptest! {
         }
         let count = u32::try_from((file.len() as u64).div_ceil(block)).unwrap();
         let mut found = Vec::new();
+        let layout = TextLayout { header: 0, dialect: csv::Dialect::LINES, row: 1 };
         for drawn in 0..count {
-            let draw = text::TextDraw {
-                dialect: Dialect::LINES,
-                header: 0,
-                row: 1,
-                block,
-                drawn: &[drawn],
-            };
-            let (source, mut sink) = (Memory::of(&file), Vec::new());
-            let copied = draw.copy(&source, file.len() as u64, false, &mut sink).now_or_never();
+            let (source, mut sink) = (&Memory::of(&file), Vec::new());
+            let draw = text::TextDraw { source, size: file.len() as u64, layout, block };
+            let copied = draw.copy(&[drawn], false, &mut sink).now_or_never();
             prop_assert_eq!(copied.unwrap().unwrap().left, 0);
             found.append(&mut sink);
         }
@@ -296,9 +291,7 @@ fn what_cannot_be_drawn_is_refused_with_its_reason() {
 #[test]
 fn the_delimiter_and_the_quotes_are_those_of_the_first_rows() {
     let header_of = |name, content: &[u8]| match inspected(name, content).unwrap().layout {
-        RowLayout::Text {
-            header, dialect, ..
-        } => (header, format!("{dialect:?}")),
+        RowLayout::Text(text) => (text.header, format!("{:?}", text.dialect)),
         other => panic!("{other:?}"),
     };
     let semicolons = header_of("a.csv", b"a;b;c\n1,5;2;3\n");
