@@ -30,7 +30,7 @@ const SWITCHES: &str = "true false yes no on off none debug info warn warning er
 /// The most characters of a number that is taken for no secret.
 const LONGEST_NUMBER: usize = 8;
 /// A spec with the fields of a job in `<>`: by their paths, some with what stands where the job says nothing, or by a name of
-/// [`DescribedJob::said`]. A line whose field says nothing is left out.
+/// [`DescribedJob::said`], among them conditions. A line with a field that says nothing is left out.
 const TEMPLATE: &str = include_str!("job.yml");
 
 /// What a spec cannot say, by the names of SageMaker.
@@ -157,9 +157,13 @@ impl DescribedJob<'_> {
     fn said(&self, field: &str) -> Option<String> {
         let job = self.job;
         let name = job["TrainingJobName"].as_str().unwrap_or_default();
+        let (took, cost) = (self.time(), self.cost());
+        let only_if = |is_so: bool| is_so.then(String::new);
         match field {
             "name" => Some(yaml::remark(name)),
-            "status" => Some(yaml::remark(text(&job["TrainingJobStatus"]).unwrap_or("unknown"))),
+            "status" => Some(yaml::remark(
+                text(&job["TrainingJobStatus"]).unwrap_or("unknown"),
+            )),
             "region" => Some(yaml::text(self.region)),
             "job" => Some(yaml::text(spec_name(name))),
             "image" => image(job),
@@ -185,17 +189,41 @@ impl DescribedJob<'_> {
             "channels" => channels::said(job),
             "unsaid" => unsaid(job),
             "metrics" => metrics(job),
-            "share" => (!channels::has_samples(job)).then(|| format!(
-                "    # The job has no channel with data in S3 of which a canary could get a sample. Its script draws its share of the data: name where it is handed the share.\n    # share: {{hyperparameter: {FILL_IN}}}\n"
-            )),
             "instance" => Some(instance(job, self.machines)),
-            "budget" => Some(budget(job, self.machines, self.region)),
+            "unsampled" => only_if(!channels::has_samples(job)),
+            "finished" => only_if(took.is_some()),
+            "unfinished" => only_if(took.is_none()),
+            "unpriced" => only_if(took.is_some() && cost.is_none()),
+            "took" => {
+                let cost = cost.map(|cost| format!(", which cost {} on demand", Usd(cost)));
+                Some(took?.exact() + &cost.unwrap_or_default())
+            }
+            "margin" => Some(MARGIN.to_string()),
+            "time" => Some(Seconds((took?.0 * MARGIN / 60.0).ceil() * 60.0).exact()),
+            "cost" => Some(Usd((cost? * MARGIN * 100.0).ceil() / 100.0).exact()),
             path => {
                 let (path, otherwise) = path.split_once('|').unwrap_or((path, ""));
                 let otherwise = Some(otherwise.to_owned()).filter(|text| !text.is_empty());
                 job.pointer(path).and_then(written).or(otherwise)
             }
         }
+    }
+
+    /// Not what was billed: spot makes that less, and a budget holds for the price on demand.
+    fn time(&self) -> Option<Seconds> {
+        let times = ["TrainingTimeInSeconds", "BillableTimeInSeconds"];
+        let time = times.iter().find_map(|field| seconds(&self.job[field]));
+        time.filter(|_| self.job["TrainingJobStatus"] == "Completed")
+    }
+
+    /// `None` where the job did not complete, or no price is known.
+    fn cost(&self) -> Option<f64> {
+        let (time, machines) = (self.time()?, self.machines?.members());
+        let costs = machines.into_iter().map(|(kind, count)| {
+            let price = tables::price(kind, self.region)?;
+            Some(price.usd_per_hour.cost(time, count).0)
+        });
+        costs.sum()
     }
 }
 
@@ -372,37 +400,4 @@ fn instance(job: &Value, machines: Option<&InstanceConfiguration>) -> String {
         }
         Some(one) => one.to_string(),
     }
-}
-
-fn budget(job: &Value, machines: Option<&InstanceConfiguration>, region: &str) -> String {
-    // Not what was billed: spot makes that less, and a budget holds for the price on demand.
-    let time = seconds(&job["TrainingTimeInSeconds"]).or(seconds(&job["BillableTimeInSeconds"]));
-    let Some(time) = time.filter(|_| job["TrainingJobStatus"] == "Completed") else {
-        return "    # The job did not complete, so no limit follows from it.\n    # budget: {time: 8h, cost: 50 USD, memory: 90%}".to_owned();
-    };
-    let cost = machines.and_then(|machines| {
-        let costs = machines.members().into_iter().map(|(kind, count)| {
-            let price = tables::price(kind, region)?;
-            Some(price.usd_per_hour.cost(time, count).0)
-        });
-        costs.sum::<Option<f64>>()
-    });
-    let (limit, said) = match cost {
-        Some(cost) => {
-            let cents = (cost * MARGIN * 100.0).ceil();
-            let limit = format!("      cost: {}\n", Usd(cents / 100.0).exact());
-            (limit, format!(", which cost {} on demand", Usd(cost)))
-        }
-        None => (
-            "      # cost: 50 USD    # no price is known here; give one under `prices`\n"
-                .to_owned(),
-            String::new(),
-        ),
-    };
-    let minutes = (time.0 * MARGIN / 60.0).ceil();
-    format!(
-        "    # The job took {}{said}; {MARGIN} times as much is allowed here.\n    budget:\n      time: {}\n{limit}      # memory: 90%",
-        time.exact(),
-        Seconds(minutes * 60.0).exact()
-    )
 }
