@@ -57,7 +57,7 @@ pub(crate) async fn plan(arguments: &PlanArguments) -> Result<u8, AppError> {
     let mut text = changed_files::note(&change, &arguments.change)
         .map_or_else(String::new, |note| format!("{note}\n\n"));
     let removed = base_policy::removed_note(&project.policy);
-    for note in project.policy.said.notes.iter().chain(&removed) {
+    for note in project.policy.changes.notes.iter().chain(&removed) {
         let _ = writeln!(text, "{}\n", printable(note));
     }
     let origin = RunOrigin::of_environment(&project, Command::Run);

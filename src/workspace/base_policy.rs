@@ -176,7 +176,7 @@ pub(crate) fn apply_overrides(project: &mut Project) {
     for (job, note) in project.spec.apply_overrides(today()) {
         project
             .policy
-            .said
+            .changes
             .job_notes
             .entry(job)
             .or_default()
@@ -241,7 +241,7 @@ fn apply_base(project: &mut Project, base: Base, cap: Usd) -> Result<(), AppErro
             }
         }
     }
-    policy.said.notes = notes;
+    policy.changes.notes = notes;
     // The change must not decide whether an undecidable check fails.
     if policy.undecidable.is_some() {
         project.spec.strict = false;
@@ -249,10 +249,11 @@ fn apply_base(project: &mut Project, base: Base, cap: Usd) -> Result<(), AppErro
         return Ok(());
     }
     match policy::apply_base_policy(&project.spec, of_base.as_ref(), cap, &tables::is_listed) {
-        Ok((spec, mut said)) => {
-            said.notes
-                .splice(..0, std::mem::take(&mut policy.said.notes));
-            policy.said = said;
+        Ok((spec, mut changes)) => {
+            changes
+                .notes
+                .splice(..0, std::mem::take(&mut policy.changes.notes));
+            policy.changes = changes;
             project.own_spec = Some(std::mem::replace(&mut project.spec, spec));
         }
         Err(error @ BasePolicyError::BackendChanged { .. }) => {
@@ -308,7 +309,7 @@ fn read(place: &str, bytes: &[u8]) -> Result<Spec, String> {
 
 /// A note that jobs are removed; `None` if there are none.
 pub(crate) fn removed_note(policy: &ProjectPolicy) -> Option<String> {
-    let removed = policy.said.removed_jobs.as_slice();
+    let removed = policy.changes.removed_jobs.as_slice();
     let noun = if removed.len() == 1 { "job" } else { "jobs" };
     let (shown, others) = removed.split_at(removed.len().min(MOST_NAMES));
     let more = (!others.is_empty()).then(|| format!("{} more", others.len()));

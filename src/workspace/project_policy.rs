@@ -2,7 +2,7 @@
 
 use crate::change::BaseSpec;
 use crate::report::{JobPolicy, JobReport, Policy};
-use crate::spec::policy::PolicyNotes;
+use crate::spec::policy::PolicyChanges;
 use crate::verdict::Reason;
 
 /// The policy's source in a report, if the work tree's own policy applies.
@@ -16,7 +16,7 @@ pub(crate) struct ProjectPolicy {
     /// The base's spec; its `paths` count beside the project's own.
     pub(crate) base: Option<BaseSpec>,
     /// Differences from the base, overrides in force, expired overrides.
-    pub(crate) said: PolicyNotes,
+    pub(crate) changes: PolicyChanges,
     /// Why nothing can be judged under the base's policy; then nothing is run.
     pub(crate) undecidable: Option<Reason>,
     /// Whether that is another backend than the base's, which neither a flag nor an input makes a pass.
@@ -32,23 +32,23 @@ impl ProjectPolicy {
 
     /// Whether a change says nothing of policy that concerns the whole run.
     pub(crate) fn is_as_on_the_base(&self) -> bool {
-        self.said.notes.is_empty()
-            && self.said.removed_jobs.is_empty()
+        self.changes.notes.is_empty()
+            && self.changes.removed_jobs.is_empty()
             && self.undecidable.is_none()
     }
 
     /// The same with all differences that concern the whole run.
     pub(crate) fn reported(&self) -> Policy {
         Policy {
-            notes: self.said.notes.clone(),
-            removed_jobs: self.said.removed_jobs.clone(),
+            notes: self.changes.notes.clone(),
+            removed_jobs: self.changes.removed_jobs.clone(),
             ..self.source()
         }
     }
 
     /// A job's policy as a report has it.
     pub(crate) fn reported_of(&self, job: &JobReport) -> JobPolicy {
-        let uncompared = self.said.uncompared_notes.get(&job.name);
+        let uncompared = self.changes.uncompared_notes.get(&job.name);
         let uncompared = uncompared.filter(|_| job.baseline.is_none());
         let notes = self.notes_of(&job.name).iter();
         JobPolicy {
@@ -56,13 +56,13 @@ impl ProjectPolicy {
                 .chain(uncompared.into_iter().flatten())
                 .cloned()
                 .collect(),
-            renamed_from: self.said.renamed_from.get(&job.name).cloned(),
+            renamed_from: self.changes.renamed_from.get(&job.name).cloned(),
             accepted: None,
         }
     }
 
     /// The notes on a job's policy.
     pub(crate) fn notes_of(&self, job: &str) -> &[String] {
-        self.said.job_notes.get(job).map_or(&[], Vec::as_slice)
+        self.changes.job_notes.get(job).map_or(&[], Vec::as_slice)
     }
 }

@@ -6,13 +6,13 @@ use serde_json::{Value as Json, json};
 
 use super::backend_kind::RunPlace;
 use super::field::FieldRule;
-use super::instances::Instances;
 use super::keys::{Entries, Keys, Map, described, keys, mapping, mapping_schema, read_mapping};
 use super::kind::{Definitions, Kind, amount, quantity_schema, words, wrong_kind};
 use super::reader::{At, Reader, did_you_mean, quoted, rules};
 use super::yaml::{Node, Value};
 use super::{Level, LineKind, PrintedMetric, Training};
-use crate::metric::{Amount, LineForm, MemoryOf, Metric, MetricNameError, Unit};
+use crate::instance::InstanceConfiguration;
+use crate::metric::{Amount, MemoryOf, Metric, MetricNameError, Unit};
 use crate::units::{Fraction, Percent, Seconds, Usd};
 
 /// Whether the limit is an upper or a lower one.
@@ -105,17 +105,20 @@ pub enum LineOrigin {
     Implicit,
 }
 
-/// What a job may cost.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Budget {
-    /// The written lines in the order of [`LineKind::ALL`], those about what the script prints in the order of the file, then the implicit ones that no written line covers.
-    pub lines: Vec<BudgetLine>,
-    /// Certainty c, in (0.5, 1): within means P(over) <= 1 - c.
-    pub certainty: Fraction,
-    /// What a line counts that the base was over already.
-    pub existing_breach: Level,
-    /// How the time grows by the owner's word; `None` where only the canaries say it.
-    pub growth: Option<StatedGrowth>,
+mapping! {
+    /// The limits of the full run. Each line is judged by itself.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Budget named "Budget" {
+        /// Those that are written in the order of [`LineKind::ALL`], those about what the script prints in the order of the file, then
+        /// the implicit ones that no written line covers.
+        with lines: WrittenLines as Vec<BudgetLine>;
+        /// The probability with which a line must hold, more than 50% and less than 100%. Default: 95%.
+        plain certainty: Fraction as Fraction, or Self::DEFAULT_CERTAINTY;
+        /// The level of a line that the base exceeds already. Default: warn.
+        plain existing_breach: Level as Level, or Level::Warn;
+        /// The most that the time of the full run grows with the data, by your word; it holds as long as the canaries do not grow faster.
+        optional growth: StatedGrowth as Option<StatedGrowth>;
+    }
 }
 
 /// The most that the time of the full run grows with the data, by the owner's word.
@@ -136,12 +139,9 @@ impl Budget {
 
     /// That memory fits the machine and its GPUs, and nothing else: what holds where there is no spec.
     pub fn unwritten() -> Self {
-        Self {
-            lines: MemoryOf::ALL.map(BudgetLine::all_of).to_vec(),
-            certainty: Self::DEFAULT_CERTAINTY,
-            existing_breach: Level::Warn,
-            growth: None,
-        }
+        let mut budget = Self::default();
+        budget.renew_implicit_lines(None);
+        budget
     }
 
     /// The share of a memory that its strictest line which can fail the check allows.
@@ -192,69 +192,52 @@ impl Budget {
 
 const MAX: &str = "max";
 const MIN: &str = "min";
-const AT_LEAST: &str = "at_least";
-const LEVEL: &str = "level";
 
-/// A budget line, whichever form it was written in.
-#[derive(Default)]
-pub(super) struct WrittenLine {
+/// The keys of a line's long form.
+struct WrittenLine {
     max: Option<Amount>,
     min: Option<Amount>,
     at_least: Option<Amount>,
     level: Option<Level>,
 }
 
-/// The way a kind of line is written.
-#[derive(Clone, Copy)]
-struct LineWriting {
-    form: LineForm,
-    unit: Unit,
+impl LineKind {
     /// The unit of the amount that an increase must pass too; `None` for other lines.
-    at_least: Option<Unit>,
-}
-
-impl LineWriting {
-    const PRINTED: Self = Self {
-        form: LineForm::PRINTED,
-        unit: Unit::Number,
-        at_least: None,
-    };
-
-    fn of(kind: LineKind) -> Self {
-        Self {
-            form: kind.form(),
-            unit: kind.unit(),
-            at_least: match kind {
-                LineKind::Increase(metric) => Some(metric.unit()),
-                LineKind::Absolute(_) | LineKind::Named(_) => None,
-            },
-        }
+    fn at_least(self) -> Option<Unit> {
+        (self.metric().filter(|_| self.is_increase())).map(Metric::unit)
     }
 
-    /// A number with its unit, as the line's example has it.
+    /// A number with its unit, as an example of a limit from either side.
     fn example(self, number: &str) -> String {
-        let sign = if self.unit == Unit::Percent { "%" } else { "" };
+        let sign = if self.unit() == Unit::Percent {
+            "%"
+        } else {
+            ""
+        };
         format!("{number}{sign}")
     }
 
-    fn read(self, node: &Node, at: &At, reader: &mut Reader<'_>) -> Option<WrittenLine> {
-        if !matches!(node.value, Value::Mapping(_)) {
-            return match self.form.either_side {
-                Some(number) => self.refuse_short(number, node, at, reader),
-                None => Some(WrittenLine {
-                    max: Some(amount(self.unit, node, at, reader)?),
-                    ..WrittenLine::default()
-                }),
-            };
-        }
-        read_mapping(node, at, reader, |entries, reader| {
-            self.take(entries, reader)
-        })
+    /// Reads a line in either form.
+    fn read(self, node: &Node, at: &At, reader: &mut Reader<'_>) -> Option<BudgetLine> {
+        reader.remember(at);
+        let line = match (&node.value, self.form().either_side) {
+            (Value::Mapping(_), _) => read_mapping(node, at, reader, |entries, reader| {
+                self.take(entries, reader)
+            })?,
+            (_, Some(number)) => return self.refuse_short(number, node, at, reader),
+            (_, None) => WrittenLine {
+                max: Some(amount(self.unit(), node, at, reader)?),
+                min: None,
+                at_least: None,
+                level: None,
+            },
+        };
+        reader.line(at, self, &line)
     }
 
     /// The keys of the long form.
     fn take(self, entries: &mut Entries<'_>, reader: &mut Reader<'_>) -> WrittenLine {
-        let is_upper = self.form.either_side.is_none();
+        let is_upper = self.form().either_side.is_none();
         let mut limit = |key, is_required, unit: Unit, doc: String, reader: &mut Reader<'_>| {
             let schema = move |definitions: &mut Definitions| {
                 let schema = match unit {
@@ -263,49 +246,41 @@ impl LineWriting {
                 };
                 described(schema, &doc)
             };
-            entries.take_with(
-                key,
-                is_required,
-                schema,
-                reader,
-                |node, at, reader| match unit {
-                    Unit::Number => f64::read(node, at, reader).map(|limit| unit.amount(limit)),
-                    _ => amount(unit, node, at, reader),
-                },
-            )
+            let read = |node: &Node, at: &At, reader: &mut Reader<'_>| match unit {
+                Unit::Number => f64::read(node, at, reader).map(|limit| unit.amount(limit)),
+                _ => amount(unit, node, at, reader),
+            };
+            entries.take_with(key, is_required, schema, reader, read)
         };
-        let what = match (self.at_least, self.unit) {
+        let what = match (self.at_least(), self.unit()) {
             (Some(_), _) => "limit, as a share of the base.",
             (None, Unit::Number) => "limit, above 0.",
             (None, _) => "limit.",
         };
         let (upper, lower) = (format!("The upper {what}"), format!("The lower {what}"));
-        let max = limit(MAX, is_upper, self.unit, upper, reader);
-        let min = (!is_upper).then(|| limit(MIN, false, self.unit, lower, reader));
-        let at_least = self.at_least.and_then(|unit| {
+        let max = limit(MAX, is_upper, self.unit(), upper, reader);
+        let min = (!is_upper).then(|| limit(MIN, false, self.unit(), lower, reader));
+        let at_least = self.at_least().and_then(|unit| {
             let nothing = unit.exact(0.0);
             let doc = format!("The smallest increase that can be a breach. Default: {nothing}.");
-            limit(AT_LEAST, false, unit, doc, reader)
+            limit("at_least", false, unit, doc, reader)
         });
         let doc = &["Whether a breach fails the check. Default: fail."];
         WrittenLine {
             max,
             min: min.flatten(),
             at_least,
-            level: entries.take::<Level>(LEVEL, false, doc, reader),
+            level: entries.take::<Level>("level", false, doc, reader),
         }
     }
 
     fn schema(self, definitions: &mut Definitions) -> Json {
-        let LineForm {
-            name, description, ..
-        } = self.form;
-        let long = mapping_schema(name, description, definitions, |entries, reader| {
-            self.take(entries, reader)
-        });
-        match self.form.either_side {
+        let form = self.form();
+        let take = |entries: &mut Entries<'_>, reader: &mut Reader<'_>| self.take(entries, reader);
+        let long = mapping_schema(form.name, form.description, definitions, take);
+        match form.either_side {
             Some(_) => long,
-            None => json!({ "anyOf": [quantity_schema(self.unit.written()), long] }),
+            None => json!({ "anyOf": [quantity_schema(self.unit().written()), long] }),
         }
     }
 
@@ -333,57 +308,51 @@ impl LineWriting {
     }
 }
 
-/// The lines that are written, in the order of [`LineKind::ALL`].
-#[derive(Default)]
-pub(super) struct WrittenLines(Vec<(LineKind, WrittenLine)>);
+/// The lines that are written, in the order of [`LineKind::ALL`]; then those about what the script prints, in the order of the file.
+pub(super) struct WrittenLines(Vec<BudgetLine>);
+
+impl From<WrittenLines> for Vec<BudgetLine> {
+    fn from(WrittenLines(lines): WrittenLines) -> Self {
+        lines
+    }
+}
 
 impl Keys for WrittenLines {
     fn take(entries: &mut Entries<'_>, reader: &mut Reader<'_>) -> Self {
         let lines = LineKind::ALL.into_iter().filter_map(|kind| {
-            let writing = LineWriting::of(kind);
             let schema = move |definitions: &mut Definitions| {
-                described(writing.schema(definitions), kind.description())
+                described(kind.schema(definitions), kind.description())
             };
-            let line = entries.take_with(
-                kind.fixed_key(),
-                false,
-                schema,
-                reader,
-                |node, at, reader| writing.read(node, at, reader),
-            );
-            Some((kind, line?))
+            let read = |node: &Node, at: &At, reader: &mut Reader<'_>| kind.read(node, at, reader);
+            entries.take_with(kind.fixed_key(), false, schema, reader, read)
         });
-        Self(lines.collect())
+        let mut lines: Vec<BudgetLine> = lines.collect();
+        let doc = &[
+            "Limits of what the script prints, by a name of `training.metrics`: of the median of the later half of a run's values.",
+        ];
+        let printed = entries.take::<Map<PrintedLine>>("metrics", false, doc, reader);
+        lines.extend(printed.into_iter().flatten().map(|(_, line)| line));
+        Self(lines)
     }
 }
 
-/// A line about what the script prints.
+/// A line about what the script prints, whose key is its name.
 pub(super) enum PrintedLine {}
 
 impl Kind for PrintedLine {
-    type Value = WrittenLine;
+    type Value = BudgetLine;
 
-    fn read(node: &Node, at: &At, reader: &mut Reader<'_>) -> Option<WrittenLine> {
-        LineWriting::PRINTED.read(node, at, reader)
+    fn read(node: &Node, at: &At, reader: &mut Reader<'_>) -> Option<BudgetLine> {
+        let Ok(name) = at.last().parse() else {
+            let help = "name the metric so, in `training.metrics` too";
+            return reader.refused(&at.own_name(), MetricNameError.to_string(), help);
+        };
+        LineKind::Named(name).read(node, at, reader)
     }
 
     fn schema(definitions: &mut Definitions) -> Json {
-        LineWriting::PRINTED.schema(definitions)
-    }
-}
-
-mapping! {
-    /// The limits of the full run. Each line is judged by itself.
-    struct BudgetKeys named "Budget" {
-        with lines: WrittenLines,
-        /// Limits of what the script prints, by a name of `training.metrics`: of the median of the later half of a run's values.
-        optional metrics: Map<PrintedLine>,
-        /// The probability with which a line must hold, more than 50% and less than 100%. Default: 95%.
-        optional certainty: Fraction,
-        /// The level of a line that the base exceeds already. Default: warn.
-        optional existing_breach: Level,
-        /// The most that the time of the full run grows with the data, by your word; it holds as long as the canaries do not grow faster.
-        optional growth: StatedGrowth,
+        let any = "name".parse().expect("the word is a name");
+        LineKind::Named(any).schema(definitions)
     }
 }
 
@@ -398,35 +367,23 @@ keys! {
 }
 
 impl Reader<'_> {
-    /// The lines in the order of [`LineKind::ALL`], then those about what the script prints as they are written, then the implicit
-    /// ones that no written line covers.
-    pub(super) fn budget(
-        &mut self,
-        job: &At,
-        keys: BudgetKeys,
-        training: Option<&Training>,
-        instances: Option<&Instances>,
-    ) -> Budget {
+    /// Checks a budget against what the job trains, and puts the implicit lines behind the written ones.
+    pub(super) fn budget(&mut self, job: &At, budget: &mut Budget, training: Option<&Training>) {
         let at = job.key("budget");
-        let mut lines = Vec::new();
-        for (kind, line) in keys.lines.0 {
-            if let (Some(training), LineKind::Absolute(Metric::CostPerStep)) = (training, kind) {
-                self.check_cost_per_step(&at.key(kind.fixed_key()), training, job);
+        // Not said of a training that could not be read.
+        let metrics = training.filter(|_| !self.is_wrong(&job.below_by("training.metrics")));
+        if let Some(training) = metrics {
+            for name in self.keys_below(&at.key("metrics")) {
+                self.check_pattern(&at.key("metrics").name(&name), &name, &training.metrics);
             }
-            lines.extend(self.line(&at.key(kind.fixed_key()), kind, &line));
         }
-        for (name, line) in keys.metrics.into_iter().flatten() {
-            let at = at.key("metrics").key(&name);
-            lines.extend(self.printed_line(&at, &name, &line, training, job));
-        }
-        let mut budget = Budget {
-            lines,
-            certainty: keys.certainty.unwrap_or(Budget::DEFAULT_CERTAINTY),
-            existing_breach: keys.existing_breach.unwrap_or(Level::Warn),
-            growth: keys.growth,
-        };
         let share = budget.certainty;
+        let has_no_step = metrics.is_some_and(|training| training.step_metric.is_none())
+            && !self.is_wrong(&job.below_by("training.step_metric"));
         rules! { self, at;
+            refuse "cost_per_step" if has_no_step && self.is_written(&at.key("cost_per_step")) =>
+                "a cost per step needs `training.step_metric`",
+                "write `metrics: {step: 'step time: ([0-9.]+)'}` and `step_metric: step`";
             refuse "certainty" if share.0 <= 0.5 || share.0 >= 1.0 =>
                 format!("a certainty of {share} is out of reach"),
                 "write more than 50% and less than 100%, such as `95%`";
@@ -434,7 +391,7 @@ impl Reader<'_> {
         budget.renew_implicit_lines(training.and_then(|training| training.max_runtime));
         // A recording may be of this machine's runs.
         let is_recorded_here = self.is_on(RunPlace::Recorded)
-            && instances.is_some_and(|(instance, _)| instance.is_local());
+            && (self.instances.first()).is_some_and(InstanceConfiguration::is_local);
         let is_here = self.is_on(RunPlace::This) || is_recorded_here;
         let is_unpriced = is_here && !self.has_local_price;
         for line in budget.lines.iter().filter(|_| is_unpriced) {
@@ -445,24 +402,31 @@ impl Reader<'_> {
                     "write `prices: {local: 1.20 USD/h}` at the top, or remove the line";
             }
         }
-        budget
     }
 
     fn line(&mut self, at: &At, kind: LineKind, line: &WrittenLine) -> Option<BudgetLine> {
-        self.remember(at);
-        let writing = LineWriting::of(kind);
-        let (bound, limit) = match writing.form.either_side {
-            None => (Bound::Max, line.max?),
-            Some(number) => self.either_limit(at, line, &writing.example(number))?,
+        let either_side = kind.form().either_side;
+        let (bound, limit) = match (line.max, line.min, either_side) {
+            (Some(max), None, _) => (Bound::Max, max),
+            (None, Some(min), _) => (Bound::Min, min),
+            (Some(_), Some(_), _) => {
+                let message = "one line has one limit: either `max` or `min`";
+                self.wrong(&at.key(MIN), message);
+                return None;
+            }
+            (None, None, Some(number)) if !self.is_wrong(at) => {
+                let example = kind.example(number);
+                let help = format!("write `min: {example}` or `max: {example}`");
+                return self.refused(at, "the line has no limit", help);
+            }
+            // It was complained of.
+            (None, None, _) => return None,
         };
-        let key = match bound {
-            Bound::Max => at.key(MAX),
-            Bound::Min => at.key(MIN),
-        };
+        let key = at.key(if bound == Bound::Max { MAX } else { MIN });
         // A bare limit is the line itself.
         let limit_at = if self.is_written(&key) { &key } else { at };
-        let (number, is_share) = (limit.number, writing.unit == Unit::Percent);
-        if is_share && writing.form.either_side.is_some() {
+        let number = limit.number;
+        if kind.unit() == Unit::Percent && either_side.is_some() {
             if number <= 0.0 || number > 100.0 {
                 self.wrong(limit_at, "a load is more than 0% and at most 100%");
             }
@@ -475,83 +439,25 @@ impl Reader<'_> {
         Some(BudgetLine {
             bound,
             level: line.level.unwrap_or(Level::Fail),
-            at_least: (writing.at_least).map(|unit| line.at_least.unwrap_or(unit.amount(0.0))),
+            at_least: (kind.at_least()).map(|unit| line.at_least.unwrap_or(unit.amount(0.0))),
             origin: LineOrigin::Written,
             ..BudgetLine::on(kind, limit)
         })
     }
 
-    fn either_limit(
-        &mut self,
-        at: &At,
-        line: &WrittenLine,
-        example: &str,
-    ) -> Option<(Bound, Amount)> {
-        match (line.max, line.min) {
-            (Some(max), None) => return Some((Bound::Max, max)),
-            (None, Some(min)) => return Some((Bound::Min, min)),
-            (Some(_), Some(_)) => {
-                let message = "one line has one limit: either `max` or `min`";
-                self.wrong(&at.key(MIN), message);
-            }
-            // A limit that could not be read was complained of.
-            (None, None) if self.is_wrong(at) => {}
-            (None, None) => {
-                let help = format!("write `min: {example}` or `max: {example}`");
-                self.refuse(at, "the line has no limit", help);
-            }
-        }
-        None
-    }
-
-    /// A line about what the script prints; its name is one of `training.metrics`, whose pattern can be read.
-    fn printed_line(
-        &mut self,
-        at: &At,
-        name: &str,
-        line: &WrittenLine,
-        training: Option<&Training>,
-        job: &At,
-    ) -> Option<BudgetLine> {
-        let metrics = training.map(|training| &training.metrics);
-        // Not said of a training that could not be read.
-        let complained = self.is_wrong(&job.key("training").key("metrics"));
-        let own_name = at.own_name();
-        if let Some(metrics) = metrics.filter(|_| !complained) {
-            match metrics.iter().find(|(known, _)| known == name) {
-                None => {
-                    const OTHERWISE: &str = "write it there with its regular expression, such as `tokens_per_second: 'tok/s: ([0-9.]+)'`";
-                    let known = metrics.iter().map(|(name, _)| name.as_str());
-                    let help = did_you_mean(name, known).unwrap_or_else(|| OTHERWISE.to_owned());
-                    let message = format!("`training.metrics` has no {}", quoted(name));
-                    self.refuse(&own_name, message, help);
-                }
-                Some((_, pattern)) => {
-                    if let Err(error) = PrintedMetric::new(name, pattern) {
-                        const HELP: &str = "a metric of a budget line is read with Rust's regular expressions, which have no look-around and no back-references";
-                        let message =
-                            format!("its pattern in `training.metrics` cannot be read: {error}");
-                        self.refuse(&own_name, message, HELP);
-                    }
-                }
-            }
-        }
-        match name.parse() {
-            Ok(name) => self.line(at, LineKind::Named(name), line),
-            Err(MetricNameError) => {
-                let help = "name the metric so, in `training.metrics` too";
-                self.refused(&own_name, MetricNameError.to_string(), help)
-            }
-        }
-    }
-
-    fn check_cost_per_step(&mut self, line: &At, training: &Training, job: &At) {
-        let mut keys = ["training.step_metric", "training.metrics"].into_iter();
-        let complained = keys.any(|key| self.is_wrong(&job.below_by(key)));
-        rules! { self, line;
-            refuse "" if training.step_metric.is_none() && !complained =>
-                "a cost per step needs `training.step_metric`",
-                "write `metrics: {step: 'step time: ([0-9.]+)'}` and `step_metric: step`";
+    /// The name of a line about what the script prints is one of `training.metrics`, whose pattern can be read.
+    fn check_pattern(&mut self, at: &At, name: &str, metrics: &[(String, String)]) {
+        let Some((_, pattern)) = metrics.iter().find(|(known, _)| known == name) else {
+            const OTHERWISE: &str = "write it there with its regular expression, such as `tokens_per_second: 'tok/s: ([0-9.]+)'`";
+            let known = metrics.iter().map(|(name, _)| name.as_str());
+            let help = did_you_mean(name, known).unwrap_or_else(|| OTHERWISE.to_owned());
+            let message = format!("`training.metrics` has no {}", quoted(name));
+            return self.refuse(at, message, help);
+        };
+        if let Err(error) = PrintedMetric::new(name, pattern) {
+            const HELP: &str = "a metric of a budget line is read with Rust's regular expressions, which have no look-around and no back-references";
+            let message = format!("its pattern in `training.metrics` cannot be read: {error}");
+            self.refuse(at, message, HELP);
         }
     }
 }

@@ -1,12 +1,13 @@
 //! How canaries run and what they may cost: the design, the counts of machines, warm pools, the probe.
 
+use std::rc::Rc;
+
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
 use super::backend_kind::RunPlace;
 use super::counts::CanaryCounts;
 use super::field::FieldRule;
-use super::instances::Instances;
 use super::keys::{Either, List, keys, mapping};
 use super::kind::{AnyText, Count, Definitions, Kind, Refined, words, wrong_kind};
 use super::limits;
@@ -50,14 +51,14 @@ words! {
 
 mapping! {
     /// The keys that say which canary runs are asked for.
-    struct DesignKeys named "Design" {
+    pub(in crate::spec) struct DesignKeys named "Design" {
         /// The rule that chooses canary runs: `adaptive` chooses them one by one, `fixed`, as where `replicates` is written, runs
         /// every fraction so often. Default: adaptive.
-        optional design: DesignKind,
+        optional design: DesignKind;
         /// The shares of the data that canaries run on, rising. Default: 1%, 2%, 3%, 5%, 10%, 20%, 50%; fixed: 1%, 2%, 3%.
-        optional fractions: List<Fraction>,
+        optional fractions: List<Fraction>;
         /// The number of runs of each fraction in the fixed design. Default: fixed: 3.
-        optional replicates: Count,
+        optional replicates: Count;
     }
 }
 
@@ -132,9 +133,9 @@ pub enum ProbePolicy {
 
 mapping! {
     /// The command that the sampler starts.
-    struct ProbeCommand named "ProbeCommand" {
+    pub(in crate::spec) struct ProbeCommand named "ProbeCommand" {
         /// The command of the image, for instance `[train]`.
-        required command: List<AnyText>,
+        required command: List<AnyText>;
     }
 }
 
@@ -193,9 +194,9 @@ impl WarmPoolPolicy {
 
 mapping! {
     /// Machines that are kept for the next canary.
-    struct KeepAlive named "KeepAlive" {
+    pub(in crate::spec) struct KeepAlive named "KeepAlive" {
         /// The time for which they are kept, from 1s to 1h.
-        required keep_alive: Seconds,
+        required keep_alive: Seconds;
     }
 }
 
@@ -253,12 +254,11 @@ impl Reader<'_> {
         &mut self,
         at: &At,
         mut policy: CanaryPolicy,
-        instances: Option<&Instances>,
         training: Option<&Training>,
     ) -> CanaryPolicy {
         let place = self.place();
         self.check_design(at, &policy.design);
-        self.check_counts(&at.key("counts"), &policy.counts, instances);
+        self.check_counts(&at.key("counts"), &policy.counts);
         let spend_limit = at.key("spend_limit");
         self.above_0(&spend_limit, policy.spend_limit.0, "a spend limit");
         let is_here = place == RunPlace::This;
@@ -295,7 +295,7 @@ impl Reader<'_> {
             }
         }
         if let Some(training) = training {
-            let groups = instances.is_some_and(|(instance, _)| !instance.groups().is_empty());
+            let groups = (self.instances.first()).is_some_and(|one| !one.groups().is_empty());
             self.check_canary_beside(at, &policy, &training.sagemaker, groups);
         }
         policy
@@ -355,20 +355,20 @@ impl Reader<'_> {
     }
 
     /// Checks that the counts that are written suit the job's machines.
-    fn check_counts(&mut self, at: &At, counts: &CanaryCounts, instances: Option<&Instances>) {
+    fn check_counts(&mut self, at: &At, counts: &CanaryCounts) {
         let CanaryCounts::Written(counts) = counts else {
             return;
         };
-        let instance = instances.map(|(instance, _)| instance);
+        let instances = Rc::clone(&self.instances);
+        let instance = instances.first();
         let most = instance.map_or(u32::MAX, |instance| instance.total_count());
         let is_of_groups = instance.is_some_and(|instance| instance.single_type().is_none());
-        let one = instance.filter(|_| most == 1 && !is_of_groups);
-        if is_of_groups {
-            let message = "canaries of instance groups run on all of their machines";
-            self.refuse(at, message, "remove `counts`");
-        } else if let Some(one) = one {
-            let message = format!("`instance` is one machine, `{one}`");
-            self.refuse(at, message, "remove `counts`, or write `instance: 4x ...`");
+        let shown = instance.map_or_else(String::new, ToString::to_string);
+        rules! { self, at;
+            refuse "" if is_of_groups =>
+                "canaries of instance groups run on all of their machines", "remove `counts`";
+            refuse "" if most == 1 && !is_of_groups =>
+                format!("`instance` is one machine, `{shown}`"), "remove `counts`, or write `instance: 4x ...`";
         }
         self.at_most(at, counts.len(), "counts", MOST_COUNTS, "measured");
         self.rising(at, counts, "count", |count| {

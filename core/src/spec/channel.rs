@@ -1,5 +1,7 @@
 //! One input channel: where its objects are, how the script gets them, and what a canary gets of them.
 
+use std::rc::Rc;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
@@ -8,7 +10,7 @@ use super::FileSystem;
 use super::backend_kind::RunPlace;
 use super::draw::{ChannelDraw, DrawKeys};
 use super::field::FieldRule;
-use super::instances::{Instances, group_names};
+use super::instances::group_names;
 use super::keys::{List, Map, keys};
 use super::kind::{Definitions, Kind, Refined, Text, one_of, words};
 use super::limits::{self, s3_uri_problem};
@@ -16,7 +18,6 @@ use super::reader::{At, Reader, quoted, rules};
 use super::share::SampledBy;
 use super::yaml::Node;
 
-const ONLY_PIPED: &str = "SageMaker unpacks and wraps what it pipes only";
 const NO_SHARE: &str = "a canary cannot take a share of a file system's files";
 const WRITE_WHOLE: &str =
     "write `sample: false`, so that every canary gets them all, or put the data into S3";
@@ -184,7 +185,6 @@ impl Reader<'_> {
         &mut self,
         at: &At,
         channels: &mut Vec<Channel>,
-        instances: Option<&Instances>,
         in_vpc: bool,
         sampling: SampledBy,
     ) {
@@ -198,7 +198,7 @@ impl Reader<'_> {
                 channel.sample = sampling.default_sample();
             }
         }
-        self.check_groups(at, channels, instances);
+        self.check_groups(at, channels);
         self.check_partners(at, channels);
         for channel in &*channels {
             self.check_channel(&at.key(&channel.name), channel, in_vpc);
@@ -230,56 +230,55 @@ impl Reader<'_> {
         }
         let uri_at = at.key("uri");
         let file_system = FileSystem::of_uri(uri);
-        if self.is_on(RunPlace::This) {
-            if uri.starts_with("s3:") || file_system.is_some() {
+        let is_here = self.is_on(RunPlace::This);
+        let is_s3 = uri.starts_with("s3:");
+        match &file_system {
+            Some(file_system) if !is_here => {
+                self.check_file_system(at, channel, file_system.as_ref().err(), in_vpc);
+            }
+            None if !is_here && (is_s3 || self.is_on(RunPlace::Cloud)) => {
+                self.form(&uri_at, uri, s3_uri_problem(uri));
+                if *mode == InputMode::FastFile && !uri.ends_with('/') {
+                    let message = "FastFile reads whole folders: end the address with `/`";
+                    self.warn(&uri_at, message);
+                }
+            }
+            None if !is_s3 => self.data_path(&uri_at, uri),
+            _ => {
                 let help = format!(
                     "{} reads files: write a folder's path, or choose `backend: sagemaker`",
                     self.backend_words()
                 );
                 self.refuse(&uri_at, format!("{} is not a path", quoted(uri)), help);
-            } else {
-                self.data_path(&uri_at, uri);
             }
-        } else if let Some(file_system) = &file_system {
-            self.check_file_system(at, channel, file_system.as_ref().err(), in_vpc);
-        } else if self.is_on(RunPlace::Cloud) || uri.starts_with("s3:") {
-            self.form(&uri_at, uri, s3_uri_problem(uri));
-            if *mode == InputMode::FastFile && !uri.ends_with('/') {
-                let message = "FastFile reads whole folders: end the address with `/`";
-                self.warn(&uri_at, message);
-            }
-        } else {
-            self.data_path(&uri_at, uri);
         }
-        let is_here = self.is_on(RunPlace::This);
         let content_type = channel.content_type.as_deref().unwrap_or_default();
-        let most = limits::CONTENT_TYPE;
-        self.too_long(
-            &at.key("content_type"),
-            "a content type",
-            content_type,
-            most,
-        );
-        for key in ["compression", "record_wrapper"] {
-            if is_here && self.is_written(&at.key(key)) {
-                self.no_effect(&at.key(key));
+        let (what, most) = ("a content type", limits::CONTENT_TYPE);
+        self.too_long(&at.key("content_type"), what, content_type, most);
+        let is_unpiped = !is_here && *mode != InputMode::Pipe;
+        for (key, is_plain) in [
+            ("compression", channel.compression == Compression::None),
+            (
+                "record_wrapper",
+                channel.record_wrapper == RecordWrapper::None,
+            ),
+        ] {
+            let at = at.key(key);
+            rules! { self, at;
+                no_effect "" if is_here && self.is_written(&at) =>;
+                refuse "" if is_unpiped && !is_plain =>
+                    "SageMaker unpacks and wraps what it pipes only",
+                    "write `mode: Pipe`, or remove the key: in another mode the script gets the objects as they are";
             }
         }
-        let is_unpiped = !is_here && *mode != InputMode::Pipe;
-        let (is_manifest, lists_objects) = (
-            channel.data_type == DataType::Manifest,
-            channel.data_type != DataType::Prefix,
-        );
+        let is_manifest = channel.data_type == DataType::Manifest;
+        let lists_objects = channel.data_type != DataType::Prefix;
         let is_in_s3 = !is_here && file_system.is_none();
         rules! { self, at;
             warn "mode" if is_here && *mode == InputMode::FastFile =>
                 format!("{} reads it as `File`", self.backend_words());
             refuse "mode" if is_here && *mode == InputMode::Pipe =>
                 format!("{} has no pipe mode", self.backend_words()), "write `mode: File`";
-            refuse "compression" if is_unpiped && channel.compression != Compression::None =>
-                ONLY_PIPED, "write `mode: Pipe`, or remove the key: in another mode the script gets the objects as they are";
-            refuse "record_wrapper" if is_unpiped && channel.record_wrapper != RecordWrapper::None =>
-                ONLY_PIPED, "write `mode: Pipe`, or remove the key: in another mode the script gets the objects as they are";
             refuse "data_type" if lists_objects && !is_in_s3 =>
                 "a manifest lists objects in S3", "remove `data_type`, and let `uri` name the folder of the data";
             // What lists objects can be drawn from line by line, and what describes them too cannot.
@@ -328,7 +327,7 @@ impl Reader<'_> {
     }
 
     /// SageMaker wants groups on every channel or on none, and each must exist.
-    fn check_groups(&mut self, at: &At, channels: &[Channel], instances: Option<&Instances>) {
+    fn check_groups(&mut self, at: &At, channels: &[Channel]) {
         let groups_at = |channel: &Channel| at.key(&channel.name).key("groups");
         let with_groups: Vec<&Channel> = channels
             .iter()
@@ -338,10 +337,11 @@ impl Reader<'_> {
         if count > 0 && count < channels.len() {
             self.wrong(at, "`groups` must stand on every channel or on none");
         }
-        if instances.is_none() || count == 0 {
+        let instances = Rc::clone(&self.instances);
+        if instances.is_empty() || count == 0 {
             return;
         }
-        let clusters = group_names(instances);
+        let clusters = group_names(&instances);
         for channel in &with_groups {
             let at = groups_at(channel);
             if clusters.is_empty() {

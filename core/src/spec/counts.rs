@@ -65,38 +65,34 @@ impl Job {
                 continue;
             };
             let count = configuration.total_count();
-            let is_ranged = self.ranged.contains(configuration);
-            let own = |first: u32| CountsOf {
-                base: first.min(count),
-                further: Some(count).filter(|all| *all > first).into_iter().collect(),
-                follows: false,
-            };
-            let counts = match &policy {
-                CanaryCounts::Written(written) if place == 0 => {
-                    let mut written = written.iter().copied().filter(|one| *one <= count);
-                    let base = written.next().unwrap_or(count);
-                    CountsOf {
-                        base,
-                        further: written.collect(),
-                        follows: false,
-                    }
-                }
-                CanaryCounts::AsTheFullRun => own(count),
-                CanaryCounts::OneAndAll => own(1),
-                CanaryCounts::Written(written) => own(written.first().map_or(count, |one| *one)),
-            };
-            let shares = is_ranged || policy != CanaryCounts::AsTheFullRun;
+            let shares =
+                self.ranged.contains(configuration) || policy != CanaryCounts::AsTheFullRun;
             let leader = all.iter().zip(&configurations).find_map(|(before, other)| {
-                let before = before.as_ref().filter(|_| place > 0 && shares)?;
+                let before = before.as_ref().filter(|_| shares)?;
                 let is_like = other.single_type() == Some(kind) && before.base <= count;
                 is_like.then_some(before.base)
             });
-            all.push(Some(match leader {
-                Some(base) => CountsOf {
-                    follows: true,
-                    ..own(base)
-                },
-                None => counts,
+            let written = match &policy {
+                CanaryCounts::AsTheFullRun => vec![count],
+                CanaryCounts::OneAndAll => vec![1, count],
+                CanaryCounts::Written(written) if place == 0 => written.clone(),
+                CanaryCounts::Written(written) => written
+                    .first()
+                    .copied()
+                    .into_iter()
+                    .chain([count])
+                    .collect(),
+            };
+            let written = leader.map_or(written, |base| vec![base, count]).into_iter();
+            let base = written
+                .clone()
+                .next()
+                .map_or(count, |first| first.min(count));
+            let further = written.filter(|one| *one > base && *one <= count);
+            all.push(Some(CountsOf {
+                base,
+                further: further.collect(),
+                follows: leader.is_some(),
             }));
         }
         all

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::keys::{List, mapping};
 use super::kind::{Text, words};
 use super::paths::path_problem;
-use super::reader::{At, Reader, quoted, rules};
+use super::reader::{At, Reader};
 use super::{Channel, ChannelSample};
 
 /// Each is held against every file of the channel, of which there may be millions.
@@ -93,15 +93,15 @@ words! {
 
 mapping! {
     /// The keys of a channel that say what is drawn of it.
-    struct DrawKeys named "Draw" {
+    pub(in crate::spec) struct DrawKeys named "Draw" {
         /// Patterns of files that every canary gets, beside the drawn ones, for instance `[labels.csv, "*.json"]`.
-        optional always: List<Text>,
+        optional always: List<Text>;
         /// Another channel: canaries get the files that have the stems of those that it draws, such as masks of images.
-        optional draw_with: Text,
+        optional draw_with: Text;
         /// `folder`: canaries have a share of every top folder, such as the classes of images, in place of one of the channel.
-        optional by: DrawUnit,
+        optional by: DrawUnit;
         /// Which files come first: `random` by the seed; `last` takes the last by name, such as the newest months. Default: random.
-        optional order: DrawOrder,
+        optional order: DrawOrder;
     }
 }
 
@@ -121,67 +121,61 @@ impl From<DrawKeys> for ChannelDraw {
 
 impl Reader<'_> {
     pub(super) fn check_draw(&mut self, at: &At, channel: &Channel) {
-        let (is_whole, is_rows) = (
-            channel.sample == ChannelSample::Whole,
-            channel.sample == ChannelSample::Rows,
-        );
         let is_partner = matches!(channel.draw.rule, DrawRule::With(_));
         for key in ["always", "draw_with", "by", "order"] {
             let at = at.key(key);
-            if !self.has(&at) {
-                continue;
-            }
-            rules! { self, at;
-                refuse "" if is_whole =>
-                    "nothing is drawn of this channel: every canary gets all of it", "remove the key, or `sample: false`";
-                refuse "" if is_rows =>
+            let (message, help) = match channel.sample {
+                _ if !self.has(&at) => continue,
+                ChannelSample::Whole => (
+                    "nothing is drawn of this channel: every canary gets all of it",
+                    "remove the key, or `sample: false`",
+                ),
+                ChannelSample::Rows => (
                     "rows of each file are drawn, not files",
-                    "remove the key; files that every canary gets whole belong on a channel of their own, with `sample: false`";
-                refuse "" if is_partner && matches!(key, "by" | "order") =>
-                    "beside `draw_with` the other channel says which files are drawn", "write it on that channel";
-            }
+                    "remove the key; files that every canary gets whole belong on a channel of their own, with `sample: false`",
+                ),
+                ChannelSample::Objects if is_partner && matches!(key, "by" | "order") => (
+                    "beside `draw_with` the other channel says which files are drawn",
+                    "write it on that channel",
+                ),
+                ChannelSample::Objects => continue,
+            };
+            self.refuse(&at, message, help);
         }
-        let always = at.key("always");
-        if self.is_written(&always) {
-            self.check_always(&always, &channel.draw.always);
-        }
+        self.check_always(&at.key("always"), &channel.draw.always);
     }
 
     fn check_always(&mut self, at: &At, always: &[String]) {
-        let mut is_wrong = false;
+        let help = Some("remove the key");
+        self.refuse_empty(at, always, "there is no pattern", help);
+        let mut is_wrong = always.is_empty();
         for (index, text) in always.iter().enumerate() {
             let path = text.strip_prefix('!').unwrap_or(text);
-            let (problem, help) = if path.starts_with('/') {
-                (
+            let (problem, help) = match path_problem(path) {
+                _ if path.starts_with('/') => (
                     "is not below the channel",
                     "write the path from the channel's folder, such as `labels.csv`",
-                )
-            } else if let Some((problem, _)) = path_problem(path) {
-                (
+                ),
+                Some((problem, _)) => (
                     problem,
                     "patterns are over paths below the channel: write one from the channel's folder, such as `labels.csv`",
-                )
-            } else {
-                continue;
+                ),
+                None => continue,
             };
             is_wrong = true;
-            let message = format!("{} {problem}", quoted(text));
-            self.refuse(&at.item(index), message, help);
+            self.form(&at.item(index), text, Some((problem, help)));
         }
         if is_wrong {
             return;
         }
-        let count = always.len();
-        let help = Some("remove the key");
-        self.refuse_empty(at, always, "there is no pattern", help);
-        if count > MOST_PATTERNS_OF_A_CHANNEL {
-            let message =
-                format!("{count} patterns; a channel has at most {MOST_PATTERNS_OF_A_CHANNEL}");
+        let (count, most) = (always.len(), MOST_PATTERNS_OF_A_CHANNEL);
+        if count > most {
+            let message = format!("{count} patterns; a channel has at most {most}");
             self.refuse(at, message, "let a pattern stand for several files: `\"*.json\"`; or put them into a channel of their own with `sample: false`");
-        } else if count > 0 && always.iter().all(|one| one.starts_with('!')) {
+        } else if always.iter().all(|one| one.starts_with('!')) {
             let help = "name the files that every canary gets, such as `[labels.csv]`";
             self.refuse(at, "no pattern includes anything", help);
-        } else if count > 0 {
+        } else {
             self.globs(at, always);
         }
     }
@@ -199,18 +193,16 @@ impl Reader<'_> {
                 self.unknown(&at, name, "names no channel", known, otherwise);
                 continue;
             };
-            let problem = if *name == channel.name {
-                "the channel cannot be drawn with itself"
-            } else if matches!(other.draw.rule, DrawRule::With(_)) {
-                "that channel is itself drawn with another one"
-            } else {
-                match other.sample {
-                    ChannelSample::Objects => continue,
-                    ChannelSample::Whole => {
-                        "nothing is drawn of that channel: every canary gets all of it"
-                    }
-                    ChannelSample::Rows => "rows of each file of that channel are drawn, not files",
+            let problem = match other.sample {
+                _ if *name == channel.name => "the channel cannot be drawn with itself",
+                _ if matches!(other.draw.rule, DrawRule::With(_)) => {
+                    "that channel is itself drawn with another one"
                 }
+                ChannelSample::Objects => continue,
+                ChannelSample::Whole => {
+                    "nothing is drawn of that channel: every canary gets all of it"
+                }
+                ChannelSample::Rows => "rows of each file of that channel are drawn, not files",
             };
             let help = "name a channel that is sampled by itself, such as `draw_with: images`";
             self.refuse(&at, problem, help);

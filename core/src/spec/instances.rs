@@ -12,7 +12,7 @@ use super::keys::{Either, List, Map, mapping};
 use super::kind::{Definitions, Kind, Refined, Text};
 use super::limits;
 use super::paths::ScriptPath;
-use super::reader::{At, Reader, near_miss, quoted, rules};
+use super::reader::{At, Reader, near_miss, quoted};
 use super::yaml::Node;
 use crate::instance::{InstanceConfiguration, InstanceError, InstanceGroup, InstanceType};
 
@@ -27,20 +27,9 @@ const ALTERNATIVES: usize = 50;
 /// A report shows a row for each power of two.
 const MOST_OF_A_RANGE: u32 = 512;
 
-/// What a job trains on: `instance`, then its alternatives.
-pub(super) type Instances = (InstanceConfiguration, Vec<InstanceConfiguration>);
-
-/// All of these, `instance` first.
-pub(super) fn configurations(
-    instances: Option<&Instances>,
-) -> impl Iterator<Item = &InstanceConfiguration> {
-    let all = instances.into_iter();
-    all.flat_map(|(instance, others)| std::iter::once(instance).chain(others))
-}
-
 /// The names of the instance groups of each configuration that has some.
-pub(super) fn group_names(instances: Option<&Instances>) -> Vec<Vec<&str>> {
-    let groups = configurations(instances).map(InstanceConfiguration::groups);
+pub(super) fn group_names(instances: &[InstanceConfiguration]) -> Vec<Vec<&str>> {
+    let groups = instances.iter().map(InstanceConfiguration::groups);
     groups
         .filter(|groups| !groups.is_empty())
         .map(|groups| groups.iter().map(|group| group.name.as_str()).collect())
@@ -92,9 +81,8 @@ impl Refined for InstancePatterns {
 }
 
 /// The schema of machines, as people say them.
-fn machines_schema(counts: &str, examples: [&str; 4], error: &str) -> Json {
+fn machines_schema(counts: &str, examples: &[&str], error: &str) -> Json {
     let kind = r"(local|ml\.[a-zA-Z0-9-]+\.[a-zA-Z0-9-]+)";
-    let examples: Vec<&str> = examples.into_iter().filter(|it| !it.is_empty()).collect();
     json!({
         "type": "string",
         "pattern": format!(r"^\s*({counts}x\s+)?{kind}\s*$"),
@@ -123,10 +111,9 @@ impl Kind for EqualMachines {
     }
 
     fn schema(_: &mut Definitions) -> Json {
-        let examples = ["ml.m5.2xlarge", "6x ml.m5.4xlarge", "local", "2x local"];
         machines_schema(
             "[1-9][0-9]*",
-            examples,
+            &["ml.m5.2xlarge", "6x ml.m5.4xlarge", "local", "2x local"],
             "with a count where there are several: `ml.m5.2xlarge`, `6x ml.m5.4xlarge`, or `local`",
         )
     }
@@ -148,15 +135,9 @@ impl Kind for MachineRange {
     }
 
     fn schema(_: &mut Definitions) -> Json {
-        let examples = [
-            "ml.m5.2xlarge",
-            "6x ml.m5.4xlarge",
-            "1-8x ml.m5.4xlarge",
-            "",
-        ];
         machines_schema(
             "[1-9][0-9]*(-[1-9][0-9]*)?",
-            examples,
+            &["ml.m5.2xlarge", "6x ml.m5.4xlarge", "1-8x ml.m5.4xlarge"],
             "with a count or a range of counts where there are several: `ml.m5.2xlarge`, `6x ml.m5.4xlarge`, `1-8x ml.m5.4xlarge`",
         )
     }
@@ -171,11 +152,11 @@ fn homogeneous((instance_type, count): (InstanceType, u32)) -> InstanceConfigura
 
 mapping! {
     /// Named groups of different machines; every group is billed for the whole job.
-    struct GroupKeys named "Groups" {
+    pub(in crate::spec) struct GroupKeys named "Groups" {
         /// The machines of each group, by the group's name, for instance `data: 2x ml.c5.9xlarge`.
-        required groups: Map<EqualMachines>,
+        required groups: Map<EqualMachines>;
         /// The script that starts all groups, if it is not the job's `entry_point`.
-        optional entry_point: ScriptPath,
+        optional entry_point: ScriptPath;
     }
 }
 
@@ -276,18 +257,18 @@ impl Reader<'_> {
         (others, ranged)
     }
 
-    pub(super) fn not_an_instance(&mut self, error: &InstanceError, at: &At) {
+    pub(super) fn not_an_instance<T>(&mut self, error: &InstanceError, at: &At) -> Option<T> {
         let help = match &error.suggestion {
             Some(suggestion) => format!("did you mean {}?", quoted(suggestion)),
             None => "write `ml.m5.xlarge`, `2x ml.m5.xlarge`, `local` or `2x local`".to_owned(),
         };
         let message = format!("{} is not an instance", quoted(&error.found));
-        self.refuse(at, message, help);
+        self.refused(at, message, help)
     }
 
     /// Type and count of `6x ml.m5.4xlarge`.
     fn machines(&mut self, text: &str, at: &At) -> Option<(InstanceType, u32)> {
-        let parsed: Result<InstanceConfiguration, _> = text.parse();
+        let parsed = text.parse::<InstanceConfiguration>();
         let help = match counts_meant(text).filter(|meant| parsed.is_err() && meant != text) {
             Some(meant) if meant.contains('-') => Some(format!(
                 "write `{meant}`; a range is an item of `alternatives`"
@@ -297,30 +278,24 @@ impl Reader<'_> {
             None => (text.contains(':'))
                 .then(|| "groups are written `{groups: {name: 2x ml.m5.xlarge}}`".to_owned()),
         };
-        let (instance_type, count) = match (help, parsed) {
-            (
-                None,
-                Ok(InstanceConfiguration::Homogeneous {
-                    instance_type,
-                    count,
-                }),
-            ) => (instance_type, count),
-            (None, Err(error)) => {
-                self.not_an_instance(&error, at);
-                return None;
-            }
-            (help, _) => {
+        let (kind, count) = match parsed {
+            Ok(InstanceConfiguration::Homogeneous {
+                instance_type,
+                count,
+            }) => (instance_type, count),
+            Err(error) if help.is_none() => return self.not_an_instance(&error, at),
+            _ => {
                 self.push(at, format!("{} is not an instance", quoted(text)), help);
                 return None;
             }
         };
-        self.check_type(&instance_type, at);
-        let (what, most) = match instance_type.is_local() {
+        self.check_type(&kind, at);
+        let (what, most) = match kind.is_local() {
             true => ("processes", LOCAL_PROCESSES),
             false => ("machines", MACHINES),
         };
         self.at_most(at, count, what, most, "started");
-        Some((instance_type, count))
+        Some((kind, count))
     }
 
     /// The rows of `1-8x ml.m5.xlarge`: the powers of two times the first, and the last.
@@ -330,18 +305,16 @@ impl Reader<'_> {
         (first, last, kind): (&str, &str, &str),
         at: &At,
     ) -> Option<Vec<InstanceConfiguration>> {
-        let kind = kind.parse::<InstanceType>();
-        let kind = kind
-            .map_err(|error| self.not_an_instance(&error, at))
-            .ok()?;
+        let kind: InstanceType = match kind.parse() {
+            Ok(kind) => kind,
+            Err(error) => return self.not_an_instance(&error, at),
+        };
         let [from, to] = [first, last].map(|count| count.parse::<u32>().unwrap_or(u32::MAX));
-        let problem = if from == 0 {
-            Some("begins with no machine".to_owned())
-        } else if from >= to {
-            Some(format!("does not rise from {first} to {last}"))
-        } else {
-            (to > MOST_OF_A_RANGE)
-                .then(|| format!("ends with {last}; at most {MOST_OF_A_RANGE} are compared"))
+        let problem = match from {
+            0 => Some("begins with no machine".to_owned()),
+            _ if from >= to => Some(format!("does not rise from {first} to {last}")),
+            _ => (to > MOST_OF_A_RANGE)
+                .then(|| format!("ends with {last}; at most {MOST_OF_A_RANGE} are compared")),
         };
         if let Some(problem) = problem {
             return self.refused(
@@ -358,25 +331,25 @@ impl Reader<'_> {
     }
 
     fn check_type(&mut self, instance_type: &InstanceType, at: &At) {
-        let (is_here, is_cloud) = (self.is_on(RunPlace::This), self.is_on(RunPlace::Cloud));
-        let is_elsewhere = match instance_type.is_local() {
-            true => is_cloud,
-            false => is_here,
-        };
-        let allowed = self.allowed_instances.as_ref();
-        let is_refused = allowed.is_some_and(|allowed| !lets_in(allowed, instance_type));
-        rules! { self, at;
-            refuse "" if is_elsewhere && is_here =>
+        let (message, help) = match (self.place(), instance_type.is_local()) {
+            (RunPlace::This, false) => (
                 format!("{} has no `{instance_type}`", self.backend_words()),
-                "write `local` or `2x local`, or choose `backend: sagemaker`";
-            refuse "" if is_elsewhere && is_cloud =>
-                "SageMaker has no instance `local`", "write one such as `ml.m5.xlarge`, or choose `backend: local`";
-            wrong "" if is_refused && !is_elsewhere =>
-                format!("`{instance_type}` is not among `allowed_instances`");
-        }
-        if !is_elsewhere {
-            self.warn_if_unknown(instance_type, at);
-        }
+                "write `local` or `2x local`, or choose `backend: sagemaker`",
+            ),
+            (RunPlace::Cloud, true) => (
+                "SageMaker has no instance `local`".to_owned(),
+                "write one such as `ml.m5.xlarge`, or choose `backend: local`",
+            ),
+            _ => {
+                let allowed = self.allowed_instances.as_ref();
+                if allowed.is_some_and(|allowed| !lets_in(allowed, instance_type)) {
+                    let message = format!("`{instance_type}` is not among `allowed_instances`");
+                    self.wrong(at, message);
+                }
+                return self.warn_if_unknown(instance_type, at);
+            }
+        };
+        self.refuse(at, message, help);
     }
 
     pub(super) fn warn_if_unknown(&mut self, instance_type: &InstanceType, at: &At) {

@@ -1,7 +1,6 @@
 //! One training job: what triggers it, the full run, its canaries and its budget.
 
 use super::backend_kind::RunPlace;
-use super::budget::BudgetKeys;
 use super::canary::CanaryPolicy;
 use super::channel::DRAWS;
 use super::field::{FieldRule, fields};
@@ -10,7 +9,7 @@ use super::keys::{Either, List, mapping};
 use super::kind::Text;
 use super::limits;
 use super::reader::{At, Reader, quoted, rules};
-use super::share::{SampledBy, ShareKeys, WorkKeys};
+use super::share::{SampledBy, ShareKeys};
 use super::training::is_script;
 use super::{Budget, DriftPolicy, FollowingCount, ScriptShare, Training, Work};
 use crate::instance::InstanceConfiguration;
@@ -42,29 +41,29 @@ fields! {
 
 mapping! {
     /// One training job.
-    struct JobKeys named "Job" {
+    pub(in crate::spec) struct JobKeys named "Job" {
         /// Patterns of the files that count, relative to the spec's folder; `!` excludes, a leading `/` is the checkout root. A
         /// change of one triggers the job. All of `source_dir` counts that no `!` leaves out. Canaries get no other files. Default:
         /// every file.
-        optional paths: List<Text>,
+        optional paths: List<Text>;
         /// The full run: its code, its data and its settings.
-        required training: Training,
+        required training: Training;
         /// The machines of the full run. The budget is judged on them.
-        required instance: Instance,
+        required instance: Instance;
         /// Other configurations to compare, which never change the exit code. A range of counts, `1-8x ml.m5.xlarge`, is a row for
         /// each power of two and for its end.
-        optional alternatives: AlternativeRows,
+        optional alternatives: AlternativeRows;
         /// Where the script is handed its share of the data, which it draws itself: of a database, a hub, a generator. No channel
         /// is sampled then, but with `follows`: then the gate draws, and the script is handed a count.
-        optional share: ShareKeys,
+        optional share: ShareKeys;
         /// The hyperparameter that canaries set lower. Where no channel is sampled, canaries differ in it alone.
-        optional work: WorkKeys,
+        optional work: Work;
         /// The rules of the canary runs: how many there are, and what they may cost.
-        optional canary: CanaryPolicy,
+        optional canary: CanaryPolicy;
         /// The limits of the full run.
-        optional budget: BudgetKeys,
+        optional budget: Budget;
         /// The increase that a scheduled check reports as drift.
-        optional drift: DriftPolicy,
+        optional drift: DriftPolicy;
     }
 }
 
@@ -78,7 +77,7 @@ impl Reader<'_> {
         }
         self.check_groups_of(at, &keys);
         let share = (keys.share.as_ref()).and_then(|share| share.hyperparameter.as_ref());
-        let work = (keys.work.as_ref()).and_then(|work| work.hyperparameter.as_ref());
+        let work = keys.work.as_ref().map(|work| &work.hyperparameter);
         rules! { self, at;
             // A canary's level of work would stand where its share is handed over.
             refuse "work.hyperparameter" if share.is_some() && share == work =>
@@ -91,7 +90,9 @@ impl Reader<'_> {
             alternatives,
             keys.instance.as_ref(),
         );
-        let instances = keys.instance.map(|instance| (instance, alternatives));
+        let own = keys.instance.iter();
+        let instances = own.flat_map(|own| [own].into_iter().chain(&alternatives));
+        self.instances = instances.cloned().collect();
         let sampling = match (&keys.share, &keys.work) {
             (Some(share), _) if share.follows.is_none() => SampledBy::Script,
             (_, Some(_)) => SampledBy::GateIfAny,
@@ -99,14 +100,8 @@ impl Reader<'_> {
         };
         let canary_at = at.key("canary");
         let canary = keys.canary.unwrap_or_default();
-        let canary = self.canary(
-            &canary_at,
-            canary,
-            instances.as_ref(),
-            keys.training.as_ref(),
-        );
-        let training =
-            (keys.training).and_then(|it| self.training(at, it, instances.as_ref(), sampling));
+        let canary = self.canary(&canary_at, canary, keys.training.as_ref());
+        let training = (keys.training).and_then(|it| self.training(at, it, sampling));
         let (share, following) = match keys.share {
             Some(share) => self.share(&at.key("share"), share, training.as_ref()),
             None => (None, None),
@@ -123,23 +118,23 @@ impl Reader<'_> {
             warn "counts" if counts && !is_work_alone =>
                 "has no effect beside levels of `work` on sampled data: all canaries run on the machines of `instance`";
         }
-        let work = (keys.work)
-            .and_then(|work| self.work(&at.key("work"), work, training.as_ref(), is_work_alone));
-        let budget = keys.budget.unwrap_or_default();
-        let budget = self.budget(at, budget, training.as_ref(), instances.as_ref());
+        if let Some(work) = &keys.work {
+            self.check_work(&at.key("work"), work, training.as_ref(), is_work_alone);
+        }
+        let mut budget = keys.budget.unwrap_or_default();
+        self.budget(at, &mut budget, training.as_ref());
         let drift = keys.drift.unwrap_or_default();
         self.above_0(&at.key("drift").key("max"), drift.max.0, "a limit");
-        let (instance, alternatives) = instances?;
         Some(Job {
             name,
             paths: keys.paths.unwrap_or_default(),
             training: training?,
-            instance,
+            instance: keys.instance?,
             alternatives,
             ranged,
             share,
             following,
-            work,
+            work: keys.work,
             canary,
             budget,
             drift,

@@ -339,6 +339,12 @@ macro_rules! read_keys {
                 mapping_schema($schema, &description(&[$($doc),+]), definitions, Self::take)
             }
         }
+
+        impl Default for $name {
+            fn default() -> Self {
+                $crate::spec::keys::unwritten()
+            }
+        }
     };
 }
 
@@ -368,31 +374,39 @@ macro_rules! key {
 }
 
 /// Defines a mapping once: its keys with their docs become a struct of what is written, the way to read it, and its JSON Schema.
+/// What a field is without `as` is what is read of its key, if something is.
 macro_rules! mapping {
     (
         $(#[doc = $doc:expr])+
-        struct $name:ident named $schema:literal {
-            $($(#[doc = $field_doc:expr])* $need:ident $field:ident: $kind:ty,)+
+        $(#[derive($($derive:ident),+)])?
+        $vis:vis struct $name:ident named $schema:literal {
+            $(
+                $(#[doc = $field_doc:expr])*
+                $need:ident $field:ident: $kind:ty $(as $meaning:ty)? $(, or $default:expr)?;
+            )+
         }
     ) => {
         $(#[doc = $doc])+
-        #[derive(Default)]
-        pub(in crate::spec) struct $name {
+        $(#[derive($($derive),+)])?
+        $vis struct $name {
             $(
                 $(#[doc = $field_doc])*
-                pub(in crate::spec) $field: $crate::spec::keys::written!($need $kind),
+                $vis $field: $crate::spec::keys::written!($need $kind $(as $meaning)?),
             )+
         }
 
         $crate::spec::keys::read_keys! {
             $name, $schema, [$($doc),+],
-            $($need $field: $kind, [$($field_doc),*], [];)+
+            $($need $field: $kind, [$($field_doc),*], [$($default)?];)+
         }
     };
 }
 
 /// The type of what is written under a key.
 macro_rules! written {
+    ($need:ident $kind:ty as $meaning:ty) => {
+        $meaning
+    };
     (with $kind:ty) => {
         $kind
     };
@@ -428,12 +442,6 @@ macro_rules! keys {
         $crate::spec::keys::read_keys! {
             $name, $schema, [$($doc),+],
             $($need $field: $kind, [$($field_doc),*], [$($default)?];)+
-        }
-
-        impl Default for $name {
-            fn default() -> Self {
-                $crate::spec::keys::unwritten()
-            }
         }
     };
 }

@@ -121,17 +121,17 @@ impl Kind for Date {
 
 mapping! {
     /// A known overrun that is agreed to.
-    struct OverrideKeys named "Override" {
+    pub(in crate::spec) struct OverrideKeys named "Override" {
         /// The name of the job.
-        required job: Text,
+        required job: Text;
         /// The key of the budget line.
-        required budget: LineKind,
+        required budget: LineKind;
         /// The limit that counts in place of the line's own, in the line's unit.
-        required up_to: AnyQuantity,
+        required up_to: AnyQuantity;
         /// The last day on which the override counts, in UTC, for instance `2026-12-31`.
-        required until: Date,
+        required until: Date;
         /// The reason for which the overrun was agreed to.
-        required reason: Text,
+        required reason: Text;
     }
 }
 
@@ -165,8 +165,8 @@ impl Reader<'_> {
             // A job whose keys could not be read is there too.
             let written = self.keys_below(&all);
             let job = jobs.iter().find(|job| job.name == *name);
-            if !written.contains(&name.as_str()) {
-                let help = did_you_mean(name, written);
+            if !written.contains(name) {
+                let help = did_you_mean(name, written.iter().map(String::as_str));
                 let message = format!("there is no job {}", quoted(name));
                 self.push(&at.key("job"), message, help);
             } else if let Some((kind, job)) = keys.budget.zip(job) {

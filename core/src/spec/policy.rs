@@ -19,9 +19,9 @@ use crate::spec::field::{Field, FieldRule, HasFields, fields_of};
 use crate::units::Usd;
 use difference::Differences;
 
-/// What is said of a change's policy.
+/// What a change does to policy, in sentences.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct PolicyNotes {
+pub struct PolicyChanges {
     /// About all jobs, a sentence or two each.
     pub notes: Vec<String>,
     /// About one job's policy, by its name; jobs without notes are left out.
@@ -91,70 +91,73 @@ pub fn apply_base_policy(
     base: Option<&Spec>,
     cap: Usd,
     is_listed: &dyn Fn(&InstanceType) -> bool,
-) -> Result<(Spec, PolicyNotes), BasePolicyError> {
+) -> Result<(Spec, PolicyChanges), BasePolicyError> {
     let mut spec = head.clone();
-    let Some(base) = base else {
-        let notes = without_base(&mut spec, cap, is_listed);
-        return Ok((spec, notes));
+    let mut changes = PolicyChanges::default();
+    let (base, renamed) = match base {
+        Some(base) if base.backend != head.backend => {
+            return Err(BasePolicyError::BackendChanged {
+                base: base.backend,
+                head: head.backend,
+            });
+        }
+        Some(base) => {
+            let (base, renamed) = follow_renames(head, base);
+            let mut whole = Differences::default();
+            whole.compare(&fields_of(&base), &fields_of(head));
+            changes.notes = whole.into_notes();
+            spec.take_base(&base, FieldRule::EACH);
+            let is_removed = |job: &&Job| {
+                let is_renamed = renamed.iter().any(|renamed| renamed.from == job.name);
+                head.job(&job.name).is_none() && !is_renamed
+            };
+            let removed = base.jobs.iter().filter(is_removed);
+            changes.removed_jobs = removed.map(|job| job.name.clone()).collect();
+            let names = |renamed: &RenamedJob| (renamed.to.clone(), renamed.from.clone());
+            changes.renamed_from = renamed.iter().map(names).collect();
+            (Some(base), renamed)
+        }
+        None => {
+            changes.notes.extend(drop_prices(&mut spec, is_listed));
+            (None, Vec::new())
+        }
     };
-    if base.backend != head.backend {
-        return Err(BasePolicyError::BackendChanged {
-            base: base.backend,
-            head: head.backend,
-        });
-    }
-    let (base, renamed) = &follow_renames(head, base);
-    let mut whole = Differences::default();
-    whole.compare(&fields_of(base), &fields_of(head));
-    spec.take_base(base, FieldRule::EACH);
-    let is_kept = |job: &&Job| head.job(&job.name).is_some();
-    let is_renamed = |job: &&Job| renamed.iter().any(|renamed| renamed.from == job.name);
-    let removed = base.jobs.iter();
-    let removed = removed.filter(|job| !is_kept(job) && !is_renamed(job));
-    let names = |renamed: &RenamedJob| (renamed.to.clone(), renamed.from.clone());
-    let mut said = PolicyNotes {
-        notes: whole.into_notes(),
-        removed_jobs: removed.map(|job| job.name.clone()).collect(),
-        renamed_from: renamed.iter().map(names).collect(),
-        ..PolicyNotes::default()
-    };
-    let is_new = |job: &&Job| base.job(&job.name).is_none();
+    let of_base = |job: &Job| base.as_ref().and_then(|base| base.job(&job.name));
+    let is_new = |job: &&Job| of_base(job).is_none();
     let share = share(cap, head.jobs.iter().filter(is_new).count());
+    let base_overrides = base.as_ref().map_or(&[][..], |base| &base.overrides);
     for job in &mut spec.jobs {
         let mut differences = Differences::default();
-        if let Some(from) = base.job(&job.name) {
+        if let Some(from) = of_base(job) {
             let renamed = renamed.iter().find(|renamed| renamed.to == job.name);
             if let Some(renamed) = renamed {
                 differences.say(renamed.note());
             }
             let own_fields = job::fields(job, &head.overrides);
-            let base_fields = job::fields(from, &base.overrides);
+            let base_fields = job::fields(from, base_overrides);
             job::apply_base_policy(job, from, base_fields, own_fields, &mut differences);
         } else {
             differences.say(cap_spend(job, share));
-            let overrides: Vec<Field> = Override::fields(&head.overrides, &job.name).collect();
-            differences.compare(&[], &overrides);
+            if base.is_some() {
+                let overrides: Vec<Field> = Override::fields(&head.overrides, &job.name).collect();
+                differences.compare(&[], &overrides);
+            }
         }
         let uncompared = std::mem::take(&mut differences.uncompared);
-        (said.uncompared_notes).insert(job.name.clone(), uncompared);
+        (changes.uncompared_notes).insert(job.name.clone(), uncompared);
         let notes = differences.into_notes();
         if !notes.is_empty() {
-            said.job_notes.insert(job.name.clone(), notes);
+            changes.job_notes.insert(job.name.clone(), notes);
         }
     }
     match job::not_allowed(&spec) {
-        problems if problems.is_empty() => Ok((spec, said)),
+        problems if problems.is_empty() => Ok((spec, changes)),
         problems => Err(BasePolicyError::NotAllowed(problems)),
     }
 }
 
-/// Leaves the head its own policy, with a cap on the cost of canaries.
-fn without_base(
-    spec: &mut Spec,
-    cap: Usd,
-    is_listed: &dyn Fn(&InstanceType) -> bool,
-) -> PolicyNotes {
-    let mut said = PolicyNotes::default();
+/// Takes away the prices of listed machines, and says which.
+fn drop_prices(spec: &mut Spec, is_listed: &dyn Fn(&InstanceType) -> bool) -> Option<String> {
     let mut dropped = Vec::new();
     for prices in [&mut spec.prices, &mut spec.spot_prices] {
         prices.retain(|kind, price| {
@@ -165,18 +168,12 @@ fn without_base(
             !is_dropped
         });
     }
-    if !dropped.is_empty() {
-        said.notes.push(format!(
+    (!dropped.is_empty()).then(|| {
+        format!(
             "No spec of the base confirms the prices that this pull request sets for {}; AWS's own prices are used.",
             dropped.join(", ")
-        ));
-    }
-    let share = share(cap, spec.jobs.len());
-    for job in &mut spec.jobs {
-        let note = cap_spend(job, share);
-        said.job_notes.insert(job.name.clone(), vec![note]);
-    }
-    said
+        )
+    })
 }
 
 /// Each job's share of a common limit: more jobs do not get more money.
@@ -191,17 +188,17 @@ fn share(together: Usd, jobs: usize) -> Usd {
 
 /// Caps the cost of the canaries of a job that is not in the base, and returns the note about it.
 fn cap_spend(job: &mut Job, cap: Usd) -> String {
-    let asked = job.canary.spend_limit;
-    let limit = if asked > cap { cap } else { asked };
-    job.canary.spend_limit = limit;
-    let rather = if asked > cap {
-        format!(", not the {} that it asks for", asked.exact())
-    } else {
-        String::new()
+    let asked = std::mem::replace(&mut job.canary.spend_limit, cap);
+    let rather = match asked > cap {
+        true => format!(", not the {} that it asks for", asked.exact()),
+        false => {
+            job.canary.spend_limit = asked;
+            String::new()
+        }
     };
     format!(
         "This job is not in the base, so this pull request's own policy applies; its canaries may cost at most {}{rather}.",
-        limit.exact()
+        job.canary.spend_limit.exact()
     )
 }
 

@@ -94,33 +94,33 @@ pub(super) fn schema() -> Json {
 
 mapping! {
     /// A canary-gate spec: which training jobs exist, what they may cost, and how their canaries run.
-    struct SpecKeys named "Spec" {
+    pub(in crate::spec) struct SpecKeys named "Spec" {
         /// The version of this format: 1.
-        required version: FormatVersion,
+        required version: FormatVersion;
         /// The backend: where canaries run.
-        required backend: ChosenBackend,
+        required backend: ChosenBackend;
         /// The AWS region. Default: AWS_REGION, else us-east-1 for prices.
-        optional region: Region,
+        optional region: Region;
         /// The directory or `s3://bucket/prefix/` in which records are kept. Default: `.canary-gate/`.
-        optional history: Text,
+        optional history: Text;
         /// Prices of one machine for an hour, by instance type, for instance `local: 1.20 USD/h`, in place of the built-in ones.
         /// The full run of a job with `training.spot` is judged by those below `spot`, such as `spot: {ml.m5.xlarge: 0.08 USD/h}`,
         /// else at the price on demand.
-        optional prices: Prices,
+        optional prices: Prices;
         /// Patterns of the allowed instance types, for instance `ml.m5.*`. Every type must match one. Default: all are allowed.
-        optional allowed_instances: InstancePatterns,
+        optional allowed_instances: InstancePatterns;
         /// Whether a job that is at risk of exceeding its budget fails the check. Default: false.
-        optional strict: bool,
+        optional strict: bool;
         /// Whether an unknown outcome fails the check. Default: fail.
-        optional on_inconclusive: OnInconclusive,
+        optional on_inconclusive: OnInconclusive;
         /// The file of recorded runs that `backend: replay` takes for canary runs: a table (.csv) or JSON lines, as `canary-gate
         /// run --measurements FILE` writes them; a path relative to the spec's folder.
-        optional recording: ProjectPath,
+        optional recording: ProjectPath;
         /// The training jobs, by name. A name has 1 to 63 letters, digits and inner hyphens; with `backend: replay` it is the
         /// recording's, and may have underscores.
-        required jobs: Map<JobKeys>,
+        required jobs: Map<JobKeys>;
         /// Known overruns that are agreed to, each with a ceiling, a reason and an expiry date.
-        optional overrides: List<OverrideKeys>,
+        optional overrides: List<OverrideKeys>;
     }
 }
 
@@ -170,12 +170,8 @@ impl Refined for Region {
     fn refine(text: String, at: &At, reader: &mut Reader<'_>) -> Option<String> {
         let meant = near_miss(&text, regions()).filter(|meant| *meant != text);
         if !limits::is_region(&text) {
-            let message = format!("{} is not an AWS region", quoted(&text));
-            let help = match meant {
-                Some(meant) => format!("did you mean `{meant}`?"),
-                None => "write it as AWS does, such as `us-east-1`".to_owned(),
-            };
-            reader.refuse(at, message, help);
+            let otherwise = Some("write it as AWS does, such as `us-east-1`");
+            reader.unknown(at, &text, "is not an AWS region", meant, otherwise);
         } else if let Some(meant) = meant
             && regions().all(|known| known != text)
         {
@@ -203,11 +199,11 @@ impl Kind for Prices {
         let Value::Mapping(written) = &node.value else {
             return wrong_kind(node, "a mapping of names to values", at, reader);
         };
-        let is_spot = |(key, _): &&(yaml::YamlKey, Node)| key.text == SPOT;
-        let (spot, plain): (Vec<_>, Vec<_>) = written.iter().partition(is_spot);
+        let (spot, plain): (Vec<_>, Vec<_>) =
+            (written.iter().cloned()).partition(|(key, _)| key.text == SPOT);
         reader.has_local_price = plain.iter().any(|(key, _)| key.text.trim() == "local");
         let plain = Node {
-            value: Value::Mapping(plain.into_iter().cloned().collect()),
+            value: Value::Mapping(plain),
             span: node.span.clone(),
         };
         let plain = reader.prices(&plain, at)?;
@@ -295,17 +291,19 @@ impl Reader<'_> {
                 let help = "leave the line out if the machine costs nothing";
                 self.refuse(&price_at, "a price is more than 0", help);
             }
-            match name.parse::<InstanceType>() {
-                Ok(instance_type) => {
-                    self.warn_if_unknown(&instance_type, &name_at);
-                    if by_type.contains_key(&instance_type) {
-                        // The keys differ as texts, by spaces around a name.
-                        let message = format!("the price of `{instance_type}` is given twice");
-                        self.wrong(&name_at, message);
-                    }
-                    by_type.insert(instance_type, price);
+            let instance_type = match name.parse::<InstanceType>() {
+                Ok(instance_type) => instance_type,
+                Err(error) => {
+                    self.not_an_instance::<()>(&error, &name_at);
+                    continue;
                 }
-                Err(error) => self.not_an_instance(&error, &name_at),
+            };
+            self.warn_if_unknown(&instance_type, &name_at);
+            let known = by_type.insert(instance_type.clone(), price);
+            if known.is_some() {
+                // The keys differ as texts, by spaces around a name.
+                let message = format!("the price of `{instance_type}` is given twice");
+                self.wrong(&name_at, message);
             }
         }
         Some(by_type)
@@ -317,13 +315,12 @@ impl Reader<'_> {
         if text.starts_with("s3:") {
             return self.form(&at, text, s3_uri_problem(text));
         }
-        let mut parts = text.split('/').filter(|part| !part.is_empty());
-        let is_here = parts.clone().all(|part| part == ".");
-        let is_in_git = parts.any(|part| part.eq_ignore_ascii_case(".git"));
+        let mut parts = text.split('/').filter(|part| !matches!(*part, "" | "."));
+        let first = parts.clone().next();
         rules! { self, at;
-            refuse "" if is_here =>
+            refuse "" if first.is_none() =>
                 format!("{} is no folder of its own", quoted(text)), "name a folder for it, such as `.canary-gate/`";
-            refuse "" if is_in_git =>
+            refuse "" if parts.any(|part| part.eq_ignore_ascii_case(".git")) =>
                 format!("{} lies in git's own folder", quoted(text)), "name another folder, such as `.canary-gate/`";
         }
         self.form(&at, text, path_problem(text));
@@ -333,10 +330,8 @@ impl Reader<'_> {
     /// output, and it runs the code of a change: what it wrote must not pass for a record.
     fn check_history_of(&mut self, history: &str, job: &Job) {
         let parts = |place: &str| {
-            let parts = place
-                .split('/')
-                .filter(|part| !part.is_empty() && *part != ".");
             let root = if place.starts_with('/') { "/" } else { "" };
+            let parts = place.split('/').filter(|part| !matches!(*part, "" | "."));
             format!("{root}{}/", parts.collect::<Vec<_>>().join("/"))
         };
         let folder = parts(history);
@@ -344,17 +339,12 @@ impl Reader<'_> {
         let holding = channels.find(|channel| folder.starts_with(&parts(&channel.uri)));
         let channel = quoted(holding.map_or("", |channel| &channel.name));
         let name = quoted(&job.name);
-        let is_shared = job
-            .training
-            .sagemaker
-            .output
-            .as_deref()
-            .is_some_and(|output| {
-                let output = parts(output);
-                let below = output.strip_prefix(&folder);
-                let first = below.and_then(|below| below.split('/').next());
-                folder.starts_with(&output) || first.is_some_and(|it| HISTORY_FOLDERS.contains(&it))
-            });
+        let is_shared = job.training.sagemaker.output.iter().any(|output| {
+            let output = parts(output);
+            let below = output.strip_prefix(&folder);
+            let first = below.and_then(|below| below.split('/').next());
+            folder.starts_with(&output) || first.is_some_and(|it| HISTORY_FOLDERS.contains(&it))
+        });
         rules! { self, At::ROOT;
             refuse "history" if is_shared =>
                 format!("the training jobs of {name} may write there: its `training.output` and the history lie in one another"),

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
+use std::rc::Rc;
 
 use globset::GlobMatcher;
 
@@ -11,6 +12,7 @@ use super::errors::SpecProblem;
 use super::yaml::{Node, Value, YamlKey};
 use super::{BackendKind, SpecWarning};
 use crate::grammar::choice;
+use crate::instance::InstanceConfiguration;
 
 /// The place of a value, or of the key before it.
 #[derive(Debug, Clone, PartialEq)]
@@ -67,6 +69,11 @@ impl At {
         }
     }
 
+    /// The last key or item.
+    pub(super) fn last(&self) -> &str {
+        self.id.rsplit('\0').next().unwrap_or_default()
+    }
+
     /// The place of an item of this list.
     pub(super) fn item(&self, index: usize) -> Self {
         let part = format!("[{index}]");
@@ -91,6 +98,8 @@ pub(super) struct Reader<'a> {
     /// Patterns that compile; absent when the spec allows all.
     pub(super) allowed_instances: Option<Vec<GlobMatcher>>,
     pub(super) has_local_price: bool,
+    /// What the job at hand trains on, `instance` first; empty where that could not be read.
+    pub(super) instances: Rc<[InstanceConfiguration]>,
     /// Offsets of jobs, instances and budget lines, by field path: for annotations of a pull request.
     pub(super) places: Vec<(String, usize)>,
 }
@@ -143,11 +152,12 @@ impl Reader<'_> {
     }
 
     /// The keys that are written in a mapping, readable or not.
-    pub(super) fn keys_below(&self, at: &At) -> Vec<&str> {
+    pub(super) fn keys_below(&self, at: &At) -> Vec<String> {
         let prefix = format!("{}\0", at.id);
         let ids = self.spans.range(prefix.clone()..).map(|(id, _)| id);
         let below = ids.map_while(|id| id.strip_prefix(&prefix));
-        below.filter(|key| !key.contains('\0')).collect()
+        let keys = below.filter(|key| !key.contains('\0'));
+        keys.map(str::to_owned).collect()
     }
 
     /// Whether there is such a key, and nothing was wrong with it so far.

@@ -148,10 +148,10 @@ impl Refined for FullShare {
             return Some(Self::Examples(examples));
         }
         let is_odd = text.parse::<u64>().is_err() && text.starts_with(|c: char| c.is_ascii_digit());
+        let plain = || text.replace(['_', ',', ' ', '\''], "").parse::<f64>();
         let (problem, help) = if is_odd {
-            let plain: String = text.chars().filter(|c| !"_, '".contains(*c)).collect();
-            let meant = plain.parse::<f64>().ok().map(|number| number.to_string());
-            let meant = meant.filter(|text| count(text).is_some());
+            let meant = plain().map(|number| number.to_string());
+            let meant = meant.ok().filter(|text| count(text).is_some());
             let meant = meant.as_deref().unwrap_or("120000");
             (
                 "is no number of examples",
@@ -194,17 +194,17 @@ forms! {
 
 mapping! {
     /// The place in which a script is handed its share of the data, `0.01` or a number of examples. Give one of the two.
-    struct ShareKeys named "Share" {
+    pub(in crate::spec) struct ShareKeys named "Share" {
         /// The name of the hyperparameter, for instance `data_fraction` or `max_train_samples`.
-        optional hyperparameter: OwnHyperparameter,
+        optional hyperparameter: OwnHyperparameter;
         /// The name of the environment variable, for instance `DATA_FRACTION`.
-        optional environment: OwnVariable,
+        optional environment: OwnVariable;
         /// The value in the full run: `1.0` for a share, a whole number for a count of examples, `omit` where the full run is
         /// handed nothing. Default: 1.0.
-        optional full: FullShare,
+        optional full: FullShare;
         /// A sampled channel: the script is handed the number of examples that goes with what is drawn of it, such as
         /// `num_training_samples`.
-        optional follows: Text,
+        optional follows: Text;
     }
 }
 
@@ -217,15 +217,11 @@ impl Reader<'_> {
         training: Option<&Training>,
     ) -> (Option<ScriptShare>, Option<FollowingCount>) {
         let full_at = at.key("full");
-        let full = match keys.full {
-            None if self.is_written(&full_at) => None,
-            full => Some(full.unwrap_or(FullShare::One)),
-        };
-        let is_share = matches!(full, Some(FullShare::One | FullShare::Omitted));
-        if keys.follows.is_some() && is_share {
+        let is_written = self.is_written(&full_at);
+        let full = keys.full.or((!is_written).then_some(FullShare::One));
+        if keys.follows.is_some() && matches!(full, Some(FullShare::One | FullShare::Omitted)) {
             let message = "what follows a channel is a number of examples";
             let help = "write the number of all examples as `full`, such as `full: 50000`";
-            let is_written = self.is_written(&full_at);
             self.refuse(if is_written { &full_at } else { at }, message, help);
         }
         let place = self.share_place(at, keys.hyperparameter, keys.environment);
@@ -285,20 +281,22 @@ impl Reader<'_> {
         hyperparameter: Option<String>,
         environment: Option<String>,
     ) -> Option<SharePlace> {
-        let keys = ["hyperparameter", "environment"].map(|key| at.key(key));
-        let most = [limits::HYPERPARAMETER_NAME, limits::ENVIRONMENT_TEXT];
-        for ((name, at), most) in [&hyperparameter, &environment]
-            .into_iter()
-            .zip(&keys)
-            .zip(most)
-        {
+        let environment_at = at.key("environment");
+        for (at, name, most) in [
+            (
+                &at.key("hyperparameter"),
+                &hyperparameter,
+                limits::HYPERPARAMETER_NAME,
+            ),
+            (&environment_at, &environment, limits::ENVIRONMENT_TEXT),
+        ] {
             self.too_long(at, "a name", name.as_deref().unwrap_or_default(), most);
         }
         let (at, problem, help) = match (hyperparameter, environment) {
             (Some(name), None) => return Some(SharePlace::Hyperparameter(name)),
             (None, Some(name)) => return Some(SharePlace::Environment(name)),
             (Some(_), Some(_)) => (
-                &keys[1],
+                &environment_at,
                 "the share is handed over twice",
                 "write `hyperparameter` or `environment`, whichever the script reads",
             ),
@@ -341,15 +339,18 @@ impl Reader<'_> {
     }
 }
 
-/// Canaries do less work per datum too: a hyperparameter whose full value and canary levels are given.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Work {
-    /// One of `training.hyperparameters`, whose value there is `full`.
-    pub hyperparameter: String,
-    /// More than 0.
-    pub full: f64,
-    /// Never empty; rising, more than 0, at most `full`.
-    pub canary: Vec<f64>,
+mapping! {
+    /// A hyperparameter that says how much work one datum takes, such as a number of rounds.
+    #[derive(Debug, Clone, PartialEq, Serialize)]
+    pub struct Work named "Work" {
+        /// The name of the hyperparameter under `training.hyperparameters`.
+        needed hyperparameter: Text as String;
+        /// The value in the full run, the same as under `training.hyperparameters`.
+        needed full: f64 as f64;
+        /// The values in canaries, rising. Every fraction of the data is run at each; where no channel is sampled they take the
+        /// place of fractions.
+        needed canary: List<f64> as Vec<f64>;
+    }
 }
 
 impl fmt::Display for Work {
@@ -375,56 +376,34 @@ impl Job {
     }
 }
 
-mapping! {
-    /// A hyperparameter that says how much work one datum takes, such as a number of rounds.
-    struct WorkKeys named "Work" {
-        /// The name of the hyperparameter under `training.hyperparameters`.
-        required hyperparameter: Text,
-        /// The value in the full run, the same as under `training.hyperparameters`.
-        required full: f64,
-        /// The values in canaries, rising. Every fraction of the data is run at each; where no channel is sampled they take the
-        /// place of fractions.
-        required canary: List<f64>,
-    }
-}
-
 impl Reader<'_> {
-    pub(super) fn work(
+    pub(super) fn check_work(
         &mut self,
         at: &At,
-        keys: WorkKeys,
+        work: &Work,
         training: Option<&Training>,
         is_alone: bool,
-    ) -> Option<Work> {
-        if let (Some(name), Some(training)) = (&keys.hyperparameter, training) {
-            self.check_work_name(at, name, keys.full, training);
+    ) {
+        let full_at = at.key("full");
+        let full = Some(work.full).filter(|_| self.has(&full_at));
+        if let Some(training) = training.filter(|_| !work.hyperparameter.is_empty()) {
+            self.check_work_name(at, &work.hyperparameter, full, training);
         }
-        self.above_0(&at.key("full"), keys.full.unwrap_or(1.0), "the full work");
-        if let Some(levels) = &keys.canary {
-            let full = keys.full.unwrap_or(f64::INFINITY);
-            self.check_levels(&at.key("canary"), levels, full, is_alone);
-        }
-        Some(Work {
-            hyperparameter: keys.hyperparameter?,
-            full: keys.full?,
-            canary: keys.canary?,
-        })
-    }
-
-    fn check_levels(&mut self, at: &At, levels: &[f64], full: f64, is_alone: bool) {
+        self.above_0(&full_at, full.unwrap_or(1.0), "the full work");
+        let (at, levels) = (&at.key("canary"), &work.canary);
         self.at_most(at, levels.len(), "levels", MOST_LEVELS, "planned");
-        let is_below = matches!(levels, [only] if *only < full);
+        let full = full.unwrap_or(f64::INFINITY);
+        let is_below = matches!(levels[..], [only] if only < full);
         rules! { self, at;
             refuse "" if is_alone && levels.len() == 1 =>
                 "no channel is sampled, and one level does not show what the rest takes", TWO_LEVELS;
             refuse "" if !is_alone && is_below =>
                 "one level below the full work does not show what the rest takes", TWO_LEVELS;
         }
-        self.rising(at, levels, "level", |level| {
-            if level <= 0.0 {
-                return Some(format!("{level} is not more than 0"));
-            }
-            (level > full).then(|| format!("{level} is more than the full work of {full}"))
+        self.rising(at, levels, "level", |level| match level {
+            _ if level <= 0.0 => Some(format!("{level} is not more than 0")),
+            _ if level > full => Some(format!("{level} is more than the full work of {full}")),
+            _ => None,
         });
     }
 

@@ -60,12 +60,9 @@ pub(super) fn command(
             // It starts Python itself.
             (options, command.split_off(script.unwrap_or(0)))
         }
-        LauncherKind::Mpi {
-            processes_per_host,
-            options,
-        } => {
-            let count = processes_per_host.unwrap_or(each);
-            let own = options.as_deref().unwrap_or_default();
+        LauncherKind::Mpi(mpi) => {
+            let count = mpi.processes_per_host.unwrap_or(each);
+            let own = mpi.options.as_deref().unwrap_or_default();
             // As root in CI's containers, and with more processes than cores.
             let options = format!("--allow-run-as-root --oversubscribe -np {count} {own}");
             (options, command)
@@ -80,6 +77,7 @@ pub(super) fn command(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::spec::MpiOptions;
     use crate::units::Bytes;
 
     fn launched(kind: LauncherKind, instance: &str) -> Vec<String> {
@@ -105,10 +103,10 @@ mod tests {
 
     #[test]
     fn torchrun_starts_the_script_on_each_host_of_its_group_and_mpirun_the_whole_command() {
-        let mpi = LauncherKind::Mpi {
+        let mpi = LauncherKind::Mpi(MpiOptions {
             processes_per_host: Some(3),
             options: Some("-x A=1".to_owned()),
-        };
+        });
         let of = |nodes: u32, rank: u32| {
             format!(
                 "torchrun --nnodes {nodes} --nproc_per_node 2 --master_addr 127.0.0.1 --master_port 7777 --node_rank {rank} train.py --lr 1"

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::checked_thing::CheckedThing;
 use crate::console::AppError;
-use crate::spec::{Job, LauncherKind};
+use crate::spec::Job;
 use crate::workspace::project::Project;
 
 /// The script of a job, which a canary gets only if git knows it; nothing where a job names none.
@@ -69,10 +69,7 @@ pub(super) fn programs(project: &Project, job: &Job) -> Vec<CheckedThing> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folder = source_folder(project, job);
     let launcher = job.training.distribution.as_ref();
-    let launcher = launcher.map(|launcher| match launcher.kind {
-        LauncherKind::Torchrun => "torchrun",
-        LauncherKind::Mpi { .. } => "mpirun",
-    });
+    let launcher = launcher.map(|launcher| launcher.program());
     let of_command = started(&job.training.local.command).into_iter();
     let look = |word: &str| {
         if let Some(place) = found(word, &folder, &path) {

@@ -24,7 +24,7 @@ fn spec(text: &str) -> Spec {
     read(source, &[]).unwrap_or_else(|errors| panic!("{}\n{text}", errors.render(false, 100)))
 }
 
-fn applied(head: &Spec, base: &Spec) -> (Spec, PolicyNotes) {
+fn applied(head: &Spec, base: &Spec) -> (Spec, PolicyChanges) {
     apply_base_policy(head, Some(base), CAP, &|_| false).unwrap()
 }
 
@@ -125,8 +125,9 @@ fn a_renamed_job_is_the_removed_one_that_it_has_most_in_common_with() {
     ]);
     let head = all(&[job("c", &source("./b"), 9), job("kept", &source("k"), 3)]);
     let policy = applied(&head, &base);
-    let limit = |(spec, _): &(Spec, PolicyNotes)| spec.jobs[0].budget.lines[0].limit_words();
-    let is_new = |(_, notes): &(Spec, PolicyNotes)| notes.job_notes["c"][0].contains("own policy");
+    let limit = |(spec, _): &(Spec, PolicyChanges)| spec.jobs[0].budget.lines[0].limit_words();
+    let is_new =
+        |(_, notes): &(Spec, PolicyChanges)| notes.job_notes["c"][0].contains("own policy");
     assert_eq!(limit(&policy), "2 USD");
     assert_eq!(policy.1.removed_jobs, ["a"]);
     assert!(!is_new(&policy));

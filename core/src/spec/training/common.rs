@@ -6,7 +6,6 @@ use super::sagemaker::SagemakerTraining;
 use crate::spec::backend_kind::RunPlace;
 use crate::spec::channel::Channels;
 use crate::spec::field::FieldRule;
-use crate::spec::instances::Instances;
 use crate::spec::keys::{Map, keys};
 use crate::spec::kind::{AnyText, Text};
 use crate::spec::limits;
@@ -68,7 +67,6 @@ impl Reader<'_> {
         &mut self,
         job: &At,
         mut training: Training,
-        instances: Option<&Instances>,
         sampling: SampledBy,
     ) -> Option<Training> {
         let at = &job.key("training");
@@ -93,9 +91,9 @@ impl Reader<'_> {
             }
         }
         self.check_local_keys(at, &training.local);
-        self.check_sagemaker_keys(at, &training.sagemaker, instances);
+        self.check_sagemaker_keys(at, &training.sagemaker);
         if let Some(launcher) = &training.distribution {
-            self.check_launcher(&at.key("distribution"), launcher, instances);
+            self.check_launcher(&at.key("distribution"), launcher);
         }
         let starts_script = training.sagemaker.entry_point.is_some() && self.is_on(RunPlace::Cloud);
         let launcher = training.distribution.as_ref();
@@ -117,13 +115,7 @@ impl Reader<'_> {
                 return None;
             }
             let in_vpc = training.sagemaker.is_in_vpc();
-            self.channels(
-                &channels_at,
-                &mut training.channels,
-                instances,
-                in_vpc,
-                sampling,
-            );
+            self.channels(&channels_at, &mut training.channels, in_vpc, sampling);
         } else if sampling == SampledBy::Gate {
             const HELP: &str = "name the data, or write `share` if the script draws its own share of it, or `work` if canaries can do less of it";
             return self.refused(at, "the key `channels` is missing", HELP);

@@ -3,9 +3,8 @@
 use std::fmt;
 use std::sync::LazyLock;
 
-use crate::instance::{InstanceType, tables};
+use crate::instance::{InstanceConfiguration, InstanceType, tables};
 use crate::spec::field::FieldValue;
-use crate::spec::instances::{Instances, configurations};
 use crate::spec::keys::mapping;
 use crate::spec::kind::{AnyText, Refined};
 use crate::spec::reader::{At, Reader, quoted};
@@ -15,17 +14,17 @@ const WAY_OUT: &str =
 
 mapping! {
     /// An image of AWS by its framework. Give one framework.
-    struct FrameworkKeys named "Framework" {
+    pub(in crate::spec) struct FrameworkKeys named "Framework" {
         /// The version of PyTorch, such as `2.8`.
-        optional pytorch: AnyText,
+        optional pytorch: AnyText;
         /// The version of TensorFlow, such as `2.19`.
-        optional tensorflow: AnyText,
+        optional tensorflow: AnyText;
         /// The version of SageMaker's scikit-learn, such as `1.4-2`.
-        optional sklearn: AnyText,
+        optional sklearn: AnyText;
         /// The version of SageMaker's XGBoost, such as `1.7-1`.
-        optional xgboost: AnyText,
+        optional xgboost: AnyText;
         /// The version of Python in the image, such as `py312`. Default: the one that the image has.
-        optional python: AnyText,
+        optional python: AnyText;
     }
 }
 
@@ -59,7 +58,7 @@ fn table(text: &'static str) -> Vec<FrameworkImages> {
         name: words[1],
         repository: words[2],
         tag: words[3],
-        registries: registries(if words[4] == "2" { 2 } else { 3 }),
+        registries: registries(words[4].parse().expect("the table names a column")),
         versions: (words[5..].iter())
             .filter_map(|version| version.split_once('='))
             .collect(),
@@ -190,12 +189,14 @@ impl Refined for Framework {
         };
         let images = FRAMEWORKS.iter().find(|images| images.name == name)?;
         let Some(found) = version_of(images, &version) else {
-            let version = quoted(version.trim());
-            let (newest, _) = images.versions.last()?;
+            let (quoted, number) = (quoted(version.trim()), as_number(version.trim()));
+            let far = |(known, _): &&(&str, _)| (as_number(known) - number).abs();
+            let nearest = images.versions.iter();
+            let (nearest, _) = nearest.min_by(|a, b| far(a).total_cmp(&far(b)))?;
             return reader.refused(
                 &at.key(name),
-                format!("no image of {name} {version} is known, by the table of {AS_OF}"),
-                format!("the newest is `{newest}`, {WAY_OUT}"),
+                format!("no image of {name} {quoted} is known, by the table of {AS_OF}"),
+                format!("the nearest is `{nearest}`, {WAY_OUT}"),
             );
         };
         if let Some(python) = keys.python.filter(|python| *python != found.python) {
@@ -208,6 +209,16 @@ impl Refined for Framework {
         }
         Some(found)
     }
+}
+
+/// The place of `1.4-2` among versions.
+fn as_number(version: &str) -> f64 {
+    let parts = version.split(['.', '-']);
+    let parts = parts.map(|part| part.parse::<f64>().unwrap_or(0.0));
+    parts
+        .zip([1e6, 1e3, 1.0])
+        .map(|(part, weight)| part * weight)
+        .sum()
 }
 
 /// `2.8` is the newest of `2.8.x`.
@@ -227,14 +238,9 @@ fn version_of(images: &'static FrameworkImages, written: &str) -> Option<Framewo
 
 impl Reader<'_> {
     /// That there is an image for every machine of the job, in the spec's region where that is written.
-    pub(super) fn check_framework(
-        &mut self,
-        at: &At,
-        framework: &Framework,
-        instances: Option<&Instances>,
-    ) {
+    pub(super) fn check_framework(&mut self, at: &At, framework: &Framework) {
         let region = self.region.as_deref().unwrap_or("us-east-1");
-        let types = configurations(instances).flat_map(|configuration| configuration.members());
+        let types = (self.instances.iter()).flat_map(InstanceConfiguration::members);
         let mut errors: Vec<String> = types
             .filter_map(|(kind, _)| framework.image(kind, region).err())
             .map(|error| error.to_string())
@@ -298,21 +304,13 @@ xgboost 1.7-1 ml.m5.xlarge us-east-1 683313688378.dkr.ecr.us-east-1.amazonaws.co
         );
     }
 
-    /// `1.4-2` is 1, 4 and 2.
-    fn numbers(version: &str) -> [f64; 3] {
-        let mut parts = version
-            .split(['.', '-'])
-            .map(|part| part.parse::<f64>().unwrap_or(0.0));
-        std::array::from_fn(|_| parts.next().unwrap_or(0.0))
-    }
-
     #[test]
     fn the_table_is_in_order() {
         assert_eq!(FRAMEWORKS.len(), 4);
         for images in FRAMEWORKS.iter() {
             assert!(images.registries.is_sorted(), "{}", images.name);
             assert!(!images.versions.is_empty());
-            let is_older = |pair: &[(&str, &str)]| numbers(pair[0].0) < numbers(pair[1].0);
+            let is_older = |pair: &[(&str, &str)]| as_number(pair[0].0) < as_number(pair[1].0);
             assert!(images.versions.windows(2).all(is_older), "{}", images.name);
         }
     }

@@ -1,15 +1,16 @@
 //! `distribution: {torchrun: {}}`: what starts the script's processes on each machine, in the words of AWS's training toolkit.
 
 use std::fmt;
+use std::rc::Rc;
 
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
-use super::{Training, is_script};
+use super::{Framework, Training, is_script};
 use crate::instance::InstanceConfiguration;
 use crate::spec::backend_kind::RunPlace;
 use crate::spec::field::{self, FieldValue};
-use crate::spec::instances::{Instances, configurations, group_names};
+use crate::spec::instances::group_names;
 use crate::spec::keys::{List, mapping};
 use crate::spec::kind::{Count, Definitions, Kind, Text, wrong_kind};
 use crate::spec::limits;
@@ -44,11 +45,18 @@ impl FieldValue for ScriptLauncher {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub enum LauncherKind {
     Torchrun,
-    Mpi {
-        /// Absent: one for each GPU, or one.
-        processes_per_host: Option<u32>,
-        options: Option<String>,
-    },
+    Mpi(MpiOptions),
+}
+
+mapping! {
+    /// What mpirun is started with.
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+    pub struct MpiOptions named "Mpi" {
+        /// The number of processes on each machine, from 1 to 128. Without it one for each GPU, or one.
+        optional processes_per_host: Count as Option<u32>;
+        /// More options of mpirun, such as `-verbose -x NCCL_DEBUG=INFO`.
+        optional options: Text as Option<String>;
+    }
 }
 
 impl ScriptLauncher {
@@ -60,9 +68,14 @@ impl ScriptLauncher {
 
     /// The program that starts the processes.
     pub fn program(&self) -> &'static str {
+        self.names()[1]
+    }
+
+    /// Its key in the spec, and its program.
+    fn names(&self) -> [&'static str; 2] {
         match self.kind {
-            LauncherKind::Torchrun => "torchrun",
-            LauncherKind::Mpi { .. } => "mpirun",
+            LauncherKind::Torchrun => ["torchrun", "torchrun"],
+            LauncherKind::Mpi(_) => ["mpi", "mpirun"],
         }
     }
 
@@ -76,44 +89,34 @@ impl ScriptLauncher {
     }
 
     pub(super) fn all_hyperparameters(&self, has_groups: bool) -> Vec<(&'static str, String)> {
-        let json = |value: serde_json::Value| value.to_string();
-        let enabled = json(true.into());
-        let own = match &self.kind {
-            LauncherKind::Torchrun => [Some((TORCHRUN, enabled)), None, None],
-            LauncherKind::Mpi {
-                processes_per_host,
-                options,
-            } => {
-                let count = processes_per_host.map(|count| json(count.into()));
-                let options = options.as_ref().map(|text| json(text.as_str().into()));
-                [
-                    Some((MPI, enabled)),
-                    count.map(|count| (MPI_PROCESSES, count)),
-                    options.map(|options| (MPI_OPTIONS, options)),
-                ]
+        let mut all = Vec::new();
+        match &self.kind {
+            LauncherKind::Torchrun => all.push((TORCHRUN, json!(true))),
+            LauncherKind::Mpi(mpi) => {
+                all.push((MPI, json!(true)));
+                all.extend(mpi.processes_per_host.map(|it| (MPI_PROCESSES, json!(it))));
+                all.extend(mpi.options.iter().map(|it| (MPI_OPTIONS, json!(it))));
             }
-        };
-        let group = self.group.as_ref().filter(|_| has_groups);
-        let group = group.map(|group| (GROUPS, json(vec![group.as_str()].into())));
-        own.into_iter().chain([group]).flatten().collect()
+        }
+        let group = self.group.iter().filter(|_| has_groups);
+        all.extend(group.map(|group| (GROUPS, json!([group]))));
+        let all = all.into_iter();
+        all.map(|(name, value)| (name, value.to_string())).collect()
     }
 }
 
 impl fmt::Display for ScriptLauncher {
     /// `mpi with 8 processes a host and -verbose on group dnn`
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.kind {
-            LauncherKind::Torchrun => f.write_str("torchrun")?,
-            LauncherKind::Mpi {
-                processes_per_host,
-                options,
-            } => {
-                f.write_str("mpi")?;
-                let processes = processes_per_host.map(|count| format!("{count} processes a host"));
-                let parts: Vec<String> = processes.into_iter().chain(options.clone()).collect();
-                if !parts.is_empty() {
-                    write!(f, " with {}", parts.join(" and "))?;
-                }
+        let [key, _] = self.names();
+        f.write_str(key)?;
+        if let LauncherKind::Mpi(mpi) = &self.kind {
+            let processes = mpi
+                .processes_per_host
+                .map(|count| format!("{count} processes a host"));
+            let parts: Vec<String> = processes.into_iter().chain(mpi.options.clone()).collect();
+            if !parts.is_empty() {
+                write!(f, " with {}", parts.join(" and "))?;
             }
         }
         match &self.group {
@@ -147,24 +150,14 @@ impl Kind for NoKeys {
 }
 
 mapping! {
-    /// What mpirun is started with.
-    struct MpiKeys named "Mpi" {
-        /// The number of processes on each machine, from 1 to 128. Without it one for each GPU, or one.
-        optional processes_per_host: Count,
-        /// More options of mpirun, such as `-verbose -x NCCL_DEBUG=INFO`.
-        optional options: Text,
-    }
-}
-
-mapping! {
     /// What starts the script's processes on each machine. Give one launcher.
-    struct PlainLauncherKeys named "Launcher" {
+    pub(in crate::spec) struct PlainLauncherKeys named "Launcher" {
         /// `{}`: torchrun, with a process for each GPU of a machine, or one.
-        optional torchrun: NoKeys,
+        optional torchrun: NoKeys;
         /// mpirun.
-        optional mpi: MpiKeys,
+        optional mpi: MpiOptions;
         /// The instance group whose machines the launcher starts processes on, in a list. Needed where there are several groups.
-        optional groups: List<Text>,
+        optional groups: List<Text>;
     }
 }
 
@@ -204,6 +197,15 @@ pub(super) fn check_on_sagemaker(reader: &mut Reader<'_>, training: &Training, a
     let (has_algorithm, has_script) = (keys.algorithm.is_some(), keys.entry_point.is_some());
     let has_entrypoint = !keys.container.entrypoint.is_empty();
     let (at, parameters) = (&at.key("distribution"), at.key("hyperparameters"));
+    let [key, program] = launcher.names();
+    let script = keys.entry_point.as_deref().unwrap_or_default();
+    let framework = keys.framework.as_ref().map_or("", Framework::name);
+    let is_torchrun = launcher.kind == LauncherKind::Torchrun;
+    let lacks = match framework {
+        "sklearn" | "xgboost" => true,
+        _ => framework == "tensorflow" && is_torchrun,
+    };
+    let (at_key, is_started) = (at.key(key), has_script && !has_algorithm && !has_entrypoint);
     rules! { reader, at;
         refuse "" if has_algorithm =>
             "an algorithm starts itself, without a launcher", "remove `distribution`";
@@ -214,27 +216,14 @@ pub(super) fn check_on_sagemaker(reader: &mut Reader<'_>, training: &Training, a
             "needs an `entry_point`: AWS's training toolkit starts the launcher, for that script only",
             format!("write `source_dir` and `entry_point`; {BY_ITSELF}");
     }
-    if has_algorithm || has_entrypoint || !has_script {
-        return;
-    }
-    let script = keys.entry_point.as_deref().unwrap_or_default();
-    let torchrun = launcher.kind == LauncherKind::Torchrun;
-    // AWS's images for scikit-learn and XGBoost have no launcher, that of TensorFlow has no torchrun.
-    let framework = keys
-        .framework
-        .as_ref()
-        .map_or("", |framework| framework.name());
-    let has_none = matches!(framework, "sklearn" | "xgboost");
-    rules! { reader, at;
-        refuse "torchrun" if torchrun && !script.ends_with(".py") =>
+    rules! { reader, at_key;
+        refuse "" if is_started && is_torchrun && !script.ends_with(".py") =>
             format!("torchrun starts Python files, and `entry_point` is {}", quoted(script)),
             "name a file that ends with `.py`, or start torchrun in the script and remove `distribution`";
-        refuse "torchrun" if torchrun && (has_none || framework == "tensorflow") =>
-            format!("AWS's image of {framework} has no torchrun"), "remove `distribution`, or choose another image";
-        refuse "mpi" if !torchrun && has_none =>
-            format!("AWS's image of {framework} has no mpirun"), "remove `distribution`, or choose another image";
+        refuse "" if is_started && lacks =>
+            format!("AWS's image of {framework} has no {program}"), "remove `distribution`, or choose another image";
     }
-    for (name, _) in &training.hyperparameters {
+    for (name, _) in training.hyperparameters.iter().filter(|_| is_started) {
         if ScriptLauncher::HYPERPARAMETERS.contains(&name.as_str()) {
             let message = "is set for the training toolkit by `distribution`";
             reader.refuse(&parameters.name(name), message, "remove it here");
@@ -278,10 +267,7 @@ impl Reader<'_> {
                 let options = mpi.options.as_deref().unwrap_or_default();
                 let most = limits::HYPERPARAMETER_VALUE;
                 self.too_long(&mpi_at.key("options"), "a value", options, most);
-                LauncherKind::Mpi {
-                    processes_per_host: mpi.processes_per_host,
-                    options: mpi.options,
-                }
+                LauncherKind::Mpi(mpi)
             }
             _ => return None,
         };
@@ -291,12 +277,8 @@ impl Reader<'_> {
 
     /// mpirun reaches other hosts through SSH, and the host processes of one machine have no server for it. Of several groups one may
     /// have a launcher, and every configuration with groups must have it.
-    pub(super) fn check_launcher(
-        &mut self,
-        at: &At,
-        launcher: &ScriptLauncher,
-        instances: Option<&Instances>,
-    ) {
+    pub(super) fn check_launcher(&mut self, at: &At, launcher: &ScriptLauncher) {
+        let instances = Rc::clone(&self.instances);
         let group = launcher.group.as_ref();
         let hosts = |configuration: &InstanceConfiguration| match configuration {
             InstanceConfiguration::Homogeneous { count, .. } => *count,
@@ -308,7 +290,7 @@ impl Reader<'_> {
             }
         };
         let has_ssh = !self.is_on(RunPlace::This) || launcher.kind == LauncherKind::Torchrun;
-        let several = configurations(instances).find(|it| hosts(it) > 1 && !has_ssh);
+        let several = instances.iter().find(|it| hosts(it) > 1 && !has_ssh);
         if let Some(several) = several {
             self.refuse(
                 &at.key("mpi"),
@@ -316,12 +298,12 @@ impl Reader<'_> {
                 "write `instance: local` and `processes_per_host`, or `torchrun: {}`",
             );
         }
-        let clusters = group_names(instances);
+        let clusters = group_names(&instances);
         let needs_group =
             !self.is_written(&at.key("groups")) && clusters.iter().any(|cluster| cluster.len() > 1);
         let example = clusters.iter().filter(|cluster| cluster.len() > 1);
         let example = example.flatten().max().copied().unwrap_or_default();
-        let has_no_groups = instances.is_some() && clusters.is_empty();
+        let has_no_groups = !instances.is_empty() && clusters.is_empty();
         rules! { self, at;
             refuse "" if needs_group =>
                 "does not say which instance group the launcher is for", format!("write `groups: [{example}]`");

@@ -1,12 +1,13 @@
 //! What the SageMaker backend makes of a spec: its keys of `training`, and their checks against what its API takes.
 
+use std::rc::Rc;
+
 use super::framework::Framework;
 use super::program::{ContainerWords, NO_CREDENTIALS, STARTED};
 use super::{BackendEntry, Training, launcher, program};
 use crate::instance::tables;
 use crate::spec::backend_kind::RunPlace;
 use crate::spec::field::FieldRule;
-use crate::spec::instances::{Instances, configurations};
 use crate::spec::keys::{List, Map, keys};
 use crate::spec::kind::{AnyText, Count, Refined, Text, known_forms};
 use crate::spec::limits::{self, S3Address};
@@ -171,17 +172,12 @@ fn check(reader: &mut Reader<'_>, training: &Training, at: &At) {
 
 impl Reader<'_> {
     /// What holds of the keys whatever the backend is.
-    pub(super) fn check_sagemaker_keys(
-        &mut self,
-        at: &At,
-        keys: &SagemakerTraining,
-        instances: Option<&Instances>,
-    ) {
+    pub(super) fn check_sagemaker_keys(&mut self, at: &At, keys: &SagemakerTraining) {
         if let Some(image) = &keys.image {
             self.check_image(&at.key("image"), image, keys.registry_credentials.is_some());
         }
         if let Some(framework) = &keys.framework {
-            self.check_framework(&at.key("framework"), framework, instances);
+            self.check_framework(&at.key("framework"), framework);
         }
         if self.has(&at.key("container")) {
             self.check_container(&at.key("container"), &keys.container);
@@ -201,15 +197,18 @@ impl Reader<'_> {
                 format!("{retries} retries; SageMaker takes at most {RETRIES}");
         }
         if self.has(&at.key("volume_gb")) && self.is_on(RunPlace::Cloud) {
-            self.check_volume(&at.key("volume_gb"), keys.volume_gb, instances);
+            self.check_volume(&at.key("volume_gb"), keys.volume_gb);
         }
         self.check_tags(&at.key("tags"), &keys.tags);
     }
 
     /// SageMaker refuses a volume that is larger than a type's own disks.
-    fn check_volume(&mut self, at: &At, volume: Bytes, instances: Option<&Instances>) {
+    fn check_volume(&mut self, at: &At, volume: Bytes) {
         let asked = f64::from(u32::try_from(volume.0 / Bytes::GIB).unwrap_or(u32::MAX));
-        let kinds = configurations(instances).flat_map(|one| one.machines_by_type().into_keys());
+        let instances = Rc::clone(&self.instances);
+        let kinds = instances
+            .iter()
+            .flat_map(|one| one.machines_by_type().into_keys());
         let mut disks = kinds.filter_map(|kind| Some((kind, tables::local_disks(kind)?)));
         if let Some((kind, gigabytes)) = disks.find(|(_, gigabytes)| asked > *gigabytes) {
             self.wrong(at, format!("{asked} GB; {kind} has disks of its own with {gigabytes} GB, and SageMaker refuses more"));
