@@ -44,7 +44,7 @@ pub(crate) async fn of(
     sweep: &Sweep<'_>,
     sweeping: Sweeping,
 ) -> Result<u8, AppError> {
-    if !project.traits().outlives_the_gate {
+    if !project.traits().is_remote {
         return Err(AppError::usage(format!(
             "the {} backend leaves nothing behind to sweep",
             project.spec.backend

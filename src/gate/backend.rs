@@ -98,7 +98,7 @@ pub(crate) async fn prepare<'a>(
     plan: &mut Plan,
 ) -> Result<Box<dyn Ready + 'a>, AppError> {
     check_supply(&*session, plan)?;
-    if project.traits().needs_price {
+    if project.traits().is_remote {
         check_prices(project, job, plan)?;
     }
     let planned = Planned {

@@ -20,7 +20,7 @@ use crate::workspace::project::Project;
 /// Refuses a part of a run on a backend whose canaries end with the gate. Else lets no canary keep machines for another one, since
 /// nobody would end the pool.
 pub(crate) fn prepare(project: &mut Project) -> Result<(), AppError> {
-    if !project.traits().outlives_the_gate {
+    if !project.traits().is_remote {
         return Err(AppError::usage(format!(
             "the {} backend cannot detach: its canaries stop with the gate",
             project.spec.backend

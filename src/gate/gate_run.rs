@@ -40,7 +40,7 @@ impl GateRun {
     pub(crate) fn begin(project: &Project, part: RunPart) -> Result<Self, AppError> {
         let github = std::env::var(GITHUB_RUN).ok();
         let github = github.filter(|id| is_id(id));
-        let is_kept = project.traits().outlives_the_gate && part != RunPart::Collect;
+        let is_kept = project.traits().is_remote && part != RunPart::Collect;
         if github.is_some() || !is_kept {
             return Ok(Self {
                 id: github.unwrap_or_else(new_id),

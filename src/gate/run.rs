@@ -173,7 +173,7 @@ fn warn_of_no_price(project: &Project, affected: &[AffectedJob<'_>], request: &R
         (None, Some(_)) => "--max-spend-per-pull-request",
         (None, None) => return,
     };
-    if project.traits().needs_price {
+    if project.traits().is_remote {
         return;
     }
     let jobs = affected.iter().map(|affected| affected.job);

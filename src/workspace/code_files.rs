@@ -24,7 +24,7 @@ const ATTRIBUTES: &str = ".gitattributes";
 /// The code key of a job with this code; `None` without a file, since nothing then distinguishes its code. A built-in
 /// algorithm of SageMaker has a key without files.
 pub(crate) fn key_of_code(backend: BackendKind, job: &Job, code: &CodeTree) -> Option<Key> {
-    let brings_its_code = backend.traits().image_brings_code && job.training.source_dir.is_none();
+    let brings_its_code = backend.traits().is_remote && job.training.source_dir.is_none();
     let files = || -> Vec<CodeFile> { code.files().iter().cloned().chain(named_in(job)).collect() };
     (!code.files().is_empty() || brings_its_code).then(|| code_key(job, &files()))
 }

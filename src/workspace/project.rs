@@ -290,7 +290,7 @@ impl Project {
     }
 
     /// What its backend is like.
-    pub(crate) fn traits(&self) -> &'static Traits {
+    pub(crate) fn traits(&self) -> Traits {
         self.spec.backend.traits()
     }
 

@@ -88,7 +88,7 @@ pub struct PlannedJob<'a> {
     /// By the newest check in the history.
     pub expected: Option<ExpectedSpend>,
     /// Of the spec's backend.
-    pub traits: &'a Traits,
+    pub traits: Traits,
 }
 
 impl fmt::Display for PlannedJob<'_> {
@@ -284,7 +284,7 @@ impl PlannedJob<'_> {
                 )
             }
             Some(worst) => format!("{worst} of {limit} ({longest} each, ended then)"),
-            None if self.traits.needs_price => {
+            None if self.traits.is_remote => {
                 "no price is known, so no canary would be launched; write one under `prices`"
                     .to_owned()
             }

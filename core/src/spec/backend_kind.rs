@@ -14,34 +14,24 @@ pub(super) enum RunPlace {
 }
 
 /// What the program asks of a backend before one is made.
-#[derive(Debug)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "independent facts, each asked for by itself"
-)]
+#[derive(Debug, Clone, Copy)]
 pub struct Traits {
-    /// Canaries go on when the gate is gone, so a run keeps an id by which they are found and swept.
-    pub outlives_the_gate: bool,
+    /// A service is asked, so that `validate`, which calls nothing, does not open a job. Canaries go on when the gate is gone, so a
+    /// run keeps an id by which they are found and swept; none is launched on machines without a price; and a job without
+    /// `source_dir` runs what its image brings along.
+    pub is_remote: bool,
     /// Canaries are processes of this machine: they see its environment, and run the code as it lies here.
     pub runs_here: bool,
     /// Recorded runs are handed out. Nothing is run, so nothing is kept for later runs either.
     pub replays: bool,
-    /// No canary is launched on machines without a price.
-    pub needs_price: bool,
-    /// A service is asked, so that `validate`, which calls nothing, does not open a job.
-    pub is_remote: bool,
-    /// A job without `source_dir` runs what its image brings along, which the spec names.
-    pub image_brings_code: bool,
 }
 
-impl Traits {
-    /// For backends to start from.
-    pub(super) const NONE: Self = Self {
-        outlives_the_gate: false,
-        runs_here: false,
-        replays: false,
-        needs_price: false,
-        is_remote: false,
-        image_brings_code: false,
-    };
+impl From<RunPlace> for Traits {
+    fn from(place: RunPlace) -> Self {
+        Self {
+            is_remote: place == RunPlace::Cloud,
+            runs_here: place == RunPlace::This,
+            replays: place == RunPlace::Recorded,
+        }
+    }
 }

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
+use super::Training;
 use super::backend_kind::RunPlace;
 use super::counts::CanaryCounts;
 use super::field::FieldRule;
@@ -13,7 +14,6 @@ use super::kind::{AnyText, Count, Definitions, Kind, Refined, words, wrong_kind}
 use super::limits;
 use super::reader::{At, Reader, did_you_mean, quoted, rules};
 use super::yaml::{Node, Value};
-use super::{SagemakerTraining, Training};
 use crate::units::{Fraction, Percent, Seconds, Usd};
 
 /// More than a sensible plan holds; keeps a hostile spec from asking for millions of runs.
@@ -278,9 +278,7 @@ impl Reader<'_> {
         self.at_most(&parallel, policy.parallel, what, most, "started");
         if place != RunPlace::Cloud {
             for key in ["training_plan", "warm_pool", "probe"] {
-                if self.is_written(&at.key(key)) {
-                    self.no_effect(&at.key(key));
-                }
+                self.no_effect(&at.key(key));
             }
             policy.warm_pool = WarmPoolPolicy::Off;
             if !self.is_written(&at.key("probe")) {
@@ -294,24 +292,14 @@ impl Reader<'_> {
                 policy.parallel = 1;
             }
         }
-        if let Some(training) = training {
-            let groups = (self.instances.first()).is_some_and(|one| !one.groups().is_empty());
-            self.check_canary_beside(at, &policy, &training.sagemaker, groups);
-        }
-        policy
-    }
-
-    fn check_canary_beside(
-        &mut self,
-        at: &At,
-        policy: &CanaryPolicy,
-        training: &SagemakerTraining,
-        has_groups: bool,
-    ) {
+        let Some(training) = training.map(|training| &training.sagemaker) else {
+            return policy;
+        };
+        let has_groups = (self.instances.first()).is_some_and(|one| !one.groups().is_empty());
         let keeps_warm = matches!(policy.warm_pool, WarmPoolPolicy::KeepAlive(_));
         let starts_probe = matches!(policy.probe, ProbePolicy::Command(_));
         let has_entrypoint = !training.container.entrypoint.is_empty();
-        let is_cloud = self.is_on(RunPlace::Cloud);
+        let is_cloud = place == RunPlace::Cloud;
         let takes_plan = policy.training_plan && is_cloud;
         rules! { self, at;
             // A probe starts what the container would, and that is said once.
@@ -333,6 +321,7 @@ impl Reader<'_> {
             refuse "warm_pool" if is_cloud && keeps_warm && training.spot && !has_groups =>
                 "a job with `training.spot` has no warm pools", "write `warm_pool: off`, or remove the key";
         }
+        policy
     }
 
     fn check_design(&mut self, at: &At, design: &Design) {

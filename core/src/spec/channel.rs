@@ -264,8 +264,10 @@ impl Reader<'_> {
             ),
         ] {
             let at = at.key(key);
+            if is_here {
+                self.no_effect(&at);
+            }
             rules! { self, at;
-                no_effect "" if is_here && self.is_written(&at) =>;
                 refuse "" if is_unpiped && !is_plain =>
                     "SageMaker unpacks and wraps what it pipes only",
                     "write `mode: Pipe`, or remove the key: in another mode the script gets the objects as they are";

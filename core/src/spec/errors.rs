@@ -7,6 +7,7 @@ use std::ops::Range;
 use unicode_width::UnicodeWidthChar;
 
 use super::FilePosition;
+use crate::grammar::count;
 use crate::secret::unseen::is_invisible;
 
 /// The problems of a spec that could not be read; never empty.
@@ -37,10 +38,9 @@ pub struct SpecProblem {
 impl SpecProblem {
     /// Field and message: `jobs.churn: unknown key "bugdet"`.
     fn label(&self) -> String {
-        if self.field.is_empty() {
-            self.message.clone()
-        } else {
-            format!("{}: {}", self.field, self.message)
+        match self.field.as_str() {
+            "" => self.message.clone(),
+            field => format!("{field}: {}", self.message),
         }
     }
 }
@@ -224,16 +224,16 @@ impl Page {
         let used = gutter + 4 + at + 4;
         let label = wrap(label, self.width.saturating_sub(used).max(30));
         let pad = " ".repeat(at);
-        match label.split_once('\n') {
-            None => vec![format!("{pad}{} {label}", self.paint(RED, "╰──"))],
-            Some((first, further)) => {
-                let mut lines = vec![format!("{pad}{} {first}", self.paint(RED, "╰─┤"))];
-                for line in further.lines() {
-                    lines.push(format!("{pad}  {} {line}", self.paint(RED, "│")));
-                }
-                lines
-            }
-        }
+        let first = if label.contains('\n') {
+            "╰─┤"
+        } else {
+            "╰──"
+        };
+        let marks = std::iter::once(("", first)).chain(std::iter::repeat(("  ", "│")));
+        let lines = label.lines().zip(marks);
+        lines
+            .map(|(line, (indent, mark))| format!("{pad}{indent}{} {line}", self.paint(RED, mark)))
+            .collect()
     }
 }
 
@@ -258,10 +258,8 @@ fn wrap(text: &str, width: usize) -> String {
 
 impl fmt::Display for SpecErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.count() {
-            1 => f.write_str("the spec has 1 problem; nothing was run"),
-            count => write!(f, "the spec has {count} problems; nothing was run"),
-        }
+        let problems = count(self.count(), "problem");
+        write!(f, "the spec has {problems}; nothing was run")
     }
 }
 

@@ -182,25 +182,23 @@ macro_rules! fields {
             $($(#[$field_meta])* pub $field: $kind,)+
         }
 
-        impl $crate::spec::field::HasFields for $name {
-            fn list(
-                &self,
-                path: &str,
-                _: $crate::spec::field::FieldRule,
-                fields: &mut Vec<$crate::spec::field::Field>,
-            ) {
-                $(
-                    let rule: $crate::spec::field::FieldRule = $rule;
-                    let path_of_field =
-                        $crate::spec::field::below(path, rule.key.unwrap_or(stringify!($field)));
-                    self.$field.list(&path_of_field, rule, fields);
-                )+
-            }
+        const _: () = {
+            use $crate::spec::field::{Field, HasFields, below};
 
-            fn take_base(&mut self, base: &Self, _: $crate::spec::field::FieldRule) {
-                $(self.$field.take_base(&base.$field, $rule);)+
+            impl HasFields for $name {
+                fn list(&self, path: &str, _: $crate::spec::field::FieldRule, fields: &mut Vec<Field>) {
+                    $({
+                        let rule = $rule;
+                        let path = below(path, rule.key.unwrap_or(stringify!($field)));
+                        self.$field.list(&path, rule, fields);
+                    })+
+                }
+
+                fn take_base(&mut self, base: &Self, _: $crate::spec::field::FieldRule) {
+                    $(self.$field.take_base(&base.$field, $rule);)+
+                }
             }
-        }
+        };
     };
 }
 
@@ -350,11 +348,6 @@ impl HasFields for Budget {
     }
 }
 
-/// Overrides have their fields beside those of the job that they name.
-impl HasFields for Vec<Override> {
-    fn list(&self, _: &str, _: FieldRule, _: &mut Vec<Field>) {}
-}
-
 impl Override {
     /// What is agreed to of a job.
     pub(in crate::spec) fn fields<'a>(
@@ -374,7 +367,7 @@ impl Override {
     }
 }
 
-/// What a spec holds beside its own fields: jobs, which have theirs, and what is not written as a key.
+/// What a spec holds beside its own fields: jobs, which have theirs and those of their overrides, and what is not written as a key.
 macro_rules! apart {
     ($($kind:ty),+) => {$(
         impl HasFields for $kind {
@@ -385,6 +378,7 @@ macro_rules! apart {
 
 apart!(
     Vec<Job>,
+    Vec<Override>,
     Vec<InstanceConfiguration>,
     Vec<SpecWarning>,
     BTreeMap<String, super::FilePosition>

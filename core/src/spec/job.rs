@@ -45,7 +45,7 @@ mapping! {
         /// Patterns of the files that count, relative to the spec's folder; `!` excludes, a leading `/` is the checkout root. A
         /// change of one triggers the job. All of `source_dir` counts that no `!` leaves out. Canaries get no other files. Default:
         /// every file.
-        optional paths: List<Text>;
+        plain paths: List<Text> as Vec<String>;
         /// The full run: its code, its data and its settings.
         required training: Training;
         /// The machines of the full run. The budget is judged on them.
@@ -59,11 +59,11 @@ mapping! {
         /// The hyperparameter that canaries set lower. Where no channel is sampled, canaries differ in it alone.
         optional work: Work;
         /// The rules of the canary runs: how many there are, and what they may cost.
-        optional canary: CanaryPolicy;
+        plain canary: CanaryPolicy as CanaryPolicy;
         /// The limits of the full run.
-        optional budget: Budget;
+        plain budget: Budget as Budget;
         /// The increase that a scheduled check reports as drift.
-        optional drift: DriftPolicy;
+        plain drift: DriftPolicy as DriftPolicy;
     }
 }
 
@@ -72,8 +72,9 @@ impl Reader<'_> {
     pub(super) fn job(&mut self, at: &At, name: String, keys: JobKeys) -> Option<Job> {
         self.check_job_name(at, &name);
         self.remember(&at.own_name());
-        if let Some(paths) = &keys.paths {
-            self.globs(&at.key("paths"), paths);
+        let paths_at = at.key("paths");
+        if !keys.paths.is_empty() || self.has(&paths_at) {
+            self.globs(&paths_at, &keys.paths);
         }
         self.check_groups_of(at, &keys);
         let share = (keys.share.as_ref()).and_then(|share| share.hyperparameter.as_ref());
@@ -99,8 +100,7 @@ impl Reader<'_> {
             (_, None) => SampledBy::Gate,
         };
         let canary_at = at.key("canary");
-        let canary = keys.canary.unwrap_or_default();
-        let canary = self.canary(&canary_at, canary, keys.training.as_ref());
+        let canary = self.canary(&canary_at, keys.canary, keys.training.as_ref());
         let training = (keys.training).and_then(|it| self.training(at, it, sampling));
         let (share, following) = match keys.share {
             Some(share) => self.share(&at.key("share"), share, training.as_ref()),
@@ -121,13 +121,12 @@ impl Reader<'_> {
         if let Some(work) = &keys.work {
             self.check_work(&at.key("work"), work, training.as_ref(), is_work_alone);
         }
-        let mut budget = keys.budget.unwrap_or_default();
+        let mut budget = keys.budget;
         self.budget(at, &mut budget, training.as_ref());
-        let drift = keys.drift.unwrap_or_default();
-        self.above_0(&at.key("drift").key("max"), drift.max.0, "a limit");
+        self.above_0(&at.below_by("drift.max"), keys.drift.max.0, "a limit");
         Some(Job {
             name,
-            paths: keys.paths.unwrap_or_default(),
+            paths: keys.paths,
             training: training?,
             instance: keys.instance?,
             alternatives,
@@ -137,7 +136,7 @@ impl Reader<'_> {
             work: keys.work,
             canary,
             budget,
-            drift,
+            drift: keys.drift,
         })
     }
 
@@ -170,10 +169,8 @@ impl Reader<'_> {
             Either::Short(_) => None,
             Either::Long(groups) => Some((at.key("alternatives").item(index), groups)),
         });
-        let groups = own
-            .chain(others)
-            .filter(|(_, one)| !one.groups().is_empty());
-        let groups: Vec<_> = groups.collect();
+        let all = own.chain(others);
+        let groups: Vec<_> = all.filter(|(_, one)| !one.groups().is_empty()).collect();
         let (is_here, is_cloud) = (self.is_on(RunPlace::This), self.is_on(RunPlace::Cloud));
         let command = &training.local.command;
         let has_command = is_here && !command.is_empty() && !command.iter().any(|it| is_script(it));

@@ -309,42 +309,39 @@ macro_rules! read_keys {
         $name:ident, $schema:literal, [$($doc:expr),+],
         $($need:ident $field:ident: $kind:ty, [$($field_doc:expr),*], [$($default:expr)?];)+
     ) => {
-        impl $crate::spec::keys::Keys for $name {
-            fn take(
-                entries: &mut $crate::spec::keys::Entries<'_>,
-                reader: &mut $crate::spec::reader::Reader<'_>,
-            ) -> Self {
-                Self {
-                    $($field: $crate::spec::keys::key!(
-                        $need $field: $kind, entries, reader, &[$($field_doc),*] $(, $default)?
-                    ),)+
+        const _: () = {
+            use $crate::spec::keys::{Entries, Keys, description, key, mapping_schema, read_mapping, unwritten};
+            use $crate::spec::kind::{Definitions, Kind};
+            use $crate::spec::reader::{At, Reader};
+
+            impl Keys for $name {
+                fn take(entries: &mut Entries<'_>, reader: &mut Reader<'_>) -> Self {
+                    Self {
+                        $($field: key!(
+                            $need $field: $kind, entries, reader, &[$($field_doc),*] $(, $default)?
+                        ),)+
+                    }
                 }
             }
-        }
 
-        impl $crate::spec::kind::Kind for $name {
-            type Value = Self;
+            impl Kind for $name {
+                type Value = Self;
 
-            fn read(
-                node: &$crate::spec::yaml::Node,
-                at: &$crate::spec::reader::At,
-                reader: &mut $crate::spec::reader::Reader<'_>,
-            ) -> Option<Self> {
-                use $crate::spec::keys::{Keys, read_mapping};
-                read_mapping(node, at, reader, Self::take)
+                fn read(node: &$crate::spec::yaml::Node, at: &At, reader: &mut Reader<'_>) -> Option<Self> {
+                    read_mapping(node, at, reader, Self::take)
+                }
+
+                fn schema(definitions: &mut Definitions) -> serde_json::Value {
+                    mapping_schema($schema, &description(&[$($doc),+]), definitions, Self::take)
+                }
             }
 
-            fn schema(definitions: &mut $crate::spec::kind::Definitions) -> serde_json::Value {
-                use $crate::spec::keys::{Keys, description, mapping_schema};
-                mapping_schema($schema, &description(&[$($doc),+]), definitions, Self::take)
+            impl Default for $name {
+                fn default() -> Self {
+                    unwritten()
+                }
             }
-        }
-
-        impl Default for $name {
-            fn default() -> Self {
-                $crate::spec::keys::unwritten()
-            }
-        }
+        };
     };
 }
 

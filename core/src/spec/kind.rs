@@ -116,20 +116,21 @@ macro_rules! forms {
         $(#[$doc])*
         pub(in crate::spec) enum $form {}
 
-        impl $crate::spec::kind::Refined for $form {
-            type Of = $crate::spec::kind::Text;
-            type Value = String;
+        const _: () = {
+            use $crate::spec::kind::{Refined, Text};
+            use $crate::spec::reader::{At, Reader};
 
-            fn refine(
-                text: String,
-                at: &$crate::spec::reader::At,
-                reader: &mut $crate::spec::reader::Reader<'_>,
-            ) -> Option<String> {
-                let problem: fn(&str) -> Option<(&'static str, &'static str)> = $problem;
-                reader.form(at, &text, problem(&text));
-                Some(text)
+            impl Refined for $form {
+                type Of = Text;
+                type Value = String;
+
+                fn refine(text: String, at: &At, reader: &mut Reader<'_>) -> Option<String> {
+                    let problem: fn(&str) -> Option<(&'static str, &'static str)> = $problem;
+                    reader.form(at, &text, problem(&text));
+                    Some(text)
+                }
             }
-        }
+        };
     )+};
 }
 
@@ -309,24 +310,25 @@ pub trait Words: Copy + PartialEq + 'static {
 /// Kinds that are one of a few words.
 macro_rules! word_kinds {
     ($($kind:ty),+) => {$(
-        impl $crate::spec::kind::Kind for $kind {
-            type Value = Self;
+        const _: () = {
+            use $crate::spec::kind::{Definitions, Kind, Words, one_of};
+            use $crate::spec::reader::{At, Reader};
 
-            fn read(
-                node: &$crate::spec::yaml::Node,
-                at: &$crate::spec::reader::At,
-                reader: &mut $crate::spec::reader::Reader<'_>,
-            ) -> Option<Self> {
-                let words = <Self as $crate::spec::Words>::WORDS.iter();
-                let words = words.map(|(word, meant)| (serde_json::json!(word), *meant));
-                $crate::spec::kind::one_of(&words.collect::<Vec<_>>(), node, at, reader)
-            }
+            impl Kind for $kind {
+                type Value = Self;
 
-            fn schema(_: &mut $crate::spec::kind::Definitions) -> serde_json::Value {
-                let words = <Self as $crate::spec::Words>::WORDS.iter();
-                serde_json::json!({ "enum": words.map(|(word, _)| *word).collect::<Vec<_>>() })
+                fn read(node: &$crate::spec::yaml::Node, at: &At, reader: &mut Reader<'_>) -> Option<Self> {
+                    let words = Self::WORDS.iter();
+                    let words = words.map(|(word, meant)| (serde_json::json!(word), *meant));
+                    one_of(&words.collect::<Vec<_>>(), node, at, reader)
+                }
+
+                fn schema(_: &mut Definitions) -> serde_json::Value {
+                    let words = Self::WORDS.iter().map(|(word, _)| *word);
+                    serde_json::json!({ "enum": words.collect::<Vec<_>>() })
+                }
             }
-        }
+        };
     )+};
 }
 

@@ -146,11 +146,8 @@ impl Reader<'_> {
             };
             let is_same = |other: &Override| (&other.job, other.budget) == (&one.job, one.budget);
             if read.iter().any(is_same) {
-                let name = quoted(&one.job);
-                self.wrong(
-                    &at,
-                    format!("a second override of `{}` for {name}", one.budget),
-                );
+                let (name, line) = (quoted(&one.job), one.budget);
+                self.wrong(&at, format!("a second override of `{line}` for {name}"));
             }
             read.push(one);
         }
@@ -158,8 +155,12 @@ impl Reader<'_> {
     }
 
     fn one_override(&mut self, at: &At, keys: OverrideKeys, jobs: &[Job]) -> Option<Override> {
-        let up_to = keys.up_to.zip(keys.budget);
-        let up_to = up_to.and_then(|(text, kind)| self.up_to(&at.key("up_to"), &text, kind));
+        let up_to = keys.up_to.zip(keys.budget).and_then(|(text, kind)| {
+            let at = at.key("up_to");
+            let limit = parsed(kind.unit().parse(&text), &at, self)?;
+            self.above_0(&at, limit.number, "a limit");
+            Some(limit)
+        });
         if let Some(name) = &keys.job {
             let all = At::ROOT.key("jobs");
             // A job whose keys could not be read is there too.
@@ -173,18 +174,20 @@ impl Reader<'_> {
                 let line = job.budget.written_line(kind);
                 let line_at = all.key(name).key("budget").key(&kind.to_string());
                 let is_missing = line.is_none() && !self.is_wrong(&line_at);
-                let changes_nothing = (line.zip(up_to))
-                    .filter(|(line, limit)| !line.would_be_widened_by(*limit))
-                    .map(|(line, _)| match line.bound {
-                        Bound::Max => "is not above the budget's own limit, so it changes nothing",
-                        Bound::Min => "is not below the budget's own limit, so it changes nothing",
-                    });
                 if is_missing {
                     let message = format!("the budget of {} has no line `{kind}`", quoted(name));
                     self.wrong(&at.key("budget"), message);
                 }
-                if let Some(words) = changes_nothing {
-                    self.warn(&at.key("up_to"), words);
+                if let Some((line, _)) =
+                    (line.zip(up_to)).filter(|(line, limit)| !line.would_be_widened_by(*limit))
+                {
+                    let side = match line.bound {
+                        Bound::Max => "above",
+                        Bound::Min => "below",
+                    };
+                    let message =
+                        format!("is not {side} the budget's own limit, so it changes nothing");
+                    self.warn(&at.key("up_to"), message);
                 }
             }
         }
@@ -195,13 +198,6 @@ impl Reader<'_> {
             until: keys.until?,
             reason: keys.reason?,
         })
-    }
-
-    /// The ceiling in the unit of its line.
-    fn up_to(&mut self, at: &At, text: &str, kind: LineKind) -> Option<Amount> {
-        let limit = parsed(kind.unit().parse(text), at, self)?;
-        self.above_0(at, limit.number, "a limit");
-        Some(limit)
     }
 }
 

@@ -73,12 +73,13 @@ impl Reader<'_> {
     /// Patterns over paths; at least one must include something.
     pub(super) fn globs(&mut self, at: &At, globs: &[String]) {
         let (count, most) = (globs.len(), MOST_PATTERNS_OF_A_JOB);
-        rules! { self, at;
-            refuse "" if count > most =>
-                format!("{count} patterns; a job has at most {most}"), "let a pattern stand for a folder: `\"src/**\"`";
-        }
         if count > most {
-            return;
+            let message = format!("{count} patterns; a job has at most {most}");
+            return self.refuse(
+                at,
+                message,
+                "let a pattern stand for a folder: `\"src/**\"`",
+            );
         }
         rules! { self, at;
             refuse "" if globs.iter().all(|glob| glob.starts_with('!')) =>

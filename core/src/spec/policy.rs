@@ -188,14 +188,12 @@ fn share(together: Usd, jobs: usize) -> Usd {
 
 /// Caps the cost of the canaries of a job that is not in the base, and returns the note about it.
 fn cap_spend(job: &mut Job, cap: Usd) -> String {
-    let asked = std::mem::replace(&mut job.canary.spend_limit, cap);
-    let rather = match asked > cap {
-        true => format!(", not the {} that it asks for", asked.exact()),
-        false => {
-            job.canary.spend_limit = asked;
-            String::new()
-        }
-    };
+    let asked = job.canary.spend_limit;
+    let mut rather = String::new();
+    if asked > cap {
+        job.canary.spend_limit = cap;
+        rather = format!(", not the {} that it asks for", asked.exact());
+    }
     format!(
         "This job is not in the base, so this pull request's own policy applies; its canaries may cost at most {}{rather}.",
         job.canary.spend_limit.exact()

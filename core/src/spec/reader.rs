@@ -341,9 +341,9 @@ impl Reader<'_> {
         self.warnings.push((self.span(at).start, warning));
     }
 
-    /// Says that a key does nothing under the chosen backend.
+    /// Says of a key that is written that it does nothing under the chosen backend.
     pub(super) fn no_effect(&mut self, at: &At) {
-        if let Some(backend) = self.backend {
+        if let Some(backend) = self.backend.filter(|_| self.is_written(at)) {
             self.warn(at, format!("has no effect on the {backend} backend"));
         }
     }
@@ -356,7 +356,7 @@ impl Reader<'_> {
 }
 
 /// Reports every broken rule: METHOD "path below the place" if IS_BROKEN => arguments. METHOD is any of the reader's that takes a
-/// place first, such as `refuse` (message, help), `wrong` and `warn` (message) and `no_effect` (nothing).
+/// place first, such as `refuse` (message, help), `wrong` and `warn` (message).
 macro_rules! rules {
     ($reader:ident, $at:expr; $($what:ident $path:literal if $is_broken:expr => $($said:expr),*;)+) => {$(
         if $is_broken {

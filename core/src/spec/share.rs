@@ -84,21 +84,23 @@ pub struct FollowingCount {
 impl fmt::Display for FollowingCount {
     /// `{hyperparameter: num_training_samples, full: 50000, follows: train}`
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (place, name) = (self.place.kind(), self.place.name());
-        write!(
-            f,
-            "{{{place}: {name}, full: {}, follows: {}}}",
-            self.full, self.channel
-        )
+        let Self { full, channel, .. } = self;
+        write!(f, "{{{}, full: {full}, follows: {channel}}}", self.place)
     }
 }
 
 impl fmt::Display for ScriptShare {
     /// `{hyperparameter: max_train_samples, full: 120000}`
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let place = self.place.kind();
         let full = self.full.text().unwrap_or_else(|| OMIT.to_owned());
-        write!(f, "{{{place}: {}, full: {full}}}", self.place.name())
+        write!(f, "{{{}, full: {full}}}", self.place)
+    }
+}
+
+impl fmt::Display for SharePlace {
+    /// `hyperparameter: max_train_samples`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.kind(), self.name())
     }
 }
 

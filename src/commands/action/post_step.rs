@@ -117,7 +117,7 @@ async fn sweep(
     let mut project = Project::load(&SpecArguments {
         spec: Some(begun.spec.clone()),
     })?;
-    if !project.traits().outlives_the_gate {
+    if !project.traits().is_remote {
         return Ok(Leftovers::Nothing);
     }
     project.region_flag.clone_from(&begun.region);

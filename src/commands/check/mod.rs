@@ -134,11 +134,10 @@ pub(super) async fn findings(
             all.extend(data::findings(&listed));
             all.push(planned(project, job, &listed, &*session));
         }
-        Err(errors) => all.extend(
-            errors
-                .into_iter()
-                .map(|error| CheckedThing::refused("data", error)),
-        ),
+        Err(errors) => {
+            let errors = errors.into_iter();
+            all.extend(errors.map(|error| CheckedThing::refused("data", error)));
+        }
     }
     Ok(all)
 }
@@ -151,7 +150,7 @@ fn planned(
     session: &dyn Session<'_>,
 ) -> CheckedThing {
     let offer = |instance: &_| project.offer(instance);
-    if project.traits().needs_price
+    if project.traits().is_remote
         && let Some(unpriced) = offer(&job.instance).unpriced()
     {
         return CheckedThing::missing(

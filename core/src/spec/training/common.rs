@@ -12,7 +12,7 @@ use crate::spec::limits;
 use crate::spec::paths::ProjectPath;
 use crate::spec::reader::{At, Reader, rules};
 use crate::spec::share::SampledBy;
-use crate::spec::{Channel, PatternError, PrintedMetric};
+use crate::spec::{BackendKind, Channel, PatternError, PrintedMetric};
 use crate::units::Seconds;
 
 /// The way out of a pattern without a group, or with several.
@@ -70,11 +70,13 @@ impl Reader<'_> {
         sampling: SampledBy,
     ) -> Option<Training> {
         let at = &job.key("training");
-        let entry = super::entry_of(self.backend);
-        (entry.check)(self, &training, at);
+        let entry = self.backend.map(BackendKind::entry);
+        if let Some(entry) = entry {
+            (entry.check)(self, &training, at);
+        }
         match training.max_runtime {
             Some(runtime) => self.check_runtime(&at.key("max_runtime"), runtime),
-            None => training.max_runtime = (entry.max_runtime)(&training),
+            None => training.max_runtime = entry.and_then(|entry| (entry.max_runtime)(&training)),
         }
         let metrics_at = at.key("metrics");
         self.check_metrics(&metrics_at, &training.metrics);
@@ -102,11 +104,8 @@ impl Reader<'_> {
             true => limits::SCRIPT_MODE_HYPERPARAMETERS + launched,
             false => 0,
         };
-        self.check_hyperparameters(
-            &at.key("hyperparameters"),
-            &training.hyperparameters,
-            reserved,
-        );
+        let all = &training.hyperparameters;
+        self.check_hyperparameters(&at.key("hyperparameters"), all, reserved);
         self.check_environment(&at.key("environment"), &training.environment);
         let channels_at = at.key("channels");
         if self.is_written(&channels_at) {

@@ -5,10 +5,10 @@ use std::path::Path;
 use super::{BackendEntry, SagemakerTraining, Training, launcher};
 use crate::spec::backend_kind::RunPlace;
 use crate::spec::field::FieldRule;
+use crate::spec::holds_secrets;
 use crate::spec::keys::{List, keys, names};
 use crate::spec::kind::{AnyText, Refined, Text};
 use crate::spec::reader::{At, Reader, quoted, rules};
-use crate::spec::{Traits, holds_secrets};
 
 const NO_IMAGE: &str = "a local job has no image and no role";
 const WRITE_COMMAND: &str = "write `command: [python3, train.py]` in their place";
@@ -17,10 +17,6 @@ const WRITE_COMMAND: &str = "write `command: [python3, train.py]` in their place
 const MOST_CACHES: usize = 20;
 
 pub(super) const ENTRY: BackendEntry = BackendEntry {
-    traits: Traits {
-        runs_here: true,
-        ..Traits::NONE
-    },
     place: RunPlace::This,
     check,
     ..BackendEntry::ANY
@@ -84,11 +80,8 @@ pub(in crate::spec) fn is_script(word: &str) -> bool {
 
 /// What a local job must have, cannot have, or ignores.
 fn check(reader: &mut Reader<'_>, keys: &Training, at: &At) {
-    for key in names::<SagemakerTraining>() {
-        let at = at.key(key);
-        if reader.has(&at) && !matches!(key, "image" | "role") {
-            reader.no_effect(&at);
-        }
+    for key in names::<SagemakerTraining>().filter(|key| !matches!(*key, "image" | "role")) {
+        reader.no_effect(&at.key(key));
     }
     let has_command = reader.is_written(&at.key("command"));
     rules! { reader, at;

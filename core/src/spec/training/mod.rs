@@ -1,7 +1,7 @@
 //! **Training**: the full run, and what each backend makes of it.
 //!
 //! `common` holds what every backend understands. Each backend with keys of its own has a file with them, their checks and its
-//! [`Traits`]; this file is the register of them, the one place in the spec that asks which backend is meant.
+//! [`RunPlace`]; this file is the register of them, the one place in the spec that asks which backend is meant.
 
 mod common;
 mod framework;
@@ -61,8 +61,8 @@ impl BackendKind {
     }
 
     /// What the program asks of a backend before one is made.
-    pub fn traits(self) -> &'static Traits {
-        &self.entry().traits
+    pub fn traits(self) -> Traits {
+        self.place().into()
     }
 
     /// Where it runs canaries.
@@ -73,7 +73,6 @@ impl BackendKind {
 
 /// All that the spec knows of a backend.
 struct BackendEntry {
-    traits: Traits,
     place: RunPlace,
     /// Checks the keys of `training` that the backend must have, cannot have or ignores.
     check: fn(&mut Reader<'_>, &Training, &At),
@@ -82,26 +81,16 @@ struct BackendEntry {
 }
 
 impl BackendEntry {
-    /// For backends to start from, and for a spec whose backend could not be read: nothing that depends on it is checked.
+    /// For backends to start from.
     const ANY: Self = Self {
-        traits: Traits::NONE,
         place: RunPlace::Unknown,
         check: |_, _, _| {},
         max_runtime: |_| None,
     };
 }
 
-/// The entry of the spec's backend, if that could be read.
-fn entry_of(backend: Option<BackendKind>) -> &'static BackendEntry {
-    backend.map_or(&BackendEntry::ANY, BackendKind::entry)
-}
-
 /// Nothing is run, so a job that is written for another backend stands as it is.
 const REPLAY: BackendEntry = BackendEntry {
-    traits: Traits {
-        replays: true,
-        ..Traits::NONE
-    },
     place: RunPlace::Recorded,
     // The default of the backend that the job is written for.
     max_runtime: |keys| (keys.sagemaker.image.as_ref()).and(Some(sagemaker::MAX_RUNTIME)),
@@ -118,7 +107,9 @@ impl Reader<'_> {
             refuse "recording" if has && place == RunPlace::This =>
                 format!("{} runs canaries and reads no recording", self.backend_words()),
                 "remove the key, or choose `backend: replay`";
-            no_effect "recording" if has && place == RunPlace::Cloud =>;
+        }
+        if place == RunPlace::Cloud {
+            self.no_effect(&at);
         }
     }
 }

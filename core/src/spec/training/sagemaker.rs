@@ -6,6 +6,7 @@ use super::framework::Framework;
 use super::program::{ContainerWords, NO_CREDENTIALS, STARTED};
 use super::{BackendEntry, Training, launcher, program};
 use crate::instance::tables;
+use crate::spec::Channel;
 use crate::spec::backend_kind::RunPlace;
 use crate::spec::field::FieldRule;
 use crate::spec::keys::{List, Map, keys};
@@ -13,7 +14,6 @@ use crate::spec::kind::{AnyText, Count, Refined, Text, known_forms};
 use crate::spec::limits::{self, S3Address};
 use crate::spec::paths::ScriptPath;
 use crate::spec::reader::{At, Reader, quoted, rules};
-use crate::spec::{Channel, Traits};
 use crate::units::{Bytes, Seconds};
 
 /// What the API takes.
@@ -22,13 +22,6 @@ const RETRIES: u32 = 30;
 pub(super) const MAX_RUNTIME: Seconds = Seconds(86_400.0);
 
 pub(super) const ENTRY: BackendEntry = BackendEntry {
-    traits: Traits {
-        outlives_the_gate: true,
-        needs_price: true,
-        is_remote: true,
-        image_brings_code: true,
-        ..Traits::NONE
-    },
     place: RunPlace::Cloud,
     check,
     max_runtime: |_| Some(MAX_RUNTIME),
@@ -153,7 +146,6 @@ fn check(reader: &mut Reader<'_>, training: &Training, at: &At) {
         refuse "command" if reader.has(&at.key("command")) =>
             "a SageMaker job starts its image, not a command",
             "write `source_dir` and `entry_point`, or choose `backend: local`";
-        no_effect "caches" if reader.has(&at.key("caches")) =>;
         refuse "" if no_image =>
             "a SageMaker job needs `image`", "write `image`, `framework: {pytorch: 2.8}` or `algorithm`";
         wrong "" if no_role => "a SageMaker job needs `role`";
@@ -166,6 +158,7 @@ fn check(reader: &mut Reader<'_>, training: &Training, at: &At) {
         warn "spot" if keys.spot && keys.checkpoints.is_none() =>
             "without `checkpoints` an interrupted run starts again from nothing";
     }
+    reader.no_effect(&at.key("caches"));
     program::check(reader, training, at);
     launcher::check_on_sagemaker(reader, training, at);
 }
