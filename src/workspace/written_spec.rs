@@ -75,14 +75,11 @@ fn refuse_link_from_elsewhere(file: &Path, real: &Path) -> Result<(), AppError> 
         return Ok(());
     }
     let folder = Path::new(".").join(file.parent().unwrap_or(Path::new("")));
-    let folder = folder.canonicalize();
-    let root = folder
-        .ok()
-        .map(|folder| match git::GitCheckout::find(&folder) {
-            Ok(Some(checkout)) => checkout.root().to_owned(),
-            _ => folder,
-        });
-    if root.is_some_and(|root| real.starts_with(root)) {
+    let root = folder.canonicalize().map(|folder| {
+        let checkout = git::GitCheckout::find(&folder).ok().flatten();
+        checkout.map_or(folder, |checkout| checkout.root().to_owned())
+    });
+    if root.is_ok_and(|root| real.starts_with(root)) {
         return Ok(());
     }
     Err(AppError::usage(format!(
@@ -121,17 +118,14 @@ fn in_folder(folder: &Path, places: &[&str]) -> Option<PathBuf> {
 pub(crate) fn other_than(file: &Path) -> Option<PathBuf> {
     let whole = std::path::absolute(file).ok()?;
     let folder = folder_of(&whole);
-    if !DEFAULT_PLACES
-        .iter()
-        .any(|place| folder.join(place) == whole)
-    {
+    let mut default = DEFAULT_PLACES.iter().map(|place| folder.join(place));
+    if default.all(|place| place != whole) {
         return None;
     }
-    let mut others = [DEFAULT_PLACES, NEAR_MISSES]
-        .into_iter()
-        .flat_map(|places| {
-            searched(folder).flat_map(move |folder| places.map(|place| folder.join(place)))
-        });
+    let in_all = |places: [&'static str; 2]| {
+        searched(folder).flat_map(move |folder| places.map(|place| folder.join(place)))
+    };
+    let mut others = in_all(DEFAULT_PLACES).chain(in_all(NEAR_MISSES));
     let other = others.find(|other| *other != whole && other.exists())?;
     Some(from_here(&other))
 }

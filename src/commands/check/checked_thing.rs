@@ -9,63 +9,56 @@ pub(in crate::commands) struct CheckedThing {
     state: ThingState,
     /// A few words on it, or why it is missing or could not be looked at.
     said: String,
-    /// What to do; `None` unless it is missing.
-    help: Option<String>,
 }
 
 /// How it stands.
-#[derive(PartialEq)]
 enum ThingState {
     Ready,
-    Missing,
+    /// With what to do, if known.
+    Missing(Option<String>),
     NotLookedAt,
 }
 
 impl CheckedThing {
-    fn of(what: &str, state: ThingState, said: impl Into<String>, help: Option<String>) -> Self {
+    fn of(what: &str, state: ThingState, said: impl Into<String>) -> Self {
         Self {
             what: what.to_owned(),
             state,
             said: said.into(),
-            help,
         }
     }
 
     pub(super) fn ready(what: &str, said: impl Into<String>) -> Self {
-        Self::of(what, ThingState::Ready, said, None)
+        Self::of(what, ThingState::Ready, said)
     }
 
     pub(super) fn missing(what: &str, why: impl Into<String>, help: impl Into<String>) -> Self {
-        Self::of(what, ThingState::Missing, why, Some(help.into()))
+        Self::of(what, ThingState::Missing(Some(help.into())), why)
     }
 
     pub(super) fn not_looked_at(what: &str, why: impl Into<String>) -> Self {
-        Self::of(what, ThingState::NotLookedAt, why, None)
+        Self::of(what, ThingState::NotLookedAt, why)
     }
 
     pub(super) fn refused(what: &str, error: impl Into<AppError>) -> Self {
         let error = error.into();
-        Self::of(
-            what,
-            ThingState::Missing,
-            error.in_a_line(),
-            error.reason().advice,
-        )
+        let said = error.in_a_line();
+        Self::of(what, ThingState::Missing(error.reason().advice), said)
     }
 
     pub(in crate::commands) fn why_missing(&self) -> Option<&str> {
-        (self.state == ThingState::Missing).then_some(&self.said)
+        matches!(self.state, ThingState::Missing(_)).then_some(&self.said)
     }
 
     /// Its lines, without anything that a terminal obeys.
     pub(super) fn lines(&self) -> String {
-        let sign = match self.state {
-            ThingState::Ready => '✓',
-            ThingState::Missing => '✗',
-            ThingState::NotLookedAt => '–',
+        let (sign, help) = match &self.state {
+            ThingState::Ready => ('✓', None),
+            ThingState::Missing(help) => ('✗', help.as_deref()),
+            ThingState::NotLookedAt => ('–', None),
         };
         let (what, said) = (printable(&self.what), printable(&self.said));
-        let help = self.help.iter().flat_map(|help| help.lines());
+        let help = help.unwrap_or_default().lines();
         let help = help.map(|line| format!("      {}\n", printable(line)));
         format!("  {sign} {what}: {said}\n{}", help.collect::<String>())
     }

@@ -20,19 +20,13 @@ pub(super) fn script(project: &Project, job: &Job) -> Result<Option<CheckedThing
         return Ok(None);
     };
     let file = source_folder(project, job).join(script);
-    let folder = training
-        .source_dir
-        .as_deref()
-        .unwrap_or("the spec's folder");
-    let said = format!("{script} in {folder}");
+    let folder = training.source_dir.as_deref();
+    let said = format!("{script} in {}", folder.unwrap_or("the spec's folder"));
     if !file.is_file() {
         let help =
             "correct the path; it is relative to `source_dir`, without one to the spec's folder";
-        return Ok(Some(CheckedThing::missing(
-            "script",
-            format!("there is no {said}"),
-            help,
-        )));
+        let why = format!("there is no {said}");
+        return Ok(Some(CheckedThing::missing("script", why, help)));
     }
     let real = file.canonicalize().unwrap_or(file);
     // What lies elsewhere is refused by who copies it.
@@ -75,20 +69,16 @@ pub(super) fn programs(project: &Project, job: &Job) -> Vec<CheckedThing> {
         if let Some(place) = found(word, &folder, &path) {
             return CheckedThing::ready("program", format!("{word} is {}", place.display()));
         }
-        let place = if word.contains('/') {
-            "in the source"
-        } else {
-            "on PATH"
+        let place = match word.contains('/') {
+            true => "in the source",
+            false => "on PATH",
         };
         let help = match word {
             "python" => "install it, or write `python3` in `training.command`",
             _ => "install it, or correct `training.command`",
         };
-        CheckedThing::missing(
-            "program",
-            format!("there is no program `{word}` {place}"),
-            help,
-        )
+        let why = format!("there is no program `{word}` {place}");
+        CheckedThing::missing("program", why, help)
     };
     of_command.chain(launcher).map(look).collect()
 }

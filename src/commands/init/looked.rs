@@ -10,6 +10,7 @@ use super::found::{Overview, SourceText, says_something};
 use crate::backend::project_paths::has_private_name;
 use crate::console::files;
 use crate::git::{GitCheckout, GitError};
+use crate::grammar::count;
 use crate::units::Bytes;
 
 /// Files and folders that are looked at.
@@ -68,7 +69,7 @@ fn known_to_git(folder: &Path) -> Result<Option<HashSet<PathBuf>>, GitError> {
 /// All plain files below a folder with plain names, sorted: data are often what git ignores.
 fn walk(folder: &Path, notes: &mut Vec<String>) -> Vec<SeenFile> {
     let mut seen = Vec::new();
-    let mut entries = 0;
+    let (mut entries, mut odd) = (0, 0);
     // Level by level, so that what is left is deep.
     let mut pending = VecDeque::from([String::new()]);
     'walk: while let Some(below) = pending.pop_front() {
@@ -82,15 +83,18 @@ fn walk(folder: &Path, notes: &mut Vec<String>) -> Vec<SeenFile> {
                 break 'walk;
             }
             // The kind is the link's own, not that of what it leads to.
-            let (Ok(name), Ok(kind)) = (entry.file_name().into_string(), entry.file_type()) else {
+            let Ok(kind) = entry.file_type() else {
                 continue;
             };
+            let name = entry.file_name().to_string_lossy().into_owned();
             let path = format!("{below}{name}");
+            if name.starts_with('.') || has_private_name(Path::new(&path)) {
+                continue;
+            }
+            // What stands for bytes that are no text is no plain sign.
             let is_plain = |c: char| c.is_alphanumeric() || PLAIN_SIGNS.contains(c);
-            if name.starts_with('.')
-                || !name.chars().all(is_plain)
-                || has_private_name(Path::new(&path))
-            {
+            if !name.chars().all(is_plain) {
+                odd += 1;
                 continue;
             }
             if kind.is_dir() && !PASSED_OVER.split(' ').any(|known| known == name) {
@@ -100,6 +104,12 @@ fn walk(folder: &Path, notes: &mut Vec<String>) -> Vec<SeenFile> {
                 seen.push(SeenFile { path, bytes });
             }
         }
+    }
+    if odd > 0 {
+        let names = count(odd, "name");
+        notes.push(format!(
+            "passed over {names} with other signs than letters, digits and `{PLAIN_SIGNS}`"
+        ));
     }
     seen.sort_by(|a, b| a.path.cmp(&b.path));
     seen
