@@ -57,8 +57,7 @@ pub(super) fn versus(input: &BaseComparisonInput<'_>) -> Result<BaseComparison, 
         measurements: &sound,
         ..input.runs
     };
-    let mut base = Measured::of(instance, of_base);
-    base.with_other_counts(of_base);
+    let (base, _) = Measured::with_other_counts(instance, of_base);
     // The base is taken on as many machines as this check is, where it is compared on fewer than all.
     let theirs = &match input.compared_on.is_same_machines(own) {
         true => instance.clone(),

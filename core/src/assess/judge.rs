@@ -2,15 +2,15 @@
 
 use crate::assess::advice;
 use crate::assess::base_comparison::{self, BaseComparisonInput};
-use crate::assess::extrapolated_rows;
 use crate::assess::input::{JobInput, measured_price};
+use crate::assess::memory_fits;
 use crate::assess::other_counts;
 use crate::assess::row::{self, Judged};
 use crate::assess::unfinished;
 use crate::assess::versus_twin;
 use crate::forecast::Forecast;
 use crate::forecast::scale_out::Measured;
-use crate::instance::InstanceConfiguration;
+use crate::instance::{InstanceConfiguration, Offer};
 use crate::measurement::{Measurement, newest_data};
 use crate::metric::{MemoryOf, Metric};
 use crate::plan::Account;
@@ -41,13 +41,14 @@ pub fn job_report(input: &JobInput<'_>) -> JobReport {
 /// The same where all runs of a configuration are of the same data.
 fn of_one_data(input: &JobInput<'_>) -> JobReport {
     let sources = other_counts::all_measured(input);
-    let alternatives = (input.alternatives.iter()).map(|(instance, why)| match why {
-        None => judge_configuration(instance, input, false),
-        Some(why) => extrapolated_rows::judge(instance, why, &sources, input),
-    });
-    let all: Vec<Judged> = [judge_configuration(input.instance, input, true)]
-        .into_iter()
+    let alternatives = input.alternatives.iter();
+    let alternatives = alternatives.map(|(instance, why)| (*instance, why.as_deref()));
+    let all: Vec<Judged> = std::iter::once((input.instance, None))
         .chain(alternatives)
+        .enumerate()
+        .map(|(place, (instance, not_run))| {
+            judge_configuration(instance, not_run, &sources, input, place == 0)
+        })
         .collect();
     let main = &all[0];
     let (verdict, reason) = job_outcome(input, main);
@@ -57,8 +58,8 @@ fn of_one_data(input: &JobInput<'_>) -> JobReport {
     let versus_twin = versus_twin::of_each(&measured, &input.layout, certainty);
     let mut versus_twin = versus_twin.into_iter();
     let recommendation = recommendation(&all, input);
-    let where_memory_fits = MemoryOf::ALL
-        .map(|of| extrapolated_rows::where_memory_fits(of, &measured, &main.lines, input));
+    let where_memory_fits =
+        MemoryOf::ALL.map(|of| memory_fits::where_memory_fits(of, &measured, &main.lines, input));
     let mut notes = input.notes.clone();
     notes.extend(main.here.forecast.notes.iter().cloned());
     if let Some(growth) = input.budget.growth {
@@ -115,7 +116,10 @@ fn of_one_data(input: &JobInput<'_>) -> JobReport {
         .map(|one| one.here.forecast[Metric::Cost].clone().ok())
         .collect();
     let by_law = all.iter().filter(|one| one.is_by_law);
-    notes.extend(by_law.flat_map(|one| one.here.forecast.notes.iter().cloned()));
+    notes.extend(by_law.flat_map(|Judged { row, here, .. }| {
+        let notes = here.forecast.notes.iter();
+        notes.map(move |note| format!("{}: {note}", row.instance))
+    }));
     let mut forecasts: Vec<InstanceForecast> = (all.into_iter())
         .map(|one| match one.is_by_law {
             true => one.row,
@@ -170,14 +174,19 @@ fn recommendation(all: &[Judged], input: &JobInput<'_>) -> Option<Recommendation
     verdict::recommend(&contenders, input.budget.certainty)
 }
 
-/// Forecasts one configuration from its measurements and judges it by the budget.
+/// Forecasts one configuration from its measurements, or by those of `sources` where none was run on it, and judges it by the budget.
 fn judge_configuration(
     instance: &InstanceConfiguration,
+    not_run: Option<&str>,
+    sources: &[Measured],
     input: &JobInput<'_>,
     is_judged: bool,
 ) -> Judged {
-    let mut here = Measured::of(instance, input.runs());
-    let others = here.with_other_counts(input.runs());
+    let is_by_law = not_run.is_some();
+    let (mut here, others) = match is_by_law {
+        true => Measured::by_law(instance, sources, input.runs()),
+        false => Measured::with_other_counts(instance, input.runs()),
+    };
     let certainty = input.budget.certainty;
     let time_by_share = match (&here.forecast[Metric::Time], others.scale_out) {
         (Ok(_), None) => here.time_by_share(&input.layout, certainty),
@@ -185,7 +194,8 @@ fn judge_configuration(
     };
     let forecast = &mut here.forecast;
     let offer = (input.offer_of)(instance).or_price(|| measured_price(&here.measurements));
-    let comparison = input.base.map(|base| BaseComparisonInput {
+    let base = input.base.filter(|_| !is_by_law);
+    let comparison = base.map(|base| BaseComparisonInput {
         base,
         offer: &offer,
         is_judged,
@@ -204,7 +214,15 @@ fn judge_configuration(
             (None, Delta::default())
         }
     };
-    let lines = verdict::judge(input.budget, forecast, &offer, against.as_ref());
+    let mut lines = verdict::judge(input.budget, forecast, &offer, against.as_ref());
+    // Without a canary only what has a forecast is judged, and nothing is within.
+    let is_open = |line: &JudgedLine| {
+        matches!(
+            line.row.verdict,
+            LineVerdict::Unknown | LineVerdict::NotApplicable
+        )
+    };
+    lines.retain(|line| !is_by_law || !is_open(line));
     let scale_out = others.scale_out.filter(|_| forecast[Metric::Time].is_ok());
     let is_unmeasured = here.measurements.is_empty() && scale_out.is_some();
     let on_others = input.measurements.iter();
@@ -225,16 +243,26 @@ fn judge_configuration(
         true => verdict,
         false => Verdict::NotJudged,
     };
-    let row = row::of(&offer, forecast, &lines, certainty);
-    // Of a job without a budget too: what it would take is not known.
-    let row_verdict = (row.verdict)
-        .min(worst_of(Measurement::has_failed, Verdict::Failed))
-        .min(worst_of(Measurement::is_unread, Verdict::Unknown));
+    let mut row = row::of(&offer, forecast, &lines, certainty);
+    if is_by_law {
+        row.groups = row::groups(&Offer::unknown(instance));
+        row.price = row.price.filter(|_| forecast[Metric::Cost].is_ok());
+    }
+    let row_verdict = match row.verdict {
+        breach @ (Verdict::Exceeded | Verdict::AtRisk) if is_by_law => breach,
+        _ if is_by_law => Verdict::NotJudged,
+        // Of a job without a budget too: what it would take is not known.
+        verdict => verdict
+            .min(worst_of(Measurement::has_failed, Verdict::Failed))
+            .min(worst_of(Measurement::is_unread, Verdict::Unknown)),
+    };
     Judged {
         row: InstanceForecast {
             verdict: row_verdict,
-            not_measured: is_unmeasured.then(|| "no canary ran on it".to_owned()),
-            estimated_from: others.source.filter(|_| is_unmeasured),
+            not_measured: not_run
+                .or_else(|| is_unmeasured.then_some("no canary ran on it"))
+                .map(str::to_owned),
+            estimated_from: others.source.filter(|_| is_unmeasured || is_by_law),
             scale_out,
             delta,
             time_by_share,
@@ -243,7 +271,7 @@ fn judge_configuration(
         lines,
         here,
         measurements,
-        is_by_law: false,
+        is_by_law,
     }
 }
 

@@ -10,7 +10,7 @@ use crate::forecast::{
     self, Basis, Estimate, EstimateAtShare, FEWEST_RUNS, Forecast, Predictive, Unknown,
 };
 use crate::grammar;
-use crate::instance::InstanceConfiguration;
+use crate::instance::{InstanceConfiguration, Offer};
 use crate::measurement::{self, Measurement, Outcome};
 use crate::metric::{MemoryOf, Metric};
 use crate::report::{InstanceForecast, ScaleOutBasis};
@@ -72,15 +72,39 @@ impl Measured {
         forecast::time_by_share(measurements, certainty)
     }
 
-    /// Takes over what canaries on other counts of its machines say where its own are too few, if they say more.
-    pub fn with_other_counts(&mut self, runs: JobRuns<'_>) -> OtherCounts {
-        let is_open = self.is_unfinished() || self.hangs_on_others(runs.measurements);
-        let alone = is_open.then(|| self.forecast.clone());
-        let others = self.take_other_counts(forecast::forecast, runs);
+    /// By its own canaries, and where these are too few by what canaries on other counts of its machines say, if they say more.
+    pub fn with_other_counts(
+        instance: &InstanceConfiguration,
+        runs: JobRuns<'_>,
+    ) -> (Self, OtherCounts) {
+        let mut here = Self::of(instance, runs);
+        let is_open = here.is_unfinished() || here.hangs_on_others(runs.measurements);
+        let alone = is_open.then(|| here.forecast.clone());
+        let others = here.take_other_counts(forecast::forecast, runs);
         if let Some(alone) = alone {
-            self.forecast = alone;
+            here.forecast = alone;
         }
-        others
+        (here, others)
+    }
+
+    /// Without a canary of its own, by what others say.
+    pub fn by_law(
+        instance: &InstanceConfiguration,
+        sources: &[Self],
+        runs: JobRuns<'_>,
+    ) -> (Self, OtherCounts) {
+        let offer = (runs.offer_of)(instance);
+        let (known, others) = said_by(sources, &offer, runs);
+        let forecast = Forecast {
+            notes: known.notes,
+            ..known.forecast
+        };
+        let here = Self {
+            offer,
+            forecast,
+            measurements: Vec::new(),
+        };
+        (here, others)
     }
 
     /// Whether a canary here did not show what the others say of it: the newest did not complete, or one was ended at its time limit and none
@@ -105,22 +129,14 @@ impl Measured {
         let others = other_counts(&configuration, runs.measurements);
         let here = |instance: &InstanceConfiguration| Self::by(extrapolate, instance, runs);
         let sources: Vec<Self> = others.iter().map(here).collect();
-        let basis = Basis {
-            offer: &self.offer,
-            measurements: runs.measurements,
-        };
-        let known = elsewhere(&basis, &sources, runs.layout);
-        if known.scale_out.is_none() {
+        let (known, mut found) = said_by(&sources, &self.offer, runs);
+        if found.scale_out.is_none() {
             return OtherCounts::default();
         }
         let has_time = |one: &&Self| one.forecast[Metric::Time].is_ok();
         let whole = sources.iter().find(has_time);
-        let found = OtherCounts {
-            whole: whole.map(|one| one.instance().clone()),
-            scale_out: known.scale_out.as_ref().map(row::scale_out_basis),
-            source: known.source.clone(),
-            all: others,
-        };
+        found.whole = whole.map(|one| one.instance().clone());
+        found.all = others;
         let shares = sources.iter().map(|one| one.forecast.largest_share);
         let shares = shares.chain([self.forecast.largest_share]);
         self.forecast.largest_share = shares.flatten().reduce(f64::max);
@@ -159,6 +175,21 @@ impl Measured {
         }
         own.notes.extend(known.notes);
     }
+}
+
+/// What others say of machines, and how.
+fn said_by(sources: &[Measured], offer: &Offer, runs: JobRuns<'_>) -> (Elsewhere, OtherCounts) {
+    let basis = Basis {
+        offer,
+        measurements: runs.measurements,
+    };
+    let mut known = elsewhere(&basis, sources, runs.layout);
+    let others = OtherCounts {
+        scale_out: known.scale_out.as_ref().map(row::scale_out_basis),
+        source: known.source.take(),
+        ..OtherCounts::default()
+    };
+    (known, others)
 }
 
 /// The same measurements with the bytes of the heaviest host's shard; `None` where the data are not in shards.
@@ -350,7 +381,6 @@ fn measured_capacity(measurements: &[Measurement]) -> Option<crate::instance::Ca
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::instance::Offer;
     use crate::units::Seconds;
 
     fn run(instance: &str, percent: f64, seconds: f64, outcome: Outcome) -> Measurement {
@@ -385,8 +415,7 @@ mod tests {
             offer_of: &Offer::unknown,
             layout: &DataLayout::default(),
         };
-        let mut here = Measured::of(&six, runs);
-        let others = here.with_other_counts(runs);
+        let (here, others) = Measured::with_other_counts(&six, runs);
         assert_eq!(others.all[0].total_count(), 1);
         let time = here.forecast[Metric::Time].as_ref().ok()?;
         Some((time.median() / 60.0).round())

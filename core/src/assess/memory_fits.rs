@@ -1,68 +1,12 @@
-//! Forecasts for machines without a canary: rows of alternatives that were not measured, and the smallest listed instance
-//! with enough memory.
+//! The smallest listed instance with enough memory.
 
 use crate::assess::input::JobInput;
-use crate::assess::row::{self, Judged};
-use crate::forecast::scale_out::{Measured, elsewhere, peak_bytes};
-use crate::forecast::{Basis, Forecast};
-use crate::instance::{InstanceConfiguration, InstanceType, Offer, tables};
+use crate::forecast::scale_out::{Measured, peak_bytes};
+use crate::instance::{InstanceConfiguration, InstanceType, tables};
 use crate::metric::{MemoryOf, Metric};
-use crate::report::{InstanceForecast, words};
+use crate::report::words;
 use crate::spec::LineKind;
-use crate::verdict::{self, Candidate, JudgedLine, LineVerdict, MemoryNeed, Verdict};
-
-/// An alternative without a canary. Only lines with a forecast are judged, so it is never within its budget.
-pub(super) fn judge(
-    instance: &InstanceConfiguration,
-    why: &str,
-    measured: &[Measured],
-    input: &JobInput<'_>,
-) -> Judged {
-    let offer = (input.offer_of)(instance);
-    let basis = Basis {
-        offer: &offer,
-        measurements: input.measurements,
-    };
-    let known = elsewhere(&basis, measured, &input.layout);
-    let lines: Vec<JudgedLine> = verdict::judge(input.budget, &known.forecast, &offer, None)
-        .into_iter()
-        .filter(|line| {
-            !matches!(
-                line.row.verdict,
-                LineVerdict::Unknown | LineVerdict::NotApplicable
-            )
-        })
-        .collect();
-    let all = row::of(&offer, &known.forecast, &lines, input.budget.certainty);
-    let row = InstanceForecast {
-        verdict: match all.verdict {
-            breach @ (Verdict::Exceeded | Verdict::AtRisk) => breach,
-            _ => Verdict::NotJudged,
-        },
-        groups: row::groups(&Offer::unknown(instance)),
-        not_measured: Some(why.to_owned()),
-        estimated_from: known.source.clone(),
-        scale_out: known.scale_out.as_ref().map(row::scale_out_basis),
-        price: (all.price).filter(|_| known.forecast[Metric::Cost].is_ok()),
-        ..all
-    };
-    let notes = known.notes.iter();
-    let forecast = Forecast {
-        notes: notes.map(|note| format!("{instance}: {note}")).collect(),
-        ..known.forecast
-    };
-    Judged {
-        row,
-        lines,
-        here: Measured {
-            offer,
-            forecast,
-            measurements: Vec::new(),
-        },
-        measurements: Vec::new(),
-        is_by_law: true,
-    }
-}
+use crate::verdict::{self, Candidate, JudgedLine, LineVerdict, MemoryNeed};
 
 /// If a memory line of the job's instance is exceeded or at risk: the smallest listed instance with enough of that memory, or why
 /// there is none; nothing where the memory's growth is in doubt. The first of `measured` is the job's instance, and `lines` are its lines.
