@@ -95,13 +95,9 @@ impl Measured {
     ) -> (Self, OtherCounts) {
         let offer = (runs.offer_of)(instance);
         let (known, others) = said_by(sources, &offer, runs);
-        let forecast = Forecast {
-            notes: known.notes,
-            ..known.forecast
-        };
         let here = Self {
             offer,
-            forecast,
+            forecast: known.forecast,
             measurements: Vec::new(),
         };
         (here, others)
@@ -140,24 +136,24 @@ impl Measured {
         let shares = sources.iter().map(|one| one.forecast.largest_share);
         let shares = shares.chain([self.forecast.largest_share]);
         self.forecast.largest_share = shares.flatten().reduce(f64::max);
-        self.take(known);
+        self.take(known.forecast);
         found
     }
 
-    fn take(&mut self, known: Elsewhere) {
+    fn take(&mut self, known: Forecast) {
         let own = &mut self.forecast;
         // The full run takes longer than a canary that was ended.
         let is_longer =
-            |time: &f64| matches!(&known.forecast[Metric::Time], Ok(law) if law.median() < *time);
+            |time: &f64| matches!(&known[Metric::Time], Ok(law) if law.median() < *time);
         if own.time_at_least.as_ref().is_some_and(is_longer) {
             return;
         }
         for metric in [Metric::Time, Metric::Cost] {
-            own.quantities[metric] = known.forecast[metric].clone();
+            own.quantities[metric] = known[metric].clone();
         }
         for of in MemoryOf::ALL {
             let peak = own.peak(of);
-            let percent = &known.forecast[Metric::share_of(of)];
+            let percent = &known[Metric::share_of(of)];
             // What a canary here used is needed here, whatever the others say.
             let is_more = |seen: f64| percent.as_ref().is_ok_and(|law| law.median() < seen);
             if peak.ran_out || peak.at_least.is_some_and(is_more) {
@@ -165,10 +161,10 @@ impl Measured {
             }
             for metric in [Metric::share_of(of), Metric::bytes_of(of)] {
                 if own.quantities[metric].is_err() {
-                    own.quantities[metric] = known.forecast[metric].clone();
+                    own.quantities[metric] = known[metric].clone();
                 }
             }
-            let theirs = *known.forecast.peak(of);
+            let theirs = *known.peak(of);
             if theirs.is_measured || theirs.ran_out {
                 *own.peak_mut(of) = theirs;
             }

@@ -468,11 +468,11 @@ impl Runs<'_> {
 
     /// What a cold start adds at least to the billed time, with a chance of 90 %.
     fn cold_offset(&self) -> Option<Seconds> {
-        let points = self.measured(|run| seconds(run.time())).ok()?;
-        let is_mixed = points.iter().any(|point| point.is_warm);
-        let posterior = is_mixed
-            .then(|| points::weigh(&points, "time", &prior::TIME, self.fewest).ok())
-            .flatten()?;
+        if self.all_have(|run| !runs::is_warm(run)) {
+            return None;
+        }
+        let posterior = self.weigh("time", &prior::TIME, |run| seconds(run.time()));
+        let posterior = posterior.ok()?;
         posterior.cold_offset(0.9).map(Seconds)
     }
 

@@ -1,6 +1,5 @@
 //! The door of the bench `prior`: forecasts by another prior than the shipped one.
 
-use super::points;
 use super::posterior::{Observation, Posterior};
 use super::runs::Runs;
 use super::{Predictive, seconds as seconds_of};
@@ -23,24 +22,15 @@ pub fn memory_bytes(run: &Measurement) -> Option<f64> {
 /// The time of the full run; `None` where too few canaries completed.
 pub fn time(canaries: &[Measurement], prior: &Prior) -> Option<Predictive> {
     let runs = Runs::choose(canaries);
-    let posterior = weighed(&runs, seconds, prior)?;
+    let posterior = runs.weigh("it", prior, seconds).ok()?;
     let bounded = posterior.given_at_least(&runs.lower_bounds());
     Some(bounded.predict_at(1.0, 1.0))
 }
 
 /// The memory of the full run, in bytes; `None` where too few canaries completed.
 pub fn memory(canaries: &[Measurement], prior: &Prior) -> Option<Predictive> {
-    let posterior = weighed(&Runs::choose(canaries), memory_bytes, prior)?;
-    Some(posterior.predict_at(1.0, 1.0))
-}
-
-fn weighed(
-    runs: &Runs<'_>,
-    value: fn(&Measurement) -> Option<f64>,
-    prior: &Prior,
-) -> Option<Posterior> {
-    let points = runs.measured(value).ok()?;
-    points::weigh(&points, "it", prior, runs.fewest).ok()
+    let posterior = Runs::choose(canaries).weigh("it", prior, memory_bytes);
+    Some(posterior.ok()?.predict_at(1.0, 1.0))
 }
 
 /// The forecast of the full run, started cold. Each run is its share of the data, its value, its weight, and whether it started warm.

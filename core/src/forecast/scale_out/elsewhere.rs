@@ -36,14 +36,12 @@ impl Measured {
 /// The forecast of a configuration without a canary of its own.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Elsewhere {
-    /// Unknown except for memory, time and cost.
+    /// Unknown except for memory, time and cost; its notes are cautions.
     pub forecast: Forecast,
     /// The source of the time.
     pub scale_out: Option<ScaleOut>,
     /// The source of its numbers, in a sentence without its full stop; `None` if nothing is known.
     pub source: Option<String>,
-    /// Cautions, as sentences.
-    pub notes: Vec<String>,
 }
 
 /// The forecast for the machines of `wanted` from `measured`. `wanted.measurements` are all runs of the job, on any configuration.
@@ -57,7 +55,6 @@ pub fn elsewhere(wanted: &Basis, measured: &[Measured], layout: &DataLayout) -> 
         forecast: Forecast::unknown(&not_measured),
         scale_out: time_on_another_count(wanted, measured, layout),
         source: None,
-        notes: Vec::new(),
     };
     let mut sources: Vec<String> = Vec::new();
     for of in MemoryOf::ALL {
@@ -70,10 +67,9 @@ pub fn elsewhere(wanted: &Basis, measured: &[Measured], layout: &DataLayout) -> 
         sources.extend(machines.add_peak(&mut known));
     }
     if let Some(scale_out) = &known.scale_out {
-        known.notes.extend(scale_out.note.clone());
-        known
-            .notes
-            .extend(layout.cautions(configuration.total_count()));
+        let notes = &mut known.forecast.notes;
+        notes.extend(scale_out.note.clone());
+        notes.extend(layout.cautions(configuration.total_count()));
         // How the job may grow goes with it to every machine.
         let mut times = measured.iter().map(|one| &one.forecast[Metric::Time]);
         let time = match times.find_map(|time| time.as_ref().ok()) {
@@ -127,7 +123,7 @@ impl Machines<'_> {
         let wanted = self.wanted.offer;
         let memory = wanted.capacity()?.memory_of(of)?;
         wanted.configuration.single_type()?;
-        if let Some(instance) = self.ran_out(memory, &mut known.notes) {
+        if let Some(instance) = self.ran_out(memory, &mut known.forecast.notes) {
             known.forecast.peak_mut(of).ran_out = true;
             return Some(format!(
                 "{name} runs out, as it did in a canary on {instance}, which has no less"
@@ -136,7 +132,7 @@ impl Machines<'_> {
         let (source, by_law) = (self.measured.iter())
             .filter(|source| !source.forecast.peak(of).ran_out)
             .find_map(|source| Some((source, self.bytes_by(source)?)))?;
-        let (more, doubt) = self.seen_here(source, &mut known.notes);
+        let (more, doubt) = self.seen_here(source, &mut known.forecast.notes);
         let bytes = match more {
             // One canary does not tell whether the full run uses as many bytes more, or as many times as much.
             Some(Excess { times, of_full_run }) => {

@@ -476,6 +476,6 @@ fn a_canary_on_the_wanted_count_with_more_than_the_law_scales_it_and_leaves_it_i
             }
             None => continue,
         };
-        assert!(found.notes.contains(&said.to_owned()), "{:?}", found.notes);
+        assert!(found.forecast.notes.contains(&said.to_owned()), "{found:?}");
     }
 }
