@@ -252,17 +252,15 @@ impl OwnCgroup {
         own.cgroup.level().is_some().then_some(own)
     }
 
-    /// Runs `start` inside the cgroup, so that the memory of a process it starts counts from its first page, and leaves again.
-    pub(super) fn start_inside<T>(&self, start: impl FnOnce() -> T) -> Result<T, T> {
+    /// Runs `start` inside the cgroup, so that the memory of a process it starts counts from its first page, and leaves again. Returns
+    /// the cgroup too where it could be entered and left.
+    pub(super) fn start_inside<T>(self, start: impl FnOnce() -> T) -> (T, Option<Self>) {
         let pid = std::process::id().to_string();
         let enter = |cgroup: &Cgroup| fs::write(cgroup.folder.join("cgroup.procs"), &pid).is_ok();
         let entered = enter(&self.cgroup);
         let result = start();
-        if entered && enter(&self.above.own) {
-            Ok(result)
-        } else {
-            Err(result)
-        }
+        let has_left = entered && enter(&self.above.own);
+        (result, has_left.then_some(self))
     }
 
     /// Whether a process is in it, by the text of its `/proc/PID/cgroup`: one with the rights to may have moved elsewhere.

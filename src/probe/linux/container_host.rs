@@ -5,6 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use super::ContainerHost;
 
@@ -38,10 +39,7 @@ impl TrainingContainer {
             current_group_name: Option<String>,
             current_instance_group: Option<String>,
         }
-        let mut content = Vec::new();
-        let file = File::open(base.join(FILE)).ok()?;
-        file.take(LARGEST).read_to_end(&mut content).ok()?;
-        let config: ResourceConfig = serde_json::from_slice(&content).ok()?;
+        let config: ResourceConfig = config(base, FILE)?;
         let is_name = |name: &String| !name.is_empty() && name.len() <= LONGEST_NAME;
         let group = config.current_group_name.or(config.current_instance_group);
         Some(Self {
@@ -52,6 +50,14 @@ impl TrainingContainer {
             base: base.to_owned(),
         })
     }
+}
+
+/// What SageMaker wrote into a file below `base`; `None` where it is not there, or is another file.
+pub(super) fn config<T: DeserializeOwned>(base: &Path, file: &str) -> Option<T> {
+    let mut content = Vec::new();
+    let file = File::open(base.join(file)).ok()?;
+    file.take(LARGEST).read_to_end(&mut content).ok()?;
+    serde_json::from_slice(&content).ok()
 }
 
 #[cfg(test)]

@@ -151,9 +151,7 @@ pub fn adopt_orphans() -> std::io::Result<Vec<i32>> {
 /// Kills every process below this one except `kept` and their descendants. Needs [`adopt_orphans`].
 pub fn end_orphans(kept: &[i32]) {
     let mut tree = ProcessTree::below_this_process();
-    for pid in kept {
-        tree.exclude(*pid);
-    }
+    tree.excluded.extend(kept);
     let mut shutdown = Shutdown::begin(&mut tree, None, Duration::ZERO);
     if shutdown.finish(&mut tree, None, None, PATIENCE_FOR_ORPHANS) > 0 {
         tracing::warn!("some processes of the training code could not be ended");

@@ -15,6 +15,8 @@ use nix::errno::Errno;
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 use serde::Deserialize;
 
+use super::container_host::config;
+
 /// What SageMaker says of the channels, below its folder.
 const CHANNELS: &str = "input/config/inputdataconfig.json";
 const DATA: &str = "input/data";
@@ -43,9 +45,7 @@ impl WatchedChannels {
         struct ChannelConfig {
             training_input_mode: String,
         }
-        let text = fs::read(base.join(CHANNELS)).unwrap_or_default();
-        let channels: BTreeMap<String, ChannelConfig> =
-            serde_json::from_slice(&text).unwrap_or_default();
+        let channels: BTreeMap<String, ChannelConfig> = config(base, CHANNELS).unwrap_or_default();
         let deadline = Instant::now() + LONGEST_WALK;
         let watched = channels.into_iter().map(|(name, channel)| {
             let sight = (channel.training_input_mode == FILE_MODE)

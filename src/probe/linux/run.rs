@@ -132,24 +132,22 @@ impl<'a> WatchedRun<'a> {
             }
         };
         let (child, cgroup) = match cgroup {
-            Some(cgroup) => match cgroup.start_inside(start) {
-                Ok(child) => (child?, Some(cgroup)),
-                Err(child) => (child?, None),
-            },
-            None => (start()?, None),
+            Some(cgroup) => cgroup.start_inside(start),
+            None => (start(), None),
         };
+        let child = child?;
         let _ = fs::write(
             format!("/proc/{}/oom_score_adj", child.id()),
             OOM_SCORE_ADJUSTMENT,
         );
-        tree.set_main(i32::try_from(child.id()).expect("process numbers fit pid_t"));
+        tree.main = Some(i32::try_from(child.id()).expect("process numbers fit pid_t"));
 
         let mut notes = Vec::new();
         let gpu = command::locate_tool(NVIDIA_SMI).map(|program| GpuSampler::start(&program));
         let gpu = gpu.and_then(|started| started.map_err(|note| notes.push(note)).ok());
         if let Some(sampler) = &gpu {
             for tree in [&mut tree].into_iter().chain(&mut launched) {
-                tree.exclude(sampler.pid());
+                tree.excluded.insert(sampler.pid());
             }
         }
         let level = match (cgroup, &memory_controller) {
@@ -337,7 +335,8 @@ impl<'a> WatchedRun<'a> {
         let sampler = self.gpu.take()?;
         let pid = sampler.pid();
         let usage = sampler.stop();
-        self.tree.include(pid);
+        // What it left behind belongs to the tree.
+        self.tree.excluded.remove(&pid);
         if !self.tree.members(Look::Thorough).is_empty() {
             self.kill_everything();
         }

@@ -102,10 +102,10 @@ pub(super) struct ProcessTree {
     root: i32,
     /// Numbers of processes outside the tree. They cannot move in: only the tree's own orphans become the probe's children.
     foreign: HashSet<i32>,
-    /// Descendants of the probe that do not belong to the command.
-    excluded: HashSet<i32>,
-    /// The command's main process, for which its owner waits.
-    main: Option<i32>,
+    /// Descendants of the probe that do not belong to the command, nor do their own descendants.
+    pub(super) excluded: HashSet<i32>,
+    /// The command's main process: the waiting for this child is left to its owner.
+    pub(super) main: Option<i32>,
     /// The CPU time that the root had before; absent where the root does not belong to the tree.
     root_before: Option<u64>,
     quick_passes: u32,
@@ -116,9 +116,8 @@ impl ProcessTree {
     /// it `exec`ed the probe.
     pub(super) fn of_this_process() -> Self {
         let mut tree = Self::below_this_process();
-        for process in tree.processes(Look::Thorough) {
-            tree.exclude(process.pid);
-        }
+        let here = tree.processes(Look::Thorough).into_iter();
+        tree.excluded = here.map(|process| process.pid).collect();
         tree
     }
 
@@ -141,21 +140,6 @@ impl ProcessTree {
             root,
             ..Self::default()
         }
-    }
-
-    /// Excludes a descendant and its own descendants from the tree.
-    pub(super) fn exclude(&mut self, pid: i32) {
-        self.excluded.insert(pid);
-    }
-
-    /// Ends the exclusion of a descendant. What it left behind belongs to the tree.
-    pub(super) fn include(&mut self, pid: i32) {
-        self.excluded.remove(&pid);
-    }
-
-    /// Leaves the waiting for this child to its owner.
-    pub(super) fn set_main(&mut self, pid: i32) {
-        self.main = Some(pid);
     }
 
     /// The live processes, parents before their children. Reaps orphans that have ended. A launcher's CPU time holds that of its
@@ -293,7 +277,7 @@ mod tests {
             .spawn()
             .unwrap();
         let pid = i32::try_from(child.id()).unwrap();
-        own.set_main(pid);
+        own.main = Some(pid);
         let pids = |tree: &mut ProcessTree| -> Vec<i32> {
             let found = tree.processes(Look::Thorough);
             found.iter().map(|process| process.pid).collect()
