@@ -1,7 +1,6 @@
 //! **Backends** run canaries. Each is an edge: it turns a [`CanaryRun`] into a process, a training job or a look into a
 //! recording, and returns a [`Measurement`].
 
-mod files;
 pub mod local;
 pub mod project_paths;
 pub mod replay;

@@ -10,13 +10,12 @@ use futures_util::FutureExt;
 use sha2::{Digest, Sha256};
 
 use super::workspace::{cannot_write, make_folder};
-use crate::backend::files;
 use crate::backend::project_paths::ProjectPaths;
 use crate::backend::rows::{self, OpenFile};
 use crate::canary::{ChannelData, Objects};
 use crate::outside_error::OutsideError;
 use crate::rows::{Copied, RangeSource, RowBlocks, RowFile, RowsProblem, inspect};
-use crate::spec::{Channel, ChannelSample, Job};
+use crate::spec::{Channel, ChannelSample};
 use crate::units::Bytes;
 
 /// No read of a disk is waited for.
@@ -28,12 +27,12 @@ const CHUNK: u64 = 1 << 18;
 
 /// A channel whose objects are files.
 pub(super) struct LocalChannel<'a> {
-    paths: &'a ProjectPaths,
-    job: &'a Job,
-    channel: &'a Channel,
+    pub(super) paths: &'a ProjectPaths,
+    pub(super) channel: &'a Channel,
     /// Where the spec names it.
-    field: String,
-    path: PathBuf,
+    pub(super) field: String,
+    /// All links resolved.
+    pub(super) path: PathBuf,
 }
 
 /// A file of a channel that is open for reading.
@@ -65,9 +64,13 @@ fn version(file: &Metadata) -> String {
 }
 
 fn unreadable(field: &str, path: &Path, source: io::Error) -> OutsideError {
+    let help = match source.kind() {
+        io::ErrorKind::PermissionDenied => "make it readable for the user that runs the gate",
+        _ => "keep the data unchanged and readable while the gate reads them",
+    };
     OutsideError::io(
         format!("{field}: {} cannot be read", path.display()),
-        "keep the data unchanged and readable while the gate reads them",
+        help,
         source,
     )
 }
@@ -104,25 +107,15 @@ impl LinkedFile {
     }
 }
 
-impl<'a> LocalChannel<'a> {
-    pub(super) fn of(
-        paths: &'a ProjectPaths,
-        job: &'a Job,
-        channel: &'a Channel,
-    ) -> Result<Self, OutsideError> {
-        Ok(Self {
-            paths,
-            job,
-            channel,
-            field: files::field(job, channel),
-            path: files::channel_path(paths, job, channel)?,
-        })
+impl LocalChannel<'_> {
+    pub(super) fn unreadable(&self, path: &Path, source: io::Error) -> OutsideError {
+        unreadable(&self.field, path, source)
     }
 
     /// What lies in it, and its blocks where rows are drawn.
     pub(super) fn list(&self) -> Result<ChannelData, OutsideError> {
         let Self { channel, .. } = self;
-        let objects = files::list_channel(self.paths, self.job, channel)?;
+        let objects = self.objects()?;
         let (rows, columns) = match channel.sample {
             ChannelSample::Whole => (None, Vec::new()),
             ChannelSample::Objects => (None, self.columns(&objects)),
@@ -154,13 +147,13 @@ impl<'a> LocalChannel<'a> {
                 false => Err(io::Error::other("it is not a file of the data any more")),
             }
         };
-        real().map_err(|error| unreadable(&self.field, &path, error))
+        real().map_err(|error| self.unreadable(&path, error))
     }
 
     fn open(&self, key: &str) -> Result<OpenFile<DiskFile<'_>>, OutsideError> {
         let (path, _) = self.real(key)?;
         let opened = File::open(&path).and_then(|file| Ok((file.metadata()?, file)));
-        let (metadata, file) = opened.map_err(|error| unreadable(&self.field, &path, error))?;
+        let (metadata, file) = opened.map_err(|error| self.unreadable(&path, error))?;
         let version = version(&metadata);
         Ok(OpenFile {
             bytes: Bytes(metadata.size()),

@@ -10,6 +10,7 @@ mod cluster;
 mod container;
 mod ending;
 mod launcher;
+mod listing;
 mod process;
 mod run;
 mod usage;
