@@ -6,7 +6,7 @@
 use jiff::Timestamp;
 use serde::Deserialize;
 
-use super::client::{Github, ListExtent};
+use super::client::Github;
 use super::error::{GithubError, GithubErrorKind};
 use super::identity::Account;
 use super::last_verdict::verdict_in;
@@ -79,7 +79,7 @@ impl Github {
             return Ok(None);
         }
         let put_on = self.last_label_event(pull_request).await?;
-        let put_on = put_on.ok_or("the pull request has more events than are read")?;
+        let put_on = put_on.ok_or("GitHub does not say when it was put on")?;
         let (by, id) = put_on_by(&put_on)?;
         let at = put_on.created_at;
         if !self.may_write(&by, id).await? {
@@ -125,20 +125,18 @@ impl Github {
         Ok(labels.iter().any(is_ours))
     }
 
-    /// The last event of the label; `None` where not all events could be read, or none is of the label.
+    /// The last event of the label; `None` where none is of it.
     async fn last_label_event(&self, pull_request: u64) -> Result<Option<IssueEvent>, GithubError> {
         let path = format!("issues/{pull_request}/events");
         let mut last: Option<IssueEvent> = None;
-        let extent = self
-            .pages(&path, PAGES, |event: IssueEvent| {
-                let is_of_label = event.label.as_ref().is_some_and(is_ours);
-                let is_newer = last.as_ref().is_none_or(|last| event.id > last.id);
-                if is_of_label && is_newer {
-                    last = Some(event);
-                }
-            })
-            .await?;
-        Ok(last.filter(|_| extent == ListExtent::Whole))
+        let visit = |event: IssueEvent| {
+            let is_of_label = event.label.as_ref().is_some_and(is_ours);
+            if is_of_label && last.as_ref().is_none_or(|last| event.id > last.id) {
+                last = Some(event);
+            }
+        };
+        self.pages(&path, PAGES, visit).await?;
+        Ok(last)
     }
 
     async fn may_write(&self, login: &str, id: u64) -> Result<bool, GithubError> {

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderValue, USER_AGENT};
@@ -18,6 +18,7 @@ use reqwest::{Client, redirect};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use tokio::sync::Mutex;
 
 use super::address::{is_repository, split};
 use super::error::GithubError;
@@ -83,14 +84,6 @@ impl fmt::Debug for Github {
         let url = &self.repository_url;
         formatter.debug_tuple("Github").field(url).finish()
     }
-}
-
-/// Whether a list was read to its end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ListExtent {
-    Whole,
-    /// There are more pages than were requested.
-    Cut,
 }
 
 /// A request, and the limits of its answer.
@@ -174,28 +167,33 @@ impl Github {
         Ok(self.transport.send(&call).await?.body)
     }
 
-    /// Visits the items of a list, page by page, up to a number of pages of 100. A page's items are dropped before the next is
-    /// read, so only what the visitor keeps stays in memory.
+    /// Visits the items of a list, page by page; one of more than so many pages of 100 is an error. A page's items are dropped before
+    /// the next is read, so only what the visitor keeps stays in memory.
     pub async fn pages<T: DeserializeOwned>(
         &self,
         path: &str,
         most: usize,
         mut visit: impl FnMut(T),
-    ) -> Result<ListExtent, GithubError> {
+    ) -> Result<(), GithubError> {
         let sign = if path.contains('?') { '&' } else { '?' };
+        let mut call = self.call(Method::GET, path, None);
+        let list = call.url.clone();
         for page in 1..=most {
-            let mut call = self.call(Method::GET, path, None);
-            call.url = format!("{}{sign}per_page={PER_PAGE}&page={page}", call.url);
+            call.url = format!("{list}{sign}per_page={PER_PAGE}&page={page}");
             let answer = self.transport.send(&call).await?;
             let items: Vec<T> = call.read(&answer.body)?;
             // Whether there is a next page comes from the answer, but never its address. A short page need not be the last.
             let is_last = items.len() < PER_PAGE && !has_next(&answer.headers);
             items.into_iter().for_each(&mut visit);
             if is_last {
-                return Ok(ListExtent::Whole);
+                return Ok(());
             }
         }
-        Ok(ListExtent::Cut)
+        Err(GithubError::too_large(
+            &call.name(),
+            most * PER_PAGE,
+            "entries",
+        ))
     }
 
     /// Deletes something. [`NotFound`](super::error::GithubErrorKind::NotFound) means that it does not exist, also if an earlier attempt of this call

@@ -98,18 +98,12 @@ impl Github {
 
     /// All files of a commit. Each is read once.
     pub async fn tree(&self, sha: &str) -> Result<Tree, GithubError> {
-        let known = self
-            .trees
-            .lock()
-            .ok()
-            .and_then(|trees| trees.get(sha).cloned());
-        if let Some(tree) = known {
-            return Ok(tree);
+        let mut trees = self.trees.lock().await;
+        if let Some(tree) = trees.get(sha) {
+            return Ok(tree.clone());
         }
         let tree = self.read_tree(sha).await?;
-        if let Ok(mut trees) = self.trees.lock() {
-            trees.insert(sha.to_owned(), tree.clone());
-        }
+        trees.insert(sha.to_owned(), tree.clone());
         Ok(tree)
     }
 

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::client::{Github, ListExtent};
+use super::client::Github;
 use super::error::{GithubError, GithubErrorKind};
 use super::identity::Account;
 use super::marker::{CLOCKS_DIFFER, Marker, MarkerKind};
@@ -142,18 +142,9 @@ impl Github {
         // Other people's may be many and long.
         let keep =
             |post: Post| posts.extend(Some(post).filter(|one| Marker::of(one.body()).is_some()));
-        match self.pages(path, PAGES, keep).await? {
-            ListExtent::Whole => Ok(posts),
-            // Ours may be on a page that was not read; a new one each time would be worse than none.
-            ListExtent::Cut => {
-                let request = format!("GET {path}");
-                Err(GithubError::too_large(
-                    &request,
-                    PAGES * 100,
-                    "comments or issues",
-                ))
-            }
-        }
+        // Ours may be on a page that is not read; a new one each time would be worse than none.
+        self.pages(path, PAGES, keep).await?;
+        Ok(posts)
     }
 
     /// Writes a post, over another if one is given; with a reason it is closed, which only an issue can be.

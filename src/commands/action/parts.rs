@@ -2,7 +2,7 @@
 //!
 //! Any step may have written a part, so its measurements count and its verdicts do not.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::assess::base_result::BaseResult;
@@ -40,20 +40,22 @@ pub(super) async fn report(
     patterns: &[String],
 ) -> Result<Report, AppError> {
     let history = RunHistory::open(project, &request.origin, None).await?;
+    let commit = project.checkout.as_ref().and_then(Checkout::commit);
     let mut parts = Vec::new();
     for file in find(patterns)? {
         refuse_tracked(project, &file)?;
-        parts.push(stored::read(&file).map_err(|error| error.during("reading the parts"))?);
-    }
-    let commit = project.checkout.as_ref().and_then(Checkout::commit);
-    // Measured on another commit, or on an unnamed one.
-    let mut foreign: BTreeMap<String, String> = BTreeMap::new();
-    for part in &parts {
+        let mut part = stored::read(&file).map_err(|error| error.during("reading the parts"))?;
         if part.commit.is_none() || part.commit != commit {
             let of = part.commit.as_deref().unwrap_or("that it does not name");
-            let jobs = part.jobs.iter();
-            foreign.extend(jobs.map(|job| (job.name.clone(), of.to_owned())));
+            let why = format!(
+                "its part was measured on commit {of}, which is not the checked-out commit"
+            );
+            for job in &mut part.jobs {
+                job.reason = Reason::new(&why);
+                (job.measurements, job.forecasts, job.notes) = (Vec::new(), Vec::new(), Vec::new());
+            }
         }
+        parts.push(part);
     }
     let merged = report::merge(parts).map_err(|error| {
         AppError::usage("the parts cannot be merged")
@@ -65,29 +67,28 @@ pub(super) async fn report(
     for job in &project.spec.jobs {
         let concerned = affected.iter().find(|one| one.job.name == job.name);
         let by = concerned.map_or(&[][..], |affected| &affected.by);
-        let unknown = |why: Reason| whole_report::unknown_report(job, by, &why, Vec::new());
-        let part = merged.jobs.iter().find(|part| part.name == job.name);
-        match (part, foreign.get(&job.name)) {
-            (Some(_), Some(of)) => jobs.push(unknown(Reason::new(format!(
-                "its part was measured on commit {of}, which is not the checked-out commit"
-            )))),
-            (Some(part), None) => {
-                // The data are not listed here, so a change of data is not noticed.
-                let keys = BackendKeys {
-                    code: project.code_key(job)?,
-                    ..BackendKeys::default()
-                };
-                let base = history.base(job, &keys, request.base.as_ref()).await;
-                let during = "looking for what to compare with";
-                let base = base.map_err(|error| error.during(during))?;
-                jobs.push(judged_again(project, job, by, part, base.as_ref()));
-            }
+        let unknown = |why, notes| whole_report::unknown_report(job, by, why, notes);
+        let Some(part) = merged.jobs.iter().find(|part| part.name == job.name) else {
             // A leg that failed before it wrote its part must not turn the check green.
-            (None, _) => {
-                let why = "no part has it: its leg failed or was not started";
-                jobs.extend(concerned.map(|_| unknown(why.into())));
-            }
+            let why = Reason::from("no part has it: its leg failed or was not started");
+            jobs.extend(concerned.map(|_| unknown(&why, Vec::new())));
+            continue;
+        };
+        let is_sound = |run: &&Measurement| run.job == job.name && run.has_sound_amounts();
+        let measurements: Vec<_> = part.measurements.iter().filter(is_sound).cloned().collect();
+        if measurements.is_empty() {
+            jobs.push(unknown(&part.reason, part.notes.clone()));
+            continue;
         }
+        // The data are not listed here, so a change of data is not noticed.
+        let keys = BackendKeys {
+            code: project.code_key(job)?,
+            ..BackendKeys::default()
+        };
+        let base = history.base(job, &keys, request.base.as_ref()).await;
+        let base = base.map_err(|error| error.during("looking for what to compare with"))?;
+        let runs = (part, &measurements[..]);
+        jobs.push(judged_again(project, job, by, runs, base.as_ref()));
     }
     let mut notes = request.notes.clone();
     for part in &merged.jobs {
@@ -111,15 +112,9 @@ fn judged_again(
     project: &Project,
     job: &Job,
     by: &[String],
-    part: &JobReport,
+    (part, measurements): (&JobReport, &[Measurement]),
     base: Option<&BaseResult>,
 ) -> JobReport {
-    let sound = part.measurements.iter();
-    let sound = sound.filter(|run| run.job == job.name && run.has_sound_amounts());
-    let measurements: Vec<Measurement> = sound.cloned().collect();
-    if measurements.is_empty() {
-        return whole_report::unknown_report(job, by, &part.reason, part.notes.clone());
-    }
     let not_measured = |instance: &InstanceConfiguration| {
         let is_measured = part.measurements.iter().any(|run| run.is_on(instance));
         let mut rows = part.forecasts.iter();
@@ -135,7 +130,7 @@ fn judged_again(
         alternatives: (job.alternatives.iter())
             .map(|instance| (instance, not_measured(instance)))
             .collect(),
-        measurements: &measurements,
+        measurements,
         max_runtime: Some(job.canary.max_runtime),
         worst_case: part.spend.worst_case_usd,
         offer_of: &|instance| project.offer_to(job, instance),
@@ -169,44 +164,34 @@ fn refuse_tracked(project: &Project, file: &Path) -> Result<(), AppError> {
 
 /// The files that the patterns match, sorted. Each pattern must match one.
 fn find(patterns: &[String]) -> Result<BTreeSet<PathBuf>, AppError> {
-    let refused = |what: String, help: &str| {
+    let refused = |what: String| {
+        let help = "download the parts of this run into a folder of their own in the workspace before this step, and name it from there: `report-from: parts/*.json`";
         Err(AppError::usage(what).help(help).during("reading the parts"))
     };
     if patterns.is_empty() {
-        let what = "`command: report` has no parts to report".to_owned();
-        return refused(what, "name them by `report-from: parts/*.json`");
+        return refused("`command: report` has no parts to report".to_owned());
     }
     let mut found = BTreeSet::new();
     for pattern in patterns {
         let pattern = pattern.trim_start_matches("./");
         if pattern.starts_with('/') {
-            return refused(
-                format!("`report-from`: `{pattern}` is not relative to the workspace"),
-                "download the parts into the workspace, and name them from there: parts/*.json",
-            );
+            return refused(format!(
+                "`report-from`: `{pattern}` is not relative to the workspace"
+            ));
         }
         let globs = PathGlobs::new(&[pattern.to_owned()], "");
         let Some(matched) = files_below(start_of(pattern), &globs) else {
-            return refused(
-                format!(
-                    "`report-from`: for `{pattern}` there are over {MOST_ENTRIES} files to look at"
-                ),
-                "download the parts into a folder of their own, and name it: parts/*.json",
-            );
+            return refused(format!(
+                "`report-from`: for `{pattern}` there are over {MOST_ENTRIES} files to look at"
+            ));
         };
         if matched.is_empty() {
-            return refused(
-                format!("`report-from`: no file matches `{pattern}`"),
-                "download the parts into the workspace before this step; patterns are relative to it",
-            );
+            return refused(format!("`report-from`: no file matches `{pattern}`"));
         }
         found.extend(matched);
     }
     if found.len() > MOST_PARTS {
-        return refused(
-            format!("`report-from`: there are over {MOST_PARTS} parts"),
-            "download only the parts of this run, into a folder of their own, and name it: parts/*.json",
-        );
+        return refused(format!("`report-from`: there are over {MOST_PARTS} parts"));
     }
     Ok(found)
 }
