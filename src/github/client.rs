@@ -6,7 +6,6 @@
 
 use std::collections::BTreeMap;
 use std::error::Error;
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -60,7 +59,7 @@ pub struct Settings<'a> {
 }
 
 /// What sends requests with one token, and repeats them.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub(super) struct Transport {
     octocrab: Octocrab,
     authorization: HeaderValue,
@@ -68,7 +67,7 @@ pub(super) struct Transport {
 }
 
 /// A client for one repository.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct Github {
     transport: Transport,
     /// Everything up to the repository's own paths, with a slash at the end.
@@ -77,13 +76,6 @@ pub struct Github {
     graphql_url: Option<String>,
     /// Trees that were read: a commit's does not change.
     pub(super) trees: Arc<Mutex<BTreeMap<String, Tree>>>,
-}
-
-impl fmt::Debug for Github {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let url = &self.repository_url;
-        formatter.debug_tuple("Github").field(url).finish()
-    }
 }
 
 /// A request, and the limits of its answer.

@@ -25,13 +25,8 @@ pub enum GithubEvent {
     NothingToMeasure {
         why: String,
     },
-    /// A merge queue's run: `head` is the base with the change merged.
-    MergeGroup {
-        base: String,
-        head: String,
-        /// The target branch.
-        branch: String,
-    },
+    /// A merge queue's run.
+    MergeGroup(MergeGroup),
     /// Started by a person or a program, who may name a pull request.
     Dispatch,
     /// Started without a change.
@@ -47,14 +42,26 @@ struct RawEvent {
     pull_request: Option<PullRequest>,
     before: Option<String>,
     after: Option<String>,
-    merge_group: Option<RawMergeGroup>,
+    merge_group: Option<MergeGroup>,
 }
 
-#[derive(Deserialize)]
-struct RawMergeGroup {
-    base_sha: String,
-    head_sha: String,
+/// What a merge queue adds to its base.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct MergeGroup {
+    #[serde(rename = "base_sha")]
+    pub base: String,
+    /// The base with the change merged.
+    #[serde(rename = "head_sha")]
+    pub head: String,
     base_ref: String,
+}
+
+impl MergeGroup {
+    /// The target branch.
+    pub fn branch(&self) -> &str {
+        let prefix = self.base_ref.strip_prefix("refs/heads/");
+        prefix.unwrap_or(&self.base_ref)
+    }
 }
 
 impl GithubEvent {
@@ -83,15 +90,8 @@ impl GithubEvent {
                 })
             }
             "merge_group" => {
-                let group = raw()?.merge_group.ok_or_else(|| lacks("merge_group"))?;
-                Ok(Self::MergeGroup {
-                    base: group.base_sha,
-                    head: group.head_sha,
-                    branch: match group.base_ref.strip_prefix("refs/heads/") {
-                        Some(branch) => branch.to_owned(),
-                        None => group.base_ref,
-                    },
-                })
+                let group = raw()?.merge_group;
+                Ok(Self::MergeGroup(group.ok_or_else(|| lacks("merge_group"))?))
             }
             "workflow_dispatch" | "repository_dispatch" => Ok(Self::Dispatch),
             "schedule" => Ok(Self::Schedule),

@@ -10,6 +10,7 @@
 use std::ops::ControlFlow;
 
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 
 use super::client::Github;
 use super::error::{GithubError, GithubErrorKind};
@@ -27,9 +28,8 @@ const ROUNDS: usize = 6;
 const LONGEST_PAUSE: usize = 3;
 
 /// Where a text stands, and what it is known by.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Publication {
-    pub github: Github,
     pub place: PostPlace,
     /// The spec, and the jobs where a step looks at some only.
     pub subject: String,
@@ -45,6 +45,17 @@ pub struct PostText<'a> {
     /// The text without the marker. It is cut where it is longer than GitHub takes.
     pub body: &'a str,
     pub intent: Intent,
+}
+
+impl<'a> PostText<'a> {
+    /// That of a comment.
+    pub fn comment(body: &'a str, intent: Intent) -> Self {
+        Self {
+            title: None,
+            body,
+            intent,
+        }
+    }
 }
 
 /// What is to stand on GitHub in the end.
@@ -65,7 +76,7 @@ pub enum Intent {
 }
 
 /// What becomes of the comment of an earlier run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OlderComments {
     WriteOver,
     /// Hidden as outdated, and a new one is written below.
@@ -115,19 +126,20 @@ impl Publication {
     /// `issues: write`.
     pub async fn publish(
         &self,
+        github: &Github,
         text: &PostText<'_>,
         now: Timestamp,
     ) -> Result<Published, GithubError> {
         let mut notes = Vec::new();
-        let identity = self.github.identity(&mut notes).await;
+        let identity = github.identity(&mut notes).await;
         let mut rounds = Rounds::new(self, text, identity, now);
         rounds.published.notes = notes;
         for number in 0..ROUNDS {
             if number > 0 {
                 // A list may lag behind what was written.
-                self.github.pause(number.min(LONGEST_PAUSE)).await;
+                github.pause(number.min(LONGEST_PAUSE)).await;
             }
-            match rounds.next().await {
+            match rounds.next(github).await {
                 Ok(ControlFlow::Continue(())) => {}
                 Ok(ControlFlow::Break(())) => return Ok(rounds.published),
                 Err(error) => {
@@ -310,8 +322,8 @@ impl<'a> Rounds<'a> {
     }
 
     /// Lists, decides, and writes at most one text; ends if nothing was missing.
-    async fn next(&mut self) -> Result<ControlFlow<()>, GithubError> {
-        let (github, place) = (&self.publication.github, self.publication.place);
+    async fn next(&mut self, github: &Github) -> Result<ControlFlow<()>, GithubError> {
+        let place = self.publication.place;
         let is_closing = self.text.intent == Intent::Close;
         let mut listed = github.posts(place).await?;
         let is_listed = |post: &Post| listed.iter().any(|other| other.number() == post.number());
@@ -335,7 +347,7 @@ impl<'a> Rounds<'a> {
             } => {
                 self.published.outcome = outcome;
                 self.published.url = Some(kept.url.clone());
-                self.tidy(kept, &duplicates, &listed).await;
+                self.tidy(github, kept, &duplicates, &listed).await;
                 return Ok(ControlFlow::Break(()));
             }
             PublicationStep::EndWithout => return Ok(ControlFlow::Break(())),
@@ -376,8 +388,8 @@ impl<'a> Rounds<'a> {
     }
 
     /// Removes duplicates, and hides older comments where each run has its own. What cannot be done is a note.
-    async fn tidy(&mut self, kept: &Post, duplicates: &[&Post], listed: &[Post]) {
-        let Publication { github, place, .. } = self.publication;
+    async fn tidy(&mut self, github: &Github, kept: &Post, duplicates: &[&Post], listed: &[Post]) {
+        let Publication { place, older, .. } = self.publication;
         let what = self.publication.what();
         for duplicate in duplicates {
             if let Err(error) = github.remove_duplicate(*place, duplicate, kept).await {
@@ -395,7 +407,7 @@ impl<'a> Rounds<'a> {
             self.published.notes.push(format!(
                 "the {what} is of a newer run, so it is left unchanged{by}"
             ));
-        } else if self.publication.older == OlderComments::Hide {
+        } else if *older == OlderComments::Hide {
             let mut older = self.own(listed);
             older.retain(|(_, theirs)| theirs.order < self.marker.order);
             if let Err(error) = github.hide(&older).await {

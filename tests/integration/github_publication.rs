@@ -73,7 +73,6 @@ impl Stage {
                 pace: 0.0,
             };
             let publication = Publication {
-                github: Github::new(settings)?,
                 place: match self.kind {
                     MarkerKind::Report => PostPlace::PullRequest(7),
                     MarkerKind::Drift => PostPlace::Issues,
@@ -87,7 +86,8 @@ impl Stage {
                 body,
                 intent,
             };
-            publication.publish(&text, marker.order.time).await
+            let github = Github::new(settings)?;
+            publication.publish(&github, &text, marker.order.time).await
         })
     }
 

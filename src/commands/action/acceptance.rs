@@ -18,7 +18,7 @@ impl Publisher {
     /// Asks whether the overruns of a report are accepted, and lets them pass if so. What the comment is to remember of them; `None`
     /// if there is nothing that a label can accept.
     pub(super) async fn accept_overrun(&self, checked: &mut Checked) -> Option<ShownOverrun> {
-        let (github, pull_request) = self.head.as_ref()?;
+        let (github, pull_request) = self.github.as_ref().zip(self.head.as_ref())?;
         let report = &checked.report;
         let head = &pull_request.head;
         let now = jiff::Timestamp::now();

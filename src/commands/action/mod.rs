@@ -104,7 +104,7 @@ async fn check(
     };
     let is_detached = request.part == RunPart::Detach;
     let is_tracked = inputs.command == ActionCommand::Drift && inputs.issue == IssuePolicy::Update;
-    let issue = is_tracked.then(|| publisher.issue(&github));
+    let issue = is_tracked.then(|| publisher.issue());
     let mut is_accepted = false;
     let before = async |request: &RunRequest<'_>,
                         project: &Project,
@@ -131,7 +131,7 @@ async fn check(
     let is_undecidable = |project: &Project| project.policy.undecidable.is_some();
     publisher.is_pending = is_detached && !checked.project.as_ref().is_some_and(is_undecidable);
     if let Some(issue) = issue.filter(|_| is_accepted || !inputs.accept) {
-        post::track(&issue, &mut checked, is_accepted).await;
+        post::track(&github, &issue, &mut checked, is_accepted).await;
     }
     Ok(checked)
 }
@@ -206,7 +206,7 @@ async fn prepare<'a>(
     let commit = project.checkout.as_ref().and_then(Checkout::commit);
     publisher.commit.clone_from(&commit);
     trigger.refuse_another_commit(&github, &project).await?;
-    publisher.head = (trigger.pull_request()).map(|one| (github.clone(), one.clone()));
+    publisher.head = trigger.pull_request().cloned();
     let base = trigger.base(&github, &project).await?;
     let policy = match &base {
         Some(base) => Some(base.policy(&github, &project, &spec).await?),

@@ -2,16 +2,19 @@
 
 use crate::commands::run::Checked;
 use crate::console::{AppError, printable, say};
+use crate::github::client::Github;
 use crate::github::error::GithubError;
 use crate::github::publication::{Intent, PostText, Publication, PublicationOutcome, Published};
 use crate::report;
 
 /// Makes a text stand there. What went wrong without harm is said.
 pub(super) async fn publish(
+    github: &Github,
     publication: &Publication,
     text: &PostText<'_>,
 ) -> Result<Published, GithubError> {
-    let published = publication.publish(text, jiff::Timestamp::now()).await?;
+    let now = jiff::Timestamp::now();
+    let published = publication.publish(github, text, now).await?;
     for note in &published.notes {
         say(&format!("note: {}", printable(note)));
     }
@@ -20,7 +23,12 @@ pub(super) async fn publish(
 
 /// Makes the issue say what the report says, and closes it where no job drifts or what drifted was accepted. It stays as it is if a
 /// job could not be checked, whose drift may go on. An error is reported and does not change how the check ends.
-pub(super) async fn track(issue: &Publication, checked: &mut Checked, is_accepted: bool) {
+pub(super) async fn track(
+    github: &Github,
+    issue: &Publication,
+    checked: &mut Checked,
+    is_accepted: bool,
+) {
     let report = &checked.report;
     let drift = report::drift_issue(report).filter(|_| !is_accepted);
     let is_all_checked = checked.affected > 0
@@ -38,7 +46,7 @@ pub(super) async fn track(issue: &Publication, checked: &mut Checked, is_accepte
         body,
         intent,
     };
-    let tracked = match publish(issue, &text).await {
+    let tracked = match publish(github, issue, &text).await {
         Err(error) => {
             let error = AppError::from(error).during("keeping the tracking issue");
             checked.report.failures.push(error.failure(None));

@@ -17,9 +17,7 @@ use crate::commands::sweep::{self, Sweeping};
 use crate::console::{AppError, files, say};
 use crate::github::commands::StopCommands;
 use crate::github::environment::Environment;
-use crate::github::marker::Order;
-use crate::github::posts::PostPlace;
-use crate::github::publication::{Intent, OlderComments, PostText, Publication};
+use crate::github::publication::{Intent, PostText, Publication};
 use crate::report::{self, Ended, Leftovers};
 use crate::workspace::project::Project;
 
@@ -43,8 +41,8 @@ pub(super) struct BegunStep {
     pub(super) region: Option<String>,
     /// The output of each job's canaries, by job name; policy may have changed it.
     pub(super) outputs: BTreeMap<String, String>,
-    /// Its comment, if it writes one, and what that is known by.
-    pub(super) comment: Option<(PostPlace, String, Order)>,
+    /// Its comment, if it writes one.
+    pub(super) comment: Option<Publication>,
 }
 
 /// Which of the two steps this is.
@@ -150,36 +148,28 @@ async fn finish_comment(
     leftovers: Leftovers,
     inputs: &Inputs,
 ) -> Result<(), AppError> {
-    let Some((place, subject, order)) = &begun.comment else {
+    let Some(comment) = &begun.comment else {
         return Ok(());
     };
-    let comment = Publication {
-        github: super::client(environment, inputs)?,
-        place: *place,
-        subject: subject.clone(),
-        order: *order,
-        older: OlderComments::WriteOver,
-    };
+    let github = super::client(environment, inputs)?;
     let body = report::ended(&Ended {
         how: "ended before its time".to_owned(),
         leftovers,
         run_url: Some(environment.run_url()),
         ..Ended::default()
     });
-    let text = PostText {
-        title: None,
-        body: &body,
-        intent: Intent::EndStub,
-    };
-    match post::publish(&comment, &text).await {
-        Ok(_) => Ok(()),
-        Err(error) => Err(AppError::from(error).during("finishing the comment")),
-    }
+    let text = PostText::comment(&body, Intent::EndStub);
+    let finished = post::publish(&github, comment, &text).await;
+    finished.map_err(|error| AppError::from(error).during("finishing the comment"))?;
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::github::marker::Order;
+    use crate::github::posts::PostPlace;
+    use crate::github::publication::OlderComments;
 
     /// Whether nothing of it runs any more, and whether its last word reached the comment, are said one by one.
     #[test]
@@ -189,11 +179,12 @@ mod tests {
             spec: "canary-gate.yml".into(),
             region: None,
             outputs: [("churn".to_owned(), "s3://canaries/".to_owned())].into(),
-            comment: Some((
-                PostPlace::PullRequest(7),
-                "canary-gate.yml".to_owned(),
-                Order::parse("2026-11-21T09:14:07Z/4821/1").unwrap(),
-            )),
+            comment: Some(Publication {
+                place: PostPlace::PullRequest(7),
+                subject: "canary-gate.yml".to_owned(),
+                order: Order::parse("2026-11-21T09:14:07Z/4821/1").unwrap(),
+                older: OlderComments::WriteOver,
+            }),
         };
         let json = serde_json::to_string(&begun()).unwrap();
         let left = |is_swept, is_posted| {

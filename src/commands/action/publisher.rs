@@ -43,8 +43,10 @@ pub(super) struct Publisher {
     pub(super) strictness: Strictness,
     /// Whether canaries go on when the step has ended well, so that its verdict is still to come.
     pub(super) is_pending: bool,
-    /// The pull request whose head is checked out, once that is known, and the client to ask and to say something of it.
-    pub(super) head: Option<(Github, PullRequest)>,
+    /// What asks GitHub, once it is known where to.
+    pub(super) github: Option<Github>,
+    /// The pull request whose head is checked out, once that is known.
+    pub(super) head: Option<PullRequest>,
     /// The layout of the page; `None`: ours.
     pub(super) template: Option<Template>,
     /// The commit that is checked, for the foot of the comment.
@@ -81,6 +83,7 @@ impl Publisher {
                 ..super::NOTHING_JUDGED
             },
             is_pending: false,
+            github: None,
             head: None,
             template: None,
             commit: None,
@@ -100,6 +103,7 @@ impl Publisher {
 
     /// The comment goes to the pull request, if there is one and it is wanted.
     pub(super) fn comment_on(&mut self, github: &Github, trigger: &Trigger, inputs: &Inputs) {
+        self.github = Some(github.clone());
         self.only_reads = trigger.is_from_fork(&self.environment.repository);
         let older = match inputs.comment {
             CommentPolicy::New => OlderComments::Hide,
@@ -111,20 +115,20 @@ impl Publisher {
             order: (self.environment).order(time.unwrap_or_else(jiff::Timestamp::now)),
             place: PostPlace::PullRequest(pull_request.number),
             older,
-            ..self.issue(github)
+            ..self.issue()
         };
         self.comment = trigger.pull_request().map(comment);
     }
 
     /// Sets the status of the head, if one is wanted. That it cannot be set decides nothing.
     async fn set_status(&mut self, state: StatusState, description: &str) {
-        let Some(((github, pull_request), name)) =
-            self.head.as_ref().zip(self.commit_status.as_ref())
+        let (Some(github), Some(PullRequest { head, .. }), Some(name)) =
+            (&self.github, &self.head, &self.commit_status)
         else {
             return;
         };
         let page = self.environment.run_url();
-        let set = github.set_status((&pull_request.head.sha, name), state, description, &page);
+        let set = github.set_status((&head.sha, name), state, description, &page);
         if let Err(error) = set.await {
             let why = AppError::from(error).during("setting the commit's status");
             say(&format!("warning: {}", why.render(false).trim_end()));
@@ -134,9 +138,8 @@ impl Publisher {
     }
 
     /// The tracking issue.
-    pub(super) fn issue(&self, github: &Github) -> Publication {
+    pub(super) fn issue(&self) -> Publication {
         Publication {
-            github: github.clone(),
             place: PostPlace::Issues,
             subject: self.subject.clone(),
             order: self.environment.order(jiff::Timestamp::now()),
@@ -160,19 +163,18 @@ impl Publisher {
             let output = one.job.training.sagemaker.output.clone()?;
             Some((one.job.name.clone(), output))
         });
-        let comment = self.comment.as_ref();
         let begun = BegunStep {
             jobs: jobs.collect(),
             spec: self.spec.clone().into(),
             region: project.region(),
             outputs: outputs.collect(),
-            comment: comment.map(|one| (one.place, one.subject.clone(), one.order)),
+            comment: self.comment.clone(),
         };
         let begun = serde_json::to_string(&begun).unwrap_or_default();
         step_files::write_state(&self.environment, post_step::BEGUN, &begun);
         self.set_status(StatusState::Pending, "canaries are running")
             .await;
-        let Some(comment) = &self.comment else {
+        let (Some(github), Some(comment)) = (&self.github, &self.comment) else {
             return;
         };
         let body = report::in_progress(&InProgress {
@@ -188,12 +190,8 @@ impl Publisher {
             run_url: Some(self.environment.run_url()),
             policy: self.policy.clone(),
         });
-        let text = PostText {
-            title: None,
-            body: &body,
-            intent: Intent::Stub,
-        };
-        if let Err(error) = post::publish(comment, &text).await {
+        let text = PostText::comment(&body, Intent::Stub);
+        if let Err(error) = post::publish(github, comment, &text).await {
             say(&format!(
                 "warning: the comment could not be posted yet: {}",
                 printable(&error.to_string())
@@ -326,13 +324,9 @@ impl Publisher {
     /// Posts the comment if there is a pull request to post to, and notes for a later step that it is posted, and where. That it
     /// cannot be posted decides nothing: the report stands in the summary, and so does why.
     async fn post(&mut self, texts: &PublishedTexts) -> Option<String> {
-        let comment = self.comment.as_ref()?;
-        let text = PostText {
-            title: None,
-            body: &texts.comment,
-            intent: texts.intent,
-        };
-        let failure = match post::publish(comment, &text).await {
+        let (github, comment) = self.github.as_ref().zip(self.comment.as_ref())?;
+        let text = PostText::comment(&texts.comment, texts.intent);
+        let failure = match post::publish(github, comment, &text).await {
             Ok(posted) => {
                 if posted.outcome == PublicationOutcome::Nothing {
                     say(

@@ -198,12 +198,12 @@ impl Trigger {
                     commit,
                 })
             }
-            GithubEvent::MergeGroup { base, head, branch } => Some(ChangeBase {
+            GithubEvent::MergeGroup(group) => Some(ChangeBase {
                 name: "the merge queue's base".to_owned(),
-                tip: base.clone(),
-                branch: branch.clone(),
-                left: base.clone(),
-                commit: head.clone(),
+                tip: group.base.clone(),
+                branch: group.branch().to_owned(),
+                left: group.base.clone(),
+                commit: group.head.clone(),
             }),
             _ => None,
         })

@@ -1,10 +1,6 @@
-use std::sync::LazyLock;
-
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-use super::super::client::Settings;
-use super::super::token::Token;
 use super::*;
 
 const SPEC: &str = "canary-gate.yml";
@@ -70,25 +66,6 @@ fn posts(texts: &str, kind: MarkerKind) -> Vec<Post> {
         .collect()
 }
 
-/// A client that nothing is sent by.
-fn github() -> Github {
-    static GITHUB: LazyLock<Github> = LazyLock::new(|| {
-        let mut runtime = tokio::runtime::Builder::new_current_thread();
-        let runtime = runtime.build().unwrap();
-        let _entered = runtime.enter();
-        let url = "https://api.github.com";
-        let settings = Settings {
-            api_url: url,
-            graphql_url: url,
-            repository: "example/models",
-            token: &Token::new("ghs_x"),
-            pace: 0.0,
-        };
-        Github::new(settings).unwrap()
-    });
-    GITHUB.clone()
-}
-
 /// Hands over the rounds of a publication that nothing is known of but its text, `2` or `2r`.
 fn with_rounds<T>(
     text: &str,
@@ -97,7 +74,6 @@ fn with_rounds<T>(
 ) -> T {
     let marker = marker_of(text, kind);
     let publication = Publication {
-        github: github(),
         place: match kind {
             MarkerKind::Drift => PostPlace::Issues,
             MarkerKind::Report => PostPlace::PullRequest(7),
