@@ -34,7 +34,6 @@ use crate::gate::backend;
 use crate::gate::run_report;
 use crate::github::client::{Github, Settings};
 use crate::github::environment::Environment;
-use crate::github::event::GithubEvent;
 use crate::history::record::Command;
 use crate::report::Leftovers;
 use crate::spec::OnInconclusive;
@@ -145,16 +144,6 @@ async fn prepare<'a>(
     variable: Variable<'_>,
 ) -> Result<ControlFlow<Checked, (Project, RunRequest<'a>, Github)>, AppError> {
     let event = trigger::read_event(&publisher.environment)?;
-    if let (GithubEvent::NothingToMeasure { why }, None) = (&event, inputs.pull_request)
-        && matches!(
-            inputs.command,
-            ActionCommand::Run | ActionCommand::Detach | ActionCommand::Collect
-        )
-        && wrong.is_empty()
-    {
-        let why = format!("Nothing was measured: {why}.");
-        return Ok(ControlFlow::Break(nothing_run(vec![why])));
-    }
     let known = async {
         let github = client(&publisher.environment, inputs)?;
         let trigger = Trigger::of(&github, event, inputs.pull_request).await?;
@@ -171,6 +160,14 @@ async fn prepare<'a>(
             .during("reading the inputs"));
     }
     let (github, trigger) = known?;
+    let is_of_change = matches!(
+        inputs.command,
+        ActionCommand::Run | ActionCommand::Detach | ActionCommand::Collect
+    );
+    if let Some(why) = trigger.nothing_to_measure().filter(|_| is_of_change) {
+        let why = format!("Nothing was measured: {why}.");
+        return Ok(ControlFlow::Break(nothing_run(vec![why])));
+    }
     let spec = SpecArguments {
         spec: inputs.spec.clone(),
     };
@@ -205,9 +202,10 @@ async fn prepare<'a>(
     project.role_to_assume.clone_from(&inputs.role_to_assume);
     let commit = project.checkout.as_ref().and_then(Checkout::commit);
     publisher.commit.clone_from(&commit);
-    trigger.refuse_another_commit(&github, &project).await?;
+    let commit = commit.as_deref();
+    trigger.refuse_another_commit(&github, commit).await?;
     publisher.head = trigger.pull_request().cloned();
-    let base = trigger.base(&github, &project).await?;
+    let base = trigger.base(&github, commit).await?;
     let policy = match &base {
         Some(base) => Some(base.policy(&github, &project, &spec).await?),
         None => None,
@@ -236,20 +234,20 @@ async fn prepare<'a>(
             .unwrap_or(project.spec.on_inconclusive),
     };
     publisher.strictness = strictness;
-    let origin = |command| {
-        let origin = RunOrigin::in_actions(variable, commit.as_deref(), command);
-        match trigger.pull_request() {
-            Some(one) => origin.of_pull_request(one.number, &one.head.branch),
-            None => origin,
-        }
+    let command = match change {
+        None => Command::Drift,
+        Some(_) => Command::Run,
     };
+    let mut origin = RunOrigin::in_actions(variable, commit, command);
+    if let Some(one) = trigger.pull_request() {
+        origin = origin.of_pull_request(one.number, &one.head.branch);
+    }
     let request = match change {
         None => {
-            let origin = origin(Command::Drift);
             drift::refuse_another_place(&origin)?;
             RunRequest::drift(origin, strictness)
         }
-        Some(change) => RunRequest::new(change, origin(Command::Run), strictness),
+        Some(change) => RunRequest::new(change, origin, strictness),
     };
     let request = RunRequest {
         jobs: &inputs.jobs,

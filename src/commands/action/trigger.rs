@@ -15,28 +15,17 @@ use crate::spec::MAX_SPEC_BYTES;
 use crate::units::Bytes;
 use crate::workspace::base_commit::BaseCommit;
 use crate::workspace::base_policy::{self, Base, BaseFile};
-use crate::workspace::checkout::Checkout;
 use crate::workspace::project::Project;
 use crate::workspace::written_spec;
 
 /// In bytes.
 const LARGEST_TEMPLATE: usize = 1 << 20;
 
-/// What started the check; with the input `pull-request` the event is that pull request's.
+/// What started the check.
 pub(super) struct Trigger {
     event: GithubEvent,
-    asked: Requester,
-}
-
-/// Who asked for what is checked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Requester {
-    /// The event itself.
-    Itself,
-    /// The input `pull-request`, on an event that anyone can cause.
-    Input,
-    /// The input `pull-request`, on a workflow started by someone with write access.
-    Maintainer,
+    /// The pull request that the input `pull-request` names, where the event is of none.
+    named: Option<PullRequest>,
 }
 
 /// What a change is held against.
@@ -82,7 +71,7 @@ impl Trigger {
         event: GithubEvent,
         input: Option<u64>,
     ) -> Result<Self, AppError> {
-        let (event, asked) = match (event, input) {
+        let named = match (&event, input) {
             (GithubEvent::Other, None) => {
                 return Err(AppError::usage(
                     "this event names no change, and it is not known whose code would be run",
@@ -90,51 +79,51 @@ impl Trigger {
                 .help("run the gate on pull_request, push, merge_group, schedule or workflow_dispatch, or name a pull request of this repository by the input `pull-request`")
                 .during("reading the event"));
             }
-            (event @ GithubEvent::PullRequest(_), _) | (event, None) => (event, Requester::Itself),
-            (event, Some(number)) => {
-                let pull_request = github.pull_request(number).await?;
-                let asked = match event {
-                    GithubEvent::Dispatch => Requester::Maintainer,
-                    _ => Requester::Input,
-                };
-                (GithubEvent::PullRequest(Box::new(pull_request)), asked)
-            }
+            (GithubEvent::PullRequest(_), _) | (_, None) => None,
+            (_, Some(number)) => Some(github.pull_request(number).await?),
         };
-        Ok(Self { event, asked })
+        Ok(Self { event, named })
     }
 
     pub(super) fn pull_request(&self) -> Option<&PullRequest> {
+        self.of_itself().or(self.named.as_ref())
+    }
+
+    /// The pull request, if its own event started the check.
+    pub(super) fn of_itself(&self) -> Option<&PullRequest> {
         match &self.event {
             GithubEvent::PullRequest(pull_request) => Some(pull_request),
             _ => None,
         }
     }
 
-    /// The pull request, if its own event started the check.
-    pub(super) fn of_itself(&self) -> Option<&PullRequest> {
-        self.pull_request()
-            .filter(|_| self.asked == Requester::Itself)
+    /// Why there is nothing to measure, a clause; `None` where there is something.
+    pub(super) fn nothing_to_measure(&self) -> Option<&str> {
+        match (&self.event, &self.named) {
+            (GithubEvent::NothingToMeasure { why }, None) => Some(why),
+            _ => None,
+        }
     }
 
-    /// Whether it is a fork's pull request that no maintainer asked to run.
+    /// Whether it is a fork's pull request that no maintainer asked to run: anyone can cause an event, and only who may write starts
+    /// a workflow by hand.
     pub(super) fn is_from_fork(&self, repository: &str) -> bool {
-        let pull_request = self.pull_request();
-        self.asked != Requester::Maintainer
-            && pull_request.is_some_and(|pull_request| pull_request.is_from_fork(repository))
+        self.event != GithubEvent::Dispatch
+            && (self.pull_request()).is_some_and(|one| one.is_from_fork(repository))
     }
 
     /// Refuses a checkout that is not the named pull request: the maintainer has read the head of that one.
     pub(super) async fn refuse_another_commit(
         &self,
         github: &Github,
-        project: &Project,
+        commit: Option<&str>,
     ) -> Result<(), AppError> {
-        let Some(PullRequest { number, head, .. }) = self.pull_request() else {
+        let Some(PullRequest { number, head, .. }) = &self.named else {
             return Ok(());
         };
-        let commit = checked_out(project).unwrap_or_default();
+        let commit = commit.unwrap_or_default();
         let head = &head.sha;
-        if self.asked == Requester::Itself || github.is_of_head(&commit, head).await? {
+        if github.is_of_head(commit, head).await? {
             return Ok(());
         }
         Err(AppError::failed(format!(
@@ -155,18 +144,15 @@ impl Trigger {
             .help("run actions/checkout in a step before this one");
         }
         let places = written_spec::places(spec);
-        for place in &places {
-            let Some(PullRequest { base, .. }) = self.pull_request() else {
-                break;
-            };
-            if let Ok(Some(_)) = github.file_at(place, &base.sha, MAX_SPEC_BYTES).await {
-                return AppError::usage(format!(
-                    "this pull request deletes the spec {place}, which {} has",
-                    base.branch
-                ))
-                .help(
-                    "restore it; to end the use of the gate, remove its step from the workflow too",
-                );
+        if let Some(PullRequest { base, .. }) = self.pull_request() {
+            for place in &places {
+                if let Ok(Some(_)) = github.file_at(place, &base.sha, MAX_SPEC_BYTES).await {
+                    return AppError::usage(format!(
+                        "this pull request deletes the spec {place}, which {} has",
+                        base.branch
+                    ))
+                    .help("restore it; to end the use of the gate, remove its step from the workflow too");
+                }
             }
         }
         written_spec::no_spec(&places.join(" and "))
@@ -177,12 +163,11 @@ impl Trigger {
     pub(super) async fn base(
         &self,
         github: &Github,
-        project: &Project,
+        commit: Option<&str>,
     ) -> Result<Option<ChangeBase>, AppError> {
-        Ok(match &self.event {
-            GithubEvent::PullRequest(pull_request) => {
-                let PullRequest { base, head, .. } = &**pull_request;
-                let commit = checked_out(project).unwrap_or_else(|| head.sha.clone());
+        Ok(match (self.pull_request(), &self.event) {
+            (Some(PullRequest { base, head, .. }), _) => {
+                let commit = commit.unwrap_or(&head.sha).to_owned();
                 let left = match &github.parents(&commit).await?[..] {
                     [first, second] if *second == head.sha => first.clone(),
                     _ => {
@@ -198,7 +183,7 @@ impl Trigger {
                     commit,
                 })
             }
-            GithubEvent::MergeGroup(group) => Some(ChangeBase {
+            (None, GithubEvent::MergeGroup(group)) => Some(ChangeBase {
                 name: "the merge queue's base".to_owned(),
                 tip: group.base.clone(),
                 branch: group.branch().to_owned(),
@@ -331,10 +316,6 @@ fn if_gone(error: GithubError, base: &str, sha: &str) -> AppError {
         .during("reading the base's spec"),
         _ => error.into(),
     }
-}
-
-fn checked_out(project: &Project) -> Option<String> {
-    project.checkout.as_ref().and_then(Checkout::commit)
 }
 
 /// A commit's files at the places of a spec.
