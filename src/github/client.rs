@@ -137,8 +137,8 @@ impl Github {
         self.send_json(Method::GET, path, None).await
     }
 
-    /// Sends a request and reads the JSON of its answer. After [`Unsure`](super::error::GithubErrorKind::Unsure) what a POST creates may exist all the
-    /// same.
+    /// Sends a request and reads the JSON of its answer. After [`Unsure`](super::error::GithubErrorKind::Unsure) what a POST creates
+    /// may exist all the same.
     pub async fn send_json<T: DeserializeOwned>(
         &self,
         method: Method,
@@ -188,8 +188,8 @@ impl Github {
         ))
     }
 
-    /// Deletes something. [`NotFound`](super::error::GithubErrorKind::NotFound) means that it does not exist, also if an earlier attempt of this call
-    /// deleted it.
+    /// Deletes something. [`NotFound`](super::error::GithubErrorKind::NotFound) means that it does not exist, also if an earlier
+    /// attempt of this call deleted it.
     pub async fn delete(&self, path: &str) -> Result<(), GithubError> {
         let call = self.call(Method::DELETE, path, None);
         self.transport.send(&call).await.map(|_| ())
@@ -251,6 +251,7 @@ impl Transport {
         let http = Client::builder()
             .connect_timeout(CONNECT_TIMEOUT)
             .read_timeout(READ_TIMEOUT)
+            .timeout(TIMEOUT)
             .redirect(redirect::Policy::none())
             .build()
             .map_err(|error| causes(&error))?;
@@ -273,13 +274,9 @@ impl Transport {
     pub(super) async fn send(&self, call: &ApiCall<'_>) -> Result<ApiResponse, GithubError> {
         let mut tried = 1;
         loop {
-            let failed = match tokio::time::timeout(TIMEOUT, self.once(call, tried)).await {
-                Ok(Ok(answer)) => return Ok(answer),
-                Ok(Err(failed)) => failed,
-                Err(_) => {
-                    let seconds = TIMEOUT.as_secs();
-                    call.broken(tried, &format!("no complete answer within {seconds} s"))
-                }
+            let failed = match self.once(call, tried).await {
+                Ok(answer) => return Ok(answer),
+                Err(failed) => failed,
             };
             let Some(wait) = failed.wait.filter(|_| tried < TRIES) else {
                 return Err(failed.error);

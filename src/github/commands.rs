@@ -39,29 +39,11 @@ pub fn annotation(
     format!("::{level} {}::{}", properties.join(","), as_data(&message))
 }
 
-/// The lines between which the runner ignores commands; a job's log may contain some.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StopCommands {
-    token: String,
-}
-
-impl StopCommands {
-    /// `random` must be new for each log: a program that knows the token could re-enable commands.
-    pub fn new(random: u128) -> Self {
-        Self {
-            token: format!("canary-gate-{random:032x}"),
-        }
-    }
-
-    /// The line before the log.
-    pub fn begin(&self) -> String {
-        format!("::stop-commands::{}", self.token)
-    }
-
-    /// The line after it.
-    pub fn end(&self) -> String {
-        format!("::{}::", self.token)
-    }
+/// The lines before and after a job's log, which may contain commands: between them the runner ignores these. `random` must be new
+/// for each log: a program that knows the token could re-enable commands.
+pub fn stop_commands(random: u128) -> [String; 2] {
+    let token = format!("canary-gate-{random:032x}");
+    [format!("::stop-commands::{token}"), format!("::{token}::")]
 }
 
 fn as_data(text: &str) -> String {

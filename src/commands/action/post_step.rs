@@ -15,7 +15,7 @@ use crate::backend::sagemaker::{Sweep, SweptDetached};
 use crate::cli::SpecArguments;
 use crate::commands::sweep::{self, Sweeping};
 use crate::console::{AppError, files, say};
-use crate::github::commands::StopCommands;
+use crate::github::commands;
 use crate::github::environment::Environment;
 use crate::github::publication::{Intent, PostText, Publication};
 use crate::report::{self, Ended, Leftovers};
@@ -85,8 +85,8 @@ impl Stage {
 /// Cleans up after the main step. A post step never fails the job.
 pub(super) async fn run(environment: &Environment, left: &LeftStep, inputs: &Inputs) {
     // Names of jobs and texts of AWS and GitHub must not be commands to the runner.
-    let stop = StopCommands::new(files::random());
-    say(&stop.begin());
+    let [begin, end] = commands::stop_commands(files::random());
+    say(&begin);
     let leftovers = match left.is_swept {
         true => Leftovers::Nothing,
         false => {
@@ -103,7 +103,7 @@ pub(super) async fn run(environment: &Environment, left: &LeftStep, inputs: &Inp
     {
         say(error.render(false).trim_end());
     }
-    say(&stop.end());
+    say(&end);
 }
 
 /// Stops the training jobs of this step; those of other steps of the workflow run continue.

@@ -6,7 +6,7 @@ use crate::console::{AppError, files, printable, say};
 use crate::exit::{self, Strictness};
 use crate::gate::GateFailure;
 use crate::github::client::Github;
-use crate::github::commands::{self, AnnotationLevel, StopCommands};
+use crate::github::commands::{self, AnnotationLevel};
 use crate::github::environment::Environment;
 use crate::github::error::GithubErrorKind;
 use crate::github::marker::{LONGEST_TEXT, MarkerState};
@@ -62,8 +62,8 @@ pub(super) struct Publisher {
     commit_status: Option<String>,
     /// Why the comment or the status could not be written, for an annotation: a title and a sentence.
     unposted: Vec<(&'static str, String)>,
-    /// What is printed between its two lines cannot be a workflow command.
-    stop: StopCommands,
+    /// The line up to which nothing that is printed is a workflow command.
+    end_of_log: String,
     /// The policy, for the foot of the comment.
     policy: Option<report::Policy>,
 }
@@ -73,8 +73,8 @@ impl Publisher {
     pub(super) fn open(environment: Environment, inputs: &Inputs) -> Self {
         let named = inputs.spec.as_ref().map(|spec| spec.to_string_lossy());
         let spec = written_spec::named_or_found(named.as_deref());
-        let stop = StopCommands::new(files::random());
-        say(&stop.begin());
+        let [begin, end_of_log] = commands::stop_commands(files::random());
+        say(&begin);
         step_files::write_state(&environment, post_step::OPENED, "true");
         Self {
             environment,
@@ -96,7 +96,7 @@ impl Publisher {
             only_reads: false,
             commit_status: inputs.commit_status.clone(),
             unposted: Vec::new(),
-            stop,
+            end_of_log,
             policy: None,
         }
     }
@@ -242,7 +242,7 @@ impl Publisher {
         if checked.left == Leftovers::Nothing {
             step_files::write_state(&self.environment, post_step::SWEPT, "true");
         }
-        say(&self.stop.end());
+        say(&self.end_of_log);
         for annotation in annotations::of(report, project, error) {
             say(&annotation);
         }

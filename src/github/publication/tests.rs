@@ -170,68 +170,6 @@ fn from_what_is_listed_follows_what_is_done() {
     }
 }
 
-#[test]
-fn what_was_sent_already_is_not_sent_again() {
-    let kind = MarkerKind::Report;
-    let policy = (kind, Intent::Verdict, OlderComments::WriteOver);
-    for (is_created, gone, listed, step) in [
-        (true, 0, "mallory:1", "end"),
-        (true, 0, "2", "Created 1"),
-        // Another run's at the same moment.
-        (true, 0, "1 2", "Created 2 -1"),
-        (true, 0, "2r 2", "Created 2 -1"),
-        // An older run wrote over it.
-        (true, 0, "1", "write over 1"),
-        // The answer was lost.
-        (false, 0, "2", "Created 1"),
-        (false, 1, "1", "create"),
-    ] {
-        let listed = posts(listed, kind);
-        with_rounds("2", policy, |rounds| {
-            let in_another_way = PostText {
-                body: "said by 2, as GitHub shows it",
-                ..*rounds.text
-            };
-            let rounds = Rounds {
-                text: if is_created {
-                    &in_another_way
-                } else {
-                    rounds.text
-                },
-                created: is_created.then(|| post(1, "2", kind)),
-                published: Published {
-                    outcome: PublicationOutcome::Created,
-                    url: is_created.then(String::new),
-                    notes: Vec::new(),
-                },
-                gone: vec![gone],
-                ..rounds
-            };
-            assert_eq!(short(&rounds.decide(&listed, &[])), step, "{listed:?}");
-        });
-    }
-}
-
-#[test]
-fn an_older_run_does_not_open_what_a_newer_one_has_closed() {
-    let kind = MarkerKind::Drift;
-    for (closed, step) in [
-        ("1", "create"),
-        ("3", "Superseded 1"),
-        ("mallory:3", "create"),
-    ] {
-        let closed_posts = posts(closed, kind);
-        with_rounds(
-            "2",
-            (kind, Intent::Verdict, OlderComments::WriteOver),
-            |rounds| {
-                let decided = short(&rounds.decide(&[], &closed_posts));
-                assert_eq!(decided, step, "{closed}");
-            },
-        );
-    }
-}
-
 /// Few runs and writers, so that they meet.
 fn any_texts() -> impl Strategy<Value = Vec<String>> {
     const TEXTS: [&str; 9] = ["1", "2", "3", "1r", "2r", "3r", "2x", "mallory:3", "9f"];
