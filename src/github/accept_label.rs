@@ -5,6 +5,7 @@
 
 use jiff::Timestamp;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use super::client::Github;
 use super::error::{GithubError, GithubErrorKind};
@@ -56,7 +57,7 @@ struct IssueEvent {
     actor: Option<Account>,
     created_at: Timestamp,
     label: Option<NamedLabel>,
-    performed_via_github_app: Option<serde_json::Value>,
+    performed_via_github_app: Option<IgnoredAny>,
 }
 
 #[derive(Deserialize)]
@@ -161,10 +162,11 @@ fn put_on_by(event: &IssueEvent) -> Result<(String, u64), &'static str> {
     if event.event != "labeled" {
         return Err("its last event is that it was taken off");
     }
-    let is_by_app = (event.performed_via_github_app.as_ref()).is_some_and(|app| !app.is_null());
-    // Neither a bot nor an organization.
-    let actor = event.actor.as_ref().filter(|actor| actor.kind == "User");
-    let actor = actor.filter(|_| !is_by_app).ok_or("no person put it on")?;
+    // Neither a bot nor an organization, nor an app in a person's name.
+    let is_person =
+        |actor: &&Account| actor.kind == "User" && event.performed_via_github_app.is_none();
+    let actor = event.actor.as_ref().filter(is_person);
+    let actor = actor.ok_or("no person put it on")?;
     match actor.id {
         Some(id) if is_login(&actor.login) => Ok((actor.login.clone(), id)),
         _ => Err("GitHub does not say who put it on"),
