@@ -43,7 +43,12 @@ pub(crate) async fn backend_of(
         warn("--pass-env", why);
     }
     Ok(match project.spec.backend {
-        BackendKind::Local => Box::new(local_backend(project, pass_env)?),
+        BackendKind::Local => Box::new(LocalBackend::new(
+            project_paths(project)?,
+            own_program()?,
+            pass_env::environment(pass_env)?,
+            pass_env::secrets(pass_env),
+        )),
         BackendKind::Replay => Box::new(replay_backend(project)?),
         BackendKind::Sagemaker => Box::new(sagemaker_backend(project, tags).await?),
     })
@@ -114,36 +119,25 @@ pub(crate) async fn prepare<'a>(
 }
 
 /// Fails without a price for `instance`; gives up alternatives without a price.
-fn check_prices(project: &Project, job: &Job, plan: &mut Plan) -> Result<(), OutsideError> {
-    let unpriced = |instance: &_| project.offer(instance).unpriced();
-    if let Some(unpriced) = unpriced(&job.instance) {
-        let members = project.offer(&job.instance).members;
-        let mut without = members.iter().filter(|member| member.price.is_none());
-        let kind = without.next().map(|member| &member.instance_type);
-        return Err(OutsideError::transient(
+fn check_prices(project: &Project, job: &Job, plan: &mut Plan) -> Result<(), BackendError> {
+    let offer = project.offer(&job.instance);
+    if let Some(unpriced) = offer.unpriced() {
+        let mut members = offer.members.iter();
+        let kind = members.find(|member| member.price.is_none());
+        return Err(BackendError::transient(
             format!("no price is known for {unpriced}, so no canary is launched"),
             format!(
                 "write one: `prices: {{{}: 1.20 USD/h}}`",
-                kind.map_or("ml.m5.xlarge", InstanceType::name)
+                kind.map_or("ml.m5.xlarge", |kind| kind.instance_type.name())
             ),
         ));
     }
     for alternative in &mut plan.all[1..] {
-        if alternative.runs.is_ok() && unpriced(&alternative.instance).is_some() {
+        if alternative.runs.is_ok() && project.offer(&alternative.instance).unpriced().is_some() {
             alternative.runs = Err(NotMeasured::NoPrice);
         }
     }
     Ok(())
-}
-
-/// The backend that runs canaries here, with an environment built from nothing.
-fn local_backend(project: &Project, pass_env: &[String]) -> Result<LocalBackend, AppError> {
-    Ok(LocalBackend::new(
-        project_paths(project)?,
-        own_program()?,
-        pass_env::environment(pass_env)?,
-        pass_env::secrets(pass_env),
-    ))
 }
 
 /// The backend of training jobs, with AWS credentials from the usual places.
@@ -152,13 +146,9 @@ pub(crate) async fn sagemaker_backend(
     tags: RunTags,
 ) -> Result<SagemakerBackend, AppError> {
     let aws = aws(project).await?;
-    Ok(SagemakerBackend::new(
-        project_paths(project)?,
-        tags,
-        probe_program()?,
-        aws,
-        pace()?,
-    ))
+    let program = probe_program()?;
+    let paths = project_paths(project)?;
+    Ok(SagemakerBackend::new(paths, tags, program, aws, pace()?))
 }
 
 /// AWS in the project's region; nothing is sent.
@@ -174,24 +164,22 @@ pub(crate) async fn aws(project: &Project) -> Result<Aws, AppError> {
 
 /// The role that the program assumes itself, where who started it names one.
 fn role(project: &Project) -> Result<Option<AssumedRole>, AppError> {
-    let Some(arn) = &project.role_to_assume else {
+    let Some(arn) = project.role_to_assume.clone() else {
         return Ok(None);
     };
     let variable = |name: &str| std::env::var(name).ok();
     let service = IdTokenService::of(&variable, pace()?);
-    let service = service.map_err(|error| without_token(arn, &error))?;
+    let service = service.map_err(|error| without_token(&arn, &error))?;
     let run = variable("GITHUB_RUN_ID").filter(|run| run.bytes().all(|byte| byte.is_ascii_digit()));
-    let arn_said = arn.clone();
     Ok(Some(AssumedRole {
         arn: arn.clone(),
         session: format!("canary-gate-{}", run.as_deref().unwrap_or("run")),
         token: Arc::new(move || {
-            let (service, arn) = (service.clone(), arn_said.clone());
+            let (service, arn) = (service.clone(), arn.clone());
             Box::pin(async move {
                 let token = service.token(role::AUDIENCE).await;
-                token
-                    .map(|token| token.expose().to_owned())
-                    .map_err(|error| without_token(&arn, &error))
+                let token = token.map_err(|error| without_token(&arn, &error))?;
+                Ok(token.expose().to_owned())
             })
         }),
     }))

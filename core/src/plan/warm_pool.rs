@@ -26,6 +26,8 @@ pub struct WarmPool {
     pub keep_alive: Seconds,
     /// How many canaries run at once, each on machines of its own; at least 1.
     pub lanes: u32,
+    /// What `auto` may spend on it beside the worst cases of the canaries; nothing where the spec names the time.
+    longest_idle: Usd,
 }
 
 /// How many machines of a type the account may use; `None` where it was not asked.
@@ -168,19 +170,19 @@ impl PoolPlan {
         let mut left = self.left;
         let choose = |one| {
             let pool = self.pool(one, quotas_of, left);
-            left = left - longest_of(&pool);
-            (&one.instance, pool.map(|(pool, _)| pool))
+            left = left - pool.as_ref().map_or(Usd(0.0), |pool| pool.longest_idle);
+            (&one.instance, pool)
         };
         self.all.iter().map(choose).collect()
     }
 
-    /// The pool of a configuration, and what `auto` may spend on it beside the worst cases of the canaries.
+    /// The pool of a configuration.
     fn pool(
         &self,
         one: &ConfigurationCanaries,
         quotas_of: QuotasOf<'_>,
         left: Usd,
-    ) -> Result<(WarmPool, Usd), NoPool> {
+    ) -> Result<WarmPool, NoPool> {
         if self.policy == WarmPoolPolicy::Off {
             return Err(NoPool::Off);
         }
@@ -189,16 +191,17 @@ impl PoolPlan {
         }
         let at_once = one.at_once.min(one.room(|kind| quotas_of(kind).training));
         let room = one.room(|kind| quotas_of(kind).warm_pool);
-        let pool = |keep_alive, lanes| WarmPool {
+        let pool = |keep_alive, lanes, longest_idle| WarmPool {
             instance: one.instance.clone(),
             keep_alive,
             lanes,
+            longest_idle,
         };
         if at_once.min(room) == 0 {
             return Err(NoPool::NoQuota);
         }
         if let WarmPoolPolicy::KeepAlive(keep_alive) = self.policy {
-            return Ok((pool(keep_alive, at_once.min(room)), Usd(0.0)));
+            return Ok(pool(keep_alive, at_once.min(room), Usd(0.0)));
         }
         if room < at_once {
             return Err(NoPool::NoQuota);
@@ -213,18 +216,13 @@ impl PoolPlan {
         if longest > most {
             return Err(NoPool::TooDear(longest, most));
         }
-        Ok((pool(KEEP_ALIVE, at_once), longest))
+        Ok(pool(KEEP_ALIVE, at_once, longest))
     }
 
     /// What the machines of each configuration may cost that `auto` keeps; of a written time the runs have it with them.
-    pub(super) fn longest_idle(&self) -> Vec<Usd> {
-        let mut left = self.left;
-        let longest = |one| {
-            let longest = longest_of(&self.pool(one, &no_quotas, left));
-            left = left - longest;
-            longest
-        };
-        self.all.iter().map(longest).collect()
+    pub(super) fn longest_idle(&self) -> impl Iterator<Item = Usd> {
+        let pools = self.choose(&no_quotas).into_iter();
+        pools.map(|(_, pool)| pool.map_or(Usd(0.0), |pool| pool.longest_idle))
     }
 
     /// With each canary cold and at its time limit; alternatives begin after the first canary of `instance`.
@@ -246,10 +244,6 @@ impl ConfigurationCanaries {
             .min()
             .unwrap_or(u32::MAX)
     }
-}
-
-fn longest_of(pool: &Result<(WarmPool, Usd), NoPool>) -> Usd {
-    (pool.as_ref()).map_or(Usd(0.0), |(_, longest)| *longest)
 }
 
 /// What machines may cost that are kept after each of so many runs, where the spec asks for that.

@@ -8,7 +8,7 @@ use super::description::JobState;
 use super::find::Found;
 use super::name::JobName;
 use super::placing::output;
-use super::ready_job::ReadyJob;
+use super::ready::ReadyJob;
 use super::sweep::{LeftoverKind, Sweep, SweptDetached, places_in};
 use crate::aws::call::{Call, CallError};
 use crate::backend::Cancellation;

@@ -8,7 +8,7 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use super::archive::{self, OwnFile};
 use super::metrics::{probe, program};
 use super::placing::output;
-use super::ready_job::{PlacedCode, ProbeWay};
+use super::ready::{PlacedCode, ProbeWay};
 use super::request::{Script, whole_channel};
 use super::session::JobSession;
 use super::staging::JobObjects;

@@ -11,7 +11,7 @@ use super::find::Found;
 use super::job_hosts::JobHosts;
 use super::metrics::{self, Sources, cloudwatch, debugger, probe};
 use super::placing::output;
-use super::ready_job::{ProbeWay, ReadyJob};
+use super::ready::{ProbeWay, ReadyJob};
 use crate::aws::call::{Call, CallError};
 use crate::backend::Watcher;
 use crate::backend::sample_opened;

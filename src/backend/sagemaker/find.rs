@@ -4,7 +4,7 @@ use super::asked::AskedJob;
 use super::description::{JobDescription, JobState};
 use super::failure::FailureClass;
 use super::name::JobName;
-use super::ready_job::ReadyJob;
+use super::ready::ReadyJob;
 use super::tags::DETACHED_TAG;
 use crate::aws::call::CallError;
 use crate::backend::{CanaryProgress, CanaryReport, Reuse, RunPart};

@@ -14,8 +14,8 @@ use crate::units::Bytes;
 pub(super) struct JobHosts<'a> {
     instance: &'a InstanceConfiguration,
     names: &'a [String],
-    /// The place of its group in the configuration; `None` where it is not known, and where there are no groups.
-    placed: Vec<Option<usize>>,
+    /// The group of each; `None` where it is not known, and where there are no groups.
+    placed: Vec<Option<&'a InstanceGroup>>,
     /// What a host reported that is no group of the configuration.
     of_no_group: Option<String>,
 }
@@ -43,20 +43,15 @@ impl<'a> JobHosts<'a> {
 
     /// The group of the host at a place.
     pub(super) fn group(&self, host: usize) -> Option<&'a InstanceGroup> {
-        let place = (*self.placed.get(host)?)?;
-        self.instance.groups().get(place)
+        *self.placed.get(host)?
     }
 
     /// What the machine of a host has; `None` where its group or its type is not known.
     pub(super) fn capacity(&self, host: usize) -> Option<Capacity> {
-        match self.instance {
-            InstanceConfiguration::Homogeneous { instance_type, .. } => {
-                tables::capacity(instance_type)
-            }
-            InstanceConfiguration::Heterogeneous { .. } => {
-                tables::capacity(&self.group(host)?.instance_type)
-            }
-        }
+        tables::capacity(match self.instance {
+            InstanceConfiguration::Homogeneous { instance_type, .. } => instance_type,
+            InstanceConfiguration::Heterogeneous { .. } => &self.group(host)?.instance_type,
+        })
     }
 
     pub(super) fn has_gpus(&self, host: usize) -> bool {
@@ -97,14 +92,19 @@ impl<'a> JobHosts<'a> {
     /// of the places that are left, so that the heaviest load is right whichever it is.
     pub(super) fn bytes(&self, job: &Job, run: &CanaryRun) -> Vec<Bytes> {
         let mut bytes = vec![Bytes(0); self.names.len()];
-        let groups = self.with_all_placed();
+        let mut left = left_over(self.instance.groups(), &self.placed).into_iter();
+        let groups = self
+            .placed
+            .iter()
+            .map(|group| group.or_else(|| left.next()));
+        let groups = Vec::from_iter(groups);
         for (channel, data) in job.training.channels.iter().zip(&run.channels) {
             if !channel.sample.is_drawn() {
                 continue;
             }
-            let reached: Vec<usize> = (0..bytes.len())
-                .filter(|host| reaches(channel, groups.get(*host).copied()))
-                .collect();
+            let hosts = groups.iter().enumerate();
+            let reached = hosts.filter(|(_, group)| reaches(channel, **group));
+            let reached = Vec::from_iter(reached.map(|(host, _)| host));
             match channel.distribution {
                 Distribution::FullyReplicated => {
                     let all = data.bytes();
@@ -121,64 +121,46 @@ impl<'a> JobHosts<'a> {
         }
         bytes
     }
-
-    /// The name of the group of each host, where there are groups.
-    fn with_all_placed(&self) -> Vec<&'a str> {
-        let groups = self.instance.groups();
-        let mut left = free_slots(groups, &self.placed);
-        let mut next = || {
-            let place = left.iter().position(|free| *free > 0)?;
-            left[place] -= 1;
-            Some(place)
-        };
-        let places = self.placed.iter().map(|place| place.or_else(&mut next));
-        places
-            .filter_map(|place| Some(groups.get(place?)?.name.as_str()))
-            .collect()
-    }
 }
 
 /// A cluster without groups has all channels, though they name groups for another configuration.
-fn reaches(channel: &Channel, group: Option<&str>) -> bool {
-    let Some(group) = group else {
-        return true;
-    };
-    channel.groups.is_empty() || channel.groups.iter().any(|own| own == group)
+fn reaches(channel: &Channel, group: Option<&InstanceGroup>) -> bool {
+    group.is_none_or(|group| channel.groups.is_empty() || channel.groups.contains(&group.name))
 }
 
-fn slots(group: &InstanceGroup) -> usize {
-    group.count as usize
+/// The groups of the hosts that are not placed, one for each.
+fn left_over<'a>(
+    groups: &'a [InstanceGroup],
+    placed: &[Option<&InstanceGroup>],
+) -> Vec<&'a InstanceGroup> {
+    let free = groups.iter().flat_map(|group| {
+        let slots = (group.count as usize).saturating_sub(hosts_of(group, placed));
+        std::iter::repeat_n(group, slots)
+    });
+    free.collect()
 }
 
-/// How many hosts of each group are not placed.
-fn free_slots(groups: &[InstanceGroup], placed: &[Option<usize>]) -> Vec<usize> {
-    let taken = |place| placed.iter().filter(|at| **at == Some(place)).count();
-    let groups = groups.iter().enumerate();
-    groups
-        .map(|(place, group)| slots(group).saturating_sub(taken(place)))
-        .collect()
+fn hosts_of(group: &InstanceGroup, placed: &[Option<&InstanceGroup>]) -> usize {
+    let own = placed.iter().flatten().filter(|at| at.name == group.name);
+    own.count()
 }
 
-fn place(groups: &[InstanceGroup], said: &[Option<&str>]) -> Vec<Option<usize>> {
-    let named = |name: &str| groups.iter().position(|group| group.name == name);
-    let mut placed: Vec<Option<usize>> = (said.iter().map(|said| said.and_then(named))).collect();
+fn place<'a>(groups: &'a [InstanceGroup], said: &[Option<&str>]) -> Vec<Option<&'a InstanceGroup>> {
+    let named = |name: &str| groups.iter().find(|group| group.name == name);
+    let named = Vec::from_iter(said.iter().map(|said| said.and_then(named)));
     // A group that more hosts claim than it has is believed of none.
-    for (place, group) in groups.iter().enumerate() {
-        let claims = placed.iter().filter(|at| **at == Some(place)).count();
-        if claims > slots(group) {
-            (placed.iter_mut())
-                .filter(|at| **at == Some(place))
-                .for_each(|at| *at = None);
-        }
-    }
+    let is_true = |group: &&InstanceGroup| hosts_of(group, &named) <= group.count as usize;
+    let mut placed = Vec::from_iter(named.iter().map(|group| group.filter(is_true)));
     // Where one group alone has hosts left, they are its own.
-    let free = free_slots(groups, &placed);
-    let mut open = (0..free.len()).filter(|place| free[*place] > 0);
+    let left = left_over(groups, &placed);
     let unknown = placed.iter().filter(|at| at.is_none()).count();
-    if let (Some(place), None) = (open.next(), open.next())
-        && free[place] == unknown
+    if left.len() == unknown
+        && let [first, others @ ..] = left.as_slice()
+        && others.iter().all(|group| group.name == first.name)
     {
-        placed.iter_mut().for_each(|at| *at = at.or(Some(place)));
+        for at in &mut placed {
+            at.get_or_insert(*first);
+        }
     }
     placed
 }

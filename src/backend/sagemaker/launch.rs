@@ -9,7 +9,7 @@ use super::name::JobName;
 use super::pace;
 use super::placing::output;
 use super::quota;
-use super::ready_job::ReadyJob;
+use super::ready::ReadyJob;
 use super::request::{self, Launch};
 use crate::aws::call::{Call, CallError, FailureKind};
 use crate::backend::{CanaryState, RunPart, Watcher};

@@ -7,8 +7,6 @@
 //! stopped, but for those that expired credentials keep it from stopping; what it or a killed gate left is found by the next
 //! start, and by [`Sweep`], and ends at its time limit.
 
-mod access;
-mod account;
 mod archive;
 mod asked;
 mod cleanup;
@@ -36,10 +34,8 @@ mod preparing;
 mod price;
 mod quota;
 mod ready;
-mod ready_job;
 mod request;
 mod result;
-mod rights;
 mod row_objects;
 mod session;
 mod staging;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::name::JobName;
-use super::ready_job::{ProbeWay, ReadyJob};
+use super::ready::{ProbeWay, ReadyJob};
 use super::staging::{JobObjects, stage};
 use crate::aws::s3_uri::S3Uri;
 use crate::canary::{CanaryRun, ChannelData, Objects};

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::description::{JobDescription, JobState};
 use super::find::Found;
 use super::name::JobName;
-use super::ready_job::{KeptPool, ReadyJob};
+use super::ready::{KeptPool, ReadyJob};
 use crate::aws::call::CallError;
 use crate::backend::{Cancellation, Watcher};
 use crate::canary::CanaryRun;

@@ -4,11 +4,9 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use aws_sdk_servicequotas::types::ServiceQuota;
-
 use super::placing::is_copied;
 use super::quota::{Quotas, Scarcest};
-use super::ready_job::{ProbeWay, ReadyJob};
+use super::ready::{ProbeWay, ReadyJob};
 use super::session::JobSession;
 use super::staging::JobObjects;
 use super::{code, quota};
@@ -109,36 +107,33 @@ impl JobSession<'_> {
             let known = backend.state.borrow();
             known.all_quotas.is_some() || names.iter().all(|name| known.quotas.contains_key(name))
         };
-        let learn = |quota: &ServiceQuota| {
-            let known = &mut backend.state.borrow_mut().quotas;
-            if let Some((name, limit)) = quota::limit(quota) {
-                known.entry(name).or_insert(limit);
-            }
-        };
-        let is_all = |all| backend.state.borrow_mut().all_quotas = Some(all);
         let client = backend.aws().quotas;
-        let listing = client.list_service_quotas().service_code(SERVICE);
-        let mut listed = listing.into_paginator().items().send();
+        let own = client.list_service_quotas().service_code(SERVICE);
+        let mut own = own.into_paginator().items().send();
+        let others = client.list_aws_default_service_quotas();
+        let others = others.service_code(SERVICE).into_paginator();
+        let mut others = others.items().send();
+        let mut is_own = true;
         while !is_known() {
-            match listed.next().await {
-                None => break,
-                Some(Ok(quota)) => learn(&quota),
-                Some(Err(error)) => is_all(Err(refused(&CallError::of(QUOTAS, &error))?)),
-            }
-        }
-        // The account's own list lacks the quotas that nobody has changed.
-        let listing = client.list_aws_default_service_quotas();
-        let listing = listing.service_code(SERVICE).into_paginator();
-        let mut listed = listing.items().send();
-        while !is_known() {
-            match listed.next().await {
-                None => is_all(Ok(())),
-                Some(Ok(quota)) => learn(&quota),
-                // A role of before may lack the right; the quotas that are known stay.
-                Some(Err(error)) => {
-                    refused(&CallError::of(QUOTAS, &error))?;
-                    is_all(Ok(()));
+            let listed = match is_own {
+                true => QUOTAS.heard(own.next().await.transpose()),
+                false => QUOTAS.heard(others.next().await.transpose()),
+            };
+            let state = &mut backend.state.borrow_mut();
+            match listed {
+                Ok(Some(quota)) => {
+                    if let Some((name, limit)) = quota::limit(&quota) {
+                        state.quotas.entry(name).or_insert(limit);
+                    }
                 }
+                Err(error) => {
+                    let why = refused(&error)?;
+                    // A role of before may lack the right to the others; the quotas that are known stay.
+                    state.all_quotas = Some(if is_own { Err(why) } else { Ok(()) });
+                }
+                // The account's own list lacks the quotas that nobody has changed.
+                Ok(None) if is_own => is_own = false,
+                Ok(None) => state.all_quotas = Some(Ok(())),
             }
         }
         if let Some(Err(error)) = &backend.state.borrow().all_quotas {

@@ -1,177 +1,105 @@
-//! Runs the canaries of a ready job as training jobs.
+//! A job whose canaries can run as training jobs.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 
 use futures_util::future::LocalBoxFuture;
 
-use super::description::{JobDescription, JobState, age};
-use super::failure::FailureClass;
+use super::SagemakerBackend;
 use super::find::Found;
+use super::metrics::probe;
 use super::name::JobName;
-use super::pools::StartOnPool;
-use super::ready_job::ReadyJob;
-use super::result::LastJob;
+use super::quota::{Quotas, Scarcest};
+use super::request::Script;
+use crate::aws::s3_uri::S3Uri;
 use crate::backend::{
-    BackendFuture, BackendKeys, CanaryEnd, CanaryPayer, CanaryReport, CanaryState, CanaryStep,
-    Cancellation, EndedPool, JobNotes, Ready, Room, RunPart, Watcher,
+    BackendError, BackendFuture, BackendKeys, CanaryPayer, CanaryReport, CanaryState, CanaryStep,
+    Cancellation, EndedPool, JobNotes, Ready, Room, Watcher,
 };
-use crate::canary::{CanaryRun, Dataset};
-use crate::instance::InstanceConfiguration;
-use crate::measurement::Outcome;
-use crate::outside_error::OutsideError;
-use crate::units::Seconds;
+use crate::canary::{CanaryRun, Dataset, Key, canary_key, without_probe};
+use crate::instance::{InstanceConfiguration, InstanceType};
+use crate::plan::{MachineQuotas, WarmPool};
+use crate::probe::MARK_VARIABLE;
+use crate::spec::{Channel, Job};
 
-/// A machine that did not come for so long will hardly come at once.
-const LONGEST_WAIT: Seconds = Seconds(1800.0);
-/// A try with less time than this left is not worth its start.
-const SHORTEST_TRY: Seconds = Seconds(60.0);
+/// A job whose source is in S3 and whose quota is known.
+#[derive(Debug)]
+pub(super) struct ReadyJob<'a> {
+    pub(super) backend: &'a SagemakerBackend,
+    pub(super) job: &'a Job,
+    pub(super) code: Key,
+    pub(super) data: Key,
+    pub(super) placed: PlacedCode,
+    /// Whether the spec asks for a probe that cannot be sent.
+    pub(super) lacks_probe: bool,
+    /// The folder that the keys of a channel are relative to, by channel.
+    pub(super) bases: BTreeMap<String, S3Uri>,
+    pub(super) notes: Notes,
+    /// The number of machines of a type that the account may use.
+    pub(super) quotas: Quotas,
+    pub(super) warm_pools: RefCell<Vec<KeptPool>>,
+}
+
+/// The pool of a configuration.
+#[derive(Debug)]
+pub(super) struct KeptPool {
+    pub(super) pool: WarmPool,
+    /// Whether its last canary has begun: machines that are free are for nobody.
+    pub(super) is_closing: bool,
+}
 
 impl ReadyJob<'_> {
-    async fn run_canary<'r>(
-        &'r self,
-        run: &'r CanaryRun,
-        watcher: &'r Watcher<'r>,
-    ) -> CanaryStep<'r> {
-        // Who detaches waits neither for it nor for room.
-        if self.backend.tags.part == RunPart::Detach {
-            let launched = self.launch(run, watcher).await;
-            let state =
-                launched.map(|found| found.map_or_else(|state| state, |found| found.state()));
-            return state.into();
-        }
-        let mut last = None;
-        let followed = self.follow(run, watcher, &mut last).await;
-        let last = match (followed, last) {
-            (Ok(None), Some(last)) => last,
-            (state, last) => {
-                let state = state.map(|state| state.unwrap_or(CanaryState::HeldBack));
-                return CanaryStep::Ended(self.ended(run, state, last));
-            }
-        };
-        let known = self.preliminary(run, &last);
-        let rest = async move {
-            let measured = self.measure(run, &last, watcher).await;
-            self.ended(run, measured, Some(last))
-        };
-        match known {
-            Some(known) => CanaryStep::Free(Box::new(known), Box::pin(rest)),
-            None => CanaryStep::Ended(rest.await),
+    /// Notes something for the job's report, once.
+    pub(super) fn note(&self, text: impl Into<String>) {
+        self.notes.add(text);
+    }
+
+    pub(super) fn base(&self, channel: &Channel) -> Result<S3Uri, BackendError> {
+        match self.bases.get(&channel.name) {
+            Some(base) => Ok(base.clone()),
+            None => S3Uri::read(
+                &channel.uri,
+                &format!(
+                    "jobs.{}.training.channels.{}.uri",
+                    self.job.name, channel.name
+                ),
+            ),
         }
     }
 
-    /// The end of a canary, with what is known of its bill where it has no result. `last` is its last training job.
-    fn ended(
-        &self,
-        run: &CanaryRun,
-        state: Result<CanaryState, OutsideError>,
-        last: Option<LastJob>,
-    ) -> CanaryEnd {
-        let last = last.filter(|_| !matches!(state, Ok(CanaryState::Measured(_))));
-        let paid_for_nothing = last.and_then(|last| last.without_result(run)).map(Box::new);
-        self.backend.state.borrow_mut().has_unmeasured |= paid_for_nothing.is_some();
-        CanaryEnd {
-            state,
-            paid_for_nothing,
-        }
+    /// The number of canaries of a configuration that run at a time; at least 1.
+    pub(super) fn at_once(&self, instance: &InstanceConfiguration) -> u32 {
+        self.of_quotas(instance, self.job.canary.parallel).max(1)
     }
 
-    /// Follows a canary until its training job is over, or a signal ended it: `last` is then its last training job. Else returns how far
-    /// it is. What SageMaker broke off is tried once more, with what is left of its time.
-    async fn follow(
-        &self,
-        run: &CanaryRun,
-        watcher: &Watcher<'_>,
-        last: &mut Option<LastJob>,
-    ) -> Result<Option<CanaryState>, OutsideError> {
-        let mut lost = None;
-        let mut run = run.clone();
-        loop {
-            let found = match self.launch(&run, watcher).await? {
-                Ok(found) => found,
-                Err(state) => return Ok(Some(state)),
-            };
-            let last = last.insert(LastJob {
-                found: found.clone(),
-                ended: None,
-                lost,
-            });
-            let (name, instance) = (found.name.to_string(), run.instance.clone());
-            (self.backend.state.borrow_mut().watched).insert(name.clone(), instance);
-            let watched = self.watch(&found, watcher).await;
-            self.backend.state.borrow_mut().watched.remove(&name);
-            let description = match watched {
-                Ok(Some(description)) => &*last.ended.insert(Box::new(description)),
-                Ok(None) => return Ok(None),
-                Err(error) => {
-                    self.tidy(&found, watcher.cancellation).await;
-                    return Err(error);
-                }
-            };
-            if lost.is_none()
-                && found.is_new
-                && let Some(billed) = broken_off(&run, description)
-            {
-                self.backend.state.borrow_mut().counted.insert(name);
-                watcher.fact("SageMaker failed, or had no machine; trying once more");
-                self.tidy(&found, watcher.cancellation).await;
-                lost = Some(billed);
-                run.max_runtime = run.max_runtime.map(|limit| limit - billed);
-                continue;
-            }
-            // Whoever started a canary that is not ours may have stopped it.
-            if found.is_new || self.still_stands(&run, &found, description) {
-                self.free_pool(&run, &found, description);
-                return Ok(None);
-            }
-        }
+    /// The number of canaries of a configuration that the quotas of all its types have room for; at most `most`.
+    fn of_quotas(&self, instance: &InstanceConfiguration, most: u32) -> u32 {
+        Scarcest::of(&self.quotas, instance, most).map_or(most, |scarcest| scarcest.at_once)
     }
 
-    /// Measures a canary whose training job is over, and removes what it left.
-    async fn measure(
-        &self,
-        run: &CanaryRun,
-        last: &LastJob,
-        watcher: &Watcher<'_>,
-    ) -> Result<CanaryState, OutsideError> {
-        let mut pooled = StartOnPool::default();
-        if let Some(description) = &last.ended {
-            // A pool that is not looked at now is looked at when pools are ended.
-            let looking = self.look_at_pool(&last.found, description);
-            pooled = (watcher.cancellation.unless(looking).await).unwrap_or_default();
-        }
-        self.end_surplus_pools(&run.instance, watcher).await;
-        let result = self.result(run, last, &pooled, watcher).await;
-        self.tidy(&last.found, watcher.cancellation).await;
-        if result.is_err() {
-            // Pools that are no more are billed with what is ended last.
-            self.backend.state.borrow_mut().pools.extend(pooled.ended);
-        }
-        result.map(|result| CanaryState::Measured(Box::new(result)))
+    /// Whether one canary of a configuration fits into its quotas, as far as they are known.
+    pub(super) fn has_quota(&self, instance: &InstanceConfiguration) -> bool {
+        self.of_quotas(instance, 1) > 0
+    }
+
+    /// The machines of a type that the account may use, as far as that is known.
+    pub(super) fn machine_quotas(&self, kind: &InstanceType) -> MachineQuotas {
+        self.quotas.get(kind).copied().unwrap_or_default()
     }
 
     /// The name that the first attempt at a canary has.
     pub(super) fn first_name(&self, run: &CanaryRun) -> JobName {
         JobName::new(&self.job.name, &self.key_of(run).short(), 0)
     }
-}
 
-/// What a try was billed after which another one is worth its start, within the time that was set aside for the canary: SageMaker broke
-/// it off by an error of its own, or had no machine for it.
-fn broken_off(run: &CanaryRun, ended: &JobDescription) -> Option<Seconds> {
-    let JobState::Failed {
-        reason: Some(reason),
-    } = &ended.state
-    else {
-        return None;
-    };
-    let may_pass = match FailureClass::of(reason) {
-        FailureClass::Internal => true,
-        FailureClass::Outcome(Outcome::NoCapacity) => {
-            (ended.created_at).is_some_and(|created| age(created) < LONGEST_WAIT)
+    /// The key by which a canary's training job is named.
+    pub(super) fn key_of(&self, run: &CanaryRun) -> Key {
+        let key = canary_key(&self.code, &self.data, run);
+        match self.lacks_probe {
+            true => without_probe(&key),
+            false => key,
         }
-        _ => false,
-    };
-    let billed = ended.billable_seconds.unwrap_or_default();
-    let is_worth_it = (run.max_runtime).is_none_or(|limit| limit - billed >= SHORTEST_TRY);
-    (may_pass && is_worth_it).then_some(billed)
+    }
 }
 
 impl Ready for ReadyJob<'_> {
@@ -263,7 +191,7 @@ impl Ready for ReadyJob<'_> {
 
 impl Found {
     /// How far its training job was when it was found.
-    fn state(&self) -> CanaryState {
+    pub(super) fn state(&self) -> CanaryState {
         let training_job = self.name.to_string();
         if self.is_over {
             return CanaryState::Over { training_job };
@@ -277,4 +205,105 @@ impl Found {
             },
         }
     }
+}
+
+/// Sentences that a reader of a job's report should know, each once.
+#[derive(Debug, Default)]
+pub(super) struct Notes(RefCell<JobNotes>);
+
+impl Notes {
+    /// Notes why canaries run without the probe; the first reason counts. It may stand in the report's first line, which has no quotes
+    /// for code.
+    pub(super) fn set_lacks_probe(&self, why: &str) {
+        if self.lacks_probe().is_none() {
+            self.0.borrow_mut().lacks_probe = Some(why.to_owned());
+            self.add(format!("canaries run without the probe: {why}"));
+        }
+    }
+
+    pub(super) fn lacks_probe(&self) -> Option<String> {
+        self.0.borrow().lacks_probe.clone()
+    }
+
+    pub(super) fn add(&self, text: impl Into<String>) {
+        let text = text.into();
+        let sentences = &mut self.0.borrow_mut().sentences;
+        if !sentences.contains(&text) {
+            sentences.push(text);
+        }
+    }
+
+    pub(super) fn all(&self) -> JobNotes {
+        self.0.borrow().clone()
+    }
+}
+
+/// The code of a job, where its training jobs find it.
+#[derive(Debug)]
+pub(super) struct PlacedCode {
+    /// The script; absent outside of script mode.
+    pub(super) script: Option<Script>,
+    /// The source's files, where the job takes them on a channel.
+    pub(super) source: Option<Box<Channel>>,
+    pub(super) probe: ProbeWay,
+}
+
+/// How the probe gets into the container.
+#[derive(Debug, Clone)]
+pub(super) enum ProbeWay {
+    None,
+    /// Beside the source.
+    Source {
+        /// The user's own script.
+        entry_point: String,
+        /// Whether the image installs packages before it starts the script.
+        has_requirements: bool,
+    },
+    /// Through a channel, around a plain image's command.
+    Channel {
+        channel: Box<Channel>,
+        command: probe::ContainerCommand,
+    },
+}
+
+impl PlacedCode {
+    /// The variables of a canary with a probe, and what its container starts in place of its own entry point.
+    pub(super) fn probe_parts(
+        &self,
+        instance: &InstanceConfiguration,
+    ) -> (Vec<(String, String)>, Option<&probe::ContainerCommand>) {
+        let mark = || (MARK_VARIABLE.to_owned(), mark());
+        match &self.probe {
+            ProbeWay::None => (Vec::new(), None),
+            ProbeWay::Source { entry_point, .. } => {
+                let script = instance.entry_point().unwrap_or(entry_point).to_owned();
+                let entry = (probe::ENTRY_VARIABLE.to_owned(), script);
+                (vec![mark(), entry], None)
+            }
+            ProbeWay::Channel { command, .. } => (vec![mark()], Some(command)),
+        }
+    }
+
+    /// The script of a configuration: groups may have one of their own, which the probe starts where it is started itself.
+    pub(super) fn script_on(&self, instance: &InstanceConfiguration) -> Option<Script> {
+        let script = self.script.clone()?;
+        let own = instance.entry_point();
+        Some(
+            match own.filter(|_| !matches!(self.probe, ProbeWay::Source { .. })) {
+                Some(own) => Script {
+                    program: own.to_owned(),
+                    ..script
+                },
+                None => script,
+            },
+        )
+    }
+}
+
+/// Not to be guessed by a script before it runs.
+fn mark() -> String {
+    use std::hash::{BuildHasher, Hasher};
+    // Keyed by the system's own randomness, another each time.
+    let half = || std::hash::RandomState::new().build_hasher().finish();
+    format!("{:016x}{:016x}", half(), half())
 }

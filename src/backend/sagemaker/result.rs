@@ -1,11 +1,13 @@
-//! A training job that is over, as the result of a canary.
+//! The way of a canary through its training jobs to its result.
 
 use super::description::{JobDescription, JobState, age};
 use super::failure::FailureClass;
 use super::find::Found;
 use super::pools::StartOnPool;
-use super::ready_job::ReadyJob;
-use crate::backend::{CanaryResult, Watcher, rows};
+use super::ready::ReadyJob;
+use crate::backend::{
+    BackendError, CanaryEnd, CanaryResult, CanaryState, CanaryStep, RunPart, Watcher, rows,
+};
 use crate::canary::CanaryRun;
 use crate::measurement::{Measurement, Outcome, Reused};
 use crate::outside_error::OutsideError;
@@ -13,18 +15,145 @@ use crate::probe::MARK_VARIABLE;
 use crate::spec::BackendKind;
 use crate::units::Seconds;
 
+/// A machine that did not come for so long will hardly come at once.
+const LONGEST_WAIT: Seconds = Seconds(1800.0);
+/// A try with less time than this left is not worth its start.
+const SHORTEST_TRY: Seconds = Seconds(60.0);
+
 /// The newest training job of a canary under way.
-pub(super) struct LastJob {
-    pub(super) found: Found,
+struct LastJob {
+    found: Found,
     /// Absent while it is not over, and where it was lost.
-    pub(super) ended: Option<Box<JobDescription>>,
+    ended: Option<Box<JobDescription>>,
     /// The bill of the try before it; `None` without such a try.
-    pub(super) lost: Option<Seconds>,
+    lost: Option<Seconds>,
 }
 
 impl ReadyJob<'_> {
+    pub(super) async fn run_canary<'r>(
+        &'r self,
+        run: &'r CanaryRun,
+        watcher: &'r Watcher<'r>,
+    ) -> CanaryStep<'r> {
+        // Who detaches waits neither for it nor for room.
+        if self.backend.tags.part == RunPart::Detach {
+            let launched = self.launch(run, watcher).await;
+            let state =
+                launched.map(|found| found.map_or_else(|state| state, |found| found.state()));
+            return state.into();
+        }
+        let mut last = None;
+        let followed = self.follow(run, watcher, &mut last).await;
+        let last = match (followed, last) {
+            (Ok(None), Some(last)) => last,
+            (state, last) => {
+                let state = state.map(|state| state.unwrap_or(CanaryState::HeldBack));
+                return CanaryStep::Ended(self.ended(run, state, last));
+            }
+        };
+        let known = self.preliminary(run, &last);
+        let rest = async move {
+            let measured = self.measure(run, &last, watcher).await;
+            self.ended(run, measured, Some(last))
+        };
+        match known {
+            Some(known) => CanaryStep::Free(Box::new(known), Box::pin(rest)),
+            None => CanaryStep::Ended(rest.await),
+        }
+    }
+
+    /// The end of a canary, with what is known of its bill where it has no result. `last` is its last training job.
+    fn ended(
+        &self,
+        run: &CanaryRun,
+        state: Result<CanaryState, BackendError>,
+        last: Option<LastJob>,
+    ) -> CanaryEnd {
+        let last = last.filter(|_| !matches!(state, Ok(CanaryState::Measured(_))));
+        let paid_for_nothing = last.and_then(|last| last.without_result(run)).map(Box::new);
+        self.backend.state.borrow_mut().has_unmeasured |= paid_for_nothing.is_some();
+        CanaryEnd {
+            state,
+            paid_for_nothing,
+        }
+    }
+
+    /// Follows a canary until its training job is over, or a signal ended it: `last` is then its last training job. Else returns how far
+    /// it is. What SageMaker broke off is tried once more, with what is left of its time.
+    async fn follow(
+        &self,
+        run: &CanaryRun,
+        watcher: &Watcher<'_>,
+        last: &mut Option<LastJob>,
+    ) -> Result<Option<CanaryState>, BackendError> {
+        let mut lost = None;
+        let mut run = run.clone();
+        loop {
+            let found = match self.launch(&run, watcher).await? {
+                Ok(found) => found,
+                Err(state) => return Ok(Some(state)),
+            };
+            let last = last.insert(LastJob {
+                found: found.clone(),
+                ended: None,
+                lost,
+            });
+            let (name, instance) = (found.name.to_string(), run.instance.clone());
+            (self.backend.state.borrow_mut().watched).insert(name.clone(), instance);
+            let watched = self.watch(&found, watcher).await;
+            self.backend.state.borrow_mut().watched.remove(&name);
+            let description = match watched {
+                Ok(Some(description)) => &*last.ended.insert(Box::new(description)),
+                Ok(None) => return Ok(None),
+                Err(error) => {
+                    self.tidy(&found, watcher.cancellation).await;
+                    return Err(error);
+                }
+            };
+            if lost.is_none()
+                && found.is_new
+                && let Some(billed) = broken_off(&run, description)
+            {
+                self.backend.state.borrow_mut().counted.insert(name);
+                watcher.fact("SageMaker failed, or had no machine; trying once more");
+                self.tidy(&found, watcher.cancellation).await;
+                lost = Some(billed);
+                run.max_runtime = run.max_runtime.map(|limit| limit - billed);
+                continue;
+            }
+            // Whoever started a canary that is not ours may have stopped it.
+            if found.is_new || self.still_stands(&run, &found, description) {
+                self.free_pool(&run, &found, description);
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Measures a canary whose training job is over, and removes what it left.
+    async fn measure(
+        &self,
+        run: &CanaryRun,
+        last: &LastJob,
+        watcher: &Watcher<'_>,
+    ) -> Result<CanaryState, BackendError> {
+        let mut pooled = StartOnPool::default();
+        if let Some(description) = &last.ended {
+            // A pool that is not looked at now is looked at when pools are ended.
+            let looking = self.look_at_pool(&last.found, description);
+            pooled = (watcher.cancellation.unless(looking).await).unwrap_or_default();
+        }
+        self.end_surplus_pools(&run.instance, watcher).await;
+        let result = self.result(run, last, &pooled, watcher).await;
+        self.tidy(&last.found, watcher.cancellation).await;
+        if result.is_err() {
+            // Pools that are no more are billed with what is ended last.
+            self.backend.state.borrow_mut().pools.extend(pooled.ended);
+        }
+        result.map(|result| CanaryState::Measured(Box::new(result)))
+    }
+
     /// The result of the last job of a canary, which is over, or which a signal ended.
-    pub(super) async fn result(
+    async fn result(
         &self,
         run: &CanaryRun,
         last: &LastJob,
@@ -65,7 +194,7 @@ impl ReadyJob<'_> {
     }
 
     /// What is known of a job that is over before its metrics are collected; `None` where it could not run as configured.
-    pub(super) fn preliminary(&self, run: &CanaryRun, last: &LastJob) -> Option<Measurement> {
+    fn preliminary(&self, run: &CanaryRun, last: &LastJob) -> Option<Measurement> {
         last.ended.as_ref()?;
         let measurement = last.measurement(run, self.outcome(last).ok()?);
         Some(last.with_placed_rows(run, measurement))
@@ -101,7 +230,7 @@ impl ReadyJob<'_> {
 impl LastJob {
     /// A measurement with what is known of the bill, for a job that was paid and gives no result; `None` where another run pays for it,
     /// or nothing was billed.
-    pub(super) fn without_result(&self, run: &CanaryRun) -> Option<Measurement> {
+    fn without_result(&self, run: &CanaryRun) -> Option<Measurement> {
         let has_bill = self.ended.as_ref().is_none_or(|ended| {
             let has_run = ended.started_at.is_some() || ended.billable_seconds.is_some();
             has_run || !matches!(ended.state, JobState::Failed { .. })
@@ -161,4 +290,25 @@ impl LastJob {
             ..measurement
         }
     }
+}
+
+/// What a try was billed after which another one is worth its start, within the time that was set aside for the canary: SageMaker broke
+/// it off by an error of its own, or had no machine for it.
+fn broken_off(run: &CanaryRun, ended: &JobDescription) -> Option<Seconds> {
+    let JobState::Failed {
+        reason: Some(reason),
+    } = &ended.state
+    else {
+        return None;
+    };
+    let may_pass = match FailureClass::of(reason) {
+        FailureClass::Internal => true,
+        FailureClass::Outcome(Outcome::NoCapacity) => {
+            (ended.created_at).is_some_and(|created| age(created) < LONGEST_WAIT)
+        }
+        _ => false,
+    };
+    let billed = ended.billable_seconds.unwrap_or_default();
+    let is_worth_it = (run.max_runtime).is_none_or(|limit| limit - billed >= SHORTEST_TRY);
+    (may_pass && is_worth_it).then_some(billed)
 }

@@ -1,19 +1,26 @@
-//! A job that was opened: its data may be listed, and it may be made ready.
+//! A job that was opened: who we are, what it costs and what its data are is asked before anything is spent.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::future::LocalBoxFuture;
 
 use super::quota::Quotas;
-use super::ready_job::Notes;
+use super::ready::Notes;
 use super::staging::JobObjects;
-use super::{SagemakerBackend, listing, request};
+use super::{SagemakerBackend, listing, logs, price, request};
+use crate::aws::call::{Call, CallError, FailureKind};
+use crate::aws::s3::Request;
 use crate::aws::s3_uri::S3Uri;
 use crate::backend::{AccountAnswer, BackendFuture, ListedData, Planned, Ready, Session};
 use crate::canary::{ChannelData, Dataset, Objects};
 use crate::instance::{InstanceType, Price};
-use crate::outside_error::OutsideError;
-use crate::spec::{ChannelSample, FileSystem, Job};
+use crate::spec::{ChannelSample, FileSystem, Job, WarmPoolPolicy};
+
+const IDENTITY: Call<'_> = Call("sts:GetCallerIdentity");
+const PRODUCTS: Call<'_> = Call("pricing:GetProducts");
+
+/// By its name a canary, as policies allow them; none has it, since a key stands in the name of each.
+const NO_JOB: &str = "cg-no-such-job";
 
 /// A job whose access was checked.
 #[derive(Debug)]
@@ -48,34 +55,148 @@ impl<'a> JobSession<'a> {
         request::image(job, &job.instance, &aws.region)?;
         let mut listed_channels = Vec::with_capacity(job.training.channels.len());
         for channel in &job.training.channels {
-            let field = format!("jobs.{}.training.channels.{}", job.name, channel.name);
-            let mut rows = None;
-            let objects = if FileSystem::of_uri(&channel.uri).is_some() {
-                Objects::default()
-            } else {
+            let objects = Objects::default();
+            let mut data = ChannelData::new(&channel.name, channel.sample.is_drawn(), objects);
+            if FileSystem::of_uri(&channel.uri).is_none() {
+                let field = format!("jobs.{}.training.channels.{}", job.name, channel.name);
                 let listed = listing::list(&aws.s3, &field, channel).await?;
                 if channel.sample == ChannelSample::Rows {
                     let copy = JobObjects::of_channel(aws.s3.clone(), job, channel);
                     let (base, tags) = (&listed.base, &listed.tags);
-                    rows = Some(copy.row_blocks(base, &listed.objects, tags).await?);
+                    data.rows = Some(copy.row_blocks(base, &listed.objects, tags).await?);
                     self.note(format!(
                         "channel {}: canaries get a copy of their rows below the job's output, which is removed with them",
                         channel.name
                     ));
                 }
                 self.bases.insert(channel.name.clone(), listed.base);
-                listed.objects
-            };
-            listed_channels.push(ChannelData {
-                rows,
-                ..ChannelData::new(&channel.name, channel.sample.is_drawn(), objects)
-            });
+                data.objects = listed.objects;
+            }
+            listed_channels.push(data);
         }
         Ok(ListedData {
             dataset: Dataset::of_listing(job, listed_channels)?,
             knows_bytes: true,
             notes: self.notes.all().sentences,
         })
+    }
+
+    /// Who we are, and whether every bucket of the job is there and in the job's region. Reads only.
+    pub(super) async fn check_access(&self) -> Result<(), BackendError> {
+        let job = self.job;
+        let aws = self.backend.aws();
+        let asking = self.backend.asking.lock().await;
+        if !self.backend.state.borrow().has_access {
+            let identity = aws.sts.get_caller_identity().send().await;
+            (IDENTITY.heard(identity))
+                .map_err(|error| error.to_error("find out who is signed in"))?;
+            self.backend.state.borrow_mut().has_access = true;
+        }
+        drop(asking);
+        let channels = job.training.channels.iter();
+        let channels = channels.map(|one| (format!("channels.{}.uri", one.name), one.uri.as_str()));
+        let output = job.training.sagemaker.output.as_deref();
+        let output = output.map(|output| ("output".to_owned(), output));
+        let mut seen = BTreeSet::new();
+        for (field, uri) in channels.chain(output) {
+            let is_output = field == "output";
+            let field = format!("jobs.{}.training.{field}", job.name);
+            // A file system is in no bucket.
+            let Ok(mut place) = S3Uri::read(uri, &field) else {
+                continue;
+            };
+            if is_output {
+                place = place.as_folder();
+            }
+            if seen.insert(place.bucket.clone()) {
+                // One key, which the policy of the least rights allows where a look at the bucket itself is not.
+                let request = Request::list(&aws.s3, &field, &place);
+                let listed = request.listing().max_keys(1).send().await;
+                listed.map_err(|error| request.refused(&error))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Today's prices of these types, as far as the price list may be read and has them. Each is asked for once in a run.
+    pub(super) async fn read_prices(
+        &self,
+        kinds: &BTreeSet<&InstanceType>,
+    ) -> BTreeMap<InstanceType, Price> {
+        if kinds.is_empty() {
+            return BTreeMap::new();
+        }
+        let region = self.backend.aws().region;
+        if !price::is_listed(&region) {
+            self.note(format!(
+                "the price list has no prices in US dollars for {region}; write them under `prices`"
+            ));
+            return BTreeMap::new();
+        }
+        let _asking = self.backend.asking.lock().await;
+        for kind in kinds {
+            let is_settled = {
+                let known = self.backend.state.borrow();
+                known.no_prices.is_some() || known.prices.contains_key(kind)
+            };
+            if !is_settled {
+                let price = self.read_price(kind).await;
+                let known = &mut self.backend.state.borrow_mut();
+                match price {
+                    Ok(price) => drop(known.prices.insert((*kind).clone(), price)),
+                    Err(error) => known.no_prices = Some(error.to_string()),
+                }
+            }
+        }
+        let known = self.backend.state.borrow();
+        if let Some(error) = &known.no_prices {
+            self.note(format!(
+                "today's prices could not be read, so the built-in prices are used ({error})"
+            ));
+        }
+        let price =
+            |kind: &&InstanceType| Some(((*kind).clone(), known.prices.get(*kind)?.clone()?));
+        kinds.iter().filter_map(price).collect()
+    }
+
+    async fn read_price(&self, kind: &InstanceType) -> Result<Option<Price>, CallError> {
+        let aws = self.backend.aws();
+        let today = format!("{:.10}", jiff::Timestamp::now().to_string());
+        let listing = (aws.pricing.get_products().service_code(price::SERVICE))
+            .set_filters(Some(price::filters(kind, &aws.region)))
+            .into_paginator();
+        let list = PRODUCTS.heard(listing.items().send().try_collect().await)?;
+        Ok(price::parse(&list, kind, &aws.region, &today))
+    }
+
+    /// The quotas, and the rights that a run needs once money is spent: each is asked for by a call that costs nothing, about a training
+    /// job that is not there, so that the only news is a denial.
+    async fn ask_account(&self) -> Vec<AccountAnswer> {
+        let said = |quotas: Quotas| {
+            let known = quotas.iter().filter_map(|(kind, quotas)| {
+                Some(format!("{} of {}", quotas.training?, kind.name()))
+            });
+            let said = Vec::from_iter(known).join(", ");
+            Some(said).filter(|said| !said.is_empty())
+        };
+        let right = |name, for_what: &str, denied: Option<CallError>| AccountAnswer {
+            name,
+            answer: match denied {
+                None => Ok(Some(format!("may {for_what}"))),
+                Some(error) => Err(error.to_error(for_what)),
+            },
+        };
+        let quotas = AccountAnswer {
+            name: "quota",
+            answer: self.quotas(false).await.map(said),
+        };
+        let logs = self.backend.may_not_read_logs().await;
+        let mut answers = vec![quotas, right("logs", "read what canaries print", logs)];
+        if self.job.canary.warm_pool != WarmPoolPolicy::Off {
+            let pools = self.backend.may_not_end_pools().await;
+            answers.push(right("warm pools", "end them", pools));
+        }
+        answers
     }
 }
 
@@ -92,21 +213,7 @@ impl<'a> Session<'a> for JobSession<'a> {
     }
 
     fn account(&mut self) -> LocalBoxFuture<'_, Vec<AccountAnswer>> {
-        Box::pin(async move {
-            let said = |quotas: Quotas| {
-                let known = quotas.iter().filter_map(|(kind, quotas)| {
-                    Some(format!("{} of {}", quotas.training?, kind.name()))
-                });
-                let said = Vec::from_iter(known).join(", ");
-                Some(said).filter(|said| !said.is_empty())
-            };
-            let mut answers = vec![AccountAnswer {
-                name: "quota",
-                answer: self.quotas(false).await.map(said),
-            }];
-            answers.extend(self.ask_rights().await);
-            answers
-        })
+        Box::pin(self.ask_account())
     }
 
     fn prepare<'p>(self: Box<Self>, planned: Planned<'p>) -> BackendFuture<'p, Box<dyn Ready + 'a>>
@@ -117,4 +224,28 @@ impl<'a> Session<'a> for JobSession<'a> {
             async move { Ok(Box::new(self.make_ready(planned).await?) as Box<dyn Ready + 'a>) },
         )
     }
+}
+
+impl SagemakerBackend {
+    /// Why warm pools may not be ended; `None` where they may, as far as AWS says.
+    pub(super) async fn may_not_end_pools(&self) -> Option<CallError> {
+        denied(self.end_kept_machines(NO_JOB).await)
+    }
+
+    /// Why logs may not be read.
+    async fn may_not_read_logs(&self) -> Option<CallError> {
+        if let Some(error) = denied(self.log_streams(NO_JOB, "algo-1").await) {
+            return Some(error);
+        }
+        let events = (self.aws().logs.get_log_events())
+            .log_group_name(logs::GROUP)
+            .log_stream_name(format!("{NO_JOB}/algo-1-0"));
+        denied(logs::EVENTS.heard(events.send().await))
+    }
+}
+
+fn denied<T>(asked: Result<T, CallError>) -> Option<CallError> {
+    asked
+        .err()
+        .filter(|error| error.kind == FailureKind::Denied)
 }

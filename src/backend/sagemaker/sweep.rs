@@ -1,6 +1,7 @@
-//! Finding and stopping what a dead gate left.
+//! The training jobs of a run, whichever start of it made them: their bills, and finding and stopping what a dead gate left.
 
 use aws_sdk_sagemaker::operation::list_training_jobs::builders::ListTrainingJobsFluentBuilder;
+use aws_sdk_sagemaker::primitives::DateTime;
 use aws_sdk_sagemaker::types::{TrainingJobStatus, TrainingJobSummary, WarmPoolResourceStatus};
 use futures_util::future::join_all;
 use jiff::Timestamp;
@@ -16,7 +17,7 @@ use super::staging;
 use super::tags::{DETACHED_TAG, EXPIRES_TAG, JOB_TAG, REPOSITORY_TAG, RUN_TAG};
 use crate::aws::call::{Call, CallError};
 use crate::aws::s3_uri::S3Uri;
-use crate::outside_error::OutsideError;
+use crate::backend::{BackendError, BilledJob};
 use crate::spec::Job;
 use crate::units::Seconds;
 
@@ -281,5 +282,38 @@ impl SagemakerBackend {
             swept
         };
         join_all(swept.into_iter().map(end)).await
+    }
+
+    /// What is billed of every training job of this run.
+    pub(super) async fn bills(&self) -> Result<Vec<BilledJob>, BackendError> {
+        let refused = |error: CallError| error.to_error("list the training jobs of this run");
+        let since = self.tags.begun().unwrap_or(self.began);
+        let listing = (self.aws().sagemaker.list_training_jobs())
+            .name_contains(JobName::prefix())
+            .creation_time_after(DateTime::from_secs(since.as_second()));
+        let mut billed = Vec::new();
+        for summary in self.jobs_listed(listing).await.map_err(refused)? {
+            let Some((arn, name)) = summary.training_job_arn.zip(summary.training_job_name) else {
+                continue;
+            };
+            let mut tags = self.tags_of_job(&arn).await.map_err(refused)?;
+            if self.is_own(&tags)
+                && let Some(job) = tags.remove(JOB_TAG)
+                && !self.state.borrow().counted.contains(&name)
+                && let Some(described) = self.describe(&name).await.map_err(refused)?
+                && let Some((instance, created_at)) = described.instance.zip(described.created_at)
+            {
+                billed.push(BilledJob {
+                    job,
+                    instance,
+                    created_at,
+                    billed: (described.state.is_final())
+                        .then(|| described.billable_seconds.unwrap_or_default()),
+                    idle: described.pool.map_or(Seconds(0.0), |pool| pool.retained),
+                    training_job: name,
+                });
+            }
+        }
+        Ok(billed)
     }
 }

@@ -6,7 +6,7 @@ use super::SagemakerBackend;
 use super::description::{JobDescription, JobState, age};
 use super::find::Found;
 use super::pace::Pace;
-use super::ready_job::ReadyJob;
+use super::ready::ReadyJob;
 use crate::aws::Aws;
 use crate::aws::call::{Call, CallError, FailureKind};
 use crate::backend::Watcher;

@@ -7,19 +7,17 @@ use aws_sdk_sagemaker::types::{
 };
 use futures_util::future::join_all;
 
+use super::super::SagemakerBackend;
 use super::super::pool::PoolStatus;
-use super::super::{SagemakerBackend, pace};
 use super::{BETWEEN_LOOKS, OpenPool, PoolStage};
 use crate::aws::call::{Call, CallError, FailureKind};
 use crate::backend::{Cancellation, EndedPool};
 use crate::instance::InstanceConfiguration;
 use crate::units::Seconds;
 
-/// Looks at a pool whose job is over, until it is ended: two minutes.
-const LOOKS_FOR_THE_END: u32 = 24;
-/// Looks at a pool whose job is asked to stop, until the pool is ended: the job has two minutes to end its work, and as long to upload
-/// its output.
-const LOOKS_AT_A_JOB: u32 = LOOKS_FOR_THE_END + 48;
+/// Looks at a pool until it is ended, in six minutes: a job that is asked to stop has two to end its work, and as long to upload its
+/// output.
+const LOOKS_FOR_THE_END: u32 = 72;
 /// Tries of a look or of an end that was throttled or not answered.
 const MOST_TRIES: u32 = 5;
 /// The time from a signal to the end of the gate.
@@ -128,56 +126,44 @@ impl SagemakerBackend {
     ///
     /// Why it may still be kept.
     pub(in super::super) async fn end_pool(&self, name: &str) -> Result<Seconds, String> {
-        let (mut failed, mut looks) = (0, 0);
+        let mut failed = 0;
         let mut why = "its machines are not free yet".to_owned();
-        for look in 0..LOOKS_AT_A_JOB {
+        for look in 0..LOOKS_FOR_THE_END {
             if look > 0 {
                 self.pace.wait(BETWEEN_LOOKS).await;
             }
-            match self.try_to_end_pool(name, &mut looks).await {
+            match self.try_to_end_pool(name).await {
                 Ok(Some(kept)) => return Ok(kept),
                 Ok(None) => {}
                 Err(error) => {
                     why = error.to_string();
-                    match error.kind {
+                    let may_pass = match error.kind {
                         // The pool may have ended, or have been taken, since it was looked at: the next look says so.
-                        FailureKind::Refused | FailureKind::Limit => {}
-                        FailureKind::Throttled | FailureKind::Unreachable
-                            if failed + 1 < MOST_TRIES =>
-                        {
+                        FailureKind::Refused | FailureKind::Limit => true,
+                        FailureKind::Throttled | FailureKind::Unreachable => {
                             failed += 1;
-                            self.pace.wait(pace::backoff(failed)).await;
+                            failed < MOST_TRIES
                         }
-                        _ => return Err(why),
+                        _ => false,
+                    };
+                    if !may_pass {
+                        break;
                     }
                 }
-            }
-            if looks >= LOOKS_FOR_THE_END {
-                break;
             }
         }
         Err(why)
     }
 
-    /// Asks once that a pool ends, if it is free; returns for how long its machines were kept where it is gone. Counts the looks since its
-    /// job is over, which takes its time where it is asked to stop.
-    async fn try_to_end_pool(
-        &self,
-        name: &str,
-        looks: &mut u32,
-    ) -> Result<Option<Seconds>, CallError> {
-        let described = self.describe(name).await?;
-        let Some((status, state)) = described.and_then(|job| Some((job.pool?, job.state))) else {
+    /// Asks once that a pool ends, if it is free; returns for how long its machines were kept where it is gone.
+    async fn try_to_end_pool(&self, name: &str) -> Result<Option<Seconds>, CallError> {
+        let Some(pool) = self.describe(name).await?.and_then(|job| job.pool) else {
             return Ok(Some(Seconds(0.0)));
         };
-        *looks += u32::from(state.is_final());
-        if !status.is_open() {
-            return Ok(Some(status.retained));
-        }
-        if status.is_free() {
+        if pool.is_free() {
             self.end_kept_machines(name).await?;
         }
-        Ok(None)
+        Ok((!pool.is_open()).then_some(pool.retained))
     }
 
     /// Asks that the machines which a job keeps are kept no more.
