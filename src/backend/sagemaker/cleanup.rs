@@ -11,7 +11,7 @@ use super::placing::output;
 use super::ready::ReadyJob;
 use super::sweep::{LeftoverKind, Sweep, SweptDetached, places_in};
 use crate::aws::call::{Call, CallError};
-use crate::backend::Cancellation;
+use crate::backend::{BackendEnd, BackendError, Cancellation};
 use crate::grammar::{count, list};
 use crate::outside_error::OutsideError;
 
@@ -23,16 +23,17 @@ const TIME_TO_FINISH: Duration = Duration::from_secs(30);
 /// Between two requests to stop a job that AWS does not show yet.
 const BETWEEN_TRIES: Duration = Duration::from_millis(250);
 
-const NOT_SHOWN: &str = "AWS does not show it yet";
 const IN_TIME: &str = "AWS did not answer in time";
 
 const STOP: Call<'_> = Call("sagemaker:StopTrainingJob");
 
 /// Why a training job may go on that was asked to stop.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(super) enum NotStopped {
     /// It may be there all the same where it was just created.
+    #[error("AWS does not show it yet")]
     NotShown,
+    #[error("{}", .0.said())]
     Refused(CallError),
 }
 
@@ -47,16 +48,13 @@ impl SagemakerBackend {
         let mut why = IN_TIME.to_owned();
         let stopping = async {
             loop {
-                match self.stop(&name).await {
-                    Ok(()) => return true,
-                    Err(NotStopped::NotShown) => NOT_SHOWN.clone_into(&mut why),
-                    Err(NotStopped::Refused(error)) => {
-                        why = error.to_string();
-                        // Else it was created in this moment.
-                        if !error.is_not_there() {
-                            return false;
-                        }
-                    }
+                let Err(error) = self.stop(&name).await else {
+                    return true;
+                };
+                why = error.to_string();
+                // Else it was created in this moment.
+                if matches!(&error, NotStopped::Refused(error) if !error.is_not_there()) {
+                    return false;
                 }
                 tokio::time::sleep(BETWEEN_TRIES).await;
             }
@@ -96,7 +94,7 @@ impl SagemakerBackend {
         &self,
         mut kept: &BTreeSet<String>,
         cancellation: &Cancellation,
-    ) -> Result<StoppedRest, OutsideError> {
+    ) -> Result<BackendEnd, BackendError> {
         let nothing = BTreeSet::new();
         let mut rest = StoppedRest::default();
         loop {
@@ -108,7 +106,14 @@ impl SagemakerBackend {
             let stopped = self.stop_the_rest(kept, cancellation, &mut rest).await;
             // The signal may have come while the rest was stopped.
             if kept.is_empty() || !cancellation.is_cancelled() {
-                return stopped.map(|()| rest);
+                let state = self.state.borrow();
+                return stopped.map(|()| BackendEnd {
+                    stopped: rest.said(),
+                    has_stopped_jobs: rest.jobs > 0,
+                    has_run: state.has_run,
+                    has_unmeasured: state.has_unmeasured,
+                    may_keep_machines: !state.kept_pools.is_empty(),
+                });
             }
         }
     }
@@ -128,16 +133,13 @@ impl SagemakerBackend {
         let stopping = async {
             let mut not_stopped = Vec::new();
             for name in names {
-                let why = match self.stop(&name).await {
+                match self.stop(&name).await {
                     Ok(()) => {
                         self.forget(&name);
                         rest.jobs += 1;
-                        continue;
                     }
-                    Err(NotStopped::NotShown) => NOT_SHOWN.to_owned(),
-                    Err(NotStopped::Refused(error)) => error.said(),
-                };
-                not_stopped.push(format!("{name} ({why})"));
+                    Err(why) => not_stopped.push(format!("{name} ({why})")),
+                }
             }
             if !not_stopped.is_empty() {
                 return Err(OutsideError::transient(
@@ -183,14 +185,14 @@ impl SagemakerBackend {
 
 /// What no process waited for.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct StoppedRest {
-    pub(super) jobs: usize,
+struct StoppedRest {
+    jobs: usize,
     pools: usize,
 }
 
 impl StoppedRest {
     /// As a sentence without a capital; `None` where there was nothing.
-    pub(super) fn said(&self) -> Option<String> {
+    fn said(self) -> Option<String> {
         let jobs = (self.jobs > 0).then(|| format!("stopped {}", count(self.jobs, "training job")));
         let pools = (self.pools > 0).then(|| format!("ended {}", count(self.pools, "warm pool")));
         let all = list(&Vec::from_iter(jobs.into_iter().chain(pools)));

@@ -8,8 +8,8 @@ use aws_smithy_types::DateTime;
 
 use super::description::{JobDescription, JobState, age};
 use super::find::Found;
-use super::job_hosts::JobHosts;
-use super::metrics::{self, Sources, cloudwatch, debugger, probe};
+use super::job_hosts;
+use super::metrics::{self, cloudwatch, debugger, probe};
 use super::placing::output;
 use super::ready::{ProbeWay, ReadyJob};
 use crate::aws::call::{Call, CallError};
@@ -17,12 +17,12 @@ use crate::backend::Watcher;
 use crate::backend::sample_opened;
 use crate::canary::CanaryRun;
 use crate::grammar::list;
-use crate::instance::InstanceConfiguration;
 use crate::measurement::printed_figures::{OutputReader, Printed, PrintedFigures, Sought};
 use crate::measurement::{Measurement, Outcome};
 use crate::metric::MemoryOf;
 use crate::probe::{Ending, MARK_VARIABLE, ProbeReport};
 use crate::secret::SecretMask;
+use crate::spec::Job;
 use crate::units::Seconds;
 
 /// Looks for late points, and the time between two: three minutes in all.
@@ -69,20 +69,25 @@ impl Arrived {
     }
 
     /// Whether a probe found no `nvidia-smi` in its container, on a machine with GPUs.
-    fn lacks_gpu(&self, hosts: &JobHosts<'_>, names: &[String]) -> bool {
-        let reports = names.iter().map(|name| self.reports.get(name));
-        reports.enumerate().any(|(host, report)| {
-            hosts.has_gpus(host) && report.is_some_and(|report| report.usage.gpu_memory.is_none())
+    fn lacks_gpu(&self, hosts: &[metrics::Host]) -> bool {
+        hosts.iter().any(|host| {
+            let report = self.reports.get(&host.name);
+            host.has_gpus() && report.is_some_and(|report| report.usage.gpu_memory.is_none())
         })
     }
 
-    /// The hosts, placed by what has come.
-    fn hosts<'a>(&self, instance: &'a InstanceConfiguration, names: &'a [String]) -> JobHosts<'a> {
+    /// The hosts, placed by what has come, and a sentence where one is not.
+    fn hosts(
+        &self,
+        job: &Job,
+        run: &CanaryRun,
+        names: &[String],
+    ) -> (Vec<metrics::Host>, Option<String>) {
         let said = names.iter().map(|name| {
             let own = self.reports.get(name)?.container_host.as_ref()?;
             own.group.as_deref()
         });
-        JobHosts::of(instance, names, &Vec::from_iter(said))
+        job_hosts::place(job, run, names, &Vec::from_iter(said))
     }
 }
 
@@ -99,38 +104,25 @@ impl ReadyJob<'_> {
     ) {
         let name = found.name.to_string();
         let names = host_names(run.instance.total_count());
-        let arrived = (self.wait(&name, &run.instance, &names, description, watcher)).await;
+        let arrived = self.wait(&name, run, &names, description, watcher).await;
         let is_completed = description.state == JobState::Completed;
         let said = self.said(&name, &names, is_completed).await;
         let recordings = self.read_debugger(&name).await;
-        let placed = arrived.hosts(&run.instance, &names);
+        let (mut hosts, not_placed) = arrived.hosts(self.job, run, &names);
         let mut of_cloudwatch = Vec::new();
-        let mut hosts = Vec::with_capacity(names.len());
-        for (index, (host, bytes)) in names.iter().zip(placed.bytes(self.job, run)).enumerate() {
-            let report = arrived.reports.get(host);
-            let mut sources = Sources {
-                probe: report.map(probe::usage).unwrap_or_default(),
-                ..Sources::default()
-            };
-            let capacity = placed.capacity(index);
+        for (index, host) in hosts.iter_mut().enumerate() {
+            let report = arrived.reports.get(&host.name);
+            host.sources.probe = report.map(probe::usage).unwrap_or_default();
             // A type that no table has is measured by its probe alone.
-            if capacity.is_some() || !run.instance.groups().is_empty() {
-                let (capacity, of_host) = (capacity.as_ref(), (index, host.as_str()));
-                (sources.cloudwatch) =
-                    cloudwatch::read(&arrived.answers, of_host, capacity, &mut of_cloudwatch);
-                let memory = capacity.map(|capacity| capacity.memory);
-                let recording = recordings
-                    .get(host)
-                    .map(|recording| recording.usage(memory));
-                sources.debugger = recording.unwrap_or_default();
+            if host.capacity.is_none() && run.instance.groups().is_empty() {
+                continue;
             }
-            hosts.push(metrics::Host {
-                name: host.clone(),
-                group: placed.group(index).map(|group| group.name.clone()),
-                has_gpus: placed.has_gpus(index),
-                bytes,
-                sources,
-            });
+            host.sources.cloudwatch =
+                cloudwatch::read(&arrived.answers, index, host, &mut of_cloudwatch);
+            if let Some(recording) = recordings.get(&host.name) {
+                let memory = host.capacity.as_ref().map(|capacity| capacity.memory);
+                host.sources.debugger = recording.usage(memory);
+            }
         }
         let has_all_reports = arrived.reports.len() == hosts.len();
         // On another type of machine the program may be of the wrong kind.
@@ -149,7 +141,7 @@ impl ReadyJob<'_> {
         ];
         let all_answered = refused.iter().all(|(_, error)| error.is_none());
         let is_short = |time: Seconds| time < cloudwatch::SEEN_FROM;
-        let has_gpus = hosts.iter().any(|host| host.has_gpus);
+        let has_gpus = hosts.iter().any(metrics::Host::has_gpus);
         let is_unseen = usage.memory.is_none() || has_gpus && usage.gpu_memory.is_none();
         if is_unseen && all_answered && description.training_seconds.is_some_and(is_short) {
             usage.memory_seen_from = Some(cloudwatch::SEEN_FROM);
@@ -157,7 +149,7 @@ impl ReadyJob<'_> {
         let notes = &mut measurement.notes;
         notes.extend(said.notes);
         notes.extend(unknown_hosts);
-        notes.extend(placed.caution());
+        notes.extend(not_placed);
         notes.extend(arrived.caution_of_silence(&hosts));
         notes.extend(of_cloudwatch);
         let reports = arrived.reports.values();
@@ -219,7 +211,7 @@ impl ReadyJob<'_> {
     async fn wait(
         &self,
         name: &str,
-        instance: &InstanceConfiguration,
+        run: &CanaryRun,
         hosts: &[String],
         description: &JobDescription,
         watcher: &Watcher<'_>,
@@ -248,9 +240,9 @@ impl ReadyJob<'_> {
                 let read = self.read_probes(name, hosts, mark, &mut arrived).await;
                 arrived.log_refused = read.err();
             }
-            let placed = arrived.hosts(instance, hosts);
+            let (placed, _) = arrived.hosts(self.job, run, hosts);
             let lacks_probes = arrived.reports.len() < hosts.len();
-            if !(lacks_probes || arrived.lacks_gpu(&placed, hosts)) {
+            if !(lacks_probes || arrived.lacks_gpu(&placed)) {
                 break;
             }
             let Some(span) = span else {
@@ -266,9 +258,8 @@ impl ReadyJob<'_> {
                 && mark.is_some()
                 && arrived.log_refused.is_none()
                 && arrived.no_probe.is_none();
-            let has_gpus = |host| placed.has_gpus(host);
             let waits_for_points = arrived.metrics_refused.is_none()
-                && !cloudwatch::is_complete(&arrived.answers, hosts, has_gpus, span);
+                && !cloudwatch::is_complete(&arrived.answers, &placed, span);
             if !waits_for_points && !waits_for_probe {
                 break;
             }

@@ -3,124 +3,95 @@
 //! `algo-1`, `algo-2`, ... are in no order of groups, and no call of AWS says which is which. The probe's line does, or what is left
 //! over. A host that neither places has no group.
 
+use super::metrics::{Host, Sources};
 use crate::canary::CanaryRun;
 use crate::grammar::list;
-use crate::instance::{Capacity, InstanceConfiguration, InstanceGroup, tables};
+use crate::instance::{InstanceConfiguration, InstanceGroup, tables};
 use crate::spec::{Channel, Distribution, Job};
 use crate::units::Bytes;
-
-/// The hosts of one training job, by number.
-#[derive(Debug, Clone)]
-pub(super) struct JobHosts<'a> {
-    instance: &'a InstanceConfiguration,
-    names: &'a [String],
-    /// The group of each; `None` where it is not known, and where there are no groups.
-    placed: Vec<Option<&'a InstanceGroup>>,
-    /// What a host reported that is no group of the configuration.
-    of_no_group: Option<String>,
-}
 
 /// SageMaker's, of a group; what a host reports is not to be trusted.
 const LONGEST_NAME: usize = 64;
 
-impl<'a> JobHosts<'a> {
-    /// `said` has the group that the probe of each host named.
-    pub(super) fn of(
-        instance: &'a InstanceConfiguration,
-        names: &'a [String],
-        said: &[Option<&str>],
-    ) -> Self {
-        let groups = instance.groups();
-        Self {
-            instance,
-            names,
-            placed: place(groups, said),
-            of_no_group: (said.iter().flatten())
-                .find(|said| groups.iter().all(|group| group.name != **said))
-                .map(|said| said.chars().take(LONGEST_NAME).collect()),
-        }
-    }
-
-    /// The group of the host at a place.
-    pub(super) fn group(&self, host: usize) -> Option<&'a InstanceGroup> {
-        *self.placed.get(host)?
-    }
-
-    /// What the machine of a host has; `None` where its group or its type is not known.
-    pub(super) fn capacity(&self, host: usize) -> Option<Capacity> {
-        tables::capacity(match self.instance {
-            InstanceConfiguration::Homogeneous { instance_type, .. } => instance_type,
-            InstanceConfiguration::Heterogeneous { .. } => &self.group(host)?.instance_type,
-        })
-    }
-
-    pub(super) fn has_gpus(&self, host: usize) -> bool {
-        self.capacity(host)
-            .is_some_and(|capacity| capacity.gpus > 0)
-    }
-
-    /// A sentence where the group of a host is not known.
-    pub(super) fn caution(&self) -> Option<String> {
-        if self.instance.groups().is_empty() {
-            return None;
-        }
-        let hosts = self.names.iter().zip(&self.placed);
-        let unknown: Vec<String> = hosts
-            .filter(|(_, place)| place.is_none())
-            .map(|(name, _)| name.clone())
-            .collect();
-        (!unknown.is_empty()).then(|| {
-            let (why, way_out) = match &self.of_no_group {
-                None => (
-                    "no probe reported it".to_owned(),
-                    "where `canary.probe` runs each host reports its group",
-                ),
-                Some(said) => (
+/// The hosts of one training job, by number, without what they used, and a sentence where the group of one is not known. `said` has the
+/// group that the probe of each named.
+pub(super) fn place(
+    job: &Job,
+    run: &CanaryRun,
+    names: &[String],
+    said: &[Option<&str>],
+) -> (Vec<Host>, Option<String>) {
+    let groups = run.instance.groups();
+    let placed = groups_of(groups, said);
+    let kind = |group: Option<&'_ InstanceGroup>| match &run.instance {
+        InstanceConfiguration::Homogeneous { instance_type, .. } => tables::capacity(instance_type),
+        InstanceConfiguration::Heterogeneous { .. } => tables::capacity(&group?.instance_type),
+    };
+    let hosts = names.iter().zip(&placed).zip(bytes(job, run, &placed));
+    let hosts = hosts.map(|((name, group), bytes)| Host {
+        name: name.clone(),
+        group: group.map(|group| group.name.clone()),
+        capacity: kind(*group),
+        bytes,
+        sources: Sources::default(),
+    });
+    let hosts = Vec::from_iter(hosts);
+    let unknown = hosts.iter().filter(|host| host.group.is_none());
+    let unknown = Vec::from_iter(unknown.map(|host| &host.name));
+    let is_unknown = !groups.is_empty() && !unknown.is_empty();
+    let caution = is_unknown.then(|| {
+        let is_other = |said: &&&str| groups.iter().all(|group| group.name != **said);
+        let (why, way_out) = match said.iter().flatten().find(is_other) {
+            None => (
+                "no probe reported it".to_owned(),
+                "where `canary.probe` runs each host reports its group",
+            ),
+            Some(said) => {
+                let said: String = said.chars().take(LONGEST_NAME).collect();
+                (
                     format!("a host reported `{said}`, and the spec has no such group"),
                     "compare `groups` of the spec with those of the training job",
-                ),
-            };
-            format!(
-                "the instance group of {} is not known: {why}, and SageMaker numbers hosts in no order of groups; CPU and GPU by CloudWatch, which need it, are left out; {way_out}",
-                list(&unknown)
-            )
-        })
-    }
-
-    /// The bytes of the sampled channels on each host. Which object SageMaker gives to which host is not said anywhere; they are
-    /// taken to be dealt in turn among the hosts of the groups that a channel names. A host without a known group stands in one
-    /// of the places that are left, so that the heaviest load is right whichever it is.
-    pub(super) fn bytes(&self, job: &Job, run: &CanaryRun) -> Vec<Bytes> {
-        let mut bytes = vec![Bytes(0); self.names.len()];
-        let mut left = left_over(self.instance.groups(), &self.placed).into_iter();
-        let groups = self
-            .placed
-            .iter()
-            .map(|group| group.or_else(|| left.next()));
-        let groups = Vec::from_iter(groups);
-        for (channel, data) in job.training.channels.iter().zip(&run.channels) {
-            if !channel.sample.is_drawn() {
-                continue;
+                )
             }
-            let hosts = groups.iter().enumerate();
-            let reached = hosts.filter(|(_, group)| reaches(channel, **group));
-            let reached = Vec::from_iter(reached.map(|(host, _)| host));
-            match channel.distribution {
-                Distribution::FullyReplicated => {
-                    let all = data.bytes();
-                    for host in reached {
-                        bytes[host] = bytes[host] + all;
-                    }
+        };
+        format!(
+            "the instance group of {} is not known: {why}, and SageMaker numbers hosts in no order of groups; CPU and GPU by CloudWatch, which need it, are left out; {way_out}",
+            list(&unknown)
+        )
+    });
+    (hosts, caution)
+}
+
+/// The bytes of the sampled channels on each host. Which object SageMaker gives to which host is not said anywhere; they are
+/// taken to be dealt in turn among the hosts of the groups that a channel names. A host without a known group stands in one
+/// of the places that are left, so that the heaviest load is right whichever it is.
+fn bytes(job: &Job, run: &CanaryRun, placed: &[Option<&InstanceGroup>]) -> Vec<Bytes> {
+    let mut bytes = vec![Bytes(0); placed.len()];
+    let mut left = left_over(run.instance.groups(), placed).into_iter();
+    let groups = placed.iter().map(|group| group.or_else(|| left.next()));
+    let groups = Vec::from_iter(groups);
+    for (channel, data) in job.training.channels.iter().zip(&run.channels) {
+        if !channel.sample.is_drawn() {
+            continue;
+        }
+        let hosts = groups.iter().enumerate();
+        let reached = hosts.filter(|(_, group)| reaches(channel, **group));
+        let reached = Vec::from_iter(reached.map(|(host, _)| host));
+        match channel.distribution {
+            Distribution::FullyReplicated => {
+                let all = data.bytes();
+                for host in reached {
+                    bytes[host] = bytes[host] + all;
                 }
-                Distribution::ShardedByS3Key => {
-                    for (size, host) in data.objects.sizes().zip(reached.iter().cycle()) {
-                        bytes[*host] = bytes[*host] + size;
-                    }
+            }
+            Distribution::ShardedByS3Key => {
+                for (size, host) in data.objects.sizes().zip(reached.iter().cycle()) {
+                    bytes[*host] = bytes[*host] + size;
                 }
             }
         }
-        bytes
     }
+    bytes
 }
 
 /// A cluster without groups has all channels, though they name groups for another configuration.
@@ -145,7 +116,11 @@ fn hosts_of(group: &InstanceGroup, placed: &[Option<&InstanceGroup>]) -> usize {
     own.count()
 }
 
-fn place<'a>(groups: &'a [InstanceGroup], said: &[Option<&str>]) -> Vec<Option<&'a InstanceGroup>> {
+/// The group of each host; `None` where it is not known, and where there are no groups.
+fn groups_of<'a>(
+    groups: &'a [InstanceGroup],
+    said: &[Option<&str>],
+) -> Vec<Option<&'a InstanceGroup>> {
     let named = |name: &str| groups.iter().find(|group| group.name == name);
     let named = Vec::from_iter(said.iter().map(|said| said.and_then(named)));
     // A group that more hosts claim than it has is believed of none.
@@ -196,13 +171,11 @@ mod tests {
                 "",
             ),
         ] {
-            let instance = instance.parse().unwrap();
-            let names = ["algo-1", "algo-2", "algo-3"].map(str::to_owned);
             let said = said.map(|said| Some(said).filter(|said| !said.is_empty()));
-            let hosts = JobHosts::of(&instance, &names, &said);
-            let group = |host| hosts.group(host).map_or("?", |group| &group.name);
-            assert_eq!([0, 1, 2].map(group).join(" "), known);
-            match hosts.caution() {
+            let (hosts, said) = placed(instance, &said);
+            let group = |host: &Host| host.group.clone().unwrap_or_else(|| "?".to_owned());
+            assert_eq!(Vec::from_iter(hosts.iter().map(group)).join(" "), known);
+            match said {
                 None => assert_eq!(caution, ""),
                 Some(said) => assert!(!caution.is_empty() && said.contains(caution), "{said}"),
             }
@@ -223,8 +196,8 @@ jobs:
     instance: {groups: {data: 2x local, dnn: 1x local}}
 ";
 
-    #[test]
-    fn a_host_has_the_channels_that_reach_its_group() {
+    /// The hosts of a canary on these machines, whose probes named these groups.
+    fn placed(instance: &str, said: &[Option<&str>]) -> (Vec<Host>, Option<String>) {
         use crate::canary::{ChannelData, DataObject, Objects};
         use crate::units::Fraction;
         let source = crate::spec::SpecSource {
@@ -241,7 +214,7 @@ jobs:
         };
         let run = CanaryRun {
             job: "sums".to_owned(),
-            instance: GROUPS.parse().unwrap(),
+            instance: instance.parse().unwrap(),
             fraction: Fraction(0.1),
             share: None,
             work: None,
@@ -257,11 +230,15 @@ jobs:
             bytes_total: Bytes(43_210),
             max_runtime: None,
         };
+        let names = (1..=said.len()).map(|number| format!("algo-{number}"));
+        place(&job, &run, &Vec::from_iter(names), said)
+    }
+
+    #[test]
+    fn a_host_has_the_channels_that_reach_its_group() {
         let of = |instance: &str, said: &[Option<&str>]| {
-            let instance = instance.parse().unwrap();
-            let names = vec![String::new(); said.len()];
-            let bytes = JobHosts::of(&instance, &names, said).bytes(&job, &run);
-            Vec::from_iter(bytes.into_iter().map(|Bytes(bytes)| bytes))
+            let (hosts, _) = placed(instance, said);
+            Vec::from_iter(hosts.into_iter().map(|host| host.bytes.0))
         };
         let known = [Some("data"), Some("dnn"), Some("data")];
         assert_eq!(of(GROUPS, &known), [4301, 4000, 4020]);

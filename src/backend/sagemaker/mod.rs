@@ -188,15 +188,6 @@ impl Backend for SagemakerBackend {
         kept: &'a BTreeSet<String>,
         cancellation: &'a Cancellation,
     ) -> BackendFuture<'a, BackendEnd> {
-        Box::pin(async move {
-            let rest = self.stop_what_nobody_wants(kept, cancellation).await?;
-            Ok(BackendEnd {
-                stopped: rest.said(),
-                has_stopped_jobs: rest.jobs > 0,
-                has_run: self.state.borrow().has_run,
-                has_unmeasured: self.state.borrow().has_unmeasured,
-                may_keep_machines: !self.state.borrow().kept_pools.is_empty(),
-            })
-        })
+        Box::pin(self.stop_what_nobody_wants(kept, cancellation))
     }
 }

@@ -59,18 +59,14 @@ pub(super) struct StartOnPool {
     pub(super) start: Option<Start>,
     /// A sentence where the canary did not start as it was meant to, else `None`.
     pub(super) note: Option<&'static str>,
-    pub(super) ended: Pools,
+    /// For how long each machine was kept, and billed, by the last job of the pool.
+    ended: BTreeMap<String, Seconds>,
 }
 
 impl StartOnPool {
     /// The time for which each machine was kept, and billed; `None` where none was kept.
     pub(super) fn idle(&self) -> Option<Seconds> {
-        let idle: Seconds = (self.ended.values())
-            .map(|pool| match pool.stage {
-                PoolStage::Ended(idle) => idle,
-                _ => Seconds(0.0),
-            })
-            .sum();
+        let idle: Seconds = self.ended.values().copied().sum();
         (idle.0 > 0.0).then_some(idle)
     }
 
@@ -287,14 +283,12 @@ impl ReadyJob<'_> {
         // AWS chooses among alike pools: the one that was meant is there for others. A lost one is no other canary's.
         match before {
             Some(Some((before, idle))) => {
-                let known = pools.remove_entry(&before);
-                let is_own = known.is_some() || self.backend.tags.is_resumed;
                 pooled.start = Some(Start::Warm);
-                pooled.note = (!is_own).then_some(OF_OTHERS);
-                pooled.ended.extend(known.map(|(name, pool)| {
-                    let stage = PoolStage::Ended(idle);
-                    (name, OpenPool { stage, ..pool })
-                }));
+                if pools.remove(&before).is_some() {
+                    pooled.ended.insert(before, idle);
+                } else if !self.backend.tags.is_resumed {
+                    pooled.note = Some(OF_OTHERS);
+                }
                 no_longer_taken(pools, meant);
             }
             Some(None) => {
@@ -303,9 +297,9 @@ impl ReadyJob<'_> {
             }
             None => {}
         }
-        let is_ended = |pool: &OpenPool| matches!(pool.stage, PoolStage::Ended(_));
-        if pools.get(&name).is_some_and(is_ended) {
-            pooled.ended.extend(pools.remove_entry(&name));
+        if let Some(PoolStage::Ended(idle)) = pools.get(&name).map(|pool| pool.stage) {
+            pools.remove(&name);
+            pooled.ended.insert(name, idle);
         }
         pooled
     }

@@ -3,7 +3,6 @@
 use super::description::{JobDescription, JobState, age};
 use super::failure::FailureClass;
 use super::find::Found;
-use super::pools::StartOnPool;
 use super::ready::ReadyJob;
 use crate::backend::{
     BackendError, CanaryEnd, CanaryResult, CanaryState, CanaryStep, RunPart, Watcher, rows,
@@ -136,19 +135,9 @@ impl ReadyJob<'_> {
         last: &LastJob,
         watcher: &Watcher<'_>,
     ) -> Result<CanaryState, BackendError> {
-        let mut pooled = StartOnPool::default();
-        if let Some(description) = &last.ended {
-            // A pool that is not looked at now is looked at when pools are ended.
-            let looking = self.look_at_pool(&last.found, description);
-            pooled = (watcher.cancellation.unless(looking).await).unwrap_or_default();
-        }
         self.end_surplus_pools(&run.instance, watcher).await;
-        let result = self.result(run, last, &pooled, watcher).await;
+        let result = self.result(run, last, watcher).await;
         self.tidy(&last.found, watcher.cancellation).await;
-        if result.is_err() {
-            // Pools that are no more are billed with what is ended last.
-            self.backend.state.borrow_mut().pools.extend(pooled.ended);
-        }
         result.map(|result| CanaryState::Measured(Box::new(result)))
     }
 
@@ -157,28 +146,29 @@ impl ReadyJob<'_> {
         &self,
         run: &CanaryRun,
         last: &LastJob,
-        pooled: &StartOnPool,
         watcher: &Watcher<'_>,
     ) -> Result<CanaryResult, OutsideError> {
         let mut measurement = last.measurement(run, self.outcome(last)?);
         let (mut log_tail, mut log, mut ended_pools) = Default::default();
         if let Some(description) = &last.ended {
+            let (found, signal) = (&last.found, watcher.cancellation);
+            // A pool that is not looked at now is looked at when pools are ended.
+            let pooled = signal.unless(self.look_at_pool(found, description)).await;
+            let pooled = pooled.unwrap_or_default();
             let is_collected = match measurement.outcome {
                 Outcome::Failed { .. } => description.environment.contains_key(MARK_VARIABLE),
                 Outcome::Completed | Outcome::TimedOut | Outcome::OutOfMemory { .. } => true,
                 _ => false,
             };
-            let found = &last.found;
             if is_collected {
                 let collecting = self.collect(run, found, description, watcher, &mut measurement);
-                watcher.cancellation.unless(collecting).await;
+                signal.unless(collecting).await;
             }
             if matches!(
                 measurement.outcome,
                 Outcome::Failed { .. } | Outcome::OutOfMemory { .. } | Outcome::TimedOut
             ) {
-                let reading = self.log(run, found);
-                (log_tail, log) = (watcher.cancellation.unless(reading).await).unwrap_or_default();
+                (log_tail, log) = (signal.unless(self.log(run, found)).await).unwrap_or_default();
             }
             measurement.start = pooled.start.or(measurement.start);
             measurement.idle_seconds = pooled.idle();

@@ -6,7 +6,7 @@
 use aws_sdk_cloudwatch::types::{Dimension, Metric, MetricDataQuery, MetricDataResult, MetricStat};
 use aws_smithy_types::DateTime;
 
-use super::{peak_memory, utilization};
+use super::{Host, peak_memory, utilization};
 use crate::instance::Capacity;
 use crate::measurement::{PeakMemory, Usage};
 use crate::units::{Bytes, Seconds};
@@ -114,14 +114,15 @@ pub(in crate::backend) fn window((start, end): (DateTime, DateTime)) -> (DateTim
     )
 }
 
-/// Reads the answers to [`queries`], of all pages and calls together, for a host by its place and its name; a value without a point is
+/// Reads the answers to [`queries`], of all pages and calls together, for a host and its place; a value without a point is
 /// absent. Of a host whose capacity is not known only the share of its memory is. What was cut is noted.
 pub(in crate::backend) fn read(
     answers: &[MetricDataResult],
-    (index, host): (usize, &str),
-    capacity: Option<&Capacity>,
+    index: usize,
+    host: &Host,
     notes: &mut Vec<String>,
 ) -> Usage {
+    let capacity = host.capacity.as_ref();
     let mut shares = |series: Series| {
         let parts = (series.parts)(capacity);
         if parts == 0 {
@@ -134,8 +135,8 @@ pub(in crate::backend) fn read(
         // What is rounding needs no word.
         if highest > 101.0 {
             notes.push(format!(
-                "{host}: CloudWatch's {} reached {highest:.0}% of the instance; it is cut to 100%",
-                series.metric
+                "{}: CloudWatch's {} reached {highest:.0}% of the instance; it is cut to 100%",
+                host.name, series.metric
             ));
         }
         shares.into_iter().map(|share| share.min(100.0)).collect()
@@ -172,8 +173,7 @@ fn points<'a>(answers: &'a [MetricDataResult], id: &'a str) -> impl Iterator<Ite
 /// Whether there is no use in waiting for more: every host has about a point for each minute of the run, one at least.
 pub(in crate::backend) fn is_complete(
     answers: &[MetricDataResult],
-    hosts: &[String],
-    has_gpus: impl Fn(usize) -> bool,
+    hosts: &[Host],
     (start, end): (DateTime, DateTime),
 ) -> bool {
     let minutes = end.secs().saturating_sub(start.secs()) / i64::from(PERIOD_SECONDS);
@@ -181,8 +181,8 @@ pub(in crate::backend) fn is_complete(
     let expected = usize::try_from(minutes - 1)
         .unwrap_or(0)
         .clamp(1, MOST_POINTS);
-    (0..hosts.len()).all(|host| {
-        let series: &[Series] = match has_gpus(host) {
+    hosts.iter().enumerate().all(|(host, of_host)| {
+        let series: &[Series] = match of_host.has_gpus() {
             true => &[CPU, MEMORY, GPU, GPU_MEMORY_PEAK],
             false => &[CPU, MEMORY],
         };
@@ -211,12 +211,23 @@ mod tests {
         capacities: &[Option<Capacity>],
     ) -> (Vec<Usage>, Vec<String>) {
         let mut notes = Vec::new();
-        let hosts = hosts(capacities.len());
-        let hosts = hosts.iter().map(String::as_str).enumerate();
-        let usages = hosts
-            .zip(capacities)
-            .map(|(host, capacity)| super::read(answers, host, capacity.as_ref(), &mut notes));
+        let hosts = with(capacities);
+        let hosts = hosts.iter().enumerate();
+        let usages = hosts.map(|(index, host)| super::read(answers, index, host, &mut notes));
         (usages.collect(), notes)
+    }
+
+    /// Hosts of these capacities.
+    fn with(capacities: &[Option<Capacity>]) -> Vec<Host> {
+        let hosts = hosts(capacities.len()).into_iter().zip(capacities);
+        let hosts = hosts.map(|(name, capacity)| Host {
+            name,
+            group: None,
+            capacity: capacity.clone(),
+            bytes: Bytes(0),
+            sources: super::super::Sources::default(),
+        });
+        hosts.collect()
     }
 
     fn hosts(count: usize) -> Vec<String> {
@@ -374,18 +385,18 @@ mod tests {
             ];
             let end = DateTime::from_secs(1000 + seconds);
             let span = (DateTime::from_secs(1000), end);
-            is_complete(&answers, &hosts(2), |_| false, span)
+            is_complete(&answers, &with(&[None, None]), span)
         };
         assert!(!complete(0, 30) && complete(1, 30));
         assert!(!complete(3, 300) && complete(4, 300));
         let one_host = [answer("cpu_0", &[1.0]), answer("memory_0", &[1.0])];
         let span = (DateTime::from_secs(0), DateTime::from_secs(60));
-        assert!(!is_complete(&one_host, &hosts(2), |_| false, span));
+        assert!(!is_complete(&one_host, &with(&[None, None]), span));
         // Where there are GPUs, their points are waited for too.
-        assert!(is_complete(&one_host, &hosts(1), |_| false, span));
-        assert!(!is_complete(&one_host, &hosts(1), |_| true, span));
+        assert!(is_complete(&one_host, &with(&[None]), span));
+        assert!(!is_complete(&one_host, &with(&[Some(capacity())]), span));
         let of_gpus = ["gpu_0", "gpu_memory_peak_0"].map(|id| answer(id, &[1.0]));
         let all = [one_host.as_slice(), &of_gpus].concat();
-        assert!(is_complete(&all, &hosts(1), |_| true, span));
+        assert!(is_complete(&all, &with(&[Some(capacity())]), span));
     }
 }

@@ -5,6 +5,7 @@ pub(in crate::backend) mod debugger;
 pub(in crate::backend) mod probe;
 pub(in crate::backend) mod program;
 
+use crate::instance::Capacity;
 use crate::measurement::{HostUsage, PeakMemory, Usage, Utilization};
 use crate::metric::MemoryOf;
 use crate::units::{Bytes, Percent};
@@ -75,13 +76,18 @@ pub(in crate::backend) struct Host {
     pub(in crate::backend) name: String,
     /// Its instance group, where there are groups.
     pub(in crate::backend) group: Option<String>,
-    pub(in crate::backend) has_gpus: bool,
+    /// What its machine has; absent where its group or its type is not known.
+    pub(in crate::backend) capacity: Option<Capacity>,
     /// What it was given of the sampled channels.
     pub(in crate::backend) bytes: Bytes,
     pub(in crate::backend) sources: Sources,
 }
 
 impl Host {
+    pub(in crate::backend) fn has_gpus(&self) -> bool {
+        (self.capacity.as_ref()).is_some_and(|capacity| capacity.gpus > 0)
+    }
+
     /// `algo-2 (group dnn)`
     pub(in crate::backend) fn words(&self) -> String {
         match &self.group {
@@ -95,7 +101,7 @@ impl Host {
 /// limits; with all readings of memory. Where only some of the hosts are known, a note says of how many.
 pub(in crate::backend) fn of_machine(hosts: &[Host]) -> (Usage, Vec<String>) {
     let mut notes = Vec::new();
-    let with_gpus = hosts.iter().filter(|host| host.has_gpus).count();
+    let with_gpus = hosts.iter().filter(|host| host.has_gpus()).count();
     let mut note = |what: &str, known: usize, is_of_gpus: bool| {
         let all = if is_of_gpus { with_gpus } else { hosts.len() };
         if known > 0 && known < all {
@@ -217,7 +223,7 @@ mod tests {
         let host = Host {
             name: "algo-1".to_owned(),
             group: None,
-            has_gpus: false,
+            capacity: None,
             bytes: Bytes(10),
             sources,
         };
@@ -240,7 +246,7 @@ mod tests {
         let host = |name: &str, cpu: Option<f64>, memory: f64| Host {
             name: name.to_owned(),
             group: None,
-            has_gpus: false,
+            capacity: None,
             bytes: Bytes(10),
             sources: Sources {
                 cloudwatch: Usage {
