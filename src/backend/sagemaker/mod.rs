@@ -30,7 +30,6 @@ mod pace;
 mod placing;
 mod pool;
 mod pools;
-mod preparing;
 mod price;
 mod quota;
 mod ready;

@@ -1,11 +1,17 @@
 //! Quotas: how many machines of a type the account may use for training, and how many canaries fit at a time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use aws_sdk_servicequotas::types::ServiceQuota;
 
+use super::session::JobSession;
+use crate::aws::call::{Call, CallError, FailureKind};
+use crate::backend::BackendError;
 use crate::instance::{InstanceConfiguration, InstanceType};
 use crate::plan::MachineQuotas;
+
+const QUOTAS: Call<'_> = Call("servicequotas:ListServiceQuotas");
+const SERVICE: &str = "sagemaker";
 
 /// What SageMaker says when a job would go over a quota (`ResourceLimitExceeded`).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,7 +84,7 @@ pub(super) fn pool_quota(instance_type: &str) -> String {
     clippy::cast_sign_loss,
     reason = "a float-to-integer cast saturates; quotas are whole, and negative ones are left out"
 )]
-pub(super) fn limit(quota: &ServiceQuota) -> Option<(String, u32)> {
+fn limit(quota: &ServiceQuota) -> Option<(String, u32)> {
     let name = quota.quota_name()?;
     let value = quota.value().filter(|value| *value >= 0.0)?;
     let (kind, _) = name.split_once(' ')?;
@@ -98,10 +104,10 @@ pub(super) type Quotas = BTreeMap<InstanceType, MachineQuotas>;
 pub(super) struct Scarcest<'q> {
     /// How many canaries fit at a time; 0 where not one does.
     pub(super) at_once: u32,
-    pub(super) kind: &'q InstanceType,
-    pub(super) limit: u32,
+    kind: &'q InstanceType,
+    limit: u32,
     /// The machines of this type that a canary needs.
-    pub(super) needed: u32,
+    needed: u32,
 }
 
 impl<'q> Scarcest<'q> {
@@ -123,6 +129,108 @@ impl<'q> Scarcest<'q> {
             })
         });
         all.min_by_key(|one| one.at_once)
+    }
+}
+
+impl JobSession<'_> {
+    /// Lists quotas, as far as they may be read, until these are among them. Quotas that are known are not asked for again.
+    async fn list_quotas(&self, names: &[String]) -> Result<(), BackendError> {
+        let backend = self.backend;
+        let _asking = backend.asking.lock().await;
+        let is_known = || {
+            let known = backend.state.borrow();
+            known.all_quotas.is_some() || names.iter().all(|name| known.quotas.contains_key(name))
+        };
+        let client = backend.aws().quotas;
+        let own = client.list_service_quotas().service_code(SERVICE);
+        let mut own = own.into_paginator().items().send();
+        let others = client.list_aws_default_service_quotas();
+        let others = others.service_code(SERVICE).into_paginator();
+        let mut others = others.items().send();
+        let mut is_own = true;
+        while !is_known() {
+            let listed = match is_own {
+                true => QUOTAS.heard(own.next().await.transpose()),
+                false => QUOTAS.heard(others.next().await.transpose()),
+            };
+            let state = &mut backend.state.borrow_mut();
+            match listed {
+                Ok(Some(quota)) => {
+                    if let Some((name, limit)) = limit(&quota) {
+                        state.quotas.entry(name).or_insert(limit);
+                    }
+                }
+                Err(error) => {
+                    let why = refused(&error)?;
+                    // A role of before may lack the right to the others; the quotas that are known stay.
+                    state.all_quotas = Some(if is_own { Err(why) } else { Ok(()) });
+                }
+                // The account's own list lacks the quotas that nobody has changed.
+                Ok(None) if is_own => is_own = false,
+                Ok(None) => state.all_quotas = Some(Ok(())),
+            }
+        }
+        if let Some(Err(error)) = &backend.state.borrow().all_quotas {
+            self.note(format!(
+                "the quotas could not be read, so canaries start without regard to them ({error})"
+            ));
+        }
+        Ok(())
+    }
+
+    /// The account's quotas for the job's instance types; an error where not one canary fits on `instance`.
+    pub(super) async fn quotas(&self, wants_pools: bool) -> Result<Quotas, BackendError> {
+        let job = self.job;
+        let wanted: BTreeSet<&InstanceType> = std::iter::once(&job.instance)
+            .chain(&job.alternatives)
+            .flat_map(|configuration| configuration.machines_by_type().into_keys())
+            .collect();
+        let names = wanted.iter().flat_map(|kind| {
+            let of_pools = wants_pools.then(|| pool_quota(kind.name()));
+            [Some(training_quota(kind.name())), of_pools]
+        });
+        self.list_quotas(&Vec::from_iter(names.flatten())).await?;
+        let known = &self.backend.state.borrow().quotas;
+        let found = wanted.into_iter().map(|kind| {
+            let quotas = MachineQuotas {
+                training: known.get(&training_quota(kind.name())).copied(),
+                warm_pool: known.get(&pool_quota(kind.name())).copied(),
+            };
+            (kind.clone(), quotas)
+        });
+        let found = Quotas::from_iter(found);
+        let parallel = job.canary.parallel;
+        if let Some(scarcest) = Scarcest::of(&found, &job.instance, parallel) {
+            let (at_once, limit) = (scarcest.at_once, scarcest.limit);
+            let name = training_quota(scarcest.kind.name());
+            if at_once == 0 {
+                return Err(BackendError::transient(
+                    format!(
+                        "no quota for a canary on {}: `{name}` is {limit}, and a canary needs {}",
+                        job.instance, scarcest.needed
+                    ),
+                    format!(
+                        "ask for more of `{name}` in Service Quotas (service Amazon SageMaker), or choose another instance"
+                    ),
+                ));
+            }
+            if at_once < parallel && job.canary.design.replicates.is_some() {
+                self.note(format!(
+                    "the quota \"{name}\" is {limit}, so canaries run {at_once} at a time, not {parallel}"
+                ));
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// The reason for which quotas cannot be read; an error where the credentials are good for nothing.
+fn refused(error: &CallError) -> Result<String, BackendError> {
+    match error.kind {
+        FailureKind::NoCredentials | FailureKind::Expired | FailureKind::Clock => {
+            Err(error.to_error("read the quotas"))
+        }
+        _ => Ok(error.to_string()),
     }
 }
 

@@ -1,20 +1,27 @@
-//! A job that was opened: who we are, what it costs and what its data are is asked before anything is spent.
+//! A job that was opened: who we are, what it costs and what its data are is asked before anything is spent, then it is made ready.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 use futures_util::future::LocalBoxFuture;
 
+use super::placing::is_copied;
 use super::quota::Quotas;
-use super::ready::Notes;
+use super::ready::{Notes, ProbeWay, ReadyJob};
 use super::staging::JobObjects;
-use super::{SagemakerBackend, listing, logs, price, request};
+use super::{SagemakerBackend, code, listing, logs, price, request};
 use crate::aws::call::{Call, CallError, FailureKind};
 use crate::aws::s3::Request;
 use crate::aws::s3_uri::S3Uri;
-use crate::backend::{AccountAnswer, BackendFuture, ListedData, Planned, Ready, Session};
-use crate::canary::{ChannelData, Dataset, Objects};
-use crate::instance::{InstanceType, Price};
-use crate::spec::{ChannelSample, FileSystem, Job, WarmPoolPolicy};
+use crate::backend::{
+    AccountAnswer, BackendError, BackendFuture, ListedData, Planned, Ready, Session,
+};
+use crate::canary::{ChannelData, Dataset, Objects, code_key, data_key, listing_digest};
+use crate::code::{CodeFile, PathKind};
+use crate::instance::{InstanceType, Price, tables};
+use crate::plan::{NotMeasured, PoolPlan};
+use crate::spec::{Channel, ChannelSample, FileSystem, Job, WarmPoolPolicy};
 
 const IDENTITY: Call<'_> = Call("sts:GetCallerIdentity");
 const PRODUCTS: Call<'_> = Call("pricing:GetProducts");
@@ -198,6 +205,77 @@ impl<'a> JobSession<'a> {
         }
         answers
     }
+
+    /// Makes the job ready. Where no key of its code is known the packed source stands for it, with the job as the commit
+    /// itself has it.
+    async fn make_ready(self, planned: Planned<'_>) -> Result<ReadyJob<'a>, BackendError> {
+        let (job, dataset) = (self.job, planned.dataset);
+        self.check_copies(dataset)?;
+        self.note_unused_volume_key();
+        let quotas = self
+            .quotas(planned.pools.is_some_and(PoolPlan::may_keep))
+            .await?;
+        let placed = self.place_code().await?;
+        let digests = dataset.channels.iter().zip(&job.training.channels);
+        let data = data_key(
+            digests
+                .map(|(data, channel)| (data.name.as_str(), data_digest(channel, &data.objects))),
+        );
+        let code = planned.code.unwrap_or_else(|| {
+            let archive = placed.script.as_ref().map(|script| &script.archive);
+            let packed = archive.or(placed.source.as_ref().map(|source| &source.uri));
+            let packed = packed.map(|place| CodeFile {
+                path: PathBuf::new(),
+                real: PathBuf::new(),
+                kind: PathKind::File,
+                blob: place.clone(),
+            });
+            code_key(planned.as_written, packed.as_slice())
+        });
+        let ready = ReadyJob {
+            backend: self.backend,
+            job,
+            code,
+            data,
+            lacks_probe: code::wants_probe(job) && matches!(placed.probe, ProbeWay::None),
+            placed,
+            bases: self.bases,
+            notes: self.notes,
+            quotas,
+            warm_pools: RefCell::default(),
+        };
+        for alternative in planned.alternatives {
+            if alternative.runs.is_ok() && !ready.has_quota(&alternative.instance) {
+                alternative.runs = Err(NotMeasured::NoQuota);
+            }
+        }
+        if let Some(plan) = planned.pools {
+            ready.plan_pools(plan).await;
+        }
+        Ok(ready)
+    }
+
+    fn note_unused_volume_key(&self) {
+        let job = self.job;
+        let mut kinds = job.instance.machines_by_type().into_keys();
+        if job.training.sagemaker.volume_kms_key.is_some()
+            && let Some(kind) = kinds.find(|kind| tables::has_local_disks(kind))
+        {
+            self.note(format!(
+                "`volume_kms_key` is left out: {kind} has disks of its own, which SageMaker encrypts itself, and SageMaker refuses a key for them; the full run has to leave it out too"
+            ));
+        }
+    }
+
+    /// Fails where a sample for FastFile has an object that S3, which copies it, does not copy.
+    fn check_copies(&self, dataset: &Dataset) -> Result<(), BackendError> {
+        let channels = dataset.channels.iter().zip(&self.job.training.channels);
+        let mut copied = channels.filter(|(_, channel)| is_copied(channel));
+        copied.try_for_each(|(data, channel)| {
+            let copies = JobObjects::of_channel(self.backend.aws().s3, self.job, channel);
+            copies.check_sizes(&data.objects)
+        })
+    }
 }
 
 impl<'a> Session<'a> for JobSession<'a> {
@@ -248,4 +326,12 @@ fn denied<T>(asked: Result<T, CallError>) -> Option<CallError> {
     asked
         .err()
         .filter(|error| error.kind == FailureKind::Denied)
+}
+
+/// Of a channel's listing; where the store gives no ETags, of keys and sizes. A file system is not listed, so its address
+/// stands for what is in it.
+fn data_digest(channel: &Channel, objects: &Objects) -> [u8; 32] {
+    objects
+        .digest()
+        .unwrap_or_else(|| listing_digest(&channel.uri, objects))
 }
