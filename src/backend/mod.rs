@@ -375,9 +375,6 @@ pub struct EndedPool {
     pub idle: Result<Seconds, String>,
 }
 
-/// The same under its former name.
-pub use crate::outside_error::OutsideError as BackendError;
-
 /// The signal for running canaries to end.
 #[derive(Debug, Clone)]
 pub struct Cancellation(watch::Receiver<bool>);

@@ -119,12 +119,12 @@ pub(crate) async fn prepare<'a>(
 }
 
 /// Fails without a price for `instance`; gives up alternatives without a price.
-fn check_prices(project: &Project, job: &Job, plan: &mut Plan) -> Result<(), BackendError> {
+fn check_prices(project: &Project, job: &Job, plan: &mut Plan) -> Result<(), OutsideError> {
     let offer = project.offer(&job.instance);
     if let Some(unpriced) = offer.unpriced() {
         let mut members = offer.members.iter();
         let kind = members.find(|member| member.price.is_none());
-        return Err(BackendError::transient(
+        return Err(OutsideError::transient(
             format!("no price is known for {unpriced}, so no canary is launched"),
             format!(
                 "write one: `prices: {{{}: 1.20 USD/h}}`",

@@ -11,7 +11,7 @@ use super::placing::output;
 use super::ready::ReadyJob;
 use super::sweep::{LeftoverKind, Sweep, SweptDetached, places_in};
 use crate::aws::call::{Call, CallError};
-use crate::backend::{BackendEnd, BackendError, Cancellation};
+use crate::backend::{BackendEnd, Cancellation};
 use crate::grammar::{count, list};
 use crate::outside_error::OutsideError;
 
@@ -94,7 +94,7 @@ impl SagemakerBackend {
         &self,
         mut kept: &BTreeSet<String>,
         cancellation: &Cancellation,
-    ) -> Result<BackendEnd, BackendError> {
+    ) -> Result<BackendEnd, OutsideError> {
         let nothing = BTreeSet::new();
         let mut rest = StoppedRest::default();
         loop {

@@ -6,8 +6,8 @@ use aws_sdk_servicequotas::types::ServiceQuota;
 
 use super::session::JobSession;
 use crate::aws::call::{Call, CallError, FailureKind};
-use crate::backend::BackendError;
 use crate::instance::{InstanceConfiguration, InstanceType};
+use crate::outside_error::OutsideError;
 use crate::plan::MachineQuotas;
 
 const QUOTAS: Call<'_> = Call("servicequotas:ListServiceQuotas");
@@ -134,7 +134,7 @@ impl<'q> Scarcest<'q> {
 
 impl JobSession<'_> {
     /// Lists quotas, as far as they may be read, until these are among them. Quotas that are known are not asked for again.
-    async fn list_quotas(&self, names: &[String]) -> Result<(), BackendError> {
+    async fn list_quotas(&self, names: &[String]) -> Result<(), OutsideError> {
         let backend = self.backend;
         let _asking = backend.asking.lock().await;
         let is_known = || {
@@ -179,7 +179,7 @@ impl JobSession<'_> {
     }
 
     /// The account's quotas for the job's instance types; an error where not one canary fits on `instance`.
-    pub(super) async fn quotas(&self, wants_pools: bool) -> Result<Quotas, BackendError> {
+    pub(super) async fn quotas(&self, wants_pools: bool) -> Result<Quotas, OutsideError> {
         let job = self.job;
         let wanted: BTreeSet<&InstanceType> = std::iter::once(&job.instance)
             .chain(&job.alternatives)
@@ -204,7 +204,7 @@ impl JobSession<'_> {
             let (at_once, limit) = (scarcest.at_once, scarcest.limit);
             let name = training_quota(scarcest.kind.name());
             if at_once == 0 {
-                return Err(BackendError::transient(
+                return Err(OutsideError::transient(
                     format!(
                         "no quota for a canary on {}: `{name}` is {limit}, and a canary needs {}",
                         job.instance, scarcest.needed
@@ -225,7 +225,7 @@ impl JobSession<'_> {
 }
 
 /// The reason for which quotas cannot be read; an error where the credentials are good for nothing.
-fn refused(error: &CallError) -> Result<String, BackendError> {
+fn refused(error: &CallError) -> Result<String, OutsideError> {
     match error.kind {
         FailureKind::NoCredentials | FailureKind::Expired | FailureKind::Clock => {
             Err(error.to_error("read the quotas"))

@@ -13,11 +13,12 @@ use super::quota::{Quotas, Scarcest};
 use super::request::Script;
 use crate::aws::s3_uri::S3Uri;
 use crate::backend::{
-    BackendError, BackendFuture, BackendKeys, CanaryPayer, CanaryReport, CanaryState, CanaryStep,
-    Cancellation, EndedPool, JobNotes, Ready, Room, Watcher,
+    BackendFuture, BackendKeys, CanaryPayer, CanaryReport, CanaryState, CanaryStep, Cancellation,
+    EndedPool, JobNotes, Ready, Room, Watcher,
 };
 use crate::canary::{CanaryRun, Dataset, Key, canary_key, without_probe};
 use crate::instance::{InstanceConfiguration, InstanceType};
+use crate::outside_error::OutsideError;
 use crate::plan::{MachineQuotas, WarmPool};
 use crate::probe::MARK_VARIABLE;
 use crate::spec::{Channel, Job};
@@ -54,7 +55,7 @@ impl ReadyJob<'_> {
         self.notes.add(text);
     }
 
-    pub(super) fn base(&self, channel: &Channel) -> Result<S3Uri, BackendError> {
+    pub(super) fn base(&self, channel: &Channel) -> Result<S3Uri, OutsideError> {
         match self.bases.get(&channel.name) {
             Some(base) => Ok(base.clone()),
             None => S3Uri::read(

@@ -4,9 +4,7 @@ use super::description::{JobDescription, JobState, age};
 use super::failure::FailureClass;
 use super::find::Found;
 use super::ready::ReadyJob;
-use crate::backend::{
-    BackendError, CanaryEnd, CanaryResult, CanaryState, CanaryStep, RunPart, Watcher, rows,
-};
+use crate::backend::{CanaryEnd, CanaryResult, CanaryState, CanaryStep, RunPart, Watcher, rows};
 use crate::canary::CanaryRun;
 use crate::measurement::{Measurement, Outcome, Reused};
 use crate::outside_error::OutsideError;
@@ -65,7 +63,7 @@ impl ReadyJob<'_> {
     fn ended(
         &self,
         run: &CanaryRun,
-        state: Result<CanaryState, BackendError>,
+        state: Result<CanaryState, OutsideError>,
         last: Option<LastJob>,
     ) -> CanaryEnd {
         let last = last.filter(|_| !matches!(state, Ok(CanaryState::Measured(_))));
@@ -84,7 +82,7 @@ impl ReadyJob<'_> {
         run: &CanaryRun,
         watcher: &Watcher<'_>,
         last: &mut Option<LastJob>,
-    ) -> Result<Option<CanaryState>, BackendError> {
+    ) -> Result<Option<CanaryState>, OutsideError> {
         let mut lost = None;
         let mut run = run.clone();
         loop {
@@ -134,7 +132,7 @@ impl ReadyJob<'_> {
         run: &CanaryRun,
         last: &LastJob,
         watcher: &Watcher<'_>,
-    ) -> Result<CanaryState, BackendError> {
+    ) -> Result<CanaryState, OutsideError> {
         self.end_surplus_pools(&run.instance, watcher).await;
         let result = self.result(run, last, watcher).await;
         self.tidy(&last.found, watcher.cancellation).await;

@@ -14,12 +14,11 @@ use super::{SagemakerBackend, code, listing, logs, price, request};
 use crate::aws::call::{Call, CallError, FailureKind};
 use crate::aws::s3::Request;
 use crate::aws::s3_uri::S3Uri;
-use crate::backend::{
-    AccountAnswer, BackendError, BackendFuture, ListedData, Planned, Ready, Session,
-};
+use crate::backend::{AccountAnswer, BackendFuture, ListedData, Planned, Ready, Session};
 use crate::canary::{ChannelData, Dataset, Objects, code_key, data_key, listing_digest};
 use crate::code::{CodeFile, PathKind};
 use crate::instance::{InstanceType, Price, tables};
+use crate::outside_error::OutsideError;
 use crate::plan::{NotMeasured, PoolPlan};
 use crate::spec::{Channel, ChannelSample, FileSystem, Job, WarmPoolPolicy};
 
@@ -89,7 +88,7 @@ impl<'a> JobSession<'a> {
     }
 
     /// Who we are, and whether every bucket of the job is there and in the job's region. Reads only.
-    pub(super) async fn check_access(&self) -> Result<(), BackendError> {
+    pub(super) async fn check_access(&self) -> Result<(), OutsideError> {
         let job = self.job;
         let aws = self.backend.aws();
         let asking = self.backend.asking.lock().await;
@@ -208,7 +207,7 @@ impl<'a> JobSession<'a> {
 
     /// Makes the job ready. Where no key of its code is known the packed source stands for it, with the job as the commit
     /// itself has it.
-    async fn make_ready(self, planned: Planned<'_>) -> Result<ReadyJob<'a>, BackendError> {
+    async fn make_ready(self, planned: Planned<'_>) -> Result<ReadyJob<'a>, OutsideError> {
         let (job, dataset) = (self.job, planned.dataset);
         self.check_copies(dataset)?;
         self.note_unused_volume_key();
@@ -268,7 +267,7 @@ impl<'a> JobSession<'a> {
     }
 
     /// Fails where a sample for FastFile has an object that S3, which copies it, does not copy.
-    fn check_copies(&self, dataset: &Dataset) -> Result<(), BackendError> {
+    fn check_copies(&self, dataset: &Dataset) -> Result<(), OutsideError> {
         let channels = dataset.channels.iter().zip(&self.job.training.channels);
         let mut copied = channels.filter(|(_, channel)| is_copied(channel));
         copied.try_for_each(|(data, channel)| {

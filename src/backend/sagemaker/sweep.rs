@@ -17,7 +17,8 @@ use super::staging;
 use super::tags::{DETACHED_TAG, EXPIRES_TAG, JOB_TAG, REPOSITORY_TAG, RUN_TAG};
 use crate::aws::call::{Call, CallError};
 use crate::aws::s3_uri::S3Uri;
-use crate::backend::{BackendError, BilledJob};
+use crate::backend::BilledJob;
+use crate::outside_error::OutsideError;
 use crate::spec::Job;
 use crate::units::Seconds;
 
@@ -285,7 +286,7 @@ impl SagemakerBackend {
     }
 
     /// What is billed of every training job of this run.
-    pub(super) async fn bills(&self) -> Result<Vec<BilledJob>, BackendError> {
+    pub(super) async fn bills(&self) -> Result<Vec<BilledJob>, OutsideError> {
         let refused = |error: CallError| error.to_error("list the training jobs of this run");
         let since = self.tags.begun().unwrap_or(self.began);
         let listing = (self.aws().sagemaker.list_training_jobs())
