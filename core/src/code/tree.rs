@@ -1,6 +1,5 @@
 //! The files of a checkout or of a commit, as values, and where their links lead.
 
-use std::cmp::Ordering;
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Component, Path, PathBuf};
 
@@ -137,29 +136,21 @@ impl Tree {
 
     /// The paths that differ between two trees, sorted. One that holds others in either ends with `/`: a submodule, or a link to a folder.
     pub fn differing(&self, other: &Self) -> Vec<PathBuf> {
-        let (mut one, mut two) = (self.files.iter().peekable(), other.files.iter().peekable());
-        let mut paths = Vec::new();
-        loop {
-            let order = match (one.peek(), two.peek()) {
-                (None, None) => return paths,
-                (Some(_), None) => Ordering::Less,
-                (None, Some(_)) => Ordering::Greater,
-                (Some(one), Some(two)) => bytes(&one.path).cmp(bytes(&two.path)),
-            };
-            let before = one.next_if(|_| order.is_le());
-            let after = two.next_if(|_| order.is_ge());
-            if before == after {
-                continue;
-            }
-            let holds_more = before.is_some_and(|file| self.holds_more(file))
-                || after.is_some_and(|file| other.holds_more(file));
-            let path = before.or(after).map(|file| file.path.as_path());
+        let all = self.files.iter().chain(&other.files);
+        let paths: BTreeMap<&[u8], &Path> = all
+            .map(|file| (bytes(&file.path), file.path.as_path()))
+            .collect();
+        let holds_more = |tree: &Self, path| tree.get(path).is_some_and(|it| tree.holds_more(it));
+        (paths.into_values())
+            .filter(|path| self.get(path) != other.get(path))
             // Joined with nothing, a path ends with `/`.
-            paths.extend(path.map(|path| match holds_more {
-                true => path.join(""),
-                false => path.to_owned(),
-            }));
-        }
+            .map(
+                |path| match holds_more(self, path) || holds_more(other, path) {
+                    true => path.join(""),
+                    false => path.to_owned(),
+                },
+            )
+            .collect()
     }
 
     fn holds_more(&self, file: &TreeFile) -> bool {

@@ -82,13 +82,6 @@ pub(super) struct Script {
 /// Where SageMaker is known to refuse it, or where no code serves it yet.
 pub(super) fn create(launch: &Launch<'_>) -> Result<CreateTrainingJobInputBuilder, OutsideError> {
     let training = &launch.job.training;
-    let field = |key: &str| format!("jobs.{}.training.{key}", launch.job.name);
-    let role = training.sagemaker.role.as_ref().ok_or_else(|| {
-        OutsideError::new(
-            format!("{} is missing", field("role")),
-            "write the ARN of the role that the job runs as",
-        )
-    })?;
     let instance = &launch.run.instance;
     let resources = machines(instance)
         .volume_size_in_gb(gibibytes(training.sagemaker.volume_gb))
@@ -110,7 +103,7 @@ pub(super) fn create(launch: &Launch<'_>) -> Result<CreateTrainingJobInputBuilde
     });
     Ok(CreateTrainingJobInputBuilder::default()
         .training_job_name(launch.name.to_string())
-        .role_arn(role)
+        .set_role_arn(training.sagemaker.role.clone())
         .algorithm_specification(algorithm(launch)?)
         .set_hyper_parameters(filled(hyperparameters(launch)))
         .set_environment(filled(environment(launch)?))
@@ -178,16 +171,7 @@ fn machines(instance: &InstanceConfiguration) -> types::builders::ResourceConfig
 
 fn algorithm(launch: &Launch<'_>) -> Result<types::AlgorithmSpecification, OutsideError> {
     let training = &launch.job.training;
-    let (image, algorithm) = (
-        image(launch.job, &launch.run.instance, launch.region)?,
-        &training.sagemaker.algorithm,
-    );
-    if image.is_none() && algorithm.is_none() {
-        return Err(OutsideError::new(
-            format!("jobs.{}.training.image is missing", launch.job.name),
-            "write the address of the training image",
-        ));
-    }
+    let image = image(launch.job, &launch.run.instance, launch.region)?;
     let metrics = training.metrics.iter().map(|(name, pattern)| {
         types::MetricDefinition::builder()
             .name(name)
@@ -204,7 +188,7 @@ fn algorithm(launch: &Launch<'_>) -> Result<types::AlgorithmSpecification, Outsi
     let words = |words: &[String]| (!words.is_empty()).then(|| words.to_vec());
     Ok(types::AlgorithmSpecification::builder()
         .set_training_image(image)
-        .set_algorithm_name(algorithm.clone())
+        .set_algorithm_name(training.sagemaker.algorithm.clone())
         .set_training_image_config(registry(launch.job))
         // Every channel says its own.
         .training_input_mode(types::TrainingInputMode::File)

@@ -9,9 +9,6 @@ use crate::spec::{
     FileSystemKind, InputMode, RecordWrapper, Words,
 };
 
-/// What SageMaker takes.
-const CHANNELS: usize = 20;
-
 /// Where a container without network finds the code: on a channel of this name.
 const CODE_CHANNEL: &str = "code";
 
@@ -47,23 +44,13 @@ pub(super) fn of(launch: &Launch<'_>) -> Result<Vec<types::Channel>, OutsideErro
     let mut inputs = launch.inputs.to_vec();
     let is_isolated = launch.job.training.sagemaker.network_isolation;
     if let Some(script) = launch.script.filter(|_| is_isolated) {
-        let field = format!("jobs.{}.training.channels", launch.job.name);
         if inputs.iter().any(|input| input.name == CODE_CHANNEL) {
             return Err(OutsideError::new(
                 format!(
-                    "{field}.{CODE_CHANNEL}: with `network_isolation` the script itself comes on a channel of this name"
+                    "jobs.{}.training.channels.{CODE_CHANNEL}: with `network_isolation` the script itself comes on a channel of this name",
+                    launch.job.name
                 ),
                 "give the channel another name",
-            ));
-        }
-        if inputs.len() >= CHANNELS {
-            return Err(OutsideError::new(
-                format!(
-                    "{field}: {} channels; SageMaker takes {CHANNELS}, and with `network_isolation` the script comes \
-                     on one of them",
-                    inputs.len()
-                ),
-                "put two channels under one prefix",
             ));
         }
         inputs.push(whole_channel(CODE_CHANNEL, script.archive.clone()));
