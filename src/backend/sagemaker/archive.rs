@@ -14,7 +14,7 @@ use crate::outside_error::OutsideError;
 use crate::units::Bytes;
 
 /// A source is code; what is larger is data that belongs on a channel. Uncompressed.
-const LARGEST_SOURCE: Bytes = Bytes(Bytes::GIB);
+pub(super) const LARGEST_SOURCE: Bytes = Bytes(Bytes::GIB);
 
 /// A file that canary-gate puts beside the source: the probe, a wrapper script.
 #[derive(Debug)]
@@ -23,14 +23,6 @@ pub(super) struct OwnFile<'a> {
     pub(super) name: &'a str,
     pub(super) is_executable: bool,
     pub(super) bytes: &'a [u8],
-}
-
-/// An archive.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Packed {
-    pub(super) bytes: Vec<u8>,
-    /// The hash of `bytes`.
-    pub(super) sha256_hex: String,
 }
 
 /// The name of a source file in an archive and in S3: its path from the source's folder, with `/` between folders.
@@ -51,16 +43,12 @@ pub(super) fn name_of(file: &SourceFile) -> Result<&str, OutsideError> {
 ///
 /// # Errors
 ///
-/// For a name that is not UTF-8 or is taken, for a file that cannot be read, and above 1 GiB uncompressed.
-pub(super) fn pack(files: &[SourceFile], own: &[OwnFile<'_>]) -> Result<Packed, OutsideError> {
-    pack_within(LARGEST_SOURCE, files, own)
-}
-
-fn pack_within(
-    largest: Bytes,
+/// For a name that is not UTF-8 or is taken, for a file that cannot be read, and where all is larger than `largest`.
+pub(super) fn pack(
     files: &[SourceFile],
     own: &[OwnFile<'_>],
-) -> Result<Packed, OutsideError> {
+    largest: Bytes,
+) -> Result<Vec<u8>, OutsideError> {
     let mut sorted = BTreeMap::new();
     for file in files {
         sorted.insert(name_of(file)?, Ok(file));
@@ -110,14 +98,8 @@ fn pack_within(
         append(&mut archive, name, is_executable, &content)
             .map_err(|source| unpackable(name, source))?;
     }
-    let bytes = archive
-        .into_inner()
-        .and_then(GzEncoder::finish)
-        .map_err(|source| unpackable("the end", source))?;
-    Ok(Packed {
-        sha256_hex: sha256_hex(&bytes),
-        bytes,
-    })
+    let packed = archive.into_inner().and_then(GzEncoder::finish);
+    packed.map_err(|source| unpackable("the end", source))
 }
 
 pub(super) fn sha256_hex(bytes: &[u8]) -> String {

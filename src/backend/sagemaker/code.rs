@@ -5,7 +5,7 @@ use std::path::Path;
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 
-use super::archive::{self, OwnFile};
+use super::archive::{self, LARGEST_SOURCE, OwnFile};
 use super::metrics::{probe, program};
 use super::placing::output;
 use super::ready::{PlacedCode, ProbeWay};
@@ -69,12 +69,11 @@ impl JobSession<'_> {
                 has_requirements: names.any(|name| name == Path::new(REQUIREMENTS)),
             };
         }
-        let packed = archive::pack(&files, &own)?;
-        let place = output(job)?.below(&format!("{SOURCES}{}/sourcedir.tar.gz", packed.sha256_hex));
+        let packed = archive::pack(&files, &own, LARGEST_SOURCE)?;
+        let hash = archive::sha256_hex(&packed);
+        let place = output(job)?.below(&format!("{SOURCES}{hash}/sourcedir.tar.gz"));
         let objects = JobObjects::of_output(self.backend.aws().s3, job);
-        objects
-            .keep(&place, packed.bytes, "application/gzip")
-            .await?;
+        objects.keep(&place, packed, "application/gzip").await?;
         placed.script = Some(Script {
             archive: place.to_string(),
             program: script,
@@ -89,7 +88,7 @@ impl JobSession<'_> {
         channel: &str,
         files: &[SourceFile],
     ) -> Result<Channel, OutsideError> {
-        let hash = archive::pack(files, &[])?.sha256_hex;
+        let hash = archive::sha256_hex(&archive::pack(files, &[], LARGEST_SOURCE)?);
         let folder = output(self.job)?.below(&format!("{SOURCES}{hash}/files/"));
         let objects = JobObjects::of_output(self.backend.aws().s3, self.job);
         let put = async |file: &SourceFile| {

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 use super::placing::is_copied;
+use crate::aws::s3_uri::S3Uri;
 use crate::spec::{BackendKind, Channel, ChannelSample, DataType, Job, Spec, WarmPoolPolicy};
 
 /// Every canary's name begins so.
@@ -87,19 +88,13 @@ impl<'a> AwsAccount<'a> {
     }
 }
 
-/// A bucket and the start of keys in it.
-fn place(uri: &str) -> Option<(&str, String)> {
-    let rest = uri.strip_prefix("s3://")?;
-    let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
-    Some((bucket, prefix.to_owned()))
+fn place(uri: &str) -> Option<S3Uri> {
+    S3Uri::read(uri, "uri").ok()
 }
 
 /// Where canary-gate and its jobs write: inside the folder, whether or not the address ends with `/`.
-fn folder(uri: &str) -> Option<(&str, String)> {
-    let (bucket, prefix) = place(uri)?;
-    let prefix = prefix.trim_end_matches('/');
-    let slash = if prefix.is_empty() { "" } else { "/" };
-    Some((bucket, format!("{prefix}{slash}")))
+fn folder(uri: &str) -> Option<S3Uri> {
+    place(uri).map(|place| place.as_folder())
 }
 
 /// `*` and `?` in a key are wildcards to IAM, and `$` starts a variable: <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_variables.html>
@@ -161,9 +156,8 @@ impl PolicyScope<'_> {
             // <https://docs.aws.amazon.com/AmazonS3/latest/userguide/UsingKMSEncryption.html#encryption-context>
             "encrypted" => {
                 // With a key for the whole bucket its name stands for all objects.
-                let of_place = |place: (&str, String)| [self.objects(&place), self.bucket(place.0)];
-                let places = self.places(on).into_iter().flat_map(of_place);
-                let places: BTreeSet<String> = places.collect();
+                let of_place = |place: &S3Uri| [self.objects(place), self.bucket(&place.bucket)];
+                let places: BTreeSet<String> = self.places(on).iter().flat_map(of_place).collect();
                 let domain = match self.partition() {
                     "aws-cn" => "amazonaws.com.cn",
                     _ => "amazonaws.com",
@@ -181,8 +175,8 @@ impl PolicyScope<'_> {
         Some((resources, Value::Null))
     }
 
-    /// The buckets of what a word of [`RIGHTS`] stands for, and how the keys there begin.
-    fn places(&self, of: &str) -> Vec<(&str, String)> {
+    /// What a word of [`RIGHTS`] stands for in S3.
+    fn places(&self, of: &str) -> Vec<S3Uri> {
         let jobs = || self.spec.jobs.iter();
         let is_read: fn(&Channel) -> bool = match of {
             "history" => {
@@ -239,24 +233,24 @@ impl PolicyScope<'_> {
     }
 
     /// All objects of a bucket whose keys begin so.
-    fn objects(&self, (bucket, prefix): &(&str, String)) -> String {
-        format!("{}/{}*", self.bucket(bucket), literal(prefix))
+    fn objects(&self, place: &S3Uri) -> String {
+        format!("{}/{}*", self.bucket(&place.bucket), literal(&place.key))
     }
 
     /// Data, outputs and, for who runs the gate, the history can be listed, and nothing else of their buckets.
     fn list_buckets(&self, grantee: Grantee) -> Vec<Value> {
-        let mut buckets: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+        let mut buckets: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         let listed: &[&str] = match grantee {
             Grantee::Ci => &["data", "outputs", "history"],
             // A canary runs the code under test, which has no business with the history.
             Grantee::Job => &["data", "outputs"],
         };
-        for (bucket, prefix) in listed.iter().flat_map(|of| self.places(of)) {
-            let prefixes = buckets.entry(bucket).or_default();
-            prefixes.insert(format!("{}*", literal(&prefix)));
+        for place in listed.iter().flat_map(|of| self.places(of)) {
+            let prefixes = buckets.entry(place.bucket).or_default();
+            prefixes.insert(format!("{}*", literal(&place.key)));
         }
-        let list = |(number, (bucket, prefixes)): (usize, (&str, BTreeSet<String>))| {
-            let bucket = BTreeSet::from([self.bucket(bucket)]);
+        let list = |(number, (bucket, prefixes)): (usize, (String, BTreeSet<String>))| {
+            let bucket = BTreeSet::from([self.bucket(&bucket)]);
             let condition = match prefixes.contains("*") {
                 // The whole bucket; a listing without a prefix meets no condition on it.
                 true => Value::Null,

@@ -40,16 +40,16 @@ const OWN: OwnFile<'_> = OwnFile {
 fn the_same_files_give_the_same_bytes_in_any_order() {
     let folder = tempfile::tempdir().unwrap();
     let mut files = sources(folder.path(), &["train.py", "lib/a.py"]);
-    let first = pack(&files, &[OWN]).unwrap();
+    let first = pack(&files, &[OWN], LARGEST_SOURCE).unwrap();
     files.reverse();
-    assert_eq!(pack(&files, &[OWN]).unwrap(), first);
-    assert_ne!(pack(&files, &[]).unwrap().sha256_hex, first.sha256_hex);
+    assert_eq!(pack(&files, &[OWN], LARGEST_SOURCE).unwrap(), first);
+    assert_ne!(pack(&files, &[], LARGEST_SOURCE).unwrap(), first);
     // The names of training jobs hold it.
     let known = "d3c7e2fd73fa";
-    assert_eq!(first.sha256_hex[..12], *known);
+    assert_eq!(sha256_hex(&first)[..12], *known);
     // No flag, so no name; no time; no operating system.
-    assert_eq!(first.bytes[3..8], [0, 0, 0, 0, 0]);
-    assert_eq!(first.bytes[9], 255);
+    assert_eq!(first[3..8], [0, 0, 0, 0, 0]);
+    assert_eq!(first[9], 255);
 }
 
 #[test]
@@ -57,10 +57,17 @@ fn a_name_of_ours_is_no_name_of_the_source() {
     let folder = tempfile::tempdir().unwrap();
     for name in ["probe", "probe/a.py"] {
         let folder = folder.path().join(name.len().to_string());
-        let error = pack(&sources(&folder, &[name]), &[OWN]).unwrap_err();
+        let error = pack(&sources(&folder, &[name]), &[OWN], LARGEST_SOURCE).unwrap_err();
         assert_eq!(error.what, "\"probe\" is in the source");
     }
-    assert!(pack(&sources(folder.path(), &["lib/probe", "probes"]), &[OWN]).is_ok());
+    assert!(
+        pack(
+            &sources(folder.path(), &["lib/probe", "probes"]),
+            &[OWN],
+            LARGEST_SOURCE
+        )
+        .is_ok()
+    );
 }
 
 #[test]
@@ -69,8 +76,8 @@ fn a_source_that_is_data_is_refused() {
     let (x, y) = ("x".repeat(40), "y".repeat(60));
     let files = [("a.py", &x), ("b.bin", &y)];
     let files = files.map(|(name, text)| source(folder.path(), name, text, Some(text)));
-    assert!(pack_within(Bytes(100), &files, &[]).is_ok());
-    let error = pack_within(Bytes(99), &files, &[]).unwrap_err();
+    assert!(pack(&files, &[], Bytes(100)).is_ok());
+    let error = pack(&files, &[], Bytes(99)).unwrap_err();
     assert!(
         error.what.starts_with("the source is larger than ") && error.what.ends_with("at `b.bin`"),
         "{error}"
@@ -82,7 +89,7 @@ fn a_file_that_is_not_as_it_was_read_is_named() {
     for content in [Some("fast"), None] {
         let folder = tempfile::tempdir().unwrap();
         let file = source(folder.path(), "train.py", "slow", content);
-        let error = pack(&[file], &[]).unwrap_err();
+        let error = pack(&[file], &[], LARGEST_SOURCE).unwrap_err();
         assert!(error.what.contains("train.py has changed"), "{error}");
     }
 }
@@ -101,9 +108,9 @@ fn python_reads_long_and_foreign_names() {
     ];
     let folder = tempfile::tempdir().unwrap();
     let files = sources(folder.path(), &names.each_ref().map(String::as_str));
-    let packed = pack(&files, &[]).unwrap();
+    let packed = pack(&files, &[], LARGEST_SOURCE).unwrap();
     let path = folder.path().join("sourcedir.tar.gz");
-    fs::write(&path, &packed.bytes).unwrap();
+    fs::write(&path, &packed).unwrap();
     let script = "
 import json, sys, tarfile
 with tarfile.open(sys.argv[1], 'r:gz') as archive:
