@@ -21,6 +21,8 @@ use aws_config::timeout::TimeoutConfig;
 use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_credential_types::provider::SharedCredentialsProvider;
 
+use crate::outside_error::OutsideError;
+
 /// A burst of canaries exceeds SageMaker's rate limits; the SDK's default of 3 would give up too early.
 const ATTEMPTS: u32 = 8;
 /// The wait before the second attempt; each later wait is twice as long.
@@ -52,11 +54,6 @@ pub struct Aws {
     pub role: Option<AssumedRole>,
 }
 
-/// An endpoint variable is set but empty; the SDK does not treat it as unset.
-#[derive(Debug, thiserror::Error)]
-#[error("{0} is set but empty")]
-pub struct EmptyEndpoint(String);
-
 impl Aws {
     /// Clients for a region, with credentials as they are found now, or with those of a role; nothing is sent.
     ///
@@ -66,12 +63,14 @@ impl Aws {
         region: &str,
         pace: f64,
         role: Option<AssumedRole>,
-    ) -> Result<Self, EmptyEndpoint> {
+    ) -> Result<Self, OutsideError> {
+        // The SDK does not treat a variable that is empty as unset.
         if let Some((name, _)) = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value)))
             .find(|(name, value)| name.starts_with("AWS_ENDPOINT_URL") && value.is_empty())
         {
-            return Err(EmptyEndpoint(name));
+            let what = format!("{name} is set but empty");
+            return Err(OutsideError::new(what, "unset it, or name an endpoint"));
         }
         let region_of_calls = Region::new(region.to_owned());
         let loader = || loader(region_of_calls.clone(), pace);

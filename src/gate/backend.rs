@@ -159,7 +159,7 @@ pub(crate) async fn aws(project: &Project) -> Result<Aws, AppError> {
     })?;
     Aws::load(&region, pace()?, role(project)?)
         .await
-        .map_err(|error| AppError::usage(error.to_string()).help("unset it, or name an endpoint"))
+        .map_err(|error| AppError::usage(error.what).help(error.help))
 }
 
 /// The role that the program assumes itself, where who started it names one.

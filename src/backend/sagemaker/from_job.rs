@@ -77,9 +77,7 @@ pub async fn describe_as_spec(name: &str, region: &str) -> Result<String, Outsid
             "name a training job that ran on the full data",
         ));
     }
-    let aws = Aws::load(region, 1.0, None)
-        .await
-        .map_err(|error| OutsideError::new(error.to_string(), "unset it, or name an endpoint"))?;
+    let aws = Aws::load(region, 1.0, None).await?;
     spec_of(&aws.sagemaker, name, region).await
 }
 
