@@ -13,8 +13,8 @@ use crate::metric::Metric;
 use crate::report::InstanceForecast;
 use crate::report::escape::NAME_LIMIT;
 use crate::report::history_figures::{
-    CheckFigures, FigureAndLimit, FullRunFigures, HistoryFigures, JobFigures, JobStanding,
-    QUIET_AFTER, SeriesSource, Spent, UnfinishedCheck, UnreadableRecords, month_of,
+    CheckFigures, FigureAndLimit, FullRunFigures, HistoryFigures, JobFigures, QUIET_AFTER,
+    SeriesSource, Spent, UnfinishedCheck, UnreadableRecords, month_of,
 };
 use crate::report::words;
 use crate::spec::{Bound, LineKind};
@@ -32,6 +32,7 @@ const MOST_REPOSITORIES: usize = 5;
 pub struct Tally {
     records: usize,
     span: Option<[Timestamp; 2]>,
+    spent: BTreeMap<Date, Spent>,
     jobs: BTreeMap<String, JobTally>,
     /// Each canary once: it is in a record of its own and in those of its forecasts.
     seen: HashSet<String>,
@@ -43,7 +44,6 @@ struct JobTally {
     branches: BTreeMap<Option<String>, JobSeries>,
     own_machines: JobSeries,
     newest_record: Timestamp,
-    spent: BTreeMap<Date, Spent>,
     repositories: BTreeSet<String>,
 }
 
@@ -61,42 +61,38 @@ impl Tally {
         self.records += 1;
         let first = self.span.map_or(at, |[first, _]| first);
         self.span = Some([first, at]);
-        let mut spent = Spent::default();
         for run in record.measurements() {
-            spent += self.spent_on(record, run);
+            if let Some(spent) = self.spent_on(record, run) {
+                *self.spent.entry(month_of(at)).or_default() += spent;
+            }
         }
         let job = self.jobs.entry(entry.job.clone()).or_default();
         job.newest_record = at;
-        if spent != Spent::default() {
-            *job.spent.entry(month_of(at)).or_default() += spent;
-        }
         job.note_repository(record);
         if let Some(series) = job.series(entry.scope, record) {
             series.add(at, record);
         }
     }
 
-    /// What a canary took. Nothing, if it is counted already or in another run's account; and a full run is not a check.
-    fn spent_on(&mut self, record: &Record, run: &Measurement) -> Spent {
+    /// What a canary took; `None` if it is counted already or in another run's account. A full run is not a check.
+    fn spent_on(&mut self, record: &Record, run: &Measurement) -> Option<Spent> {
         let time = run.time().unwrap_or_default();
         if let Some(reused) = run.reused {
-            return Spent {
+            return Some(Spent {
                 reused: 1,
                 saved_time: time,
                 saved_usd: reused.saved_usd.unwrap_or_default(),
                 ..Spent::default()
-            };
+            });
         }
-        if !is_paid_canary(record, run) || !self.seen.insert(canary_identity(run)) {
-            return Spent::default();
-        }
-        Spent {
+        let is_new = is_paid_canary(record, run) && self.seen.insert(canary_identity(run));
+        is_new.then(|| Spent {
             canaries: 1,
             time,
             usd: bill(run),
             unpriced: usize::from(run.cost.is_none()),
             ..Spent::default()
-        }
+        })
     }
 
     /// The figures, at a time that is later than all records.
@@ -111,8 +107,8 @@ impl Tally {
             newest.map_or(0.0, |cost| cost.estimate.point)
         };
         jobs.sort_by(|one, other| {
-            (one.is_quiet, one.standing)
-                .cmp(&(other.is_quiet, other.standing))
+            (one.is_quiet, one.standing())
+                .cmp(&(other.is_quiet, other.standing()))
                 .then(cost(other).total_cmp(&cost(one)))
                 .then_with(|| one.name.cmp(&other.name))
         });
@@ -124,6 +120,7 @@ impl Tally {
                 newer,
                 damaged: unreadable.len() - newer,
             },
+            spent: self.spent,
             jobs,
         }
     }
@@ -168,18 +165,13 @@ impl JobTally {
         let age = made_at.duration_since(self.newest_record).as_secs_f64();
         JobFigures {
             name,
-            standing: JobStanding::of(&series.checks, series.unfinished.as_ref()),
             is_quiet: age > QUIET_AFTER.0,
             source,
-            baseline: (series.checks.iter())
-                .rfind(|check| check.is_baseline)
-                .cloned(),
             checks: series.checks,
             full_runs: series.full_runs,
             unfinished: series.unfinished,
             newest_record: self.newest_record,
             other_branches: of_branches - drawn,
-            spent: self.spent,
             repositories: self.repositories.into_iter().collect(),
         }
     }

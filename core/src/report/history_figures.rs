@@ -20,6 +20,8 @@ pub struct HistoryFigures {
     /// When the oldest and the newest of them were written; `None` without a record.
     pub span: Option<[Timestamp; 2]>,
     pub unreadable: UnreadableRecords,
+    /// What the checks of all jobs cost in each [month](month_of), those of pull requests included.
+    pub spent: BTreeMap<Date, Spent>,
     pub jobs: Vec<JobFigures>,
 }
 
@@ -36,7 +38,6 @@ pub struct UnreadableRecords {
 pub struct JobFigures {
     /// Hostile text, as all texts here.
     pub name: String,
-    pub standing: JobStanding,
     /// Whether its newest record is older than [`QUIET_AFTER`]: perhaps the job is gone.
     pub is_quiet: bool,
     pub source: SeriesSource,
@@ -44,15 +45,11 @@ pub struct JobFigures {
     pub checks: Vec<CheckFigures>,
     /// Full runs that were measured, oldest first.
     pub full_runs: Vec<FullRunFigures>,
-    /// The check that the newest ones are compared with for drift.
-    pub baseline: Option<CheckFigures>,
     /// Canaries since the newest check: a check broke off, or goes on.
     pub unfinished: Option<UnfinishedCheck>,
     pub newest_record: Timestamp,
-    /// Forecasts of other branches, which are in `spent` alone.
+    /// Forecasts of other branches, which are in what was spent alone.
     pub other_branches: usize,
-    /// What all its canaries cost in each [month](month_of), those of pull requests included.
-    pub spent: BTreeMap<Date, Spent>,
     /// Where the runs of its records say several, a name may stand for several jobs.
     pub repositories: Vec<String>,
 }
@@ -159,48 +156,42 @@ impl AddAssign for Spent {
     }
 }
 
-impl Spent {
-    /// The sum.
-    pub fn of_all(parts: impl IntoIterator<Item = Self>) -> Self {
-        let mut sum = Self::default();
-        for part in parts {
-            sum += part;
-        }
-        sum
-    }
-}
-
-impl HistoryFigures {
-    /// What the checks of all jobs took in each month.
-    pub fn spent(&self) -> BTreeMap<Date, Spent> {
-        let mut all: BTreeMap<Date, Spent> = BTreeMap::new();
-        for (month, spent) in self.jobs.iter().flat_map(|job| &job.spent) {
-            *all.entry(*month).or_default() += *spent;
-        }
-        all
-    }
-}
-
 impl JobFigures {
     pub fn newest(&self) -> Option<&CheckFigures> {
         self.checks.last()
     }
 
+    /// The check that the newest ones are compared with for drift.
+    pub fn baseline(&self) -> Option<&CheckFigures> {
+        self.checks.iter().rfind(|check| check.is_baseline)
+    }
+
+    /// Whether the newest check for drift, or baseline, found drift that nobody accepted.
+    pub fn has_drifted(&self) -> bool {
+        let mut checks = self.checks.iter();
+        let newest = checks.rfind(|check| check.is_baseline || check.drifted.is_some());
+        newest.is_some_and(|check| !check.is_baseline && check.drifted == Some(true))
+    }
+
+    /// The worst of what is known of it.
+    pub fn standing(&self) -> JobStanding {
+        let ended = self.unfinished.as_ref().and_then(|check| check.ended);
+        let ended = ended.map(|(_, verdict)| verdict.into());
+        let verdict = self.newest().map(|check| check.verdict.into());
+        let drifted = self.has_drifted().then_some(JobStanding::Drifted);
+        let known = [verdict, drifted, ended].into_iter().flatten();
+        known.min().unwrap_or(JobStanding::Unmeasured)
+    }
+
     /// Whether its newest check found it within budget, and no newer one is open.
     pub fn is_surely_within(&self) -> bool {
-        self.standing == Verdict::Within.into() && self.unfinished.is_none()
+        self.standing() == Verdict::Within.into() && self.unfinished.is_none()
     }
 
     /// Whether a newer check than its standing is of has canaries and no forecast; one that ended badly is in the standing.
     pub fn awaits_forecast(&self) -> bool {
-        !self.standing.needs_attention() && self.unfinished.is_some()
+        !self.standing().needs_attention() && self.unfinished.is_some()
     }
-}
-
-/// Whether the newest of these that is a check for drift, or a baseline, found drift that nobody accepted.
-pub fn has_drifted(checks: &[CheckFigures]) -> bool {
-    let newest = (checks.iter()).rfind(|check| check.is_baseline || check.drifted.is_some());
-    newest.is_some_and(|check| !check.is_baseline && check.drifted == Some(true))
 }
 
 impl From<Verdict> for JobStanding {
@@ -216,15 +207,5 @@ impl JobStanding {
     /// Whether somebody has to look at the job.
     pub fn needs_attention(self) -> bool {
         self <= Self::Judged(Verdict::AtRisk)
-    }
-
-    /// The worst of what is known of a job.
-    pub fn of(checks: &[CheckFigures], unfinished: Option<&UnfinishedCheck>) -> Self {
-        let ended = unfinished.and_then(|check| check.ended);
-        let ended = ended.map(|(_, verdict)| verdict.into());
-        let verdict = checks.last().map(|check| check.verdict.into());
-        let drifted = has_drifted(checks).then_some(Self::Drifted);
-        let known = [verdict, drifted, ended].into_iter().flatten();
-        known.min().unwrap_or(Self::Unmeasured)
     }
 }

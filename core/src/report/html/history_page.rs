@@ -11,14 +11,14 @@ use super::super::document::{
     Align, Block, Cell, Document, DocumentLine, Fold, FoldKind, Headline, Table,
 };
 use super::super::history_figures::{
-    FigureAndLimit, HistoryFigures, JobFigures, JobStanding, Spent, UnreadableRecords, has_drifted,
+    FigureAndLimit, HistoryFigures, JobFigures, JobStanding, Spent, UnreadableRecords,
 };
 use super::super::label::Label;
 use super::super::mark::Mark;
 use super::super::text::Prose;
 use super::super::words::{self, Quantity, UNKNOWN, count};
 use super::page;
-use crate::units::{Seconds, Usd};
+use crate::units::Usd;
 use of_job::of_job;
 
 /// Jobs in the table; more nobody reads.
@@ -60,7 +60,7 @@ pub fn render(figures: &HistoryFigures) -> String {
 fn answer(figures: &HistoryFigures) -> (Mark, String) {
     let jobs = figures.jobs.iter().filter(|job| !job.is_quiet);
     let of = |wanted: fn(&JobFigures) -> bool| jobs.clone().filter(|job| wanted(job)).count();
-    let (all, wanting) = (of(|_| true), of(|job| job.standing.needs_attention()));
+    let (all, wanting) = (of(|_| true), of(|job| job.standing().needs_attention()));
     let good = of(JobFigures::is_surely_within);
     let jobs = count(all, "job");
     if wanting > 0 {
@@ -85,7 +85,7 @@ fn open_ends(figures: &HistoryFigures) -> Vec<String> {
     let of =
         |wanted: fn(&JobFigures) -> bool| figures.jobs.iter().filter(|job| wanted(job)).count();
     let UnreadableRecords { newer, damaged } = figures.unreadable;
-    let forgotten = of(|job| job.is_quiet && job.standing.needs_attention());
+    let forgotten = of(|job| job.is_quiet && job.standing().needs_attention());
     let ends = [
         (
             of(JobFigures::awaits_forecast),
@@ -128,22 +128,11 @@ fn unreadable(UnreadableRecords { newer, damaged }: UnreadableRecords) -> Option
     (!reasons.is_empty()).then(|| Prose::sentence(said))
 }
 
-/// What checks cost, what the table does not show, and what the page was made of.
+/// What the table does not show, and what the page was made of.
 fn remarks(figures: &HistoryFigures) -> Vec<DocumentLine> {
-    let months = figures.spent();
-    let all = Spent::of_all(months.values().copied());
-    let reused = match all.reused {
-        0 => String::new(),
-        _ => format!(", {} saved by reuse", saved(&all)),
-    };
-    let all = (!months.is_empty())
-        .then(|| Prose::literal(format!("All checks: {}{reused}.", cost(&all))));
-    let more = figures.jobs.len().saturating_sub(MOST_JOBS);
-    let more = (more > 0).then(|| {
+    let more = words::beyond(figures.jobs.len(), MOST_JOBS).map(|more| {
         let more = count(more, "further job");
-        Prose::literal(format!(
-            "{more} not shown, of those that need least attention."
-        ))
+        format!("{more} not shown, of those that need least attention.")
     });
     let made_at = words::minute(figures.made_at);
     let made = match figures.span {
@@ -155,8 +144,7 @@ fn remarks(figures: &HistoryFigures) -> Vec<DocumentLine> {
             words::minute(newest),
         ),
     };
-    let lines = [all, more, Some(Prose::sentence(made))];
-    let lines = lines.into_iter().flatten();
+    let lines = more.into_iter().chain([made]).map(Prose::sentence);
     lines
         .map(|text| DocumentLine::new(Label::MORE, text))
         .collect()
@@ -174,7 +162,7 @@ fn jobs(figures: &HistoryFigures) -> Option<Table> {
     ];
     let row = |(place, job): (usize, &JobFigures)| {
         let newest = job.newest();
-        let baseline = job.baseline.as_ref().and_then(|check| {
+        let baseline = job.baseline().and_then(|check| {
             let cost = check.cost.map(|cost| (Quantity::Money, cost));
             let time = check.time.map(|time| (Quantity::Time, time));
             let (quantity, figure) = cost.or(time)?;
@@ -213,27 +201,27 @@ fn address(place: usize, job: &JobFigures) -> String {
 
 /// The worst that is known of the job, and what else is wrong.
 fn standing(job: &JobFigures) -> Cell {
-    let newest = job.newest();
-    let verdict = newest.map(|check| (JobStanding::from(check.verdict), check.phrase));
-    let words = match verdict {
-        Some((verdict, phrase)) if verdict == job.standing => phrase,
-        _ => shown_as(job.standing).1,
-    };
-    let judged = verdict
-        .filter(|(verdict, _)| *verdict != job.standing && verdict.needs_attention())
-        .map(|(_, phrase)| phrase);
-    let has_drifted = has_drifted(&job.checks) && job.standing != JobStanding::Drifted;
-    let also = [
-        judged,
-        has_drifted.then_some("drifted"),
-        job.awaits_forecast()
-            .then_some("a newer check has no forecast"),
-    ];
-    let also: Vec<&str> = also.into_iter().flatten().collect();
+    let standing = job.standing();
+    let (mark, mut words) = shown_as(standing);
+    let mut also = Vec::new();
+    if let Some(newest) = job.newest() {
+        let verdict = JobStanding::from(newest.verdict);
+        if verdict == standing {
+            words = newest.phrase;
+        } else if verdict.needs_attention() {
+            also.push(newest.phrase);
+        }
+    }
+    if job.has_drifted() && standing != JobStanding::Drifted {
+        also.push("drifted");
+    }
+    if job.awaits_forecast() {
+        also.push("a newer check has no forecast");
+    }
     Cell {
         mark: Some(match job.awaits_forecast() {
             true => Mark::MEASURING,
-            false => shown_as(job.standing).0,
+            false => mark,
         }),
         text: Prose::literal(words::capitalized(words)),
         detail: (!also.is_empty()).then(|| Prose::literal(format!("and {}", also.join(" and ")))),
@@ -252,29 +240,18 @@ fn estimate(quantity: Quantity, figure: Option<FigureAndLimit>) -> Cell {
     }
 }
 
-/// `12 USD`, the time where there is no price, and no figure where there was no canary.
-fn cost(spent: &Spent) -> String {
-    let has_price = spent.canaries > spent.unpriced;
-    amount(spent.canaries, has_price, spent.usd, spent.time)
-}
-
-/// The same of what reuse saved.
+/// What reuse saved: `12 USD`, the time where there is no price.
 fn saved(spent: &Spent) -> String {
-    let (usd, time) = (spent.saved_usd, spent.saved_time);
-    amount(spent.reused, usd.0 > 0.0, usd, time)
-}
-
-fn amount(runs: usize, has_price: bool, usd: Usd, time: Seconds) -> String {
-    match (runs, has_price) {
+    match (spent.reused, spent.saved_usd) {
         (0, _) => UNKNOWN.to_owned(),
-        (_, true) => Quantity::Money.figure(usd.0),
-        (_, false) => Quantity::Time.figure(time.0),
+        (_, Usd(usd)) if usd > 0.0 => Quantity::Money.figure(usd),
+        _ => Quantity::Time.figure(spent.saved_time.0),
     }
 }
 
 /// What the checks of all jobs cost.
 fn checks(figures: &HistoryFigures) -> Fold {
-    let months = figures.spent();
+    let months = &figures.spent;
     let note = match months.is_empty() {
         true => "No canary is on record.",
         false => {
@@ -282,11 +259,9 @@ fn checks(figures: &HistoryFigures) -> Fold {
              removed are not counted."
         }
     };
-    let note = Block::line(Label::MORE, Prose::own(note));
-    let blocks = [note]
-        .into_iter()
-        .chain(by_month(&months).map(Block::Table));
-    section("checks", Prose::own("What checks cost"), blocks.collect())
+    let mut blocks = vec![Block::line(Label::MORE, Prose::own(note))];
+    blocks.extend(by_month(months).map(Block::Table));
+    section("checks", Prose::own("What checks cost"), blocks)
 }
 
 fn section(id: impl Into<String>, title: Prose, blocks: Vec<Block>) -> Fold {
@@ -306,7 +281,8 @@ fn by_month(months: &BTreeMap<Date, Spent>) -> Option<Table> {
     let columns = [("Month", Align::Left)].into_iter().chain(amounts);
     let newest = months.iter().rev().take(MOST_MONTHS);
     let newest = newest.map(|(month, spent)| (month.strftime("%Y-%m").to_string(), *spent));
-    let all = Spent::of_all(months.values().copied());
+    let mut all = Spent::default();
+    months.values().for_each(|spent| all += *spent);
     let all = (months.len() > 1).then(|| ("all".to_owned(), all));
     let rows = newest.chain(all).map(|(title, spent)| {
         let unpriced = (spent.unpriced > 0).then(|| format!("{} without a price", spent.unpriced));
@@ -333,8 +309,7 @@ fn legend(figures: &HistoryFigures) -> Fold {
          one new full run lies in with the chance that the spec asks for. Green dashes are the budget of the newest check. Blue \
          points are full runs that were measured.",
     );
-    let more = figures.jobs.len().saturating_sub(MOST_DETAILED);
-    let more = (more > 0).then(|| {
+    let more = words::beyond(figures.jobs.len(), MOST_DETAILED).map(|more| {
         let verb = if more == 1 { "is" } else { "are" };
         let more = count(more, "further job");
         Prose::sentence(format!(
@@ -343,11 +318,8 @@ fn legend(figures: &HistoryFigures) -> Fold {
     });
     let lines = [legend].into_iter().chain(more);
     let lines = lines.map(|text| DocumentLine::new(Label::MORE, text));
-    section(
-        "each",
-        Prose::own("Each job"),
-        vec![Block::Lines(lines.collect())],
-    )
+    let lines = Block::Lines(lines.collect());
+    section("each", Prose::own("Each job"), vec![lines])
 }
 
 /// A section for each of the first [`MOST_DETAILED`] jobs.

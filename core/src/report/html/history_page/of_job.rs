@@ -3,8 +3,8 @@
 use super::super::super::history_figures::{CheckFigures, FullRunFigures, SeriesSource};
 use super::super::super::over_time::OverTime;
 use super::{
-    Align, Block, Cell, FigureAndLimit, Headline, JobFigures, Label, MOST_REPOSITORIES, Mark,
-    NEWEST_CHECKS, Prose, Quantity, Table, UNKNOWN, count, estimate, standing, words,
+    Align, Block, Cell, Headline, JobFigures, Label, MOST_REPOSITORIES, Mark, NEWEST_CHECKS, Prose,
+    Quantity, Table, UNKNOWN, count, estimate, standing, words,
 };
 
 /// A job's section: how it stands, its charts, and its newest checks.
@@ -44,40 +44,31 @@ pub(super) fn of_job(job: &JobFigures) -> Vec<Block> {
 
 /// Cost and time of a full run, check by check.
 fn charts(job: &JobFigures) -> [OverTime; 2] {
-    let chart = |title,
-                 quantity,
-                 of: fn(&CheckFigures) -> Option<FigureAndLimit>,
-                 measured: fn(&FullRunFigures) -> Option<f64>| {
-        let points = (job.checks.iter()).filter_map(|check| Some((check.at, of(check)?.estimate)));
-        let newest = job.checks.iter().rev().find_map(of);
+    [Quantity::Money, Quantity::Time].map(|quantity| {
+        let is_cost = quantity == Quantity::Money;
+        let of = |check: &CheckFigures| if is_cost { check.cost } else { check.time };
+        let measured = |run: &FullRunFigures| match is_cost {
+            true => run.cost.map(|cost| cost.0),
+            false => run.time.map(|time| time.0),
+        };
+        let checks = job.checks.iter();
         let runs = job.full_runs.iter();
         OverTime {
-            title,
+            title: match is_cost {
+                true => "Cost of a full run",
+                false => "Time of a full run",
+            },
             quantity,
             from: 0.0,
-            points: points.collect(),
-            limit: newest.and_then(|figure| figure.limit),
+            points: (checks.clone())
+                .filter_map(|check| Some((check.at, of(check)?.estimate)))
+                .collect(),
+            limit: checks.rev().find_map(of).and_then(|figure| figure.limit),
             measured: runs
                 .filter_map(|run| Some((run.at, measured(run)?)))
                 .collect(),
         }
-    };
-    let cost = |run: &FullRunFigures| run.cost.map(|cost| cost.0);
-    let time = |run: &FullRunFigures| run.time.map(|time| time.0);
-    [
-        chart(
-            "Cost of a full run",
-            Quantity::Money,
-            |check| check.cost,
-            cost,
-        ),
-        chart(
-            "Time of a full run",
-            Quantity::Time,
-            |check| check.time,
-            time,
-        ),
-    ]
+    })
 }
 
 /// Where the figures come from.

@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use jiff::{SignedDuration, Timestamp};
 
 use super::super::tests::read;
@@ -6,6 +8,7 @@ use crate::forecast::Estimate;
 use crate::report::history_figures::{
     CheckFigures, FullRunFigures, SeriesSource, UnfinishedCheck, month_of,
 };
+use crate::units::Seconds;
 use crate::verdict::Verdict;
 
 fn day(number: i64) -> Timestamp {
@@ -40,7 +43,21 @@ fn check(number: i64, cost: f64, verdict: Verdict) -> CheckFigures {
 
 fn job(name: &str, checks: Vec<CheckFigures>) -> JobFigures {
     let newest_record = checks.last().map_or(day(0), |check| check.at);
-    let spent = Spent {
+    JobFigures {
+        name: name.to_owned(),
+        is_quiet: false,
+        source: SeriesSource::Branch(Some("main".to_owned())),
+        checks,
+        full_runs: Vec::new(),
+        unfinished: None,
+        newest_record,
+        other_branches: 0,
+        repositories: Vec::new(),
+    }
+}
+
+fn page_of(jobs: Vec<JobFigures>) -> HistoryFigures {
+    let of_month = Spent {
         canaries: 9,
         time: Seconds(700.0),
         usd: Usd(0.12),
@@ -49,31 +66,19 @@ fn job(name: &str, checks: Vec<CheckFigures>) -> JobFigures {
         saved_usd: Usd(0.04),
         ..Spent::default()
     };
-    let months: BTreeMap<Date, Spent> = (checks.iter())
-        .map(|check| (month_of(check.at), spent))
-        .collect();
-    JobFigures {
-        name: name.to_owned(),
-        standing: JobStanding::of(&checks, None),
-        is_quiet: false,
-        source: SeriesSource::Branch(Some("main".to_owned())),
-        baseline: checks.first().cloned(),
-        checks,
-        full_runs: Vec::new(),
-        unfinished: None,
-        newest_record,
-        other_branches: 0,
-        spent: months,
-        repositories: Vec::new(),
+    let mut spent: BTreeMap<Date, Spent> = BTreeMap::new();
+    for job in &jobs {
+        let months = job.checks.iter().map(|check| month_of(check.at));
+        for month in BTreeSet::from_iter(months) {
+            *spent.entry(month).or_default() += of_month;
+        }
     }
-}
-
-fn page_of(jobs: Vec<JobFigures>) -> HistoryFigures {
     HistoryFigures {
         made_at: day(400),
         records: jobs.iter().map(|job| job.checks.len()).sum(),
         span: Some([day(0), day(300)]),
         unreadable: UnreadableRecords::default(),
+        spent,
         jobs,
     }
 }
@@ -159,7 +164,6 @@ fn a_page_of_two_jobs() {
         canaries: 2,
         ended: Some(("failed", Verdict::Failed)),
     });
-    failing.standing = Verdict::Failed.into();
     failing.full_runs = vec![FullRunFigures {
         at: day(15),
         time: Some(Seconds(90_000.0)),
@@ -270,14 +274,14 @@ fn numbers_of_a_forger_leave_the_page_whole() {
         check.cost = figure(point, Some(f64::INFINITY));
         check.time = figure(point, None);
     }
-    let mut forged = job("churn", checks);
+    let mut figures = page_of(vec![job("churn", checks)]);
     let most = Spent {
         canaries: usize::MAX / 4,
         usd: Usd(1e308),
         ..Spent::default()
     };
-    forged.spent.insert(month_of(day(0)), most);
-    let page = render(&page_of(vec![forged]));
+    figures.spent.insert(month_of(day(0)), most);
+    let page = render(&figures);
     assert!(!page.contains("NaN") && !page.contains("inf"), "{page}");
 }
 
