@@ -11,6 +11,7 @@ use crate::measurement::Measurement;
 use crate::measurement::table::{to_json_line, write_seed_csv};
 use crate::metric::Metric;
 use crate::report::InstanceForecast;
+use crate::report::csv::{number, word, written};
 use crate::report::escape::{NAME_LIMIT, for_spreadsheet};
 use crate::report::html::history_page;
 use crate::secret::unseen::visible_json;
@@ -92,42 +93,46 @@ impl Line<'_> {
 /// An export, as far as its records were added.
 #[derive(Debug)]
 pub enum Export {
-    Forecasts(Box<csv::Writer<Vec<u8>>>),
+    /// The rows of the table, with its header.
+    Forecasts(Vec<Vec<String>>),
     Canaries {
-        format: CanaryFormat,
         /// Each canary once: it is in a record of its own and in those of its forecasts.
         seen: HashSet<String>,
         runs: Vec<Measurement>,
+        write: fn(Vec<Measurement>) -> String,
     },
     Page(Box<Tally>),
 }
 
-/// How canaries are written.
-#[derive(Debug, Clone, Copy)]
-pub enum CanaryFormat {
-    /// The table of the library that this program descends from.
-    Seed,
-    JsonLines,
-}
-
-const IN_MEMORY: &str = "rows are equally long, and memory takes every byte";
-
 impl Export {
     /// A table with a row for each configuration of each forecast.
     pub fn forecasts() -> Self {
-        let mut writer = csv::Writer::from_writer(Vec::new());
-        writer
-            .write_record(COLUMNS.map(|(name, _)| name))
-            .expect(IN_MEMORY);
-        Self::Forecasts(Box::new(writer))
+        Self::Forecasts(vec![COLUMNS.map(|(name, _)| name.to_owned()).to_vec()])
     }
 
-    /// Every canary once.
-    pub fn canaries(format: CanaryFormat) -> Self {
+    /// Every canary once, in the table of the library that this program descends from.
+    pub fn seed() -> Self {
+        Self::canaries(|mut runs| {
+            for run in &mut runs {
+                run.job = for_spreadsheet(&run.job, NAME_LIMIT);
+            }
+            write_seed_csv(&runs)
+        })
+    }
+
+    /// Every canary once, a line of JSON each.
+    pub fn json_lines() -> Self {
+        Self::canaries(|runs| {
+            let lines = runs.iter().map(|run| visible_json(to_json_line(run)));
+            lines.collect()
+        })
+    }
+
+    fn canaries(write: fn(Vec<Measurement>) -> String) -> Self {
         Self::Canaries {
-            format,
             seen: HashSet::new(),
             runs: Vec::new(),
+            write,
         }
     }
 
@@ -140,7 +145,7 @@ impl Export {
     pub fn add(&mut self, entry: &Entry, record: &Record) {
         match self {
             Self::Page(tally) => tally.add(entry, record),
-            Self::Forecasts(writer) => {
+            Self::Forecasts(rows) => {
                 let Some(forecast) = record.forecast() else {
                     return;
                 };
@@ -151,8 +156,7 @@ impl Export {
                         forecast,
                         row,
                     };
-                    let cells = COLUMNS.map(|(_, cell)| cell(&line));
-                    writer.write_record(cells).expect(IN_MEMORY);
+                    rows.push(COLUMNS.map(|(_, cell)| cell(&line)).to_vec());
                 }
             }
             // No forecast is made from a full run.
@@ -171,28 +175,8 @@ impl Export {
     pub fn finish(self, unreadable: &[Damaged], made_at: Timestamp) -> String {
         match self {
             Self::Page(tally) => history_page::render(&tally.finish(unreadable, made_at)),
-            Self::Forecasts(writer) => {
-                let bytes = writer.into_inner().expect(IN_MEMORY);
-                String::from_utf8(bytes).expect("only text was written")
-            }
-            Self::Canaries {
-                format: CanaryFormat::JsonLines,
-                runs,
-                ..
-            } => runs
-                .iter()
-                .map(|run| visible_json(to_json_line(run)))
-                .collect(),
-            Self::Canaries {
-                format: CanaryFormat::Seed,
-                mut runs,
-                ..
-            } => {
-                for run in &mut runs {
-                    run.job = for_spreadsheet(&run.job, NAME_LIMIT);
-                }
-                write_seed_csv(&runs)
-            }
+            Self::Forecasts(rows) => written(rows.into_iter()),
+            Self::Canaries { runs, write, .. } => write(runs),
         }
     }
 }
@@ -204,16 +188,4 @@ fn text(text: &str) -> String {
 fn optional(value: &Option<impl ToString>) -> String {
     let value = value.as_ref();
     value.map_or(String::new(), |value| text(&value.to_string()))
-}
-
-/// As JSON has it.
-fn word(value: &impl serde::Serialize) -> String {
-    let value = serde_json::to_value(value).expect("it is a word");
-    value.as_str().unwrap_or_default().to_owned()
-}
-
-fn number(value: Option<f64>) -> String {
-    value
-        .filter(|value| value.is_finite())
-        .map_or(String::new(), |value| value.to_string())
 }

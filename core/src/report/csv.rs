@@ -24,43 +24,41 @@ const METRICS: [(&str, Metric); 6] = [
 /// The first eight columns are the library's. Times are in seconds, `price` in US dollars per second.
 fn header() -> Vec<String> {
     let names = METRICS.map(|(name, _)| name);
-    let ours = ["job_name", "verdict", "interval_level"];
     let ends = names
         .iter()
         .flat_map(|name| [format!("{name}_lower"), format!("{name}_upper")]);
-    let of_efficiency = ["Efficiency", "Efficiency_lower", "Efficiency_upper"];
-    let own = |names: &[&str]| {
-        names
-            .iter()
-            .map(|&name| name.to_owned())
-            .collect::<Vec<_>>()
-    };
-    [
-        own(&["InstanceType"]),
-        own(&names[..5]),
-        own(&["price", names[5]]),
-        own(&ours),
-        ends.collect(),
-        own(&of_efficiency),
-    ]
-    .concat()
+    let [first @ .., cost] = names;
+    let ours = ["price", cost, "job_name", "verdict", "interval_level"];
+    let last = ["Efficiency", "Efficiency_lower", "Efficiency_upper"];
+    let points = ["InstanceType"].into_iter().chain(first).chain(ours);
+    let points = points.map(str::to_owned).chain(ends);
+    points.chain(last.map(str::to_owned)).collect()
 }
 
 /// The table, with its header line.
 pub fn render(report: &Report) -> String {
-    let mut writer = csv::Writer::from_writer(Vec::new());
     let rows = report.jobs.iter().flat_map(|job| {
         let of_job = job.forecasts.iter();
         of_job.map(|forecast| row(&job.name, forecast))
     });
-    let table = std::iter::once(header()).chain(rows);
-    for record in table {
-        writer
-            .write_record(record)
-            .expect("rows are equally long, and memory takes every byte");
+    written([header()].into_iter().chain(rows))
+}
+
+/// Rows of equal length as a file.
+pub fn written(rows: impl Iterator<Item = Vec<String>>) -> String {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    for row in rows {
+        let written = writer.write_record(row);
+        written.expect("rows are equally long, and memory takes every byte");
     }
     let bytes = writer.into_inner().expect("memory takes every byte");
     String::from_utf8(bytes).expect("only text was written")
+}
+
+/// As JSON has it.
+pub fn word(value: &impl serde::Serialize) -> String {
+    let value = serde_json::to_value(value).expect("it is a word");
+    value.as_str().unwrap_or_default().to_owned()
 }
 
 fn row(job: &str, forecast: &InstanceForecast) -> Vec<String> {
@@ -73,7 +71,6 @@ fn row(job: &str, forecast: &InstanceForecast) -> Vec<String> {
             number(estimate.map(|e| e.upper)),
         ]
     };
-    let verdict = serde_json::to_value(forecast.verdict).expect("a verdict is a word");
     let level = time.or(memory).or(cpu).map(|estimate| estimate.level);
     let mut row = vec![for_spreadsheet(&forecast.instance.to_string(), NAME_LIMIT)];
     row.extend(estimates[..5].iter().copied().map(point));
@@ -81,7 +78,7 @@ fn row(job: &str, forecast: &InstanceForecast) -> Vec<String> {
         number(forecast.usd_per_hour().map(|all| all.0 / 3600.0)),
         point(cost),
         for_spreadsheet(job, NAME_LIMIT),
-        verdict.as_str().unwrap_or_default().to_owned(),
+        word(&forecast.verdict),
         number(level),
     ]);
     row.extend(estimates.into_iter().flat_map(ends));
@@ -90,10 +87,10 @@ fn row(job: &str, forecast: &InstanceForecast) -> Vec<String> {
     row
 }
 
-fn number(value: Option<f64>) -> String {
-    value
-        .filter(|value| value.is_finite())
-        .map_or(String::new(), |value| value.to_string())
+/// A finite number; else an empty cell.
+pub fn number(value: Option<f64>) -> String {
+    let value = value.filter(|value| value.is_finite());
+    value.map_or(String::new(), |value| value.to_string())
 }
 
 #[cfg(test)]

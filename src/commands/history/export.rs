@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use crate::cli::{ExportFormat, HistoryExportArguments};
 use crate::console::{AppError, Loudness, files, print, printable};
-use crate::history::export::{CanaryFormat, Export};
+use crate::history::export::Export;
 use crate::history::{Entry, History, Scope};
 use crate::workspace::project::Project;
 
@@ -19,12 +19,8 @@ type ExportRow = (ExportFormat, &'static str, &'static str, fn() -> Export);
 /// The first of an extension is what a file of that extension holds; the first of all is the default.
 const FORMATS: [ExportRow; 4] = [
     (ExportFormat::Csv, "csv", "csv", Export::forecasts),
-    (ExportFormat::Seed, "seed", "csv", || {
-        Export::canaries(CanaryFormat::Seed)
-    }),
-    (ExportFormat::Jsonl, "jsonl", "jsonl", || {
-        Export::canaries(CanaryFormat::JsonLines)
-    }),
+    (ExportFormat::Seed, "seed", "csv", Export::seed),
+    (ExportFormat::Jsonl, "jsonl", "jsonl", Export::json_lines),
     (ExportFormat::Html, "html", "html", Export::page),
 ];
 
@@ -78,12 +74,10 @@ fn output(arguments: &HistoryExportArguments) -> Option<&Path> {
 fn format(arguments: &HistoryExportArguments) -> Result<&'static ExportRow, AppError> {
     let output = output(arguments);
     let extension = output.and_then(Path::extension);
-    let named = FORMATS
-        .iter()
-        .find(|(_, _, known, _)| extension.is_some_and(|extension| extension == *known));
-    let asked = FORMATS
-        .iter()
-        .find(|(format, ..)| arguments.format == Some(*format));
+    let mut formats = FORMATS.iter();
+    let named = formats.find(|(_, _, known, _)| extension.is_some_and(|it| it == *known));
+    let mut formats = FORMATS.iter();
+    let asked = formats.find(|(format, ..)| arguments.format == Some(*format));
     match (asked, named) {
         (Some((_, asked, written, _)), Some((_, name, known, _))) if written != known => {
             let output = output.map_or(String::new(), |output| output.display().to_string());

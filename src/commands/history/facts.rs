@@ -1,8 +1,8 @@
 //! A record in a few words. The text is hostile: the caller escapes it.
 
-use crate::forecast::Estimate;
 use crate::history::Entry;
 use crate::history::record::{Command, Content, Record};
+use crate::measurement::Measurement;
 use crate::metric::Metric;
 use crate::report::words::{self, Quantity, UNKNOWN};
 
@@ -49,14 +49,9 @@ fn what(record: &Record) -> String {
         Content::FullRun { .. } => return "full run".to_owned(),
         Content::Forecast(forecast) => forecast,
     };
-    let is_check = match record.writer.command {
-        Command::Run | Command::Actuals => false,
-        Command::Drift => true,
-    };
-    let name = if is_check {
-        "check for drift"
-    } else {
-        "forecast"
+    let (is_check, name) = match record.writer.command {
+        Command::Run | Command::Actuals => (false, "forecast"),
+        Command::Drift => (true, "check for drift"),
     };
     let drifted = match forecast.drifted {
         Some(true) => ", drifted",
@@ -73,24 +68,21 @@ fn what(record: &Record) -> String {
 
 /// Time and cost; for a forecast with intervals.
 fn time_and_cost(record: &Record) -> [String; 2] {
-    let figures = match &record.content {
-        Content::Canary { measurement, .. } | Content::FullRun { measurement } => [
-            measurement.time().map(|time| Quantity::Time.figure(time.0)),
-            measurement.cost.map(|cost| Quantity::Money.figure(cost.0)),
-        ],
-        Content::Forecast(forecast) => {
-            let row = forecast.forecasts.first();
-            let estimate = |metric: Metric| row.and_then(|row| row.estimates[metric]);
-            let shown = |quantity: Quantity, estimate: Option<Estimate>| {
-                estimate.map(|estimate| quantity.with_interval(&estimate))
-            };
-            [
-                shown(Quantity::Time, estimate(Metric::Time)),
-                shown(Quantity::Money, estimate(Metric::Cost)),
-            ]
-        }
+    let run = run_of(record);
+    let row = record.forecast().and_then(|found| found.forecasts.first());
+    let shown = |quantity: Quantity, measured: Option<f64>, metric: Metric| {
+        let measured = measured.map(|amount| quantity.figure(amount));
+        let forecast = || Some(quantity.with_interval(&row?.estimates[metric]?));
+        measured
+            .or_else(forecast)
+            .unwrap_or_else(|| UNKNOWN.to_owned())
     };
-    figures.map(|figure| figure.unwrap_or_else(|| UNKNOWN.to_owned()))
+    let time = run.and_then(|run| Some(run.time()?.0));
+    let cost = run.and_then(|run| Some(run.cost?.0));
+    [
+        shown(Quantity::Time, time, Metric::Time),
+        shown(Quantity::Money, cost, Metric::Cost),
+    ]
 }
 
 /// A forecast's verdict, or a run's outcome.
@@ -100,5 +92,13 @@ fn ended(record: &Record) -> &'static str {
             measurement.outcome.words()
         }
         Content::Forecast(forecast) => words::phrase(forecast.verdict),
+    }
+}
+
+/// The canary or the full run; `None` of a forecast.
+pub(super) fn run_of(record: &Record) -> Option<&Measurement> {
+    match &record.content {
+        Content::Canary { measurement, .. } | Content::FullRun { measurement } => Some(measurement),
+        Content::Forecast(_) => None,
     }
 }

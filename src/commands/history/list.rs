@@ -85,15 +85,11 @@ fn table_of(loaded: &Loaded, more: usize, count: usize) -> String {
 /// Every record with its identity and main figures: times in seconds, costs in US dollars.
 fn json(loaded: &Loaded, count: usize) -> String {
     let records = loaded.records.iter().map(|(entry, record)| {
-        let (canary_key, run, forecast) = match &record.content {
-            Content::Canary {
-                canary_key,
-                measurement,
-                ..
-            } => (Some(canary_key), Some(measurement), None),
-            Content::FullRun { measurement } => (None, Some(measurement), None),
-            Content::Forecast(forecast) => (None, None, Some(forecast)),
+        let canary_key = match &record.content {
+            Content::Canary { canary_key, .. } => Some(canary_key),
+            Content::FullRun { .. } | Content::Forecast(_) => None,
         };
+        let (run, forecast) = (facts::run_of(record), record.forecast());
         let row = forecast.and_then(|forecast| forecast.forecasts.first());
         let either = |of_run: Option<Value>, metric| {
             of_run.unwrap_or_else(|| json!(row.and_then(|row| row.estimates[metric])))

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::console::{AppError, printable, say};
 use crate::history::{Damaged, History, Listing, Scope};
+use crate::report::words::first_of;
 use crate::spec::Spec;
 
 /// Jobs named in the error about a job without records.
@@ -27,19 +28,10 @@ pub(super) async fn list_of(
         let names: BTreeSet<&str> = names
             .chain(spec.jobs.iter().map(|job| job.name.as_str()))
             .collect();
-        let named: Vec<String> = names
-            .iter()
-            .take(JOBS_NAMED)
-            .map(|name| printable(name))
-            .collect();
-        let more = match names.len() - named.len() {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        return Err(
-            AppError::usage(format!("there is no record of a job `{}`", printable(job)))
-                .help(format!("the jobs are {}{more}", named.join(", "))),
-        );
+        let names: Vec<String> = names.into_iter().map(printable).collect();
+        let what = format!("there is no record of a job `{}`", printable(job));
+        let help = format!("the jobs are {}", first_of(&names, JOBS_NAMED));
+        return Err(AppError::usage(what).help(help));
     }
     Ok(listing)
 }

@@ -2,7 +2,7 @@
 
 use crate::cli::{HistoryShowArguments, RecordFormat};
 use crate::console::{AppError, print, printable};
-use crate::history::record::{Content, Record};
+use crate::history::record::Record;
 use crate::history::{Damaged, Entry, History, Listing};
 use crate::report::escape::{LINE_LIMIT, for_terminal};
 use crate::report::omit_nulls;
@@ -91,24 +91,17 @@ fn json(record: &Record) -> String {
 /// The record's line of the list, from top to bottom, and where it came from.
 fn page(entry: &Entry, record: &Record) -> String {
     let row = COLUMNS.into_iter().zip(facts::row(entry, record));
-    let last_line = match &record.content {
-        Content::Canary { measurement, .. } | Content::FullRun { measurement } => {
-            measurement.outcome.last_line()
-        }
-        Content::Forecast(_) => None,
-    };
+    let last_line = facts::run_of(record).and_then(|run| run.outcome.last_line());
     let more = [
         ("Last line", last_line.map(str::to_owned)),
         ("Run", record.writer.run_url.clone()),
         ("Name", Some(entry.path())),
     ];
-    let more = more
-        .into_iter()
-        .filter_map(|(name, text)| Some((name, text?)));
-    row.chain(more)
-        .map(|(name, text)| {
-            let text = for_terminal(&text, LINE_LIMIT);
-            format!("{name:LABEL_WIDTH$} {text}\n")
-        })
-        .collect()
+    let more = more.into_iter();
+    let more = more.filter_map(|(name, text)| Some((name, text?)));
+    let line = |(name, text): (&str, String)| {
+        let text = for_terminal(&text, LINE_LIMIT);
+        format!("{name:LABEL_WIDTH$} {text}\n")
+    };
+    row.chain(more).map(line).collect()
 }
