@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::budget_lines::estimate_of;
+use super::budget_lines::{estimate_of, over_rows};
 use super::{InstanceForecast, JobReport, Report};
 use crate::exit::{self, Strictness};
 use crate::measurement::Measurement;
@@ -27,19 +27,18 @@ impl JobReport {
     /// shows the overrun. A training that crashes is [`Verdict::Failed`], whatever its lines are.
     pub fn beside_its_overrun(&self) -> Option<Verdict> {
         let forecast = self.forecasts.first()?;
-        let counted = || {
-            let rows = forecast.budget.iter();
-            rows.filter(|row| row.counts_as() == Level::Fail)
+        let has = |verdict| {
+            let mut rows = forecast.budget.iter();
+            rows.any(|row| row.counts_as() == Level::Fail && row.verdict == verdict)
         };
-        let is = |verdict| counted().any(|row| row.verdict == verdict);
-        if self.verdict != Verdict::Exceeded || !is(LineVerdict::Exceeded) {
+        if self.verdict != Verdict::Exceeded || !has(LineVerdict::Exceeded) {
             return None;
         }
         Some(if self.crashed_canary().is_some() {
             Verdict::Failed
-        } else if is(LineVerdict::Unknown) {
+        } else if has(LineVerdict::Unknown) {
             Verdict::Unknown
-        } else if is(LineVerdict::AtRisk) {
+        } else if has(LineVerdict::AtRisk) {
             Verdict::AtRisk
         } else {
             Verdict::Within
@@ -71,10 +70,8 @@ pub fn overrun_ends(report: &Report) -> BTreeMap<String, f64> {
     });
     let rows = over.flat_map(|job| {
         let forecast = &job.forecasts[0];
-        let rows = forecast.budget.iter();
-        let exceeded = rows
-            .filter(|row| row.counts_as() == Level::Fail && row.verdict == LineVerdict::Exceeded);
-        exceeded.map(|row| (format!("{}/{}", job.name, row.line), far_end(row, forecast)))
+        over_rows(forecast)
+            .map(move |row| (format!("{}/{}", job.name, row.line), far_end(row, forecast)))
     });
     rows.collect()
 }

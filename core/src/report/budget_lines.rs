@@ -68,6 +68,13 @@ pub(super) fn decisive_line(forecast: &InstanceForecast) -> Option<&BudgetRow> {
     forecast.budget.iter().find(|row| row.decides)
 }
 
+/// The lines that fail a job.
+pub(super) fn over_rows(forecast: &InstanceForecast) -> impl Iterator<Item = &BudgetRow> {
+    let is_over =
+        |row: &&BudgetRow| row.verdict == LineVerdict::Exceeded && row.counts_as() == Level::Fail;
+    forecast.budget.iter().filter(is_over)
+}
+
 /// The point that a line's limit is held against, in the unit of the limit; of memory without one the most that a canary used.
 pub(super) fn value_of(line: LineKind, forecast: &InstanceForecast) -> Option<f64> {
     if let LineKind::Absolute(metric) = line
@@ -118,36 +125,34 @@ pub(super) fn further_lines(job: &JobReport) -> Vec<String> {
         return Vec::new();
     };
     let shown = shown_excuse(forecast).or_else(|| decisive_line(forecast));
-    forecast
-        .budget
-        .iter()
-        .filter(|row| !shown.is_some_and(|shown| std::ptr::eq(shown, *row)))
-        .filter(|row| {
-            !matches!(
-                row.verdict,
-                LineVerdict::Within | LineVerdict::NotApplicable
-            )
-        })
-        .map(|row| {
-            let name = row.line.words();
-            let limit = words::limit(row.line, row.bound, row.limit);
-            let found = match (value_of(row.line, forecast), chance_of(row, forecast)) {
-                (Some(value), Some(chance)) => {
-                    let figure = words::line_figure(row.line, value, row.limit);
-                    format!("{name} is {figure}, wanted {limit} ({chance})")
-                }
-                _ => format!("{name} is unknown, wanted {limit}"),
-            };
-            match (row.level, row.excuse()) {
-                (Level::Fail, None) => found,
-                (Level::Fail, Some(breach)) => format!(
-                    "{found}; {}, so it counts as a warning",
-                    verdict::words::existing_breach(row.line, row.bound, breach)
-                ),
-                (Level::Warn, _) => format!("{found}; level warn, so it does not count"),
+    let is_fine = |row: &BudgetRow| {
+        matches!(
+            row.verdict,
+            LineVerdict::Within | LineVerdict::NotApplicable
+        )
+    };
+    let rows = forecast.budget.iter().filter(|row| !is_fine(row));
+    let further = rows.filter(|row| !shown.is_some_and(|shown| std::ptr::eq(shown, *row)));
+    let lines = further.map(|row| {
+        let name = row.line.words();
+        let limit = words::limit(row.line, row.bound, row.limit);
+        let found = match (value_of(row.line, forecast), chance_of(row, forecast)) {
+            (Some(value), Some(chance)) => {
+                let figure = words::line_figure(row.line, value, row.limit);
+                format!("{name} is {figure}, wanted {limit} ({chance})")
             }
-        })
-        .collect()
+            _ => format!("{name} is unknown, wanted {limit}"),
+        };
+        match (row.level, row.excuse()) {
+            (Level::Fail, None) => found,
+            (Level::Fail, Some(breach)) => format!(
+                "{found}; {}, so it counts as a warning",
+                verdict::words::existing_breach(row.line, row.bound, breach)
+            ),
+            (Level::Warn, _) => format!("{found}; level warn, so it does not count"),
+        }
+    });
+    lines.collect()
 }
 
 /// The budgets, line by line; of each job what fails the check first.
@@ -169,24 +174,22 @@ fn budget_rows(job: &JobReport) -> Vec<[String; 5]> {
     };
     let mut rows: Vec<&BudgetRow> = forecast.budget.iter().collect();
     rows.sort_by_key(|row| (row.counts_as() == Level::Warn, row.verdict));
-    rows.into_iter()
-        .map(|row| {
-            let or_unknown = |text: Option<String>| text.unwrap_or(words::UNKNOWN.to_owned());
-            let level = match (row.level, row.counts_as()) {
-                (Level::Fail, Level::Fail) => "",
-                (Level::Fail, Level::Warn) => " (warns today)",
-                (Level::Warn, _) => " (warn only)",
-            };
-            [
-                format!("{}{level}", row.line.words()),
-                words::limit(row.line, row.bound, row.limit),
-                or_unknown(
-                    value_of(row.line, forecast)
-                        .map(|value| words::line_figure(row.line, value, row.limit)),
-                ),
-                or_unknown(chance_of(row, forecast)),
-                words::line_outcome(row.verdict).to_owned(),
-            ]
-        })
-        .collect()
+    let rows = rows.into_iter().map(|row| {
+        let or_unknown = |text: Option<String>| text.unwrap_or(words::UNKNOWN.to_owned());
+        let level = match (row.level, row.counts_as()) {
+            (Level::Fail, Level::Fail) => "",
+            (Level::Fail, Level::Warn) => " (warns today)",
+            (Level::Warn, _) => " (warn only)",
+        };
+        let value = value_of(row.line, forecast);
+        let value = value.map(|value| words::line_figure(row.line, value, row.limit));
+        [
+            format!("{}{level}", row.line.words()),
+            words::limit(row.line, row.bound, row.limit),
+            or_unknown(value),
+            or_unknown(chance_of(row, forecast)),
+            words::line_outcome(row.verdict).to_owned(),
+        ]
+    });
+    rows.collect()
 }

@@ -1,12 +1,12 @@
 //! What would fit, in one sentence.
 
+use super::JobReport;
 use super::comparison::Column;
 use super::text::Prose;
 use super::words;
-use super::{InstanceForecast, JobReport};
 use crate::metric::Metric;
 use crate::spec::{Bound, LineKind};
-use crate::verdict::{self, LimitNeeded, Recommendation, Verdict};
+use crate::verdict::{self, LimitNeeded, Recommendation};
 
 /// More names than a reader compares.
 const TIES_SHOWN: usize = 3;
@@ -20,47 +20,29 @@ pub(super) fn sentence(job: &JobReport) -> Option<Prose> {
     if cheapest.is_none() && fastest.is_none() {
         return Some(none_fits(job, recommendation));
     }
-    if let (Some(both), true) = (cheapest, cheapest == fastest)
-        && recommendation.cheapest_ties.is_empty()
-        && recommendation.fastest_ties.is_empty()
-    {
-        return Some(one_is_both(job, both));
-    }
     let (cheap, fast) = (&recommendation.cheapest_ties, &recommendation.fastest_ties);
-    let choices = [
-        ("Cheapest: {}.", cheapest, cheap, Metric::Cost),
-        ("Fastest: {}.", fastest, fast, Metric::Time),
-    ];
-    let choices = choices
-        .into_iter()
-        .filter_map(|(template, best, ties, metric)| {
-            let choice = choice(job, best.as_deref()?, ties, metric);
-            Some(Prose::fill(template, [choice]))
-        });
-    Some(Prose::joined(choices, " "))
-}
-
-fn one_is_both(job: &JobReport, both: &str) -> Prose {
-    let is_within = |forecast: &&InstanceForecast| {
-        let is_excused = forecast.budget.iter().any(|row| row.excuse().is_some());
-        forecast.verdict == Verdict::Within && forecast.not_measured.is_none() && !is_excused
+    let is_one = cheapest == fastest && cheap.is_empty() && fast.is_empty();
+    let (template, metrics) = match is_one {
+        true => (
+            "Cheapest and fastest: {}.",
+            &[Metric::Cost, Metric::Time][..],
+        ),
+        false => ("Cheapest: {}.", &[Metric::Cost][..]),
     };
-    let sentence = match job.forecasts.iter().filter(is_within).count() {
-        0 => "{} is the cheapest and the fastest{}.",
-        1 => "Only {} is within budget{}.",
-        _ => "{} is the cheapest and the fastest within budget{}.",
-    };
-    let figures = figures(job, both, &[Metric::Cost, Metric::Time]);
-    let figures = match figures.is_empty() {
-        true => Prose::default(),
-        false => Prose::literal(format!(": {}", figures.join(", "))),
-    };
-    Prose::fill(sentence, [Prose::name(both), figures])
+    let cheapest = cheapest.as_ref().map(|best| {
+        let choice = choice(job, best, cheap, metrics);
+        Prose::fill(template, [choice])
+    });
+    let fastest = fastest.as_ref().filter(|_| !is_one).map(|best| {
+        let choice = choice(job, best, fast, &[Metric::Time]);
+        Prose::fill("Fastest: {}.", [choice])
+    });
+    Some(Prose::joined(cheapest.into_iter().chain(fastest), " "))
 }
 
 /// The best, and others that are as good within noise.
-fn choice(job: &JobReport, best: &str, ties: &[String], metric: Metric) -> Prose {
-    let shown = |instance: &str| match figures(job, instance, &[metric]).as_slice() {
+fn choice(job: &JobReport, best: &str, ties: &[String], metrics: &[Metric]) -> Prose {
+    let shown = |instance: &str| match figures(job, instance, metrics).as_slice() {
         [] => Prose::name(instance),
         figures => {
             let figures = Prose::literal(figures.join(", "));

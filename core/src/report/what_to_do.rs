@@ -2,14 +2,14 @@
 
 use std::borrow::Cow;
 
-use super::budget_lines::estimate_of;
+use super::budget_lines::{estimate_of, over_rows};
 use super::document::{Block, Fold, FoldKind};
 use super::recommendation::generous;
 use super::text::{Prose, Verbatim};
-use super::{InstanceForecast, JobReport, Report, help};
+use super::{JobReport, Report, help};
 use crate::measurement::Outcome;
-use crate::spec::{Bound, BudgetLine, Level, LineKind};
-use crate::verdict::{BudgetRow, LineVerdict, Verdict};
+use crate::spec::{Bound, BudgetLine, LineKind};
+use crate::verdict::{BudgetRow, Verdict};
 
 /// For how long lines to paste agree to an overrun.
 const DAYS: i64 = 30;
@@ -130,13 +130,6 @@ fn overrides(job: &JobReport) -> Vec<(LineKind, String)> {
         is_possible.then(|| (row.line, row.line.unit().exact(up_to)))
     };
     over_rows(forecast).filter_map(enough).collect()
-}
-
-/// The lines that fail the job.
-fn over_rows(forecast: &InstanceForecast) -> impl Iterator<Item = &BudgetRow> {
-    let is_over =
-        |row: &&BudgetRow| row.verdict == LineVerdict::Exceeded && row.counts_as() == Level::Fail;
-    forecast.budget.iter().filter(is_over)
 }
 
 #[cfg(test)]
