@@ -1,67 +1,45 @@
-//! What a report knows of each metric of the full run.
+//! The estimates of a report as its JSON has them: an object with the keys of the metrics, without those that are not known.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::ops::{Index, IndexMut};
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serializer};
 
 use crate::forecast::Estimate;
 use crate::metric::{Metric, PerMetric};
 
 /// Each quantity of the full run with its interval; `None` where it is not known.
-///
-/// In JSON an object with the keys of the metrics, without those that are not known.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Estimates(PerMetric<Option<Estimate>>);
+pub type Estimates = PerMetric<Option<Estimate>>;
 
-impl Estimates {
-    pub fn of(estimate: impl FnMut(Metric) -> Option<Estimate>) -> Self {
-        Self(PerMetric::of(estimate))
-    }
-}
-
-impl Index<Metric> for Estimates {
-    type Output = Option<Estimate>;
-
-    fn index(&self, metric: Metric) -> &Option<Estimate> {
-        &self.0[metric]
-    }
-}
-
-impl IndexMut<Metric> for Estimates {
-    fn index_mut(&mut self, metric: Metric) -> &mut Option<Estimate> {
-        &mut self.0[metric]
-    }
-}
-
-impl Serialize for Estimates {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let known = self.0.iter().filter_map(|(metric, estimate)| {
-            let estimate = estimate.as_ref()?;
-            Some((metric.key(), estimate))
-        });
-        serializer.collect_map(known)
-    }
+pub(super) fn serialize<S: Serializer>(
+    estimates: &Estimates,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let known = estimates.iter();
+    let known = known.filter_map(|(metric, estimate)| Some((metric.key(), estimate.as_ref()?)));
+    serializer.collect_map(known)
 }
 
 /// Passes over keys that this version does not know.
-impl<'de> Deserialize<'de> for Estimates {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut read = HashMap::<String, serde_json::Value>::deserialize(deserializer)?;
-        let mut estimates = Self::default();
-        for metric in Metric::ALL {
-            if let Some(value) = read.remove(metric.key()) {
-                estimates[metric] = serde_json::from_value(value).map_err(D::Error::custom)?;
-            }
+pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Estimates, D::Error> {
+    let mut read = HashMap::<String, serde_json::Value>::deserialize(deserializer)?;
+    let mut estimates = Estimates::default();
+    for metric in Metric::ALL {
+        if let Some(value) = read.remove(metric.key()) {
+            estimates[metric] = serde_json::from_value(value).map_err(D::Error::custom)?;
         }
-        Ok(estimates)
     }
+    Ok(estimates)
 }
 
-impl JsonSchema for Estimates {
+/// Names the form.
+pub(super) struct WrittenEstimates;
+
+impl JsonSchema for WrittenEstimates {
     fn schema_name() -> Cow<'static, str> {
         "Estimates".into()
     }
@@ -94,12 +72,11 @@ mod tests {
         };
         let mut estimates = Estimates::default();
         estimates[Metric::Cost] = Some(estimate);
-        let mut json = serde_json::to_value(&estimates).unwrap();
+        let mut json = serialize(&estimates, serde_json::value::Serializer).unwrap();
         let keys: Vec<&String> = json.as_object().unwrap().keys().collect();
         assert_eq!(keys, ["cost_usd"]);
         json["of_tomorrow"] = 5.into();
         json["time_seconds"] = serde_json::Value::Null;
-        let read: Estimates = serde_json::from_value(json).unwrap();
-        assert_eq!(read, estimates);
+        assert_eq!(deserialize(json).unwrap(), estimates);
     }
 }

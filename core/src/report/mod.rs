@@ -291,7 +291,8 @@ pub struct InstanceForecast {
     /// The same as `memory_is_lower_bound`, of the fullest GPU's memory.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub gpu_memory_is_lower_bound: bool,
-    #[serde(default)]
+    #[serde(default, with = "estimates")]
+    #[schemars(with = "estimates::WrittenEstimates")]
     pub estimates: Estimates,
     /// Of several machines of one type: the time of one alone, divided by their number and their time, so 1 where n machines take an
     /// n-th of the time; absent where canaries ran on one count alone.
