@@ -4,13 +4,12 @@ use comfy_table::{Attribute, Color, ContentArrangement};
 
 pub use super::document::ReportDepth;
 use super::document::{
-    Align, Block, Cell, Document, DocumentLine, Fold, FoldKind, Headline, Table, TableColumn,
-    TableRow,
+    Align, Block, Cell, Document, DocumentLine, Fold, FoldKind, Headline, Table,
 };
 use super::escape::without_commands;
 use super::label::Label;
 use super::mark::{Mark, Tone};
-use super::text::{Prose, Verbatim};
+use super::text::Prose;
 use super::{Report, compose, failures, words};
 use crate::verdict::Verdict;
 
@@ -44,13 +43,8 @@ const INDENT: &str = "  ";
 /// The whole report, ending with the exit code and its reason. Text in it that came from a pull request cannot move the
 /// cursor, change colours, or speak to the runner of GitHub Actions.
 pub fn render(report: &Report, style: TerminalStyle) -> String {
-    let mut text = String::new();
-    push_document(
-        &mut text,
-        &compose::for_terminal(report, style.depth),
-        style,
-    );
-    text.push('\n');
+    let mut page = Page::new(style);
+    page.push_document(&compose::for_terminal(report, style.depth));
     let tone = match (report.exit_code, report.verdict) {
         _ if failures::has_only_failures(report) => Tone::Bad,
         (0, Verdict::Within) => Tone::Good,
@@ -58,9 +52,8 @@ pub fn render(report: &Report, style: TerminalStyle) -> String {
         (0, _) => Tone::Doubtful,
         _ => Tone::Bad,
     };
-    text.push_str(&paint(&words::closing(report), tone, style));
-    text.push('\n');
-    text
+    let closing = paint(&words::closing(report), tone, style);
+    format!("{}\n{closing}\n", page.text)
 }
 
 /// A piece of a line.
@@ -97,120 +90,129 @@ fn paint(text: &str, tone: Tone, style: TerminalStyle) -> String {
     format!("\u{1b}[{code}m{text}\u{1b}[0m")
 }
 
-fn push_document(text: &mut String, document: &Document, style: TerminalStyle) {
-    for headline in &document.headlines {
-        push_headline(text, headline, style);
-    }
-    for warning in &document.warnings {
-        let warning = Headline {
-            mark: Mark::DOUBTFUL,
-            text: warning.clone(),
-        };
-        push_headline(text, &warning, style);
-    }
-    let has_more =
-        document.table.is_some() || !document.blocks.is_empty() || !document.remarks.is_empty();
-    if !document.headlines.is_empty() && has_more {
-        text.push('\n');
-    }
-    if let Some(table) = &document.table {
-        push_table(text, table, style);
-    }
-    for block in &document.blocks {
-        push_block(text, block, style);
-    }
-    push_lines(text, &document.remarks, style);
-    for fold in &document.folds {
-        push_fold(text, fold, style);
-    }
-    if let Some(left_out) = &document.left_out {
-        text.push('\n');
-        push_lines(text, std::slice::from_ref(left_out), style);
-    }
-}
-
-fn push_headline(
-    text: &mut String,
-    Headline { mark, text: said }: &Headline,
+/// What is laid out so far.
+struct Page {
+    text: String,
     style: TerminalStyle,
-) {
-    let headline = format!("{} {}", mark.sign, inline(said));
-    for line in wrap(&headline, prose_width(style), INDENT.len()) {
-        text.push_str(&paint(&line, mark.tone, style));
-        text.push('\n');
-    }
 }
 
-fn push_block(text: &mut String, block: &Block, style: TerminalStyle) {
-    match block {
-        Block::Headline(headline) => push_headline(text, headline, style),
-        Block::Lines(lines) | Block::List(lines) => push_lines(text, lines, style),
-        Block::Table(table) => push_table(text, table, style),
-        Block::Plot(_) => {}
-        Block::Problems(excerpt) => push_problems(text, excerpt, style),
-        Block::Paste(excerpt) => push_paste(text, excerpt),
+impl Page {
+    fn new(style: TerminalStyle) -> Self {
+        let text = String::new();
+        Self { text, style }
     }
-}
 
-/// Of what a page folds only the lines, and the rows of jobs: other tables and charts would be scrolled past.
-fn push_fold(text: &mut String, fold: &Fold, style: TerminalStyle) {
-    match fold.kind {
-        FoldKind::Canaries => push_labelled(text, "canaries", &inline(&fold.detail), style),
-        FoldKind::Law | FoldKind::Cautions | FoldKind::Rows | FoldKind::Remarks => {
-            for block in &fold.blocks {
-                push_block(text, block, style);
+    fn push_document(&mut self, document: &Document) {
+        let warnings = document.warnings.iter().map(|text| (Mark::DOUBTFUL, text));
+        let headlines = document.headlines.iter();
+        for (mark, said) in headlines.map(|one| (one.mark, &one.text)).chain(warnings) {
+            self.push_headline(mark, said);
+        }
+        let has_more =
+            document.table.is_some() || !document.blocks.is_empty() || !document.remarks.is_empty();
+        if !document.headlines.is_empty() && has_more {
+            self.text.push('\n');
+        }
+        if let Some(table) = &document.table {
+            self.push_table(table);
+        }
+        document
+            .blocks
+            .iter()
+            .for_each(|block| self.push_block(block));
+        self.push_lines(&document.remarks);
+        document.folds.iter().for_each(|fold| self.push_fold(fold));
+        if let Some(left_out) = &document.left_out {
+            self.text.push('\n');
+            self.push_lines(std::slice::from_ref(left_out));
+        }
+    }
+
+    fn push_headline(&mut self, mark: Mark, said: &Prose) {
+        let headline = format!("{} {}", mark.sign, inline(said));
+        for line in wrap(&headline, prose_width(self.style), INDENT.len()) {
+            let line = paint(&line, mark.tone, self.style);
+            self.text.extend([line.as_str(), "\n"]);
+        }
+    }
+
+    fn push_block(&mut self, block: &Block) {
+        match block {
+            Block::Headline(Headline { mark, text }) => self.push_headline(*mark, text),
+            Block::Lines(lines) | Block::List(lines) => self.push_lines(lines),
+            Block::Table(table) => self.push_table(table),
+            Block::Plot(_) => {}
+            Block::Problems(excerpt) => {
+                for problem in excerpt.for_terminal() {
+                    let mut lines = problem.into_iter();
+                    self.push_labelled("why", &lines.next().unwrap_or_default());
+                    // The lines of an excerpt belong below each other as they are.
+                    self.push_excerpt("", lines);
+                }
+            }
+            // Further in, each in a line of its own however long it is.
+            Block::Paste(excerpt) => {
+                self.push_excerpt("    ", excerpt.for_terminal().into_iter().flatten());
             }
         }
-        FoldKind::Compared
-        | FoldKind::Change
-        | FoldKind::Agreement
-        | FoldKind::Budget
-        | FoldKind::Drift => {}
     }
-}
 
-fn push_lines(text: &mut String, lines: &[DocumentLine], style: TerminalStyle) {
-    let is_said = |line: &&DocumentLine| !line.text.is_empty() && line.label != Label::EXIT_CODE;
-    for line in lines.iter().filter(is_said) {
-        let names: Vec<String> = line.about.iter().map(inline).collect();
-        let content = match names.as_slice() {
-            [] => inline(&line.text),
-            names => format!("{}: {}", names.join(", "), inline(&line.text)),
-        };
-        push_labelled(text, line.label.word, &content, style);
-    }
-}
-
-fn push_problems(text: &mut String, excerpt: &Verbatim, style: TerminalStyle) {
-    for problem in excerpt.for_terminal() {
-        let mut lines = problem.into_iter();
-        push_labelled(text, "why", &lines.next().unwrap_or_default(), style);
-        // The lines of an excerpt belong below each other as they are.
-        for line in lines.take(EXCERPT_LINES) {
-            text.push_str(&format!("{INDENT}{:LABEL_WIDTH$}{line}\n", ""));
+    /// Of what a page folds only the lines, and the rows of jobs: other tables and charts would be scrolled past.
+    fn push_fold(&mut self, fold: &Fold) {
+        match fold.kind {
+            FoldKind::Canaries => self.push_labelled("canaries", &inline(&fold.detail)),
+            FoldKind::Law | FoldKind::Cautions | FoldKind::Rows | FoldKind::Remarks => {
+                fold.blocks.iter().for_each(|block| self.push_block(block));
+            }
+            FoldKind::Compared
+            | FoldKind::Change
+            | FoldKind::Agreement
+            | FoldKind::Budget
+            | FoldKind::Drift => {}
         }
     }
-}
 
-/// Lines to paste stand further in, each in a line of its own however long it is.
-fn push_paste(text: &mut String, excerpt: &Verbatim) {
-    let lines = excerpt.for_terminal().into_iter().flatten();
-    for line in lines.take(EXCERPT_LINES) {
-        text.push_str(&format!("{INDENT}{:LABEL_WIDTH$}    {line}\n", ""));
+    fn push_lines(&mut self, lines: &[DocumentLine]) {
+        let is_said =
+            |line: &&DocumentLine| !line.text.is_empty() && line.label != Label::EXIT_CODE;
+        for line in lines.iter().filter(is_said) {
+            let about = Prose::joined(line.about.iter().cloned(), ", ");
+            let parts = [about, line.text.clone()].into_iter();
+            let said = Prose::joined(parts.filter(|part| !part.is_empty()), ": ");
+            self.push_labelled(line.label.word, &inline(&said));
+        }
     }
-}
 
-fn push_table(text: &mut String, table: &Table, style: TerminalStyle) {
-    let (fitted, left_out) = fitted_table(table, style);
-    text.push_str(&fitted);
-    text.push('\n');
-    if !left_out.is_empty() {
-        let titles = left_out
-            .iter()
-            .map(|index| inline(&table.columns[*index].title));
-        let titles: Vec<String> = titles.collect();
-        let hint = format!("{}: in a wider terminal", titles.join(", "));
-        push_labelled(text, "more", &hint, style);
+    fn push_excerpt(&mut self, indent: &str, lines: impl Iterator<Item = String>) {
+        for line in lines.take(EXCERPT_LINES) {
+            self.push_line("", &format!("{indent}{line}"));
+        }
+    }
+
+    fn push_line(&mut self, label: &str, line: &str) {
+        let line = format!("{INDENT}{label:LABEL_WIDTH$}{line}\n");
+        self.text.push_str(&line);
+    }
+
+    /// `  canaries  5 runs, …`, continued below the text.
+    fn push_labelled(&mut self, mut label: &str, content: &str) {
+        let hanging = INDENT.len() + LABEL_WIDTH;
+        let width = prose_width(self.style).saturating_sub(hanging);
+        for line in wrap(content, width, 0) {
+            self.push_line(label, &line);
+            label = "";
+        }
+    }
+
+    fn push_table(&mut self, table: &Table) {
+        let (fitted, left_out) = fitted_table(table, self.style);
+        self.text.extend([fitted.as_str(), "\n"]);
+        if !left_out.is_empty() {
+            let titles = left_out.iter().map(|index| &table.columns[*index].title);
+            let titles: Vec<String> = titles.map(inline).collect();
+            let hint = format!("{}: in a wider terminal", titles.join(", "));
+            self.push_labelled("more", &hint);
+        }
     }
 }
 
@@ -222,22 +224,15 @@ pub fn records(
     expendable: &[&str],
     style: TerminalStyle,
 ) -> String {
-    let column = |title: &&'static str| TableColumn {
-        weight: expendable.iter().position(|one| one == title),
-        ..TableColumn::new(*title, Align::Left)
-    };
     let cell = |text| Cell::from(Prose::at_most(text, DETAIL_LIMIT));
-    let row = |texts: Vec<String>| TableRow {
-        cells: texts.into_iter().map(cell).collect(),
-        rank: 0,
-    };
-    let table = Table {
-        columns: columns.iter().map(column).collect(),
-        rows: rows.map(row).collect(),
-    };
-    let mut text = String::new();
-    push_table(&mut text, &table, style);
-    text
+    let rows = rows.map(|texts| texts.into_iter().map(cell).collect());
+    let mut table = Table::of(columns.iter().map(|title| (*title, Align::Left)), rows);
+    for (column, title) in table.columns.iter_mut().zip(columns) {
+        column.weight = expendable.iter().position(|one| one == title);
+    }
+    let mut page = Page::new(style);
+    page.push_table(&table);
+    page.text
 }
 
 /// A table for itself, however wide.
@@ -298,19 +293,16 @@ fn in_form(table: &Table, columns: &[usize], details: Details, style: TerminalSt
     });
     shown.set_header(titles);
     for row in &table.rows {
-        shown.add_row(
-            columns
-                .iter()
-                .map(|index| cell(&row.cells[*index], details)),
-        );
+        let cells = columns.iter().map(|index| &row.cells[*index]);
+        shown.add_row(cells.map(|one| cell(one, details)));
     }
     for column in shown.column_iter_mut() {
         column.set_padding((0, 2));
     }
-    let lines = shown.lines();
-    lines
-        .map(|line| format!("{INDENT}{}\n", line.trim_end()))
-        .collect()
+    let lines = shown
+        .lines()
+        .map(|line| format!("{INDENT}{}\n", line.trim_end()));
+    lines.collect()
 }
 
 fn cell(cell: &Cell, details: Details) -> comfy_table::Cell {
@@ -346,16 +338,6 @@ fn cell(cell: &Cell, details: Details) -> comfy_table::Cell {
 
 fn prose_width(style: TerminalStyle) -> usize {
     style.width.unwrap_or(PROSE_WIDTH).min(PROSE_WIDTH).into()
-}
-
-/// `  canaries  5 runs, …`, continued below the text.
-fn push_labelled(text: &mut String, label: &str, content: &str, style: TerminalStyle) {
-    let hanging = INDENT.len() + LABEL_WIDTH;
-    let width = prose_width(style).saturating_sub(hanging);
-    for (index, line) in wrap(content, width, 0).into_iter().enumerate() {
-        let label = if index == 0 { label } else { "" };
-        text.push_str(&format!("{INDENT}{label:LABEL_WIDTH$}{line}\n"));
-    }
 }
 
 /// Breaks at spaces; lines after the first are indented. A longer word stays whole, so that no part of it comes to
