@@ -35,27 +35,20 @@ pub fn causes(
     let seconds = logarithmic_mean(new_seconds, base_seconds);
     let dollars =
         prices.map(|(before, now)| logarithmic_mean(new_seconds * now, base_seconds * before));
-    let of_time = |cause: Cause, logarithm: f64| CauseShare {
+    let share = |cause, seconds: f64, logarithm: f64| CauseShare {
         cause,
         seconds: seconds * logarithm,
         usd: dollars.map(|dollars| dollars * logarithm),
     };
-    let of_price = prices
-        .zip(dollars)
-        .map(|((before, now), dollars)| CauseShare {
-            cause: Cause::Price,
-            seconds: 0.0,
-            usd: Some(dollars * (now / before).ln()),
-        });
-    [
-        Some(of_time(Cause::Data, data)),
-        of_price,
-        Some(of_time(Cause::Work, work)),
-        Some(of_time(Cause::CodeOrPlatform, rest)),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+    let of_price = prices.map(|(before, now)| CauseShare {
+        seconds: 0.0,
+        ..share(Cause::Price, seconds, (now / before).ln())
+    });
+    let mut shares = vec![share(Cause::Data, seconds, data)];
+    shares.extend(of_price);
+    shares.push(share(Cause::Work, seconds, work));
+    shares.push(share(Cause::CodeOrPlatform, seconds, rest));
+    shares
 }
 
 fn is_sound(amount: f64) -> bool {

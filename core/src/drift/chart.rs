@@ -103,21 +103,15 @@ impl ControlChart {
     pub fn of(points: &[ChartPoint]) -> Self {
         let starts = cuts(points);
         let ends = starts.iter().skip(1).copied().chain([points.len()]);
-        let segments: Vec<Segment> = starts
-            .iter()
-            .zip(ends)
-            .map(|(first, end)| Segment::of(*first, &points[*first..end]))
+        let parts = starts.iter().zip(ends);
+        let parts: Vec<_> = parts
+            .map(|(first, end)| (Segment::of(*first, &points[*first..end]), end))
             .collect();
-        let scatter = segments
+        let scatters = parts
             .iter()
-            .enumerate()
-            .map(|(index, segment)| {
-                let end = segments
-                    .get(index + 1)
-                    .map_or(points.len(), |next| next.first);
-                segment.scatter(&points[segment.first..end])
-            })
-            .sum();
+            .map(|(one, end)| one.scatter(&points[one.first..*end]));
+        let scatter = scatters.sum();
+        let segments: Vec<Segment> = parts.iter().map(|(segment, _)| *segment).collect();
         let last_alone = points.split_last().and_then(|(last, earlier)| {
             let before = (!earlier.is_empty()).then(|| Segment::of(0, earlier))?;
             let noise = Noise::learned(before.scatter(earlier), earlier.len() - 1);
@@ -151,27 +145,22 @@ impl ControlChart {
 /// The indices where the level changes, in order.
 fn cuts(points: &[ChartPoint]) -> Vec<usize> {
     let mut starts = vec![0];
-    if let Some(split) = Split::best(points).filter(|split| split.statistic > limit(points.len())) {
-        cut(points, split, 0, &mut starts);
-    }
+    cut(points, 0, f64::INFINITY, &mut starts);
     starts
 }
 
-/// Cuts at a split, then cuts its two parts; `offset` is the index of the first point in the series.
-fn cut(points: &[ChartPoint], split: Split, offset: usize, starts: &mut Vec<usize>) {
-    let again = |part: &[ChartPoint]| {
-        let split = Split::best(part)?;
-        (split.statistic > PART_LIMIT.min(limit(part.len()))).then_some(split)
+/// Cuts where the level changes by more than the limit, which is `highest` at most, then cuts both parts; `offset` is the index of the
+/// first point in the series.
+fn cut(points: &[ChartPoint], offset: usize, highest: f64, starts: &mut Vec<usize>) {
+    let is_change = |split: &Split| split.statistic > highest.min(limit(points.len()));
+    let Some(split) = Split::best(points).filter(is_change) else {
+        return;
     };
     let (earlier, later) = points.split_at(split.at);
-    if let Some(split) = again(earlier) {
-        cut(earlier, split, offset, starts);
-    }
-    let offset = offset + split.at;
-    starts.push(offset);
-    if let Some(split) = again(later) {
-        cut(later, split, offset, starts);
-    }
+    let at = offset + split.at;
+    cut(earlier, offset, PART_LIMIT, starts);
+    starts.push(at);
+    cut(later, at, PART_LIMIT, starts);
 }
 
 /// Whether the whole series has more than one level, the first condition of an alarm. Equals `ControlChart::shift().is_some()`

@@ -148,16 +148,13 @@ pub fn check(
     policy: &DriftPolicy,
     certainty: Fraction,
 ) -> Result<Option<Drift>, Unknown> {
-    let (Some(newest), true) = (series.last(), series.len() > 1) else {
+    let [baseline, .., newest] = series else {
         return Ok(None);
     };
     // Its own reason, where it has one.
     levels(&[&newest.measurements[..]])?;
     let records = comparable(&in_window(series))?;
-    let (Some(reference), Some(today)) = (
-        records.first(),
-        records.last().filter(|_| records.len() > 1),
-    ) else {
+    let [reference, .., today] = records.as_slice() else {
         return Ok(None);
     };
     let pair = ReferencePair::of(reference.record, today.record)?;
@@ -166,16 +163,13 @@ pub fn check(
         limit: pair.limit(policy),
         certainty,
     };
-    let finding = rule.judge(
-        &chart,
-        pair.known_multiple(reference.level.ln_size, today.level.ln_size),
-    );
-    let change = pair.change(certainty);
+    let known = pair.known_multiple(reference.level.ln_size, today.level.ln_size);
+    let finding = rule.judge(&chart, known);
     Ok(Some(Drift {
         drifted: finding.drifted,
         causes: pair.causes(),
-        changed: changed_settings(series[0], newest),
-        change,
+        changed: changed_settings(baseline, newest),
+        change: pair.change(certainty),
         chance_over_limit: finding.chance_over_limit,
         limit_percent: policy.max,
         at_least_usd: policy.at_least,
@@ -208,21 +202,18 @@ fn comparable<'a>(series: &[&'a CheckRecord]) -> Result<Vec<ComparableRecord<'a>
     let measurements: Vec<&[Measurement]> =
         series.iter().map(|one| &one.measurements[..]).collect();
     let mut ln_price = 0.0;
-    let records = series
-        .iter()
-        .copied()
-        .zip(levels(&measurements)?)
-        .filter_map(|(record, level)| {
-            ln_price = record.usd_per_second().map_or(ln_price, f64::ln);
-            let level = level?;
-            let measured = level.ln_seconds - level.ln_size;
-            Some(ComparableRecord {
-                record,
-                level,
-                point: ChartPoint::new(measured, level.standard_error)?,
-                ln_price,
-            })
-        });
+    let records = series.iter().copied().zip(levels(&measurements)?);
+    let records = records.filter_map(|(record, level)| {
+        ln_price = record.usd_per_second().map_or(ln_price, f64::ln);
+        let level = level?;
+        let measured = level.ln_seconds - level.ln_size;
+        Some(ComparableRecord {
+            record,
+            level,
+            point: ChartPoint::new(measured, level.standard_error)?,
+            ln_price,
+        })
+    });
     Ok(records.collect())
 }
 
@@ -236,10 +227,9 @@ impl CheckRecord {
 
 impl ComparableRecord<'_> {
     fn check(&self, reference: &Self, pair: &ReferencePair) -> Check {
-        let price = if pair.is_priced() {
-            self.ln_price - reference.ln_price
-        } else {
-            0.0
+        let price = match pair.is_priced() {
+            true => self.ln_price - reference.ln_price,
+            false => 0.0,
         };
         let multiple = (self.level.ln_seconds - reference.level.ln_seconds + price).exp();
         Check {
@@ -252,18 +242,13 @@ impl ComparableRecord<'_> {
 
 /// A multiple as the percent that it is more.
 fn as_percent(multiple: &Predictive, certainty: Fraction) -> Estimate {
-    let Estimate {
-        point,
-        lower,
-        upper,
-        level,
-    } = Estimate::of(multiple, certainty);
-    let [point, lower, upper] = [point, lower, upper].map(|multiple| 100.0 * (multiple - 1.0));
+    let multiple = Estimate::of(multiple, certainty);
+    let percent = |multiple: f64| 100.0 * (multiple - 1.0);
     Estimate {
-        point,
-        lower,
-        upper,
-        level,
+        point: percent(multiple.point),
+        lower: percent(multiple.lower),
+        upper: percent(multiple.upper),
+        ..multiple
     }
 }
 
