@@ -30,11 +30,8 @@ pub struct DriftIssue {
 /// The issue of all jobs of the report that drifted; `None` where none did. Text in it that came from outside is shown
 /// literally.
 pub fn drift_issue(report: &Report) -> Option<DriftIssue> {
-    let drifted = drifted(report);
-    if drifted.is_empty() {
-        return None;
-    }
-    Some(DriftIssue {
+    let drifted = checked(report, true);
+    (!drifted.is_empty()).then(|| DriftIssue {
         title: title(&drifted),
         body: body(report, &drifted),
     })
@@ -42,22 +39,12 @@ pub fn drift_issue(report: &Report) -> Option<DriftIssue> {
 
 /// What is said where no job of the report drifts any more, as the last comment of its issue.
 pub fn drift_over(report: &Report) -> String {
-    let checked: Vec<(&JobReport, &Drift)> = report
-        .jobs
-        .iter()
-        .filter_map(|job| Some((job, job.drift.as_ref()?)))
-        .filter(|(_, drift)| !drift.drifted)
-        .collect();
+    let checked = checked(report, false);
     let shown = checked.iter().take(JOBS_SHOWN);
     let shown = shown.map(|(job, drift)| DocumentLine::new(Label::MORE, named_finding(job, drift)));
     let lines: Vec<DocumentLine> = shown.chain(further(checked.len())).collect();
     let over = Block::line(Label::MORE, Prose::own("The drift is over."));
-    let list = Block::list(lines);
-    markdown::lay_out(&Document {
-        blocks: [over].into_iter().chain(list).collect(),
-        footer: last_line(report),
-        ..Document::default()
-    })
+    page(report, [over].into_iter().chain(Block::list(lines)))
 }
 
 /// `churn: a full run takes 63 USD, 13 USD (26%) more than on 2026-11-02`
@@ -66,13 +53,13 @@ fn named_finding(job: &JobReport, drift: &Drift) -> Prose {
     Prose::fill("{}: {}", [Prose::name(job.name.as_str()), finding])
 }
 
-fn drifted(report: &Report) -> Vec<(&JobReport, &Drift)> {
+/// The jobs that were checked for drift and have drifted, or have not; the worst first.
+fn checked(report: &Report, have_drifted: bool) -> Vec<(&JobReport, &Drift)> {
     let jobs: Vec<&JobReport> = report.jobs.iter().collect();
-    comparison::worst_first(&jobs)
-        .into_iter()
-        .filter_map(|job| Some((job, job.drift.as_ref()?)))
-        .filter(|(_, drift)| drift.drifted)
-        .collect()
+    let jobs = comparison::worst_first(&jobs).into_iter();
+    let checked = jobs.filter_map(|job| Some((job, job.drift.as_ref()?)));
+    let checked = checked.filter(|(_, drift)| drift.drifted == have_drifted);
+    checked.collect()
 }
 
 /// `canary-gate: drift of churn (+26%), digits (+40%)`
@@ -102,23 +89,25 @@ fn body(report: &Report, drifted: &[(&JobReport, &Drift)]) -> String {
     }
     blocks.extend(further(drifted.len()).map(|line| Block::List(vec![line])));
     blocks.extend(how_to_end(drifted));
+    page(report, blocks)
+}
+
+/// Blocks above `last checked 2026-11-21 09:14 UTC · 3f9c2e1 · …`
+fn page(report: &Report, blocks: impl IntoIterator<Item = Block>) -> String {
+    let at = Prose::minute(report.generated_at);
     markdown::lay_out(&Document {
-        blocks,
-        footer: last_line(report),
+        blocks: blocks.into_iter().collect(),
+        footer: Prose::fill("last checked {} · {}", [at, footer(report)]),
         ..Document::default()
     })
 }
 
 fn how_to_end(drifted: &[(&JobReport, &Drift)]) -> [Block; 2] {
-    let allowed: Vec<String> = drifted
-        .iter()
-        .take(JOBS_SHOWN)
-        .map(|(_, drift)| drift::allowed(drift))
-        .collect();
+    let shown = drifted.iter().take(JOBS_SHOWN);
+    let mut allowed: Vec<String> = shown.map(|(_, drift)| drift::allowed(drift)).collect();
+    allowed.dedup();
     let allowed = match allowed.as_slice() {
-        [first, others @ ..] if others.iter().all(|other| other == first) => {
-            Prose::literal(first.as_str())
-        }
+        [all] => Prose::literal(all),
         _ => Prose::own("what each job allows"),
     };
     let ways = [
@@ -139,15 +128,9 @@ fn how_to_end(drifted: &[(&JobReport, &Drift)]) -> [Block; 2] {
 }
 
 fn further(count: usize) -> Option<DocumentLine> {
-    let further = count.saturating_sub(JOBS_SHOWN);
-    let text = || Prose::literal(format!("and {}", words::count(further, "more job")));
-    (further > 0).then(|| DocumentLine::new(Label::MORE, text()))
-}
-
-/// `last checked 2026-11-21 09:14 UTC · 3f9c2e1 · …`
-fn last_line(report: &Report) -> Prose {
-    let at = Prose::minute(report.generated_at);
-    Prose::fill("last checked {} · {}", [at, footer(report)])
+    let further = words::beyond(count, JOBS_SHOWN)?;
+    let text = format!("and {}", words::count(further, "more job"));
+    Some(DocumentLine::new(Label::MORE, Prose::literal(text)))
 }
 
 #[cfg(test)]

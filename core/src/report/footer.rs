@@ -8,41 +8,43 @@ const HASH_DIGITS: usize = 4;
 
 /// Commit, spec, policy, version, run.
 pub(super) fn footer(report: &Report) -> Prose {
-    line(
-        report.commit.as_deref(),
-        report.spec_hash.as_deref(),
-        report.policy.as_ref(),
-        &report.tool_version,
-        report.run_url.as_deref(),
-    )
+    let Report {
+        commit,
+        spec_hash,
+        policy,
+        tool_version,
+        run_url,
+        ..
+    } = report;
+    let spec = spec_hash.as_ref().map(|hash| {
+        let short: String = hash.chars().take(HASH_DIGITS).collect();
+        Prose::fill("spec {}", [Prose::short(short)])
+    });
+    line(commit, spec, policy, tool_version, run_url)
 }
 
 /// The same of a run that has no report yet.
 pub(super) fn of_run(
-    commit: Option<&str>,
-    policy: Option<&Policy>,
-    run_url: Option<&str>,
+    commit: &Option<String>,
+    policy: &Option<Policy>,
+    run_url: &Option<String>,
 ) -> Prose {
     line(commit, None, policy, env!("CARGO_PKG_VERSION"), run_url)
 }
 
 fn line(
-    commit: Option<&str>,
-    spec_hash: Option<&str>,
-    policy: Option<&Policy>,
+    commit: &Option<String>,
+    spec: Option<Prose>,
+    policy: &Option<Policy>,
     version: &str,
-    run_url: Option<&str>,
+    run_url: &Option<String>,
 ) -> Prose {
-    let spec = spec_hash.map(|hash| {
-        let short: String = hash.chars().take(HASH_DIGITS).collect();
-        Prose::fill("spec {}", [Prose::short(short)])
-    });
     let parts = [
-        commit.map(Prose::commit),
+        commit.as_deref().map(Prose::commit),
         spec,
-        policy.map(self::policy),
+        policy.as_ref().map(self::policy),
         Some(Prose::fill("canary-gate {}", [Prose::short(version)])),
-        run_url.and_then(Prose::run),
+        run_url.as_deref().and_then(Prose::run),
     ];
     Prose::joined(parts.into_iter().flatten(), " · ")
 }

@@ -60,20 +60,17 @@ pub enum Leftovers {
 pub fn in_progress(run: &InProgress) -> String {
     let what = match run.jobs.as_slice() {
         [] => Prose::own("measuring"),
-        [job] => Prose::fill("measuring {}", [Prose::name(job.name.as_str())]),
+        [job] => Prose::fill("measuring {}", [Prose::name(&job.name)]),
         jobs => Prose::literal(format!("measuring {}", words::count(jobs.len(), "job"))),
     };
     let shown = run.jobs.iter().take(JOBS_SHOWN);
     let shown = shown.map(|JobInProgress { name, instance }| {
-        let names = [name, instance].map(|name| Prose::name(name.as_str()));
-        Prose::fill("{} on {}", names)
+        Prose::fill("{} on {}", [name, instance].map(Prose::name))
     });
-    let further = run.jobs.len().saturating_sub(JOBS_SHOWN);
-    let further = (further > 0).then(|| Prose::literal(format!("and {further} more")));
-    let jobs = shown
-        .chain(further)
-        .map(|text| DocumentLine::new(Label::MORE, text));
-    let jobs = (!run.jobs.is_empty()).then(|| Block::List(jobs.collect()));
+    let further = words::beyond(run.jobs.len(), JOBS_SHOWN);
+    let further = further.map(|further| Prose::literal(format!("and {further} more")));
+    let jobs = shown.chain(further);
+    let jobs = jobs.map(|text| DocumentLine::new(Label::MORE, text));
     let cost = match run.worst_case_usd {
         Some(Usd(usd)) => {
             let most = Quantity::Money.figure(usd);
@@ -85,25 +82,27 @@ pub fn in_progress(run: &InProgress) -> String {
         "Small canary runs are at work. {} This comment will be updated with the forecast and the verdict.",
         [cost],
     );
-    let cost = Block::line(Label::MORE, cost);
-    markdown::lay_out(&Document {
-        headlines: vec![Headline {
-            mark: Mark::MEASURING,
-            text: what,
-        }],
-        blocks: jobs.into_iter().chain([cost]).collect(),
-        footer: footer::of_run(
-            run.commit.as_deref(),
-            run.policy.as_ref(),
-            run.run_url.as_deref(),
-        ),
+    let jobs = Block::list(jobs.collect()).into_iter();
+    let document = Document {
+        blocks: jobs.chain([Block::line(Label::MORE, cost)]).collect(),
+        footer: footer::of_run(&run.commit, &run.policy, &run.run_url),
         ..Document::default()
-    })
+    };
+    under(Mark::MEASURING, what, document)
+}
+
+fn under(mark: Mark, text: Prose, mut document: Document) -> String {
+    document.headlines.push(Headline { mark, text });
+    markdown::lay_out(&document)
 }
 
 /// The comment of a run that was cancelled, killed or interrupted: it is never left "in progress".
 pub fn ended(run: &Ended) -> String {
-    let how = Prose::literal(run.how.as_str());
+    let how = Prose::literal(&run.how);
+    let what = Prose::fill(
+        "could not check: the run was {} before it had a verdict",
+        [how],
+    );
     let spent = match run.spent_usd {
         Some(Usd(usd)) => {
             let spent = Quantity::Money.figure(usd);
@@ -118,26 +117,16 @@ pub fn ended(run: &Ended) -> String {
         }
     };
     let again = "Run the workflow again, or push again. What was measured and is kept is not measured again.";
-    markdown::lay_out(&Document {
-        headlines: vec![Headline {
-            mark: Mark::BAD,
-            text: Prose::fill(
-                "could not check: the run was {} before it had a verdict",
-                [how],
-            ),
-        }],
+    let document = Document {
         remarks: vec![
             DocumentLine::new(Label::SPENT_SO_FAR, spent),
             DocumentLine::new(Label::MAY_STILL_COST, Prose::sentence(left)),
             DocumentLine::new(Label::REMEDY, Prose::own(again)),
         ],
-        footer: footer::of_run(
-            run.commit.as_deref(),
-            run.policy.as_ref(),
-            run.run_url.as_deref(),
-        ),
+        footer: footer::of_run(&run.commit, &run.policy, &run.run_url),
         ..Document::default()
-    })
+    };
+    under(Mark::BAD, what, document)
 }
 
 /// What the step summary says beside the report where the comment could not be posted.
