@@ -178,10 +178,7 @@ pub(super) fn cautions(jobs: &[&JobReport]) -> Vec<DocumentLine> {
         }
         let paths = &job.affected_by;
         if !paths.is_empty() {
-            let shown = paths[..paths.len().min(PATHS_SHOWN)].join(", ");
-            let further = words::beyond(paths.len(), PATHS_SHOWN);
-            let further = further.map_or(String::new(), |further| format!(" and {further} more"));
-            let changed = format!("{lead}{shown}{further}");
+            let changed = lead.clone() + &words::first_of(paths, PATHS_SHOWN);
             add(Label::CHANGED_FILES, changed, false);
         }
         // They mostly say why it is not decided.

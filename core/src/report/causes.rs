@@ -74,29 +74,27 @@ pub(super) fn table(
     time: Option<Estimate>,
     cost: Option<Estimate>,
 ) -> Option<Table> {
-    let row = |name: &str, said: &dyn Fn(Quantity, Estimate) -> String| {
+    let whole = |name: &str, said: fn(Quantity, Estimate) -> String| {
         let said = |quantity, change: Option<Estimate>| {
             change.map_or(String::new(), |change| said(quantity, change))
         };
-        vec![
-            name.to_owned(),
-            said(Quantity::Time, time),
-            said(Quantity::Money, cost),
-        ]
+        let (time, cost) = (said(Quantity::Time, time), said(Quantity::Money, cost));
+        vec![name.to_owned(), time, cost]
     };
     let of_cause = |share: &&CauseShare| {
+        let time = words::signed(Quantity::Time, share.seconds);
         let usd = share.usd.map(|usd| words::signed(Quantity::Money, usd));
-        vec![
-            name(share.cause).to_owned(),
-            words::signed(Quantity::Time, share.seconds),
-            usd.unwrap_or_default(),
-        ]
+        vec![name(share.cause).to_owned(), time, usd.unwrap_or_default()]
     };
-    let point = |quantity: Quantity, change: Estimate| words::signed(quantity, change.point);
-    // A row of its own: beside the point it would make the table too wide for a narrow screen.
-    let interval =
-        |quantity: Quantity, change: Estimate| quantity.interval(&change).unwrap_or_default();
-    let whole = [row("in all", &point), row(interval_of, &interval)];
+    let whole = [
+        whole("in all", |quantity, change| {
+            words::signed(quantity, change.point)
+        }),
+        // A row of its own: beside the point it would make the table too wide for a narrow screen.
+        whole(interval_of, |quantity, change| {
+            quantity.interval(&change).unwrap_or_default()
+        }),
+    ];
     let whole = whole.into_iter().filter(|_| !causes.is_empty());
     let columns = [
         ("Cause", Align::Left),

@@ -229,8 +229,7 @@ impl<'a> Comparison<'a> {
     }
 
     fn cells(&self, row: &ComparisonRow<'_>) -> Vec<Cell> {
-        let name =
-            (self.has_several_jobs).then(|| Cell::from(Prose::literal(row.job.name.as_str())));
+        let name = (self.has_several_jobs).then(|| Prose::literal(&row.job.name).into());
         let instance = &row.forecast.instance;
         let instance = match instance.groups() {
             [] => Prose::bare_name(instance.to_string()),
@@ -245,12 +244,8 @@ impl<'a> Comparison<'a> {
             ..Cell::from(instance)
         };
         let figures = self.columns.iter().map(|column| row.cell(*column));
-        [row.standing()]
-            .into_iter()
-            .chain(name)
-            .chain([instance])
-            .chain(figures)
-            .collect()
+        let named = [row.standing()].into_iter().chain(name);
+        named.chain([instance]).chain(figures).collect()
     }
 }
 

@@ -60,14 +60,12 @@ fn judge_by_rows(job: &mut JobReport) {
     let mut rows = main.budget.iter();
     let row = rows.find(|row| of_row(row) == Some(by_rows));
     let line = row.map_or("a line of the budget".into(), |row| row.line.words());
-    job.reason = Reason::new(format!(
-        "{line}: {}, by this report's own table",
-        match by_rows {
-            Verdict::Exceeded => "over the limit",
-            Verdict::AtRisk => "at risk",
-            _ => "unknown",
-        }
-    ));
+    let what = match by_rows {
+        Verdict::Exceeded => "over the limit",
+        Verdict::AtRisk => "at risk",
+        _ => "unknown",
+    };
+    job.reason = Reason::new(format!("{line}: {what}, by this report's own table"));
 }
 
 /// Whether a line is over by its own chance, whatever is said of it, or by the estimate beside it, which is a median.
@@ -124,8 +122,7 @@ fn possible_codes(part: &Report) -> Vec<u8> {
     }
     if has_failures {
         // Of a job that could not be run, and of one whose cause may be gone tomorrow.
-        let codes_of_failures = [exit::TOOL_FAILED, exit::USAGE, exit::UNKNOWN];
-        codes.extend(codes_of_failures);
+        codes.extend([exit::TOOL_FAILED, exit::USAGE, exit::UNKNOWN]);
     } else if !has_drifted {
         codes.push(0);
     }

@@ -77,43 +77,38 @@ fn intervals(job: &JobReport, metric: Metric) -> Option<Plot> {
     let top = highest([top].into_iter().chain(limit).chain(whole));
     let top = whole.map_or(top, |_| top.min(FURTHEST_SHARE));
     let unit = AxisUnit::up_to(metric.unit(), top).filter(|_| !rows.is_empty())?;
-    let names = rows.iter().map(|(one, _)| one.instance.to_string());
-    let y = PlotAxis::names(names);
-    let [bottom, up] = y.ends();
-    let upright = |colour, at| {
-        let at = unit.of(at);
-        (colour, PlotShape::Dashes([(at, bottom), (at, up)]))
-    };
+    let y = PlotAxis::names(rows.iter().map(|(one, _)| one.instance.to_string()));
     let limits = [(whole, PlotColour::Orange), (limit, PlotColour::Green)];
-    let limits = limits
-        .into_iter()
-        .filter_map(|(at, colour)| Some(upright(colour, at?)));
-    let intervals = rows
-        .iter()
-        .enumerate()
-        .flat_map(|(index, (one, estimate))| {
-            let place = PlotAxis::place_of_name(index);
-            let colour = match std::ptr::eq(*one, judged) {
-                true => PlotColour::Purple,
-                false => PlotColour::Blue,
-            };
-            let [lower, point, upper] = [estimate.lower, estimate.point, shown_upper(estimate)]
-                .map(|end| (unit.of(end), place));
-            [
-                (colour, PlotShape::Whisker(lower, upper)),
-                (colour, PlotShape::Points(vec![point])),
-            ]
-        });
+    let limits = limits.into_iter().filter_map(|(limit, colour)| {
+        let at = unit.of(limit?);
+        Some((colour, PlotShape::Dashes(y.ends().map(|end| (at, end)))))
+    });
+    let intervals = rows.iter().enumerate();
+    let intervals = intervals.flat_map(|(index, (one, estimate))| {
+        let place = PlotAxis::place_of_name(index);
+        let colour = match std::ptr::eq(*one, judged) {
+            true => PlotColour::Purple,
+            false => PlotColour::Blue,
+        };
+        let ends = [estimate.lower, estimate.point, shown_upper(estimate)];
+        let [lower, point, upper] = ends.map(|end| (unit.of(end), place));
+        let shapes = [
+            PlotShape::Whisker(lower, upper),
+            PlotShape::Points(vec![point]),
+        ];
+        shapes.map(|shape| (colour, shape))
+    });
+    let marks = limits.chain(intervals).collect();
+    let own = "With its interval; the purple configuration is judged, blue ones are alternatives.";
     let sentences = [
-        Some(
-            "With its interval; the purple configuration is judged, blue ones are alternatives."
-                .to_owned(),
-        ),
-        limit.map(|_| "The dashed green line is the limit of the budget.".to_owned()),
-        whole.map(|_| "The dashed orange line is all that there is.".to_owned()),
-        (all.len() > rows.len()).then(|| {
+        Some(Prose::own(own)),
+        limit.map(|_| Prose::own("The dashed green line is the limit of the budget.")),
+        whole.map(|_| Prose::own("The dashed orange line is all that there is.")),
+        words::beyond(all.len(), rows.len()).map(|_| {
             let (drawn, all) = (rows.len(), all.len());
-            format!("The first {drawn} of {all} configurations are drawn; the tables have all.")
+            Prose::literal(format!(
+                "The first {drawn} of {all} configurations are drawn; the tables have all."
+            ))
         }),
     ];
     let described = rows.iter().map(|(one, estimate)| {
@@ -122,13 +117,13 @@ fn intervals(job: &JobReport, metric: Metric) -> Option<Plot> {
     });
     Some(Plot {
         title: format!("{} of a full run", words::capitalized(metric.words())),
-        caption: Prose::joined(sentences.into_iter().flatten().map(Prose::literal), " "),
+        caption: Prose::joined(sentences.into_iter().flatten(), " "),
         finer: Prose::default(),
         description: described.collect::<Vec<_>>().join("; "),
         x: unit.axis(0.0),
         lines: u16::try_from(rows.len() * 2 + 5).unwrap_or(u16::MAX),
         y,
-        marks: limits.chain(intervals).collect(),
+        marks,
         is_in_comment: false,
     })
 }
@@ -162,27 +157,23 @@ fn law(job: &JobReport, forecast: &InstanceForecast) -> Option<Plot> {
     // Empty in reports of older versions, and where its own canaries do not say. One law alone may lie off the points that several
     // are weighed by.
     let between = sound(&forecast.time_by_share);
+    let shares = (0..=STEPS).map(|step| f64::from(step) / f64::from(STEPS));
     let curve: Vec<(f64, f64)> = match between {
-        [] => (0..=STEPS)
-            .map(|step| f64::from(step) / f64::from(STEPS))
-            // A line that starts below zero stands on the axis there.
-            .map(|share| in_unit((share, law.at(share).max(0.0))))
+        // A line that starts below zero stands on the axis there.
+        [] => shares
+            .map(|share| (share, law.at(share).max(0.0)))
             .collect(),
-        between => (between.iter())
-            .map(|one| in_unit((one.share, one.point)))
-            .collect(),
+        between => between.iter().map(|one| (one.share, one.point)).collect(),
     };
+    let curve: Vec<(f64, f64)> = curve.into_iter().map(in_unit).collect();
     let band = between.iter();
     let band = band.map(|one| (one.share * 100.0, unit.of(one.lower), unit.of(one.upper)));
-    let [lower, point, upper] =
-        [full.lower, full.point, shown_upper(&full)].map(|end| in_unit((1.0, end)));
+    let ends = [full.lower, full.point, shown_upper(&full)];
+    let [lower, point, upper] = ends.map(|end| in_unit((1.0, end)));
     let points = canaries.iter().copied().map(in_unit).collect();
     let across = near.map(|near| PlotShape::Dashes([0.0, 1.0].map(|end| in_unit((end, near)))));
     // A comment draws the judged configuration alone; a page draws alternatives too.
-    let is_judged = job
-        .forecasts
-        .first()
-        .is_some_and(|judged| std::ptr::eq(judged, forecast));
+    let is_judged = std::ptr::eq(&job.forecasts[0], forecast);
     let is_in_comment = is_judged && curve.len() > 1;
     let marks = [
         (PlotColour::Purple, PlotShape::Band(band.collect())),
@@ -198,11 +189,11 @@ fn law(job: &JobReport, forecast: &InstanceForecast) -> Option<Plot> {
         [] => "the law",
         _ => "the forecast",
     };
-    let limit = match (limit.map(|limit| Quantity::Time.figure(limit)), near) {
-        (None, _) => String::new(),
-        (Some(limit), Some(_)) => format!(", the green one the limit of {limit}"),
-        (Some(limit), None) => format!("; the limit of {limit} is far above"),
-    };
+    let limit = limit.map(|limit| Quantity::Time.figure(limit));
+    let limit = limit.map_or(String::new(), |limit| match near {
+        Some(_) => format!(", the green one the limit of {limit}"),
+        None => format!("; the limit of {limit} is far above"),
+    });
     let blue = (!canaries.is_empty()).then_some("Blue points are canaries.");
     let bar = match between {
         [] => "The bar at 100% is the interval of a full run.",
@@ -226,25 +217,25 @@ fn law(job: &JobReport, forecast: &InstanceForecast) -> Option<Plot> {
 }
 
 fn description(canaries: &[(f64, f64)], full: &Estimate) -> String {
-    let further = canaries.len().saturating_sub(CANARIES_NAMED);
-    let further = (further > 0).then(|| format!("{further} further canaries"));
+    let further = words::beyond(canaries.len(), CANARIES_NAMED);
+    let further = further.map(|further| format!("{further} further canaries"));
     let named = canaries.iter().take(CANARIES_NAMED);
     let named = named
         .map(|(share, time)| format!("{} {}", words::share(*share), Quantity::Time.figure(*time)));
-    let full = format!(
-        "100% {} by the forecast",
-        Quantity::Time.with_interval(full)
-    );
+    let full = Quantity::Time.with_interval(full);
+    let full = format!("100% {full} by the forecast");
     let all: Vec<String> = named.chain(further).chain([full]).collect();
     all.join("; ")
 }
 
 /// As a forecast gives them; a stored report may come from anybody.
 fn sound(by_share: &[EstimateAtShare]) -> &[EstimateAtShare] {
-    let is_amount = |value: f64| value.is_finite() && value >= 0.0;
     let is_place = |one: &EstimateAtShare| {
         let is_share = one.share > 0.0 && one.share <= 1.0;
-        let are_amounts = [one.point, one.lower, one.upper].into_iter().all(is_amount);
+        let amounts = [one.point, one.lower, one.upper];
+        let are_amounts = amounts
+            .iter()
+            .all(|amount| (0.0..f64::INFINITY).contains(amount));
         is_share && are_amounts && one.lower <= one.upper
     };
     let is_sound =

@@ -98,8 +98,14 @@ pub fn omit_nulls(value: &mut Value) {
     }
 }
 
-/// What an object with the first key says nothing without: a cause, a check, a shift, a baseline, a measurement taken over.
-const NEEDED: [(&str, &str); 5] = [
+/// What an object with the first key says nothing without: an estimate, a law, a cause, a check, a shift, a baseline, a measurement
+/// taken over.
+const NEEDED: [(&str, &str); 10] = [
+    ("point", "lower"),
+    ("lower", "upper"),
+    ("upper", "point"),
+    ("intercept", "slope"),
+    ("slope", "intercept"),
     ("cause", "seconds"),
     ("at", "level_percent"),
     ("since", "percent"),
@@ -107,20 +113,12 @@ const NEEDED: [(&str, &str); 5] = [
     ("saved_usd", "age_days"),
 ];
 
-/// Whether a value lost a number that it says nothing without: of an estimate or a law any, of others one.
+/// Whether a value lost a number that it says nothing without.
 fn is_incomplete(value: &Value) -> bool {
-    let lacks = |needed: &[&str], fields: &serde_json::Map<String, Value>| {
-        let present = needed.iter().filter(|key| fields.contains_key(**key));
-        let count = present.count();
-        count > 0 && count < needed.len()
-    };
     value.as_object().is_some_and(|fields| {
-        let is_spend = fields.contains_key("canary_seconds");
-        lacks(&["point", "lower", "upper"], fields)
-            || lacks(&["intercept", "slope"], fields)
-            || NEEDED.iter().any(|(key, needed)| {
-                !is_spend && fields.contains_key(*key) && !fields.contains_key(*needed)
-            })
+        let has = |key| fields.contains_key(key);
+        let is_spend = has("canary_seconds");
+        !is_spend && (NEEDED.iter()).any(|(key, needed)| has(*key) && !has(*needed))
     })
 }
 

@@ -65,11 +65,8 @@ fn values(document: &Document) -> Value {
         json!({"columns": columns.collect::<Value>(), "rows": rows.collect::<Value>()})
     });
     let folds = document.folds.iter().map(|fold| {
-        let blocks = fold
-            .blocks
-            .iter()
-            .map(block)
-            .filter(|block| !block.is_empty());
+        let blocks = fold.blocks.iter().map(block);
+        let blocks = blocks.filter(|block| !block.is_empty());
         json!({"summary": summary(fold), "blocks": blocks.collect::<Value>()})
     });
     json!({
@@ -104,12 +101,8 @@ fn span(span: &TextSpan) -> String {
         TextSpan::Sentence(text) => text.with(escape::for_markdown_with_code),
         TextSpan::Code(text) => text.with(escape::as_code),
         TextSpan::Commit(text) => text.as_markdown_commit(),
-        TextSpan::Link(words, address) => {
-            format!(
-                "[{}]({})",
-                words.with(escape::for_markdown),
-                address.as_str()
-            )
+        TextSpan::Link(words, to) => {
+            format!("[{}]({})", words.with(escape::for_markdown), to.as_str())
         }
     }
 }
@@ -130,11 +123,8 @@ pub(super) fn block(block: &Block) -> String {
         Block::Headline(text) => headline(text),
         Block::Lines(text) => lines(text),
         Block::List(items) => {
-            let items: Vec<String> = items
-                .iter()
-                .map(|item| format!("- {}", line(item)))
-                .collect();
-            items.join("\n")
+            let items = items.iter().map(|item| format!("- {}", line(item)));
+            items.collect::<Vec<_>>().join("\n")
         }
         Block::Table(text) => table(text),
         Block::Plot(drawn) => plot(drawn),
@@ -177,14 +167,11 @@ fn summary(Fold { title, detail, .. }: &Fold) -> String {
 /// Titles, the rule below them, and the rows.
 pub(super) fn table(table: &Table) -> String {
     let titles: Vec<String> = table.columns.iter().map(title).collect();
-    let rule: String = table
-        .columns
-        .iter()
-        .map(|column| match column.align {
-            Align::Left => ":--|",
-            Align::Right => "--:|",
-        })
-        .collect();
+    let rule = table.columns.iter().map(|column| match column.align {
+        Align::Left => ":--|",
+        Align::Right => "--:|",
+    });
+    let rule: String = rule.collect();
     let mut lines = vec![format!("| {} |", titles.join(" | ")), format!("|{rule}")];
     lines.extend(table.rows.iter().map(row));
     lines.join("\n")

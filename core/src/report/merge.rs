@@ -48,38 +48,35 @@ pub fn merge(mut parts: Vec<Report>) -> Result<Report, MergeError> {
     let commit = common("commits", |part| part.commit.as_deref());
     let spec_hash = common("specs", |part| part.spec_hash.as_deref());
     let tool_version = common("versions of canary-gate", |part| Some(&part.tool_version));
-    let policy = all_equal(parts.iter().map(|part| &part.policy));
+    let policy = all_equal(parts.iter().map(|part| &part.policy)).cloned();
     if policy.is_none() {
         notes.push("the parts were judged by different policies".to_owned());
     }
-    let policy = policy.cloned().flatten();
-    let run_url = all_equal(parts.iter().map(|part| &part.run_url));
-    let run_url = run_url.cloned().flatten();
-    let mut jobs = Vec::new();
-    let mut failures = Vec::new();
-    for part in parts {
-        // Said once where several parts say it.
-        for note in part.notes {
-            if !notes.contains(&note) {
-                notes.push(note);
-            }
+    let run_url = all_equal(parts.iter().map(|part| &part.run_url)).cloned();
+    // Said once where several parts say it.
+    for note in parts
+        .iter_mut()
+        .flat_map(|part| std::mem::take(&mut part.notes))
+    {
+        if !notes.contains(&note) {
+            notes.push(note);
         }
-        jobs.extend(part.jobs);
-        failures.extend(part.failures);
     }
     Ok(Report {
         schema_version: SCHEMA_VERSION,
         tool_version: tool_version.unwrap_or_else(|| "mixed".to_owned()),
         generated_at,
-        run_url,
+        run_url: run_url.flatten(),
         commit,
         spec_hash,
-        policy,
+        policy: policy.flatten(),
         verdict,
         exit_code,
-        jobs,
         notes,
-        failures,
+        failures: (parts.iter_mut())
+            .flat_map(|part| std::mem::take(&mut part.failures))
+            .collect(),
+        jobs: parts.into_iter().flat_map(|part| part.jobs).collect(),
     })
 }
 

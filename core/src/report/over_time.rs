@@ -55,11 +55,9 @@ impl OverTime {
             .chain(measured.clone().map(|(_, value)| *value))
             .fold(0.0, f64::max);
         let near = |value: &f64| is_sound(quantity, *value) && *value <= highest * BEYOND;
-        let uppers = drawn.iter().map(|(_, estimate)| estimate.upper);
-        let top = uppers
-            .chain(self.limit)
-            .filter(near)
-            .fold(highest, f64::max);
+        let tops = drawn.iter().map(|(_, estimate)| estimate.upper);
+        let tops = tops.chain(self.limit).filter(near);
+        let top = tops.fold(highest, f64::max);
         let unit = AxisUnit::up_to(quantity, top)?;
         let at = |at: &Timestamp, value: f64| (place_of_time(*at), unit.of(value));
         let times = drawn.iter().map(|(at, _)| *at);
@@ -68,11 +66,8 @@ impl OverTime {
         let ends = |(time, estimate): &TimedEstimate| {
             let or_point = |end: f64| if end.is_nan() { estimate.point } else { end };
             let [lower, upper] = [estimate.lower, estimate.upper].map(or_point);
-            (
-                place_of_time(*time),
-                unit.of(lower.max(0.0)),
-                unit.of(upper),
-            )
+            let (lower, upper) = (unit.of(lower.max(0.0)), unit.of(upper));
+            (place_of_time(*time), lower, upper)
         };
         let interval = match drawn {
             [only] => {
@@ -81,27 +76,23 @@ impl OverTime {
             }
             several => PlotShape::Band(several.iter().map(ends).collect()),
         };
-        let points: Vec<_> = (drawn.iter())
-            .map(|(time, estimate)| at(time, estimate.point))
-            .collect();
+        let points = drawn.iter().map(|(time, one)| at(time, one.point));
+        let points: Vec<_> = points.collect();
         let dots = (points.len() <= MOST_DOTS).then(|| PlotShape::Points(points.clone()));
         let line = (points.len() > 1).then_some(PlotShape::Line(points));
-        let limit = self
-            .limit
-            .filter(near)
-            .map(|limit| PlotShape::Dashes(x.ends().map(|end| (end, unit.of(limit)))));
+        let limit = self.limit.filter(near).map(|limit| unit.of(limit));
+        let limit = limit.map(|limit| PlotShape::Dashes(x.ends().map(|end| (end, limit))));
         let measured = measured.map(|(time, value)| at(time, *value));
+        let measured = PlotShape::Points(measured.collect());
         let marks = [
             (PlotColour::Purple, Some(interval)),
             (PlotColour::Green, limit),
             (PlotColour::Purple, line),
             (PlotColour::Purple, dots),
-            (
-                PlotColour::Blue,
-                Some(PlotShape::Points(measured.collect())),
-            ),
+            (PlotColour::Blue, Some(measured)),
         ];
         let marks = marks.into_iter();
+        let marks = marks.filter_map(|(colour, shape)| Some((colour, shape?)));
         let figure = quantity.with_interval(&last);
         let limit = match self.limit {
             None => String::new(),
@@ -121,9 +112,7 @@ impl OverTime {
             x,
             y: unit.axis(self.from),
             lines: PLOT_LINES,
-            marks: marks
-                .filter_map(|(colour, shape)| Some((colour, shape?)))
-                .collect(),
+            marks: marks.collect(),
             is_in_comment: false,
         })
     }
@@ -134,12 +123,11 @@ pub(super) fn checks(drift: &Drift) -> Option<Plot> {
     let skipped = drift.checks.len().saturating_sub(CHECKS_SHOWN);
     let checks = drift.checks[skipped..].iter();
     let checks = checks.filter(|check| check.level_percent.is_finite());
-    let points: Vec<TimedEstimate> = checks
-        .map(|check| {
-            let level = check.level_percent.clamp(0.0, HIGHEST_LEVEL);
-            (check.at, Estimate::exactly(level))
-        })
-        .collect();
+    let points = checks.map(|check| {
+        let level = check.level_percent.clamp(0.0, HIGHEST_LEVEL);
+        (check.at, Estimate::exactly(level))
+    });
+    let points: Vec<TimedEstimate> = points.collect();
     let are_several = points.len() > 1;
     let lowest = points.iter().map(|(_, level)| level.point);
     let plot = OverTime {

@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 
 use super::escape::{LINE_LIMIT, PARAGRAPH_LIMIT, for_markdown, for_markdown_with_code};
 use super::{JobReport, Report};
-use crate::forecast::Estimate;
 use crate::metric::Metric;
 
 const NAME: &str = "report";
@@ -84,13 +83,8 @@ pub(super) fn add_report(values: &mut Value, report: &Report) {
 fn of_job(job: &JobReport) -> Value {
     let estimates = job.forecasts.iter().take(1).flat_map(|forecast| {
         Metric::ALL.into_iter().filter_map(|metric| {
-            let Estimate {
-                point,
-                lower,
-                upper,
-                ..
-            } = forecast.estimates[metric]?;
-            Some(json!({"metric": metric.key(), "point": point, "lower": lower, "upper": upper}))
+            let of = forecast.estimates[metric]?;
+            Some(json!({"metric": metric.key(), "point": of.point, "lower": of.lower, "upper": of.upper}))
         })
     });
     json!({

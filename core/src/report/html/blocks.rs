@@ -2,6 +2,7 @@
 
 use super::super::document::{Align, Block, Cell, DocumentLine, Headline, Table, TableRow};
 use super::super::mark::{Mark, Tone};
+use super::super::words;
 use super::draw;
 use super::markup::{Markup, element};
 
@@ -23,11 +24,8 @@ pub(super) fn headline(tag: &'static str, Headline { mark, text }: &Headline) ->
 pub(super) fn marked(tag: &'static str, class: &str, mark: Mark, words: Markup) -> Markup {
     let sign = element("span", &[("aria-hidden", "true")], Markup::text(mark.sign));
     let class = format!("{class} {}", tone(mark));
-    element(
-        tag,
-        &[("class", class.trim())],
-        sign.then(Markup::own(" ")).then(words),
-    )
+    let content = sign.then(Markup::own(" ")).then(words);
+    element(tag, &[("class", class.trim())], content)
 }
 
 fn tone(mark: Mark) -> &'static str {
@@ -98,20 +96,17 @@ pub(super) fn table(table: &Table, about: &str) -> Markup {
     });
     let titles = element("tr", &[], titles.collect());
     let row = |row: &TableRow| {
-        let cells = row.cells.iter().zip(&table.columns);
-        let cells = cells
-            .map(|(said, column)| element("td", &[("class", class(column.align))], cell(said)));
+        let cells = row.cells.iter().zip(&table.columns).map(|(said, column)| {
+            let class = class(column.align);
+            element("td", &[("class", class)], cell(said))
+        });
         element("tr", &[], cells.collect())
     };
     let rows = table.rows.iter().take(MOST_ROWS).map(row).collect();
-    let further = match table.rows.len().saturating_sub(MOST_ROWS) {
-        0 => Markup::default(),
-        further => element(
-            "p",
-            &[],
-            Markup::text(&format!("{further} further rows are in the report's JSON.")),
-        ),
-    };
+    let further = words::beyond(table.rows.len(), MOST_ROWS).map(|further| {
+        let said = format!("{further} further rows are in the report's JSON.");
+        element("p", &[], Markup::text(&said))
+    });
     let head = element("thead", &[], titles);
     let grid = element("table", &[], head.then(element("tbody", &[], rows)));
     let attributes = [
@@ -120,7 +115,7 @@ pub(super) fn table(table: &Table, about: &str) -> Markup {
         ("role", "group"),
         ("aria-label", about),
     ];
-    element("div", &attributes, grid).then(further)
+    element("div", &attributes, grid).then(further.unwrap_or_default())
 }
 
 fn cell(cell: &Cell) -> Markup {
@@ -131,12 +126,7 @@ fn cell(cell: &Cell) -> Markup {
     if let Some(mark) = cell.mark {
         text = marked("span", "", mark, text);
     }
-    match &cell.detail {
-        None => text,
-        Some(detail) => text.then(element(
-            "span",
-            &[("class", "detail")],
-            Markup::prose(detail),
-        )),
-    }
+    let detail = cell.detail.as_ref().map(Markup::prose);
+    let detail = detail.map(|detail| element("span", &[("class", "detail")], detail));
+    text.then(detail.unwrap_or_default())
 }

@@ -60,18 +60,14 @@ pub(super) fn figure(plot: &Plot) -> Markup {
     ];
     let words = element("title", &[], title).then(description);
     let drawing = element("svg", &attributes, words.then(drawn));
-    element(
-        "figure",
-        &[],
-        element("figcaption", &[], caption).then(drawing),
-    )
+    let caption = element("figcaption", &[], caption);
+    element("figure", &[], caption.then(drawing))
 }
 
 fn without_root(drawn: &str) -> &str {
     let inner = drawn.split_once('>').map_or("", |(_, inner)| inner);
+    let (inner, _) = inner.rsplit_once("</svg>").unwrap_or((inner, ""));
     inner
-        .rsplit_once("</svg>")
-        .map_or(inner, |(inner, _)| inner)
 }
 
 /// A quote is escaped in text, so what stands in quotes is an attribute.

@@ -25,19 +25,13 @@ pub(super) fn render(document: &Document, about: &str) -> String {
         let link = Markup::link_to(&folds[0].id, Markup::prose(&folds[0].title));
         element("li", &[], link)
     });
+    let links = element("ul", &[], links.collect());
     let links = match sections.len() {
         0 | 1 => Markup::default(),
-        _ => element(
-            "nav",
-            &[("aria-label", "Sections of this page")],
-            element("ul", &[], links.collect()),
-        ),
+        _ => element("nav", &[("aria-label", "Sections of this page")], links),
     };
-    let skip = element(
-        "a",
-        &[("class", "skip"), ("href", "#content")],
-        Markup::text("To the content"),
-    );
+    let to_content = [("class", "skip"), ("href", "#content")];
+    let skip = element("a", &to_content, Markup::text("To the content"));
     let sections = sections.into_iter().map(section).collect();
     let body = skip
         .then(element("header", &[], header(document, about)))
@@ -92,11 +86,8 @@ fn section(folds: &[Fold]) -> Markup {
         detail.then(blocks(&fold.blocks, &plain(&fold.title)))
     });
     let title = element("h2", &[("id", &heading)], Markup::prose(title));
-    element(
-        "section",
-        &[("id", id), ("aria-labelledby", &heading)],
-        title.then(content.collect()),
-    )
+    let attributes = [("id", id.as_str()), ("aria-labelledby", &heading)];
+    element("section", &attributes, title.then(content.collect()))
 }
 
 /// The prose as one text, which is still to be escaped.
