@@ -14,7 +14,6 @@ use crate::report::InstanceForecast;
 use crate::report::csv::{number, word, written};
 use crate::report::escape::{NAME_LIMIT, for_spreadsheet};
 use crate::report::html::history_page;
-use crate::secret::unseen::visible_json;
 
 /// A line of the table of forecasts.
 struct Line<'a> {
@@ -122,10 +121,7 @@ impl Export {
 
     /// Every canary once, a line of JSON each.
     pub fn json_lines() -> Self {
-        Self::canaries(|runs| {
-            let lines = runs.iter().map(|run| visible_json(to_json_line(run)));
-            lines.collect()
-        })
+        Self::canaries(|runs| runs.iter().map(to_json_line).collect())
     }
 
     fn canaries(write: fn(Vec<Measurement>) -> String) -> Self {

@@ -180,23 +180,20 @@ pub(super) fn spend(jobs: &[&JobReport]) -> String {
     }
     let time: Seconds = jobs.iter().map(|job| job.spend.canary_seconds).sum();
     let paid: Option<Usd> = jobs.iter().map(|job| job.spend.canary_usd).sum();
-    match paid {
-        Some(Usd(usd)) => parts.push(Quantity::Money.figure(usd)),
-        None => parts.push(Quantity::Time.figure(time.0)),
-    }
+    parts.push(match paid {
+        Some(Usd(usd)) => Quantity::Money.figure(usd),
+        None => Quantity::Time.figure(time.0),
+    });
     let kept = total(jobs.iter().filter_map(|job| job.spend.idle_usd));
     let idle: Seconds = jobs.iter().filter_map(|job| job.spend.idle_seconds).sum();
-    if let Some(Usd(kept)) = kept {
-        parts.push(format!(
-            "{} of it for machines kept warm for {}",
-            Quantity::Money.figure(kept),
-            Quantity::Time.figure(idle.0)
-        ));
-    }
-    let full = if jobs.len() == 1 {
-        "one full run"
-    } else {
-        "one full run of each"
+    let idle = Quantity::Time.figure(idle.0);
+    parts.extend(kept.map(|Usd(kept)| {
+        let kept = Quantity::Money.figure(kept);
+        format!("{kept} of it for machines kept warm for {idle}")
+    }));
+    let full = match jobs.len() {
+        1 => "one full run",
+        _ => "one full run of each",
     };
     let full_usd: Option<Usd> = jobs.iter().map(|job| job.spend.full_run_usd).sum();
     if let Some((Usd(paid), Usd(full_usd))) = paid.zip(full_usd).filter(|(_, full)| full.0 > 0.0) {

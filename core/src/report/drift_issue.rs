@@ -30,7 +30,8 @@ pub struct DriftIssue {
 /// The issue of all jobs of the report that drifted; `None` where none did. Text in it that came from outside is shown
 /// literally.
 pub fn drift_issue(report: &Report) -> Option<DriftIssue> {
-    let drifted = checked(report, true);
+    let drifted = checked(report).filter(|(_, drift)| drift.drifted);
+    let drifted: Vec<_> = drifted.collect();
     (!drifted.is_empty()).then(|| DriftIssue {
         title: title(&drifted),
         body: body(report, &drifted),
@@ -39,10 +40,11 @@ pub fn drift_issue(report: &Report) -> Option<DriftIssue> {
 
 /// What is said where no job of the report drifts any more, as the last comment of its issue.
 pub fn drift_over(report: &Report) -> String {
-    let checked = checked(report, false);
-    let shown = checked.iter().take(JOBS_SHOWN);
+    let sound = checked(report).filter(|(_, drift)| !drift.drifted);
+    let sound: Vec<_> = sound.collect();
+    let shown = sound.iter().take(JOBS_SHOWN);
     let shown = shown.map(|(job, drift)| DocumentLine::new(Label::MORE, named_finding(job, drift)));
-    let lines: Vec<DocumentLine> = shown.chain(further(checked.len())).collect();
+    let lines: Vec<DocumentLine> = shown.chain(further(sound.len())).collect();
     let over = Block::line(Label::MORE, Prose::own("The drift is over."));
     page(report, [over].into_iter().chain(Block::list(lines)))
 }
@@ -53,13 +55,11 @@ fn named_finding(job: &JobReport, drift: &Drift) -> Prose {
     Prose::fill("{}: {}", [Prose::name(job.name.as_str()), finding])
 }
 
-/// The jobs that were checked for drift and have drifted, or have not; the worst first.
-fn checked(report: &Report, have_drifted: bool) -> Vec<(&JobReport, &Drift)> {
+/// The jobs that were checked for drift, the worst first.
+fn checked(report: &Report) -> impl Iterator<Item = (&JobReport, &Drift)> {
     let jobs: Vec<&JobReport> = report.jobs.iter().collect();
     let jobs = comparison::worst_first(&jobs).into_iter();
-    let checked = jobs.filter_map(|job| Some((job, job.drift.as_ref()?)));
-    let checked = checked.filter(|(_, drift)| drift.drifted == have_drifted);
-    checked.collect()
+    jobs.filter_map(|job| Some((job, job.drift.as_ref()?)))
 }
 
 /// `canary-gate: drift of churn (+26%), digits (+40%)`

@@ -46,8 +46,13 @@ impl ReportError {
 pub fn to_json(report: &Report) -> String {
     let mut value =
         serde_json::to_value(report).expect("a report holds only text, numbers and lists of them");
-    omit_nulls(&mut value);
     redact_texts(&mut value);
+    published(value)
+}
+
+/// The value as this program prints JSON: indented, with a newline at its end, and without a `null`.
+pub fn published(mut value: Value) -> String {
+    omit_nulls(&mut value);
     visible_json(format!("{value:#}\n"))
 }
 

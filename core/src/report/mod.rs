@@ -61,8 +61,9 @@ mod written_reason;
 pub use acceptance::{Acceptance, accept_overruns, overrun_ends};
 pub use drift_issue::{DriftIssue, drift_issue, drift_over};
 pub use estimates::Estimates;
-pub use json::omit_nulls;
-pub use json::{ReportError, from_json, measurement_schema, report_schema, to_json};
+pub use json::{
+    ReportError, from_json, measurement_schema, omit_nulls, published, report_schema, to_json,
+};
 pub use length::render_within;
 pub use merge::{MergeError, merge};
 pub use status::{

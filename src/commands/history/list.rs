@@ -10,8 +10,7 @@ use crate::history::record::Content;
 use crate::history::{Entry, History, Loaded};
 use crate::metric::Metric;
 use crate::report::terminal::{TerminalStyle, records};
-use crate::report::{omit_nulls, words};
-use crate::secret::unseen::visible_json;
+use crate::report::{published, words};
 use crate::spec::Spec;
 
 use super::facts::{self, COLUMNS};
@@ -117,13 +116,11 @@ fn json(loaded: &Loaded, count: usize) -> String {
         })
     });
     let damaged = loaded.damaged.iter();
-    let mut value = json!({
+    published(json!({
         "count": count,
         "records": records.collect::<Vec<_>>(),
         "damaged": damaged
             .map(|damaged| json!({"place": damaged.place, "why": damaged.why}))
             .collect::<Vec<_>>(),
-    });
-    omit_nulls(&mut value);
-    visible_json(format!("{value:#}\n"))
+    }))
 }

@@ -50,10 +50,9 @@ pub(super) fn nothing(history: &History, job: Option<&str>) -> String {
 /// Warns about unreadable records.
 pub(super) fn warn_of(damaged: &[Damaged]) {
     for Damaged { place, why } in damaged {
+        let (place, why) = (printable(place), printable(why));
         say(&format!(
-            "warning: skipped an unreadable record of the history: {}: {}",
-            printable(place),
-            printable(why)
+            "warning: skipped an unreadable record of the history: {place}: {why}"
         ));
     }
 }

@@ -5,8 +5,7 @@ use crate::console::{AppError, print, printable};
 use crate::history::record::Record;
 use crate::history::{Damaged, Entry, History, Listing};
 use crate::report::escape::{LINE_LIMIT, for_terminal};
-use crate::report::omit_nulls;
-use crate::secret::unseen::visible_json;
+use crate::report::published;
 
 use super::facts::{self, COLUMNS};
 
@@ -82,10 +81,8 @@ fn suggestion(listing: &Listing, wanted: &str) -> String {
 }
 
 fn json(record: &Record) -> String {
-    let mut value =
-        serde_json::to_value(record).expect("a record holds only text, numbers and lists of them");
-    omit_nulls(&mut value);
-    visible_json(format!("{value:#}\n"))
+    let value = serde_json::to_value(record);
+    published(value.expect("a record holds only text, numbers and lists of them"))
 }
 
 /// The record's line of the list, from top to bottom, and where it came from.
