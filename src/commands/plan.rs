@@ -3,7 +3,6 @@
 use std::fmt::Write;
 
 use crate::backend::sagemaker::RunTags;
-use crate::change::AffectedJob;
 use crate::cli::PlanArguments;
 use crate::console::{AppError, print_prose, printable};
 use crate::gate::backend;
@@ -27,31 +26,19 @@ pub(crate) async fn plan(arguments: &PlanArguments) -> Result<u8, AppError> {
     if affected.is_empty() {
         // A typing error there is the likeliest reason.
         idle_globs::warn_of_idle_globs(&project)?;
-        print_prose(&format!(
-            "{}\n",
-            printable(&changed_files::nothing_affected(
-                &change,
-                &arguments.change.jobs
-            ))
-        ))?;
+        let nothing = changed_files::nothing_affected(&change, &arguments.change.jobs);
+        print_prose(&format!("{}\n", printable(&nothing)))?;
         return Ok(0);
     }
     if let Some(reason) = &project.policy.undecidable {
-        let jobs = affected.iter();
-        let unknown = |one: &AffectedJob<'_>| {
-            let reason = printable(&reason.to_string());
-            format!(
-                "{} · unknown: {reason}; nothing would be run\n",
-                one.job.name
-            )
-        };
-        print_prose(&jobs.map(unknown).collect::<String>())?;
+        let reason = printable(&reason.to_string());
+        let unknown = affected.iter().map(|one| not_run(&one.job.name, &reason));
+        print_prose(&unknown.collect::<String>())?;
         return Ok(0);
     }
-    let alternatives = if arguments.only_instance {
-        Alternatives::Skip
-    } else {
-        Alternatives::Measure
+    let alternatives = match arguments.only_instance {
+        true => Alternatives::Skip,
+        false => Alternatives::Measure,
     };
     let backend = backend::backend_of(&project, &[], RunTags::of_nobody()).await?;
     let mut text = changed_files::note(&change, &arguments.change)
@@ -107,11 +94,7 @@ pub(crate) async fn plan(arguments: &PlanArguments) -> Result<u8, AppError> {
                 });
             }
             Err(PlanError::Unknown(reason)) => {
-                let _ = writeln!(
-                    details,
-                    "{} · unknown: {reason}; nothing would be run\n",
-                    job.name
-                );
+                let _ = writeln!(details, "{}", not_run(&job.name, &reason.to_string()));
             }
             Err(error) => return Err(error.into()),
         }
@@ -128,4 +111,8 @@ pub(crate) async fn plan(arguments: &PlanArguments) -> Result<u8, AppError> {
     text.push_str(&details);
     print_prose(&text)?;
     Ok(0)
+}
+
+fn not_run(job: &str, reason: &str) -> String {
+    format!("{job} · unknown: {reason}; nothing would be run\n")
 }

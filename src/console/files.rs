@@ -115,12 +115,9 @@ pub(crate) fn resolve_as_far_as_there(path: &Path) -> io::Result<PathBuf> {
     loop {
         match there.canonicalize() {
             Ok(real) => {
+                // Its components, without a slash at the end.
                 let rest = path.strip_prefix(there).unwrap_or(Path::new(""));
-                return Ok(if rest.as_os_str().is_empty() {
-                    real
-                } else {
-                    real.join(rest)
-                });
+                return Ok(real.iter().chain(rest).collect());
             }
             // A dangling link exists, but its target does not.
             Err(error) if error.kind() == io::ErrorKind::NotFound && !there.is_symlink() => {
@@ -223,11 +220,9 @@ fn is_device(path: &Path) -> bool {
 fn write_with_mode(path: &Path, content: &[u8], root: &Path, mode: u32) -> Result<(), AppError> {
     check_target(path, root)?;
     if is_device(path) {
-        return OpenOptions::new()
-            .write(true)
-            .open(path)
-            .and_then(|mut device| device.write_all(content))
-            .map_err(|source| cannot_write(path, source));
+        let device = OpenOptions::new().write(true).open(path);
+        let written = device.and_then(|mut device| device.write_all(content));
+        return written.map_err(|source| cannot_write(path, source));
     }
     let folder = path.parent().filter(|folder| *folder != Path::new(""));
     let written = tempfile::Builder::new()
@@ -254,22 +249,16 @@ pub(crate) fn make_state_folder(folder: &Path) -> Result<(), AppError> {
         ))
         .help("remove the link"));
     }
-    fs::DirBuilder::new()
+    let made = fs::DirBuilder::new()
         .recursive(true)
         .mode(0o755)
-        .create(folder)
-        .map_err(|source| cannot_write(folder, source))?;
+        .create(folder);
+    made.map_err(|source| cannot_write(folder, source))?;
     let ignore = folder.join(".gitignore");
     // `create_new` does not follow a dangling link.
-    match OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(&ignore)
-    {
+    match File::create_new(&ignore).and_then(|mut file| file.write_all(b"*\n")) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        opened => opened
-            .and_then(|mut file| file.write_all(b"*\n"))
-            .map_err(|source| cannot_write(&ignore, source)),
+        written => written.map_err(|source| cannot_write(&ignore, source)),
     }
 }
 

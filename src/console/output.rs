@@ -29,10 +29,8 @@ impl Loudness {
 /// Prints to standard output. A closed pipe is not a failure.
 pub(crate) fn print(text: &str) -> Result<(), AppError> {
     let mut stdout = std::io::stdout().lock();
-    match stdout
-        .write_all(text.as_bytes())
-        .and_then(|()| stdout.flush())
-    {
+    let printed = stdout.write_all(text.as_bytes());
+    match printed.and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
             Err(AppError::failed("could not write to standard output")
                 .help("if it is a file, see that its disk has space left")
@@ -44,10 +42,8 @@ pub(crate) fn print(text: &str) -> Result<(), AppError> {
 
 /// Prints lines of prose to standard output, as wide as its terminal.
 pub(crate) fn print_prose(text: &str) -> Result<(), AppError> {
-    print(&terminal::wrapped(
-        text,
-        terminal::stdout_width().map(usize::from),
-    ))
+    let width = terminal::stdout_width().map(usize::from);
+    print(&terminal::wrapped(text, width))
 }
 
 /// Prints a line to standard error, as wide as its terminal.
@@ -60,9 +56,6 @@ pub(crate) fn say(text: &str) {
 
 /// Warns about one field of the spec.
 pub(crate) fn warn(field: &str, message: &str) {
-    say(&format!(
-        "warning: {}: {}",
-        printable(field),
-        printable(message)
-    ));
+    let (field, message) = (printable(field), printable(message));
+    say(&format!("warning: {field}: {message}"));
 }

@@ -386,28 +386,22 @@ mod tests {
 
     #[test]
     fn the_totals_of_a_run_are_those_of_its_jobs() {
-        let expected = ExpectedSpend {
-            usd: Some(Usd(0.31)),
+        let at = "2026-11-20T08:00:00Z".parse().unwrap();
+        let expected = |usd| ExpectedSpend {
+            usd: Some(usd),
             time: Seconds(130.0),
-            at: "2026-11-20T08:00:00Z".parse().unwrap(),
+            at,
         };
-        let job = JobTotals {
-            worst_case: Some(Usd(4.5)),
-            expected: None,
-            wall_clock: Seconds(7200.0),
+        let job = |worst_case, known: Option<Usd>, wall_clock| JobTotals {
+            worst_case,
+            expected: known.map(expected),
+            wall_clock: Seconds(wall_clock),
         };
-        let known = JobTotals {
-            expected: Some(expected),
-            ..job
-        };
-        let short = JobTotals {
-            wall_clock: Seconds(60.0),
-            ..job
-        };
-        let unpriced = JobTotals {
-            worst_case: None,
-            ..job
-        };
+        let worst = Some(Usd(4.5));
+        let known = job(worst, Some(Usd(0.31)), 7200.0);
+        let short = job(worst, None, 60.0);
+        let unpriced = job(None, None, 7200.0);
+        let job = job(worst, None, 7200.0);
         let (at_once, in_turn) = (JobOrder::AtOnce, JobOrder::OneAfterAnother);
         for (runs, max_spend, order, said) in [
             (&[][..], None, in_turn, "3 jobs · nothing would be run"),
