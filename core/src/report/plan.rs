@@ -406,12 +406,6 @@ mod tests {
         for (runs, max_spend, order, said) in [
             (&[][..], None, in_turn, "3 jobs · nothing would be run"),
             (
-                &[known, job],
-                None,
-                in_turn,
-                "3 jobs · worst case 9.00 USD, at most 4h, one job after another",
-            ),
-            (
                 &[known, known],
                 Some(Usd(8.0)),
                 in_turn,
@@ -424,7 +418,7 @@ mod tests {
                 "3 jobs · worst case not known for want of a price, at most 2h, one job after another",
             ),
             (
-                &[job, short],
+                &[known, short],
                 None,
                 at_once,
                 "3 jobs · worst case 9.00 USD, at most 2h, jobs side by side",
