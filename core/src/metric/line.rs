@@ -33,43 +33,13 @@ pub struct LineForm {
     pub either_side: Option<&'static str>,
 }
 
-impl LineForm {
-    /// Of lines on what the script prints.
-    pub const PRINTED: Self = Self {
-        either_side: Some("9000"),
-        ..Self::upper(
-            "MetricLine",
-            "A limit of what the script prints, either from above or from below: of the median of the later half of a run's values.",
-        )
-    };
-
-    pub(super) const fn upper(name: &'static str, description: &'static str) -> Self {
-        Self {
-            name,
-            description,
-            either_side: None,
-        }
-    }
-}
-
 /// What is known of a budget line beside its metric.
 #[derive(Clone, Copy)]
 pub(super) struct LineRow {
     /// The key in the spec and the `line` in the report.
     pub(super) key: &'static str,
-    pub(super) form: LineForm,
     /// For the spec's schema.
     pub(super) description: &'static str,
-}
-
-impl LineRow {
-    pub(super) const fn of(key: &'static str, form: LineForm, description: &'static str) -> Self {
-        Self {
-            key,
-            form,
-            description,
-        }
-    }
 }
 
 impl From<Metric> for LineKind {
@@ -101,13 +71,6 @@ impl LineKind {
         match self {
             Self::Named(name) => format!("{}{name}", Self::NAMED).into(),
             Self::Absolute(_) | Self::Increase(_) => self.fixed_key().into(),
-        }
-    }
-
-    pub fn form(self) -> LineForm {
-        match self {
-            Self::Named(_) => LineForm::PRINTED,
-            Self::Absolute(_) | Self::Increase(_) => self.row().form,
         }
     }
 

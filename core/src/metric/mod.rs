@@ -73,36 +73,16 @@ impl MetricRow {
         self
     }
 
-    const fn line(mut self, key: &'static str, form: LineForm, description: &'static str) -> Self {
-        self.line = Some(LineRow::of(key, form, description));
+    const fn line(mut self, key: &'static str, description: &'static str) -> Self {
+        self.line = Some(LineRow { key, description });
         self
     }
 
-    const fn increase(
-        mut self,
-        key: &'static str,
-        form: LineForm,
-        description: &'static str,
-    ) -> Self {
-        self.increase = Some(LineRow::of(key, form, description));
+    const fn increase(mut self, key: &'static str, description: &'static str) -> Self {
+        self.increase = Some(LineRow { key, description });
         self
     }
 }
-
-const COST: LineForm = LineForm::upper("CostLine", "A limit in US dollars.");
-const TIME: LineForm = LineForm::upper("TimeLine", "A limit in time.");
-const SHARE: LineForm = LineForm::upper("ShareLine", "A limit as a share of the machine.");
-const COST_INCREASE: LineForm =
-    LineForm::upper("CostIncreaseLine", "A limit against the base, in cost.");
-const TIME_INCREASE: LineForm =
-    LineForm::upper("TimeIncreaseLine", "A limit against the base, in time.");
-const LOAD: LineForm = LineForm {
-    either_side: Some("20"),
-    ..LineForm::upper(
-        "UtilizationLine",
-        "A limit of a load, either from above or from below.",
-    )
-};
 
 impl Metric {
     /// In the order of a report's estimates and columns.
@@ -124,34 +104,34 @@ impl Metric {
         match self {
             Self::Time => MetricRow::of("time_seconds", "time", Unit::Time)
                 .titled("Time")
-                .line("time", TIME, "The longest time that the full run may take. Without this line `training.max_runtime` is the limit.")
-                .increase("time_increase", TIME_INCREASE, "The most by which the full run may take longer than the base's, for instance `20%` or `{max: 20%, at_least: 10m}`."),
+                .line("time", "The longest time that the full run may take. Without this line `training.max_runtime` is the limit.")
+                .increase("time_increase", "The most by which the full run may take longer than the base's, for instance `20%` or `{max: 20%, at_least: 10m}`."),
             Self::Cost => MetricRow::of("cost_usd", "cost", Unit::Money)
                 .titled("Cost")
-                .line("cost", COST, "The most that the full run may cost, in US dollars.")
-                .increase("cost_increase", COST_INCREASE, "The most by which the full run may cost more than the base's, for instance `20%` or `{max: 20%, at_least: 5 USD}`."),
+                .line("cost", "The most that the full run may cost, in US dollars.")
+                .increase("cost_increase", "The most by which the full run may cost more than the base's, for instance `20%` or `{max: 20%, at_least: 5 USD}`."),
             Self::Memory => MetricRow::of("memory_percent", "memory", Unit::Percent)
                 .titled("Memory")
-                .line("memory", SHARE, "The peak memory of the full run, as a share of the machine's. Without this line 100% is the limit."),
+                .line("memory", "The peak memory of the full run, as a share of the machine's. Without this line 100% is the limit."),
             Self::MemoryBytes => MetricRow::of("memory_bytes", "peak memory", Unit::Bytes),
             Self::CpuUtilization => MetricRow::of("cpu_percent", "CPU utilization", Unit::Percent)
                 .titled("CPU")
-                .line("cpu_utilization", LOAD, "The mean CPU load of the full run, as a share of all cores, for instance `{min: 20%, level: warn}`."),
+                .line("cpu_utilization", "The mean CPU load of the full run, as a share of all cores, for instance `{min: 20%, level: warn}`."),
             Self::GpuUtilization => MetricRow::of("gpu_percent", "GPU utilization", Unit::Percent)
                 .titled("GPU")
-                .line("gpu_utilization", LOAD, "The mean GPU load of the full run, as a share of all GPUs, for instance `{min: 50%, level: warn}`."),
+                .line("gpu_utilization", "The mean GPU load of the full run, as a share of all GPUs, for instance `{min: 50%, level: warn}`."),
             Self::GpuMemory => MetricRow::of("gpu_memory_percent", "GPU memory", Unit::Percent)
                 .titled("GPU mem")
-                .line("gpu_memory", SHARE, "The peak memory of the full run on its fullest GPU, as a share of the GPU's. Without this line 100% is the limit."),
+                .line("gpu_memory", "The peak memory of the full run on its fullest GPU, as a share of the GPU's. Without this line 100% is the limit."),
             Self::GpuMemoryBytes => MetricRow::of("gpu_memory_bytes", "peak GPU memory", Unit::Bytes),
             Self::IoWait => MetricRow::of("io_wait_percent", "I/O wait", Unit::Percent)
                 .titled("I/O wait")
-                .line("io_wait", LOAD, "The mean share of time in which the cores wait for input and output, for instance `{max: 30%}`."),
+                .line("io_wait", "The mean share of time in which the cores wait for input and output, for instance `{max: 30%}`."),
             Self::StepTime => MetricRow::of("step_seconds", "step time", Unit::StepTime)
                 .titled("Step"),
             Self::CostPerStep => MetricRow::of("cost_per_step_usd", "cost per step", Unit::Money)
                 .titled("Cost/step")
-                .line("cost_per_step", COST, "The most that one training step may cost, in US dollars; needs `training.step_metric`."),
+                .line("cost_per_step", "The most that one training step may cost, in US dollars; needs `training.step_metric`."),
         }
     }
 
@@ -227,6 +207,38 @@ impl LineKind {
         Self::Absolute(Metric::GpuUtilization),
         Self::Absolute(Metric::IoWait),
     ];
+
+    /// How it is written.
+    pub fn form(self) -> LineForm {
+        const PRINTED: &str = "A limit of what the script prints, either from above or from below: of the median of the later half of a run's values.";
+        const LOAD: &str = "A limit of a load, either from above or from below.";
+        let (name, description, either_side) = match self {
+            Self::Named(_) => ("MetricLine", PRINTED, Some("9000")),
+            Self::Increase(Metric::Cost) => (
+                "CostIncreaseLine",
+                "A limit against the base, in cost.",
+                None,
+            ),
+            Self::Increase(_) => (
+                "TimeIncreaseLine",
+                "A limit against the base, in time.",
+                None,
+            ),
+            Self::Absolute(Metric::Cost | Metric::CostPerStep) => {
+                ("CostLine", "A limit in US dollars.", None)
+            }
+            Self::Absolute(Metric::Time) => ("TimeLine", "A limit in time.", None),
+            Self::Absolute(Metric::Memory | Metric::GpuMemory) => {
+                ("ShareLine", "A limit as a share of the machine.", None)
+            }
+            Self::Absolute(_) => ("UtilizationLine", LOAD, Some("20")),
+        };
+        LineForm {
+            name,
+            description,
+            either_side,
+        }
+    }
 }
 
 /// A value for each metric.
