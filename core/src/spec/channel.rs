@@ -1,6 +1,6 @@
 //! One input channel: where its objects are, how the script gets them, and what a canary gets of them.
 
-use std::rc::Rc;
+use std::collections::BTreeSet;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,6 @@ use super::FileSystem;
 use super::backend_kind::RunPlace;
 use super::draw::{ChannelDraw, DrawKeys};
 use super::field::FieldRule;
-use super::instances::group_names;
 use super::keys::{List, Map, keys};
 use super::kind::{Definitions, Kind, Refined, Text, one_of, words};
 use super::limits::{self, s3_uri_problem};
@@ -234,7 +233,10 @@ impl Reader<'_> {
         let is_s3 = uri.starts_with("s3:");
         match &file_system {
             Some(file_system) if !is_here => {
-                self.check_file_system(at, channel, file_system.as_ref().err(), in_vpc);
+                let help = "write `fsx://fs-0123456789abcdef0/mount/path` or `efs://fs-0123456789abcdef0/path`";
+                let problem = file_system.as_ref().err();
+                self.form(&uri_at, uri, problem.map(|problem| (*problem, help)));
+                self.check_file_system(at, channel, in_vpc);
             }
             None if !is_here && (is_s3 || self.is_on(RunPlace::Cloud)) => {
                 self.form(&uri_at, uri, s3_uri_problem(uri));
@@ -298,20 +300,7 @@ impl Reader<'_> {
     }
 
     /// A directory of a file system: whole in every canary, mounted on every machine, and reached through a VPC.
-    fn check_file_system(
-        &mut self,
-        at: &At,
-        channel: &Channel,
-        problem: Option<&&str>,
-        in_vpc: bool,
-    ) {
-        let help =
-            "write `fsx://fs-0123456789abcdef0/mount/path` or `efs://fs-0123456789abcdef0/path`";
-        self.form(
-            &at.key("uri"),
-            &channel.uri,
-            problem.map(|problem| (*problem, help)),
-        );
+    fn check_file_system(&mut self, at: &At, channel: &Channel, in_vpc: bool) {
         let is_said = self.is_written(&at.key("sample"));
         rules! { self, at;
             refuse "sample" if is_said && channel.sample.is_drawn() => NO_SHARE, WRITE_WHOLE;
@@ -339,11 +328,10 @@ impl Reader<'_> {
         if count > 0 && count < channels.len() {
             self.wrong(at, "`groups` must stand on every channel or on none");
         }
-        let instances = Rc::clone(&self.instances);
-        if instances.is_empty() || count == 0 {
+        if self.instances.is_empty() || count == 0 {
             return;
         }
-        let clusters = group_names(&instances);
+        let clusters = self.clusters();
         for channel in &with_groups {
             let at = groups_at(channel);
             if clusters.is_empty() {
@@ -355,31 +343,29 @@ impl Reader<'_> {
             self.check_group_names(&at, &channel.groups, &clusters);
         }
         let named: Vec<&String> = with_groups.iter().flat_map(|it| &it.groups).collect();
-        let all = clusters.iter().flatten().copied();
-        let mut unreached: Vec<&str> = all
-            .filter(|group| !named.iter().any(|name| name == group))
-            .collect();
-        unreached.sort_unstable();
-        unreached.dedup();
-        for group in unreached {
+        let unreached = clusters
+            .iter()
+            .flatten()
+            .collect::<BTreeSet<_>>()
+            .into_iter();
+        for group in unreached.filter(|group| !named.contains(group)) {
             let group = quoted(group);
             self.warn(at, format!("no channel names the instance group {group}, so its machines get no data; where they need some, add it to the `groups` of a channel"));
         }
     }
 
     /// Each of the groups in a list must be in every configuration that has groups.
-    pub(super) fn check_group_names(&mut self, at: &At, groups: &[String], clusters: &[Vec<&str>]) {
+    pub(super) fn check_group_names(
+        &mut self,
+        at: &At,
+        groups: &[String],
+        clusters: &[Vec<String>],
+    ) {
         for (index, name) in groups.iter().enumerate() {
-            let lacks = |cluster: &&Vec<&str>| !cluster.contains(&name.as_str());
-            if let Some(cluster) = clusters.iter().find(lacks) {
-                let known = cluster.iter().copied();
-                self.unknown(
-                    &at.item(index),
-                    name,
-                    "names no instance group",
-                    known,
-                    None,
-                );
+            let mut lacking = clusters.iter().filter(|cluster| !cluster.contains(name));
+            if let Some(cluster) = lacking.next() {
+                let (at, what) = (at.item(index), "names no instance group");
+                self.unknown(&at, name, what, cluster.iter().map(String::as_str), None);
             }
         }
     }

@@ -27,15 +27,6 @@ const ALTERNATIVES: usize = 50;
 /// A report shows a row for each power of two.
 const MOST_OF_A_RANGE: u32 = 512;
 
-/// The names of the instance groups of each configuration that has some.
-pub(super) fn group_names(instances: &[InstanceConfiguration]) -> Vec<Vec<&str>> {
-    let groups = instances.iter().map(InstanceConfiguration::groups);
-    groups
-        .filter(|groups| !groups.is_empty())
-        .map(|groups| groups.iter().map(|group| group.name.as_str()).collect())
-        .collect()
-}
-
 /// Compares a pattern of `allowed_instances` with a type.
 fn lets_in(patterns: &[GlobMatcher], kind: &InstanceType) -> bool {
     patterns.iter().any(|pattern| pattern.is_match(kind.name()))
@@ -255,6 +246,15 @@ impl Reader<'_> {
             }
         }
         (others, ranged)
+    }
+
+    /// The names of the instance groups of each configuration that has some.
+    pub(super) fn clusters(&self) -> Vec<Vec<String>> {
+        let groups = self.instances.iter().map(InstanceConfiguration::groups);
+        groups
+            .filter(|groups| !groups.is_empty())
+            .map(|groups| groups.iter().map(|group| group.name.clone()).collect())
+            .collect()
     }
 
     pub(super) fn not_an_instance<T>(&mut self, error: &InstanceError, at: &At) -> Option<T> {

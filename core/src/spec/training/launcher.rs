@@ -10,7 +10,6 @@ use super::{Framework, Training, is_script};
 use crate::instance::InstanceConfiguration;
 use crate::spec::backend_kind::RunPlace;
 use crate::spec::field::{self, FieldValue};
-use crate::spec::instances::group_names;
 use crate::spec::keys::{List, mapping};
 use crate::spec::kind::{Count, Definitions, Kind, Text, wrong_kind};
 use crate::spec::limits;
@@ -298,11 +297,11 @@ impl Reader<'_> {
                 "write `instance: local` and `processes_per_host`, or `torchrun: {}`",
             );
         }
-        let clusters = group_names(&instances);
+        let clusters = self.clusters();
         let needs_group =
             !self.is_written(&at.key("groups")) && clusters.iter().any(|cluster| cluster.len() > 1);
         let example = clusters.iter().filter(|cluster| cluster.len() > 1);
-        let example = example.flatten().max().copied().unwrap_or_default();
+        let example = example.flatten().max().map_or("", String::as_str);
         let has_no_groups = !instances.is_empty() && clusters.is_empty();
         rules! { self, at;
             refuse "" if needs_group =>
