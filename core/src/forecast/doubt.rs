@@ -1,29 +1,46 @@
 //! Why a forecast is not to be relied on at its upper end.
 
-use std::fmt;
-
 use crate::units::{Fraction, Percent, Seconds};
 
-/// Why a quantity's interval is not to be relied on at its upper end.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// Why a quantity's interval is not to be relied on at its upper end, in words that follow the quantity's name.
+#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum Doubt {
     /// Growth that begins or shows beyond the largest canary, which held this share of the data, could pass the limit.
+    #[error("is known only {}", unseen_growth(.share))]
     UnseenGrowth { share: Option<f64> },
     /// Other work took so much of the machine in the canaries, and alone the full run may keep the limit.
+    #[error(
+        "is that of a machine of which other work took {taken}, and alone it may keep the limit; try again with `--fresh` on a quiet machine"
+    )]
     OtherWork { taken: Percent },
     /// Its source looks so seldom that each canary may have had far more.
+    #[error("was looked at only once a minute, so its peak may have been far higher")]
     LowerBound,
     /// A canary may have had so much between two looks at it, which is above the limit.
+    #[error("may have been up to {percent} in one canary already, between two looks at it")]
     MayHaveHad { percent: Percent },
     /// Its source has only averages over the run and the GPUs.
+    #[error(
+        "is known as an average over the run and its GPUs, so its peak may have been far higher"
+    )]
     Average,
     /// Its source sees nothing of a run as short as every canary; the shortest that it sees.
+    #[error("was not seen: it is looked at only once a minute, and no canary ran for {shortest}")]
     TooShortToSee { shortest: Seconds },
     /// Every canary held what JAX takes of a GPU beforehand, whatever it needs.
+    #[error(
+        "is as much at every size as JAX takes beforehand (75 %), so the need is not known; set `XLA_PYTHON_CLIENT_PREALLOCATE=false`"
+    )]
     JaxPool,
     /// On the count of the full run it was more than the law of another count gives for as much data.
+    #[error(
+        "is more on as many machines as the full run has than on the others, and how it grows there is not known; canaries of three sizes there would show it"
+    )]
     MoreOnItsCount,
     /// On the count of the full run canaries completed, and none was measured as those of the law were.
+    #[error(
+        "was measured in another way on the full run's machine count, so whether more is used there is not known; canaries of three sizes there would show it"
+    )]
     NotSeenOnItsCount,
 }
 
@@ -46,44 +63,15 @@ impl Doubt {
     }
 }
 
-impl fmt::Display for Doubt {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::UnseenGrowth { share: Some(share) } => write!(
-                f,
-                "is known only up to {} of the full run's data, and growth that no canary could show would pass the limit",
-                Fraction(*share)
-            ),
-            Self::UnseenGrowth { share: None } => f.write_str(
-                "is known only from smaller canaries elsewhere, and growth that none could show would pass the limit",
-            ),
-            Self::OtherWork { taken } => write!(
-                f,
-                "is that of a machine of which other work took {taken}, and alone it may keep the limit; try again with `--fresh` on a quiet machine"
-            ),
-            Self::LowerBound => f.write_str(
-                "was looked at only once a minute, so its peak may have been far higher",
-            ),
-            Self::MayHaveHad { percent } => write!(
-                f,
-                "may have been up to {percent} in one canary already, between two looks at it"
-            ),
-            Self::Average => f.write_str(
-                "is known as an average over the run and its GPUs, so its peak may have been far higher",
-            ),
-            Self::TooShortToSee { shortest } => write!(
-                f,
-                "was not seen: it is looked at only once a minute, and no canary ran for {shortest}"
-            ),
-            Self::JaxPool => f.write_str(
-                "is as much at every size as JAX takes beforehand (75 %), so the need is not known; set `XLA_PYTHON_CLIENT_PREALLOCATE=false`",
-            ),
-            Self::MoreOnItsCount => f.write_str(
-                "is more on as many machines as the full run has than on the others, and how it grows there is not known; canaries of three sizes there would show it",
-            ),
-            Self::NotSeenOnItsCount => f.write_str(
-                "was measured in another way on the full run's machine count, so whether more is used there is not known; canaries of three sizes there would show it",
-            ),
+fn unseen_growth(share: &Option<f64>) -> String {
+    match share {
+        Some(share) => format!(
+            "up to {} of the full run's data, and growth that no canary could show would pass the limit",
+            Fraction(*share)
+        ),
+        None => {
+            "from smaller canaries elsewhere, and growth that none could show would pass the limit"
+                .to_owned()
         }
     }
 }

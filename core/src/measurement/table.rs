@@ -10,8 +10,6 @@ mod json_lines;
 mod seed;
 mod sound;
 
-use std::fmt;
-
 use crate::measurement::Measurement;
 
 pub use columns::read_csv;
@@ -87,7 +85,8 @@ impl MeasurementTable {
 }
 
 /// A problem of one line.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}{}: {what}", of_column(.column))]
 pub struct TableProblem {
     /// From 1.
     pub line: u64,
@@ -107,14 +106,8 @@ impl TableProblem {
     }
 }
 
-impl fmt::Display for TableProblem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}", self.line)?;
-        if let Some(column) = &self.column {
-            write!(f, ", column {column}")?;
-        }
-        write!(f, ": {}", self.what)
-    }
+fn of_column(column: &Option<String>) -> String {
+    (column.as_ref()).map_or_else(String::new, |column| format!(", column {column}"))
 }
 
 /// Text of a table for a message: shortened, with control and format characters escaped.
