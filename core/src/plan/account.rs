@@ -172,7 +172,7 @@ impl Account {
     /// What was never set aside by itself, a run or machines that were kept between runs, was billed so much.
     pub fn bill(&self, billed: Option<Usd>) {
         change_each(self.upwards(), |sums| {
-            sums.billed = sum(sums.billed, billed)
+            sums.billed = sum(sums.billed, billed);
         });
     }
 
