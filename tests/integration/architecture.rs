@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use imports::Imports;
 
 /// The pure core in story order: each may import those before it, and nothing else.
-const CORE: [&str; 18] = [
+const CORE: [&str; 19] = [
     "grammar",
     "secret",
     "units",
@@ -25,6 +25,7 @@ const CORE: [&str; 18] = [
     "forecast",
     "verdict",
     "exit",
+    "outside_error",
     "plan",
     "drift",
     "report",
@@ -201,7 +202,7 @@ fn may_import(own: &str, other: &str) -> bool {
         "github" => &["git", "backend", "history", "assess", "cli", "aws"],
         "history" => &["git", "backend", "probe", "assess", "cli"],
         // What AWS says passes through the one; what it could not do is the other's error.
-        "aws" => return matches!(other, "secret" | "exit"),
+        "aws" => return matches!(other, "secret" | "outside_error"),
         _ => &[],
     };
     is_above && !banned.contains(&other)

@@ -6,7 +6,7 @@ use crate::metric::MemoryOf;
 use crate::probe::{Ending, OptMl, ProbeReport};
 
 use super::cluster::ClusterHost;
-use super::process::LogTail;
+use super::log_tail::LogTail;
 
 /// SageMaker takes this much of `output/failure` for its FailureReason.
 const FAILURE_TEXT: usize = 1024;

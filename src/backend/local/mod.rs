@@ -11,6 +11,7 @@ mod container;
 mod ending;
 mod launcher;
 mod listing;
+mod log_tail;
 mod process;
 mod run;
 mod usage;

@@ -14,17 +14,15 @@ use crate::backend::Cancellation;
 use crate::measurement::printed_figures::{OutputReader, Printed, Sought};
 use crate::outside_error::OutsideError;
 use crate::probe::{self, GateSocket};
-use crate::secret::{CutAt, SecretMask};
 use crate::units::Seconds;
 
 use super::clock::GateClock;
 use super::ending::EndedHost;
+use super::log_tail::{LOG_BYTES, LogTail};
 use super::{LaidOut, LocalBackend};
 
 /// Read at once.
 const CHUNK_BYTES: usize = 64 * 1024;
-/// How much of the end of each output stream is kept. A script may print gigabytes.
-const LOG_BYTES: usize = 1024 * 1024;
 /// What the probe may take beyond `max_runtime`, or after it was asked to end: its grace period, and a little.
 const OVERTIME: Duration = Duration::from_secs(15);
 /// How long the streams may stay open after the probe has ended.
@@ -32,72 +30,6 @@ const LAST_OUTPUT: Duration = Duration::from_secs(1);
 /// The probe's codes for a command that could not be started, as `env` has them.
 const NOT_EXECUTABLE: i32 = 126;
 const NOT_FOUND: i32 = 127;
-/// A longer line is cut, but in the file of the log.
-const LINE_BYTES: usize = 4096;
-
-/// The end of what a host printed on standard output and standard error, without secrets, and where that was cut.
-#[derive(Debug)]
-pub(super) struct LogTail([(String, CutAt); 2]);
-
-impl LogTail {
-    /// As it was read: bytes that are not UTF-8 become replacement characters.
-    fn of(streams: &[OutputStream<'_>; 2], secrets: &SecretMask) -> Self {
-        Self(streams.each_ref().map(|OutputStream { tail: bytes, .. }| {
-            let cut = match bytes.len() >= LOG_BYTES {
-                true => CutAt::Start,
-                false => CutAt::Nowhere,
-            };
-            let end = &bytes[bytes.len().saturating_sub(LOG_BYTES)..];
-            (secrets.mask_part(&String::from_utf8_lossy(end), cut), cut)
-        }))
-    }
-
-    fn named(&self) -> impl Iterator<Item = (&str, &(String, CutAt))> {
-        ["stdout", "stderr"].into_iter().zip(&self.0)
-    }
-
-    /// The lines of both streams as far as they are kept, one stream after the other.
-    pub(super) fn all(&self) -> Vec<String> {
-        let mut lines = Vec::new();
-        for (name, (text, cut)) in self.named() {
-            if *cut == CutAt::Start {
-                let kept = LOG_BYTES / 1024;
-                lines.push(format!("{name}: (the last {kept} KiB)"));
-            }
-            lines.extend(text.lines().map(|line| format!("{name}: {line}")));
-        }
-        lines
-    }
-
-    /// The last line that is not blank, of standard error before standard output: Python flushes what it printed after
-    /// its traceback.
-    pub(super) fn last_line(&self) -> Option<String> {
-        self.0.iter().rev().find_map(|(text, _)| {
-            let mut lines = text.lines().rev().map(str::trim);
-            Some(shortened(lines.find(|line| !line.is_empty())?))
-        })
-    }
-
-    /// The last lines of both streams, for the job log.
-    pub(super) fn lines(&self, most: usize) -> Vec<String> {
-        let mut lines = Vec::new();
-        for (name, (text, _)) in self.named() {
-            let all: Vec<&str> = text.lines().collect();
-            let last = all[all.len().saturating_sub(most)..].iter();
-            lines.extend(last.map(|line| format!("{name}: {}", shortened(line))));
-        }
-        lines
-    }
-
-    /// Whether the text stands in what is kept.
-    pub(super) fn mentions(&self, text: &str) -> bool {
-        self.0.iter().any(|(kept, _)| kept.contains(text))
-    }
-}
-
-fn shortened(line: &str) -> String {
-    line.chars().take(LINE_BYTES).collect()
-}
 
 /// The probes of one backend that are under way. What is below this process and not below one of them is an orphan.
 #[derive(Debug, Default)]
@@ -229,7 +161,10 @@ impl LocalBackend {
                 () = tokio::time::sleep(limit) => None,
             }
         };
-        let tail = LogTail::of(&streams, &self.secrets);
+        let tail = LogTail::of(
+            streams.each_ref().map(|stream| &*stream.tail),
+            &self.secrets,
+        );
         let (report, printed) = match (socket.report(), status) {
             // A probe that was killed wrote none.
             (Some(report), Some(Ok(status))) if status.code().is_some() => {

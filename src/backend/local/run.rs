@@ -10,7 +10,7 @@ use super::channel::LinkedFile;
 use super::cluster::Cluster;
 use super::container::Container;
 use super::ending::{self, EndedHost};
-use super::process::LogTail;
+use super::log_tail::LogTail;
 use super::workspace;
 use super::{LaidOut, LocalBackend, usage};
 use crate::backend::{CanaryResult, Cancellation, rows, sample_opened};

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use nix::sys::prctl;
 use nix::sys::signal::Signal;
 
-use super::cgroup::OwnCgroup;
 use super::signals::CaughtSignals;
 use super::tree::{Look, ProcessTree, kill_groups, send};
 
@@ -37,11 +36,7 @@ pub(super) struct Step {
 
 impl Shutdown {
     /// Sends SIGTERM to every process of the tree; [`Shutdown::step`] kills them when `grace` is over.
-    pub(super) fn begin(
-        tree: &mut ProcessTree,
-        cgroup: Option<&OwnCgroup>,
-        grace: Duration,
-    ) -> Self {
+    pub(super) fn begin(tree: &mut ProcessTree, grace: Duration) -> Self {
         let now = Instant::now();
         let mut shutdown = Self {
             asked: HashSet::new(),
@@ -49,7 +44,7 @@ impl Shutdown {
             kill_at: now + grace.min(Duration::from_secs(365 * 86_400)),
             stepped_at: now,
         };
-        shutdown.step(tree, cgroup);
+        shutdown.step(tree);
         shutdown
     }
 
@@ -64,12 +59,12 @@ impl Shutdown {
     }
 
     /// Sends SIGTERM to new processes, or SIGKILL to all if the grace period is over.
-    pub(super) fn step(&mut self, tree: &mut ProcessTree, cgroup: Option<&OwnCgroup>) -> Step {
+    pub(super) fn step(&mut self, tree: &mut ProcessTree) -> Step {
         let members = tree.members(Look::Thorough);
         self.stepped_at = Instant::now();
         let kill = self.stepped_at >= self.kill_at;
         if kill {
-            if let Some(cgroup) = cgroup {
+            if let Some(cgroup) = &tree.cgroup {
                 cgroup.kill();
             }
             // Groups of dead processes too: another process may just have started in them.
@@ -97,12 +92,11 @@ impl Shutdown {
     pub(super) fn finish(
         &mut self,
         tree: &mut ProcessTree,
-        cgroup: Option<&OwnCgroup>,
         mut signals: Option<&mut CaughtSignals>,
         patience: Duration,
     ) -> usize {
         loop {
-            let step = self.step(tree, cgroup);
+            let step = self.step(tree);
             let now = Instant::now();
             if step.members == 0 || now > self.kill_at + patience {
                 return step.members;
@@ -152,8 +146,8 @@ pub fn adopt_orphans() -> std::io::Result<Vec<i32>> {
 pub fn end_orphans(kept: &[i32]) {
     let mut tree = ProcessTree::below_this_process();
     tree.excluded.extend(kept);
-    let mut shutdown = Shutdown::begin(&mut tree, None, Duration::ZERO);
-    if shutdown.finish(&mut tree, None, None, PATIENCE_FOR_ORPHANS) > 0 {
+    let mut shutdown = Shutdown::begin(&mut tree, Duration::ZERO);
+    if shutdown.finish(&mut tree, None, PATIENCE_FOR_ORPHANS) > 0 {
         tracing::warn!("some processes of the training code could not be ended");
     }
 }

@@ -60,7 +60,7 @@ impl HostMemory {
 /// Where the level of memory is read.
 pub(super) enum LevelSource {
     /// A cgroup that holds the tree alone.
-    OwnCgroup(OwnCgroup),
+    OwnCgroup(Cgroup),
     /// The container's, which holds the tree and what else runs there.
     Container(Cgroup),
     /// Process by process.
@@ -70,8 +70,7 @@ pub(super) enum LevelSource {
 impl LevelSource {
     fn cgroup(&self) -> Option<&Cgroup> {
         match self {
-            Self::OwnCgroup(own) => Some(&own.cgroup),
-            Self::Container(cgroup) => Some(cgroup),
+            Self::OwnCgroup(cgroup) | Self::Container(cgroup) => Some(cgroup),
             Self::Processes => None,
         }
     }
@@ -112,29 +111,26 @@ impl TreeMemory {
         }
     }
 
-    /// The tree's own, if it has one.
-    pub(super) fn cgroup(&self) -> Option<&OwnCgroup> {
-        match &self.source {
-            LevelSource::OwnCgroup(cgroup) => Some(cgroup),
-            LevelSource::Container(_) | LevelSource::Processes => None,
-        }
-    }
-
     fn level_of_cgroup(&mut self) -> Option<Bytes> {
         let level = self.source.cgroup()?.level()? + self.outside;
         self.cgroup_peak = self.cgroup_peak.max(level);
         Some(level)
     }
 
-    /// Takes one sample.
-    pub(super) fn observe(&mut self, elapsed: Duration, processes: &[Process]) -> Pressure {
+    /// Takes one sample of the processes whose cgroup is `own`, where they have one.
+    pub(super) fn observe(
+        &mut self,
+        elapsed: Duration,
+        processes: &[Process],
+        own: Option<&OwnCgroup>,
+    ) -> Pressure {
         let read = |process: &Process| {
             let key = (process.pid, process.started_at_ticks);
             parse_status(key, &procfs::process(process.pid, "status").ok()?)
         };
         let mut holdings: Vec<Holding> = processes.iter().filter_map(read).collect();
         self.sampled |= !holdings.is_empty();
-        if let LevelSource::OwnCgroup(cgroup) = &self.source {
+        if let Some(cgroup) = own {
             let has_left = |one: &&Holding| {
                 (procfs::process(one.process.0, "cgroup")).is_ok_and(|text| !cgroup.holds(&text))
             };

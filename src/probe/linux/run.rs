@@ -150,13 +150,14 @@ impl<'a> WatchedRun<'a> {
                 tree.excluded.insert(sampler.pid());
             }
         }
-        let level = match (cgroup, &memory_controller) {
-            (Some(cgroup), _) => LevelSource::OwnCgroup(cgroup),
+        let level = match (&cgroup, &memory_controller) {
+            (Some(own), _) => LevelSource::OwnCgroup(own.cgroup.clone()),
             (None, Some(controller)) if launched.is_some() && controller.own.level().is_some() => {
                 LevelSource::Container(controller.own.clone())
             }
             (None, _) => LevelSource::Processes,
         };
+        tree.cgroup = cgroup;
         Ok(Self {
             options,
             signals,
@@ -235,7 +236,8 @@ impl<'a> WatchedRun<'a> {
                 self.sample()
             } else if next_look.is_some_and(|at| now >= at) {
                 next_look = looks.next();
-                self.look_at_memory()
+                let processes = self.processes();
+                self.look_at_memory(&processes)
             } else {
                 Pressure::None
             };
@@ -251,7 +253,7 @@ impl<'a> WatchedRun<'a> {
                         shutdown.hurry();
                     }
                     if Instant::now() >= shutdown.next_step() {
-                        shutdown.step(&mut self.tree, self.memory.cgroup());
+                        shutdown.step(&mut self.tree);
                     }
                 }
                 None => {
@@ -271,7 +273,7 @@ impl<'a> WatchedRun<'a> {
                             Ending::OutOfMemory => Duration::ZERO,
                             _ => grace,
                         };
-                        ended = Some((ending, self.begin_shutdown(grace)));
+                        ended = Some((ending, Shutdown::begin(&mut self.tree, grace)));
                     }
                 }
             }
@@ -287,7 +289,7 @@ impl<'a> WatchedRun<'a> {
         let survivors = leftovers(&mut self.tree, &mut self.signals);
         let (ending, mut shutdown) = ended.unzip();
         if shutdown.is_none() && survivors > 0 {
-            shutdown = Some(self.begin_shutdown(GRACE_FOR_LEFTOVERS));
+            shutdown = Some(Shutdown::begin(&mut self.tree, GRACE_FOR_LEFTOVERS));
         }
         let stuck = shutdown.map_or(0, |shutdown| self.finish(shutdown));
         let ending = ending.unwrap_or_else(|| self.own_ending(status));
@@ -302,7 +304,7 @@ impl<'a> WatchedRun<'a> {
     fn with_figures(mut self, stuck: usize) -> ProbeReport {
         let (gpu, gpu_note) = self.end_sampler().unwrap_or_default();
         // A last sample, for the resident sets of processes that have ended.
-        self.memory.observe(self.started.elapsed(), &[]);
+        self.look_at_memory(&[]);
         let mut report = self.report;
         let (mut memory, memory_note) = self.memory.peak(report.memory_total);
         if let Some(halted) = self.halted
@@ -343,19 +345,14 @@ impl<'a> WatchedRun<'a> {
         Some(usage)
     }
 
-    fn begin_shutdown(&mut self, grace: Duration) -> Shutdown {
-        Shutdown::begin(&mut self.tree, self.memory.cgroup(), grace)
-    }
-
     fn finish(&mut self, mut shutdown: Shutdown) -> usize {
         let signals = Some(&mut self.signals);
-        let cgroup = self.memory.cgroup();
-        shutdown.finish(&mut self.tree, cgroup, signals, PATIENCE_AFTER_KILL)
+        shutdown.finish(&mut self.tree, signals, PATIENCE_AFTER_KILL)
     }
 
     /// Without a grace period.
     fn kill_everything(&mut self) {
-        let shutdown = self.begin_shutdown(Duration::ZERO);
+        let shutdown = Shutdown::begin(&mut self.tree, Duration::ZERO);
         self.finish(shutdown);
     }
 
@@ -368,20 +365,19 @@ impl<'a> WatchedRun<'a> {
     /// One sample of everything.
     fn sample(&mut self) -> Pressure {
         let processes = self.processes();
-        let elapsed = self.started.elapsed();
         self.report.samples += 1;
         self.channels.look();
         if let Some(gpu) = &mut self.gpu {
             gpu.look();
         }
-        self.cpu.observe(elapsed, &processes);
+        self.cpu.observe(self.started.elapsed(), &processes);
         self.load.observe(&processes);
-        self.memory.observe(elapsed, &processes)
+        self.look_at_memory(&processes)
     }
 
-    fn look_at_memory(&mut self) -> Pressure {
-        let processes = self.processes();
-        self.memory.observe(self.started.elapsed(), &processes)
+    fn look_at_memory(&mut self, processes: &[Process]) -> Pressure {
+        let own = self.tree.cgroup.as_ref();
+        self.memory.observe(self.started.elapsed(), processes, own)
     }
 
     /// The same where the command failed, or was asked to stop, since another process of its launcher was killed for lack of memory.
@@ -395,7 +391,7 @@ impl<'a> WatchedRun<'a> {
 
     /// The ending of a command that the probe did not end.
     fn own_ending(&mut self, status: ExitStatus) -> Ending {
-        let own = self.memory.cgroup().map(|own| &own.cgroup);
+        let own = self.tree.cgroup.as_ref().map(|own| &own.cgroup);
         let killed_inside = own.and_then(Cgroup::oom_kills).unwrap_or(0);
         if killed_inside > 0 {
             if !status.success() {

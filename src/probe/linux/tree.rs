@@ -12,6 +12,7 @@ use nix::sys::signal::{Signal, kill, killpg};
 use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::{Pid, getpgrp, getppid};
 
+use super::cgroup::OwnCgroup;
 use super::procfs;
 
 /// The number of quick passes between two passes over every process of the host.
@@ -106,6 +107,8 @@ pub(super) struct ProcessTree {
     pub(super) excluded: HashSet<i32>,
     /// The command's main process: the waiting for this child is left to its owner.
     pub(super) main: Option<i32>,
+    /// The command's own cgroup, where it has one.
+    pub(super) cgroup: Option<OwnCgroup>,
     /// The CPU time that the root had before; absent where the root does not belong to the tree.
     root_before: Option<u64>,
     quick_passes: u32,
