@@ -111,6 +111,12 @@ impl TreeMemory {
         }
     }
 
+    /// Looks at the level alone, if a cgroup reports it without a look at every process.
+    pub(super) fn glance(&mut self) -> Option<Pressure> {
+        let level = self.level_of_cgroup()?;
+        Some(self.judge(level))
+    }
+
     fn level_of_cgroup(&mut self) -> Option<Bytes> {
         let level = self.source.cgroup()?.level()? + self.outside;
         self.cgroup_peak = self.cgroup_peak.max(level);

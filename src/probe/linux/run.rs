@@ -236,8 +236,10 @@ impl<'a> WatchedRun<'a> {
                 self.sample()
             } else if next_look.is_some_and(|at| now >= at) {
                 next_look = looks.next();
-                let processes = self.processes();
-                self.look_at_memory(&processes)
+                self.memory.glance().unwrap_or_else(|| {
+                    let processes = self.processes();
+                    self.look_at_memory(&processes)
+                })
             } else {
                 Pressure::None
             };
