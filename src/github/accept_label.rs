@@ -109,7 +109,7 @@ impl Github {
     ) -> Result<Option<ShownOverrun>, GithubError> {
         let identity = self.identity(&mut Vec::new()).await;
         let place = PostPlace::PullRequest(pull_request);
-        let comments = self.posts(place).await?;
+        let comments = self.posts(place, None).await?;
         let mut own = own(&comments, &identity, (MarkerKind::Report, subject), now);
         own.sort_by_key(|(_, marker)| std::cmp::Reverse(marker.age()));
         // A check at work has no verdict but the last one, which it may keep below.

@@ -104,11 +104,11 @@ pub(super) fn newest<'a, 'b>(own: &'b [OwnPost<'a>]) -> Option<&'b OwnPost<'a>> 
 }
 
 impl PostPlace {
-    fn list_path(self) -> String {
+    /// The path of a new post, and of all.
+    fn path(self) -> String {
         match self {
             Self::PullRequest(number) => format!("issues/{number}/comments"),
-            // Oldest first: a new one comes last and shifts nothing.
-            Self::Issues => "issues?state=open&sort=created&direction=asc".to_owned(),
+            Self::Issues => "issues".to_owned(),
         }
     }
 
@@ -121,29 +121,29 @@ impl PostPlace {
 }
 
 impl Github {
-    /// All posts of a place; of issues the open ones.
-    pub(super) async fn posts(&self, place: PostPlace) -> Result<Vec<Post>, GithubError> {
-        self.posts_at(&place.list_path()).await
-    }
-
-    /// The issues that were closed, or changed after that, since then.
-    pub(super) async fn issues_closed_since(
+    /// All posts of a place; of issues the open ones, or those that were closed, or changed after that, since then.
+    pub(super) async fn posts(
         &self,
-        since: Timestamp,
+        place: PostPlace,
+        closed_since: Option<Timestamp>,
     ) -> Result<Vec<Post>, GithubError> {
         // GitHub knows whole seconds.
-        let since = Timestamp::from_second(since.as_second()).unwrap_or(since);
-        let path = format!("issues?state=closed&sort=created&direction=asc&since={since}");
-        self.posts_at(&path).await
-    }
-
-    async fn posts_at(&self, path: &str) -> Result<Vec<Post>, GithubError> {
+        let since = closed_since.and_then(|since| Timestamp::from_second(since.as_second()).ok());
+        // Oldest first: a new one comes last and shifts nothing.
+        let sorted = "sort=created&direction=asc";
+        let path = match (place, since) {
+            (PostPlace::PullRequest(_), _) => place.path(),
+            (PostPlace::Issues, None) => format!("issues?state=open&{sorted}"),
+            (PostPlace::Issues, Some(since)) => {
+                format!("issues?state=closed&{sorted}&since={since}")
+            }
+        };
         let mut posts = Vec::new();
         // Other people's may be many and long.
         let keep =
             |post: Post| posts.extend(Some(post).filter(|one| Marker::of(one.body()).is_some()));
         // Ours may be on a page that is not read; a new one each time would be worse than none.
-        self.pages(path, PAGES, keep).await?;
+        self.pages(&path, PAGES, keep).await?;
         Ok(posts)
     }
 
@@ -163,10 +163,9 @@ impl Github {
             written["state"] = json!("closed");
             written["state_reason"] = json!(reason);
         }
-        let list = place.list_path();
         let (method, path) = match over {
             Some(post) => (Method::PATCH, place.path_of(post)),
-            None => (Method::POST, list.split('?').take(1).collect()),
+            None => (Method::POST, place.path()),
         };
         self.send_json(method, &path, Some(&written)).await
     }
@@ -175,7 +174,7 @@ impl Github {
     pub(super) async fn remove_duplicate(
         &self,
         place: PostPlace,
-        duplicate: &Post,
+        (duplicate, marker): &OwnPost<'_>,
         kept: &Post,
     ) -> Result<(), GithubError> {
         let result = match place {
@@ -185,8 +184,7 @@ impl Github {
                     "A duplicate of #{}: two runs opened one at the same time.",
                     kept.number()
                 );
-                let marker = Marker::of(duplicate.body());
-                let body = marker.map_or(why.clone(), |marker| marker.above(&why));
+                let body = marker.above(&why);
                 let closed_as = Some("not_planned");
                 let closed = self.write_post(place, Some(duplicate), (None, &body), closed_as);
                 closed.await.map(drop)

@@ -195,7 +195,7 @@ enum PublicationStep<'a> {
     End {
         outcome: PublicationOutcome,
         kept: &'a Post,
-        duplicates: Vec<&'a Post>,
+        duplicates: Vec<OwnPost<'a>>,
     },
     /// There is none, and none is wanted now.
     EndWithout,
@@ -241,7 +241,7 @@ impl<'a> Rounds<'a> {
     fn decide<'b>(&self, listed: &'b [Post], closed: &'b [Post]) -> PublicationStep<'b> {
         use PublicationOutcome::{Nothing, Superseded, Unchanged};
         let all = self.own(listed);
-        let own = self.concerned(&all);
+        let mut own = self.concerned(&all);
         let is_there = match self.published.outcome {
             Nothing => Unchanged,
             outcome => outcome,
@@ -283,13 +283,13 @@ impl<'a> Rounds<'a> {
         if !is_said {
             return PublicationStep::Write(Some(kept));
         }
-        let others = own.iter().map(|(post, _)| *post);
+        let outcome = if is_newer { Superseded } else { is_there };
+        let (kept, number) = (*kept, kept.number());
+        own.retain(|(post, _)| post.number() != number);
         PublicationStep::End {
-            outcome: if is_newer { Superseded } else { is_there },
+            outcome,
             kept,
-            duplicates: others
-                .filter(|post| post.number() != kept.number())
-                .collect(),
+            duplicates: own,
         }
     }
 
@@ -325,7 +325,7 @@ impl<'a> Rounds<'a> {
     async fn next(&mut self, github: &Github) -> Result<ControlFlow<()>, GithubError> {
         let place = self.publication.place;
         let is_closing = self.text.intent == Intent::Close;
-        let mut listed = github.posts(place).await?;
+        let mut listed = github.posts(place, None).await?;
         let is_listed = |post: &Post| listed.iter().any(|other| other.number() == post.number());
         let unlisted = self.created.clone().filter(|created| !is_listed(created));
         listed.extend(unlisted);
@@ -334,7 +334,7 @@ impl<'a> Rounds<'a> {
             true => {
                 let time = self.marker.order.time;
                 let since = time.saturating_sub(CLOCKS_DIFFER).unwrap_or(time);
-                github.issues_closed_since(since).await?
+                github.posts(place, Some(since)).await?
             }
             false => Vec::new(),
         };
@@ -388,12 +388,18 @@ impl<'a> Rounds<'a> {
     }
 
     /// Removes duplicates, and hides older comments where each run has its own. What cannot be done is a note.
-    async fn tidy(&mut self, github: &Github, kept: &Post, duplicates: &[&Post], listed: &[Post]) {
+    async fn tidy(
+        &mut self,
+        github: &Github,
+        kept: &Post,
+        duplicates: &[OwnPost<'_>],
+        listed: &[Post],
+    ) {
         let Publication { place, older, .. } = self.publication;
         let what = self.publication.what();
         for duplicate in duplicates {
             if let Err(error) = github.remove_duplicate(*place, duplicate, kept).await {
-                let url = &duplicate.url;
+                let url = &duplicate.0.url;
                 self.published.notes.push(format!(
                     "a second {what} of ours could not be removed ({url}): {error}"
                 ));

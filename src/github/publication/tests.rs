@@ -104,7 +104,9 @@ fn short(step: &PublicationStep<'_>) -> String {
             kept,
             duplicates,
         } => {
-            let numbers = duplicates.iter().map(|post| format!(" -{}", post.number()));
+            let numbers = duplicates
+                .iter()
+                .map(|(post, _)| format!(" -{}", post.number()));
             let removed: String = numbers.collect();
             format!("{outcome:?} {}{removed}", kept.number())
         }
@@ -208,7 +210,7 @@ proptest! {
                         rounds.published.url = Some(String::new());
                     }
                     PublicationStep::End { duplicates, .. } => {
-                        listed.retain(|post| duplicates.iter().all(|other| other.number() != post.number()));
+                        listed.retain(|post| duplicates.iter().all(|(other, _)| other.number() != post.number()));
                         break;
                     }
                     PublicationStep::EndWithout => panic!("one is wanted"),
