@@ -74,26 +74,19 @@ impl Github {
         limit: usize,
     ) -> Result<Option<Vec<u8>>, GithubError> {
         let tree = self.tree(sha).await?;
-        match tree.get(Path::new(path)) {
-            Some(file) if file.kind.is_file() => self.blob(&file.blob, limit).await.map(Some),
-            Some(file) if file.kind == PathKind::Link => Err(GithubError::link(path)),
-            _ => Ok(None),
-        }
-    }
-
-    /// A blob by its id, verified against it.
-    async fn blob(&self, id: &str, limit: usize) -> Result<Vec<u8>, GithubError> {
-        let path = format!("git/blobs/{}", object_id(id)?);
-        let content = self.get_raw(&path, limit).await?;
+        let blob = match tree.get(Path::new(path)) {
+            Some(file) if file.kind.is_file() => object_id(&file.blob)?,
+            Some(file) if file.kind == PathKind::Link => return Err(GithubError::link(path)),
+            _ => return Ok(None),
+        };
+        let request = format!("git/blobs/{blob}");
+        let content = self.get_raw(&request, limit).await?;
         // Only SHA-1 is verified; a repository with SHA-256 has ids of 64 digits.
-        if id.len() == 40 && blob_id(id, &content) != id {
-            let request = format!("GET {path}");
-            return Err(GithubError::malformed(
-                &request,
-                "it is not the content with that id",
-            ));
+        if blob.len() == 40 && blob_id(blob, &content) != blob {
+            let why = "it is not the content with that id";
+            return Err(GithubError::malformed(&format!("GET {request}"), why));
         }
-        Ok(content)
+        Ok(Some(content))
     }
 
     /// All files of a commit. Each is read once.

@@ -18,9 +18,8 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use crate::assess::whole_report;
-use crate::backend::Reuse;
-use crate::backend::RunPart;
 use crate::backend::sagemaker::Sweep;
+use crate::backend::{Reuse, RunPart};
 use crate::change::{AffectedJob, Change};
 use crate::cli::{Inconclusive, SpecArguments};
 use crate::commands::drift;
