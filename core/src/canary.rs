@@ -5,7 +5,7 @@ mod key;
 mod objects;
 mod settings;
 
-pub use draw::{DrawProblem, partners};
+pub use draw::partners;
 pub use key::{
     Key, canary_key, code_key, data_key, listing_digest, machine_key, on_machine, without_probe,
 };

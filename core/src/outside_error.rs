@@ -3,8 +3,6 @@
 use std::io;
 use std::sync::Arc;
 
-use crate::canary::DrawProblem;
-
 /// Something outside of the program did not do what was asked: a backend, a service, a file. Each text is one line and may quote it.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{what}")]
@@ -41,11 +39,5 @@ impl OutsideError {
             source: Some(Arc::new(source)),
             ..Self::new(what, help)
         }
-    }
-}
-
-impl From<DrawProblem> for OutsideError {
-    fn from(problem: DrawProblem) -> Self {
-        Self::new(problem.to_string(), problem.help)
     }
 }

@@ -13,6 +13,7 @@ use imports::Imports;
 const CORE: [&str; 19] = [
     "grammar",
     "secret",
+    "outside_error",
     "units",
     "rows",
     "metric",
@@ -25,7 +26,6 @@ const CORE: [&str; 19] = [
     "forecast",
     "verdict",
     "exit",
-    "outside_error",
     "plan",
     "drift",
     "report",

@@ -4,28 +4,13 @@ use std::collections::HashSet;
 
 use super::{ChannelData, Dataset, Objects};
 use crate::code::PathGlobs;
+use crate::outside_error::OutsideError;
 use crate::spec::{Channel, ChannelSample, DrawRule, Job};
 
-/// Why the objects of a channel cannot be drawn as the spec says.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("jobs.{job}.training.channels.{channel}.{why}")]
-pub struct DrawProblem {
-    job: String,
-    channel: String,
-    /// The key, and what is wrong with it.
-    why: String,
-    pub help: &'static str,
-}
-
-impl DrawProblem {
-    fn new(job: &Job, channel: &str, why: impl Into<String>, help: &'static str) -> Self {
-        Self {
-            job: job.name.clone(),
-            channel: channel.to_owned(),
-            why: why.into(),
-            help,
-        }
-    }
+/// Why the objects of a channel cannot be drawn as the spec says: the key, and what is wrong with it.
+fn refused(job: &Job, channel: &str, why: &str, help: &str) -> OutsideError {
+    let field = format!("jobs.{}.training.channels.{channel}", job.name);
+    OutsideError::new(format!("{field}.{why}"), help)
 }
 
 impl Dataset {
@@ -34,7 +19,7 @@ impl Dataset {
     /// # Errors
     ///
     /// Where `always` matches nothing or everything, and where `draw_with` finds no partner.
-    pub fn of_listing(job: &Job, listed: Vec<ChannelData>) -> Result<Self, DrawProblem> {
+    pub fn of_listing(job: &Job, listed: Vec<ChannelData>) -> Result<Self, OutsideError> {
         let channels = job.training.channels.iter().zip(listed);
         let mut channels: Vec<ChannelData> = channels
             .map(|(channel, data)| with_draw(job, channel, data))
@@ -49,10 +34,10 @@ impl Dataset {
             let follower = &channels[index];
             if partners(&leader.objects, &follower.objects).is_empty() {
                 let (own, with) = (&follower.name, &leader.name);
-                return Err(DrawProblem::new(
+                return Err(refused(
                     job,
                     own,
-                    format!("draw_with: no file of `{own}` has the stem of one of `{with}`"),
+                    &format!("draw_with: no file of `{own}` has the stem of one of `{with}`"),
                     "a stem is the path below the channel without the last extension, `cats/0001` of `cats/0001.jpg`: give partners the same one, or draw the channel by itself",
                 ));
             }
@@ -65,21 +50,17 @@ impl Dataset {
     }
 }
 
-fn with_draw(job: &Job, channel: &Channel, data: ChannelData) -> Result<ChannelData, DrawProblem> {
+fn with_draw(job: &Job, channel: &Channel, data: ChannelData) -> Result<ChannelData, OutsideError> {
     if channel.sample != ChannelSample::Objects {
         return Ok(data);
     }
-    for pattern in channel
-        .draw
-        .always
-        .iter()
-        .filter(|one| !one.starts_with('!'))
-    {
+    let written = channel.draw.always.iter();
+    for pattern in written.filter(|one| !one.starts_with('!')) {
         if matching(std::slice::from_ref(pattern), &data.objects).is_empty() {
-            return Err(DrawProblem::new(
+            return Err(refused(
                 job,
                 &channel.name,
-                format!("always: `{pattern}` matches no file of the channel"),
+                &format!("always: `{pattern}` matches no file of the channel"),
                 "correct the pattern: it is over paths below the channel, such as `labels.csv`, `*.json` at the top or `**/*.json` anywhere",
             ));
         }
@@ -89,7 +70,7 @@ fn with_draw(job: &Job, channel: &Channel, data: ChannelData) -> Result<ChannelD
         patterns => matching(patterns, &data.objects),
     };
     if always.len() == data.objects.len() {
-        return Err(DrawProblem::new(
+        return Err(refused(
             job,
             &channel.name,
             "always: every file of the channel is one that all canaries get, so none is left to draw",
