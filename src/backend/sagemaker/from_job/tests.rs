@@ -70,14 +70,14 @@ fn read(text: &str) -> Spec {
 fn text_of(job: &str) -> String {
     let (_, described) = exchange(job, async |client| describe(&client, "x").await);
     let (job, machines) = described.unwrap();
-    spec_text(&job, machines)
+    spec_text(&job, machines.as_ref())
 }
 
-fn spec_text(job: &Value, machines: Option<InstanceConfiguration>) -> String {
+fn spec_text(job: &Value, machines: Option<&InstanceConfiguration>) -> String {
     let tags = [("team", "growth: 1"), ("aws:x", "y")];
     let job = DescribedJob {
         job,
-        machines: machines.as_ref(),
+        machines,
         tags: &tags.map(|(key, value)| (key.to_owned(), value.to_owned())),
         region: "eu-west-1",
     };
@@ -232,7 +232,7 @@ proptest! {
             "TrainingTimeInSeconds": seconds, "TrainingJobStatus": "Completed",
             "InputDataConfig": [{"ChannelName": group, "DataSource": {"S3DataSource": {"S3Uri": uri}}}],
         });
-        let text = spec_text(&job, format!("{count}x ml.m5.large").parse().ok());
+        let text = spec_text(&job, format!("{count}x ml.m5.large").parse().ok().as_ref());
         let source = SpecSource { name: "s", bytes: text.as_bytes() };
         // Odd values are complained about one by one; the text itself can always be read.
         if let Err(problems) = spec::read(source, &[]) {
