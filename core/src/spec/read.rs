@@ -75,18 +75,15 @@ fn hash(bytes: &[u8]) -> String {
 pub(super) fn schema() -> Json {
     let mut definitions = Definitions::new();
     SpecKeys::schema(&mut definitions);
-    let root = definitions.shift_remove("Spec");
     // A reader of the file wants to know first what it is.
-    let mut schema = serde_json::Map::new();
     let draft = "https://json-schema.org/draft/2020-12/schema";
-    schema.insert("$schema".to_owned(), draft.into());
-    schema.insert("title".to_owned(), "canary-gate spec, version 1".into());
-    schema.extend(
-        root.as_ref()
-            .and_then(Json::as_object)
-            .cloned()
-            .unwrap_or_default(),
-    );
+    let mut schema = serde_json::Map::from_iter([
+        ("$schema".to_owned(), draft.into()),
+        ("title".to_owned(), "canary-gate spec, version 1".into()),
+    ]);
+    if let Some(Json::Object(root)) = definitions.shift_remove("Spec") {
+        schema.extend(root);
+    }
     schema.insert("$defs".to_owned(), definitions.into());
     editor::describe_keys(&mut schema);
     schema.into()
