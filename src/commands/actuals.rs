@@ -13,7 +13,7 @@ use crate::gate::backend;
 use crate::gate::batch;
 use crate::gate::run_history::RunHistory;
 use crate::gate::runner::Runner;
-use crate::history::record::Command;
+use crate::history::record::{Command, Content};
 use crate::instance::Offer;
 use crate::plan::{self, Account};
 use crate::report::InstanceForecast;
@@ -65,7 +65,9 @@ pub(crate) async fn actuals(
             let account = Account::without_limit();
             let ran = batch::run_one(&runner, (one.job, &*one.ready), full, &account).await;
             for actual in &ran.measurements {
-                history.keep_full_run(&one.keys, actual).await;
+                let measurement = Box::new(actual.clone());
+                let content = Content::FullRun { measurement };
+                history.keep(&one.job.name, &one.keys, content).await;
             }
             if let Some(error) = ran.failure {
                 return Err(error);

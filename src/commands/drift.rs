@@ -11,9 +11,9 @@ use crate::console::{AppError, Loudness, print, printable, signals};
 use crate::drift::CheckRecord;
 use crate::exit::Strictness;
 use crate::forecast::scale_out::DataLayout;
+use crate::gate::outcome;
 use crate::gate::run_history::RunHistory;
 use crate::gate::run_history::check_of;
-use crate::gate::run_report;
 use crate::history::Scope;
 use crate::history::record::{self, Command};
 use crate::measurement::Measurement;
@@ -98,7 +98,7 @@ async fn from_history(
         drift_check::hold_recorded(job, &checks, &mut report);
         reports.push(report);
     }
-    let mut report = run_report::assemble(project, reports, notes, strictness);
+    let mut report = outcome::assemble(project, reports, notes, strictness);
     report.exit_code = crate::report::exit_code(&report.jobs, [], strictness);
     Ok(report)
 }

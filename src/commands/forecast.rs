@@ -12,7 +12,7 @@ use crate::console::files::{self};
 use crate::console::{AppError, Loudness};
 use crate::exit::Strictness;
 use crate::forecast::scale_out::DataLayout;
-use crate::gate::run_report;
+use crate::gate::outcome;
 use crate::instance::{InstanceConfiguration, InstanceType, Offer, OfferOf, tables};
 use crate::measurement::Measurement;
 use crate::report::JobReport;
@@ -78,7 +78,7 @@ pub(crate) fn forecast(arguments: &ForecastArguments, loudness: Loudness) -> Res
     let report = match &project {
         Some(project) => {
             let strictness = publish::strictness(&arguments.verdict, &project.spec);
-            run_report::assemble(project, jobs, Vec::new(), strictness)
+            outcome::assemble(project, jobs, Vec::new(), strictness)
         }
         None => {
             let strictness = Strictness {

@@ -11,7 +11,6 @@ use crate::gate::run_history::RunHistory;
 use crate::history::record::Command;
 use crate::plan::{self, Alternatives, KnownBefore, PlanError};
 use crate::report::plan::{self as planned, JobOrder, JobTotals, PlannedJob};
-use crate::workspace::idle_globs;
 use crate::workspace::project::Project;
 use crate::workspace::run_origin::RunOrigin;
 use crate::workspace::{base_policy, changed_files};
@@ -25,7 +24,7 @@ pub(crate) async fn plan(arguments: &PlanArguments) -> Result<u8, AppError> {
     let affected = changed_files::select_jobs(&arguments.change.jobs, &project, &change)?;
     if affected.is_empty() {
         // A typing error there is the likeliest reason.
-        idle_globs::warn_of_idle_globs(&project)?;
+        changed_files::warn_of_idle_globs(&project)?;
         let nothing = changed_files::nothing_affected(&change, &arguments.change.jobs);
         print_prose(&format!("{}\n", printable(&nothing)))?;
         return Ok(0);

@@ -5,12 +5,12 @@ use crate::commands::publish::ReportOutput;
 use crate::console::files;
 use crate::console::{AppError, Loudness};
 use crate::report;
-use crate::workspace::stored_report;
+use crate::workspace::recorded;
 
 pub(crate) fn report(arguments: &ReportArguments, loudness: Loudness) -> Result<u8, AppError> {
     let here = files::current_folder()?;
     let output = ReportOutput::prepare(&arguments.output, &here, loudness)?;
-    let parts = arguments.from.iter().map(|file| stored_report::read(file));
+    let parts = arguments.from.iter().map(|file| recorded::report(file));
     let report = report::merge(parts.collect::<Result<_, _>>()?).map_err(|error| {
         AppError::usage("the reports cannot be merged")
             .help("each job belongs in one part; name each part once")

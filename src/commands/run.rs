@@ -9,12 +9,11 @@ use crate::commands::publish::{self, ReportOutput};
 use crate::console::signals::{self, Interruption};
 use crate::console::{AppError, Loudness};
 pub(crate) use crate::gate::RunRequest;
-use crate::gate::{self, GateFailure, detached, run_report};
+use crate::gate::{self, GateFailure, detached, outcome};
 use crate::history::record::Command;
 use crate::plan::Alternatives;
 use crate::report::{Leftovers, Report};
 use crate::workspace::base_commit::BaseCommit;
-use crate::workspace::idle_globs;
 use crate::workspace::project::Project;
 use crate::workspace::run_origin::RunOrigin;
 use crate::workspace::{base_policy, changed_files};
@@ -102,11 +101,11 @@ impl<'a> RunRequest<'a> {
         let affected = changed_files::select_jobs(self.jobs, &project, &self.change)?;
         if affected.is_empty() {
             // The likeliest cause is a typing error in a glob.
-            idle_globs::warn_of_idle_globs(&project)?;
+            changed_files::warn_of_idle_globs(&project)?;
             let nothing = changed_files::nothing_affected(&self.change, self.jobs);
             self.notes.push(nothing);
         }
-        let report = match run_report::undecidable_report(&project, &affected, self.strictness) {
+        let report = match outcome::undecidable_report(&project, &affected, self.strictness) {
             Some(report) => Some(report),
             None => {
                 let before = before(&self, &project, &affected);

@@ -7,7 +7,7 @@ use crate::console::{AppError, Loudness, print_prose, printable, say, warn};
 use crate::gate::backend;
 use crate::grammar::count;
 use crate::workspace::base_policy;
-use crate::workspace::idle_globs::warn_of_idle_globs;
+use crate::workspace::changed_files::warn_of_idle_globs;
 use crate::workspace::project::Project;
 
 pub(crate) async fn validate(arguments: &SpecArguments) -> Result<u8, AppError> {

@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::console::{AppError, files, say};
 use crate::measurement::Measurement;
 use crate::workspace::project::Project;
+use crate::workspace::written_spec;
 
 /// Below the gate's own folder.
 const FOLDER: &str = "logs";
@@ -53,7 +54,7 @@ impl FailureLogs {
             .prepare(is_first)
             .and_then(|()| files::write_new(&path, text.as_bytes(), &self.root));
         match written {
-            Ok(()) => Some(from_here(&path)),
+            Ok(()) => Some(written_spec::from_here(&path)),
             Err(error) => {
                 say(&format!(
                     "warning: the log is not kept: {}",
@@ -122,15 +123,6 @@ fn file_name(job: &str) -> String {
 fn printed(line: &str) -> String {
     let is_shown = |c: &char| !c.is_control() || *c == '\t';
     line.chars().filter(is_shown).collect()
-}
-
-/// Relative to the working directory where the path lies below it.
-fn from_here(path: &Path) -> PathBuf {
-    let here = std::env::current_dir().and_then(|here| here.canonicalize());
-    let below = here
-        .ok()
-        .and_then(|here| Some(path.strip_prefix(here).ok()?.to_owned()));
-    below.unwrap_or_else(|| path.to_owned())
 }
 
 #[cfg(test)]

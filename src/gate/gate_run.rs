@@ -42,9 +42,10 @@ impl GateRun {
         let github = github.filter(|id| is_id(id));
         let is_kept = project.traits().is_remote && part != RunPart::Collect;
         if github.is_some() || !is_kept {
+            let (id, file) = (github.unwrap_or_else(new_id), None);
             return Ok(Self {
-                id: github.unwrap_or_else(new_id),
-                file: None,
+                id,
+                file,
                 is_resumed: false,
             });
         }
@@ -89,9 +90,10 @@ impl GateRun {
                 if of_region != region {
                     continue;
                 }
+                let (id, file) = (id.to_owned(), Some((path, lock)));
                 return Ok(Self {
-                    id: id.to_owned(),
-                    file: Some((path, lock)),
+                    id,
+                    file,
                     is_resumed: true,
                 });
             }
@@ -101,9 +103,10 @@ impl GateRun {
                 .and_then(|_| lock.write_all(format!("{id}\n{region}\n").as_bytes()))
                 .and_then(|()| lock.sync_all())
                 .map_err(cannot_write)?;
+            let file = Some((path, lock));
             return Ok(Self {
                 id,
-                file: Some((path, lock)),
+                file,
                 is_resumed: false,
             });
         }

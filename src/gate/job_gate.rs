@@ -259,7 +259,7 @@ impl<'a> JobGate<'a> {
                 let earlier: Vec<CheckRecord> = checks.iter().map(check_of).collect();
                 let this = CheckRecord {
                     at: jiff::Timestamp::now(),
-                    commit: history.commit(),
+                    commit: history.commit.clone(),
                     code_key: keys.code.map(|key| key.to_string()),
                     machine: keys.machine.clone(),
                     ..CheckRecord::default()

@@ -14,13 +14,12 @@ mod lab;
 pub(crate) mod measurements_file;
 pub(crate) mod one_canary;
 pub(crate) mod open_history;
-mod outcome;
+pub(crate) mod outcome;
 pub(crate) mod pass_env;
 pub(crate) mod pull_request_limit;
 mod request;
 mod run;
 pub(crate) mod run_history;
-pub(crate) mod run_report;
 pub(crate) mod runner;
 
 pub(crate) use outcome::GateFailure;

@@ -1,13 +1,15 @@
-//! How a run of the gate ended.
+//! How a run of the gate ended, and its report.
 
 use std::collections::BTreeSet;
 
+use crate::assess::whole_report;
+use crate::change::AffectedJob;
 use crate::console::{AppError, say};
 use crate::exit::Strictness;
-use crate::gate::run_report;
 use crate::report::{self, JobReport, Leftovers, Report};
 use crate::units::Usd;
 use crate::verdict::Verdict;
+use crate::workspace::checkout::Checkout;
 use crate::workspace::project::Project;
 
 /// The result of a run, or of one of its jobs.
@@ -66,7 +68,7 @@ impl GateOutcome {
         strictness: Strictness,
     ) -> (Report, Option<AppError>) {
         notes.extend(self.notes);
-        let mut report = run_report::assemble(project, self.jobs, notes, strictness);
+        let mut report = assemble(project, self.jobs, notes, strictness);
         report.failures = self
             .failures
             .iter()
@@ -96,4 +98,40 @@ fn one_error(failures: Vec<(Option<String>, AppError)>) -> Option<AppError> {
         say(error.render_beside(false).trim_end());
     }
     last
+}
+
+/// The report over all jobs, with the project's policy, commit and spec.
+pub(crate) fn assemble(
+    project: &Project,
+    mut jobs: Vec<JobReport>,
+    notes: Vec<String>,
+    strictness: Strictness,
+) -> Report {
+    for job in &mut jobs {
+        job.policy = project.policy.reported_of(job);
+    }
+    let mut report = whole_report::report(jobs, notes, strictness, jiff::Timestamp::now());
+    report.policy = Some(project.policy.reported());
+    report.commit = project.checkout.as_ref().and_then(Checkout::commit);
+    report.spec_hash = Some(project.spec.hash.clone());
+    report
+}
+
+/// The report of an undecidable project: every affected job is unknown. `None` if the project can be judged, or if no job is
+/// affected.
+pub(crate) fn undecidable_report(
+    project: &Project,
+    affected: &[AffectedJob<'_>],
+    strictness: Strictness,
+) -> Option<Report> {
+    let reason = project.policy.undecidable.as_ref()?;
+    let unknown = |affected: &AffectedJob<'_>| {
+        whole_report::unknown_report(affected.job, &affected.by, reason, Vec::new())
+    };
+    let jobs: Vec<_> = affected.iter().map(unknown).collect();
+    let strictness = match project.policy.has_other_backend {
+        true => strictness.without_passing(),
+        false => strictness,
+    };
+    (!jobs.is_empty()).then(|| assemble(project, jobs, Vec::new(), strictness))
 }

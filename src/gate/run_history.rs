@@ -33,7 +33,8 @@ use crate::workspace::run_origin::RunOrigin;
 pub(crate) struct RunHistory {
     history: History,
     writer: Writer,
-    commit: Option<String>,
+    /// The checked-out commit.
+    pub(crate) commit: Option<String>,
     known: RefCell<KnownRecords>,
 }
 
@@ -91,11 +92,6 @@ impl RunHistory {
             commit: project.checkout.as_ref().and_then(Checkout::commit),
             known: RefCell::default(),
         })
-    }
-
-    /// The checked-out commit.
-    pub(crate) fn commit(&self) -> Option<String> {
-        self.commit.clone()
     }
 
     /// The names of a job's records, oldest first. Asked for before anything is spent, so that a history that may not be read is an
@@ -176,14 +172,6 @@ impl RunHistory {
         Some(found.records.into_iter().next()?.1)
     }
 
-    /// Keeps what a full run measured.
-    pub(crate) async fn keep_full_run(&self, keys: &BackendKeys, measurement: &Measurement) {
-        let content = Content::FullRun {
-            measurement: Box::new(measurement.clone()),
-        };
-        self.keep(&measurement.job, keys, content).await;
-    }
-
     /// The newest forecast of a job on its instance, from the same code and data; `None` where there is none.
     pub(crate) async fn newest_forecast(
         &self,
@@ -235,7 +223,7 @@ impl RunHistory {
         Ok(self.seen(self.history.first(forecasts, is_so).await?))
     }
 
-    /// Keeps what this run found about a job.
+    /// Keeps the forecast of a job.
     pub(crate) async fn keep_forecast(
         &self,
         job: &Job,
@@ -264,7 +252,8 @@ impl RunHistory {
         self.keep(&report.name, keys, content).await;
     }
 
-    async fn keep(&self, job: &str, keys: &BackendKeys, content: Content) {
+    /// Keeps what this run found about a job.
+    pub(crate) async fn keep(&self, job: &str, keys: &BackendKeys, content: Content) {
         let hex = |key: Option<Key>| key.map(|key| key.to_string());
         let record = Record {
             schema_version: record::SCHEMA_VERSION,

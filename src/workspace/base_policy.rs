@@ -10,14 +10,13 @@ use crate::console::{AppError, warn};
 use crate::git::{self, GitError};
 use crate::grammar;
 use crate::instance::tables;
-use crate::report::Policy;
-use crate::spec::policy::{self, BasePolicyError};
+use crate::report::{JobPolicy, JobReport, Policy};
+use crate::spec::policy::{self, BasePolicyError, PolicyChanges};
 use crate::spec::{self, MAX_SPEC_BYTES, OnInconclusive, Spec, SpecSource};
 use crate::units::Usd;
 use crate::verdict::Reason;
 use crate::workspace::checkout::{self, Checkout};
 use crate::workspace::project::Project;
-use crate::workspace::project_policy::ProjectPolicy;
 use crate::workspace::written_spec::{DEFAULT_PLACES, folder_of};
 
 /// What canaries of jobs that the base does not know may cost together, where nobody says.
@@ -27,13 +26,75 @@ const SHORT_COMMIT: usize = 7;
 /// Names that are shown before the rest is counted.
 const MOST_NAMES: usize = 10;
 
+/// The policy's source in a report, if the work tree's own policy applies.
+const WORK_TREE: &str = "work tree";
+
+/// The policy that a project is judged by, and the notes on it.
+#[derive(Debug, Default)]
+pub(crate) struct ProjectPolicy {
+    /// `None` if the work tree's own policy applies.
+    pub(crate) source: Option<Policy>,
+    /// The base's spec; its `paths` count beside the project's own.
+    pub(crate) base: Option<BaseSpec>,
+    /// Differences from the base, overrides in force, expired overrides.
+    pub(crate) changes: PolicyChanges,
+    /// Why nothing can be judged under the base's policy; then nothing is run.
+    pub(crate) undecidable: Option<Reason>,
+    /// Whether that is another backend than the base's, which neither a flag nor an input makes a pass.
+    pub(crate) has_other_backend: bool,
+}
+
+impl ProjectPolicy {
+    /// The source as a report names it.
+    pub(crate) fn source(&self) -> Policy {
+        let known = self.source.clone();
+        known.unwrap_or_else(|| Policy::of(WORK_TREE, None))
+    }
+
+    /// Whether a change says nothing of policy that concerns the whole run.
+    pub(crate) fn is_as_on_the_base(&self) -> bool {
+        self.changes.notes.is_empty()
+            && self.changes.removed_jobs.is_empty()
+            && self.undecidable.is_none()
+    }
+
+    /// The same with all differences that concern the whole run.
+    pub(crate) fn reported(&self) -> Policy {
+        Policy {
+            notes: self.changes.notes.clone(),
+            removed_jobs: self.changes.removed_jobs.clone(),
+            ..self.source()
+        }
+    }
+
+    /// A job's policy as a report has it.
+    pub(crate) fn reported_of(&self, job: &JobReport) -> JobPolicy {
+        let uncompared = self.changes.uncompared_notes.get(&job.name);
+        let uncompared = uncompared.filter(|_| job.baseline.is_none());
+        let notes = self.notes_of(&job.name).iter();
+        JobPolicy {
+            notes: notes
+                .chain(uncompared.into_iter().flatten())
+                .cloned()
+                .collect(),
+            renamed_from: self.changes.renamed_from.get(&job.name).cloned(),
+            accepted: None,
+        }
+    }
+
+    /// The notes on a job's policy.
+    pub(crate) fn notes_of(&self, job: &str) -> &[String] {
+        self.changes.job_notes.get(job).map_or(&[], Vec::as_slice)
+    }
+}
+
 /// The tip of the base branch, with its files at the places of a spec.
 #[derive(Debug, Clone)]
 pub(crate) struct Base {
     /// The name to show, e.g. `main`.
     pub(crate) name: String,
     /// The full commit id.
-    pub(crate) sha: Option<String>,
+    pub(crate) sha: String,
     /// In the order of [`places`]; the first that exists is the base's spec.
     pub(crate) files: Vec<BaseFile>,
     /// All of its files, where a recording is held against them.
@@ -124,7 +185,7 @@ pub(crate) fn base_of(
     let tree = replays.then(|| checkout.tree(&commit)).transpose()?;
     Ok(Some(Base {
         name: name.clone(),
-        sha: Some(commit),
+        sha: commit,
         files,
         tree,
     }))
@@ -150,7 +211,7 @@ pub(crate) fn files_at(
 /// Applies the base's policy, if there is a base, and today's overrides. To be called once, before jobs are chosen. Canaries of
 /// jobs that the base does not know may cost at most `max_spend` together, 5 USD where there is none.
 ///
-/// If the base's spec cannot be read or has another backend, [`undecidable`](crate::workspace::project_policy::ProjectPolicy::undecidable) says why nothing can be judged.
+/// If the base's spec cannot be read or has another backend, [`undecidable`](ProjectPolicy::undecidable) says why nothing can be judged.
 ///
 /// # Errors
 ///
@@ -174,13 +235,8 @@ pub(crate) fn apply(
 /// Applies the overrides in force today to the budgets, and notes each of them and each expired one.
 pub(crate) fn apply_overrides(project: &mut Project) {
     for (job, note) in project.spec.apply_overrides(today()) {
-        project
-            .policy
-            .changes
-            .job_notes
-            .entry(job)
-            .or_default()
-            .push(note);
+        let notes = &mut project.policy.changes.job_notes;
+        notes.entry(job).or_default().push(note);
     }
 }
 
@@ -199,10 +255,7 @@ pub(crate) fn warn_of_expired(spec: &Spec) {
 
 fn apply_base(project: &mut Project, base: Base, cap: Usd) -> Result<(), AppError> {
     let Base { name, sha, .. } = &base;
-    let shown = match sha {
-        Some(sha) => format!("{name} ({})", sha.get(..SHORT_COMMIT).unwrap_or(sha)),
-        None => name.clone(),
-    };
+    let shown = format!("{name} ({})", sha.get(..SHORT_COMMIT).unwrap_or(sha));
     let recording = (base.tree.as_ref()).and_then(|tree| recording_note(project, tree, &shown));
     let mut notes = Vec::from_iter(recording);
     let looked_for: Vec<&str> = base.files.iter().map(|file| file.place.as_str()).collect();
@@ -220,7 +273,7 @@ fn apply_base(project: &mut Project, base: Base, cap: Usd) -> Result<(), AppErro
                     project.place.file
                 ));
             }
-            policy.source = Some(Policy::of(base.name, base.sha));
+            policy.source = Some(Policy::of(base.name, Some(base.sha)));
             let folder = folder_of(Path::new(&file)).to_string_lossy().into_owned();
             // Whatever asks for the base's job of a name finds a renamed one.
             let spec = read.as_ref().ok();

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use crate::change::{AffectedJob, Change, affected_jobs};
 use crate::cli::ChangeArguments;
-use crate::code::without_dots;
-use crate::console::{AppError, files, printable, say};
+use crate::code::{PathGlobs, PathKind, TreeFile, without_dots};
+use crate::console::{AppError, files, printable, say, warn};
 use crate::grammar::count;
 use crate::spec::Job;
 use crate::workspace::checkout::Checkout;
@@ -174,4 +174,32 @@ pub(crate) fn nothing_affected(change: &Change, names: &[String]) -> String {
             count(paths.len(), "file")
         ),
     }
+}
+
+/// Warns about globs that match no file, which are mostly typing errors.
+pub(crate) fn warn_of_idle_globs(project: &Project) -> Result<(), AppError> {
+    if project.checkout.is_none() {
+        return Ok(());
+    }
+    let files = project.files()?.files();
+    for job in &project.spec.jobs {
+        for (index, pattern) in job.paths.iter().enumerate() {
+            // An exclusion may be meant for files to come.
+            if pattern.starts_with('!') {
+                continue;
+            }
+            let globs = PathGlobs::new(std::slice::from_ref(pattern), &project.place.folder);
+            let is_meant = |file: &TreeFile| match file.kind {
+                PathKind::File | PathKind::Executable => globs.matches(&file.path),
+                PathKind::Link | PathKind::Submodule => globs.may_match_in(&file.path),
+            };
+            if !files.iter().any(is_meant) {
+                warn(
+                    &format!("jobs.{}.paths[{index}]", job.name),
+                    &format!("`{pattern}` matches no file that git knows"),
+                );
+            }
+        }
+    }
+    Ok(())
 }

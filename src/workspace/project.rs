@@ -12,8 +12,8 @@ use crate::console::{AppError, Loudness, files, printable, say, warn};
 use crate::git;
 use crate::instance::{Capacity, InstanceConfiguration, InstanceType, Offer, Price, tables};
 use crate::spec::{Job, Spec, Traits, is_secret_place};
+use crate::workspace::base_policy::ProjectPolicy;
 use crate::workspace::checkout::{self, Checkout, CheckoutCode, CommitCheckout};
-use crate::workspace::project_policy::ProjectPolicy;
 use crate::workspace::written_spec::{self, WrittenSpec};
 
 /// The gate's own folder, beside the spec.

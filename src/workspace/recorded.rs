@@ -1,9 +1,10 @@
-//! Recorded measurements, read from a file: JSON lines or a CSV table.
+//! What earlier runs wrote to files: measurements, as JSON lines or a CSV table, and reports.
 
 use std::path::Path;
 
 use crate::console::{AppError, files};
 use crate::measurement::table::{self, MeasurementTable};
+use crate::report::{self, Report};
 use crate::units::Bytes;
 
 /// Reads a file of at most `limit`; `refused` is the error if it cannot be read.
@@ -27,4 +28,15 @@ pub(crate) fn read(
         .map_err(|error| refused
             .help("`canary-gate run --measurements FILE` writes such files; `canary-gate schema measurement` prints a line's form")
             .caused_by(error))
+}
+
+/// Reads a report that an earlier run wrote.
+pub(crate) fn report(file: &Path) -> Result<Report, AppError> {
+    let refuse = || AppError::usage(format!("the report {} cannot be read", file.display()));
+    let text = files::read_text(file).map_err(|source| {
+        refuse()
+            .help("a report is what `run --output report.json` wrote")
+            .caused_by(source)
+    })?;
+    report::from_json(&text).map_err(|error| refuse().help(error.help()).caused_by(error))
 }

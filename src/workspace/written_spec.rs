@@ -131,7 +131,7 @@ pub(crate) fn other_than(file: &Path) -> Option<PathBuf> {
 }
 
 /// An absolute path as a person in the working directory writes it: `../canary-gate.yml`.
-fn from_here(path: &Path) -> PathBuf {
+pub(crate) fn from_here(path: &Path) -> PathBuf {
     let Ok(here) = std::env::current_dir() else {
         return path.to_owned();
     };

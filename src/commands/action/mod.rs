@@ -30,7 +30,7 @@ use crate::console::{AppError, Loudness};
 use crate::exit::{self, Strictness};
 use crate::gate::GateFailure;
 use crate::gate::backend;
-use crate::gate::run_report;
+use crate::gate::outcome;
 use crate::github::client::{Github, Settings};
 use crate::github::environment::Environment;
 use crate::history::record::Command;
@@ -104,26 +104,25 @@ async fn check(
     let is_tracked = inputs.command == ActionCommand::Drift && inputs.issue == IssuePolicy::Update;
     let issue = is_tracked.then(|| publisher.issue());
     let mut is_accepted = false;
-    let before = async |request: &RunRequest<'_>,
-                        project: &Project,
-                        affected: &[AffectedJob<'_>]| {
-        if inputs.command == ActionCommand::Report {
-            let report = parts::report(request, project, affected, &inputs.report_from);
-            return report.await.map(Some);
-        }
-        refuse_local(project, affected)?;
-        if inputs.accept {
-            let accepted = drift::accept(project, affected, &request.origin).await?;
-            is_accepted = accepted.len() == affected.len();
-            let report = run_report::assemble(project, Vec::new(), accepted, request.strictness);
-            return Ok(Some(report));
-        }
-        // Who collects starts nothing that the post step would have to stop.
-        if request.part != RunPart::Collect {
-            publisher.begin(request, project, affected).await;
-        }
-        Ok(None)
-    };
+    let before =
+        async |request: &RunRequest<'_>, project: &Project, affected: &[AffectedJob<'_>]| {
+            if inputs.command == ActionCommand::Report {
+                let report = parts::report(request, project, affected, &inputs.report_from);
+                return report.await.map(Some);
+            }
+            refuse_local(project, affected)?;
+            if inputs.accept {
+                let accepted = drift::accept(project, affected, &request.origin).await?;
+                is_accepted = accepted.len() == affected.len();
+                let report = outcome::assemble(project, Vec::new(), accepted, request.strictness);
+                return Ok(Some(report));
+            }
+            // Who collects starts nothing that the post step would have to stop.
+            if request.part != RunPart::Collect {
+                publisher.begin(request, project, affected).await;
+            }
+            Ok(None)
+        };
     let checked = request.check(project, interruption, loudness, before);
     let mut checked = checked.await?;
     let is_undecidable = |project: &Project| project.policy.undecidable.is_some();

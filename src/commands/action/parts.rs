@@ -16,8 +16,8 @@ use crate::commands::run::RunRequest;
 use crate::console::AppError;
 use crate::exit;
 use crate::forecast::scale_out::DataLayout;
+use crate::gate::outcome;
 use crate::gate::run_history::RunHistory;
-use crate::gate::run_report;
 use crate::instance::InstanceConfiguration;
 use crate::measurement::Measurement;
 use crate::report::{self, JobReport, Report};
@@ -25,7 +25,7 @@ use crate::spec::Job;
 use crate::verdict::{Reason, Verdict};
 use crate::workspace::checkout::Checkout;
 use crate::workspace::project::Project;
-use crate::workspace::stored_report as stored;
+use crate::workspace::recorded;
 
 /// Entries of folders that a search looks at.
 const MOST_ENTRIES: usize = 100_000;
@@ -44,7 +44,7 @@ pub(super) async fn report(
     let mut parts = Vec::new();
     for file in find(patterns)? {
         refuse_tracked(project, &file)?;
-        let mut part = stored::read(&file).map_err(|error| error.during("reading the parts"))?;
+        let mut part = recorded::report(&file).map_err(|error| error.during("reading the parts"))?;
         if part.commit.is_none() || part.commit != commit {
             let of = part.commit.as_deref().unwrap_or("that it does not name");
             let why = format!(
@@ -100,7 +100,7 @@ pub(super) async fn report(
         }
     }
     notes.extend(merged.notes);
-    let mut report = run_report::assemble(project, jobs, notes, request.strictness);
+    let mut report = outcome::assemble(project, jobs, notes, request.strictness);
     report.failures = merged.failures;
     let troubles = report.failures.iter().map(|_| exit::TOOL_FAILED);
     report.exit_code = report::exit_code(&report.jobs, troubles, request.strictness);

@@ -265,7 +265,7 @@ impl ChangeBase {
         let read = async {
             Ok::<_, GithubError>(Base {
                 name: self.name.clone(),
-                sha: Some(self.tip.clone()),
+                sha: self.tip.clone(),
                 files: base_files(github, project, spec, &self.tip).await?,
                 tree: match project.traits().replays {
                     true => Some(github.tree(&self.tip).await?),
