@@ -3,7 +3,7 @@
 use crate::assess::drift_check;
 use crate::assess::input::JobInput;
 use crate::assess::judge;
-use crate::change::{AffectedJob, Change};
+use crate::change::AffectedJob;
 use crate::cli::DriftArguments;
 use crate::commands::publish::{self, ReportOutput};
 use crate::commands::run::{Checked, RunRequest};
@@ -27,11 +27,10 @@ pub(crate) async fn drift(arguments: &DriftArguments, loudness: Loudness) -> Res
     let mut project = Project::load(&arguments.spec)?;
     project.open_folders(&arguments.data)?;
     base_policy::apply_overrides(&mut project);
-    let everything = Change::Everything {
-        why: "a check for drift looks at every job".to_owned(),
-    };
-    let jobs = changed_files::select_jobs(&arguments.jobs, &project, &everything)?;
     let origin = RunOrigin::of_environment(&project, Command::Drift);
+    let strictness = publish::strictness(&arguments.verdict, &project.spec);
+    let request = RunRequest::drift(origin.clone(), strictness);
+    let jobs = changed_files::select_jobs(&arguments.jobs, &project, &request.change)?;
     refuse_another_place(&origin)?;
     if arguments.accept {
         for line in accept(&project, &jobs, &origin).await? {
@@ -40,7 +39,6 @@ pub(crate) async fn drift(arguments: &DriftArguments, loudness: Loudness) -> Res
         return Ok(0);
     }
     let output = ReportOutput::prepare(&arguments.output, &project.root, loudness)?;
-    let strictness = publish::strictness(&arguments.verdict, &project.spec);
     if arguments.from_history {
         let report = from_history(&project, &jobs, &origin, strictness).await?;
         return output.publish(&report);
@@ -50,7 +48,7 @@ pub(crate) async fn drift(arguments: &DriftArguments, loudness: Loudness) -> Res
         jobs: &arguments.jobs,
         max_spend: arguments.max_spend,
         pass_env: &arguments.pass_env,
-        ..RunRequest::drift(origin, strictness)
+        ..request
     };
     let checked = request.check(project, signals::watch()?, loudness, async |_, _, _| {
         Ok(None)

@@ -5,10 +5,10 @@ use crate::backend::{CanaryProgress, CanaryState};
 use crate::canary::CanaryRun;
 use crate::console::AppError;
 use crate::console::signals::unless_cancelled;
-use crate::gate::detached::{self, canaries};
+use crate::gate::detached;
 use crate::gate::lab::{self, JobMeasurements, LabInput};
 use crate::gate::runner::Runner;
-use crate::grammar::list;
+use crate::grammar::{count, list};
 use crate::instance::InstanceConfiguration;
 use crate::measurement::{Measurement, Outcome};
 use crate::plan::{self, NotMeasured, Plan, PlannedConfiguration, PlannedRuns};
@@ -150,21 +150,19 @@ async fn look_for(
     };
     for run in runs {
         let looking = async {
-            if let Some(records) = input.records {
-                if records.found(run).await?.is_some() {
-                    return Ok(None);
-                }
-                let state = input.ready.look(run, &report).await?;
-                if let CanaryState::Over { training_job } = &state
-                    && !records.may_measure(run, training_job).await?
-                {
-                    let training_job = format!("{training_job}, measured by an earlier run");
-                    return Ok(Some(CanaryState::Missing { training_job }));
-                }
-                return Ok(Some(state));
+            if let Some(records) = input.records
+                && records.found(run).await?.is_some()
+            {
+                return Ok(None);
             }
-            let state = input.ready.look(run, &report).await;
-            Ok::<_, AppError>(Some(state?))
+            let state = input.ready.look(run, &report).await?;
+            if let (Some(records), CanaryState::Over { training_job }) = (input.records, &state)
+                && !records.may_measure(run, training_job).await?
+            {
+                let training_job = format!("{training_job}, measured by an earlier run");
+                return Ok(Some(CanaryState::Missing { training_job }));
+            }
+            Ok::<_, AppError>(Some(state))
         };
         let state = unless_cancelled(looking, &runner.cancellation).await??;
         let named = |name: String| format!("{} ({name})", run.label());
@@ -205,7 +203,7 @@ impl FoundCanaries {
 
     /// `2 of 3 canaries on ml.m5.xlarge still run`
     fn some(&self, named: &[String], what: &str) -> String {
-        let all = canaries(self.canaries);
+        let all = count(self.canaries, "canary");
         format!("{} of {all} on {} {what}", named.len(), self.instance)
     }
 }

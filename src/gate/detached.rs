@@ -9,6 +9,7 @@ use crate::gate::batch::CanaryFate;
 use crate::gate::lab::{self, LabInput};
 use crate::gate::outcome::GateOutcome;
 use crate::gate::runner::Runner;
+use crate::grammar::count;
 use crate::instance::InstanceConfiguration;
 use crate::plan::{self, Plan, PlannedRuns};
 use crate::report::JobReport;
@@ -140,7 +141,7 @@ fn said(
     let for_at_most = for_at_most(worst.reduce(|sum, usd| sum + usd));
     let started = match started.len() {
         0 => "every canary is there already".to_owned(),
-        number => format!("{} started{for_at_most}", self::canaries(number)),
+        number => format!("{} started{for_at_most}", count(number, "canary")),
     };
     let next = "canary-gate run --collect at this commit, with this spec, gives the verdict when they have ended";
     (Verdict::NotJudged, Reason::new(started).advising(next))
@@ -171,14 +172,6 @@ impl CanaryFate {
             Self::NoRoom(why) => Some(why.clone()),
             _ => None,
         }
-    }
-}
-
-/// `1 canary`, `3 canaries`.
-pub(super) fn canaries(number: usize) -> String {
-    match number {
-        1 => "1 canary".to_owned(),
-        _ => format!("{number} canaries"),
     }
 }
 

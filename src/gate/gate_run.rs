@@ -141,13 +141,11 @@ impl GateRun {
 
 /// Unique also among containers that start at the same second, with the same number for their only process.
 fn new_id() -> String {
-    use std::hash::{BuildHasher, Hasher};
-    let random = std::hash::RandomState::new().build_hasher().finish();
     format!(
         "{:.0}/{}/{:08x}",
         jiff::Timestamp::now(),
         std::process::id(),
-        random >> 32
+        files::random() >> 96
     )
 }
 

@@ -89,9 +89,7 @@ impl<'a> JobGate<'a> {
             job,
             history,
             keys: keys.clone(),
-            pass_env: request.pass_env,
-            reuse: request.reuse,
-            part: request.part,
+            request,
             paid: RefCell::default(),
         });
         let input = LabInput {
@@ -219,17 +217,17 @@ impl<'a> JobGate<'a> {
         let theirs = request
             .base
             .as_ref()
-            .and_then(|commit| commit.code.get(&job.name));
+            .and_then(|commit| commit.key_of(&job.name));
         if theirs.is_some() && theirs == keys.code.as_ref() {
             return None;
         }
         if let Some(commit) = &request.base {
             let (sha, branch) = (&commit.sha, commit.branch());
-            return Some(match commit.unknown.get(&job.name) {
-                Some(why) => format!(
+            return Some(match commit.code.get(&job.name) {
+                Some(Err(why)) => format!(
                     "There is no base to compare with: the code of commit {sha:.7} of {branch} cannot be known ({why}), and the history has no push or schedule run of {branch} that this one may read."
                 ),
-                None => format!(
+                Some(Ok(_)) | None => format!(
                     "There is no base yet to compare with: the history has no run of commit {sha:.7} of {branch} that this one may read, and none of a push or a schedule on {branch}."
                 ),
             });

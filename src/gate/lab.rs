@@ -4,7 +4,6 @@
 mod configuration;
 mod counts;
 mod design;
-mod ending;
 
 use futures_util::future::LocalBoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};

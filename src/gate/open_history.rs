@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::console::{AppError, files};
+use crate::console::{AppError, files, printable, say};
 use crate::gate::backend;
-use crate::history::{History, Scope};
+use crate::history::{Damaged, History, Scope};
 use crate::workspace::project::{Project, STATE_FOLDER};
 
 /// Opens the history that the spec names, by default `.canary-gate/`. Nothing is created before the first write.
@@ -77,4 +77,13 @@ fn refuse_tracked(
         written.trim_start_matches('/')
     ))
     .during("opening the history"))
+}
+
+/// Warns about an unreadable record.
+pub(crate) fn warn_of(Damaged { place, why }: &Damaged) {
+    say(&format!(
+        "warning: skipped an unreadable record of the history: {}: {}",
+        printable(place),
+        printable(why)
+    ));
 }

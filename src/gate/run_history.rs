@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use crate::assess::base_result::BaseResult;
 use crate::backend::BackendKeys;
 use crate::canary::Key;
-use crate::console::{AppError, printable, say};
+use crate::console::{AppError, printable};
 use crate::drift::CheckRecord;
 use crate::gate::open_history;
 use crate::history::record::{self, Command, Content, Record, Writer};
@@ -123,11 +123,7 @@ impl RunHistory {
         for one in damaged {
             let known = &mut self.known.borrow_mut().damaged;
             if !known.contains(&one) {
-                say(&format!(
-                    "warning: skipped an unreadable record of the history: {}: {}",
-                    printable(&one.place),
-                    printable(&one.why)
-                ));
+                open_history::warn_of(&one);
                 known.push(one);
             }
         }
@@ -300,7 +296,7 @@ impl RunHistory {
         let Some(commit) = commit else {
             return Ok(None);
         };
-        let code = commit.code.get(&job.name).map(Key::to_string);
+        let code = commit.key_of(&job.name).map(Key::to_string);
         let entries = self.of_job(&job.name).await?;
         let wanted = BaseWanted {
             code_key: code.as_deref(),

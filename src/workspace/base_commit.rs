@@ -23,15 +23,18 @@ pub(crate) struct BaseCommit {
     pub(crate) name: String,
     /// The full commit id.
     pub(crate) sha: String,
-    /// The code key that a run on this commit computes, by job name.
-    pub(crate) code: BTreeMap<String, Key>,
+    /// The code key that a run on this commit computes, or why it is unknown, by job name.
+    pub(crate) code: BTreeMap<String, Result<Key, String>>,
     /// The instance of each job at this commit, by job name.
     pub(crate) instances: BTreeMap<String, InstanceConfiguration>,
-    /// Why a job has no code key, by job name.
-    pub(crate) unknown: BTreeMap<String, String>,
 }
 
 impl BaseCommit {
+    /// The code key of a job; `None` where it is unknown.
+    pub(crate) fn key_of(&self, job: &str) -> Option<&Key> {
+        self.code.get(job)?.as_ref().ok()
+    }
+
     /// The branch as the records of its runs name it.
     pub(crate) fn branch(&self) -> &str {
         self.name.strip_prefix("origin/").unwrap_or(&self.name)
@@ -80,7 +83,6 @@ impl BaseCommit {
             sha,
             code: BTreeMap::new(),
             instances: BTreeMap::new(),
-            unknown: BTreeMap::new(),
         };
         // An unreadable spec cannot have been run.
         let Some((place, Ok(spec))) = base_policy::spec_of(files) else {
@@ -88,15 +90,11 @@ impl BaseCommit {
         };
         let folder = written_spec::folder_of(Path::new(&place)).to_string_lossy();
         for job in &spec.jobs {
-            let instance = job.instance.clone();
-            base.instances.insert(job.name.clone(), instance);
-            let key = tree
-                .map_err(str::to_owned)
-                .and_then(|tree| key_in(tree, &spec, job, &folder));
-            match key {
-                Ok(key) => drop(base.code.insert(job.name.clone(), key)),
-                Err(why) => drop(base.unknown.insert(job.name.clone(), why)),
-            }
+            let name = &job.name;
+            base.instances.insert(name.clone(), job.instance.clone());
+            let key = tree.map_err(str::to_owned);
+            let key = key.and_then(|tree| key_in(tree, &spec, job, &folder));
+            base.code.insert(name.clone(), key);
         }
         base
     }

@@ -7,11 +7,12 @@ use jiff::Timestamp;
 
 use crate::cli::{ExportFormat, HistoryExportArguments};
 use crate::console::{AppError, Loudness, files, print, printable};
+use crate::gate::open_history::warn_of;
 use crate::history::export::Export;
 use crate::history::{Entry, History, Scope};
 use crate::workspace::project::Project;
 
-use super::listing::{list_of, warn_of};
+use super::listing::list_of;
 
 /// A format, its name, the extension of files that hold it, and what of the history it has.
 type ExportRow = (ExportFormat, &'static str, &'static str, fn() -> Export);
@@ -57,7 +58,7 @@ pub(super) async fn export(
         None => print(&text)?,
         Some(output) => files::write_asked(output, text.as_bytes(), root, loudness)?,
     }
-    warn_of(&damaged);
+    damaged.iter().for_each(warn_of);
     Ok(0)
 }
 

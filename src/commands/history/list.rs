@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::cli::{HistoryListArguments, RecordFormat};
 use crate::console::{AppError, print, terminal};
+use crate::gate::open_history::warn_of;
 use crate::history::record::Content;
 use crate::history::{Entry, History, Loaded};
 use crate::metric::Metric;
@@ -14,7 +15,7 @@ use crate::report::{published, words};
 use crate::spec::Spec;
 
 use super::facts::{self, COLUMNS};
-use super::listing::{list_of, nothing, warn_of};
+use super::listing::{list_of, nothing};
 
 /// What a narrow terminal has no room for, the first first. The id names the record to `history show`.
 const EXPENDABLE: [&str; 7] = [
@@ -42,7 +43,7 @@ pub(super) async fn list(
         }
         RecordFormat::Terminal => table_of(&loaded, more, count),
     })?;
-    warn_of(&loaded.damaged);
+    loaded.damaged.iter().for_each(warn_of);
     Ok(0)
 }
 

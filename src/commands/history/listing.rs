@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::console::{AppError, printable, say};
-use crate::history::{Damaged, History, Listing, Scope};
+use crate::console::{AppError, printable};
+use crate::history::{History, Listing, Scope};
 use crate::report::words::first_of;
 use crate::spec::Spec;
 
@@ -44,15 +44,5 @@ pub(super) fn nothing(history: &History, job: Option<&str>) -> String {
     match history.scope() {
         Scope::Local => format!("there is no record{of} yet"),
         scope => format!("there is no record{of} that this run (`{scope}`) may read"),
-    }
-}
-
-/// Warns about unreadable records.
-pub(super) fn warn_of(damaged: &[Damaged]) {
-    for Damaged { place, why } in damaged {
-        let (place, why) = (printable(place), printable(why));
-        say(&format!(
-            "warning: skipped an unreadable record of the history: {place}: {why}"
-        ));
     }
 }

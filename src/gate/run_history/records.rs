@@ -9,6 +9,7 @@ use super::RunHistory;
 use crate::backend::{BackendKeys, Reuse, RunPart};
 use crate::canary::{CanaryRun, Key};
 use crate::console::AppError;
+use crate::gate::RunRequest;
 use crate::history::record::{Content, Record};
 use crate::measurement::{Measurement, Outcome, Reused};
 use crate::spec::Job;
@@ -19,10 +20,7 @@ pub(crate) struct Records<'a> {
     pub(crate) job: &'a Job,
     pub(crate) history: &'a RunHistory,
     pub(crate) keys: BackendKeys,
-    pub(crate) pass_env: &'a [String],
-    /// Whether this run may reuse canaries of earlier runs.
-    pub(crate) reuse: Reuse,
-    pub(crate) part: RunPart,
+    pub(crate) request: &'a RunRequest<'a>,
     /// Training jobs that another run has in its account, with the days since they ended.
     pub(crate) paid: RefCell<BTreeMap<String, f64>>,
 }
@@ -31,12 +29,12 @@ impl Records<'_> {
     /// The measurement of an earlier run that stands for a canary: completed, and younger than the job's `canary.reuse`.
     pub(crate) async fn found(&self, run: &CanaryRun) -> Result<Option<Measurement>, AppError> {
         let key = self.key_of(run);
-        let Some(key) = key.filter(|_| self.reuse == Reuse::Young) else {
+        let Some(key) = key.filter(|_| self.request.reuse == Reuse::Young) else {
             return Ok(None);
         };
         let stands = |record: &Record| {
             // Who collects a canary pays for it, unless another run has.
-            if is_adopted(record) && self.part == RunPart::Collect {
+            if is_adopted(record) && self.request.part == RunPart::Collect {
                 return false;
             }
             let measurement = record.measurements().first();
@@ -92,7 +90,7 @@ impl Records<'_> {
             return Ok(true);
         };
         (self.paid.borrow_mut()).insert(training_job.to_owned(), days_since(&record));
-        Ok(self.reuse == Reuse::Young && self.is_young(&record))
+        Ok(self.request.reuse == Reuse::Young && self.is_young(&record))
     }
 
     /// That a measurement is of a training job which another run has in its account.
@@ -134,7 +132,7 @@ impl Records<'_> {
     }
 
     fn key_of(&self, run: &CanaryRun) -> Option<Key> {
-        self.keys.canary(run, self.pass_env)
+        self.keys.canary(run, self.request.pass_env)
     }
 
     /// Whether it is younger than `canary.reuse`. A clock that was set back makes a young record one of the future.
