@@ -12,6 +12,7 @@ use crate::canary::CanaryRun;
 use crate::console::progress::{Canaries, Earlier};
 use crate::console::{AppError, indented, printable};
 use crate::gate::ended_pools;
+use crate::gate::failure_logs;
 use crate::gate::run_history::Records;
 use crate::gate::runner::Runner;
 use crate::instance::Offer;
@@ -361,7 +362,7 @@ impl Batch<'_> {
         let (runner, job) = (self.runner, self.by.job);
         let number = self.earlier.runs + index + 1;
         let logs = &mut runner.outputs.borrow_mut().logs;
-        let kept = logs.keep(&measurement, number, log);
+        let kept = failure_logs::keep(runner.project, logs, &measurement, number, log);
         // Elsewhere than at a terminal the file may be gone with its machine.
         if kept.is_none() || !runner.progress.is_live() {
             for line in log_tail {

@@ -18,91 +18,76 @@ const EXTENSION: &str = "log";
 /// Of a job's name in the name of a file.
 const NAME_LENGTH: usize = 40;
 
-/// Where the logs of one run of the gate are kept.
-#[derive(Debug)]
-pub(crate) struct FailureLogs {
-    state: PathBuf,
-    root: PathBuf,
-    kept: BTreeSet<String>,
+/// Writes what a canary printed, which is the `number`th of its job on its machines, without secrets; returns the path to show. `None`
+/// where it printed nothing, and where the file cannot be written, which is said. The first log of a run, which has `kept` none yet,
+/// takes the place of those of earlier runs.
+pub(crate) fn keep(
+    project: &Project,
+    kept: &mut BTreeSet<String>,
+    canary: &Measurement,
+    number: usize,
+    lines: &[String],
+) -> Option<PathBuf> {
+    if lines.is_empty() {
+        return None;
+    }
+    let is_first = kept.is_empty();
+    let (job, machines) = (
+        file_name(&canary.job),
+        file_name(&canary.instance.to_string()),
+    );
+    let path = (project.state_folder().join(FOLDER)).join(free_name(kept, &job, &machines, number));
+    let text: String = lines.iter().map(|line| printed(line) + "\n").collect();
+    let written = prepare(project, is_first)
+        .and_then(|()| files::write_new(&path, text.as_bytes(), &project.root));
+    match written {
+        Ok(()) => Some(written_spec::from_here(&path)),
+        Err(error) => {
+            say(&format!(
+                "warning: the log is not kept: {}",
+                error.in_a_line()
+            ));
+            None
+        }
+    }
 }
 
-impl FailureLogs {
-    pub(crate) fn of(project: &Project) -> Self {
-        Self {
-            state: project.state_folder(),
-            root: project.root.clone(),
-            kept: BTreeSet::new(),
-        }
-    }
+/// `digits-local-3.log`, as progress numbers the canary. Where names of jobs become the same, with a further number.
+fn free_name(kept: &mut BTreeSet<String>, job: &str, machines: &str, number: usize) -> String {
+    let stem = format!("{job}-{machines}-{number}");
+    let again = (2..).map(|again| format!("{stem}-{again}.{EXTENSION}"));
+    let names = std::iter::once(format!("{stem}.{EXTENSION}")).chain(again);
+    let mut free = names.filter(|name| kept.insert(name.clone()));
+    free.next().expect("names do not end")
+}
 
-    /// Writes what a canary printed, which is the `number`th of its job on its machines, without secrets; returns the path to show. `None` where it printed nothing, and where the
-    /// file cannot be written, which is said. The first log of a run takes the place of those of earlier runs.
-    pub(crate) fn keep(
-        &mut self,
-        canary: &Measurement,
-        number: usize,
-        lines: &[String],
-    ) -> Option<PathBuf> {
-        if lines.is_empty() {
-            return None;
-        }
-        let is_first = self.kept.is_empty();
-        let name = self.name(&canary.job, &canary.instance.to_string(), number);
-        let path = self.state.join(FOLDER).join(name);
-        let text: String = lines.iter().map(|line| printed(line) + "\n").collect();
-        let written = self
-            .prepare(is_first)
-            .and_then(|()| files::write_new(&path, text.as_bytes(), &self.root));
-        match written {
-            Ok(()) => Some(written_spec::from_here(&path)),
-            Err(error) => {
-                say(&format!(
-                    "warning: the log is not kept: {}",
-                    error.in_a_line()
-                ));
-                None
-            }
+/// Makes the folder; before the first log of a run it is emptied.
+fn prepare(project: &Project, is_first: bool) -> Result<(), AppError> {
+    let state = project.state_folder();
+    files::make_state_folder(&state)?;
+    let folder = state.join(FOLDER);
+    let cannot_write = |source| files::cannot_write(&folder, source);
+    let is_link = |metadata: fs::Metadata| metadata.is_symlink();
+    if folder.symlink_metadata().is_ok_and(is_link) {
+        return Err(AppError::failed(format!("{} is a link", folder.display()))
+            .help("remove the link; logs are kept in a folder of the gate's own"));
+    }
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(BITS_OF_FOLDER)
+        .create(&folder)
+        .map_err(cannot_write)?;
+    if !is_first {
+        return Ok(());
+    }
+    for entry in fs::read_dir(&folder).map_err(cannot_write)?.flatten() {
+        let is_log = entry.path().extension().is_some_and(|end| end == EXTENSION);
+        if is_log {
+            // One that stays is overwritten, or older than the others.
+            let _ = fs::remove_file(entry.path());
         }
     }
-
-    /// `digits-local-3.log`, as progress numbers the canary. Where names of jobs become the same, with a further number.
-    fn name(&mut self, job: &str, machines: &str, number: usize) -> String {
-        let stem = format!("{}-{}-{number}", file_name(job), file_name(machines));
-        let again = (2..).map(|again| format!("{stem}-{again}.{EXTENSION}"));
-        let mut names = std::iter::once(format!("{stem}.{EXTENSION}")).chain(again);
-        let free = names.find(|name| !self.kept.contains(name));
-        let name = free.expect("names do not end");
-        self.kept.insert(name.clone());
-        name
-    }
-
-    /// Makes the folder; before the first log of a run it is emptied.
-    fn prepare(&self, is_first: bool) -> Result<(), AppError> {
-        files::make_state_folder(&self.state)?;
-        let folder = self.state.join(FOLDER);
-        let cannot_write = |source| files::cannot_write(&folder, source);
-        let is_link = |metadata: fs::Metadata| metadata.is_symlink();
-        if folder.symlink_metadata().is_ok_and(is_link) {
-            return Err(AppError::failed(format!("{} is a link", folder.display()))
-                .help("remove the link; logs are kept in a folder of the gate's own"));
-        }
-        fs::DirBuilder::new()
-            .recursive(true)
-            .mode(BITS_OF_FOLDER)
-            .create(&folder)
-            .map_err(cannot_write)?;
-        if !is_first {
-            return Ok(());
-        }
-        for entry in fs::read_dir(&folder).map_err(cannot_write)?.flatten() {
-            let is_log = entry.path().extension().is_some_and(|end| end == EXTENSION);
-            if is_log {
-                // One that stays is overwritten, or older than the others.
-                let _ = fs::remove_file(entry.path());
-            }
-        }
-        Ok(())
-    }
+    Ok(())
 }
 
 /// A name for a file, whatever the job or its machines are called. Two jobs may share it.

@@ -6,7 +6,6 @@ use std::collections::BTreeSet;
 use crate::backend::{Backend, BackendEnd, Cancellation, Reuse, RunPart};
 use crate::console::progress::Progress;
 use crate::console::{AppError, Loudness, files, printable, say};
-use crate::gate::failure_logs::FailureLogs;
 use crate::gate::gate_run::GateRun;
 use crate::gate::{backend, pass_env};
 use crate::outside_error::OutsideError;
@@ -31,12 +30,14 @@ pub(crate) struct Runner<'a> {
 }
 
 /// What a run leaves beside its report and the history.
+#[derive(Default)]
 pub(crate) struct RunOutputs {
     /// The last training jobs of pools whose bills measurements hold.
     pub(crate) pools: BTreeSet<String>,
     /// Whether a job ended without its measurements, or a pool has none to be billed with.
     pub(crate) lacks_some: bool,
-    pub(crate) logs: FailureLogs,
+    /// The names of the logs of canaries that failed.
+    pub(crate) logs: BTreeSet<String>,
 }
 
 impl<'a> Runner<'a> {
@@ -56,11 +57,7 @@ impl<'a> Runner<'a> {
             gate_run,
             part,
             backend,
-            outputs: RefCell::new(RunOutputs {
-                pools: BTreeSet::new(),
-                lacks_some: false,
-                logs: FailureLogs::of(project),
-            }),
+            outputs: RefCell::default(),
             progress: Progress::new(loudness),
             cancellation,
             secrets: pass_env::secrets(pass_env),

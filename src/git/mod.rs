@@ -43,21 +43,18 @@ impl GitCheckout {
     ///
     /// If git refuses the checkout, for example because another user owns it.
     pub fn find(folder: &Path) -> Result<Option<Self>, GitError> {
-        let Ok(output) = process::run(folder, ["rev-parse", "--show-toplevel"]) else {
-            return Ok(None);
+        // A bare repository has no work tree.
+        let is_none = |said: &str| {
+            said.contains("not a git repository") || said.contains("must be run in a work tree")
         };
-        if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-            // A bare repository has no work tree.
-            let is_none = said.contains("not a git repository")
-                || said.contains("must be run in a work tree");
-            return if is_none {
-                Ok(None)
-            } else {
-                Err(GitError::Refused { said })
-            };
-        }
-        let root = String::from_utf8_lossy(&output.stdout);
+        let root = match process::bytes(folder, ["rev-parse", "--show-toplevel"]) {
+            Ok(root) => root,
+            Err(GitError::Failed { said, .. }) if !is_none(&said) => {
+                return Err(GitError::Refused { said });
+            }
+            Err(_) => return Ok(None),
+        };
+        let root = String::from_utf8_lossy(&root);
         let root = Path::new(root.trim_end_matches('\n')).canonicalize();
         Ok(root.ok().map(|root| Self { root }))
     }

@@ -11,15 +11,8 @@ use super::error::GitError;
 const OWN_CONFIGURATION: &str =
     "-c core.fsmonitor=false -c core.hooksPath=/dev/null -c core.quotePath=false";
 
-/// Runs git without programs that a checkout's configuration could start, and without the caller's GIT_ variables. No command that
+/// Git without programs that a checkout's configuration could start, and without the caller's GIT_ variables. No command that
 /// filters files is run.
-pub(super) fn run(
-    folder: &Path,
-    arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
-) -> std::io::Result<Output> {
-    command(folder, arguments).output()
-}
-
 pub(super) fn command(
     folder: &Path,
     arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
@@ -77,8 +70,11 @@ pub(super) fn bytes(
     let arguments = arguments.into_iter();
     let arguments: Vec<_> = arguments.map(|one| one.as_ref().to_owned()).collect();
     let name = arguments.first().map(|name| name.to_string_lossy());
-    let output = run(folder, &arguments).map_err(GitError::NotStarted)?;
-    succeeded(output, &name.unwrap_or_default())
+    let output = command(folder, &arguments).output();
+    succeeded(
+        output.map_err(GitError::NotStarted)?,
+        &name.unwrap_or_default(),
+    )
 }
 
 /// The parts of a list that zero bytes end.
