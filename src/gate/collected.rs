@@ -1,12 +1,14 @@
 //! `run --collect`: what a job's detached canaries gave. Nothing is started, and nothing is waited for.
 
-use crate::assess::unfinished;
+use crate::assess::{unfinished, whole_report};
 use crate::backend::{CanaryProgress, CanaryState};
 use crate::canary::CanaryRun;
+use crate::change::AffectedJob;
 use crate::console::AppError;
 use crate::console::signals::unless_cancelled;
 use crate::gate::detached;
 use crate::gate::lab::{self, JobMeasurements, LabInput};
+use crate::gate::outcome::GateOutcome;
 use crate::gate::runner::Runner;
 use crate::grammar::{count, list};
 use crate::instance::InstanceConfiguration;
@@ -16,17 +18,8 @@ use crate::verdict::Reason;
 
 const START_THEM: &str = "start them with canary-gate run --detach at this commit, with this spec, and collect when they have ended; after seven days a canary is not collected any more";
 
-/// What could be collected.
-pub(crate) enum Gathered {
-    Measured(JobMeasurements),
-    /// Canaries on `instance` still run, or could not be read. The job's reason, and the error that lets no such run pass.
-    NotYet {
-        reason: Reason,
-        error: AppError,
-    },
-}
-
-/// Measures the canaries of a job that are there, on `instance` and on the alternatives.
+/// Measures the canaries of a job that are there, on `instance` and on the alternatives. Where some on `instance` still run, or could
+/// not be read, `Err` is the job's outcome, with an error that lets no such run pass.
 ///
 /// # Errors
 ///
@@ -34,15 +27,17 @@ pub(crate) enum Gathered {
 pub(crate) async fn collect(
     input: &LabInput<'_>,
     plan: &mut Plan,
+    affected: &AffectedJob<'_>,
     runner: &Runner<'_>,
-) -> Result<Gathered, AppError> {
+) -> Result<Result<JobMeasurements, GateOutcome>, AppError> {
     detached::fix(input, plan, runner.project);
     let found = match look_for(input, plan.own(), runner).await {
         Err(error) if error.is_transient() => {
-            let why = error.in_a_line();
-            return Ok(not_yet(&format!(
-                "the canaries could not be looked for: {why}"
-            )));
+            let why = format!(
+                "the canaries could not be looked for: {}",
+                error.in_a_line()
+            );
+            return Ok(Err(not_read(affected, &why)));
         }
         found => found?,
     };
@@ -62,12 +57,9 @@ pub(crate) async fn collect(
             "no verdict yet, for these canaries still run: {}",
             list(&found.running)
         ))
-        .help("start `canary-gate run --collect` again later; each ends at its time limit")
-        .during("collecting the canaries");
-        return Ok(Gathered::NotYet {
-            reason: reason.advising("collect again when they have ended"),
-            error,
-        });
+        .help("start `canary-gate run --collect` again later; each ends at its time limit");
+        let reason = reason.advising("collect again when they have ended");
+        return Ok(Err(not_yet(affected, &reason, error)));
     }
     let missing = found.missing();
     plan.all[0].runs = Ok(PlannedRuns::Fixed(found.over.clone()));
@@ -96,7 +88,8 @@ pub(crate) async fn collect(
         let unread: Vec<String> = unread.map(CanaryRun::label).collect();
         let some = found.some(&unread, "could not be read");
         let (unread, why) = (list(&unread), &why.why);
-        return Ok(not_yet(&format!("{some}: {unread} ({why})")));
+        let why = format!("{some}: {unread} ({why})");
+        return Ok(Err(not_read(affected, &why)));
     }
     let measured = &collected.measurements;
     let has_cause =
@@ -112,17 +105,19 @@ pub(crate) async fn collect(
         )),
         None => {}
     }
-    Ok(Gathered::Measured(collected))
+    Ok(Ok(collected))
 }
 
-/// Not the code of an unknown outcome, which may be allowed to pass: what was started has a verdict, which is not known yet.
-fn not_yet(why: &str) -> Gathered {
-    Gathered::NotYet {
-        reason: Reason::new(why).advising("collect again"),
-        error: AppError::failed(format!("no verdict yet: {why}"))
-            .help("start `canary-gate run --collect` again")
-            .during("collecting the canaries"),
-    }
+fn not_read(affected: &AffectedJob<'_>, why: &str) -> GateOutcome {
+    // Not the code of an unknown outcome, which may be allowed to pass: what was started has a verdict, which is not known yet.
+    let error = AppError::failed(format!("no verdict yet: {why}"))
+        .help("start `canary-gate run --collect` again");
+    not_yet(affected, &Reason::new(why).advising("collect again"), error)
+}
+
+fn not_yet(affected: &AffectedJob<'_>, reason: &Reason, error: AppError) -> GateOutcome {
+    let report = whole_report::unknown_report(affected.job, &affected.by, reason, Vec::new());
+    GateOutcome::of(report, Some(error.during("collecting the canaries")))
 }
 
 /// What there is of the canaries of one configuration, in the history or in the backend.

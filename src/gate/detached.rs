@@ -90,7 +90,7 @@ pub(crate) async fn launch(
     let report = whole_report::unknown_report(affected.job, &affected.by, &reason, notes);
     Ok(GateOutcome {
         detached: started.into_iter().collect(),
-        ..JobReport { verdict, ..report }.into()
+        ..GateOutcome::of(JobReport { verdict, ..report }, None)
     })
 }
 

@@ -17,7 +17,7 @@ use crate::console::signals::unless_cancelled;
 use crate::drift::CheckRecord;
 use crate::forecast::scale_out::DataLayout;
 use crate::gate::backend;
-use crate::gate::collected::{self, Gathered};
+use crate::gate::collected;
 use crate::gate::detached;
 use crate::gate::lab::{self, JobMeasurements, LabInput};
 use crate::gate::outcome::GateOutcome;
@@ -56,7 +56,6 @@ impl<'a> JobGate<'a> {
         } = *self;
         let project = runner.project;
         let job = affected.job;
-        let named = |error: AppError| (Some(job.name.clone()), error.without(&runner.secrets));
         let looking = unless_cancelled(self.look(), &runner.cancellation);
         let (session, listing, checks) = looking.await??;
         let ListedData {
@@ -78,7 +77,7 @@ impl<'a> JobGate<'a> {
             Ok(plan) => plan,
             Err(PlanError::Unknown(reason)) => {
                 let report = whole_report::unknown_report(job, &affected.by, &reason, Vec::new());
-                return Ok(report.into());
+                return Ok(GateOutcome::of(report, None));
             }
             Err(error) => return Err(AppError::from(error).during("planning the canaries")),
         };
@@ -104,17 +103,12 @@ impl<'a> JobGate<'a> {
         let mut measured = match request.part {
             RunPart::Whole => lab::measure(&input, &mut plan, runner).await?,
             RunPart::Detach => return detached::launch(&input, &mut plan, affected, runner).await,
-            RunPart::Collect => match collected::collect(&input, &mut plan, runner).await? {
-                Gathered::Measured(measured) => measured,
-                Gathered::NotYet { reason, error } => {
-                    let report =
-                        whole_report::unknown_report(job, &affected.by, &reason, Vec::new());
-                    return Ok(GateOutcome {
-                        failures: vec![named(error)],
-                        ..report.into()
-                    });
+            RunPart::Collect => {
+                match collected::collect(&input, &mut plan, affected, runner).await? {
+                    Ok(measured) => measured,
+                    Err(not_yet) => return Ok(not_yet),
                 }
-            },
+            }
         };
         let failure = measured.failure.take();
         let failure = failure.map(|error| error.during("running the canaries"));
@@ -159,10 +153,7 @@ impl<'a> JobGate<'a> {
             false => self.keep(&keys, &checks, &mut report).await,
         };
         let kept = kept.map_err(|error| error.during("reading the checks before"));
-        Ok(GateOutcome {
-            failures: failure.or(kept.err()).map(named).into_iter().collect(),
-            ..report.into()
-        })
+        Ok(GateOutcome::of(report, failure.or(kept.err())))
     }
 
     /// What may be read, what there is of the job already, and its data; for a check for drift also the checks before it, oldest

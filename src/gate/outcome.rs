@@ -25,15 +25,6 @@ pub(crate) struct GateOutcome {
     pub(crate) notes: Vec<String>,
 }
 
-impl From<JobReport> for GateOutcome {
-    fn from(report: JobReport) -> Self {
-        Self {
-            jobs: vec![report],
-            ..Self::default()
-        }
-    }
-}
-
 /// Why a run ended without a report.
 pub(crate) struct GateFailure {
     pub(crate) error: AppError,
@@ -60,6 +51,16 @@ impl From<GateFailure> for AppError {
 }
 
 impl GateOutcome {
+    /// That of one job: its part of the report, and what a person must fix.
+    pub(crate) fn of(report: JobReport, failure: Option<AppError>) -> Self {
+        let failures = failure.map(|error| (Some(report.name.clone()), error));
+        Self {
+            failures: failures.into_iter().collect(),
+            jobs: vec![report],
+            ..Self::default()
+        }
+    }
+
     /// The report over all jobs, and the last failure as the command's error; prints the others.
     pub(crate) fn report(
         self,

@@ -211,17 +211,27 @@ async fn gate_all<'a>(
             account,
             pull_request,
         };
-        let gated = gate
-            .run()
-            .await
-            .map_err(|error| error.without(&runner.secrets));
-        if let Err(error) = &gated {
+        let mut gated = gate.run().await.unwrap_or_else(|error| {
             runner.outputs.borrow_mut().lacks_some = true;
-            if error.is_transient() {
-                runner.say_of(affected.job, &format!("× {}", error.in_a_line()));
+            let (job, error) = (affected.job, error.without(&runner.secrets));
+            if !error.is_transient() {
+                return GateOutcome {
+                    failures: vec![(Some(job.name.clone()), error)],
+                    ..GateOutcome::default()
+                };
             }
-        }
-        (affected, gated)
+            // A transient failure is the job's outcome.
+            runner.say_of(job, &format!("× {}", error.in_a_line()));
+            let (by, reason) = (&affected.by, error.reason());
+            GateOutcome::of(
+                whole_report::unknown_report(job, by, &reason, Vec::new()),
+                None,
+            )
+        });
+        let failures = std::mem::take(&mut gated.failures).into_iter();
+        let without = |(job, error): (_, AppError)| (job, error.without(&runner.secrets));
+        gated.failures = failures.map(without).collect();
+        gated
     };
     let most: Usd = all.iter().filter_map(limit_of).sum();
     let left = above.and_then(Account::left);
@@ -255,24 +265,10 @@ async fn gate_all<'a>(
         ended
     };
     let mut outcome = GateOutcome::default();
-    for (affected, gated) in ended {
-        match gated {
-            Ok(one) => {
-                outcome.jobs.extend(one.jobs);
-                outcome.failures.extend(one.failures);
-                outcome.detached.extend(one.detached);
-            }
-            // A transient failure is the job's outcome.
-            Err(error) if error.is_transient() => {
-                outcome.jobs.push(whole_report::unknown_report(
-                    affected.job,
-                    &affected.by,
-                    &error.reason(),
-                    Vec::new(),
-                ));
-            }
-            Err(error) => (outcome.failures).push((Some(affected.job.name.clone()), error)),
-        }
+    for one in ended {
+        outcome.jobs.extend(one.jobs);
+        outcome.failures.extend(one.failures);
+        outcome.detached.extend(one.detached);
     }
     outcome
 }
