@@ -9,7 +9,6 @@ mod ended_pools;
 pub(crate) mod failure_logs;
 pub(crate) mod gate_run;
 mod job_gate;
-pub(crate) mod job_keys;
 mod lab;
 pub(crate) mod measurements_file;
 pub(crate) mod one_canary;

@@ -21,14 +21,10 @@ const OF_FILES: u32 = 0o600;
 
 #[derive(Debug)]
 pub(super) struct RecordFolder {
-    root: PathBuf,
+    pub(super) root: PathBuf,
 }
 
 impl RecordFolder {
-    pub(super) fn new(root: PathBuf) -> Self {
-        Self { root }
-    }
-
     pub(super) fn place(&self, path: &str) -> String {
         self.at(path).display().to_string()
     }

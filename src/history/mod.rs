@@ -115,7 +115,7 @@ impl History {
     /// A history in a folder, which need not exist yet. `scope` decides what this run writes and reads.
     pub fn in_folder(root: PathBuf, scope: Scope) -> Self {
         Self {
-            store: Store::Folder(RecordFolder::new(root)),
+            store: Store::Folder(RecordFolder { root }),
             scope,
         }
     }

@@ -21,17 +21,20 @@ impl RunOrigin {
             return Self::in_actions(&variable, commit.as_deref(), command);
         }
         let checkout = project.checkout.as_ref().and_then(Checkout::git);
-        Self {
-            scope: Scope::Local,
-            writer: Writer {
-                event: Event::Local,
-                command,
-                branch: checkout.and_then(crate::git::GitCheckout::branch),
-                pull_request: None,
-                run_url: None,
-                run: None,
-            },
-        }
+        let branch = checkout.and_then(crate::git::GitCheckout::branch);
+        Self::new(Scope::Local, Event::Local, command, branch)
+    }
+
+    fn new(scope: Scope, event: Event, command: Command, branch: Option<String>) -> Self {
+        let writer = Writer {
+            event,
+            command,
+            branch,
+            pull_request: None,
+            run_url: None,
+            run: None,
+        };
+        Self { scope, writer }
     }
 
     /// The origin in a step of GitHub Actions, by the runner's variables; `commit` is checked out.
@@ -40,16 +43,10 @@ impl RunOrigin {
         commit: Option<&str>,
         command: Command,
     ) -> Self {
-        let origin = |scope, event, branch, pull_request| Self {
-            scope,
-            writer: Writer {
-                event,
-                command,
-                branch,
-                pull_request,
-                run_url: run_url(variable),
-                run: None,
-            },
+        let origin = |scope, event, branch| {
+            let mut one = Self::new(scope, event, command, branch);
+            one.writer.run_url = run_url(variable);
+            one
         };
         let reference = variable("GITHUB_REF").unwrap_or_default();
         let branch = reference.strip_prefix("refs/heads/").map(str::to_owned);
@@ -58,25 +55,22 @@ impl RunOrigin {
             .and_then(|rest| rest.split('/').next()?.parse().ok());
         if let Some(number) = pull_request {
             let branch = variable("GITHUB_HEAD_REF");
-            return origin(
-                Scope::PullRequest(number),
-                Event::PullRequest,
-                branch,
-                Some(number),
-            );
+            let mut one = origin(Scope::PullRequest(number), Event::PullRequest, branch);
+            one.writer.pull_request = Some(number);
+            return one;
         }
         let event = match variable("GITHUB_EVENT_NAME").as_deref() {
             Some("push") => Event::Push,
             Some("schedule") => Event::Schedule,
             Some("workflow_dispatch") => Event::Dispatch,
-            Some("merge_group") => return origin(Scope::Queue, Event::MergeGroup, branch, None),
-            _ => return origin(Scope::Queue, Event::Dispatch, branch, None),
+            Some("merge_group") => return origin(Scope::Queue, Event::MergeGroup, branch),
+            _ => return origin(Scope::Queue, Event::Dispatch, branch),
         };
         // A workflow can check out anything; only the commit that started it belongs to the branch.
         if commit.is_none() || commit != variable("GITHUB_SHA").as_deref() {
-            return origin(Scope::Queue, event, None, None);
+            return origin(Scope::Queue, event, None);
         }
-        origin(Scope::Main, event, branch, None)
+        origin(Scope::Main, event, branch)
     }
 
     /// The origin of a pull request's check, whatever event started it.

@@ -44,7 +44,8 @@ pub(super) async fn report(
     let mut parts = Vec::new();
     for file in find(patterns)? {
         refuse_tracked(project, &file)?;
-        let mut part = recorded::report(&file).map_err(|error| error.during("reading the parts"))?;
+        let mut part =
+            recorded::report(&file).map_err(|error| error.during("reading the parts"))?;
         if part.commit.is_none() || part.commit != commit {
             let of = part.commit.as_deref().unwrap_or("that it does not name");
             let why = format!(

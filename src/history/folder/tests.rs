@@ -110,7 +110,9 @@ async fn what_has_a_records_name_is_not_replaced_followed_or_waited_for() {
     let target = sample.root().join("victim");
     let link = Entry::of(&canary(1, 5), Scope::Main, "c".repeat(16));
     symlink(&target, sample.file(&link)).unwrap();
-    let folder = RecordFolder::new(sample.root());
+    let folder = RecordFolder {
+        root: sample.root(),
+    };
     for taken in [&first, &link] {
         let kept = folder.put(&taken.path(), b"text");
         assert_eq!(kept.unwrap(), Placement::NameTaken);
