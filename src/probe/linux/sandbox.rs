@@ -110,12 +110,14 @@ fn enter_namespace() -> Result<(), String> {
             ("uid_map", format!("{user} {user} 1")),
             ("gid_map", format!("{group} {group} 1")),
         ];
-        with_own_files(|| {
-            files
-                .into_iter()
-                .try_for_each(|(file, text)| fs::write(format!("/proc/self/{file}"), text))
-        })
-        .map_err(|error| refused("mapping users in a namespace", error))?;
+        // These files belong to root while the process is private.
+        let was_open = prctl::get_dumpable().unwrap_or(true);
+        let _ = prctl::set_dumpable(true);
+        let mapped = files
+            .into_iter()
+            .try_for_each(|(file, text)| fs::write(format!("/proc/self/{file}"), text));
+        let _ = prctl::set_dumpable(was_open);
+        mapped.map_err(|error| refused("mapping users in a namespace", error))?;
     }
     // Later mounts must not be visible outside.
     change(Path::new("/"), MsFlags::MS_REC | MsFlags::MS_PRIVATE)
@@ -180,13 +182,4 @@ fn fill_opt(entries: &[fs::DirEntry], old: &str, source: &str) -> io::Result<()>
 pub fn keep_private() {
     // It fails for a value that is no bool only.
     let _ = prctl::set_dumpable(false);
-}
-
-/// Does what needs the files in `/proc/self` that belong to root while the process is private.
-pub(super) fn with_own_files<T>(deed: impl FnOnce() -> T) -> T {
-    let was_open = prctl::get_dumpable().unwrap_or(true);
-    let _ = prctl::set_dumpable(true);
-    let done = deed();
-    let _ = prctl::set_dumpable(was_open);
-    done
 }
