@@ -42,23 +42,6 @@ pub(crate) fn ended(workflow: &Workflow, child: Child) -> Step {
 }
 
 #[test]
-fn a_pull_request_is_measured_without_git() {
-    let (workflow, aws) = on_sagemaker();
-    let step = workflow
-        .run_with(|command| aws.reach(command))
-        .ended_with(0);
-    assert_eq!(step.output("verdict"), "within");
-    assert_eq!(aws.jobs().len(), 3);
-    workflow.comments(&["✅ `churn` within budget"]);
-    // The run is GitHub's own, so that the post step and a sweep find its jobs.
-    let jobs = aws.jobs();
-    assert!(
-        jobs.iter()
-            .all(|job| job.tag("canary-gate:run") == Some("4821"))
-    );
-}
-
-#[test]
 fn a_cancelled_step_stops_its_jobs_and_says_so_in_the_comment() {
     let (workflow, aws) = on_sagemaker();
     aws.polls(Polls::Nothing);

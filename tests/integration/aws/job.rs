@@ -98,11 +98,6 @@ impl Job {
         self.input["HyperParameters"][name].as_str()
     }
 
-    pub(crate) fn tag(&self, key: &str) -> Option<&str> {
-        let found = self.tags.iter().find(|(own, _)| own == key)?;
-        Some(&found.1)
-    }
-
     pub(crate) fn tags(&self) -> std::collections::BTreeMap<&str, &str> {
         let tags = self.tags.iter();
         tags.map(|(key, value)| (key.as_str(), value.as_str()))
