@@ -9,7 +9,7 @@ use serde::de::IgnoredAny;
 
 use super::client::Github;
 use super::error::{GithubError, GithubErrorKind};
-use super::identity::Account;
+use super::identity::Author;
 use super::last_verdict::verdict_in;
 use super::marker::MarkerKind;
 use super::posts::{PostPlace, own};
@@ -54,7 +54,7 @@ struct IssueEvent {
     id: u64,
     event: String,
     /// Null for an account that is gone.
-    actor: Option<Account>,
+    actor: Option<Author>,
     created_at: Timestamp,
     label: Option<NamedLabel>,
     performed_via_github_app: Option<IgnoredAny>,
@@ -63,7 +63,7 @@ struct IssueEvent {
 #[derive(Deserialize)]
 struct CollaboratorPermission {
     permission: String,
-    user: Option<Account>,
+    user: Option<Author>,
 }
 
 impl Github {
@@ -164,7 +164,7 @@ fn put_on_by(event: &IssueEvent) -> Result<(String, u64), &'static str> {
     }
     // Neither a bot nor an organization, nor an app in a person's name.
     let is_person =
-        |actor: &&Account| actor.kind == "User" && event.performed_via_github_app.is_none();
+        |actor: &&Author| actor.kind == "User" && event.performed_via_github_app.is_none();
     let actor = event.actor.as_ref().filter(is_person);
     let actor = actor.ok_or("no person put it on")?;
     match actor.id {

@@ -12,6 +12,8 @@ use std::time::Duration;
 use http::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderValue, USER_AGENT};
 use http::{Method, Request};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use jiff::Timestamp;
+use jiff::fmt::rfc2822::DateTimeParser;
 use octocrab::{Octocrab, OctocrabBuilder};
 use reqwest::{Client, redirect};
 use serde::Deserialize;
@@ -21,7 +23,7 @@ use tokio::sync::Mutex;
 
 use super::address::{is_repository, split};
 use super::error::GithubError;
-use super::line::{causes, line};
+use super::line::{causes, line, message};
 use super::retry::{Refusal, TRIES, backoff};
 use super::token::Token;
 use crate::code::Tree;
@@ -137,9 +139,25 @@ impl Github {
         self.send_json(Method::GET, path, None).await
     }
 
-    /// Sends a request and reads the JSON of its answer. After [`Unsure`](super::error::GithubErrorKind::Unsure) what a POST creates
-    /// may exist all the same.
-    pub async fn send_json<T: DeserializeOwned>(
+    /// Creates something. After [`Unsure`](super::error::GithubErrorKind::Unsure) it may exist all the same.
+    pub async fn post_json<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &Value,
+    ) -> Result<T, GithubError> {
+        self.send_json(Method::POST, path, Some(body)).await
+    }
+
+    /// Changes something.
+    pub async fn patch_json<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &Value,
+    ) -> Result<T, GithubError> {
+        self.send_json(Method::PATCH, path, Some(body)).await
+    }
+
+    async fn send_json<T: DeserializeOwned>(
         &self,
         method: Method,
         path: &str,
@@ -315,7 +333,7 @@ impl Transport {
             true => Ok(ApiResponse { headers, body }),
             false => {
                 let status = parts.status.as_u16();
-                Err(call.refused(tried, &Refusal::read(status, &headers, &body)))
+                Err(call.refused(tried, &refusal(status, &headers, &body)))
             }
         }
     }
@@ -388,6 +406,21 @@ fn cause(error: &(dyn Error + 'static)) -> String {
     let of_reqwest = chain.find(|error| error.is::<reqwest::Error>());
     let cause = of_reqwest.and_then(|error| error.source());
     causes(cause.unwrap_or(error))
+}
+
+fn refusal(status: u16, headers: &HeaderMap, body: &[u8]) -> Refusal {
+    let text = |name: &str| headers.get(name)?.to_str().ok();
+    let number = |name: &str| text(name)?.trim().parse::<u64>().ok();
+    let reset = || Timestamp::from_second(number("x-ratelimit-reset")?.try_into().ok()?).ok();
+    let date = || DateTimeParser::new().parse_timestamp(text("date")?).ok();
+    Refusal {
+        status,
+        message: message(body),
+        retry_after: number("retry-after"),
+        remaining: number("x-ratelimit-remaining"),
+        reset: reset(),
+        date: date(),
+    }
 }
 
 fn has_next(headers: &HeaderMap) -> bool {

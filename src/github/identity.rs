@@ -10,7 +10,7 @@ const ACTIONS: &str = "github-actions[bot]";
 
 /// An account as the REST API gives it, or GraphQL where that says whose token it is.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Account {
+pub struct Author {
     /// Of an app, GraphQL's may lack the `[bot]` that it has elsewhere.
     pub login: String,
     /// Stays when the login changes, and no other account gets it; absent if the answer lacks it.
@@ -21,7 +21,7 @@ pub struct Account {
     pub kind: String,
 }
 
-impl Account {
+impl Author {
     /// Whether the author of a post is this account: by their ids where both are known, else by their logins, exact to the letter.
     /// A person cannot be called `…[bot]`: their names hold no bracket.
     pub(super) fn is(&self, author: &Self) -> bool {
@@ -38,10 +38,10 @@ impl Account {
 
 impl Github {
     /// Whose comments are ours. The token of a workflow is not always its own: an app's and a person's write as another.
-    pub(super) async fn identity(&self, notes: &mut Vec<String>) -> Account {
+    pub(super) async fn identity(&self, notes: &mut Vec<String>) -> Author {
         #[derive(Deserialize)]
         struct Data {
-            viewer: Account,
+            viewer: Author,
         }
         let query = "query { viewer { login databaseId } }";
         match self.graphql::<Data>(query, &json!({})).await {
@@ -50,7 +50,7 @@ impl Github {
                 notes.push(format!(
                     "GitHub did not say whose token this is, so comments of {ACTIONS} count as the gate's: {error}"
                 ));
-                Account {
+                Author {
                     login: ACTIONS.to_owned(),
                     id: None,
                     kind: "Bot".to_owned(),
@@ -73,7 +73,7 @@ mod tests {
             (Some(41), "our-app[bot]", Some(42), "Bot", false),
             (Some(41), "our-app[bot]", None, "Bot", true),
         ] {
-            let account = |login: &str, id, kind: &str| Account {
+            let account = |login: &str, id, kind: &str| Author {
                 login: login.to_owned(),
                 id,
                 kind: kind.to_owned(),

@@ -3,14 +3,13 @@
 //! All workflows of a repository write as one bot, and one of them may repeat what a pull request's author wrote. So a marker
 //! counts only in what we wrote, and a marker from the future does not count: it would silence every run until then.
 
-use http::Method;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::client::Github;
 use super::error::{GithubError, GithubErrorKind};
-use super::identity::Account;
+use super::identity::Author;
 use super::marker::{CLOCKS_DIFFER, Marker, MarkerKind};
 
 /// The most pages of a list that are read, 100 on each.
@@ -42,7 +41,7 @@ pub struct Post {
     pub node_id: String,
     /// `None` for an account that is gone.
     #[serde(rename = "user")]
-    pub author: Option<Account>,
+    pub author: Option<Author>,
     /// `None` for a comment.
     pub title: Option<String>,
     pub(super) body: Option<String>,
@@ -78,7 +77,7 @@ pub(super) type OwnPost<'a> = (&'a Post, Marker);
 /// Our own about a spec as of `now`, oldest first.
 pub(super) fn own<'a>(
     posts: &'a [Post],
-    identity: &Account,
+    identity: &Author,
     (kind, spec): (MarkerKind, &str),
     now: Timestamp,
 ) -> Vec<OwnPost<'a>> {
@@ -163,11 +162,10 @@ impl Github {
             written["state"] = json!("closed");
             written["state_reason"] = json!(reason);
         }
-        let (method, path) = match over {
-            Some(post) => (Method::PATCH, place.path_of(post)),
-            None => (Method::POST, place.path()),
-        };
-        self.send_json(method, &path, Some(&written)).await
+        match over {
+            Some(post) => self.patch_json(&place.path_of(post), &written).await,
+            None => self.post_json(&place.path(), &written).await,
+        }
     }
 
     /// Deletes a duplicate of a comment; closes one of an issue. It may be gone already.

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::client::Github;
 use super::error::{GithubError, GithubErrorKind};
-use super::identity::Account;
+use super::identity::Author;
 use super::last_verdict::{LastVerdict, verdict_in, with_verdict};
 use super::marker::{CLOCKS_DIFFER, Marker, MarkerKind, MarkerState, Order};
 use super::posts::{OwnPost, Post, PostPlace, newest, own};
@@ -173,7 +173,7 @@ struct Rounds<'a> {
     text: &'a PostText<'a>,
     marker: Marker,
     /// A guess; known for sure from the first post that we create.
-    identity: Account,
+    identity: Author,
     now: Timestamp,
     /// The post that this run created, which a list may not have yet; another one may stay.
     created: Option<Post>,
@@ -205,7 +205,7 @@ impl<'a> Rounds<'a> {
     fn new(
         publication: &'a Publication,
         text: &'a PostText<'a>,
-        identity: Account,
+        identity: Author,
         now: Timestamp,
     ) -> Self {
         let state = match text.intent {

@@ -3,11 +3,7 @@
 
 use std::time::Duration;
 
-use http::HeaderMap;
 use jiff::Timestamp;
-use jiff::fmt::rfc2822::DateTimeParser;
-
-use super::line::message;
 
 /// How often a request is tried.
 pub(super) const TRIES: u32 = 5;
@@ -30,21 +26,6 @@ pub(super) struct Refusal {
 }
 
 impl Refusal {
-    pub(super) fn read(status: u16, headers: &HeaderMap, body: &[u8]) -> Self {
-        let text = |name: &str| headers.get(name)?.to_str().ok();
-        let number = |name: &str| text(name)?.trim().parse::<u64>().ok();
-        let reset = || Timestamp::from_second(number("x-ratelimit-reset")?.try_into().ok()?).ok();
-        let date = || DateTimeParser::new().parse_timestamp(text("date")?).ok();
-        Self {
-            status,
-            message: message(body),
-            retry_after: number("retry-after"),
-            remaining: number("x-ratelimit-remaining"),
-            reset: reset(),
-            date: date(),
-        }
-    }
-
     /// Whether it is about the number of requests; such a request was not carried out.
     pub(super) fn is_rate_limit(&self) -> bool {
         // The secondary limit may come without any header; its documentation names the message.

@@ -1,6 +1,5 @@
 //! The status of a commit: what a ruleset can require of a head that no check of its own run reports on.
 
-use http::Method;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -42,7 +41,7 @@ impl Github {
             "context": name, "state": state, "description": description, "target_url": page,
         });
         let path = format!("statuses/{}", object_id(sha)?);
-        let _: StatusSet = self.send_json(Method::POST, &path, Some(&body)).await?;
+        let _: StatusSet = self.post_json(&path, &body).await?;
         Ok(())
     }
 }

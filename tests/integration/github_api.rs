@@ -458,14 +458,10 @@ fn what_passes_is_waited_for_and_what_does_not_is_an_error_that_says_what_to_do(
         fake.fail(method, "").times(times).with(fault(failing));
         let patched = format!("issues/comments/{id}");
         let body = json!({"body": "ours"});
-        let (path, sent) = match method {
-            "GET" => ("pulls/7", None),
-            "PATCH" => (&*patched, Some(&body)),
-            _ => ("issues/7/comments", Some(&body)),
-        };
-        let answer: Result<Value, GithubError> = asked(&fake, async |github| {
-            let method = method.parse().unwrap();
-            github.send_json(method, path, sent).await
+        let answer: Result<Value, GithubError> = asked(&fake, async |github| match method {
+            "GET" => github.get_json("pulls/7").await,
+            "PATCH" => github.patch_json(&patched, &body).await,
+            _ => github.post_json("issues/7/comments", &body).await,
         });
         assert_eq!(fake.calls(method, "").to_string(), calls, "{row}");
         match (answer, error.split_once(": ")) {

@@ -29,15 +29,15 @@ fn marker_of(text: &str, kind: MarkerKind) -> Marker {
     }
 }
 
-fn account(login: &str, id: Option<u64>, kind: &str) -> Account {
-    Account {
+fn account(login: &str, id: Option<u64>, kind: &str) -> Author {
+    Author {
         login: login.to_owned(),
         id,
         kind: kind.to_owned(),
     }
 }
 
-fn us() -> Account {
+fn us() -> Author {
     account("github-actions[bot]", Some(41_898_282), "Bot")
 }
 
