@@ -7,6 +7,8 @@ pub mod grammar;
 
 pub mod secret;
 
+pub mod outside_error;
+
 pub mod units;
 
 pub mod rows;
@@ -30,8 +32,6 @@ pub mod forecast;
 pub mod verdict;
 
 pub mod exit;
-
-pub mod outside_error;
 
 pub mod plan;
 
