@@ -22,6 +22,7 @@ use crate::aws::Aws;
 use crate::aws::call::{CallError, FailureKind};
 use crate::instance::InstanceConfiguration;
 use crate::outside_error::OutsideError;
+use crate::spec::yaml_text as yaml;
 
 /// How the SDK v2 says which script the training toolkit starts: in hyperparameters on every job of a script.
 const PROGRAM: &str = "sagemaker_program";
@@ -39,6 +40,23 @@ fn text(value: &Value) -> Option<&str> {
 
 fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
+}
+
+/// A value as a spec writes it; `None` where it is what a job has that says nothing.
+fn written(value: &Value) -> Option<String> {
+    match value {
+        Value::Null | Value::Object(_) | Value::Bool(false) => None,
+        Value::Bool(true) => Some("true".to_owned()),
+        Value::Number(count) => {
+            let count = count.as_u64().filter(|count| *count > 0)?;
+            Some(count.to_string())
+        }
+        Value::String(_) => text(value).map(yaml::text),
+        Value::Array(all) => {
+            let all: Vec<&str> = all.iter().filter_map(text).collect();
+            (!all.is_empty()).then(|| yaml::list(&all))
+        }
+    }
 }
 
 /// The answer to a call, as AWS wrote it.

@@ -61,7 +61,7 @@ pub async fn list(
         DataType::Prefix | DataType::AugmentedManifest => (uri, None),
     };
     let request = &Request::list(s3, &field, &uri);
-    let mut found = Found {
+    let mut found = FoundObjects {
         request,
         mode: channel.mode,
         named,
@@ -234,7 +234,7 @@ impl Kinship {
 }
 
 /// What is listed of a channel.
-struct Found<'a> {
+struct FoundObjects<'a> {
     request: &'a Request<'a>,
     mode: InputMode,
     /// The keys of a manifest, below its prefix, that are still to be found.
@@ -243,7 +243,7 @@ struct Found<'a> {
     listed: Vec<Listed>,
 }
 
-impl Found<'_> {
+impl FoundObjects<'_> {
     fn wrong(&self, what: &str, help: &str) -> OutsideError {
         OutsideError::new(format!("{}: {what}", self.request.field), help)
     }

@@ -2,8 +2,7 @@
 
 use serde_json::Value;
 
-use super::written::written;
-use super::{is_script, list, text};
+use super::{is_script, list, text, written};
 use crate::spec::FileSystem;
 use crate::spec::page::FILL_IN;
 use crate::spec::yaml_text as yaml;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{PROGRAM, SUBMIT_DIRECTORY, channels, is_script, list, text};
+use super::{PROGRAM, SUBMIT_DIRECTORY, channels, is_script, list, text, written};
 use crate::instance::{InstanceConfiguration, tables};
 use crate::spec::ScriptLauncher;
 use crate::spec::page::FILL_IN;
@@ -36,23 +36,6 @@ const TEMPLATE: &str = include_str!("job.yml");
 /// What a spec cannot say, by the names of SageMaker.
 const UNSAID: &str = "DebugHookConfig DebugRuleConfigurations ProfilerRuleConfigurations \
     TensorBoardOutputConfig ExperimentConfig RemoteDebugConfig InfraCheckConfig";
-
-/// A value as a spec writes it; `None` where it is what a job has that says nothing.
-pub(super) fn written(value: &Value) -> Option<String> {
-    match value {
-        Value::Null | Value::Object(_) | Value::Bool(false) => None,
-        Value::Bool(true) => Some("true".to_owned()),
-        Value::Number(count) => {
-            let count = count.as_u64().filter(|count| *count > 0)?;
-            Some(count.to_string())
-        }
-        Value::String(_) => text(value).map(yaml::text),
-        Value::Array(all) => {
-            let all: Vec<&str> = all.iter().filter_map(text).collect();
-            (!all.is_empty()).then(|| yaml::list(&all))
-        }
-    }
-}
 
 fn seconds(value: &Value) -> Option<Seconds> {
     let seconds = value.as_f64().filter(|seconds| *seconds > 0.0)?;
