@@ -43,7 +43,7 @@ const INDENT: &str = "  ";
 /// The whole report, ending with the exit code and its reason. Text in it that came from a pull request cannot move the
 /// cursor, change colours, or speak to the runner of GitHub Actions.
 pub fn render(report: &Report, style: TerminalStyle) -> String {
-    let mut page = Page::new(style);
+    let mut page = TerminalPage::new(style);
     page.push_document(&compose::for_terminal(report, style.depth));
     let tone = match (report.exit_code, report.verdict) {
         _ if failures::has_only_failures(report) => Tone::Bad,
@@ -91,12 +91,12 @@ fn paint(text: &str, tone: Tone, style: TerminalStyle) -> String {
 }
 
 /// What is laid out so far.
-struct Page {
+struct TerminalPage {
     text: String,
     style: TerminalStyle,
 }
 
-impl Page {
+impl TerminalPage {
     fn new(style: TerminalStyle) -> Self {
         let text = String::new();
         Self { text, style }
@@ -230,7 +230,7 @@ pub fn records(
     for (column, title) in table.columns.iter_mut().zip(columns) {
         column.weight = expendable.iter().position(|one| one == title);
     }
-    let mut page = Page::new(style);
+    let mut page = TerminalPage::new(style);
     page.push_table(&table);
     page.text
 }
