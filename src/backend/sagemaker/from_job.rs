@@ -43,7 +43,7 @@ fn list(value: &Value) -> &[Value] {
 }
 
 /// A value as a spec writes it; `None` where it is what a job has that says nothing.
-fn written(value: &Value) -> Option<String> {
+fn yaml_of(value: &Value) -> Option<String> {
     match value {
         Value::Null | Value::Object(_) | Value::Bool(false) => None,
         Value::Bool(true) => Some("true".to_owned()),

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{is_script, list, text, written};
+use super::{is_script, list, text, yaml_of};
 use crate::spec::FileSystem;
 use crate::spec::page::FILL_IN;
 use crate::spec::yaml_text as yaml;
@@ -128,7 +128,7 @@ fn of_s3(
             )),
         }
     }
-    let groups = written(&data["InstanceGroupNames"]);
+    let groups = yaml_of(&data["InstanceGroupNames"]);
     keys.extend(groups.map(|groups| ("groups", groups)));
     if matches!(name, CODE | DRIVERS) {
         keys.push(("sample", "false".to_owned()));

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{PROGRAM, SUBMIT_DIRECTORY, channels, is_script, list, text, written};
+use super::{PROGRAM, SUBMIT_DIRECTORY, channels, is_script, list, text, yaml_of};
 use crate::instance::{InstanceConfiguration, tables};
 use crate::spec::ScriptLauncher;
 use crate::spec::page::FILL_IN;
@@ -45,14 +45,14 @@ fn seconds(value: &Value) -> Option<Seconds> {
 fn image(job: &Value) -> Option<String> {
     let algorithm = &job["AlgorithmSpecification"];
     let is_algorithm = !algorithm["AlgorithmName"].is_null();
-    written(&algorithm["TrainingImage"])
+    yaml_of(&algorithm["TrainingImage"])
         .or((!is_algorithm).then(|| format!("{FILL_IN}    # the job names no image")))
 }
 
 fn algorithm(job: &Value) -> Option<String> {
     let algorithm = &job["AlgorithmSpecification"];
     let has_image = !algorithm["TrainingImage"].is_null();
-    written(&algorithm["AlgorithmName"]).filter(|_| !has_image)
+    yaml_of(&algorithm["AlgorithmName"]).filter(|_| !has_image)
 }
 
 fn container(job: &Value) -> Option<String> {
@@ -62,7 +62,7 @@ fn container(job: &Value) -> Option<String> {
         ("arguments", "ContainerArguments"),
     ];
     let keys = fields.into_iter().filter_map(|(key, field)| {
-        let words = written(&algorithm[field])?;
+        let words = yaml_of(&algorithm[field])?;
         Some(format!("{key}: {words}"))
     });
     let keys: Vec<String> = keys.collect();
@@ -72,7 +72,7 @@ fn container(job: &Value) -> Option<String> {
 fn registry_credentials(job: &Value) -> Option<String> {
     let registry = &job["AlgorithmSpecification"]["TrainingImageConfig"];
     let function = &registry["TrainingRepositoryAuthConfig"];
-    let function = written(&function["TrainingRepositoryCredentialsProviderArn"]);
+    let function = yaml_of(&function["TrainingRepositoryCredentialsProviderArn"]);
     (registry["TrainingRepositoryAccessMode"] == "Vpc")
         .then(|| function.unwrap_or_else(|| "none".to_owned()))
 }
@@ -161,7 +161,7 @@ impl DescribedJob<'_> {
                 seconds(&job["StoppingCondition"]["MaxRuntimeInSeconds"]).map(Seconds::exact)
             }
             "profiler" => {
-                let is_off = written(&job["ProfilerConfig"]["DisableProfiler"]);
+                let is_off = yaml_of(&job["ProfilerConfig"]["DisableProfiler"]);
                 is_off.map(|_| "false".to_owned())
             }
             "hyperparameters" => hyperparameters(job),
@@ -187,7 +187,7 @@ impl DescribedJob<'_> {
             path => {
                 let (path, otherwise) = path.split_once('|').unwrap_or((path, ""));
                 let otherwise = Some(otherwise.to_owned()).filter(|text| !text.is_empty());
-                job.pointer(path).and_then(written).or(otherwise)
+                job.pointer(path).and_then(yaml_of).or(otherwise)
             }
         }
     }
