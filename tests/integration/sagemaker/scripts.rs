@@ -85,7 +85,9 @@ fn aws_with_quickstart() -> FakeAws {
 
 #[test]
 fn slow_the_quickstart_is_judged_on_sagemaker_as_it_is_locally() {
-    for (budget, verdict, code) in [("{time: 12h}", "within", 0), ("{time: 1s}", "exceeded", 10)] {
+    // The owner says that it grows linearly: else other work on this machine may leave steeper growth open.
+    let within = "{time: 12h, growth: linear}";
+    for (budget, verdict, code) in [(within, "within", 0), ("{time: 1s}", "exceeded", 10)] {
         let local = quickstart("local", budget).run(JSON);
         let aws = aws_with_quickstart();
         let project = quickstart("sagemaker", budget);
