@@ -100,9 +100,6 @@ impl Damaged {
     }
 }
 
-/// The same under its former name.
-pub use crate::outside_error::OutsideError as HistoryError;
-
 /// The outcome of writing a record under a name.
 #[derive(Debug, PartialEq, Eq)]
 enum Placement {
