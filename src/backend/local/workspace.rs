@@ -47,16 +47,17 @@ impl Workspace {
                 .tempdir_in(&work)
                 .map_err(|source| cannot_write(&work, source))?
                 .keep();
-            match lock_new(&folder) {
+            let folder = Sandbox { folder };
+            match lock_new(&folder.folder) {
                 Ok(lock) => {
                     return Ok(Self {
                         state: state.to_owned(),
-                        folder: Sandbox { folder },
+                        folder,
                         _lock: lock,
                     });
                 }
-                Err(_) if tries < TRIES => {}
-                Err(source) => return Err(cannot_write(&folder, source)),
+                Err(error) if tries < TRIES && is_taken(&error) => {}
+                Err(source) => return Err(cannot_write(&folder.folder, source)),
             }
         }
     }
@@ -97,6 +98,12 @@ fn lock_new(folder: &Path) -> io::Result<Flock<File>> {
     Ok(lock)
 }
 
+/// Whether another gate holds the lock, or has removed the folder.
+fn is_taken(error: &io::Error) -> bool {
+    use io::ErrorKind::{NotFound, WouldBlock};
+    matches!(error.kind(), WouldBlock | NotFound)
+}
+
 /// Locks a file that is open to be written: over NFS, a lock of anything else holds on one machine only.
 fn lock(file: File) -> io::Result<Flock<File>> {
     Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(_, errno)| errno.into())
@@ -112,7 +119,9 @@ fn remove_dead(work: &Path) {
         }
         let file = OpenOptions::new().write(true).open(folder.join(LOCK));
         match file.map(lock) {
-            Ok(Err(_)) => {}
+            Ok(Err(error)) if error.kind() == io::ErrorKind::WouldBlock => {}
+            // Whether its gate lives is not known, so it is left.
+            Ok(Err(error)) => tracing::warn!("could not lock {}: {error}", folder.display()),
             // Held until the folder is gone, so that a gate that is about to lock it notices.
             _held => remove(&folder),
         }
