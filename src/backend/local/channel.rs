@@ -50,17 +50,20 @@ struct DiskFile<'a> {
 #[derive(Debug)]
 pub(super) struct LinkedFile {
     path: PathBuf,
-    /// As it was when it was linked.
-    version: String,
+    /// As it was when it was linked. Some file systems number a file anew, so its number says nothing after hours.
+    state: String,
 }
 
-/// What distinguishes this content of a file from another, and its mode. Not the time of its last change of all: a hard link, as other
-/// canaries have it, is a change.
-fn version(file: &Metadata) -> String {
+/// Size, mode and time of the last change of content. Not of the last change of all: a hard link, as other canaries have it, is one.
+fn state(file: &Metadata) -> String {
     let (size, mode) = (file.size(), file.mode());
     let (seconds, nanoseconds) = (file.mtime(), file.mtime_nsec());
-    let (device, inode) = (file.dev(), file.ino());
-    format!("{device}-{inode}-{size}-{mode:o}-{seconds}.{nanoseconds}")
+    format!("{size}-{mode:o}-{seconds}.{nanoseconds}")
+}
+
+/// What distinguishes this content of a file from another, and its mode.
+fn version(file: &Metadata) -> String {
+    format!("{}-{}-{}", file.dev(), file.ino(), state(file))
 }
 
 fn unreadable(field: &str, path: &Path, source: io::Error) -> OutsideError {
@@ -95,7 +98,7 @@ impl LinkedFile {
     /// Fails if the file is not as it was.
     pub(super) fn check(&self) -> Result<(), OutsideError> {
         match self.path.metadata() {
-            Ok(file) if version(&file) == self.version => Ok(()),
+            Ok(file) if state(&file) == self.state => Ok(()),
             _ => Err(OutsideError::new(
                 format!(
                     "the data file {} was changed while a canary used it",
@@ -128,17 +131,9 @@ impl LocalChannel<'_> {
         })
     }
 
-    /// Where an object lies.
-    fn object_path(&self, key: &str) -> PathBuf {
-        match self.path.is_file() {
-            true => self.path.clone(),
-            false => self.path.join(key),
-        }
-    }
-
     /// Where an object really lies, and what it is; fails unless it is a file where data may lie.
     fn real(&self, key: &str) -> Result<(PathBuf, Metadata), OutsideError> {
-        let path = self.object_path(key);
+        let path = object_path(&self.path, key);
         let real = || {
             let real = path.canonicalize()?;
             let metadata = real.metadata()?;
@@ -196,9 +191,11 @@ impl LocalChannel<'_> {
     pub(super) async fn digest(&self, objects: &Objects) -> Result<[u8; 32], OutsideError> {
         let mut whole = Sha256::new();
         for object in objects.iter() {
-            let (field, path) = (self.field.clone(), self.object_path(&object.key));
+            let (field, channel) = (self.field.clone(), self.path.clone());
+            let key = object.key.clone();
             // In another thread: where a file system hangs, signals are noticed all the same.
-            let reading = tokio::task::spawn_blocking(move || digest_of(&field, &path)).await;
+            let read = move || digest_of(&field, &object_path(&channel, &key));
+            let reading = tokio::task::spawn_blocking(read).await;
             let (bytes, sha256) =
                 reading.unwrap_or_else(|failed| std::panic::resume_unwind(failed.into_panic()))?;
             whole.update((object.key.len() as u64).to_be_bytes());
@@ -252,10 +249,18 @@ impl LocalChannel<'_> {
                 // Another file system, or a file of somebody else.
                 symlink(&path, &target).map_err(|error| cannot_write(&target, error))?;
             }
-            let version = version(&metadata);
-            linked.push(LinkedFile { path, version });
+            let state = state(&metadata);
+            linked.push(LinkedFile { path, state });
         }
         Ok(linked)
+    }
+}
+
+/// Where an object of a channel lies, which is a folder or the one file.
+fn object_path(channel: &Path, key: &str) -> PathBuf {
+    match channel.is_file() {
+        true => channel.to_owned(),
+        false => channel.join(key),
     }
 }
 
