@@ -11,8 +11,8 @@ use super::error::GitError;
 const OWN_CONFIGURATION: &str =
     "-c core.fsmonitor=false -c core.hooksPath=/dev/null -c core.quotePath=false";
 
-/// Git without programs that a checkout's configuration could start, and without the caller's GIT_ variables. No command that
-/// filters files is run.
+/// Git without programs that a checkout's configuration could start, and without the caller's GIT_ variables. A command that filters
+/// files is run in a new checkout of the gate's own alone.
 pub(super) fn command(
     folder: &Path,
     arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,

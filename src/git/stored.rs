@@ -32,7 +32,9 @@ pub(super) fn as_checked_out(
                     let follows: Vec<u8> = content.iter().skip(1).copied().chain([0]).collect();
                     let mut follows = follows.iter();
                     content.retain(|byte| follows.next() != Some(&b'\n') || *byte != b'\r');
-                    blob_id(&file.blob, &content) == file.blob
+                    // Of what has one of these besides Git may leave the line ends as they are.
+                    let is_text = !content.iter().any(|byte| matches!(byte, 0 | b'\r'));
+                    is_text && blob_id(&file.blob, &content) == file.blob
                 })
     };
     let same = files.iter().filter(is_same);
