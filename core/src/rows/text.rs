@@ -77,7 +77,7 @@ impl<S: RangeSource> TextDraw<'_, S> {
         }
     }
 
-    /// Reads all of the file up to the last drawn block: what stands in quotes is known then.
+    /// Reads all of the file, and looks at it up to the last drawn block: what stands in quotes is known then.
     async fn read_through(
         &self,
         drawn: &[u32],
