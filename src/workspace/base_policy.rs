@@ -10,13 +10,13 @@ use crate::console::{AppError, warn};
 use crate::git::{self, GitError};
 use crate::grammar;
 use crate::instance::tables;
-use crate::report::{JobPolicy, JobReport, Policy};
-use crate::spec::policy::{self, BasePolicyError, PolicyChanges};
+use crate::report::Policy;
+use crate::spec::policy::{self, BasePolicyError};
 use crate::spec::{self, MAX_SPEC_BYTES, OnInconclusive, Spec, SpecSource};
 use crate::units::Usd;
 use crate::verdict::Reason;
 use crate::workspace::checkout::{self, Checkout};
-use crate::workspace::project::Project;
+use crate::workspace::project::{Project, ProjectPolicy};
 use crate::workspace::written_spec::{DEFAULT_PLACES, folder_of};
 
 /// What canaries of jobs that the base does not know may cost together, where nobody says.
@@ -25,68 +25,6 @@ const CAP_OF_NEW_JOBS: Usd = Usd(5.0);
 const SHORT_COMMIT: usize = 7;
 /// Names that are shown before the rest is counted.
 const MOST_NAMES: usize = 10;
-
-/// The policy's source in a report, if the work tree's own policy applies.
-const WORK_TREE: &str = "work tree";
-
-/// The policy that a project is judged by, and the notes on it.
-#[derive(Debug, Default)]
-pub(crate) struct ProjectPolicy {
-    /// `None` if the work tree's own policy applies.
-    pub(crate) source: Option<Policy>,
-    /// The base's spec; its `paths` count beside the project's own.
-    pub(crate) base: Option<BaseSpec>,
-    /// Differences from the base, overrides in force, expired overrides.
-    pub(crate) changes: PolicyChanges,
-    /// Why nothing can be judged under the base's policy; then nothing is run.
-    pub(crate) undecidable: Option<Reason>,
-    /// Whether that is another backend than the base's, which neither a flag nor an input makes a pass.
-    pub(crate) has_other_backend: bool,
-}
-
-impl ProjectPolicy {
-    /// The source as a report names it.
-    pub(crate) fn source(&self) -> Policy {
-        let known = self.source.clone();
-        known.unwrap_or_else(|| Policy::of(WORK_TREE, None))
-    }
-
-    /// Whether a change says nothing of policy that concerns the whole run.
-    pub(crate) fn is_as_on_the_base(&self) -> bool {
-        self.changes.notes.is_empty()
-            && self.changes.removed_jobs.is_empty()
-            && self.undecidable.is_none()
-    }
-
-    /// The same with all differences that concern the whole run.
-    pub(crate) fn reported(&self) -> Policy {
-        Policy {
-            notes: self.changes.notes.clone(),
-            removed_jobs: self.changes.removed_jobs.clone(),
-            ..self.source()
-        }
-    }
-
-    /// A job's policy as a report has it.
-    pub(crate) fn reported_of(&self, job: &JobReport) -> JobPolicy {
-        let uncompared = self.changes.uncompared_notes.get(&job.name);
-        let uncompared = uncompared.filter(|_| job.baseline.is_none());
-        let notes = self.notes_of(&job.name).iter();
-        JobPolicy {
-            notes: notes
-                .chain(uncompared.into_iter().flatten())
-                .cloned()
-                .collect(),
-            renamed_from: self.changes.renamed_from.get(&job.name).cloned(),
-            accepted: None,
-        }
-    }
-
-    /// The notes on a job's policy.
-    pub(crate) fn notes_of(&self, job: &str) -> &[String] {
-        self.changes.job_notes.get(job).map_or(&[], Vec::as_slice)
-    }
-}
 
 /// The tip of the base branch, with its files at the places of a spec.
 #[derive(Debug, Clone)]
