@@ -1,12 +1,12 @@
 //! What would fit, in one sentence.
 
-use super::JobReport;
 use super::comparison::Column;
 use super::text::Prose;
 use super::words;
+use super::{InstanceForecast, JobReport};
 use crate::metric::Metric;
 use crate::spec::{Bound, LineKind};
-use crate::verdict::{self, LimitNeeded, Recommendation};
+use crate::verdict::{self, LimitNeeded, Recommendation, Verdict};
 
 /// More names than a reader compares.
 const TIES_SHOWN: usize = 3;
@@ -22,12 +22,15 @@ pub(super) fn sentence(job: &JobReport) -> Option<Prose> {
     }
     let (cheap, fast) = (&recommendation.cheapest_ties, &recommendation.fastest_ties);
     let is_one = cheapest == fastest && cheap.is_empty() && fast.is_empty();
-    let (template, metrics) = match is_one {
-        true => (
-            "Cheapest and fastest: {}.",
-            &[Metric::Cost, Metric::Time][..],
-        ),
-        false => ("Cheapest: {}.", &[Metric::Cost][..]),
+    let is_within = |forecast: &&InstanceForecast| {
+        let is_excused = forecast.budget.iter().any(|row| row.excuse().is_some());
+        forecast.verdict == Verdict::Within && forecast.not_measured.is_none() && !is_excused
+    };
+    let both = &[Metric::Cost, Metric::Time][..];
+    let (template, metrics) = match job.forecasts.iter().filter(is_within).count() {
+        1 if is_one => ("Only {} is within budget.", both),
+        _ if is_one => ("Cheapest and fastest: {}.", both),
+        _ => ("Cheapest: {}.", &both[..1]),
     };
     let cheapest = cheapest.as_ref().map(|best| {
         let choice = choice(job, best, cheap, metrics);
