@@ -18,7 +18,7 @@ use super::super::mark::Mark;
 use super::super::text::Prose;
 use super::super::words::{self, Quantity, UNKNOWN, count};
 use super::page;
-use crate::units::Usd;
+use crate::units::{Seconds, Usd};
 use of_job::of_job;
 
 /// Jobs in the table; more nobody reads.
@@ -128,8 +128,15 @@ fn unreadable(UnreadableRecords { newer, damaged }: UnreadableRecords) -> Option
     (!reasons.is_empty()).then(|| Prose::sentence(said))
 }
 
-/// What the table does not show, and what the page was made of.
+/// What checks cost, what the table does not show, and what the page was made of.
 fn remarks(figures: &HistoryFigures) -> Vec<DocumentLine> {
+    let all = in_all(&figures.spent);
+    let reused = match all.reused {
+        0 => String::new(),
+        _ => format!(", {} saved by reuse", saved(&all)),
+    };
+    let cost = amount(all.canaries, all.canaries > all.unpriced, all.usd, all.time);
+    let all = (!figures.spent.is_empty()).then(|| format!("All checks: {cost}{reused}."));
     let more = words::beyond(figures.jobs.len(), MOST_JOBS).map(|more| {
         let more = count(more, "further job");
         format!("{more} not shown, of those that need least attention.")
@@ -144,9 +151,9 @@ fn remarks(figures: &HistoryFigures) -> Vec<DocumentLine> {
             words::minute(newest),
         ),
     };
-    let lines = more.into_iter().chain([made]).map(Prose::sentence);
+    let lines = all.into_iter().chain(more).chain([made]);
     lines
-        .map(|text| DocumentLine::new(Label::MORE, text))
+        .map(|text| DocumentLine::new(Label::MORE, Prose::sentence(text)))
         .collect()
 }
 
@@ -240,13 +247,25 @@ fn estimate(quantity: Quantity, figure: Option<FigureAndLimit>) -> Cell {
     }
 }
 
-/// What reuse saved: `12 USD`, the time where there is no price.
+/// What reuse saved.
 fn saved(spent: &Spent) -> String {
-    match (spent.reused, spent.saved_usd) {
+    let (usd, time) = (spent.saved_usd, spent.saved_time);
+    amount(spent.reused, usd.0 > 0.0, usd, time)
+}
+
+/// `12 USD`, the time where there is no price, and no figure where there was no run.
+fn amount(runs: usize, has_price: bool, usd: Usd, time: Seconds) -> String {
+    match (runs, has_price) {
         (0, _) => UNKNOWN.to_owned(),
-        (_, Usd(usd)) if usd > 0.0 => Quantity::Money.figure(usd),
-        _ => Quantity::Time.figure(spent.saved_time.0),
+        (_, true) => Quantity::Money.figure(usd.0),
+        (_, false) => Quantity::Time.figure(time.0),
     }
+}
+
+fn in_all(months: &BTreeMap<Date, Spent>) -> Spent {
+    let mut all = Spent::default();
+    months.values().for_each(|spent| all += *spent);
+    all
 }
 
 /// What the checks of all jobs cost.
@@ -281,9 +300,7 @@ fn by_month(months: &BTreeMap<Date, Spent>) -> Option<Table> {
     let columns = [("Month", Align::Left)].into_iter().chain(amounts);
     let newest = months.iter().rev().take(MOST_MONTHS);
     let newest = newest.map(|(month, spent)| (month.strftime("%Y-%m").to_string(), *spent));
-    let mut all = Spent::default();
-    months.values().for_each(|spent| all += *spent);
-    let all = (months.len() > 1).then(|| ("all".to_owned(), all));
+    let all = (months.len() > 1).then(|| ("all".to_owned(), in_all(months)));
     let rows = newest.chain(all).map(|(title, spent)| {
         let unpriced = (spent.unpriced > 0).then(|| format!("{} without a price", spent.unpriced));
         let usd = match spent.canaries > spent.unpriced {
