@@ -115,6 +115,9 @@ mod tests {
             "https://github.com/example/models/actions/runs/4821"
         );
         assert_eq!((step.run_attempt, step.output), (1, None));
+        let step = read(&[("GITHUB_SERVER_URL", "https://ghe.example/")]).unwrap();
+        let page = "https://ghe.example/example/models/actions/runs/4821";
+        assert_eq!(step.run_url(), page);
     }
 
     #[test]

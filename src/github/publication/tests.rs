@@ -172,6 +172,24 @@ fn from_what_is_listed_follows_what_is_done() {
     }
 }
 
+#[test]
+fn what_was_created_or_closed_by_a_newer_run_is_not_created_again() {
+    let kind = MarkerKind::Drift;
+    for (is_created, closed, step) in [
+        (false, "1", "create"),
+        (false, "3", "Superseded 1"),
+        (false, "mallory:3", "create"),
+        (true, "", "end"),
+    ] {
+        let policy = (kind, Intent::Verdict, OlderComments::WriteOver);
+        with_rounds("2", policy, |mut rounds| {
+            rounds.created = is_created.then(|| post(1, "2", kind));
+            let decided = short(&rounds.decide(&[], &posts(closed, kind)));
+            assert_eq!(decided, step, "{is_created} {closed}");
+        });
+    }
+}
+
 /// Few runs and writers, so that they meet.
 fn any_texts() -> impl Strategy<Value = Vec<String>> {
     const TEXTS: [&str; 9] = ["1", "2", "3", "1r", "2r", "3r", "2x", "mallory:3", "9f"];
