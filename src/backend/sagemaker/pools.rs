@@ -46,8 +46,10 @@ enum PoolStage {
     Running,
     /// Kept for the next canary.
     Free,
-    /// A canary was to start on it; where that started elsewhere, it may be there still.
+    /// A canary is to start on it.
     Taken,
+    /// The canary that it was meant for started elsewhere: nobody waits for it, and it may be there still.
+    Passed,
     /// It is gone, and was kept for so long.
     Ended(Seconds),
 }
@@ -236,7 +238,7 @@ impl ReadyJob<'_> {
         if !state.own.contains(&name)
             && let Some(pool) = state.pools.remove(&name)
         {
-            no_longer_taken(&mut state.pools, pool.meant.as_ref());
+            no_longer_taken(&mut state.pools, pool.meant.as_ref(), PoolStage::Free);
         }
     }
 
@@ -289,11 +291,12 @@ impl ReadyJob<'_> {
                 } else if !self.backend.tags.is_resumed {
                     pooled.note = Some(OF_OTHERS);
                 }
-                no_longer_taken(pools, meant);
+                no_longer_taken(pools, meant, PoolStage::Free);
             }
             Some(None) => {
                 pooled.start = Some(Start::Cold);
                 pooled.note = meant.map(|_| LOST);
+                no_longer_taken(pools, meant, PoolStage::Passed);
             }
             None => {}
         }
@@ -336,10 +339,10 @@ impl ReadyJob<'_> {
 }
 
 /// No canary is to start any more on the pool of a job, if it is still there.
-fn no_longer_taken(pools: &mut Pools, name: Option<&String>) {
+fn no_longer_taken(pools: &mut Pools, name: Option<&String>, stage: PoolStage) {
     if let Some(pool) = name.and_then(|name| pools.get_mut(name))
         && pool.stage == PoolStage::Taken
     {
-        pool.stage = PoolStage::Free;
+        pool.stage = stage;
     }
 }

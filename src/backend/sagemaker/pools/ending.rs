@@ -64,7 +64,7 @@ impl SagemakerBackend {
     ) {
         let mut names = Vec::new();
         for (name, pool) in &mut self.state.borrow_mut().pools {
-            if pool.stage == PoolStage::Free && is_meant(pool) {
+            if matches!(pool.stage, PoolStage::Free | PoolStage::Passed) && is_meant(pool) {
                 pool.stage = PoolStage::Taken;
                 names.push(name.clone());
             }
