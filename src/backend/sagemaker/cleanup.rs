@@ -5,12 +5,11 @@ use std::time::Duration;
 
 use super::SagemakerBackend;
 use super::description::JobState;
-use super::find::Found;
 use super::name::JobName;
 use super::placing::output;
-use super::ready::ReadyJob;
-use super::sweep::{LeftoverKind, Sweep, SweptDetached, places_in};
-use crate::aws::call::{Call, CallError};
+use super::ready::{Found, ReadyJob};
+use super::sweep::{LeftoverKind, NotStopped, Sweep, SweptDetached, places_in};
+use crate::aws::call::Call;
 use crate::backend::{BackendEnd, Cancellation};
 use crate::grammar::{count, list};
 use crate::outside_error::OutsideError;
@@ -26,16 +25,6 @@ const BETWEEN_TRIES: Duration = Duration::from_millis(250);
 const IN_TIME: &str = "AWS did not answer in time";
 
 const STOP: Call<'_> = Call("sagemaker:StopTrainingJob");
-
-/// Why a training job may go on that was asked to stop.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum NotStopped {
-    /// It may be there all the same where it was just created.
-    #[error("AWS does not show it yet")]
-    NotShown,
-    #[error("{}", .0.said())]
-    Refused(CallError),
-}
 
 impl SagemakerBackend {
     /// Stops the job if it is this process's to stop; what cannot be stopped stays among those that may be running, and is

@@ -8,7 +8,7 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use super::archive::{self, LARGEST_SOURCE, OwnFile};
 use super::metrics::{probe, program};
 use super::placing::output;
-use super::ready::{PlacedCode, ProbeWay};
+use super::ready::{PlacedCode, ProbeWay, wants_probe};
 use super::request::{Script, whole_channel};
 use super::session::JobSession;
 use super::staging::JobObjects;
@@ -180,15 +180,6 @@ pub fn check_source(paths: &ProjectPaths, job: &Job) -> Result<(), OutsideError>
         find_source(paths, job)?;
     }
     Ok(())
-}
-
-/// Whether canaries of the job are to have the probe: there is something that it could start.
-pub(super) fn wants_probe(job: &Job) -> bool {
-    match job.canary.probe {
-        ProbePolicy::Off => false,
-        ProbePolicy::ScriptMode => job.training.sagemaker.has_known_start(),
-        ProbePolicy::Command(_) => job.training.sagemaker.algorithm.is_none(),
-    }
 }
 
 /// Why there is nothing for the probe to start. It may stand in the report's first line.

@@ -7,11 +7,10 @@ use aws_sdk_cloudwatch::types::MetricDataResult;
 use aws_smithy_types::DateTime;
 
 use super::description::{JobDescription, JobState, age};
-use super::find::Found;
 use super::job_hosts;
 use super::metrics::{self, cloudwatch, debugger, probe};
 use super::placing::output;
-use super::ready::{ProbeWay, ReadyJob};
+use super::ready::{Found, ProbeWay, ReadyJob};
 use crate::aws::call::{Call, CallError};
 use crate::backend::Watcher;
 use crate::backend::sample_opened;

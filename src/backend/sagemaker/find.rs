@@ -4,7 +4,7 @@ use super::asked::AskedJob;
 use super::description::{JobDescription, JobState};
 use super::failure::FailureClass;
 use super::name::JobName;
-use super::ready::ReadyJob;
+use super::ready::{Found, ReadyJob};
 use super::tags::DETACHED_TAG;
 use crate::aws::call::CallError;
 use crate::backend::{CanaryProgress, CanaryReport, Reuse, RunPart};
@@ -12,7 +12,6 @@ use crate::canary::CanaryRun;
 use crate::grammar::list;
 use crate::measurement::Outcome;
 use crate::outside_error::OutsideError;
-use crate::rows::Copied;
 use crate::units::Seconds;
 
 /// Attempts at one canary that are looked at, the newest first; older ones are too old by then.
@@ -20,38 +19,6 @@ const ATTEMPTS_LOOKED_AT: usize = 10;
 
 /// A detached job that is over waits for so long to be collected.
 pub(super) const LONGEST_TO_COLLECT: Seconds = Seconds(7.0 * 86_400.0);
-
-/// A job that stands for a canary.
-#[derive(Debug, Clone)]
-pub(super) struct Found {
-    pub(super) name: JobName,
-    /// It carries this run's tag, so this run pays for it.
-    pub(super) is_own: bool,
-    /// Created by this process.
-    pub(super) is_new: bool,
-    /// No other process waits for it as part of this run.
-    pub(super) may_stop: bool,
-    /// It was over when it was found.
-    pub(super) is_over: bool,
-    /// No run of the gate waits for it.
-    pub(super) is_detached: bool,
-    /// The rows that this process placed for it; absent where it placed none, or another process did.
-    pub(super) rows: Option<Copied>,
-}
-
-impl Found {
-    pub(super) fn created(name: JobName) -> Self {
-        Self {
-            name,
-            is_own: true,
-            is_new: true,
-            may_stop: true,
-            is_over: false,
-            is_detached: false,
-            rows: None,
-        }
-    }
-}
 
 impl ReadyJob<'_> {
     /// The job that stands for a canary, the newest of several, else the name of the first attempt that is free. `report` hears of the

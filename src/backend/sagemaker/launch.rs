@@ -4,12 +4,11 @@ use std::time::{Duration, Instant};
 
 use aws_sdk_sagemaker::operation::create_training_job::builders::CreateTrainingJobInputBuilder;
 
-use super::find::Found;
 use super::name::JobName;
 use super::pace;
 use super::placing::output;
 use super::quota;
-use super::ready::ReadyJob;
+use super::ready::{Found, ReadyJob};
 use super::request::{self, Launch};
 use crate::aws::call::{Call, CallError, FailureKind};
 use crate::backend::{CanaryState, RunPart, Watcher};

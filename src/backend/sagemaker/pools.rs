@@ -6,9 +6,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::description::{JobDescription, JobState};
-use super::find::Found;
 use super::name::JobName;
-use super::ready::{KeptPool, ReadyJob};
+use super::ready::{Found, KeptPool, ReadyJob};
 use crate::aws::call::CallError;
 use crate::backend::{Cancellation, Watcher};
 use crate::canary::CanaryRun;

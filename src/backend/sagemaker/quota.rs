@@ -1,12 +1,13 @@
 //! Quotas: how many machines of a type the account may use for training, and how many canaries fit at a time.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use aws_sdk_servicequotas::types::ServiceQuota;
 
+use super::ready::{Quotas, Scarcest};
 use super::session::JobSession;
 use crate::aws::call::{Call, CallError, FailureKind};
-use crate::instance::{InstanceConfiguration, InstanceType};
+use crate::instance::InstanceType;
 use crate::outside_error::OutsideError;
 use crate::plan::MachineQuotas;
 
@@ -90,46 +91,6 @@ fn limit(quota: &ServiceQuota) -> Option<(String, u32)> {
     let (kind, _) = name.split_once(' ')?;
     let is_one = name == training_quota(kind) || name == pool_quota(kind);
     is_one.then(|| (name.to_owned(), value as u32))
-}
-
-/// How many canaries of `count` machines each may run at a time, at most `parallel`; 0 when not one fits.
-fn at_once(limit: u32, count: u32, parallel: u32) -> u32 {
-    (limit / count.max(1)).min(parallel)
-}
-
-/// The quotas of the types of a job, as far as they are known.
-pub(super) type Quotas = BTreeMap<InstanceType, MachineQuotas>;
-
-/// The quota that has room for the fewest canaries of a configuration.
-pub(super) struct Scarcest<'q> {
-    /// How many canaries fit at a time; 0 where not one does.
-    pub(super) at_once: u32,
-    kind: &'q InstanceType,
-    limit: u32,
-    /// The machines of this type that a canary needs.
-    needed: u32,
-}
-
-impl<'q> Scarcest<'q> {
-    /// Of at most `most` canaries; `None` where no limit is known.
-    pub(super) fn of(
-        quotas: &'q Quotas,
-        instance: &InstanceConfiguration,
-        most: u32,
-    ) -> Option<Self> {
-        let needed = instance.machines_by_type().into_iter();
-        let all = needed.filter_map(|(kind, needed)| {
-            let (kind, quotas) = quotas.get_key_value(kind)?;
-            let limit = quotas.training?;
-            Some(Self {
-                at_once: at_once(limit, needed, most),
-                kind,
-                limit,
-                needed,
-            })
-        });
-        all.min_by_key(|one| one.at_once)
-    }
 }
 
 impl JobSession<'_> {
@@ -238,6 +199,7 @@ fn refused(error: &CallError) -> Result<String, OutsideError> {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::ready::at_once;
     use super::*;
 
     #[test]

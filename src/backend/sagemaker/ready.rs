@@ -6,10 +6,8 @@ use std::collections::BTreeMap;
 use futures_util::future::LocalBoxFuture;
 
 use super::SagemakerBackend;
-use super::find::Found;
 use super::metrics::probe;
 use super::name::JobName;
-use super::quota::{Quotas, Scarcest};
 use super::request::Script;
 use crate::aws::s3_uri::S3Uri;
 use crate::backend::{
@@ -21,7 +19,8 @@ use crate::instance::{InstanceConfiguration, InstanceType};
 use crate::outside_error::OutsideError;
 use crate::plan::{MachineQuotas, WarmPool};
 use crate::probe::MARK_VARIABLE;
-use crate::spec::{Channel, Job};
+use crate::rows::Copied;
+use crate::spec::{Channel, Job, ProbePolicy};
 
 /// A job whose source is in S3 and whose quota is known.
 #[derive(Debug)]
@@ -47,6 +46,46 @@ pub(super) struct KeptPool {
     pub(super) pool: WarmPool,
     /// Whether its last canary has begun: machines that are free are for nobody.
     pub(super) is_closing: bool,
+}
+
+/// The quotas of the types of a job, as far as they are known.
+pub(super) type Quotas = BTreeMap<InstanceType, MachineQuotas>;
+
+/// The quota that has room for the fewest canaries of a configuration.
+pub(super) struct Scarcest<'q> {
+    /// How many canaries fit at a time; 0 where not one does.
+    pub(super) at_once: u32,
+    pub(super) kind: &'q InstanceType,
+    pub(super) limit: u32,
+    /// The machines of this type that a canary needs.
+    pub(super) needed: u32,
+}
+
+impl<'q> Scarcest<'q> {
+    /// Of at most `most` canaries; `None` where no limit is known.
+    pub(super) fn of(
+        quotas: &'q Quotas,
+        instance: &InstanceConfiguration,
+        most: u32,
+    ) -> Option<Self> {
+        let needed = instance.machines_by_type().into_iter();
+        let all = needed.filter_map(|(kind, needed)| {
+            let (kind, quotas) = quotas.get_key_value(kind)?;
+            let limit = quotas.training?;
+            Some(Self {
+                at_once: at_once(limit, needed, most),
+                kind,
+                limit,
+                needed,
+            })
+        });
+        all.min_by_key(|one| one.at_once)
+    }
+}
+
+/// How many canaries of `count` machines each may run at a time, at most `parallel`; 0 when not one fits.
+pub(super) fn at_once(limit: u32, count: u32, parallel: u32) -> u32 {
+    (limit / count.max(1)).min(parallel)
 }
 
 impl ReadyJob<'_> {
@@ -190,7 +229,37 @@ impl Ready for ReadyJob<'_> {
     }
 }
 
+/// A job that stands for a canary.
+#[derive(Debug, Clone)]
+pub(super) struct Found {
+    pub(super) name: JobName,
+    /// It carries this run's tag, so this run pays for it.
+    pub(super) is_own: bool,
+    /// Created by this process.
+    pub(super) is_new: bool,
+    /// No other process waits for it as part of this run.
+    pub(super) may_stop: bool,
+    /// It was over when it was found.
+    pub(super) is_over: bool,
+    /// No run of the gate waits for it.
+    pub(super) is_detached: bool,
+    /// The rows that this process placed for it; absent where it placed none, or another process did.
+    pub(super) rows: Option<Copied>,
+}
+
 impl Found {
+    pub(super) fn created(name: JobName) -> Self {
+        Self {
+            name,
+            is_own: true,
+            is_new: true,
+            may_stop: true,
+            is_over: false,
+            is_detached: false,
+            rows: None,
+        }
+    }
+
     /// How far its training job was when it was found.
     pub(super) fn state(&self) -> CanaryState {
         let training_job = self.name.to_string();
@@ -298,6 +367,15 @@ impl PlacedCode {
                 None => script,
             },
         )
+    }
+}
+
+/// Whether canaries of the job are to have the probe: there is something that it could start.
+pub(super) fn wants_probe(job: &Job) -> bool {
+    match job.canary.probe {
+        ProbePolicy::Off => false,
+        ProbePolicy::ScriptMode => job.training.sagemaker.has_known_start(),
+        ProbePolicy::Command(_) => job.training.sagemaker.algorithm.is_none(),
     }
 }
 

@@ -2,8 +2,7 @@
 
 use super::description::{JobDescription, JobState, age};
 use super::failure::FailureClass;
-use super::find::Found;
-use super::ready::ReadyJob;
+use super::ready::{Found, ReadyJob};
 use crate::backend::{CanaryEnd, CanaryResult, CanaryState, CanaryStep, RunPart, Watcher, rows};
 use crate::canary::CanaryRun;
 use crate::measurement::{Measurement, Outcome, Reused};

@@ -7,10 +7,9 @@ use std::path::PathBuf;
 use futures_util::future::LocalBoxFuture;
 
 use super::placing::is_copied;
-use super::quota::Quotas;
-use super::ready::{Notes, ProbeWay, ReadyJob};
+use super::ready::{Notes, ProbeWay, Quotas, ReadyJob, wants_probe};
 use super::staging::JobObjects;
-use super::{SagemakerBackend, code, listing, logs, price, request};
+use super::{SagemakerBackend, listing, logs, price, request};
 use crate::aws::call::{Call, CallError, FailureKind};
 use crate::aws::s3::Request;
 use crate::aws::s3_uri::S3Uri;
@@ -236,7 +235,7 @@ impl<'a> JobSession<'a> {
             job,
             code,
             data,
-            lacks_probe: code::wants_probe(job) && matches!(placed.probe, ProbeWay::None),
+            lacks_probe: wants_probe(job) && matches!(placed.probe, ProbeWay::None),
             placed,
             bases: self.bases,
             notes: self.notes,

@@ -7,7 +7,6 @@ use futures_util::future::join_all;
 use jiff::Timestamp;
 
 use super::SagemakerBackend;
-use super::cleanup::NotStopped;
 use super::description::age;
 use super::find::LONGEST_TO_COLLECT;
 use super::name::JobName;
@@ -93,6 +92,16 @@ impl Sweep<'_> {
             Self::Expired(now) => leftover.expires.is_some_and(|expires| expires < *now),
         }
     }
+}
+
+/// Why a training job may go on that was asked to stop.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NotStopped {
+    /// It may be there all the same where it was just created.
+    #[error("AWS does not show it yet")]
+    NotShown,
+    #[error("{}", .0.said())]
+    Refused(CallError),
 }
 
 /// Where a canary of this name may have left something below an output: its own output, and its copies.

@@ -4,9 +4,8 @@ use std::time::{Duration, Instant};
 
 use super::SagemakerBackend;
 use super::description::{JobDescription, JobState, age};
-use super::find::Found;
 use super::pace::Pace;
-use super::ready::ReadyJob;
+use super::ready::{Found, ReadyJob};
 use crate::aws::Aws;
 use crate::aws::call::{Call, CallError, FailureKind};
 use crate::backend::Watcher;
