@@ -132,7 +132,6 @@ impl ReadyJob<'_> {
         last: &LastJob,
         watcher: &Watcher<'_>,
     ) -> Result<CanaryState, OutsideError> {
-        self.end_surplus_pools(&run.instance, watcher).await;
         let result = self.result(run, last, watcher).await;
         self.tidy(&last.found, watcher.cancellation).await;
         result.map(|result| CanaryState::Measured(Box::new(result)))
@@ -152,6 +151,8 @@ impl ReadyJob<'_> {
             // A pool that is not looked at now is looked at when pools are ended.
             let pooled = signal.unless(self.look_at_pool(found, description)).await;
             let pooled = pooled.unwrap_or_default();
+            // After the look: meanwhile who ends all pools may forget what is known of this one.
+            self.end_surplus_pools(&run.instance, watcher).await;
             let is_collected = match measurement.outcome {
                 Outcome::Failed { .. } => description.environment.contains_key(MARK_VARIABLE),
                 Outcome::Completed | Outcome::TimedOut | Outcome::OutOfMemory { .. } => true,
