@@ -143,12 +143,18 @@ fn split_source(line: &str) -> (&str, &str) {
 /// The error of the traceback that ended the program, and those that led to it; `words` are its last.
 fn uncaught<'a>(words: &[&'a str]) -> Vec<&'a str> {
     let ends = (0..words.len()).filter(|index| ends_traceback(words, *index));
-    let ends: Vec<usize> = ends.rev().collect();
-    let is_last = |end: &usize| words[end + 1..].iter().all(|line| is_afterwards(line));
-    match ends.first().is_some_and(is_last) {
-        true => ends.iter().map(|end| words[*end].trim_end()).collect(),
-        false => Vec::new(),
-    }
+    let mut below = words.len();
+    // One that did not lead to the one below it was dealt with.
+    let error = |end: usize| {
+        let mut between = words[end + 1..below].iter();
+        let belongs = match below == words.len() {
+            true => between.all(|line| is_afterwards(line)),
+            false => between.any(|line| LEADS_TO.contains(&line.trim())),
+        };
+        below = end;
+        belongs.then(|| words[end].trim_end())
+    };
+    ends.rev().map_while(error).collect()
 }
 
 /// From the last traceback on, and from those that led to it; all where there is none.
