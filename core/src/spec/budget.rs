@@ -12,7 +12,7 @@ use super::reader::{At, Reader, did_you_mean, quoted, rules};
 use super::yaml::{Node, Value};
 use super::{Level, LineKind, PrintedMetric, Training};
 use crate::instance::InstanceConfiguration;
-use crate::metric::{Amount, MemoryOf, Metric, MetricNameError, Unit};
+use crate::metric::{Amount, MemoryOf, Metric, MetricName, MetricNameError, Unit};
 use crate::units::{Fraction, Percent, Seconds, Usd};
 
 /// Whether the limit is an upper or a lower one.
@@ -343,17 +343,23 @@ impl Kind for PrintedLine {
     type Value = BudgetLine;
 
     fn read(node: &Node, at: &At, reader: &mut Reader<'_>) -> Option<BudgetLine> {
-        let Ok(name) = at.last().parse() else {
+        // The line is read whatever its name is: all that is wrong is said at once.
+        let name = at.last().parse();
+        let line = LineKind::Named(name.unwrap_or_else(|_| any_name())).read(node, at, reader);
+        if name.is_err() {
             let help = "name the metric so, in `training.metrics` too";
             return reader.refused(&at.own_name(), MetricNameError.to_string(), help);
-        };
-        LineKind::Named(name).read(node, at, reader)
+        }
+        line
     }
 
     fn schema(definitions: &mut Definitions) -> Json {
-        let any = "name".parse().expect("the word is a name");
-        LineKind::Named(any).schema(definitions)
+        LineKind::Named(any_name()).schema(definitions)
     }
+}
+
+fn any_name() -> MetricName {
+    "name".parse().expect("the word is a name")
 }
 
 keys! {
