@@ -164,7 +164,7 @@ impl Account {
         }
     }
 
-    /// The same without the pull request's, which has counted when it was paid.
+    /// This account, and all above it but the pull request's, which has counted when it was paid.
     fn of_run(&self) -> impl Iterator<Item = &Self> {
         self.upwards().filter(|one| one.0.of != Limit::PullRequest)
     }
