@@ -282,12 +282,13 @@ impl ReadyJob<'_> {
         let pools = &mut self.backend.state.borrow_mut().pools;
         let meant = known.as_ref().and_then(|pool| pool.meant.as_ref());
         // AWS chooses among alike pools: the one that was meant is there for others. A lost one is no other canary's.
+        // One of this run may be forgotten by now, where all are being ended.
         match before {
             Some(Some((before, idle))) => {
                 pooled.start = Some(Start::Warm);
                 if pools.remove(&before).is_some() {
                     pooled.ended.insert(before, idle);
-                } else if !self.backend.tags.is_resumed {
+                } else if !self.backend.tags.is_resumed && meant != Some(&before) {
                     pooled.note = Some(OF_OTHERS);
                 }
                 no_longer_taken(pools, meant, PoolStage::Free);
