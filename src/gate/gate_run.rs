@@ -8,6 +8,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
+use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 
 use crate::backend::sagemaker::RunTags;
@@ -72,9 +73,11 @@ impl GateRun {
                 .custom_flags(nix::libc::O_NOFOLLOW)
                 .open(&path)
                 .map_err(cannot_write)?;
-            // A process that holds the lock is at work.
-            let Ok(mut lock) = Flock::lock(file, FlockArg::LockExclusiveNonblock) else {
-                continue;
+            let mut lock = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+                Ok(lock) => lock,
+                // A process that holds the lock is at work.
+                Err((_, Errno::EWOULDBLOCK)) => continue,
+                Err((_, error)) => return Err(cannot_write(error.into())),
             };
             // It may have been removed between opening and locking.
             if !path.exists() {
