@@ -3,10 +3,12 @@
 mod memory;
 pub mod mpirun_tags;
 pub mod newest_data;
+mod outcome;
 pub mod printed_figures;
 pub mod table;
 
 pub use memory::{MemorySource, PeakMemory, choose_memory_source, choose_memory_sources};
+pub use outcome::Outcome;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,7 +20,7 @@ use serde_with::skip_serializing_none;
 use crate::canary::CanaryRun;
 use crate::grammar::list;
 use crate::instance::{InstanceConfiguration, Price};
-use crate::metric::{MemoryOf, MetricName};
+use crate::metric::MetricName;
 use crate::spec::BackendKind;
 use crate::units::{Bytes, Fraction, Percent, Seconds, Usd};
 
@@ -342,92 +344,6 @@ pub struct Reused {
 pub enum Start {
     Cold,
     Warm,
-}
-
-/// How a run ended. Only completed runs enter a fit; the others are listed with their reason.
-#[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Outcome {
-    Completed,
-    /// The training code failed.
-    Failed {
-        exit_code: Option<i32>,
-        /// The script's own reason: `output/failure`, else its last line; as it came, to be escaped where shown.
-        last_line: Option<String>,
-    },
-    OutOfMemory {
-        /// Whose memory ran out; omitted if it was the machine's.
-        #[serde(default, skip_serializing_if = "MemoryOf::is_machine")]
-        of: MemoryOf,
-        last_line: Option<String>,
-    },
-    /// Ended at `max_runtime`: a lower bound of its time.
-    TimedOut,
-    /// Ended by us or by a person.
-    #[default]
-    Stopped,
-    NoCapacity,
-    /// The platform failed, not the training code.
-    PlatformError,
-}
-
-impl Outcome {
-    /// The outcome in words, without the script's text.
-    pub fn words(&self) -> &'static str {
-        match self {
-            Self::Completed => "completed",
-            Self::Failed { .. } => "failed",
-            Self::OutOfMemory {
-                of: MemoryOf::Machine,
-                ..
-            } => "out of memory",
-            Self::OutOfMemory {
-                of: MemoryOf::Gpu, ..
-            } => "out of GPU memory",
-            Self::TimedOut => "timed out",
-            Self::Stopped => "stopped",
-            Self::NoCapacity => "no capacity",
-            Self::PlatformError => "platform error",
-        }
-    }
-
-    /// What became of the training code: `ended with exit code 1`.
-    pub fn ending(&self) -> String {
-        match self {
-            Self::Failed {
-                exit_code: Some(code),
-                ..
-            } => format!("ended with exit code {code}"),
-            Self::Failed { .. } => "ended with an error".to_owned(),
-            Self::OutOfMemory { of, .. } => format!("ran out of {}", of.words()),
-            outcome => outcome.to_string(),
-        }
-    }
-
-    /// The last line of the output of a script that failed. Hostile text.
-    pub fn last_line(&self) -> Option<&str> {
-        match self {
-            Self::Failed { last_line, .. } | Self::OutOfMemory { last_line, .. } => {
-                last_line.as_deref()
-            }
-            _ => None,
-        }
-    }
-}
-
-impl fmt::Display for Outcome {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.words())?;
-        if let Self::Failed {
-            exit_code: Some(code),
-            ..
-        } = self
-        {
-            write!(f, " (exit code {code})")?;
-        }
-        Ok(())
-    }
 }
 
 /// The time of each phase.

@@ -216,7 +216,7 @@ impl SagemakerBackend {
         Ok(found)
     }
 
-    /// The leftover that a listed job is; `None` where it is none of this kind, or no canary by its tags.
+    /// Reads the tags of a listed job. `None` if it is no leftover of this kind, or its tags do not say that it is a canary.
     async fn leftover(&self, kind: LeftoverKind, job: TrainingJobSummary) -> Option<Leftover> {
         let is_running = job.training_job_status() == Some(&TrainingJobStatus::InProgress);
         let pool = job.warm_pool_status().map(PoolStatus::of);

@@ -265,8 +265,8 @@ impl<'a> Evidence<'a> {
         self.over_cold_part(WeighedLaw { fixed, ..law }, growth)
     }
 
-    /// The grid over u for one law whose growth at each place is given: coarse everywhere, then finer and finer about its highest point, since with little noise the posterior is
-    /// very narrow.
+    /// The grid over u for one law whose growth at each place is given: coarse everywhere, then finer and finer about its highest
+    /// point, since with little noise the posterior is very narrow.
     pub(in crate::forecast) fn over_fixed_part<F: Copy>(
         &self,
         law: WeighedLaw<F>,
