@@ -73,7 +73,7 @@ const BY_CODE: [(FailureKind, &str); 7] = [
         "Throttling TooManyRequests SlowDown RequestLimitExceeded",
     ),
     (FailureKind::Limit, "ResourceLimitExceeded LimitExceeded"),
-    // An answer without an error code does not come from AWS.
+    // The space at the beginning stands for no code at all: such an answer does not come from AWS.
     (
         FailureKind::Unreachable,
         " InternalFailure InternalServerError InternalServer InternalServiceError RequestTimeout OperationAborted InternalError ServiceUnavailable",

@@ -399,7 +399,7 @@ impl Cancellation {
         }
     }
 
-    /// The same of work that has so long after the cancellation.
+    /// What the work gives; `None` where it is not done when `time` has passed since the cancellation.
     pub async fn unless_since<T>(
         &self,
         time: Duration,

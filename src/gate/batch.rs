@@ -128,7 +128,7 @@ pub(crate) async fn run(
     fates.await.into()
 }
 
-/// Runs one canary of a job, or its full run, which is neither reused nor kept; nor are its machines.
+/// Runs one canary of a job, or its full run. Its measurement is neither reused nor kept, and its machines are not kept.
 pub(crate) async fn run_one(
     runner: &Runner<'_>,
     (job, ready): (&Job, &dyn Ready),

@@ -15,7 +15,7 @@ const FOLDER: &str = "logs";
 /// What a job prints is for its owner alone.
 const BITS_OF_FOLDER: u32 = 0o700;
 const EXTENSION: &str = "log";
-/// Of a job's name in the name of a file.
+/// The most characters of a job's name, or of its machines', in the name of a file.
 const NAME_LENGTH: usize = 40;
 
 /// Writes what a canary printed, which is the `number`th of its job on its machines, without secrets; returns the path to show. `None`

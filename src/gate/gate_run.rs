@@ -152,7 +152,7 @@ fn new_id() -> String {
     )
 }
 
-/// By the form of a tag's value.
+/// Whether a text has the form of a tag's value.
 fn is_id(text: &str) -> bool {
     !text.is_empty()
         && text.len() <= 128

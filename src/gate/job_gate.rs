@@ -23,8 +23,7 @@ use crate::gate::lab::{self, JobMeasurements, LabInput};
 use crate::gate::outcome::GateOutcome;
 use crate::gate::pull_request_limit::PullRequestLimit;
 use crate::gate::request::{Purpose, RunRequest};
-use crate::gate::run_history::check_of;
-use crate::gate::run_history::{RecordedForecast, Records, RunHistory};
+use crate::gate::run_history::{RecordedForecast, Records, RunHistory, check_of};
 use crate::gate::runner::Runner;
 use crate::instance::InstanceConfiguration;
 use crate::metric::Metric;
@@ -66,7 +65,7 @@ impl<'a> JobGate<'a> {
         let alternatives = request.alternatives;
         let offer_of = |instance: &_| project.offer(instance);
         let earlier = match project.traits().is_remote {
-            true => history.last_check(job).await?,
+            true => unless_cancelled(history.last_check(job), &runner.cancellation).await??,
             false => Vec::new(),
         };
         let known = KnownBefore {

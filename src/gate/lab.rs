@@ -418,7 +418,7 @@ impl<'a> Lab<'a> {
         self.states[place].stage = ConfigurationStage::Ended;
     }
 
-    /// Also the machines that were kept, of configurations that need them no more.
+    /// Returns what was measured, and the pools of machines that ended.
     fn into_measurements(mut self, plan: &mut Plan) -> (JobMeasurements, Vec<EndedPool>) {
         let own = self.design(0);
         let ending = self.states[0].done.map(|done| own.ending(done));

@@ -28,10 +28,9 @@ pub(crate) async fn run(
     interruption: Interruption,
     loudness: Loudness,
 ) -> Result<Measurement, AppError> {
-    let part = RunPart::Whole;
     let cancellation = interruption.cancellation.clone();
-    let reuse = (part, Reuse::Never);
-    let runner = Runner::open(project, reuse, pass_env, cancellation, loudness).await?;
+    let whole = (RunPart::Whole, Reuse::Never);
+    let runner = Runner::open(project, whole, pass_env, cancellation, loudness).await?;
     let work = async {
         let measured = measure(job, max_spend, &runner).await;
         // Whatever came of it, nothing of it goes on.

@@ -25,9 +25,9 @@ const PAGES: usize = 50;
 /// Why the label does not count.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LabelRefusal {
-    /// A clause.
+    /// The reason, as a clause that goes on a sentence about the label.
     Because(String),
-    /// What must be known could not be asked.
+    /// GitHub did not answer a question that decides it.
     Unknown(GithubError),
 }
 

@@ -366,7 +366,7 @@ impl ApiCall<'_> {
         }
     }
 
-    /// Without an answer, or with an incomplete one.
+    /// The failure of a try that got no answer, or an incomplete one.
     fn broken(&self, tried: u32, reason: &str) -> FailedTry {
         if !self.is_repeatable() {
             return GithubError::unsure(&self.name(), reason).into();

@@ -103,7 +103,7 @@ pub(super) fn newest<'a, 'b>(own: &'b [OwnPost<'a>]) -> Option<&'b OwnPost<'a>> 
 }
 
 impl PostPlace {
-    /// The path of a new post, and of all.
+    /// The path to which a new post is sent, and at which all are listed.
     fn path(self) -> String {
         match self {
             Self::PullRequest(number) => format!("issues/{number}/comments"),

@@ -48,7 +48,7 @@ pub struct PostText<'a> {
 }
 
 impl<'a> PostText<'a> {
-    /// That of a comment.
+    /// The text of a comment, which has no title.
     pub fn comment(body: &'a str, intent: Intent) -> Self {
         Self {
             title: None,

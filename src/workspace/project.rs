@@ -1,4 +1,4 @@
-//! The project of a command: the valid spec and its checkout.
+//! The project of a command: the valid spec, its checkout, and the policy that it is judged by.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
@@ -382,15 +382,14 @@ impl Project {
                 .help("put the file there, or correct the path; it is relative to the spec's folder, a leading `/` is the checkout root")
                 .caused_by(source)
         })?;
-        if !real.starts_with(&self.root) {
+        let Ok(below) = real.strip_prefix(&self.root) else {
             return Err(AppError::failed(format!(
                 "recording: `{written}` leads outside the checkout, to {}",
                 real.display()
             ))
             .help("keep the recording inside the checkout; links that leave it are refused"));
-        }
+        };
         // The error for a file that is no table quotes its first line.
-        let below = real.strip_prefix(&self.root).unwrap_or(&real);
         if has_private_name(below) {
             return Err(AppError::failed(format!(
                 "recording: `{written}` leads to {}, which is private: git's, the gate's own, or a file of secrets",

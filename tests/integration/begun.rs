@@ -1,4 +1,4 @@
-//! A command that was begun: what it is waited for, and the signals that it gets.
+//! What a test does with a command that it began: waits for something it does, and sends it signals.
 
 use std::process::Child;
 use std::time::Duration;
@@ -10,7 +10,7 @@ pub(crate) fn signal(child: &Child, signal: Signal) {
     kill(Pid::from_raw(i32::try_from(child.id()).unwrap()), signal).unwrap();
 }
 
-/// Waits until the fake was asked for as much; a gate that never asks makes the test fail.
+/// Waits until a condition holds; the test fails if it does not within about 30 seconds.
 pub(crate) fn wait_for(mut what: impl FnMut() -> bool) {
     for _ in 0..3000 {
         if what() {

@@ -154,9 +154,8 @@ fn exceeded_then(found: &BaseResult, instance: &InstanceConfiguration) -> Vec<Li
 
 /// The cost of one second of all machines, in USD; else the types that have no price, or the configuration if its prices are none.
 fn a_second(offer: &Offer) -> Result<f64, String> {
-    let unpriced = || offer.unpriced();
     let second = offer.cost_of_a_second().map(|second| second.usd);
-    second.map_err(|_| unpriced().unwrap_or_else(|| offer.configuration.to_string()))
+    second.map_err(|_| (offer.unpriced()).unwrap_or_else(|| offer.configuration.to_string()))
 }
 
 fn delta(

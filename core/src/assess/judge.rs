@@ -222,7 +222,9 @@ fn judge_configuration(
             LineVerdict::Unknown | LineVerdict::NotApplicable
         )
     };
-    lines.retain(|line| !is_by_law || !is_open(line));
+    if is_by_law {
+        lines.retain(|line| !is_open(line));
+    }
     let scale_out = others.scale_out.filter(|_| forecast[Metric::Time].is_ok());
     let is_unmeasured = here.measurements.is_empty() && scale_out.is_some();
     let on_others = input.measurements.iter();

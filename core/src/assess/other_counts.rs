@@ -206,16 +206,16 @@ fn is_cut_off(runs: &[Measurement]) -> bool {
     })
 }
 
-/// The other counts of a configuration's machines that its forecast follows from; empty where it follows from its own canaries.
+/// What a forecast follows from beside the configuration's own canaries; empty where it follows from these alone.
 #[derive(Debug, Default)]
 pub struct OtherCounts {
     /// Ascending.
     pub all: Vec<InstanceConfiguration>,
     /// The first with canaries enough for a forecast of its own.
     pub whole: Option<InstanceConfiguration>,
-    /// `None` where it follows from its own canaries.
+    /// The source of its time; `None` where no scale-out gave it one.
     pub scale_out: Option<ScaleOutBasis>,
-    /// The words for the counts that it follows from; `None` where there are none.
+    /// The source of what was taken from others, in a sentence without its full stop; `None` where nothing was.
     pub source: Option<String>,
 }
 

@@ -35,19 +35,19 @@ pub fn causes(
     let seconds = logarithmic_mean(new_seconds, base_seconds);
     let dollars =
         prices.map(|(before, now)| logarithmic_mean(new_seconds * now, base_seconds * before));
-    let share = |cause, seconds: f64, logarithm: f64| CauseShare {
+    let share = |cause, logarithm: f64| CauseShare {
         cause,
         seconds: seconds * logarithm,
         usd: dollars.map(|dollars| dollars * logarithm),
     };
     let of_price = prices.map(|(before, now)| CauseShare {
         seconds: 0.0,
-        ..share(Cause::Price, seconds, (now / before).ln())
+        ..share(Cause::Price, (now / before).ln())
     });
-    let mut shares = vec![share(Cause::Data, seconds, data)];
+    let mut shares = vec![share(Cause::Data, data)];
     shares.extend(of_price);
-    shares.push(share(Cause::Work, seconds, work));
-    shares.push(share(Cause::CodeOrPlatform, seconds, rest));
+    shares.push(share(Cause::Work, work));
+    shares.push(share(Cause::CodeOrPlatform, rest));
     shares
 }
 

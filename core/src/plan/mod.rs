@@ -466,7 +466,8 @@ fn none_on_all(job: &Job, own: &PlannedConfiguration, too_many: &[u32]) -> Optio
     ))
 }
 
-fn least(one: Usd, other: Usd) -> Usd {
+/// The smaller of two amounts.
+pub fn least(one: Usd, other: Usd) -> Usd {
     if one < other { one } else { other }
 }
 

@@ -109,7 +109,7 @@ fn cells(job: &JobReport, runs: &[&Measurement], is_counted: bool) -> [String; 1
     ]
 }
 
-/// `None` for none.
+/// The sum of amounts; `None` where there are none.
 pub(super) fn total(amounts: impl Iterator<Item = Usd>) -> Option<Usd> {
     amounts.reduce(|sum, usd| sum + usd)
 }

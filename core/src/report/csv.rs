@@ -44,7 +44,7 @@ pub fn render(report: &Report) -> String {
     written([header()].into_iter().chain(rows))
 }
 
-/// Rows of equal length as a file.
+/// The text of a CSV file with these rows, which are equally long.
 pub fn written(rows: impl Iterator<Item = Vec<String>>) -> String {
     let mut writer = csv::Writer::from_writer(Vec::new());
     for row in rows {
@@ -55,7 +55,7 @@ pub fn written(rows: impl Iterator<Item = Vec<String>>) -> String {
     String::from_utf8(bytes).expect("only text was written")
 }
 
-/// As JSON has it.
+/// The word that JSON has for a value without fields, such as a verdict.
 pub fn word(value: &impl serde::Serialize) -> String {
     let value = serde_json::to_value(value).expect("it is a word");
     value.as_str().unwrap_or_default().to_owned()

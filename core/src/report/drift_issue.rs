@@ -9,9 +9,9 @@ use super::{JobReport, Report};
 use super::{comparison, drift, markdown, over_time, words};
 use crate::drift::Drift;
 
-/// Without the signs that break mentions and references.
+/// The most characters of a title before signs are put in that break mentions and references.
 const TITLE_LIMIT: usize = 200;
-/// What GitHub takes, in characters.
+/// The most characters of a title that GitHub takes, those signs included.
 const LONGEST_TITLE: usize = 256;
 /// The most characters of a job's name in a title.
 const TITLE_NAME_LIMIT: usize = 60;

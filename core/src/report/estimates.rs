@@ -36,7 +36,7 @@ pub(super) fn deserialize<'de, D: Deserializer<'de>>(
     Ok(estimates)
 }
 
-/// Names the form.
+/// Stands for [`Estimates`] where the JSON schema is made: the alias cannot have a schema of its own.
 pub(super) struct WrittenEstimates;
 
 impl JsonSchema for WrittenEstimates {

@@ -103,8 +103,8 @@ pub fn omit_nulls(value: &mut Value) {
     }
 }
 
-/// What an object with the first key says nothing without: an estimate, a law, a cause, a check, a shift, a baseline, a measurement
-/// taken over.
+/// An object that has the first key must have the second: else its numbers were lost, and it is left out. By lines: estimates (all
+/// three keys), laws (both), causes, checks, shifts, baselines, and measurements taken over.
 const NEEDED: [(&str, &str); 10] = [
     ("point", "lower"),
     ("lower", "upper"),
@@ -122,6 +122,7 @@ const NEEDED: [(&str, &str); 10] = [
 fn is_incomplete(value: &Value) -> bool {
     value.as_object().is_some_and(|fields| {
         let has = |key| fields.contains_key(key);
+        // A job's spend has `saved_usd` too, and no age.
         let is_spend = has("canary_seconds");
         !is_spend && (NEEDED.iter()).any(|(key, needed)| has(*key) && !has(*needed))
     })

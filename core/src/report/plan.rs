@@ -37,7 +37,7 @@ pub struct JobTotals {
     pub wall_clock: Seconds,
 }
 
-/// How the jobs of a run come.
+/// Whether the jobs of a run are measured at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JobOrder {
     /// Each has machines of its own. Under a limit on the whole run one may still wait for another.
@@ -190,7 +190,7 @@ impl PlannedJob<'_> {
         format!("{objects} of {total} {noun}s{drawn}{bytes}{level}")
     }
 
-    /// Whether machines of each configuration are kept between canaries.
+    /// A line for each configuration on whether its machines are kept between canaries.
     fn warm_pools(&self) -> impl Iterator<Item = String> {
         let pools = self.plan.pools.iter();
         let pools = pools.flat_map(|plan| plan.choose(&plan::no_quotas));

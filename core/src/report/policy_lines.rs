@@ -26,7 +26,7 @@ pub(super) fn removed(report: &Report) -> Option<Headline> {
     })
 }
 
-/// Of the whole spec, then of each of these jobs: a line each, and a note of each difference that there is no room for.
+/// The lines on the whole spec's policy and on that of each of these jobs, and a note for each difference that they have no room for.
 pub(super) fn lines(
     report: &Report,
     jobs: &[&JobReport],

@@ -240,8 +240,8 @@ pub(super) fn table(table: &Table) -> String {
     fitted_table(table, TerminalStyle::default()).0
 }
 
-/// The widest form of the table that fits: intervals beside their numbers, else below them, else each part of a cell below the others, else without the columns
-/// that decide least, else with short names. Returns the columns left out.
+/// The widest form of the table that fits: intervals beside their numbers, else below them, else each part of a cell below the
+/// others, else without the columns that decide least, else with short names. Returns the columns left out.
 fn fitted_table(table: &Table, style: TerminalStyle) -> (String, Vec<usize>) {
     let mut columns: Vec<usize> = (0..table.columns.len()).collect();
     let (mut details, mut left_out) = (Details::Beside, Vec::new());

@@ -83,12 +83,10 @@ impl Job {
                     .chain([count])
                     .collect(),
             };
-            let written = leader.map_or(written, |base| vec![base, count]).into_iter();
-            let base = written
-                .clone()
-                .next()
-                .map_or(count, |first| first.min(count));
-            let further = written.filter(|one| *one > base && *one <= count);
+            let written = leader.map_or(written, |base| vec![base, count]);
+            let base = written.first().map_or(count, |first| count.min(*first));
+            let further = written.into_iter();
+            let further = further.filter(|one| *one > base && *one <= count);
             all.push(Some(CountsOf {
                 base,
                 further: further.collect(),

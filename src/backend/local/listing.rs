@@ -18,9 +18,9 @@ use super::channel::LocalChannel;
 const LEAST_SPARSE: Bytes = Bytes(Bytes::GIB);
 
 impl<'a> LocalChannel<'a> {
-    /// The channel of a job, whose `uri` lies below the spec's folder, or below the checkout root with a leading `/`.
+    /// The channel of a job. Its `uri` is read as [`ProjectPaths::resolve`] says.
     ///
-    /// All links are resolved; what lies outside the checkout or is private is refused.
+    /// All links are resolved; what is private, or outside both the checkout and the data roots, is refused.
     pub(super) fn of(
         paths: &'a ProjectPaths,
         job: &Job,

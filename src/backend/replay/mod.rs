@@ -126,7 +126,7 @@ impl<'a> ReplayJob<'a> {
     ///
     /// # Errors
     ///
-    /// Where the recording knows the job not at all.
+    /// Where the recording holds no run of the job.
     fn dataset(&self) -> Result<Dataset, OutsideError> {
         let Self { backend, job, .. } = self;
         if self.runs().next().is_none() {

@@ -60,7 +60,7 @@ pub(super) struct StartOnPool {
     pub(super) start: Option<Start>,
     /// A sentence where the canary did not start as it was meant to, else `None`.
     pub(super) note: Option<&'static str>,
-    /// For how long each machine was kept, and billed, by the last job of the pool.
+    /// Each pool that ended, by the name of its last training job, with how long its machines were kept and billed.
     ended: BTreeMap<String, Seconds>,
 }
 

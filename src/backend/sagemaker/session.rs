@@ -24,7 +24,8 @@ use crate::spec::{Channel, ChannelSample, FileSystem, Job, WarmPoolPolicy};
 const IDENTITY: Call<'_> = Call("sts:GetCallerIdentity");
 const PRODUCTS: Call<'_> = Call("pricing:GetProducts");
 
-/// By its name a canary, as policies allow them; none has it, since a key stands in the name of each.
+/// A name that no training job has: it begins like a canary's, so that policies for canaries allow calls about it, and it lacks the
+/// key that each canary's name holds.
 const NO_JOB: &str = "cg-no-such-job";
 
 /// A job whose access was checked.

@@ -100,7 +100,7 @@ pub(super) enum NotStopped {
     /// It may be there all the same where it was just created.
     #[error("AWS does not show it yet")]
     NotShown,
-    #[error("{}", .0.said())]
+    #[error("{0}")]
     Refused(CallError),
 }
 

@@ -47,7 +47,7 @@ use post_step::Stage;
 use publisher::Publisher;
 use trigger::Trigger;
 
-/// Of a report without a job.
+/// The strictness of a report that has no job.
 const NOTHING_JUDGED: Strictness = Strictness {
     strict: false,
     on_inconclusive: OnInconclusive::Fail,

@@ -88,8 +88,8 @@ pub(super) async fn report(
         };
         let base = history.base(job, &keys, request.base.as_ref()).await;
         let base = base.map_err(|error| error.during("looking for what to compare with"))?;
-        let runs = (part, &measurements[..]);
-        jobs.push(judged_again(project, job, by, runs, base.as_ref()));
+        let base = base.as_ref();
+        jobs.push(judged_again(project, job, by, part, &measurements, base));
     }
     let mut notes = request.notes.clone();
     for part in &merged.jobs {
@@ -113,7 +113,8 @@ fn judged_again(
     project: &Project,
     job: &Job,
     by: &[String],
-    (part, measurements): (&JobReport, &[Measurement]),
+    part: &JobReport,
+    measurements: &[Measurement],
     base: Option<&BaseResult>,
 ) -> JobReport {
     let not_measured = |instance: &InstanceConfiguration| {
@@ -204,7 +205,8 @@ fn start_of(pattern: &str) -> PathBuf {
     PathBuf::from(folder.map_or("", |(folder, _)| folder))
 }
 
-/// Every plain file at or below a folder that the globs match; `None` where there is too much to look at, since a part that is not found may be the one that fails. No link is followed: a pull request can commit one.
+/// Finds every plain file at or below a folder that the globs match. Returns `None` where there is too much to look at, since a part
+/// that is not found may be the one that fails. No link is followed: a pull request can commit one.
 fn files_below(start: PathBuf, globs: &PathGlobs) -> Option<Vec<PathBuf>> {
     let is_link = |folder: &Path| folder.is_symlink() || folder.ends_with("..");
     let (mut found, mut entries) = (Vec::new(), 0);

@@ -376,6 +376,10 @@ fn worst_case(
     });
     let of_jobs: Usd = of_jobs.sum::<Option<Usd>>()?;
     let limits = [request.max_spend, request.max_spend_per_pull_request];
-    let least = |one: Usd, other: Usd| if other < one { other } else { one };
-    Some(limits.into_iter().flatten().fold(of_jobs, least))
+    Some(
+        limits
+            .into_iter()
+            .flatten()
+            .fold(of_jobs, crate::plan::least),
+    )
 }

@@ -46,7 +46,7 @@ pub(super) fn write_outputs(
     (json, page): (Option<String>, Option<String>),
     comment_url: Option<String>,
 ) {
-    let verdict = serde_json::to_value(report.verdict).unwrap_or_default();
+    let verdict = report::csv::word(&report.verdict);
     // Of `instance` of the job with the worst verdict, the first of several.
     let worst = report.jobs.iter().min_by_key(|job| job.verdict);
     let cost = worst
@@ -56,7 +56,7 @@ pub(super) fn write_outputs(
     let spent = canaries.chain(spent).reduce(|sum, cost| sum + cost);
     let amount = |usd: f64| format!("{usd:.4}");
     let outputs = [
-        ("verdict", verdict.as_str().map(str::to_owned)),
+        ("verdict", Some(verdict)),
         ("exit-code", Some(code.to_string())),
         ("report", json),
         ("report-html", page),

@@ -14,7 +14,7 @@ pub(in crate::commands) struct CheckedThing {
 /// How it stands.
 enum ThingState {
     Ready,
-    /// With what to do, if known.
+    /// It is missing. The text says what to do about it, if that is known.
     Missing(Option<String>),
     NotLookedAt,
 }

@@ -89,7 +89,8 @@ impl ConfigurationDesign<'_> {
     }
 
     /// How long it may take: `canary.max_runtime`, or what the money pays for. `None` where that is less than it would likely take on
-    /// the first count, since what more machines do not divide is not known before it: stopped at its limit it would leave the full run unknown.
+    /// the first count, since what more machines do not divide is not known before it: stopped at its limit it would leave the full
+    /// run unknown.
     pub(super) fn limit_of_count(&self, run: &CanaryRun) -> Option<Seconds> {
         let one = self.one;
         let longest = run.max_runtime.unwrap_or(self.input.job.canary.max_runtime);

@@ -94,7 +94,7 @@ impl Records<'_> {
         Ok(self.request.reuse == Reuse::Young && self.is_young(&record))
     }
 
-    /// That a measurement is of a training job which another run has in its account.
+    /// How a measurement is reused whose training job another run has in its account; `None` for any other.
     pub(crate) fn paid(&self, measurement: &Measurement) -> Option<Reused> {
         let paid = self.paid.borrow();
         let age_days = *paid.get(measurement.training_job.as_ref()?)?;
@@ -171,7 +171,7 @@ impl BackendKeys {
     }
 }
 
-/// Of this machine and of the variables that canaries are handed.
+/// The key of this machine and of the variables that canaries are handed.
 fn here(machine: &str, pass_env: &[String]) -> Key {
     let mut names: Vec<&String> = pass_env.iter().collect();
     names.sort();

@@ -26,7 +26,9 @@ impl<'a> Output<'a> {
     pub(super) fn open(destination: &'a Destination) -> Result<Self, ProbeError> {
         let opened = match destination {
             Destination::Stdout { .. } => Ok(None),
-            Destination::Gate => io::stdin().as_fd().try_clone_to_owned().map(Some),
+            Destination::Gate => {
+                (io::stdin().as_fd().try_clone_to_owned()).map(|socket| Some(File::from(socket)))
+            }
             Destination::File(path) => OpenOptions::new()
                 .write(true)
                 .create(true)
@@ -34,12 +36,10 @@ impl<'a> Output<'a> {
                 .truncate(true)
                 .custom_flags(libc::O_NOFOLLOW)
                 .open(path)
-                .map(|file| Some(file.into())),
+                .map(Some),
         };
         Ok(Self {
-            opened: opened
-                .map_err(|source| refused(destination, source))?
-                .map(File::from),
+            opened: opened.map_err(|source| refused(destination, source))?,
             destination,
         })
     }

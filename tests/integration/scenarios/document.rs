@@ -45,8 +45,9 @@ pub(super) fn text(value: &Value) -> String {
 }
 
 /// Whether `PATH VALUE` or `PATH VERB VALUE` is so. A value that is another path's begins with `aws.` or `kept.`; a text needs no
-/// quotes. The verbs: `~` and `!~` hold a text or do not, `once` holds it once, `ends` at the end, `!=`, `<`, `<=`, `>`, `>=`; `sorted` is in any order; `sums` is
-/// what numbers come to; `around` is an interval that has the value, and its point near it.
+/// quotes. The verbs: `~` and `!~` hold a text or do not, `once` holds it once, `ends` at the end, `!=`, `<`, `<=`, `>`, `>=`;
+/// `sorted` is in any order; `sums` is what numbers come to; `around` is an interval that has the value, and its point near it.
+/// Of what is absent neither `!~` nor `!=` is so, since a misspelled path would pass; `null` says that it is absent.
 pub(super) fn is_so(sentence: &str, documents: &Value) -> bool {
     const VERBS: &[&str] = &[
         "~", "!~", "once", "!=", "<", "<=", ">", ">=", "sorted", "sums", "around", "ends",

@@ -27,7 +27,8 @@ fn github() -> Options<'static> {
     options
 }
 
-/// The kinds of all nodes but text, code and the HTML that escaping writes, and the text, as a parser with GitHub's extensions reads the document.
+/// The kinds of all nodes but text, code and the HTML that escaping writes, and the text, as a parser with GitHub's extensions
+/// reads the document.
 fn read(document: &str) -> (Vec<String>, String) {
     let arena = Arena::new();
     let mut kinds = Vec::new();

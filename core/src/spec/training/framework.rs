@@ -190,8 +190,10 @@ impl Refined for Framework {
         let images = FRAMEWORKS.iter().find(|images| images.name == name)?;
         let Some(found) = version_of(images, &version) else {
             let (quoted, number) = (quoted(version.trim()), as_number(version.trim()));
+            // A text without a number is infinitely far from all: the first of them, the newest, is named.
+            let number = if number > 0.0 { number } else { f64::INFINITY };
             let far = |(known, _): &&(&str, _)| (as_number(known) - number).abs();
-            let nearest = images.versions.iter();
+            let nearest = images.versions.iter().rev();
             let (nearest, _) = nearest.min_by(|a, b| far(a).total_cmp(&far(b)))?;
             return reader.refused(
                 &at.key(name),
@@ -211,7 +213,7 @@ impl Refined for Framework {
     }
 }
 
-/// The place of `1.4-2` among versions.
+/// A number that is larger for a newer version: 1004002 for `1.4-2`.
 fn as_number(version: &str) -> f64 {
     let parts = version.split(['.', '-']);
     let parts = parts.map(|part| part.parse::<f64>().unwrap_or(0.0));

@@ -67,7 +67,8 @@ impl ScriptLauncher {
 
     /// The program that starts the processes.
     pub fn program(&self) -> &'static str {
-        self.names()[1]
+        let [_, program] = self.names();
+        program
     }
 
     /// Its key in the spec, and its program.
