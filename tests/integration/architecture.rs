@@ -114,6 +114,7 @@ const HOMES: [(&str, &[&str]); 24] = [
             "measurement.rs",
             "measurement/printed_figures.rs",
             "measurement/memory.rs",
+            "measurement/outcome.rs",
             "forecast/",
             "verdict/",
             "drift/",
