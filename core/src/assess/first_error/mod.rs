@@ -125,7 +125,7 @@ fn object_left_out(failure: &FirstError<'_>) -> Option<String> {
             let is_left_out = channel.sampled && channel.objects.leaves_out(key);
             is_left_out.then(|| {
                 format!(
-                    "{} is not in this canary, which holds a share of channel `{}`: put files that every run needs under `always`, or into a channel of their own with `sample: false`",
+                    "{} is not in this canary's share of channel `{}`: name what every run needs under `always`; where an index names each file, let the script skip those that are absent, or draw its own share by `share`",
                     quoted(key, "a file"),
                     channel.name,
                 )
