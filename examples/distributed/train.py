@@ -9,7 +9,7 @@ takes the same step as one machine would. Which rows are its own depends on how 
 
 By hand, on one host:
 
-    SM_CHANNEL_TRAIN=../quickstart/data/train python3 train.py --epochs 5
+    SM_CHANNEL_TRAIN=data/train python3 train.py --epochs 5
 """
 
 import argparse

@@ -7,17 +7,14 @@ use serde_json::Value;
 use crate::project::Project;
 use crate::quickstart::copy;
 
-/// A checkout with an example and the data that it shares with the quickstart.
+/// A checkout with nothing but an example.
 fn checkout(example: &str) -> Project {
     let project = Project::empty();
-    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
-    for folder in [example, "quickstart/data"] {
-        copy(
-            &examples.join(folder),
-            &project.path("examples").join(folder),
-        );
-    }
-    // Its root is where git says.
+    let folder = format!("examples/{example}");
+    copy(
+        &Path::new(env!("CARGO_MANIFEST_DIR")).join(&folder),
+        &project.path(&folder),
+    );
     project.committed()
 }
 

@@ -30,10 +30,12 @@ fn canaries_of(layout: &str) -> Vec<Value> {
         command.env("PATH", format!("{python}:{path}"));
         command.current_dir(project.path(layout));
     };
-    let mut maker = Command::new("python3");
-    in_the_layout(&mut maker);
-    let made = maker.arg(examples.join("make_data.py")).output().unwrap();
-    assert!(made.status.success(), "{made:?}");
+    if project.path(layout).join("make_data.py").exists() {
+        let mut maker = Command::new("python3");
+        in_the_layout(&mut maker);
+        let made = maker.arg("make_data.py").output().unwrap();
+        assert!(made.status.success(), "{made:?}");
+    }
 
     let report = project
         .run_with(&["run", "--all", "--format", "json"], in_the_layout)

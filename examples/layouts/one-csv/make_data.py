@@ -1,0 +1,28 @@
+"""Makes `data/train.csv`: 600,000 rows."""
+
+import csv
+import pathlib
+import random
+
+
+def rows(count, seed):
+    """Twelve features and a label that depends on them, row by row."""
+    draw = random.Random(seed)
+    for _ in range(count):
+        features = [round(draw.gauss(0, 1), 4) for _ in range(12)]
+        yield [*features, int(features[0] + features[1] * features[2] > draw.gauss(0, 0.5))]
+
+
+HEADER = [*(f"x{index}" for index in range(12)), "y"]
+
+
+def write_csv(path, count, seed):
+    with path.open("w", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(HEADER)
+        table.writerows(rows(count, seed))
+
+
+data = pathlib.Path("data")
+data.mkdir()
+write_csv(data / "train.csv", 600_000, seed=1)
