@@ -230,11 +230,8 @@ impl<T: FieldValue> HasFields for T {
 
 impl<T: FieldValue> HasFields for Option<T> {
     fn list(&self, path: &str, rule: FieldRule, fields: &mut Vec<Field>) {
-        let Some(value) = self else { return };
-        value.list(path, rule, fields);
-        // That a switch is off differs from its absence.
-        if let Some(field) = fields.last_mut().filter(|field| field.value.is_none()) {
-            field.value = Some(json(&field.words));
+        if let Some(value) = self {
+            value.list(path, rule, fields);
         }
     }
 }

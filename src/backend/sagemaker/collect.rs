@@ -311,10 +311,11 @@ impl ReadyJob<'_> {
         Ok(results)
     }
 
-    /// Debugger's files by host; none where there are none, or where they cannot be read: they are a bonus.
+    /// Debugger's files by host; none where nobody asked for them, and where they cannot be read: they are a bonus.
     async fn read_debugger(&self, name: &str) -> BTreeMap<String, debugger::Recording> {
         let mut recordings: BTreeMap<String, debugger::Recording> = BTreeMap::new();
-        let Ok(output) = output(self.job) else {
+        let is_asked = self.job.training.sagemaker.profiler;
+        let (true, Ok(output)) = (is_asked, output(self.job)) else {
             return recordings;
         };
         let place = output.below(&debugger::prefix(name));

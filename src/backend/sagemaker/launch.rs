@@ -132,8 +132,6 @@ impl ReadyJob<'_> {
             inputs: &self.inputs(run, name)?,
             script: self.placed.script_on(&run.instance).as_ref(),
             command,
-            // One that was sent and did not report will not do better in the next container.
-            is_probed: !environment.is_empty() && self.notes.lacks_probe().is_none(),
             environment: &environment,
             keep_alive,
             tags: &self.backend.tags_of(run),
@@ -212,6 +210,15 @@ impl ReadyJob<'_> {
                 return Ok(Created::Taken);
             }
             let wait = match error.kind {
+                // AWS closed Debugger to new customers, by no code of its own.
+                _ if has_profiler && names_profiler(&error.message) => {
+                    self.note(format!(
+                        "SageMaker refused Debugger's profiler, so canaries run without it; remove `profiler: true` under `training` ({})",
+                        error.message
+                    ));
+                    self.backend.state.borrow_mut().refuses_profiler = true;
+                    continue;
+                }
                 FailureKind::Limit if self.backend.tags.part == RunPart::Detach => {
                     return Ok(Created::Not(CanaryState::NoRoom(no_quota(&error, run))));
                 }
@@ -228,14 +235,6 @@ impl ReadyJob<'_> {
                     }
                     say_waiting(&error, failed, PATIENCE_TO_CREATE - spent, watcher);
                     wait
-                }
-                FailureKind::Refused if has_profiler && names_profiler(&error.message) => {
-                    self.note(format!(
-                        "SageMaker refused Debugger's profiler, so canaries run without it; `profiler: false` under `training` leaves it out at once ({})",
-                        error.message
-                    ));
-                    self.backend.state.borrow_mut().refuses_profiler = true;
-                    continue;
                 }
                 FailureKind::Denied if keep_alive.is_some() => {
                     self.give_up_pool(&run.instance, &error);

@@ -26,17 +26,6 @@ const ENVIRONMENT: usize = 100;
 /// How often Debugger looks at the machine; what the Python SDK asks for.
 const PROFILING_MILLISECONDS: i64 = 500;
 
-/// Regions without Debugger's system metrics: a request for them is refused there.
-const REGIONS_WITHOUT_PROFILER: [&str; 7] = [
-    "us-gov-east-1",
-    "ap-southeast-3",
-    "ap-southeast-4",
-    "ap-south-2",
-    "eu-south-2",
-    "eu-central-2",
-    "me-central-1",
-];
-
 /// A canary run and where its things lie.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Launch<'a> {
@@ -50,8 +39,6 @@ pub(super) struct Launch<'a> {
     pub(super) script: Option<&'a Script>,
     /// What is started in place of the image's own entry point: a probe around a command.
     pub(super) command: Option<&'a ContainerCommand>,
-    /// Whether the probe runs in the container, as far as is known.
-    pub(super) is_probed: bool,
     /// Beside the spec's; wins over it.
     pub(super) environment: &'a [(String, String)],
     /// For how long its machines are kept for the next canary; `None`: not at all.
@@ -312,20 +299,12 @@ fn environment(launch: &Launch<'_>) -> Result<BTreeMap<String, String>, OutsideE
     Ok(all)
 }
 
-/// Debugger's system metrics, where there are any: where the probe runs only if the spec asks for them.
+/// Debugger's system metrics, where the spec asks for them: AWS gives them to customers of before 30 July 2026 alone.
 fn profiler(launch: &Launch<'_>) -> Option<types::ProfilerConfig> {
-    let mut members = launch.run.instance.members().into_iter();
-    let written = launch.job.training.sagemaker.profiler;
-    let is_wanted = written.unwrap_or(!launch.is_probed);
-    let without = !is_wanted
-        || REGIONS_WITHOUT_PROFILER.contains(&launch.region)
-        || members.any(|(kind, _)| kind.name().starts_with("ml.trn"));
-    (!without).then(|| {
-        types::ProfilerConfig::builder()
-            .s3_output_path(launch.output)
-            .profiling_interval_in_milliseconds(PROFILING_MILLISECONDS)
-            .build()
-    })
+    let profiler = types::ProfilerConfig::builder()
+        .s3_output_path(launch.output)
+        .profiling_interval_in_milliseconds(PROFILING_MILLISECONDS);
+    (launch.job.training.sagemaker.profiler).then(|| profiler.build())
 }
 
 /// The spec's tags and ours; of two with one key ours.

@@ -27,7 +27,11 @@ fn job(full_run: f64, source: Source, [base, growth]: [f64; 2]) -> (Project, Fak
     let (project, aws) = project("{max_share: 200%}");
     let spec = project.read("canary-gate.yml");
     let budget = ["{time: 2h, cost: 5 USD, ", "{time: 12h, cost: 50 USD, "];
-    project.write("canary-gate.yml", &spec.replace(budget[0], budget[1]));
+    let mut spec = spec.replace(budget[0], budget[1]);
+    if source == Source::Debugger {
+        spec = spec.replace("      output:", "      profiler: true\n      output:");
+    }
+    project.write("canary-gate.yml", &spec);
     let peak = move |job: &Job| base + growth * share(job);
     aws.train(move |job| {
         // A run's time varies by some percent.
@@ -267,11 +271,6 @@ fn a_canary_without_the_probe_does_not_stand_for_one_with_it() {
 #[test]
 fn a_container_in_which_the_probe_cannot_run_says_so_in_the_headline() {
     let (project, aws) = job(3600.0, Source::Debugger, [7.0, 40.0]);
-    // Debugger measures the canaries that start after the first has shown it.
-    edit(
-        &project,
-        &[("max_share: 200%", "max_share: 200%, parallel: 1")],
-    );
     let why = "a launcher does not say which process is the first of its host";
     let line = format!("canary-gate: not measured by the probe: {why}");
     aws.logs(Logs::of(move |_, _| vec![line.clone()]));

@@ -109,8 +109,8 @@ keys! {
         /// SageMaker: the ARN of the training plan on whose prepaid capacity the full run is. Canaries run on it only with
         /// `canary.training_plan`.
         optional training_plan: TrainingPlan as String => FieldRule::BASE.uncounted();
-        /// SageMaker: whether Debugger profiles canaries. Where this is not written, it does if no probe runs.
-        optional profiler: bool => FieldRule::HEAD;
+        /// SageMaker: whether Debugger profiles canaries, beside the probe and CloudWatch. Default: false.
+        plain profiler: bool => FieldRule::HEAD;
         /// SageMaker: the tags of the training job, by name.
         plain tags: Map<AnyText> as Vec<(String, String)> => FieldRule::BASE.uncounted();
     }
