@@ -140,13 +140,15 @@ fn no_field_is_lost_in_silence() {
      "VpcConfig": {"Subnets": ["subnet-0a1b"], "SecurityGroupIds": ["sg-0a1b"]},
      "CheckpointConfig": {"S3Uri": "s3://bucket/checkpoints/", "LocalPath": "/opt/ml/here"},
      "RetryStrategy": {"MaximumRetryAttempts": 3},
-     "ProfilerConfig": {"DisableProfiler": true}
+     "ProfilerConfig": {"S3OutputPath": "s3://bucket/out"}, "DebugHookConfig": {"S3OutputPath": "s3://bucket/out"},
+     "DebugRuleConfigurations": [{"RuleConfigurationName": "x"}], "RemoteDebugConfig": {"EnableRemoteDebug": false},
+     "SomeNewField": {"Of": {"AWS": 1}}, "CreationTime": 1, "SecondaryStatusTransitions": [{"Status": "Starting"}]
     }"#;
     let text = text_of(job);
     insta::assert_snapshot!(text);
     read(&text.replace("# share:", "share:"));
     let other = text_of(&job.replace(r#""Vpc""#, r#""Other""#));
-    assert!(other.contains("canaries go without: another TrainingRepositoryAccessMode,"));
+    assert!(other.contains("leaves out: AlgorithmSpecification.TrainingImageConfig.TrainingRepositoryAccessMode, "));
 }
 
 /// The SDK's hyperparameters of a launcher become `distribution`; those of one that a spec cannot say stay.

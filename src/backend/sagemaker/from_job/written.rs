@@ -1,5 +1,7 @@
 //! Writes the spec of a training job: fills a template with what its description says.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::{PROGRAM, SUBMIT_DIRECTORY, channels, is_script, list, text, yaml_of};
@@ -33,9 +35,8 @@ const LONGEST_NUMBER: usize = 8;
 /// [`DescribedJob::said`], among them conditions. A line with a field that says nothing is left out.
 const TEMPLATE: &str = include_str!("job.yml");
 
-/// What a spec cannot say, by the names of SageMaker.
-const UNSAID: &str = "DebugHookConfig DebugRuleConfigurations ProfilerRuleConfigurations \
-    TensorBoardOutputConfig ExperimentConfig RemoteDebugConfig InfraCheckConfig";
+/// The fields of a job that are not left out: those that the spec has, that AWS sets, and that a canary has in any case.
+const KEPT: &str = include_str!("kept_fields.txt");
 
 fn seconds(value: &Value) -> Option<Seconds> {
     let seconds = value.as_f64().filter(|seconds| *seconds > 0.0)?;
@@ -96,21 +97,35 @@ fn entry_point(job: &Value) -> Option<String> {
     })
 }
 
-/// What the job has that a spec cannot say.
-fn unsaid(job: &Value) -> Option<String> {
-    let registry = &job["AlgorithmSpecification"]["TrainingImageConfig"];
-    let mode = registry["TrainingRepositoryAccessMode"].as_str();
-    let folder = job["CheckpointConfig"]["LocalPath"].as_str();
-    let folder = folder.unwrap_or_default().trim_end_matches('/');
-    let is_other_mode = registry.is_object() && !matches!(mode, Some("Platform" | "Vpc"));
-    let is_other_folder = !matches!(folder, "" | "/opt/ml/checkpoints");
-    let fields = UNSAID.split(' ');
-    let other_mode = is_other_mode.then_some("another TrainingRepositoryAccessMode");
-    let unsaid: Vec<&str> = (other_mode.into_iter())
-        .chain(fields.filter(|field| job[field].is_object() || !list(&job[field]).is_empty()))
-        .chain(is_other_folder.then_some("another LocalPath of checkpoints"))
-        .collect();
-    (!unsaid.is_empty()).then(|| unsaid.join(", "))
+fn says_something(value: &Value) -> bool {
+    match value {
+        Value::Object(all) => all.values().any(says_something),
+        Value::Array(all) => all.iter().any(says_something),
+        value => yaml_of(value).is_some(),
+    }
+}
+
+/// The fields at and below a path that say something and are not in [`KEPT`], the shortest path that names each.
+fn left_out(path: &str, value: &Value, fields: &mut BTreeSet<String>) {
+    let as_usual = format!("{path}={}", text(value).unwrap_or_default());
+    let mut kept = KEPT.split_whitespace();
+    if !says_something(value) || kept.clone().any(|one| one == path || one == as_usual) {
+        return;
+    }
+    let below = |name: &str| match path {
+        "" => name.to_owned(),
+        path => format!("{path}.{name}"),
+    };
+    let has_kept = kept.any(|one| one.starts_with(&below("")));
+    match value {
+        Value::Array(all) if has_kept => all.iter().for_each(|one| left_out(path, one, fields)),
+        Value::Object(all) if has_kept => {
+            (all.iter()).for_each(|(name, value)| left_out(&below(name), value, fields));
+        }
+        _ => {
+            fields.insert(path.to_owned());
+        }
+    }
 }
 
 /// A job, what it ran on, and its tags.
@@ -160,17 +175,18 @@ impl DescribedJob<'_> {
             "max_runtime" => {
                 seconds(&job["StoppingCondition"]["MaxRuntimeInSeconds"]).map(Seconds::exact)
             }
-            "profiler" => {
-                let is_off = yaml_of(&job["ProfilerConfig"]["DisableProfiler"]);
-                is_off.map(|_| "false".to_owned())
-            }
             "hyperparameters" => hyperparameters(job),
             "environment" => named("environment", pairs(&job["Environment"]), |name, value| {
                 !is_secret(name) && is_harmless(value)
             }),
             "tags" => tags(self.tags),
             "channels" => channels::said(job),
-            "unsaid" => unsaid(job),
+            "left_out" => {
+                let mut fields = BTreeSet::new();
+                left_out("", job, &mut fields);
+                let fields = Vec::from_iter(fields).join(", ");
+                (!fields.is_empty()).then(|| yaml::remark(&fields))
+            }
             "metrics" => metrics(job),
             "instance" => Some(instance(job, self.machines)),
             "unsampled" => only_if(!channels::has_samples(job)),
