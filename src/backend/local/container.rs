@@ -59,11 +59,15 @@ impl Container<'_> {
     }
 
     /// Name and content of every file in `input/config`.
-    pub(super) fn config_files(&self) -> [(&'static str, Value); 3] {
+    pub(super) fn config_files(&self) -> [(&'static str, Value); 5] {
+        let metrics = self.job.training.metrics.iter();
+        let metrics = metrics.map(|(name, pattern)| json!({"Name": name, "Regex": pattern}));
         [
             ("hyperparameters.json", json!(self.hyperparameters)),
             ("inputdataconfig.json", self.input_data_config()),
             ("resourceconfig.json", self.resource_config()),
+            ("metric-definition-regex.json", metrics.collect()),
+            ("upstreamoutputdataconfig.json", json!([])),
         ]
     }
 
@@ -212,6 +216,9 @@ impl Container<'_> {
             ("SAGEMAKER_BASE_DIR", self.root.to_string_lossy().into()),
             ("TRAINING_JOB_ARN", arn),
             ("AWS_REGION", self.region.to_owned()),
+            ("AWS_EXECUTION_ENV", "AWS_ECS_EC2".to_owned()),
+            // MXNet's network.
+            ("DMLC_INTERFACE", "lo".to_owned()),
             ("HOSTNAME", self.host.name.clone()),
             ("TRAINING_JOB_NAME", self.run_name.to_owned()),
         ] {
