@@ -60,6 +60,8 @@ pub(super) fn command(
             // It starts Python itself.
             (options, command.split_off(script.unwrap_or(0)))
         }
+        // No spec of this machine has it.
+        LauncherKind::Smdistributed => (String::new(), command),
         LauncherKind::Mpi(mpi) => {
             let count = mpi.processes_per_host.unwrap_or(each);
             let own = mpi.options.as_deref().unwrap_or_default();

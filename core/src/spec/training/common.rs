@@ -99,7 +99,8 @@ impl Reader<'_> {
         }
         let starts_script = training.sagemaker.entry_point.is_some() && self.is_on(RunPlace::Cloud);
         let launcher = training.distribution.as_ref();
-        let launched = launcher.map_or(0, |it| it.all_hyperparameters(true).len());
+        let launched = (self.instances.iter()).map(|on| launcher.map(|it| it.hyperparameters(on)));
+        let launched = launched.flatten().map(|all| all.len()).max().unwrap_or(0);
         let reserved = match starts_script {
             true => limits::SCRIPT_MODE_HYPERPARAMETERS + launched,
             false => 0,

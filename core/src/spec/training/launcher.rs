@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Value as Json, json};
 
 use super::{Framework, Training, is_script};
-use crate::instance::InstanceConfiguration;
+use crate::instance::{InstanceConfiguration, InstanceType, tables};
 use crate::spec::backend_kind::RunPlace;
 use crate::spec::field::{self, FieldValue};
 use crate::spec::keys::{List, mapping};
@@ -21,6 +21,11 @@ const TORCHRUN: &str = "sagemaker_torch_distributed_enabled";
 const MPI: &str = "sagemaker_mpi_enabled";
 const MPI_PROCESSES: &str = "sagemaker_mpi_num_of_processes_per_host";
 const MPI_OPTIONS: &str = "sagemaker_mpi_custom_mpi_options";
+const SMDDP: &str = "sagemaker_distributed_dataparallel_enabled";
+const SMDDP_OPTIONS: &str = "sagemaker_distributed_dataparallel_custom_mpi_options";
+const INSTANCE_TYPE: &str = "sagemaker_instance_type";
+/// It starts so many processes on a machine, one for each GPU.
+const SMDDP_GPUS: u32 = 8;
 const GROUPS: &str = "sagemaker_distribution_instance_groups";
 
 /// What starts the script's processes on each machine.
@@ -44,6 +49,8 @@ impl FieldValue for ScriptLauncher {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub enum LauncherKind {
     Torchrun,
+    /// SageMaker's library for data parallelism.
+    Smdistributed,
     Mpi(MpiOptions),
 }
 
@@ -62,8 +69,16 @@ impl ScriptLauncher {
     /// The most on a machine: more than the cores of most.
     pub const PROCESSES: u32 = 128;
     /// What chooses it in the training toolkit: that it is torchrun, that it is mpirun, the number of processes of mpirun, its
-    /// options, and the instance groups.
-    pub const HYPERPARAMETERS: [&str; 5] = [TORCHRUN, MPI, MPI_PROCESSES, MPI_OPTIONS, GROUPS];
+    /// options, that it is smddprun, its options, and the instance groups.
+    pub const HYPERPARAMETERS: [&str; 7] = [
+        TORCHRUN,
+        MPI,
+        MPI_PROCESSES,
+        MPI_OPTIONS,
+        SMDDP,
+        SMDDP_OPTIONS,
+        GROUPS,
+    ];
 
     /// The program that starts the processes.
     pub fn program(&self) -> &'static str {
@@ -75,6 +90,7 @@ impl ScriptLauncher {
     fn names(&self) -> [&'static str; 2] {
         match self.kind {
             LauncherKind::Torchrun => ["torchrun", "torchrun"],
+            LauncherKind::Smdistributed => ["smdistributed", "smddprun"],
             LauncherKind::Mpi(_) => ["mpi", "mpirun"],
         }
     }
@@ -84,24 +100,35 @@ impl ScriptLauncher {
         &self,
         configuration: &InstanceConfiguration,
     ) -> Vec<(&'static str, String)> {
-        let has_groups = matches!(configuration, InstanceConfiguration::Heterogeneous { .. });
-        self.all_hyperparameters(has_groups)
-    }
-
-    pub(super) fn all_hyperparameters(&self, has_groups: bool) -> Vec<(&'static str, String)> {
+        let machines = self.machines_of(configuration);
+        let instance_type = machines.first().map_or("", |(kind, _)| kind.name());
         let mut all = Vec::new();
         match &self.kind {
             LauncherKind::Torchrun => all.push((TORCHRUN, json!(true))),
+            LauncherKind::Smdistributed => {
+                all.extend([(SMDDP, json!(true)), (INSTANCE_TYPE, json!(instance_type))]);
+            }
             LauncherKind::Mpi(mpi) => {
                 all.push((MPI, json!(true)));
                 all.extend(mpi.processes_per_host.map(|it| (MPI_PROCESSES, json!(it))));
                 all.extend(mpi.options.iter().map(|it| (MPI_OPTIONS, json!(it))));
             }
         }
+        let has_groups = matches!(configuration, InstanceConfiguration::Heterogeneous { .. });
         let group = self.group.iter().filter(|_| has_groups);
         all.extend(group.map(|group| (GROUPS, json!([group]))));
         let all = all.into_iter();
         all.map(|(name, value)| (name, value.to_string())).collect()
+    }
+
+    /// The machines of a configuration that it starts processes on, a type with its count.
+    fn machines_of<'a>(&self, of: &'a InstanceConfiguration) -> Vec<(&'a InstanceType, u32)> {
+        let InstanceConfiguration::Heterogeneous { groups, .. } = of else {
+            return of.members();
+        };
+        let own =
+            (groups.iter()).filter(|it| self.group.as_ref().is_none_or(|one| it.name == *one));
+        own.map(|it| (&it.instance_type, it.count)).collect()
     }
 }
 
@@ -141,7 +168,7 @@ impl Kind for NoKeys {
             Value::Null => "no value, where `{}` is needed",
             _ => return wrong_kind(node, "`{}`", at, reader),
         };
-        reader.refused(at, message, "write `torchrun: {}`")
+        reader.refused(at, message, "write `{}`")
     }
 
     fn schema(_: &mut Definitions) -> Json {
@@ -156,6 +183,8 @@ mapping! {
         optional torchrun: NoKeys;
         /// mpirun.
         optional mpi: MpiOptions;
+        /// `{}`: smddprun, with a process for each of a machine's 8 GPUs.
+        optional smdistributed: NoKeys;
         /// The instance group whose machines the launcher starts processes on, in a list. Needed where there are several groups.
         optional groups: List<Text>;
     }
@@ -175,6 +204,7 @@ impl Kind for LauncherKeys {
         let help = match name.as_str() {
             "torchrun" => "write `{torchrun: {}}`",
             "mpi" | "mpirun" => "write `{mpi: {}}`",
+            "smdistributed" | "smddprun" => "write `{smdistributed: {}}`",
             _ => "write `{torchrun: {}}` or `{mpi: {}}`",
         };
         let message = format!("{}, where a launcher with its keys is needed", quoted(name));
@@ -234,7 +264,8 @@ pub(super) fn check_on_sagemaker(reader: &mut Reader<'_>, training: &Training, a
 /// What this machine's launchers can start.
 pub(super) fn check_locally(reader: &mut Reader<'_>, training: &Training, at: &At) {
     let launcher = training.distribution.as_ref();
-    let has_torchrun = launcher.is_some_and(|it| it.kind == LauncherKind::Torchrun);
+    let has = |kind| launcher.is_some_and(|it| it.kind == kind);
+    let has_torchrun = has(LauncherKind::Torchrun);
     // It takes the place of the words before the script.
     let script = training.local.command.iter().find(|word| is_script(word));
     let is_other = script.is_none_or(|script| !script.ends_with(".py"));
@@ -242,6 +273,8 @@ pub(super) fn check_locally(reader: &mut Reader<'_>, training: &Training, at: &A
         refuse "distribution.torchrun" if has_torchrun && is_other && reader.has(&at.key("command")) =>
             "torchrun starts Python files, and `command` names none",
             "write `command: [python3, train.py]`, or start torchrun in the command and remove `distribution`";
+        refuse "distribution.smdistributed" if has(LauncherKind::Smdistributed) =>
+            "smddprun is in AWS's images alone", "write `torchrun: {}`";
     }
 }
 
@@ -249,29 +282,30 @@ impl Reader<'_> {
     fn launcher(&mut self, at: &At, keys: PlainLauncherKeys) -> Option<ScriptLauncher> {
         let mpi_at = at.key("mpi");
         let group_count = keys.groups.as_ref().map_or(1, Vec::len);
-        let names_none = keys.torchrun.is_none() && keys.mpi.is_none() && !self.is_wrong(at);
+        let kinds = [
+            keys.torchrun.map(|()| LauncherKind::Torchrun),
+            keys.mpi.map(LauncherKind::Mpi),
+            keys.smdistributed.map(|()| LauncherKind::Smdistributed),
+        ];
+        let mut kinds = Vec::from_iter(kinds.into_iter().flatten());
         rules! { self, at;
-            refuse "" if names_none =>
+            refuse "" if kinds.is_empty() && !self.is_wrong(at) =>
                 "names no launcher", "write `{torchrun: {}}` or `{mpi: {processes_per_host: 8}}`";
-            refuse "mpi" if keys.torchrun.is_some() && keys.mpi.is_some() =>
-                "a job has one launcher", "remove `torchrun` or `mpi`";
+            refuse "" if kinds.len() > 1 =>
+                format!("{} launchers, and a job has one", kinds.len()), "leave one of them";
             refuse "groups" if group_count != 1 =>
                 format!("{group_count} groups, where one has the launcher"), "name one group";
         }
-        let kind = match (keys.torchrun, keys.mpi) {
-            (Some(()), None) => LauncherKind::Torchrun,
-            (None, Some(mpi)) => {
-                let count = mpi.processes_per_host.unwrap_or(1);
-                let (at, what) = (mpi_at.key("processes_per_host"), "processes on a host");
-                self.at_most(&at, count, what, ScriptLauncher::PROCESSES, "started");
-                let options = mpi.options.as_deref().unwrap_or_default();
-                let most = limits::HYPERPARAMETER_VALUE;
-                self.too_long(&mpi_at.key("options"), "a value", options, most);
-                LauncherKind::Mpi(mpi)
-            }
-            _ => return None,
-        };
+        if let [LauncherKind::Mpi(mpi)] = &kinds[..] {
+            let count = mpi.processes_per_host.unwrap_or(1);
+            let (at, what) = (mpi_at.key("processes_per_host"), "processes on a host");
+            self.at_most(&at, count, what, ScriptLauncher::PROCESSES, "started");
+            let options = mpi.options.as_deref().unwrap_or_default();
+            let most = limits::HYPERPARAMETER_VALUE;
+            self.too_long(&mpi_at.key("options"), "a value", options, most);
+        }
         let group = keys.groups.into_iter().flatten().next();
+        let kind = kinds.pop().filter(|_| kinds.is_empty())?;
         Some(ScriptLauncher { kind, group })
     }
 
@@ -280,16 +314,10 @@ impl Reader<'_> {
     pub(super) fn check_launcher(&mut self, at: &At, launcher: &ScriptLauncher) {
         let instances = Rc::clone(&self.instances);
         let group = launcher.group.as_ref();
-        let hosts = |configuration: &InstanceConfiguration| match configuration {
-            InstanceConfiguration::Homogeneous { count, .. } => *count,
-            InstanceConfiguration::Heterogeneous { groups, .. } => {
-                let launched = groups
-                    .iter()
-                    .filter(|it| group.is_none_or(|one| it.name == *one));
-                launched.map(|group| group.count).sum()
-            }
+        let hosts = |one: &InstanceConfiguration| {
+            launcher.machines_of(one).iter().map(|it| it.1).sum::<u32>()
         };
-        let has_ssh = !self.is_on(RunPlace::This) || launcher.kind == LauncherKind::Torchrun;
+        let has_ssh = !self.is_on(RunPlace::This) || !matches!(launcher.kind, LauncherKind::Mpi(_));
         let several = instances.iter().find(|it| hosts(it) > 1 && !has_ssh);
         if let Some(several) = several {
             self.refuse(
@@ -297,6 +325,16 @@ impl Reader<'_> {
                 format!("mpirun reaches other machines through SSH, which the host processes of `{several}` do not have"),
                 "write `instance: local` and `processes_per_host`, or `torchrun: {}`",
             );
+        }
+        let is_smddp = launcher.kind == LauncherKind::Smdistributed;
+        let of_gpus = |(kind, _)| tables::capacity(kind).map(|capacity| (kind, capacity.gpus));
+        let kinds = instances.iter().flat_map(|it| launcher.machines_of(it));
+        let mut kinds = kinds.filter(|_| is_smddp).filter_map(of_gpus);
+        if let Some((kind, gpus)) = kinds.find(|(_, gpus)| *gpus != SMDDP_GPUS) {
+            let message =
+                format!("smddprun needs {SMDDP_GPUS} GPUs on a machine; {kind} has {gpus}");
+            let help = "choose a type such as ml.p4d.24xlarge, or write `torchrun: {}`";
+            self.refuse(&at.key("smdistributed"), message, help);
         }
         let clusters = self.clusters();
         let needs_group =

@@ -245,12 +245,14 @@ fn distribution(job: &Value) -> Option<String> {
     if !is_script(job) || !list(entrypoint).is_empty() {
         return None;
     }
-    let [torchrun, mpi, processes, options, groups] =
+    let [torchrun, mpi, processes, options, smddp, of_smddp, groups] =
         ScriptLauncher::HYPERPARAMETERS.map(|name| hyperparameter(job, name));
     let is_on = |value: Option<String>| value.as_deref() == Some("true");
-    let launcher = match (is_on(torchrun), is_on(mpi)) {
-        (true, false) => "torchrun: {}".to_owned(),
-        (false, true) => {
+    let has_smddp = is_on(smddp) && of_smddp.is_none_or(|options| options.trim().is_empty());
+    let launcher = match (is_on(torchrun), is_on(mpi), has_smddp) {
+        (true, false, false) => "torchrun: {}".to_owned(),
+        (false, false, true) => "smdistributed: {}".to_owned(),
+        (false, true, false) => {
             let is_possible = |count: &u32| (1..=ScriptLauncher::PROCESSES).contains(count);
             let count = processes.map(|count| count.parse().ok().filter(is_possible));
             if count == Some(None) {
