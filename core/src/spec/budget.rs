@@ -4,11 +4,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
-use super::backend_kind::RunPlace;
 use super::field::FieldRule;
 use super::keys::{Entries, Keys, Map, described, keys, mapping, mapping_schema, read_mapping};
 use super::kind::{Definitions, Kind, amount, quantity_schema, words, wrong_kind};
 use super::reader::{At, Reader, did_you_mean, quoted, rules};
+use super::run_place::RunPlace;
 use super::yaml::{Node, Value};
 use super::{Level, LineKind, PrintedMetric, Training};
 use crate::instance::InstanceConfiguration;

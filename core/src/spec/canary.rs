@@ -6,13 +6,13 @@ use serde::Serialize;
 use serde_json::{Value as Json, json};
 
 use super::Training;
-use super::backend_kind::RunPlace;
 use super::counts::CanaryCounts;
 use super::field::FieldRule;
 use super::keys::{Either, List, keys, mapping};
 use super::kind::{AnyText, Count, Definitions, Kind, Refined, words, wrong_kind};
 use super::limits;
 use super::reader::{At, Reader, did_you_mean, quoted, rules};
+use super::run_place::RunPlace;
 use super::yaml::{Node, Value};
 use crate::units::{Fraction, Percent, Seconds, Usd};
 

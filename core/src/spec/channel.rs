@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
 use super::FileSystem;
-use super::backend_kind::RunPlace;
 use super::draw::{ChannelDraw, DrawKeys};
 use super::field::FieldRule;
 use super::keys::{List, Map, keys};
 use super::kind::{Definitions, Kind, Refined, Text, one_of, words};
 use super::limits::{self, s3_uri_problem};
 use super::reader::{At, Reader, quoted, rules};
+use super::run_place::RunPlace;
 use super::share::SampledBy;
 use super::yaml::Node;
 

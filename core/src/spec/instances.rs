@@ -7,12 +7,12 @@ use regex::Regex;
 use serde_json::{Value as Json, json};
 
 use super::Spec;
-use super::backend_kind::RunPlace;
 use super::keys::{Either, List, Map, mapping};
 use super::kind::{Definitions, Kind, Refined, Text};
 use super::limits;
 use super::paths::ScriptPath;
 use super::reader::{At, Reader, near_miss, quoted};
+use super::run_place::RunPlace;
 use super::yaml::Node;
 use crate::instance::{InstanceConfiguration, InstanceError, InstanceGroup, InstanceType};
 

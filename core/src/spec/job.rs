@@ -1,6 +1,5 @@
 //! One training job: what triggers it, the full run, its canaries and its budget.
 
-use super::backend_kind::RunPlace;
 use super::canary::CanaryPolicy;
 use super::channel::DRAWS;
 use super::field::{FieldRule, fields};
@@ -9,6 +8,7 @@ use super::keys::{Either, List, mapping};
 use super::kind::Text;
 use super::limits;
 use super::reader::{At, Reader, quoted, rules};
+use super::run_place::RunPlace;
 use super::share::{SampledBy, ShareKeys};
 use super::training::is_script;
 use super::{Budget, DriftPolicy, FollowingCount, ScriptShare, Training, Work};

@@ -7,9 +7,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::backend_kind::RunPlace;
 use super::kind::forms;
 use super::reader::{At, Reader, rules};
+use super::run_place::RunPlace;
 use crate::units::Seconds;
 
 pub(super) const CHANNELS: RangeInclusive<usize> = 1..=20;

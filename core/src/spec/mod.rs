@@ -4,7 +4,6 @@
 //! written is read straight into that, each key's place is kept, and checks that never stop at their first complaint make all of
 //! them at once ([`SpecErrors`]).
 
-mod backend_kind;
 mod budget;
 mod canary;
 mod channel;
@@ -26,6 +25,7 @@ mod paths;
 pub mod policy;
 mod read;
 mod reader;
+mod run_place;
 mod secret_places;
 mod settings;
 mod share;
@@ -33,7 +33,6 @@ mod training;
 mod yaml;
 pub mod yaml_text;
 
-pub use backend_kind::Traits;
 pub use budget::{
     Bound, Budget, BudgetLine, DriftPolicy, LineOrigin, OverrideInForce, StatedGrowth,
 };
@@ -51,6 +50,7 @@ pub use kind::Words;
 pub use metric::{PatternError, PrintedMetric};
 pub use overrides::Override;
 pub use read::{SpecSource, read};
+pub use run_place::Traits;
 pub use secret_places::{holds_secrets, is_secret_name, is_secret_place};
 pub use settings::{ChangedSetting, TrainingSettings};
 pub use share::{FollowingCount, FullShare, ScriptShare, SharePlace, Work};

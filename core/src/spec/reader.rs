@@ -7,8 +7,8 @@ use std::rc::Rc;
 
 use globset::GlobMatcher;
 
-use super::backend_kind::RunPlace;
 use super::errors::SpecProblem;
+use super::run_place::RunPlace;
 use super::yaml::{Node, Value, YamlKey};
 use super::{BackendKind, SpecWarning};
 use crate::grammar::choice;

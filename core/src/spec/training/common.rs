@@ -3,7 +3,6 @@
 use super::launcher::{LauncherKeys, ScriptLauncher};
 use super::local::LocalTraining;
 use super::sagemaker::SagemakerTraining;
-use crate::spec::backend_kind::RunPlace;
 use crate::spec::channel::Channels;
 use crate::spec::field::FieldRule;
 use crate::spec::keys::{Map, keys};
@@ -11,6 +10,7 @@ use crate::spec::kind::{AnyText, Text};
 use crate::spec::limits;
 use crate::spec::paths::ProjectPath;
 use crate::spec::reader::{At, Reader, rules};
+use crate::spec::run_place::RunPlace;
 use crate::spec::share::SampledBy;
 use crate::spec::{BackendKind, Channel, PatternError, PrintedMetric};
 use crate::units::Seconds;

@@ -8,12 +8,12 @@ use serde_json::{Value as Json, json};
 
 use super::{Framework, Training, is_script};
 use crate::instance::{InstanceConfiguration, InstanceType, tables};
-use crate::spec::backend_kind::RunPlace;
 use crate::spec::field::{self, FieldValue};
 use crate::spec::keys::{List, mapping};
 use crate::spec::kind::{Count, Definitions, Kind, Text, wrong_kind};
 use crate::spec::limits;
 use crate::spec::reader::{At, Reader, quoted, rules};
+use crate::spec::run_place::RunPlace;
 use crate::spec::yaml::{Node, Value};
 
 /// The toolkit's hyperparameters, as the Python SDK sends them for `distribution`.

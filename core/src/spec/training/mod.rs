@@ -25,9 +25,9 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::backend_kind::RunPlace;
 use super::kind::words;
 use super::reader::{At, Reader, rules};
+use super::run_place::RunPlace;
 use super::{Traits, Words as _};
 use crate::units::Seconds;
 
