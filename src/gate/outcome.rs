@@ -115,6 +115,7 @@ pub(crate) fn assemble(
     report.policy = Some(project.policy.reported());
     report.commit = project.checkout.as_ref().and_then(Checkout::commit);
     report.spec_hash = Some(project.spec.hash.clone());
+    report.subject = Some(project.place.file.clone());
     report
 }
 

@@ -208,7 +208,10 @@ fn the_job_fails_after_its_comment_and_the_comment_turns_green() {
     );
     let (shown, text) = text.split_once('\n').unwrap();
     assert!(shown.starts_with("<!-- canary-gate shown "), "{shown}");
-    assert!(text.starts_with("### ❌ `xgb_reg` over budget"), "{text}");
+    assert!(
+        text.contains("</sub>\n\n### ❌ `xgb_reg` over budget"),
+        "{text}"
+    );
     assert_eq!(red.summary().trim(), text.trim());
     let (outputs, bytes) = red.read_by_the_last_step();
     assert_eq!(outputs["verdict"], "exceeded");

@@ -58,7 +58,7 @@ fn each_candidate_is_judged_by_its_own_gpu() {
     assert!(rows[1]["estimated_from"].as_str().unwrap().contains(source));
     let advice = texts(&job["advice"]).concat();
     assert!(advice.contains("GPU memory would fit on ml."), "{advice}");
-    assert!(advice.contains(" chance to run out"), "{advice}");
+    assert!(advice.contains(" likely to run out"), "{advice}");
 }
 
 #[test]

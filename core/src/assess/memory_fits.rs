@@ -69,14 +69,14 @@ pub(super) fn where_memory_fits(
                 count,
             };
             Some(format!(
-                "{name} would fit on {fitting} ({}{}): {} chance to {}",
+                "{name} would fit on {fitting} ({}{}): {} likely {}",
                 fit.memory,
                 of_each(of),
                 words::bare_chance(fit.chance_over),
                 if allowed.0 < 1.0 {
-                    "pass the budget's line"
+                    "over the budget"
                 } else {
-                    "run out"
+                    "to run out"
                 }
             ))
         }

@@ -21,6 +21,7 @@ pub fn report(
         run_url: None,
         commit: None,
         spec_hash: None,
+        subject: None,
         policy: None,
         verdict: verdict::worst(verdicts.iter().copied()),
         exit_code: exit::code_of_run(verdicts, [], strictness),

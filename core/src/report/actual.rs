@@ -4,7 +4,7 @@ use std::fmt;
 
 use jiff::Timestamp;
 
-use super::document::{Align, Cell, Table};
+use super::document::{Cell, Table};
 use super::escape::for_terminal;
 use super::text::Prose;
 use super::{InstanceForecast, terminal};
@@ -70,7 +70,7 @@ impl ForecastAndActual<'_> {
             ])
         });
         let titles = ["", "Forecast", "Interval", "Actual", "Actual / forecast"];
-        Table::of(titles.map(|title| (title, Align::Left)), rows)
+        Table::of(titles, rows)
     }
 
     /// In the unit of the metric's estimate. A peak is shown once, in bytes.

@@ -13,7 +13,6 @@ use crate::instance::Price;
 use crate::measurement::newest_data::NewestData;
 use crate::measurement::{Abscissa, Measurement};
 use crate::metric::Metric;
-use crate::units::Percent;
 use crate::verdict::Verdict;
 
 /// Phases are worth a sentence when one beside the training takes this share of it.
@@ -231,7 +230,7 @@ fn interval_words(jobs: &[&JobReport]) -> Option<String> {
     let level = forecast.estimates[Metric::Time]?.level;
     let holds = format!(
         "{}% prediction interval for one full run",
-        cases_of_a_hundred(level)
+        words::cases_of_a_hundred(level)
     );
     Some(match largest_share(job, forecast) {
         // A full run among the canaries: there is nothing beyond.
@@ -243,16 +242,6 @@ fn interval_words(jobs: &[&JobReport]) -> Option<String> {
         ),
         _ => format!("{holds}, if growth beyond the largest canary goes on as measured"),
     })
-}
-
-/// `90`, `99.8`: as many digits as the level has, and never all hundred cases.
-fn cases_of_a_hundred(level: f64) -> String {
-    let cases = Percent((level * 1e8).round() / 1e6);
-    if cases.0 >= 100.0 {
-        ">99".to_owned()
-    } else {
-        cases.exact().trim_end_matches('%').to_owned()
-    }
 }
 
 #[cfg(test)]
@@ -268,7 +257,7 @@ mod tests {
             (0.9998, "99.98"),
             (1.0, ">99"),
         ] {
-            assert_eq!(cases_of_a_hundred(level), cases);
+            assert_eq!(words::cases_of_a_hundred(level), cases);
         }
         let mut report = samples::of("within");
         report.jobs[0].measurements[0].bytes = report.jobs[0].measurements[0].bytes_total;

@@ -1,6 +1,6 @@
 //! A budget line beside its forecast; and all lines of a job, as sentences beside the table of a report and as a table of their own.
 
-use super::document::{Align, Table};
+use super::document::Table;
 use super::{InstanceForecast, JobReport, words};
 use crate::forecast::Estimate;
 use crate::metric::{LineKind, Metric};
@@ -157,13 +157,7 @@ pub(super) fn further_lines(job: &JobReport) -> Vec<String> {
 
 /// The budgets, line by line; of each job what fails the check first.
 pub(super) fn table(jobs: &[&JobReport]) -> Option<Table> {
-    let columns = [
-        ("Line", Align::Left),
-        ("Limit", Align::Right),
-        ("Forecast", Align::Right),
-        ("Chance", Align::Right),
-        ("Outcome", Align::Left),
-    ];
+    let columns = ["Line", ">Limit", ">Forecast", ">Chance", "Outcome"];
     Table::of_jobs(jobs, columns, budget_rows)
 }
 

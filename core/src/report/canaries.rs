@@ -1,7 +1,7 @@
 //! The canaries of a report: their table, what they cost, and those that failed.
 
 use super::JobReport;
-use super::document::{Align, Table};
+use super::document::Table;
 use super::label::Label;
 use super::text::Prose;
 use super::words::{self, Quantity, grouped};
@@ -15,20 +15,8 @@ const STARTS_SHOWN: usize = 3;
 /// The canary runs, in the order of the plan; those of one size in one line.
 pub(super) fn canary_runs(jobs: &[&JobReport]) -> Option<Table> {
     let columns = [
-        ("Runs", Align::Right),
-        ("Instance", Align::Left),
-        ("Data", Align::Right),
-        ("Work", Align::Right),
-        ("Time", Align::Right),
-        ("By law", Align::Right),
-        ("Memory", Align::Right),
-        ("CPU", Align::Right),
-        ("GPU", Align::Right),
-        ("GPU mem", Align::Right),
-        ("Step", Align::Right),
-        ("Start", Align::Left),
-        ("Saved", Align::Right),
-        ("Outcome", Align::Left),
+        ">Runs", "Instance", ">Data", ">Work", ">Time", ">By law", ">Memory", ">CPU", ">GPU",
+        ">GPU mem", ">Step", "Start", ">Saved", "Outcome",
     ];
     Table::of_jobs(jobs, columns, |job| {
         let lines = by_size(&job.measurements);

@@ -1,6 +1,6 @@
 //! What a change is made of, in a sentence and as a table.
 
-use super::document::{Align, Table};
+use super::document::Table;
 use super::words::{self, Quantity};
 use crate::drift::{Cause, CauseShare};
 use crate::forecast::Estimate;
@@ -96,11 +96,7 @@ pub(super) fn table(
         }),
     ];
     let whole = whole.into_iter().filter(|_| !causes.is_empty());
-    let columns = [
-        ("Cause", Align::Left),
-        ("Time", Align::Right),
-        ("Cost", Align::Right),
-    ];
+    let columns = ["Cause", ">Time", ">Cost"];
     Table::of_texts(&columns, causes.iter().map(of_cause).chain(whole))
 }
 

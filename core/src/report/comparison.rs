@@ -18,6 +18,9 @@ use crate::metric::{LineKind, MemoryOf, Metric, MetricName};
 use crate::units::Bytes;
 use crate::verdict::{BudgetRow, LineVerdict, Verdict};
 
+/// Beside what is known of memory without a forecast.
+const HIGHEST_CANARY: &str = "highest canary";
+
 /// A column of numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Column {
@@ -71,7 +74,7 @@ impl Column {
         let unit = metric.unit();
         let Some(estimate) = forecast.estimates[metric] else {
             let least = unit.figure(highest_canary(metric, forecast)?);
-            return Some((format!("≥ {least}"), Some("highest canary".to_owned())));
+            return Some((format!("≥ {least}"), Some(HIGHEST_CANARY.to_owned())));
         };
         let price_is_estimate = forecast.prices().any(Price::is_estimate);
         let mark = if price_is_estimate && metric.is_priced() {
@@ -206,6 +209,7 @@ impl<'a> Comparison<'a> {
         columns.push(TableColumn::new("Instance", Align::Left));
         columns.extend(self.columns.iter().map(|column| TableColumn {
             weight: self.weight(*column),
+            detail: self.second_number(*column),
             ..TableColumn::new(column.title(), Align::Right)
         }));
         let rows = rows.iter().map(|row| TableRow {
@@ -214,6 +218,22 @@ impl<'a> Comparison<'a> {
         });
         let rows: Vec<TableRow> = rows.collect();
         (!rows.is_empty()).then_some(Table { columns, rows })
+    }
+
+    /// What stands below the numbers of a column: `90% interval`; `None` where nothing does, or the figure says what.
+    fn second_number(&self, column: Column) -> Option<Prose> {
+        let levels = self.rows.iter().filter_map(|row| {
+            let (_, below) = column.figure(row.forecast)?;
+            below.filter(|below| below != HIGHEST_CANARY)?;
+            let time = row.forecast.estimates[Metric::Time]?;
+            Some(words::cases_of_a_hundred(time.level))
+        });
+        let levels = Vec::from_iter(levels.collect::<BTreeSet<String>>());
+        Some(Prose::literal(match &levels[..] {
+            [] => return None,
+            [level] => format!("{level}% interval"),
+            _ => "interval".to_owned(),
+        }))
     }
 
     /// A column on which a job's verdict rests stays, and one on which that of an alternative does goes last.

@@ -4,7 +4,7 @@ use super::comparison::{self, Comparison};
 use super::document::{
     Block, Document, DocumentLine, Fold, FoldKind, Headline, ReportDepth, Table,
 };
-use super::footer::footer;
+use super::footer::{footer, opening};
 use super::label::Label;
 use super::mark::Mark;
 use super::plot::Plot;
@@ -86,6 +86,7 @@ fn of_comparison(report: &Report, comparison: &Comparison<'_>) -> Document {
     ];
     folds.extend(others.into_iter().flatten());
     Document {
+        opening: opening(report.subject.as_deref()),
         headlines: headlines(report, &sorted),
         warnings: warnings(&sorted),
         table,
@@ -181,24 +182,25 @@ fn headlines(report: &Report, jobs: &[&JobReport]) -> Vec<Headline> {
         return removed.chain([Headline { mark, text }]).collect();
     }
     let is_many = many_jobs::is_many(jobs);
-    let counts = is_many.then(|| many_jobs::counts(jobs));
+    let counts = is_many.then(|| many_jobs::counts(report, jobs));
     let jobs = jobs.iter().copied();
     let (failing, others): (Vec<_>, Vec<_>) = jobs.partition(|job| many_jobs::is_failing(job));
     let most = match is_many {
         true => many_jobs::HEADLINES_SHOWN,
         false => usize::MAX,
     };
-    let failing = failing.into_iter().flat_map(job_headlines).take(most);
+    let headlines_of = |job| job_headlines(report, job);
+    let failing = failing.into_iter().flat_map(headlines_of).take(most);
     let others = others.into_iter().filter(|_| !is_many);
     (counts.into_iter().chain(failing))
         .chain(could_not)
         .chain(removed)
-        .chain(others.flat_map(job_headlines))
+        .chain(others.flat_map(headlines_of))
         .collect()
 }
 
 /// What its verdict is; where it was checked for drift, what that found. The worse comes first.
-fn job_headlines(job: &JobReport) -> Vec<Headline> {
+fn job_headlines(report: &Report, job: &JobReport) -> Vec<Headline> {
     let name = Prose::name(&job.name);
     let name = match &job.policy.renamed_from {
         Some(old) => Prose::fill("{} (renamed from {})", [name, Prose::name(old)]),
@@ -216,7 +218,8 @@ fn job_headlines(job: &JobReport) -> Vec<Headline> {
             }
             None => (shown.into(), phrase),
         };
-        let said = Prose::fill("{} {}", [name.clone(), phrase]);
+        let outcome = Prose::own(words::outcome_of_check(report, shown));
+        let said = Prose::fill("{} {}{}", [name.clone(), phrase, outcome]);
         let text = match job.reason.why.is_empty() {
             true => said,
             false => Prose::fill("{}: {}", [said, what_to_do::short_reason(job)]),

@@ -22,6 +22,8 @@ pub enum ReportDepth {
 /// A page, from top to bottom. A reader decides from the headlines and the table; the rest is explanation.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Document {
+    /// What the page is and of what, in small letters where a page stands among others.
+    pub(super) opening: Prose,
     /// Worst first.
     pub(super) headlines: Vec<Headline>,
     /// What a reader must not miss about them.
@@ -197,6 +199,9 @@ impl FoldKind {
     }
 }
 
+/// What the title of a column begins with whose cells are numbers.
+const OF_NUMBERS: char = '>';
+
 /// A table of texts and numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Table {
@@ -207,45 +212,46 @@ pub(super) struct Table {
 
 impl Table {
     pub(super) fn of<'a>(
-        columns: impl IntoIterator<Item = (&'a str, Align)>,
+        titles: impl IntoIterator<Item = &'a str>,
         rows: impl IntoIterator<Item = Vec<Cell>>,
     ) -> Self {
-        let columns = columns.into_iter();
+        let column = |title: &str| match title.strip_prefix(OF_NUMBERS) {
+            Some(title) => TableColumn::new(title, Align::Right),
+            None => TableColumn::new(title, Align::Left),
+        };
         let row = |cells| TableRow { cells, rank: 0 };
         Self {
-            columns: columns
-                .map(|(title, align)| TableColumn::new(title, align))
-                .collect(),
+            columns: titles.into_iter().map(column).collect(),
             rows: rows.into_iter().map(row).collect(),
         }
     }
 
     /// Of plain text, without the columns in which no row says anything; `None` without rows.
     pub(super) fn of_texts(
-        columns: &[(&'static str, Align)],
+        titles: &[&'static str],
         rows: impl IntoIterator<Item = Vec<String>>,
     ) -> Option<Self> {
         let mut rows: Vec<Vec<String>> = rows.into_iter().collect();
         let is_said = |index: &usize| rows.iter().any(|row| !row[*index].is_empty());
-        let kept: Vec<usize> = (0..columns.len()).filter(is_said).collect();
+        let kept: Vec<usize> = (0..titles.len()).filter(is_said).collect();
         let rows = rows.iter_mut().map(|row| {
             let cells = kept.iter().map(|&index| {
                 let text = std::mem::take(&mut row[index]);
-                Cell::from(match columns[index].1 {
-                    Align::Left => Prose::literal(text),
-                    Align::Right => Prose::figure(text),
+                Cell::from(match titles[index].starts_with(OF_NUMBERS) {
+                    false => Prose::literal(text),
+                    true => Prose::figure(text),
                 })
             });
             cells.collect()
         });
-        let table = Self::of(kept.iter().map(|&index| columns[index]), rows);
+        let table = Self::of(kept.iter().map(|&index| titles[index]), rows);
         (!table.rows.is_empty()).then_some(table)
     }
 
     /// The rows of each job, under its name where there are several.
     pub(super) fn of_jobs<const COUNT: usize>(
         jobs: &[&JobReport],
-        columns: [(&'static str, Align); COUNT],
+        titles: [&'static str; COUNT],
         rows: impl Fn(&JobReport) -> Vec<[String; COUNT]>,
     ) -> Option<Self> {
         let rows = jobs.iter().flat_map(|job| {
@@ -257,8 +263,8 @@ impl Table {
             let rows = rows(job).into_iter();
             rows.map(move |row| [&[name.to_owned()][..], &row].concat())
         });
-        let columns: Vec<_> = [("Job", Align::Left)].into_iter().chain(columns).collect();
-        Self::of_texts(&columns, rows)
+        let titles: Vec<_> = ["Job"].into_iter().chain(titles).collect();
+        Self::of_texts(&titles, rows)
     }
 
     /// Leaves out rows beyond so many, those of the highest rank first and of equal ones the last, and returns how many.
@@ -276,6 +282,8 @@ impl Table {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TableColumn {
     pub(super) title: Prose,
+    /// What the second number of its cells is: `90% interval`.
+    pub(super) detail: Option<Prose>,
     pub(super) align: Align,
     /// Whether the cells say what they are, so that a narrow page needs no title.
     pub(super) is_evident: bool,
@@ -287,9 +295,18 @@ impl TableColumn {
     pub(super) fn new(title: impl Into<String>, align: Align) -> Self {
         Self {
             title: Prose::figure(title),
+            detail: None,
             align,
             is_evident: false,
             weight: None,
+        }
+    }
+
+    /// The title above what the second number is.
+    pub(super) fn heading(&self) -> Cell {
+        Cell {
+            detail: self.detail.clone(),
+            ..Cell::from(self.title.clone())
         }
     }
 }

@@ -171,9 +171,9 @@ pub(super) fn said(drift: &Drift) -> Option<(Label, Prose)> {
     let chance = drift.chance_over_limit.filter(|_| drift.drifted);
     let chance = chance.map(|chance| {
         format!(
-            "Above the allowed {}: {} likely.",
-            allowed(drift),
-            words::bare_chance(chance)
+            "{} likely over the allowed {}.",
+            words::bare_chance(chance),
+            allowed(drift)
         )
     });
     let label = match causes.is_some() || drift.drifted && changed.is_some() {

@@ -1,10 +1,29 @@
-//! The last line of a report: what it was made from.
+//! The first line of a report and its last: what it is, and what it was made from.
 
 use super::text::Prose;
 use super::{Policy, Report};
 
 /// The digits that are shown of a spec's hash.
 const HASH_DIGITS: usize = 4;
+
+/// What a comment says of its run above and below all else.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ReportStamp {
+    /// As [`Report::subject`].
+    pub subject: Option<String>,
+    pub commit: Option<String>,
+    pub run_url: Option<String>,
+    pub policy: Option<Policy>,
+}
+
+/// What stands above the verdict, in small letters: `canary-gate · forecast of one full training run · canary-gate.yml`.
+pub(super) fn opening(subject: Option<&str>) -> Prose {
+    let tool = [
+        Prose::name("canary-gate"),
+        Prose::own("forecast of one full training run"),
+    ];
+    Prose::joined(tool.into_iter().chain(subject.map(Prose::name)), " · ")
+}
 
 /// Commit, spec, policy, version, run.
 pub(super) fn footer(report: &Report) -> Prose {
@@ -24,12 +43,9 @@ pub(super) fn footer(report: &Report) -> Prose {
 }
 
 /// The same of a run that has no report yet.
-pub(super) fn of_run(
-    commit: &Option<String>,
-    policy: &Option<Policy>,
-    run_url: &Option<String>,
-) -> Prose {
-    line(commit, None, policy, env!("CARGO_PKG_VERSION"), run_url)
+pub(super) fn of_run(stamp: &ReportStamp) -> Prose {
+    let version = env!("CARGO_PKG_VERSION");
+    line(&stamp.commit, None, &stamp.policy, version, &stamp.run_url)
 }
 
 fn line(

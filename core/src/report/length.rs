@@ -139,7 +139,8 @@ mod tests {
         for (name, report) in samples::all() {
             let whole = markdown::render(&report);
             let text = render_within(&report, COMMENT);
-            let ended = whole.replace("</sub>", " · updated when the code changes</sub>");
+            let page = whole.trim_end().strip_suffix("</sub>").unwrap();
+            let ended = format!("{page} · updated when the code changes</sub>\n");
             assert_eq!(text, ended, "{name}");
         }
     }
@@ -279,7 +280,7 @@ mod tests {
         report.jobs.clear();
         let text = render_within(&report, 8000);
         assert!(
-            text.starts_with("### ❌ could not check `last`: no credentials"),
+            text.contains("\n\n### ❌ could not check `last`: no credentials"),
             "{text}"
         );
         assert!(text.contains("**What to do.** Log in"), "{text}");

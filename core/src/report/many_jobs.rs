@@ -1,11 +1,11 @@
 //! A page of many jobs: one headline with counts, headlines of what fails, and the rest folded, so that a reader sees on one
 //! screen what there is to do.
 
-use super::JobReport;
 use super::document::Headline;
 use super::mark::Mark;
 use super::text::Prose;
 use super::words::{self, grouped};
+use super::{JobReport, Report};
 use crate::verdict::Verdict;
 
 /// The number of jobs from which on a report is one of many jobs.
@@ -28,7 +28,7 @@ pub(super) fn is_failing(job: &JobReport) -> bool {
 }
 
 /// Of jobs, the worst first: `7 of 20 over budget, 1 could not be decided`; what is fine is counted only where all is.
-pub(super) fn counts(jobs: &[&JobReport]) -> Headline {
+pub(super) fn counts(report: &Report, jobs: &[&JobReport]) -> Headline {
     let found = jobs.iter().map(|job| finding(job));
     let mut groups = grouped(found, |(_, one), (_, other)| one == other);
     let is_fine = |group: &Vec<(Mark, &str)>| matches!(group[0].0, Mark::GOOD | Mark::NOTHING);
@@ -45,9 +45,10 @@ pub(super) fn counts(jobs: &[&JobReport]) -> Headline {
         }
     });
     let parts: Vec<String> = parts.collect();
+    let outcome = words::outcome_of_check(report, report.verdict);
     Headline {
         mark,
-        text: Prose::literal(parts.join(", ")),
+        text: Prose::literal(parts.join(", ") + outcome),
     }
 }
 
@@ -66,7 +67,7 @@ fn finding(job: &JobReport) -> (Mark, &'static str) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Report, markdown, samples};
+    use super::super::{markdown, samples};
     use super::*;
 
     /// So many jobs, of which these first ones are over their budget.
@@ -102,7 +103,7 @@ mod tests {
     fn twenty_jobs_have_one_headline_with_counts_and_those_of_what_fails() {
         let (page, folds) = above_the_folds(&jobs(20, 7));
         assert!(
-            page.starts_with("### ❌ 7 of 20 jobs over budget\n"),
+            page.contains("\n\n### ❌ 7 of 20 jobs over budget\n"),
             "{page}"
         );
         assert_eq!(page.matches("### ").count(), 1 + HEADLINES_SHOWN, "{page}");
@@ -118,7 +119,7 @@ mod tests {
     #[test]
     fn where_all_is_fine_the_rows_are_folded() {
         let (page, folds) = above_the_folds(&jobs(20, 0));
-        assert_eq!(page.trim(), "### ✅ 20 of 20 jobs within budget");
+        assert!(page.ends_with("</sub>\n\n### ✅ 20 of 20 jobs within budget\n\n"));
         assert!(
             folds.contains("<summary>Further rows: 20 jobs</summary>"),
             "{folds}"

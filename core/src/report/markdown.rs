@@ -70,6 +70,7 @@ fn values(document: &Document) -> Value {
         json!({"summary": summary(fold), "blocks": blocks.collect::<Value>()})
     });
     json!({
+        "opening": inline(&document.opening),
         "headlines": headlines.map(|one| marked(one.mark, &one.text)).collect::<Value>(),
         "warnings": warnings.map(|text| marked(Mark::DOUBTFUL, text)).collect::<Value>(),
         "table": table,
@@ -180,7 +181,7 @@ pub(super) fn table(table: &Table) -> String {
 fn title(column: &TableColumn) -> String {
     match column.is_evident {
         true => String::new(),
-        false => inline(&column.title),
+        false => cell(&column.heading()),
     }
 }
 

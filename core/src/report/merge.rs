@@ -48,6 +48,7 @@ pub fn merge(mut parts: Vec<Report>) -> Result<Report, MergeError> {
     let commit = common("commits", |part| part.commit.as_deref());
     let spec_hash = common("specs", |part| part.spec_hash.as_deref());
     let tool_version = common("versions of canary-gate", |part| Some(&part.tool_version));
+    let subject = all_equal(parts.iter().map(|part| &part.subject)).cloned();
     let policy = all_equal(parts.iter().map(|part| &part.policy)).cloned();
     if policy.is_none() {
         notes.push("the parts were judged by different policies".to_owned());
@@ -69,6 +70,7 @@ pub fn merge(mut parts: Vec<Report>) -> Result<Report, MergeError> {
         run_url: run_url.flatten(),
         commit,
         spec_hash,
+        subject: subject.flatten(),
         policy: policy.flatten(),
         verdict,
         exit_code,

@@ -61,14 +61,13 @@ mod written_reason;
 pub use acceptance::{Acceptance, accept_overruns, overrun_ends};
 pub use drift_issue::{DriftIssue, drift_issue, drift_over};
 pub use estimates::Estimates;
+pub use footer::ReportStamp;
 pub use json::{
     ReportError, from_json, measurement_schema, omit_nulls, published, report_schema, to_json,
 };
 pub use length::render_within;
 pub use merge::{MergeError, merge};
-pub use status::{
-    Ended, InProgress, JobInProgress, Leftovers, ended, in_progress, status_line, unposted,
-};
+pub use status::{Ended, InProgress, Leftovers, ended, in_progress, status_line, unposted};
 pub use versus_twin::{BreakEven, VersusTwin};
 
 use schemars::JsonSchema;
@@ -102,6 +101,8 @@ pub struct Report {
     /// The checked-out commit, in full; absent without git.
     pub commit: Option<String>,
     pub spec_hash: Option<String>,
+    /// The spec's path, and the jobs where only some were asked for, e.g. `canary-gate.yml: churn, digits`; absent if unknown.
+    pub subject: Option<String>,
     pub policy: Option<Policy>,
     /// The worst verdict of all jobs.
     pub verdict: Verdict,

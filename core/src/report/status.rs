@@ -1,12 +1,13 @@
 //! What a comment says while there is no report: that canaries run, and that a run ended before its verdict.
 
 use super::document::{Block, Document, DocumentLine, Headline};
+use super::footer::{self, ReportStamp};
 use super::label::Label;
 use super::mark::Mark;
 use super::text::Prose;
 use super::words::{self, Quantity};
-use super::{Failure, Policy, Report};
-use super::{escape, footer, help, markdown};
+use super::{Failure, Report};
+use super::{escape, help, markdown};
 use crate::units::Usd;
 
 /// Of the line of a status, in characters.
@@ -17,20 +18,11 @@ const JOBS_SHOWN: usize = 20;
 /// A run whose canaries are being measured.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct InProgress {
-    pub jobs: Vec<JobInProgress>,
+    /// The name and the instance of each, as written. May hold text of the pull request.
+    pub jobs: Vec<[String; 2]>,
     /// What the canaries may cost together at most; absent where no price is known.
     pub worst_case_usd: Option<Usd>,
-    pub commit: Option<String>,
-    pub run_url: Option<String>,
-    pub policy: Option<Policy>,
-}
-
-/// A job that is being measured. May hold text of the pull request.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct JobInProgress {
-    pub name: String,
-    /// As written.
-    pub instance: String,
+    pub stamp: ReportStamp,
 }
 
 /// A run that was stopped before it had a verdict.
@@ -41,9 +33,7 @@ pub struct Ended {
     /// What was billed, as far as is known.
     pub spent_usd: Option<Usd>,
     pub leftovers: Leftovers,
-    pub commit: Option<String>,
-    pub run_url: Option<String>,
-    pub policy: Option<Policy>,
+    pub stamp: ReportStamp,
 }
 
 /// What is known to be left of a run that could cost money.
@@ -60,13 +50,11 @@ pub enum Leftovers {
 pub fn in_progress(run: &InProgress) -> String {
     let what = match run.jobs.as_slice() {
         [] => Prose::own("measuring"),
-        [job] => Prose::fill("measuring {}", [Prose::name(&job.name)]),
+        [[job, _]] => Prose::fill("measuring {}", [Prose::name(job)]),
         jobs => Prose::literal(format!("measuring {}", words::count(jobs.len(), "job"))),
     };
     let shown = run.jobs.iter().take(JOBS_SHOWN);
-    let shown = shown.map(|JobInProgress { name, instance }| {
-        Prose::fill("{} on {}", [name, instance].map(Prose::name))
-    });
+    let shown = shown.map(|job| Prose::fill("{} on {}", job.each_ref().map(Prose::name)));
     let further = words::beyond(run.jobs.len(), JOBS_SHOWN);
     let further = further.map(|further| Prose::literal(format!("and {further} more")));
     let jobs = shown.chain(further);
@@ -85,13 +73,14 @@ pub fn in_progress(run: &InProgress) -> String {
     let jobs = Block::list(jobs.collect()).into_iter();
     let document = Document {
         blocks: jobs.chain([Block::line(Label::MORE, cost)]).collect(),
-        footer: footer::of_run(&run.commit, &run.policy, &run.run_url),
         ..Document::default()
     };
-    under(Mark::MEASURING, what, document)
+    under(Mark::MEASURING, what, &run.stamp, document)
 }
 
-fn under(mark: Mark, text: Prose, mut document: Document) -> String {
+fn under(mark: Mark, text: Prose, stamp: &ReportStamp, mut document: Document) -> String {
+    document.opening = footer::opening(stamp.subject.as_deref());
+    document.footer = footer::of_run(stamp);
     document.headlines.push(Headline { mark, text });
     markdown::lay_out(&document)
 }
@@ -123,10 +112,9 @@ pub fn ended(run: &Ended) -> String {
             DocumentLine::new(Label::MAY_STILL_COST, Prose::sentence(left)),
             DocumentLine::new(Label::REMEDY, Prose::own(again)),
         ],
-        footer: footer::of_run(&run.commit, &run.policy, &run.run_url),
         ..Document::default()
     };
-    under(Mark::BAD, what, document)
+    under(Mark::BAD, what, &run.stamp, document)
 }
 
 /// What the step summary says beside the report where the comment could not be posted.
@@ -166,24 +154,24 @@ pub fn status_line(report: &Report) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::samples;
+    use super::super::{Policy, samples};
     use super::*;
 
     const ATTACK: &str = "x` | @everyone <img src=x>\n\n# y";
 
     fn run() -> InProgress {
         InProgress {
-            jobs: vec![JobInProgress {
-                name: "churn".to_owned(),
-                instance: "ml.m5.2xlarge".to_owned(),
-            }],
+            jobs: vec![["churn".to_owned(), "ml.m5.2xlarge".to_owned()]],
             worst_case_usd: Some(Usd(5.0)),
-            commit: Some("3f9c2e1d8a7054b6c1f2e3d4a5b6c7d8e9f0a1b2".to_owned()),
-            run_url: Some("https://github.com/example/models/actions/runs/4821".to_owned()),
-            policy: Some(Policy::of(
-                "main".to_owned(),
-                Some("a1b2c3d4e5f60718293a4b5c6d7e8f9001122334".to_owned()),
-            )),
+            stamp: ReportStamp {
+                subject: Some("canary-gate.yml".to_owned()),
+                commit: Some("3f9c2e1d8a7054b6c1f2e3d4a5b6c7d8e9f0a1b2".to_owned()),
+                run_url: Some("https://github.com/example/models/actions/runs/4821".to_owned()),
+                policy: Some(Policy::of(
+                    "main".to_owned(),
+                    Some("a1b2c3d4e5f60718293a4b5c6d7e8f9001122334".to_owned()),
+                )),
+            },
         }
     }
 
@@ -192,9 +180,7 @@ mod tests {
             how: "cancelled".to_owned(),
             spent_usd: Some(Usd(0.34)),
             leftovers: Leftovers::Nothing,
-            commit: run().commit,
-            run_url: run().run_url,
-            policy: run().policy,
+            stamp: run().stamp,
         }
     }
 
@@ -205,7 +191,7 @@ mod tests {
         several.jobs = vec![several.jobs[0].clone(); 25];
         several.worst_case_usd = None;
         let text = in_progress(&several);
-        assert!(text.starts_with("### ⏳ measuring 25 jobs\n"), "{text}");
+        assert!(text.contains("\n\n### ⏳ measuring 25 jobs\n"), "{text}");
         assert!(text.contains("\n- and 5 more\n"), "{text}");
         assert!(text.contains("no price is."), "{text}");
     }
@@ -246,13 +232,16 @@ mod tests {
     #[test]
     fn hostile_text_stays_in_its_place() {
         let mut hostile = run();
-        hostile.jobs[0].name = ATTACK.to_owned();
-        hostile.jobs[0].instance = ATTACK.to_owned();
-        hostile.commit = Some(ATTACK.to_owned());
-        hostile.policy.as_mut().unwrap().source = ATTACK.to_owned();
-        hostile.run_url = Some("javascript:alert(1)".to_owned());
+        hostile.jobs[0] = [ATTACK, ATTACK].map(str::to_owned);
+        hostile.stamp = ReportStamp {
+            subject: Some(ATTACK.to_owned()),
+            commit: Some(ATTACK.to_owned()),
+            run_url: Some("javascript:alert(1)".to_owned()),
+            policy: Some(Policy::of(ATTACK, None)),
+        };
         let ended = ended(&Ended {
             how: ATTACK.to_owned(),
+            stamp: hostile.stamp.clone(),
             ..killed()
         });
         for text in [in_progress(&hostile), ended] {

@@ -3,9 +3,7 @@
 use comfy_table::{Attribute, Color, ContentArrangement};
 
 pub use super::document::ReportDepth;
-use super::document::{
-    Align, Block, Cell, Document, DocumentLine, Fold, FoldKind, Headline, Table,
-};
+use super::document::{Block, Cell, Document, DocumentLine, Fold, FoldKind, Headline, Table};
 use super::escape::without_commands;
 use super::label::Label;
 use super::mark::{Mark, Tone};
@@ -226,7 +224,7 @@ pub fn records(
 ) -> String {
     let cell = |text| Cell::from(Prose::at_most(text, DETAIL_LIMIT));
     let rows = rows.map(|texts| texts.into_iter().map(cell).collect());
-    let mut table = Table::of(columns.iter().map(|title| (*title, Align::Left)), rows);
+    let mut table = Table::of(columns.iter().copied(), rows);
     for (column, title) in table.columns.iter_mut().zip(columns) {
         column.weight = expendable.iter().position(|one| one == title);
     }
@@ -287,9 +285,14 @@ fn in_form(table: &Table, columns: &[usize], details: Details, style: TerminalSt
     shown
         .load_style(comfy_table::presets::NOTHING)
         .set_content_arrangement(ContentArrangement::Disabled);
+    let mut is_said = false;
     let titles = columns.iter().map(|index| {
-        let title = inline(&table.columns[*index].title);
-        comfy_table::Cell::new(title).add_attribute(Attribute::Dim)
+        let mut heading = table.columns[*index].heading();
+        // The first column says it of all: there is no room for more.
+        heading.detail = heading
+            .detail
+            .filter(|_| !std::mem::replace(&mut is_said, true));
+        cell(&heading, details).add_attribute(Attribute::Dim)
     });
     shown.set_header(titles);
     for row in &table.rows {

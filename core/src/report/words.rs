@@ -8,7 +8,7 @@ pub use crate::grammar::count;
 use crate::instance::{Price, PriceEvidence, PriceKind};
 use crate::measurement::Abscissa;
 use crate::spec::{Bound, LineKind};
-use crate::units::UsdPerHour;
+use crate::units::{Percent, UsdPerHour};
 use crate::verdict::{self, LineVerdict, Verdict};
 
 pub use crate::verdict::words::{bare_chance, chance};
@@ -129,6 +129,17 @@ pub fn shown_verdict(verdict: Verdict, forecast: Option<&InstanceForecast>) -> V
     }
 }
 
+/// Whether the check is green in spite of a verdict that a reader doubts at, where that alone decides: ` (the check passes)`.
+pub fn outcome_of_check(report: &Report, shown: Verdict) -> &'static str {
+    match (report.exit_code, shown) {
+        (0, Verdict::Exceeded | Verdict::Unknown | Verdict::AtRisk) => " (the check passes)",
+        (exit::UNKNOWN, Verdict::Unknown) | (exit::AT_RISK, Verdict::AtRisk) => {
+            " (the check fails)"
+        }
+        _ => "",
+    }
+}
+
 /// Whether a reader sees a job's verdict: of a job that was checked for drift, only one that somebody must know.
 pub fn shows_verdict(job: &JobReport) -> bool {
     job.drift.is_none() || !matches!(job.verdict, Verdict::Within | Verdict::NotJudged)
@@ -214,6 +225,16 @@ pub fn day(at: jiff::Timestamp) -> String {
 /// The day and the minute, UTC: `2026-11-02 17:06 UTC`.
 pub fn minute(at: jiff::Timestamp) -> String {
     at.strftime("%Y-%m-%d %H:%M UTC").to_string()
+}
+
+/// `90`, `99.8`: as many digits as the level has, and never all hundred cases.
+pub fn cases_of_a_hundred(level: f64) -> String {
+    let cases = Percent((level * 1e8).round() / 1e6);
+    if cases.0 >= 100.0 {
+        ">99".to_owned()
+    } else {
+        cases.exact().trim_end_matches('%').to_owned()
+    }
 }
 
 /// Items of one kind together, in the order of the first of each kind; no group is empty.

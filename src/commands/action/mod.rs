@@ -199,7 +199,7 @@ async fn prepare<'a>(
     project.region_flag.clone_from(&inputs.aws_region);
     project.role_to_assume.clone_from(&inputs.role_to_assume);
     let commit = project.checkout.as_ref().and_then(Checkout::commit);
-    publisher.commit.clone_from(&commit);
+    publisher.stamp.commit.clone_from(&commit);
     let commit = commit.as_deref();
     trigger.refuse_another_commit(&github, commit).await?;
     publisher.head = trigger.pull_request().cloned();

@@ -18,7 +18,7 @@ use crate::console::{AppError, files, say};
 use crate::github::commands;
 use crate::github::environment::Environment;
 use crate::github::publication::{Intent, PostText, Publication};
-use crate::report::{self, Ended, Leftovers};
+use crate::report::{self, Ended, Leftovers, ReportStamp};
 use crate::workspace::project::Project;
 
 /// The entry point of action.yml's post step; a link to the program.
@@ -155,7 +155,11 @@ async fn finish_comment(
     let body = report::ended(&Ended {
         how: "ended before its time".to_owned(),
         leftovers,
-        run_url: Some(environment.run_url()),
+        stamp: ReportStamp {
+            subject: Some(comment.subject.clone()),
+            run_url: Some(environment.run_url()),
+            ..ReportStamp::default()
+        },
         ..Ended::default()
     });
     let text = PostText::comment(&body, Intent::EndStub);

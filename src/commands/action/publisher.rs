@@ -19,7 +19,7 @@ use crate::github::pull_request::PullRequest;
 use crate::github::shown_overrun::ShownOverrun;
 use crate::github::status::StatusState;
 use crate::report::template::Template;
-use crate::report::{self, Ended, InProgress, JobInProgress, Leftovers, markdown, terminal};
+use crate::report::{self, Ended, InProgress, Leftovers, ReportStamp, markdown, terminal};
 use crate::spec::OnInconclusive;
 use crate::units::Usd;
 use crate::verdict::Verdict;
@@ -49,8 +49,8 @@ pub(super) struct Publisher {
     pub(super) head: Option<PullRequest>,
     /// The layout of the page; `None`: ours.
     pub(super) template: Option<Template>,
-    /// The commit that is checked, for the foot of the comment.
-    pub(super) commit: Option<String>,
+    /// What is said of the run above and below the report.
+    pub(super) stamp: ReportStamp,
     /// The spec's path from the workspace.
     spec: String,
     /// The name by which a comment and an issue are found again. Steps that share a spec and look at some of its jobs each have their own.
@@ -64,8 +64,6 @@ pub(super) struct Publisher {
     unposted: Vec<(&'static str, String)>,
     /// The line up to which nothing that is printed is a workflow command.
     end_of_log: String,
-    /// The policy, for the foot of the comment.
-    policy: Option<report::Policy>,
 }
 
 impl Publisher {
@@ -76,7 +74,16 @@ impl Publisher {
         let [begin, end_of_log] = commands::stop_commands(files::random());
         say(&begin);
         step_files::write_state(&environment, post_step::OPENED, "true");
+        let named = |joint: &str, between: &str| match &inputs.jobs[..] {
+            [] => spec.clone(),
+            jobs => format!("{spec}{joint}{}", jobs.join(between)),
+        };
         Self {
+            stamp: ReportStamp {
+                subject: Some(named(": ", ", ")),
+                run_url: Some(environment.run_url()),
+                ..ReportStamp::default()
+            },
             environment,
             strictness: Strictness {
                 on_inconclusive: inputs.on_inconclusive.unwrap_or(OnInconclusive::Fail),
@@ -86,18 +93,13 @@ impl Publisher {
             github: None,
             head: None,
             template: None,
-            commit: None,
-            subject: match &inputs.jobs[..] {
-                [] => spec.clone(),
-                jobs => format!("{spec}#{}", jobs.join(",")),
-            },
+            subject: named("#", ","),
             spec,
             comment: None,
             only_reads: false,
             commit_status: inputs.commit_status.clone(),
             unposted: Vec::new(),
             end_of_log,
-            policy: None,
         }
     }
 
@@ -157,7 +159,7 @@ impl Publisher {
         if affected.is_empty() {
             return;
         }
-        self.policy = Some(project.policy.source());
+        self.stamp.policy = Some(project.policy.source());
         let jobs = affected.iter().map(|one| one.job.name.clone());
         let outputs = affected.iter().filter_map(|one| {
             let output = one.job.training.sagemaker.output.clone()?;
@@ -180,15 +182,10 @@ impl Publisher {
         let body = report::in_progress(&InProgress {
             jobs: affected
                 .iter()
-                .map(|one| JobInProgress {
-                    name: one.job.name.clone(),
-                    instance: one.job.instance.to_string(),
-                })
+                .map(|one| [one.job.name.clone(), one.job.instance.to_string()])
                 .collect(),
             worst_case_usd: worst_case(request, project, affected),
-            commit: self.commit.clone(),
-            run_url: Some(self.environment.run_url()),
-            policy: self.policy.clone(),
+            stamp: self.stamp.clone(),
         });
         let text = PostText::comment(&body, Intent::Stub);
         if let Err(error) = post::publish(github, comment, &text).await {
@@ -209,9 +206,10 @@ impl Publisher {
         let spent = checked.as_ref().err().and_then(|broken| broken.spent);
         let mut checked = checked.unwrap_or_else(|broken| self.broken(broken));
         let report = &mut checked.report;
-        report.run_url = Some(self.environment.run_url());
+        report.run_url.clone_from(&self.stamp.run_url);
+        report.subject.clone_from(&self.stamp.subject);
         if report.commit.is_none() {
-            report.commit.clone_from(&self.commit);
+            report.commit.clone_from(&self.stamp.commit);
         }
         let texts = self.texts(&checked, spent, shown);
         step_files::write_summary(&self.environment, &texts.summary);
@@ -269,9 +267,7 @@ impl Publisher {
                 how: "cancelled".to_owned(),
                 spent_usd: spent,
                 leftovers: checked.left,
-                commit: self.commit.clone(),
-                run_url: Some(self.environment.run_url()),
-                policy: self.policy.clone(),
+                stamp: self.stamp.clone(),
             });
             return PublishedTexts {
                 code: error.code(),
@@ -313,7 +309,7 @@ impl Publisher {
         report.failures = vec![error.failure(None)];
         report.verdict = Verdict::Unknown;
         report.exit_code = exit::code_of_run([], [error.code()], self.strictness);
-        report.policy.clone_from(&self.policy);
+        report.policy.clone_from(&self.stamp.policy);
         Checked {
             error: Some(error),
             left,

@@ -92,7 +92,7 @@ pub(super) fn table(table: &Table, about: &str) -> Markup {
     };
     let titles = table.columns.iter().map(|column| {
         let attributes = [("scope", "col"), ("class", class(column.align))];
-        element("th", &attributes, Markup::prose(&column.title))
+        element("th", &attributes, cell(&column.heading()))
     });
     let titles = element("tr", &[], titles.collect());
     let row = |row: &TableRow| {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use jiff::civil::Date;
 
 use super::super::document::{
-    Align, Block, Cell, Document, DocumentLine, Fold, FoldKind, Headline, Table,
+    Block, Cell, Document, DocumentLine, Fold, FoldKind, Headline, Table,
 };
 use super::super::history_figures::{
     FigureAndLimit, HistoryFigures, JobFigures, JobStanding, Spent, UnreadableRecords,
@@ -160,12 +160,12 @@ fn remarks(figures: &HistoryFigures) -> Vec<DocumentLine> {
 /// A row for each job; `None` without one.
 fn jobs(figures: &HistoryFigures) -> Option<Table> {
     let columns = [
-        ("Job", Align::Left),
-        ("Newest check", Align::Left),
-        ("Full run: cost", Align::Right),
-        ("Full run: time", Align::Right),
-        ("Baseline", Align::Right),
-        ("Newest record", Align::Left),
+        "Job",
+        "Newest check",
+        ">Full run: cost",
+        ">Full run: time",
+        ">Baseline",
+        "Newest record",
     ];
     let row = |(place, job): (usize, &JobFigures)| {
         let newest = job.newest();
@@ -295,9 +295,7 @@ fn section(id: impl Into<String>, title: Prose, blocks: Vec<Block>) -> Fold {
 
 /// A row for each of the newest months, and one for all; `None` without a month.
 fn by_month(months: &BTreeMap<Date, Spent>) -> Option<Table> {
-    let amounts = ["Canaries", "Time", "Cost", "Reused", "Saved"];
-    let amounts = amounts.map(|title| (title, Align::Right));
-    let columns = [("Month", Align::Left)].into_iter().chain(amounts);
+    let columns = ["Month", ">Canaries", ">Time", ">Cost", ">Reused", ">Saved"];
     let newest = months.iter().rev().take(MOST_MONTHS);
     let newest = newest.map(|(month, spent)| (month.strftime("%Y-%m").to_string(), *spent));
     let all = (months.len() > 1).then(|| ("all".to_owned(), in_all(months)));

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use std::collections::HashSet;
 
-use super::super::document::{Align, Block, Document, Fold, FoldKind, Table};
+use super::super::document::{Block, Document, Fold, FoldKind, Table};
 use super::super::escape::{self, LINE_LIMIT};
 use super::super::label::Label;
 use super::super::plot::{PLOT_LINES, Plot, PlotAxis, PlotColour, PlotShape};
@@ -72,7 +72,7 @@ fn page_of(words: &str) -> String {
             mark: Mark::GOOD,
             text: Prose::literal(words),
         }],
-        table: Some(Table::of([(words, Align::Left)], [])),
+        table: Some(Table::of([words], [])),
         blocks: vec![Block::line(Label::MORE, Prose::sentence("x"))],
         folds: vec![fold],
         footer: Prose::figure(words),

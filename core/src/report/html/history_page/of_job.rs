@@ -3,7 +3,7 @@
 use super::super::super::history_figures::{CheckFigures, FullRunFigures, SeriesSource};
 use super::super::super::over_time::OverTime;
 use super::{
-    Align, Block, Cell, Headline, JobFigures, Label, MOST_REPOSITORIES, Mark, NEWEST_CHECKS, Prose,
+    Block, Cell, Headline, JobFigures, Label, MOST_REPOSITORIES, Mark, NEWEST_CHECKS, Prose,
     Quantity, Table, UNKNOWN, count, estimate, standing, words,
 };
 
@@ -111,14 +111,7 @@ fn about(job: &JobFigures) -> String {
 
 /// The newest first.
 fn newest_checks(job: &JobFigures) -> Table {
-    let columns = [
-        ("When (UTC)", Align::Left),
-        ("Verdict", Align::Left),
-        ("Cost", Align::Right),
-        ("Time", Align::Right),
-        ("Commit", Align::Left),
-        ("Run", Align::Left),
-    ];
+    let columns = ["When (UTC)", "Verdict", ">Cost", ">Time", "Commit", "Run"];
     let rows = job.checks.iter().rev().take(NEWEST_CHECKS).map(|check| {
         let drift = match (check.drifted, check.is_baseline) {
             (Some(true), true) => ", drift accepted",
