@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::console::{AppError, files, printable, say};
 use crate::gate::backend;
 use crate::history::{Damaged, History, Scope};
+use crate::report::DOCUMENTS;
 use crate::workspace::project::{Project, STATE_FOLDER};
 
 /// Opens the history that the spec names, by default `.canary-gate/`. Nothing is created before the first write.
@@ -73,7 +74,7 @@ fn refuse_tracked(
         file.display()
     ))
     .help(format!(
-        "take it out of git: `git rm -r --cached {}`, and commit; a history that runs share is best kept in S3 (docs/history.md)",
+        "take it out of git: `git rm -r --cached {}`, and commit; a history that runs share is best kept in S3 ({DOCUMENTS}docs/history.md)",
         written.trim_start_matches('/')
     ))
     .during("opening the history"))

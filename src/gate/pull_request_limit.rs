@@ -5,6 +5,7 @@ use crate::gate::run_history::RunHistory;
 use crate::history::record::Event;
 use crate::history::{PaidCanaries, Scope, ScopeSpend, UnbilledCanary};
 use crate::plan::{self, Account, Limit};
+use crate::report::DOCUMENTS;
 use crate::units::{Seconds, Usd};
 use crate::verdict::Reason;
 use crate::workspace::project::Project;
@@ -58,7 +59,7 @@ impl PullRequestLimit {
             return Err(AppError::usage(format!(
                 "{OPTION} sums up what earlier checks cost in the `history` that the base's spec names, and there is none"
             ))
-            .help("write `history: s3://BUCKET/PREFIX/` into the spec of the base branch first (docs/history.md); on the command line name the base by --base")
+            .help(format!("write `history: s3://BUCKET/PREFIX/` into the spec of the base branch first ({DOCUMENTS}docs/history.md); on the command line name the base by --base"))
             .during("reading the history"));
         }
         let spent = history.scope_spend().await;
@@ -110,7 +111,7 @@ impl PullRequestLimit {
         if let Some(why) = not_known {
             return Some(Reason::new(format!(
                 "no canary was started, since it is not known what the checks of this pull request have cost: {why}"
-            )));
+            )).advising("make the history readable, and start the check again"));
         }
         let why = format!(
             "{} of {} is spent for this pull request; the {} left cannot cover the next canaries",

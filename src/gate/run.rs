@@ -239,7 +239,7 @@ async fn gate_all<'a>(
     let is_remote = runner.project.traits().is_remote;
     let ended = if is_remote && [max_spend, left].iter().all(covered) {
         for one in all {
-            accounts.push(Account::below(above, limit_of(one), Limit::Job));
+            accounts.push(Account::below(above, limit_of(one), Limit::of(one.job)));
         }
         let checked = all.iter().zip(&*accounts);
         join_all(checked.map(|(one, account)| check(one, account))).await
@@ -256,7 +256,7 @@ async fn gate_all<'a>(
             let left = max_spend.map(|most| most - accounts.iter().map(Account::committed).sum());
             let (limit, of) = match (limit_of(one), left) {
                 (Some(limit), Some(left)) if left < limit => (Some(left), Limit::Run),
-                (limit, _) => (limit, Limit::Job),
+                (limit, _) => (limit, Limit::of(one.job)),
             };
             let account = Account::below(above, limit, of);
             accounts.push(account.clone());

@@ -50,7 +50,7 @@ fn of_canary(run: &Measurement, on_several: bool, max_runtime: Option<Seconds>) 
             let (limit, raise) = match run.time().zip(max_runtime).is_some_and(is_shorter) {
                 true => (
                     ", as long as what was left of the spend limit paid for",
-                    "canary.spend_limit or --max-spend",
+                    "--max-spend, or canary.spend_limit of a job that the base has",
                 ),
                 false => ("", "canary.max_runtime"),
             };
@@ -101,7 +101,7 @@ mod tests {
         }
         assert_eq!(
             said(Some(Seconds(1800.0))),
-            "the 1% canary was stopped after 10m, its time limit, as long as what was left of the spend limit paid for; raise canary.spend_limit or --max-spend, or write smaller canary.fractions"
+            "the 1% canary was stopped after 10m, its time limit, as long as what was left of the spend limit paid for; raise --max-spend, or canary.spend_limit of a job that the base has, or write smaller canary.fractions"
         );
     }
 }

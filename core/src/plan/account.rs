@@ -11,6 +11,7 @@ use std::rc::Rc;
 use crate::canary::CanaryRun;
 use crate::instance::Offer;
 use crate::measurement::Measurement;
+use crate::spec::Job;
 use crate::units::{Seconds, Usd};
 
 /// A run is billed until it has stopped, which takes up to two minutes beyond its limit.
@@ -23,15 +24,33 @@ const ROUNDING: f64 = 1e-9;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
     Job,
+    /// Of a job that the base does not have: what such jobs may cost together.
+    NewJob,
     Run,
     PullRequest,
 }
 
 impl Limit {
+    pub fn of(job: &Job) -> Self {
+        match job.is_capped {
+            true => Self::NewJob,
+            false => Self::Job,
+        }
+    }
+
+    /// What somebody who wants more canaries raises.
+    pub fn cure(self) -> &'static str {
+        match self {
+            Self::NewJob => "--max-spend (or merge the spec first)",
+            _ => self.name(),
+        }
+    }
+
     /// The name as a user writes it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Job => "canary.spend_limit",
+            Self::NewJob => "the cap of jobs that the base does not have",
             Self::Run => "--max-spend",
             Self::PullRequest => "--max-spend-per-pull-request",
         }

@@ -314,7 +314,7 @@ pub fn plan(
             && !account.takes(worst)
         {
             if place == 0 {
-                return Err(too_expensive(worst, limit, spend_limit));
+                return Err(too_expensive(job, worst, limit));
             }
             one.runs = Err(NotMeasured::TooExpensive(worst));
         }
@@ -355,15 +355,16 @@ fn divide(
     all[0].slice = left;
 }
 
-fn too_expensive(worst: Usd, limit: Usd, spend_limit: Usd) -> PlanError {
+fn too_expensive(job: &Job, worst: Usd, limit: Usd) -> PlanError {
+    let spend_limit = job.canary.spend_limit;
     let (whose, raised) = match limit < spend_limit {
         true => (
             format!("the {} that are left of --max-spend", limit.exact()),
-            "--max-spend",
+            Limit::Run.cure(),
         ),
         false => (
             format!("the spend limit of {spend_limit}"),
-            "canary.spend_limit",
+            Limit::of(job).cure(),
         ),
     };
     let why = format!("the canaries may cost up to {worst}, above {whose}");

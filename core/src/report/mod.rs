@@ -68,6 +68,7 @@ pub use json::{
 pub use length::render_within;
 pub use merge::{MergeError, merge};
 pub use status::{Ended, InProgress, Leftovers, ended, in_progress, status_line, unposted};
+pub use text::DOCUMENTS;
 pub use versus_twin::{BreakEven, VersusTwin};
 
 use schemars::JsonSchema;

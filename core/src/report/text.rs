@@ -6,6 +6,13 @@
 use super::escape::{self, LINE_LIMIT, NAME_LIMIT, PARAGRAPH_LIMIT};
 use super::words;
 
+/// Where the documents of this release lie; a path from its root follows.
+pub const DOCUMENTS: &str = concat!(
+    "https://github.com/example-org/canary-gate/blob/v",
+    env!("CARGO_PKG_VERSION"),
+    "/"
+);
+
 /// Of each part of the last line, which overlaps itself on GitHub where it needs a second one.
 const SHORT_LIMIT: usize = 30;
 
@@ -150,9 +157,25 @@ impl Prose {
         Self::at_most(text, SHORT_LIMIT)
     }
 
-    /// A sentence of this program, in which backticks set code.
+    /// A sentence of this program, in which backticks set code and the address of one of our documents is a link.
     pub(super) fn sentence(text: impl Into<String>) -> Self {
-        Self(vec![TextSpan::Sentence(Outside::new(text, LINE_LIMIT))])
+        let text = text.into();
+        let mut pieces = text.split(DOCUMENTS);
+        let own = |piece: &str| TextSpan::Sentence(Outside::new(piece, LINE_LIMIT));
+        let mut spans = vec![own(pieces.next().unwrap_or_default())];
+        for piece in pieces {
+            let is_of_path = |c: char| c.is_ascii_alphanumeric() || "/-.#".contains(c);
+            let path = piece.split(|c| !is_of_path(c)).next().unwrap_or_default();
+            let path = path.trim_end_matches('.');
+            let words = Outside::new(path, LINE_LIMIT);
+            // No step out of the release.
+            spans.push(match path.contains("..") {
+                true => TextSpan::Literal(words),
+                false => TextSpan::Link(words, Address(format!("{DOCUMENTS}{path}"))),
+            });
+            spans.push(own(&piece[path.len()..]));
+        }
+        Self(spans)
     }
 
     /// The name of a job, an instance or a branch, set as code.

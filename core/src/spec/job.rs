@@ -36,6 +36,8 @@ fields! {
         pub canary: CanaryPolicy = FieldRule::EACH,
         pub budget: Budget = FieldRule::BASE.uncounted(),
         pub drift: DriftPolicy = FieldRule::EACH,
+        /// Whether its canaries may cost less than it asks for, since the base does not have it.
+        pub is_capped: bool = FieldRule::HEAD.uncounted(),
     }
 }
 
@@ -137,6 +139,7 @@ impl Reader<'_> {
             canary,
             budget,
             drift: keys.drift,
+            is_capped: false,
         })
     }
 

@@ -191,8 +191,11 @@ fn cap_spend(job: &mut Job, cap: Usd) -> String {
     let asked = job.canary.spend_limit;
     let mut rather = String::new();
     if asked > cap {
-        job.canary.spend_limit = cap;
-        rather = format!(", not the {} that it asks for", asked.exact());
+        (job.canary.spend_limit, job.is_capped) = (cap, true);
+        rather = format!(
+            ", not the {} that it asks for: raise --max-spend, or merge the spec first",
+            asked.exact()
+        );
     }
     format!(
         "This job is not in the base, so this pull request's own policy applies; its canaries may cost at most {}{rather}.",

@@ -34,7 +34,7 @@ use crate::gate::outcome;
 use crate::github::client::{Github, Settings};
 use crate::github::environment::Environment;
 use crate::history::record::Command;
-use crate::report::Leftovers;
+use crate::report::{DOCUMENTS, Leftovers};
 use crate::spec::OnInconclusive;
 use crate::verdict::Verdict;
 use crate::workspace::base_policy;
@@ -125,6 +125,9 @@ async fn check(
         };
     let checked = request.check(project, interruption, loudness, before);
     let mut checked = checked.await?;
+    if inputs.command != ActionCommand::Report {
+        inputs::name_in(&mut checked.report);
+    }
     let is_undecidable = |project: &Project| project.policy.undecidable.is_some();
     publisher.is_pending = is_detached && !checked.project.as_ref().is_some_and(is_undecidable);
     if let Some(issue) = issue.filter(|_| is_accepted || !inputs.accept) {
@@ -154,7 +157,7 @@ async fn prepare<'a>(
     }
     if !wrong.is_empty() {
         return Err(AppError::usage(wrong.join("; "))
-            .help("correct it under `with` of the step; the inputs are described in docs/action.md")
+            .help(format!("correct it under `with` of the step; the inputs are described in {DOCUMENTS}docs/action.md#inputs-and-outputs"))
             .during("reading the inputs"));
     }
     let (github, trigger) = known?;
@@ -172,11 +175,13 @@ async fn prepare<'a>(
     let unfit = match inputs.command {
         ActionCommand::Sweep => Some((
             "a sweep uses the checked-out spec, which a pull request must not choose",
-            "run it on a schedule, as examples/workflows/sweep.yml does",
+            format!("run it on a schedule, as {DOCUMENTS}examples/workflows/sweep.yml does"),
         )),
         ActionCommand::Drift => Some((
             "drift is checked on a branch, not on a pull request",
-            "run it on a schedule, as examples/workflows/drift.yml does; `command: run` reports what a pull request changes",
+            format!(
+                "run it on a schedule, as {DOCUMENTS}examples/workflows/drift.yml does; `command: run` reports what a pull request changes"
+            ),
         )),
         _ => None,
     };
@@ -289,7 +294,7 @@ fn refuse_local(project: &Project, affected: &[AffectedJob<'_>]) -> Result<(), A
         return Ok(());
     }
     Err(AppError::usage("the action's image cannot run local canaries: it holds this program and nothing else")
-        .help("run the release binary in a step of its own, `canary-gate run --output part.json`, and then this action with `report-from: part.json`; see docs/action.md")
+        .help(format!("run the release binary in a step of its own, `canary-gate run --output part.json`, and then this action with `report-from: part.json`; see {DOCUMENTS}docs/action.md"))
         .during("choosing the backend"))
 }
 
@@ -297,7 +302,7 @@ fn refuse_local(project: &Project, affected: &[AffectedJob<'_>]) -> Result<(), A
 fn from_fork(trigger: &Trigger, inputs: &Inputs) -> Checked {
     let number = trigger.pull_request().map_or(0, |one| one.number);
     let mut checked = nothing_run(vec![format!(
-        "This pull request comes from a fork, so nothing of it was run and nothing was spent. After reading its code, a maintainer runs the gate on it by the workflow_dispatch workflow with `pull-request: {number}` in a protected environment (docs/action.md, examples/workflows/fork.yml)."
+        "This pull request comes from a fork, so nothing of it was run and nothing was spent. After reading its code, a maintainer runs the gate on it by the workflow_dispatch workflow with `pull-request: {number}` in a protected environment ({DOCUMENTS}docs/action.md, {DOCUMENTS}examples/workflows/fork.yml)."
     )]);
     if inputs.on_fork == Inconclusive::Fail {
         let refused = AppError::failed(

@@ -52,7 +52,7 @@ pub(super) async fn report(
                 "its part was measured on commit {of}, which is not the checked-out commit"
             );
             for job in &mut part.jobs {
-                job.reason = Reason::new(&why);
+                job.reason = Reason::new(&why).advising("check out the same commit in every leg");
                 (job.measurements, job.forecasts, job.notes) = (Vec::new(), Vec::new(), Vec::new());
             }
         }
@@ -72,6 +72,7 @@ pub(super) async fn report(
         let Some(part) = merged.jobs.iter().find(|part| part.name == job.name) else {
             // A leg that failed before it wrote its part must not turn the check green.
             let why = Reason::from("no part has it: its leg failed or was not started");
+            let why = why.advising("see why in that leg's log, and run it again");
             jobs.extend(concerned.map(|_| unknown(&why, Vec::new())));
             continue;
         };

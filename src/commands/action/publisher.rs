@@ -26,7 +26,7 @@ use crate::verdict::Verdict;
 use crate::workspace::project::Project;
 use crate::workspace::written_spec;
 
-use super::inputs::{CommentPolicy, Inputs};
+use super::inputs::{self, CommentPolicy, Inputs};
 use super::post_step::{self, BegunStep};
 use super::trigger::Trigger;
 use super::{annotations, post, step_files};
@@ -310,6 +310,7 @@ impl Publisher {
         report.verdict = Verdict::Unknown;
         report.exit_code = exit::code_of_run([], [error.code()], self.strictness);
         report.policy.clone_from(&self.stamp.policy);
+        inputs::name_in(report);
         Checked {
             error: Some(error),
             left,

@@ -10,6 +10,7 @@ use crate::github::environment::Environment;
 use crate::github::error::{GithubError, GithubErrorKind};
 use crate::github::event::{self, GithubEvent};
 use crate::github::pull_request::PullRequest;
+use crate::report::DOCUMENTS;
 use crate::report::template::Template;
 use crate::spec::MAX_SPEC_BYTES;
 use crate::units::Bytes;
@@ -47,7 +48,7 @@ pub(super) fn read_event(environment: &Environment) -> Result<GithubEvent, AppEr
     // Refused by its name, whatever it contains.
     if name == "pull_request_target" {
         return Err(AppError::usage("the gate does not run on pull_request_target: anybody's pull request would run with this repository's secrets")
-            .help("use `on: pull_request`; for a fork see docs/action.md, \"Forks\"")
+            .help(format!("use `on: pull_request`; for a fork see {DOCUMENTS}docs/action.md#forks"))
             .during(phase));
     }
     let text = files::read_text_up_to(path, Bytes(event::LARGEST_EVENT)).map_err(|source| {

@@ -146,7 +146,7 @@ impl ConfigurationDesign<'_> {
         let limit = self.one.account.limit();
         let why = match limit {
             Limit::PullRequest => format!("{} refused them", limit.name()),
-            Limit::Job | Limit::Run => format!(
+            Limit::Job | Limit::NewJob | Limit::Run => format!(
                 "earlier canaries cost more than planned, and these could exceed {}",
                 limit.name()
             ),
@@ -325,7 +325,7 @@ impl ConfigurationDesign<'_> {
             }
             _ => whole.to_string(),
         };
-        let limit = limit.name();
+        let (limit, cure) = (limit.name(), limit.cure());
         let why = match done {
             StopReason::Reached(Reached::Decided) => {
                 "No more canaries were run: the budget is decided as far as canaries can."
@@ -364,7 +364,9 @@ impl ConfigurationDesign<'_> {
         };
         let reason = Reason::new(why);
         match done {
-            StopReason::TooExpensive => reason.advising("raise one of them"),
+            StopReason::TooExpensive => {
+                reason.advising(format!("raise {cure} or canary.max_runtime"))
+            }
             _ => reason,
         }
     }
