@@ -62,7 +62,7 @@ fn of_comparison(report: &Report, comparison: &Comparison<'_>) -> Document {
     };
     let sorted = comparison::worst_first(&jobs);
     let (policy, further) = policy_lines::lines(report, &sorted);
-    let mut remarks = remarks(&sorted);
+    let mut remarks = remarks(report, &sorted);
     let (mut table, mut folds) = (comparison.table(), Vec::new());
     if many_jobs::is_many(&jobs) {
         let (shown, others) = comparison.tables_of_many();
@@ -269,9 +269,9 @@ fn note(text: &str) -> DocumentLine {
     DocumentLine::new(Label::NOTE, Prose::sentence(text)).brief_where(true)
 }
 
-fn remarks(jobs: &[&JobReport]) -> Vec<DocumentLine> {
+fn remarks(report: &Report, jobs: &[&JobReport]) -> Vec<DocumentLine> {
     let of_job = |job: &&JobReport| {
-        let remarks = job_remarks(job).into_iter().map(|(label, text)| {
+        let remarks = job_remarks(report, job).into_iter().map(|(label, text)| {
             let is_brief = match label {
                 Label::ADVICE => !matches!(job.verdict, Verdict::Within | Verdict::NotJudged),
                 // The headline of any other says it.
@@ -291,7 +291,7 @@ fn name_among(job: &JobReport, jobs: &[&JobReport]) -> Option<Prose> {
     (jobs.len() > 1).then(|| Prose::name(&job.name))
 }
 
-fn job_remarks(job: &JobReport) -> Vec<(Label, Prose)> {
+fn job_remarks(report: &Report, job: &JobReport) -> Vec<(Label, Prose)> {
     let mut remarks = canaries::failures(job, FAILURES_SHOWN);
     remarks.extend(match &job.drift {
         Some(drift) => drift::said(drift),
@@ -300,7 +300,7 @@ fn job_remarks(job: &JobReport) -> Vec<(Label, Prose)> {
     let further = budget_lines::further_lines(job).into_iter();
     remarks.extend(further.map(|line| (Label::FURTHER_BUDGET_LINE, Prose::literal(line))));
     remarks.extend(recommendation::sentence(job).map(|sentence| (Label::FITTING, sentence)));
-    remarks.extend(what_to_do::text(job).map(|text| (Label::REMEDY, text)));
+    remarks.extend(what_to_do::text(report, job).map(|text| (Label::REMEDY, text)));
     let groups = job.forecasts.iter().filter_map(versus_twin::sentence);
     remarks.extend(groups.map(|sentence| (Label::GROUPS, sentence)));
     let advice = job.advice.iter();

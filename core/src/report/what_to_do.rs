@@ -7,6 +7,7 @@ use super::document::{Block, Fold, FoldKind};
 use super::recommendation::generous;
 use super::text::{Prose, Verbatim};
 use super::{JobReport, Report, help};
+use crate::exit;
 use crate::measurement::Outcome;
 use crate::spec::{Bound, BudgetLine, LineKind};
 use crate::verdict::{BudgetRow, Verdict};
@@ -18,11 +19,18 @@ const DAYS: i64 = 30;
 const LONGEST_REASON: usize = 120;
 
 /// A sentence or two; `None` where there is nothing to do.
-pub(super) fn text(job: &JobReport) -> Option<Prose> {
+pub(super) fn text(report: &Report, job: &JobReport) -> Option<Prose> {
     Some(match job.verdict {
         Verdict::Exceeded if job.policy.accepted.is_none() => over_budget(job),
         Verdict::Failed => failed(job),
         Verdict::Unknown => help::sentence(job.reason.advice.as_deref()?),
+        Verdict::AtRisk => Prose::sentence(match report.exit_code {
+            0 => "Nothing has to be done; with `strict` a risk would fail the check.",
+            exit::AT_RISK => {
+                "Bring it further below its limit: with `strict` a risk fails the check."
+            }
+            _ => return None,
+        }),
         _ => return None,
     })
 }
