@@ -65,6 +65,9 @@ pub enum CliCommand {
     History(HistoryCommand),
     /// Compare the last forecast with a real full run.
     Actuals(ActualsArguments),
+    /// Keep what AWS publishes of prices beside the spec.
+    #[command(subcommand)]
+    Prices(PricesCommand),
     /// Stop training jobs left by interrupted runs, and remove their staged files.
     Sweep(SweepArguments),
     /// Print the JSON Schema of a file format.
@@ -501,6 +504,21 @@ pub struct SweepArguments {
     /// Show what would be stopped and removed, without doing it.
     #[arg(long)]
     pub dry_run: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum PricesCommand {
+    /// Read AWS's published prices of training in a region into canary-gate.prices.json beside the spec; needs no credentials.
+    Update(PricesUpdateArguments),
+}
+
+#[derive(Debug, Args)]
+pub struct PricesUpdateArguments {
+    #[command(flatten)]
+    pub spec: SpecArguments,
+    /// The region [default: the spec's, else AWS_REGION]; those of other regions in the file are kept.
+    #[arg(long, value_name = "REGION")]
+    pub region: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -286,7 +286,7 @@ fn cause_of<'a, C: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<
 }
 
 /// The error and its causes on one line.
-fn chain(error: &(dyn Error + 'static)) -> String {
+pub(crate) fn chain(error: &(dyn Error + 'static)) -> String {
     let mut words: Vec<String> = causes(error).map(ToString::to_string).collect();
     // Wrappers often repeat what they wrap.
     words.dedup();

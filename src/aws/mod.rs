@@ -7,6 +7,7 @@
 pub(crate) mod call;
 mod credentials;
 mod given;
+pub(crate) mod offer_file;
 pub mod role;
 pub(crate) mod s3;
 pub mod s3_uri;
@@ -106,7 +107,8 @@ impl Aws {
 
     fn of(config: &SdkConfig, region: &str, role: Option<AssumedRole>) -> Self {
         // A custom endpoint is one host; the bucket cannot be part of its name.
-        let s3 = aws_sdk_s3::config::Builder::from(config).force_path_style(has_own_endpoint("S3"));
+        let s3 = aws_sdk_s3::config::Builder::from(config)
+            .force_path_style(own_endpoint("S3").is_some());
         let once =
             aws_sdk_sagemaker::config::Builder::from(config).retry_config(RetryConfig::disabled());
         let pricing =
@@ -147,10 +149,10 @@ pub(crate) fn time_scale(pace: f64) -> f64 {
     if pace > 0.0 { pace } else { 1.0 }
 }
 
-/// Whether the environment sets an endpoint for a service, by the SDK's rules.
-fn has_own_endpoint(service: &str) -> bool {
+/// The endpoint that the environment sets for a service, by the SDK's rules.
+fn own_endpoint(service: &str) -> Option<String> {
     let own = format!("AWS_ENDPOINT_URL_{service}");
-    let names = ["AWS_ENDPOINT_URL", own.as_str()];
-    let is_set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    names.iter().any(is_set)
+    let variables = [own.as_str(), "AWS_ENDPOINT_URL"].map(std::env::var);
+    let mut set = variables.into_iter().flatten();
+    set.find(|value| !value.is_empty())
 }

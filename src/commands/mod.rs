@@ -10,6 +10,7 @@ mod history;
 mod iam_policy;
 mod init;
 mod plan;
+mod prices;
 mod probe;
 mod publish;
 mod reference;
@@ -40,6 +41,7 @@ pub fn execute(cli: &Cli) -> u8 {
         CliCommand::Plan(arguments) => in_runtime(|| plan::plan(arguments)),
         CliCommand::Run(arguments) => in_runtime(|| run::run(arguments, loudness)),
         CliCommand::Forecast(arguments) => forecast::forecast(arguments, loudness),
+        CliCommand::Prices(command) => prices::prices(command),
         CliCommand::Report(arguments) => report::report(arguments, loudness),
         CliCommand::Drift(arguments) => in_runtime(|| drift::drift(arguments, loudness)),
         CliCommand::History(command) => in_runtime(|| history::history(command, loudness)),

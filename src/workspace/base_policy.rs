@@ -16,7 +16,7 @@ use crate::spec::{self, MAX_SPEC_BYTES, OnInconclusive, Spec, SpecSource};
 use crate::units::Usd;
 use crate::verdict::Reason;
 use crate::workspace::checkout::{self, Checkout};
-use crate::workspace::project::{Project, ProjectPolicy};
+use crate::workspace::project::{Project, ProjectPolicy, today};
 use crate::workspace::written_spec::{DEFAULT_PLACES, folder_of};
 
 /// What canaries of jobs that the base does not know may cost together, where nobody says.
@@ -311,11 +311,4 @@ pub(crate) fn removed_note(policy: &ProjectPolicy) -> Option<String> {
             "This pull request removes {noun} {names} from the spec, so nothing of it is checked."
         )
     })
-}
-
-/// Today's date, UTC.
-fn today() -> jiff::civil::Date {
-    jiff::Timestamp::now()
-        .to_zoned(jiff::tz::TimeZone::UTC)
-        .date()
 }

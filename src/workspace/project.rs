@@ -433,6 +433,12 @@ fn folder_as_written() -> Option<PathBuf> {
     Some(written.filter(is_here).unwrap_or(real))
 }
 
+/// Today's date, UTC.
+pub(crate) fn today() -> jiff::civil::Date {
+    let now = jiff::Timestamp::now();
+    now.to_zoned(jiff::tz::TimeZone::UTC).date()
+}
+
 /// The value of AWS_REGION; `None` if it is empty.
 pub(crate) fn environment_region() -> Option<String> {
     std::env::var("AWS_REGION")

@@ -82,7 +82,7 @@ const HOMES: [(&str, &[&str]); 24] = [
     ("octocrab", &["github/client.rs"]),
     ("parquet", &["rows/row_groups.rs", "rows/tests"]),
     ("plotters", &["report/html/draw.rs"]),
-    ("reqwest", &["github/client.rs"]),
+    ("reqwest", &["aws/offer_file.rs", "github/client.rs"]),
     ("sha1", &["code/tree.rs"]),
     ("indicatif", &["console/progress.rs"]),
     (

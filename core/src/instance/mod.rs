@@ -1,8 +1,10 @@
 //! What a job trains on: an [`InstanceConfiguration`]; and the [`Offer`] that says what its machines have and cost.
 //!
-//! Capacities and prices come from tables built into the program ([`tables`]); every price carries source and date.
+//! Capacities and prices come from tables built into the program ([`tables`]), prices also from AWS ([`price_file`]); every price
+//! carries source and date.
 
 mod offer;
+pub mod price_file;
 pub mod tables;
 
 pub use offer::{CostOfASecond, Member, NoCost, Offer, OfferOf};

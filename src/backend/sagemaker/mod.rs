@@ -30,7 +30,7 @@ mod pace;
 mod placing;
 mod pool;
 mod pools;
-mod price;
+pub mod price;
 mod quota;
 mod ready;
 mod request;

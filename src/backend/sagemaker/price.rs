@@ -1,18 +1,27 @@
-//! Live prices, from the price list's answers.
+//! What AWS says that training costs: the price list's answers, and the offer file that it publishes. Both have products and terms.
+
+use std::collections::BTreeMap;
+use std::io::{BufReader, Read};
 
 use aws_sdk_pricing::types::{Filter, FilterType};
-use serde_json::Value;
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use serde::Deserialize;
 
+use crate::aws::call::chain;
+use crate::instance::price_file::{RegionPrices, is_price};
 use crate::instance::{InstanceType, Price, PriceEvidence};
 use crate::units::UsdPerHour;
 
 /// Whose price list is asked.
-pub(in crate::backend) const SERVICE: &str = "AmazonSageMaker";
+pub const SERVICE: &str = "AmazonSageMaker";
+const FAMILY: &str = "ML Instance";
 const COMPONENT: &str = "Training";
 /// A product has some 2 KB.
 const LONGEST_PRODUCT: usize = 1 << 20;
-/// Many times what the dearest machine costs.
-const HIGHEST: f64 = 100_000.0;
+/// Many times what a region's offer file has. Of a sound one a few MB are held, of any at most a few times its size.
+pub const LARGEST_OFFER_FILE: u64 = 256 << 20;
 
 /// Whether the price list can be asked for a region in US dollars: in China it is in yuan, and GovCloud's credentials do not reach
 /// it.
@@ -23,7 +32,7 @@ pub(in crate::backend) fn is_listed(region: &str) -> bool {
 /// The filters with which GetProducts returns the training price of one type in one region.
 pub(in crate::backend) fn filters(instance_type: &InstanceType, region: &str) -> Vec<Filter> {
     [
-        ("productFamily", "ML Instance"),
+        ("productFamily", FAMILY),
         ("regionCode", region),
         ("instanceName", instance_type.name()),
         ("component", COMPONENT),
@@ -54,9 +63,9 @@ pub(in crate::backend) fn parse(
     let mut prices: Vec<f64> = price_list
         .iter()
         .filter(|product| product.len() <= LONGEST_PRODUCT)
-        .filter_map(|product| serde_json::from_str::<Value>(product).ok())
-        .filter(|product| is_of(product, instance_type, region))
-        .flat_map(|product| on_demand(&product))
+        .filter_map(|listed| serde_json::from_str::<ListedProduct>(listed).ok())
+        .filter(|listed| listed.product.training() == Some((region, instance_type.name())))
+        .flat_map(|listed| prices(listed.terms.on_demand))
         .collect();
     prices.sort_unstable_by(f64::total_cmp);
     prices.dedup();
@@ -71,39 +80,136 @@ pub(in crate::backend) fn parse(
     })
 }
 
-/// Whether a product is the training of this type in this region. Types and components have two names each.
-fn is_of(product: &Value, instance_type: &InstanceType, region: &str) -> bool {
-    let attributes = &product["product"]["attributes"];
-    let is = |names: [&str; 2], wanted: &str| {
-        let mut values = names.iter().filter_map(|name| attributes[name].as_str());
-        let first = values.next();
-        first == Some(wanted) && values.all(|value| value == wanted)
-    };
-    attributes["regionCode"].as_str() == Some(region)
-        && is(["component", "platoinstancetype"], COMPONENT)
-        && is(["instanceName", "platoinstancename"], instance_type.name())
+/// The prices of training in a region, by the same rules, from the file of SageMaker's offers there, as it is read; `today` is the
+/// day of that.
+///
+/// # Errors
+///
+/// Why it cannot be used: it has no end, is of another service, or has no such price.
+pub fn published(file: impl Read, region: &str, today: Date) -> Result<RegionPrices, String> {
+    let file = BufReader::new(file.take(LARGEST_OFFER_FILE));
+    let file: OfferFile = serde_json::from_reader(file).map_err(|error| match error.is_eof() {
+        true => format!("they are cut, or too large ({error})"),
+        false => chain(&error),
+    })?;
+    if file.offer_code != SERVICE {
+        return Err(format!("they are those of `{:.40}`", file.offer_code));
+    }
+    let mut usd_per_hour: BTreeMap<InstanceType, UsdPerHour> = BTreeMap::new();
+    for (sku, Training(training)) in file.products {
+        let usd = file.terms.on_demand.get(&sku).and_then(|terms| terms.0);
+        let kind = training.filter(|(of, _)| of == region);
+        let kind = kind.and_then(|(_, kind)| kind.parse().ok());
+        if let Some((kind, usd)) = kind.zip(usd) {
+            let UsdPerHour(highest) = usd_per_hour.entry(kind).or_default();
+            *highest = highest.max(usd);
+        }
+    }
+    match usd_per_hour.is_empty() {
+        true => Err("none of them is of training".to_owned()),
+        false => Ok(RegionPrices {
+            published: file.publication_date.to_zoned(TimeZone::UTC).date(),
+            read: today,
+            usd_per_hour,
+        }),
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct OfferFile {
+    offer_code: String,
+    publication_date: Timestamp,
+    products: BTreeMap<String, Training>,
+    terms: Terms<HighestPrice>,
+}
+
+/// An element of the price list's answer.
+#[derive(Deserialize)]
+struct ListedProduct {
+    product: Product,
+    terms: Terms<Term>,
+}
+
+/// By product in the file; of one product by term.
+#[derive(Deserialize)]
+struct Terms<T> {
+    #[serde(rename = "OnDemand")]
+    on_demand: BTreeMap<String, T>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Term {
+    price_dimensions: BTreeMap<String, Dimension>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Dimension {
+    unit: Option<String>,
+    price_per_unit: BTreeMap<String, String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Product {
+    product_family: Option<String>,
+    attributes: BTreeMap<String, String>,
+}
+
+/// Region and type of a product; `None` where it is not of training.
+#[derive(Deserialize)]
+#[serde(from = "Product")]
+struct Training(Option<(String, String)>);
+
+/// The highest of a product's prices.
+#[derive(Deserialize)]
+#[serde(from = "BTreeMap<String, Term>")]
+struct HighestPrice(Option<f64>);
+
+impl Product {
+    /// Region and type, where it is of training. Types and components have two names each.
+    fn training(&self) -> Option<(&str, &str)> {
+        let is = |names: [&str; 2]| {
+            let mut values = names.iter().filter_map(|name| self.attributes.get(*name));
+            let first = values.next()?;
+            values.all(|value| value == first).then_some(first.as_str())
+        };
+        let is_training = self.product_family.as_deref() == Some(FAMILY)
+            && is(["component", "platoinstancetype"]) == Some(COMPONENT);
+        let region = self.attributes.get("regionCode").filter(|_| is_training)?;
+        Some((region, is(["instanceName", "platoinstancename"])?))
+    }
+}
+
+impl From<Product> for Training {
+    fn from(product: Product) -> Self {
+        let training = product.training();
+        Self(training.map(|(region, kind)| (region.to_owned(), kind.to_owned())))
+    }
+}
+
+impl From<BTreeMap<String, Term>> for HighestPrice {
+    fn from(terms: BTreeMap<String, Term>) -> Self {
+        Self(prices(terms).reduce(f64::max))
+    }
 }
 
 /// Every price above nothing for an hour on demand.
-fn on_demand(product: &Value) -> Vec<f64> {
-    let entries = |value: &Value| -> Vec<Value> {
-        let object = value.as_object();
-        object.map_or_else(Vec::new, |object| object.values().cloned().collect())
-    };
-    entries(&product["terms"]["OnDemand"])
-        .iter()
-        .flat_map(|term| entries(&term["priceDimensions"]))
-        .filter(|dimension| {
-            let unit = dimension["unit"].as_str().unwrap_or_default();
-            ["hrs", "hours"].contains(&unit.to_lowercase().as_str())
-        })
-        .filter_map(|dimension| dimension["pricePerUnit"]["USD"].as_str()?.parse().ok())
-        .filter(|usd: &f64| usd.is_finite() && *usd > 0.0 && *usd <= HIGHEST)
-        .collect()
+fn prices(terms: BTreeMap<String, Term>) -> impl Iterator<Item = f64> {
+    let dimensions = terms.into_values().flat_map(|term| term.price_dimensions);
+    dimensions.filter_map(|(_, dimension)| {
+        let unit = dimension.unit.unwrap_or_default().to_lowercase();
+        let usd = dimension.price_per_unit.get("USD")?.parse().ok()?;
+        (["hrs", "hours"].contains(&unit.as_str()) && is_price(usd)).then_some(usd)
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
 
     const ANSWER: &str = include_str!("../../../tests/data/sagemaker/pricing-get-products.json");
@@ -187,6 +293,32 @@ mod tests {
         assert_eq!(price(&[]), None);
         let terms = product().replace("{\"EXAMPLESKU000001.JRTCKXETXF\"", "[{\"x\"");
         assert_eq!(price(&[terms]), None);
+    }
+
+    #[test]
+    fn an_offer_file_has_the_same_price_and_none_where_it_is_cut() {
+        let product: Value = serde_json::from_str(&product()).unwrap();
+        let terms = &product["terms"]["OnDemand"];
+        let text = json!({
+            "offerCode": SERVICE,
+            "publicationDate": "2026-11-20T18:00:00Z",
+            "products": {"A": product["product"], "B": {"attributes": {}}},
+            "terms": {"Reserved": {"A": {}}, "OnDemand": {"B": terms, "A": terms}},
+        });
+        let read =
+            |text: &str| published(text.as_bytes(), "us-east-1", "2026-11-26".parse().unwrap());
+        let text = text.to_string();
+        let prices = read(&text).unwrap();
+        assert_eq!(prices.published.to_string(), "2026-11-20");
+        let usd = prices.usd_per_hour.into_iter().collect::<Vec<_>>();
+        assert_eq!(usd, [("ml.g5.xlarge".parse().unwrap(), UsdPerHour(1.408))]);
+        for end in 0..text.len() {
+            assert!(read(&text[..end]).is_err(), "{end}");
+        }
+        assert!(read(&text.replace("EXAMPLE", "OTHER")).is_ok());
+        assert!(read(&text.replace("\"A\"", "\"C\"")).is_ok());
+        assert!(read(&text.replace(SERVICE, "AmazonEC2")).is_err());
+        assert!(read(&format!("{text},")).is_err());
     }
 
     #[test]
