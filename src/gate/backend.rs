@@ -127,7 +127,7 @@ fn check_prices(project: &Project, job: &Job, plan: &mut Plan) -> Result<(), Out
         return Err(OutsideError::transient(
             format!("no price is known for {unpriced}, so no canary is launched"),
             format!(
-                "write one: `prices: {{{}: 1.20 USD/h}}`",
+                "write one: `prices: {{{}: 1.20 USD/h}}`, or read those that AWS publishes: `canary-gate prices update`",
                 kind.map_or("ml.m5.xlarge", |kind| kind.instance_type.name())
             ),
         ));

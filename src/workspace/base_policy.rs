@@ -9,6 +9,7 @@ use crate::code::Tree;
 use crate::console::{AppError, warn};
 use crate::git::{self, GitError};
 use crate::grammar;
+use crate::instance::price_file::{PRICE_FILE, PriceFile};
 use crate::instance::tables;
 use crate::report::Policy;
 use crate::spec::policy::{self, BasePolicyError};
@@ -16,6 +17,7 @@ use crate::spec::{self, MAX_SPEC_BYTES, OnInconclusive, Spec, SpecSource};
 use crate::units::Usd;
 use crate::verdict::Reason;
 use crate::workspace::checkout::{self, Checkout};
+use crate::workspace::price_file;
 use crate::workspace::project::{Project, ProjectPolicy, today};
 use crate::workspace::written_spec::{DEFAULT_PLACES, folder_of};
 
@@ -35,6 +37,8 @@ pub(crate) struct Base {
     pub(crate) sha: String,
     /// In the order of [`places`]; the first that exists is the base's spec.
     pub(crate) files: Vec<BaseFile>,
+    /// AWS's published prices beside that spec; none where it has no spec.
+    pub(crate) prices: Vec<BaseFile>,
     /// All of its files, where a recording is held against them.
     pub(crate) tree: Option<Tree>,
 }
@@ -119,17 +123,26 @@ pub(crate) fn base_of(
     };
     let commit = checkout.resolve(name)?;
     let files = files_at(checkout, &commit, places(project, spec))?;
+    let prices = files_at(checkout, &commit, price_place(&files))?;
     let replays = project.traits().replays;
     let tree = replays.then(|| checkout.tree(&commit)).transpose()?;
     Ok(Some(Base {
         name: name.clone(),
         sha: commit,
         files,
+        prices,
         tree,
     }))
 }
 
-/// A commit's files at the places of a spec.
+/// Where a commit's prices are: beside its spec, which is the first of these files that is there.
+pub(crate) fn price_place(files: &[BaseFile]) -> Vec<String> {
+    let spec = files.iter().find(|file| file.bytes.is_some());
+    let place = spec.map(|spec| price_file::beside(Path::new(&spec.place)));
+    Vec::from_iter(place.map(|place| place.to_string_lossy().into_owned()))
+}
+
+/// A commit's files at these places.
 pub(crate) fn files_at(
     checkout: &git::GitCheckout,
     commit: &str,
@@ -196,6 +209,7 @@ fn apply_base(project: &mut Project, base: Base, cap: Usd) -> Result<(), AppErro
     let shown = format!("{name} ({})", sha.get(..SHORT_COMMIT).unwrap_or(sha));
     let recording = (base.tree.as_ref()).and_then(|tree| recording_note(project, tree, &shown));
     let mut notes = Vec::from_iter(recording);
+    notes.extend(take_prices(project, base.prices, &shown));
     let looked_for: Vec<&str> = base.files.iter().map(|file| file.place.as_str()).collect();
     let looked_for = looked_for.join(", ");
     let policy = &mut project.policy;
@@ -256,6 +270,20 @@ fn apply_base(project: &mut Project, base: Base, cap: Usd) -> Result<(), AppErro
         }
     }
     Ok(())
+}
+
+/// Takes the base's published prices in place of the change's, and says so where they differ.
+fn take_prices(project: &mut Project, of_base: Vec<BaseFile>, shown: &str) -> Option<String> {
+    let read = of_base.into_iter().find_map(|file| file.bytes);
+    let read = read.map(|bytes| PriceFile::parse(&String::from_utf8_lossy(&bytes?)));
+    let problem = match &read {
+        Some(Err(error)) => format!(" and cannot be read there ({error})"),
+        _ => String::new(),
+    };
+    let prices = read.and_then(Result::ok).unwrap_or_default();
+    let own = std::mem::replace(&mut project.price_file, prices);
+    let differs = own != project.price_file || !problem.is_empty();
+    differs.then(|| format!("{PRICE_FILE} is not as on {shown}{problem}, whose prices count."))
 }
 
 /// That the recording is another than the base's: what is replayed is the change's own word. `None` where it is the same, or cannot be

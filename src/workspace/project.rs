@@ -10,12 +10,14 @@ use crate::cli::{DataArguments, SpecArguments};
 use crate::code::{PathKind, Tree, TreeFile, without_dots};
 use crate::console::{AppError, Loudness, files, printable, say, warn};
 use crate::git;
+use crate::instance::price_file::PriceFile;
 use crate::instance::{Capacity, InstanceConfiguration, InstanceType, Offer, Price, tables};
 use crate::report::{JobPolicy, JobReport, Policy};
 use crate::spec::policy::PolicyChanges;
 use crate::spec::{Job, Spec, Traits, is_secret_place};
 use crate::verdict::Reason;
 use crate::workspace::checkout::{self, Checkout, CheckoutCode, CommitCheckout};
+use crate::workspace::price_file;
 use crate::workspace::written_spec::{self, WrittenSpec};
 
 /// The gate's own folder, beside the spec.
@@ -116,6 +118,8 @@ pub(crate) struct Project {
     code: OnceCell<CheckoutCode>,
     /// Today's prices, from the backend.
     pub(crate) prices: RefCell<BTreeMap<InstanceType, Price>>,
+    /// AWS's published prices beside the spec; those of the base where its policy applies.
+    pub(crate) price_file: PriceFile,
     /// What this machine has, where canaries run on it.
     host: OnceCell<Capacity>,
 }
@@ -184,6 +188,7 @@ impl Project {
             files: OnceCell::new(),
             code: OnceCell::new(),
             prices: RefCell::default(),
+            price_file: price_file::read(&price_file::beside(&real))?,
             host: OnceCell::new(),
         })
     }
@@ -342,7 +347,7 @@ impl Project {
         }
     }
 
-    /// The price of one machine for one hour: the spec's, else today's, else the tables'.
+    /// The price of one machine for one hour: the spec's, else today's, else the file's, else the tables'.
     fn price(&self, kind: &InstanceType) -> Option<Price> {
         if let Some(price) = self.spec.prices.get(kind) {
             return Some(Price::from_spec(*price));
@@ -350,7 +355,10 @@ impl Project {
         if let Some(price) = self.prices.borrow().get(kind) {
             return Some(price.clone());
         }
-        tables::price(kind, self.region().as_deref().unwrap_or(DEFAULT_REGION))
+        let region = self.region();
+        let region = region.as_deref().unwrap_or(DEFAULT_REGION);
+        let of_file = self.price_file.price(kind, region, today());
+        of_file.or_else(|| tables::price(kind, region))
     }
 
     /// What its backend is like.

@@ -285,7 +285,7 @@ impl PlannedJob<'_> {
             }
             Some(worst) => format!("{worst} of {limit} ({longest} each, ended then)"),
             None if self.traits.is_remote => {
-                "no price is known, so no canary would be launched; write one under `prices`"
+                "no price is known, so no canary would be launched; write one under `prices`, or see `canary-gate prices update`"
                     .to_owned()
             }
             None => format!(

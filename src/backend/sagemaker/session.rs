@@ -16,6 +16,7 @@ use crate::aws::s3_uri::S3Uri;
 use crate::backend::{AccountAnswer, BackendFuture, ListedData, Planned, Ready, Session};
 use crate::canary::{ChannelData, Dataset, Objects, code_key, data_key, listing_digest};
 use crate::code::{CodeFile, PathKind};
+use crate::instance::price_file::PRICE_FILE;
 use crate::instance::{InstanceType, Price, tables};
 use crate::outside_error::OutsideError;
 use crate::plan::{NotMeasured, PoolPlan};
@@ -135,7 +136,7 @@ impl<'a> JobSession<'a> {
         let region = self.backend.aws().region;
         if !price::is_listed(&region) {
             self.note(format!(
-                "the price list has no prices in US dollars for {region}; write them under `prices`"
+                "the price list has no prices in US dollars for {region}, so those of {PRICE_FILE} or the built-in prices are used; else write them under `prices`"
             ));
             return BTreeMap::new();
         }
@@ -157,7 +158,7 @@ impl<'a> JobSession<'a> {
         let known = self.backend.state.borrow();
         if let Some(error) = &known.no_prices {
             self.note(format!(
-                "today's prices could not be read, so the built-in prices are used ({error})"
+                "today's prices could not be read, so those of {PRICE_FILE} or the built-in prices are used ({error})"
             ));
         }
         let price =

@@ -264,10 +264,14 @@ impl ChangeBase {
         spec: &SpecArguments,
     ) -> Result<Base, AppError> {
         let read = async {
+            let places = base_policy::places(project, spec);
+            let files = base_files(github, places, &self.tip).await?;
+            let prices = base_policy::price_place(&files);
             Ok::<_, GithubError>(Base {
                 name: self.name.clone(),
                 sha: self.tip.clone(),
-                files: base_files(github, project, spec, &self.tip).await?,
+                files,
+                prices: base_files(github, prices, &self.tip).await?,
                 tree: match project.traits().replays {
                     true => Some(github.tree(&self.tip).await?),
                     false => None,
@@ -287,7 +291,8 @@ impl ChangeBase {
         notes: &mut Vec<String>,
     ) -> Result<Option<BaseCommit>, AppError> {
         let Self { branch, left, .. } = self;
-        let files = match base_files(github, project, spec, &left).await {
+        let places = base_policy::places(project, spec);
+        let files = match base_files(github, places, &left).await {
             Ok(files) => files,
             Err(error) if error.kind == GithubErrorKind::NotFound => {
                 notes.push(format!(
@@ -319,15 +324,14 @@ fn if_gone(error: GithubError, base: &str, sha: &str) -> AppError {
     }
 }
 
-/// A commit's files at the places of a spec.
+/// A commit's files at these places.
 async fn base_files(
     github: &Github,
-    project: &Project,
-    spec: &SpecArguments,
+    places: Vec<String>,
     sha: &str,
 ) -> Result<Vec<BaseFile>, GithubError> {
     let mut files = Vec::new();
-    for place in base_policy::places(project, spec) {
+    for place in places {
         let bytes = match github.file_at(&place, sha, MAX_SPEC_BYTES).await {
             Ok(bytes) => bytes.map(Ok),
             Err(error) if error.kind == GithubErrorKind::Unreadable => Some(Err(error.to_string())),

@@ -155,7 +155,7 @@ fn planned(
         return CheckedThing::missing(
             "price",
             format!("no price is known for {unpriced}, so no canary is launched"),
-            "write one under `prices`",
+            "read those that AWS publishes with `canary-gate prices update`, or write one under `prices`",
         );
     }
     match plan::plan(

@@ -51,6 +51,7 @@ pub(crate) use job::Job;
 pub(crate) use logs::Logs;
 pub(crate) use operation::Operation;
 pub(crate) use pools::PoolFate;
+pub(crate) use prices::OfferFile;
 pub(crate) use state::Polls;
 pub(crate) use timeline::Timeline;
 
@@ -89,6 +90,7 @@ impl FakeAws {
                 ]),
                 logs: Logs::of_probe(|_| 25.0),
                 prices: prices::usual(),
+                offer_file: prices::OfferFile::Sound,
                 quotas: quotas::usual(),
                 default_quotas: BTreeMap::new(),
                 page_size: u64::MAX,
@@ -269,6 +271,10 @@ impl FakeAws {
 
     pub(crate) fn no_price(&self, instance_type: &str) {
         self.core.state().prices.remove(instance_type);
+    }
+
+    pub(crate) fn offer_file(&self, file: OfferFile) {
+        self.core.state().offer_file = file;
     }
 
     /// A quota by its full name, such as `ml.m5.large for training job usage`. Those are also kept: a job above one is

@@ -1,8 +1,9 @@
-//! The price list: GetProducts for SageMaker's instances.
+//! The price list: GetProducts for SageMaker's instances, and the offer file that AWS publishes of them.
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
 
 use super::fault::Refusal;
 use super::{State, page};
@@ -22,6 +23,68 @@ pub(super) fn usual() -> BTreeMap<String, f64> {
     ]
     .map(|(name, price)| (name.to_owned(), price))
     .into()
+}
+
+/// What becomes of the offer file.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum OfferFile {
+    Sound,
+    /// Without its end.
+    Cut,
+    /// Its head says that it has so many bytes.
+    Bytes(u64),
+    /// It never goes on.
+    Silent,
+    /// With these texts in place of others.
+    Edited(BTreeMap<String, String>),
+}
+
+/// `offers/v1.0/aws/AmazonSageMaker/current/us-east-1/index.json`, with its status, in the order and with the parts that AWS gives it:
+/// hosting beside training, prices of nothing, and terms of another kind.
+pub(super) fn offer_file(state: &State, path: &str) -> (u16, String) {
+    let parts: Vec<&str> = path.trim_start_matches('/').split('/').collect();
+    let [
+        "offers",
+        "v1.0",
+        "aws",
+        service,
+        "current",
+        region,
+        "index.json",
+    ] = parts[..]
+    else {
+        return (404, String::new());
+    };
+    if !region.starts_with("us-") && region != "eu-west-1" {
+        return (403, "<Error><Code>AccessDenied</Code></Error>".to_owned());
+    }
+    let (mut products, mut terms) = (Map::new(), Map::new());
+    for (instance, usd) in &state.prices {
+        for (component, usd) in [
+            ("Hosting", *usd * 1.1),
+            ("Training", *usd),
+            ("SpotTraining", 0.0),
+        ] {
+            let mut product = product(instance, component, usd);
+            product["product"]["attributes"]["regionCode"] = json!(region);
+            let sku = product["product"]["sku"].as_str().unwrap().to_owned();
+            terms.insert(sku.clone(), product["terms"]["OnDemand"].take());
+            products.insert(sku, product["product"].take());
+        }
+    }
+    let reserved = json!({"SKUMLM5XLARGETRAINING": terms["SKUMLM5LARGEHOSTING"]});
+    let file = json!({
+        "formatVersion": "v1.0",
+        "disclaimer": "This pricing list is for informational purposes only.",
+        "offerCode": service,
+        "version": "20261120180000",
+        "publicationDate": "2026-11-20T18:00:00Z",
+        "products": products,
+        "terms": {"Reserved": reserved, "OnDemand": terms},
+        "attributesList": {},
+    });
+    (200, file.to_string())
 }
 
 pub(super) fn answer(state: &State, input: &Value) -> Result<Value, Refusal> {

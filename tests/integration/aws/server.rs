@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::fault::{Fault, Refusal};
 use super::operation::Operation;
+use super::prices::OfferFile;
 use super::{Core, cbor, cloudwatch, logs, prices, quotas, sagemaker, sessions};
 
 /// How a service writes.
@@ -51,6 +52,9 @@ async fn answer(State(core): State<Arc<Core>>, request: Request<Body>) -> Respon
         headers: parts.headers,
         body,
     };
+    if call.uri.path().starts_with("/offers/") {
+        return offer_file(&core, call.uri.path());
+    }
     let (protocol, operation) = recognized(&call);
     let input = read(protocol, &call.body);
     if let (Some(operation), Some(input)) = (operation, &input) {
@@ -95,6 +99,37 @@ async fn answer(State(core): State<Arc<Core>>, request: Request<Body>) -> Respon
         hang_up();
     }
     response
+}
+
+/// What AWS publishes of its prices, which nobody signs for.
+fn offer_file(core: &Core, path: &str) -> Response<Body> {
+    let state = core.state();
+    let (status, mut text) = prices::offer_file(&state, path);
+    match &state.offer_file {
+        OfferFile::Sound => {}
+        OfferFile::Cut => text.truncate(text.len() / 2),
+        OfferFile::Edited(edits) => {
+            for (from, to) in edits {
+                assert!(text.contains(from), "{from} in {text}");
+                text = text.replace(from, to);
+            }
+        }
+        OfferFile::Bytes(bytes) => {
+            let mut response = written(status, "application/json", endless());
+            response
+                .headers_mut()
+                .insert("content-length", (*bytes).into());
+            return response;
+        }
+        OfferFile::Silent => return written(status, "application/json", endless()),
+    }
+    written(status, "application/json", text)
+}
+
+/// A body whose first byte never comes.
+fn endless() -> Body {
+    let nothing = futures_util::stream::pending::<Result<Bytes, std::io::Error>>();
+    Body::from_stream(nothing)
 }
 
 /// Ends the task of this connection without a word: no answer is sent, and no panic message printed.

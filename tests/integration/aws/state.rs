@@ -16,6 +16,7 @@ use super::job::Job;
 use super::logs::Logs;
 use super::operation::Operation;
 use super::pools::PoolFate;
+use super::prices::OfferFile;
 use super::s3::Store;
 use super::script_run::ScriptRun;
 use super::sessions::Sessions;
@@ -47,6 +48,7 @@ pub(super) struct State {
     pub(super) metrics: Metrics,
     pub(super) logs: Logs,
     pub(super) prices: BTreeMap<String, f64>,
+    pub(super) offer_file: OfferFile,
     pub(super) quotas: BTreeMap<String, f64>,
     /// Of those that nobody has changed, which the account's own list lacks.
     pub(super) default_quotas: BTreeMap<String, f64>,

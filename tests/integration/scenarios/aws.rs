@@ -6,7 +6,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{Case, document};
-use crate::aws::{FakeAws, Fault, Job, Logs, Metrics, Operation, Polls, PoolFate, Timeline};
+use crate::aws::{
+    FakeAws, Fault, Job, Logs, Metrics, OfferFile, Operation, Polls, PoolFate, Timeline,
+};
 use crate::project::Project;
 use crate::sagemaker::{FIXED, put_data};
 
@@ -21,6 +23,7 @@ pub(super) enum Act {
     Quota(String, f64),
     UnchangedQuota(String, f64),
     NoPrice(String),
+    OfferFile(OfferFile),
     Polls(Polls),
     Fail(Strike),
     Recover,
@@ -230,6 +233,7 @@ impl Case {
             Act::Quota(name, value) => aws.quota(&name, value),
             Act::UnchangedQuota(name, value) => aws.unchanged_quota(&name, value),
             Act::NoPrice(kind) => aws.no_price(&kind),
+            Act::OfferFile(file) => aws.offer_file(file),
             Act::Polls(polls) => aws.polls(polls),
             Act::Fail(strike) => {
                 let mut fault = aws.fail(Operation::named(&strike.call).unwrap());
@@ -319,4 +323,4 @@ fn on_sagemaker() -> (Project, Option<FakeAws>) {
     (project, Some(aws))
 }
 
-super::files!(on_sagemaker; "aws/" adoption, clean_up, counts, detached, gate, gpu_memory, groups, history, manifests, pool_quotas, pool_sharing, pools, pull_request_limit, side_by_side, troubles);
+super::files!(on_sagemaker; "aws/" adoption, clean_up, counts, detached, gate, gpu_memory, groups, history, manifests, pool_quotas, pool_sharing, pools, prices, pull_request_limit, side_by_side, troubles);
