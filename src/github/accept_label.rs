@@ -111,7 +111,7 @@ impl Github {
         let place = PostPlace::PullRequest(pull_request);
         let comments = self.posts(place, None).await?;
         let mut own = own(&comments, &identity, (MarkerKind::Report, subject), now);
-        own.sort_by_key(|(_, marker)| std::cmp::Reverse(marker.age()));
+        own.sort_by_key(|(comment, marker)| std::cmp::Reverse((marker.age(), comment.number())));
         // A check at work has no verdict but the last one, which it may keep below.
         let mut verdicts = own
             .iter()

@@ -194,7 +194,7 @@ impl Github {
         }
     }
 
-    /// Hides these comments as outdated, if they are not hidden yet; of many the newest. The token needs `pull-requests: write`.
+    /// Hides these comments as outdated, if they are not hidden yet. The token needs `pull-requests: write`.
     pub(super) async fn hide(&self, comments: &[OwnPost<'_>]) -> Result<(), GithubError> {
         #[derive(Deserialize)]
         struct Nodes {
@@ -209,14 +209,12 @@ impl Github {
         }
         let ids = comments.iter().map(|(comment, _)| comment.node_id.as_str());
         let ids: Vec<&str> = ids.filter(|id| !id.is_empty()).collect();
-        let ids = &ids[ids.len().saturating_sub(MOST_NODES)..];
-        if ids.is_empty() {
-            return Ok(());
-        }
-        let known: Nodes = self.graphql(HIDDEN, &json!({"ids": ids})).await?;
-        let shown = known.nodes.into_iter().flatten();
-        for comment in shown.filter(|comment| !comment.is_minimized) {
-            let _: Value = self.graphql(HIDE, &json!({"id": comment.id})).await?;
+        for ids in ids.chunks(MOST_NODES) {
+            let known: Nodes = self.graphql(HIDDEN, &json!({"ids": ids})).await?;
+            let shown = known.nodes.into_iter().flatten();
+            for comment in shown.filter(|comment| !comment.is_minimized) {
+                let _: Value = self.graphql(HIDE, &json!({"id": comment.id})).await?;
+            }
         }
         Ok(())
     }

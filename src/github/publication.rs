@@ -79,7 +79,7 @@ pub enum Intent {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OlderComments {
     WriteOver,
-    /// Hidden as outdated, and a new one is written below.
+    /// Hidden as outdated: each verdict is a new one below, so that a mail carries it, and nothing else is written.
     Hide,
 }
 
@@ -248,7 +248,10 @@ impl<'a> Rounds<'a> {
         };
         let Some((kept, theirs)) = newest(&own) else {
             let is_wanted = match self.text.intent {
-                Intent::Stub | Intent::Verdict | Intent::NoVerdict => true,
+                Intent::Verdict => true,
+                Intent::Stub | Intent::NoVerdict => {
+                    self.publication.older == OlderComments::WriteOver
+                }
                 // A new comment brings the hidden one up to date.
                 Intent::Refresh => !all.is_empty() && self.publication.older == OlderComments::Hide,
                 Intent::EndStub | Intent::Close => false,
@@ -297,13 +300,20 @@ impl<'a> Rounds<'a> {
     fn concerned<'b>(&self, all: &[OwnPost<'b>]) -> Vec<OwnPost<'b>> {
         let ours = self.marker.order;
         let newest = newest(all).map_or(ours, |(_, theirs)| theirs.order.max(ours));
-        let is_concerned = |theirs: &Marker| match (self.text.intent, self.publication.older) {
-            (Intent::EndStub, _) => theirs.order == ours && theirs.state == MarkerState::Running,
-            // Each run has a comment of its own.
-            (_, OlderComments::Hide) => theirs.order == newest,
-            (_, OlderComments::WriteOver) => true,
+        let is_concerned = |(post, theirs): &OwnPost<'b>| {
+            match (self.text.intent, self.publication.older) {
+                (Intent::EndStub, _) => {
+                    theirs.order == ours && theirs.state == MarkerState::Running
+                }
+                // What else this run wrote may be hidden by now.
+                (_, OlderComments::Hide) => {
+                    theirs.order == newest
+                        && (newest > ours || post.says(None, &self.body_over(None)))
+                }
+                (_, OlderComments::WriteOver) => true,
+            }
         };
-        let concerned = all.iter().filter(|(_, theirs)| is_concerned(theirs));
+        let concerned = all.iter().filter(|one| is_concerned(one));
         concerned.cloned().collect()
     }
 
@@ -415,7 +425,9 @@ impl<'a> Rounds<'a> {
             ));
         } else if *older == OlderComments::Hide {
             let mut older = self.own(listed);
-            older.retain(|(_, theirs)| theirs.order < self.marker.order);
+            older.retain(|(post, theirs)| {
+                theirs.order <= self.marker.order && post.number() != kept.number()
+            });
             if let Err(error) = github.hide(&older).await {
                 let note = format!("an older comment of ours could not be hidden: {error}");
                 self.published.notes.push(note);

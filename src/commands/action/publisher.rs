@@ -325,7 +325,8 @@ impl Publisher {
         let text = PostText::comment(&texts.comment, texts.intent);
         let failure = match post::publish(github, comment, &text).await {
             Ok(posted) => {
-                if posted.outcome == PublicationOutcome::Nothing {
+                if posted.outcome == PublicationOutcome::Nothing && texts.intent == Intent::Refresh
+                {
                     say(
                         "no comment is written: no job is affected, and there is none to bring up to date",
                     );

@@ -116,7 +116,7 @@ fn short(step: &PublicationStep<'_>) -> String {
 
 #[test]
 fn from_what_is_listed_follows_what_is_done() {
-    use Intent::{Close, EndStub, Refresh, Verdict};
+    use Intent::{Close, EndStub, NoVerdict, Refresh, Stub, Verdict};
     use OlderComments::{Hide, WriteOver};
     for (listed, text, intent, older, step) in [
         // The first, and the next ones.
@@ -145,9 +145,11 @@ fn from_what_is_listed_follows_what_is_done() {
             "create",
         ),
         ("1x 9f", "2", Verdict, WriteOver, "create"),
-        // A comment of each run's own.
+        // A comment of each verdict's own, and of nothing else.
         ("1", "2", Verdict, Hide, "create"),
-        ("1 2r", "2", Verdict, Hide, "write over 2"),
+        ("1 2r", "2", Verdict, Hide, "create"),
+        ("1", "2r", Stub, Hide, "end"),
+        ("1", "2", NoVerdict, Hide, "end"),
         ("1 2", "1", Verdict, Hide, "Superseded 2"),
         ("", "2", Refresh, Hide, "end"),
         ("1", "2", Refresh, Hide, "create"),

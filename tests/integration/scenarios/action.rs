@@ -38,6 +38,8 @@ pub(super) enum Deed {
     Label(bool, String, String),
     Permit(String, String),
     Comment(String, String),
+    /// So many of ours, of earlier runs.
+    OlderComments(usize),
     LoseComments,
     Refuse(Refusal),
     Relent,
@@ -151,6 +153,12 @@ impl Case {
             Deed::Comment(login, body) => {
                 github.comment(NUMBER, &user(&login), &body);
             }
+            Deed::OlderComments(count) => (0..count).for_each(|run| {
+                let order = format!("2026-11-20T09:14:07Z/{run}/1");
+                let body =
+                    format!("<!-- canary-gate v1 spec=canary-gate.yml order={order} -->\nolder");
+                github.comment(NUMBER, &User::actions(), &body);
+            }),
             Deed::LoseComments => github.state().comments.clear(),
             Deed::Refuse(refusal) => {
                 let fault = github.fail(&refusal.method, &refusal.path);
