@@ -344,9 +344,10 @@ impl ApiCall<'_> {
         line(&format!("{} {}", self.method, self.path))
     }
 
-    /// Whether it may be repeated even if it was carried out.
+    /// Whether it may be repeated even if it was carried out: of equal checks of a commit the last counts.
     fn is_repeatable(&self) -> bool {
-        self.method != Method::POST || self.path == "graphql"
+        let (room, _) = self.path.split_once('/').unwrap_or((self.path, ""));
+        self.method != Method::POST || ["graphql", "statuses", "check-runs"].contains(&room)
     }
 
     fn read<T: DeserializeOwned>(&self, body: &[u8]) -> Result<T, GithubError> {

@@ -3,6 +3,8 @@
 //! The runner reads the output of a step; a line that starts with `::` is a command to it. Syntax and escaping:
 //! <https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands>
 
+use serde_json::{Value, json};
+
 use crate::report::escape::{LINE_LIMIT, PARAGRAPH_LIMIT, for_terminal};
 use crate::spec::FilePosition;
 
@@ -13,30 +15,52 @@ pub enum AnnotationLevel {
     Warning,
 }
 
-/// The command for an annotation at a place of a file of the repository, or on the run's page without one.
-///
-/// Title and message may be any text: each is escaped, made one line, and cut if it is too long.
-pub fn annotation(
-    level: AnnotationLevel,
-    place: Option<(&str, FilePosition)>,
-    title: &str,
-    message: &str,
-) -> String {
-    let level = match level {
-        AnnotationLevel::Error => "error",
-        AnnotationLevel::Warning => "warning",
-    };
-    let mut properties = Vec::new();
-    if let Some((file, FilePosition { line, column })) = place {
-        let file = for_terminal(file, PARAGRAPH_LIMIT);
-        properties.push(format!("file={}", as_property(&file)));
-        properties.push(format!("line={line}"));
-        properties.push(format!("col={column}"));
+impl AnnotationLevel {
+    /// In a workflow command and in a check run.
+    fn words(self) -> [&'static str; 2] {
+        match self {
+            Self::Error => ["error", "failure"],
+            Self::Warning => ["warning", "warning"],
+        }
     }
-    let title = for_terminal(title, LINE_LIMIT);
-    properties.push(format!("title={}", as_property(&title)));
-    let message = for_terminal(message, PARAGRAPH_LIMIT);
-    format!("::{level} {}::{}", properties.join(","), as_data(&message))
+}
+
+/// A remark at a place of a file of the repository, or on the run's page without one.
+#[derive(Debug, Clone)]
+pub struct Annotation {
+    pub level: AnnotationLevel,
+    pub place: Option<(String, FilePosition)>,
+    pub title: String,
+    pub message: String,
+}
+
+impl Annotation {
+    /// The workflow command. Title and message may be any text: each is escaped, made one line, and cut if it is too long.
+    pub fn command(&self) -> String {
+        let [level, _] = self.level.words();
+        let mut properties = Vec::new();
+        if let Some((file, FilePosition { line, column })) = &self.place {
+            let file = for_terminal(file, PARAGRAPH_LIMIT);
+            properties.push(format!("file={}", as_property(&file)));
+            properties.push(format!("line={line}"));
+            properties.push(format!("col={column}"));
+        }
+        let title = for_terminal(&self.title, LINE_LIMIT);
+        properties.push(format!("title={}", as_property(&title)));
+        let message = for_terminal(&self.message, PARAGRAPH_LIMIT);
+        format!("::{level} {}::{}", properties.join(","), as_data(&message))
+    }
+
+    /// The same in a check run, which has no place for one without; `None` then.
+    pub(super) fn in_check_run(&self) -> Option<Value> {
+        let (path, FilePosition { line, .. }) = self.place.as_ref()?;
+        let [_, level] = self.level.words();
+        Some(json!({
+            "path": path, "start_line": line, "end_line": line, "annotation_level": level,
+            "title": for_terminal(&self.title, LINE_LIMIT),
+            "message": for_terminal(&self.message, PARAGRAPH_LIMIT),
+        }))
+    }
 }
 
 /// The lines before and after a job's log, which may contain commands: between them the runner ignores these. `random` must be new
@@ -65,7 +89,8 @@ mod tests {
 
     #[test]
     fn an_annotation_points_at_its_line_and_hostile_text_stays_in_its_field() {
-        let place = |file, line, column| Some((file, FilePosition { line, column }));
+        let place =
+            |file: &str, line, column| Some((file.to_owned(), FilePosition { line, column }));
         for (level, place, title, message, command) in [
             (
                 AnnotationLevel::Error,
@@ -90,7 +115,14 @@ mod tests {
                  %250A::set-output name=a::b : :stop-commands::c",
             ),
         ] {
-            assert_eq!(annotation(level, place, title, message), command);
+            let [title, message] = [title, message].map(str::to_owned);
+            let annotation = Annotation {
+                level,
+                place,
+                title,
+                message,
+            };
+            assert_eq!(annotation.command(), command);
         }
     }
 
@@ -121,8 +153,13 @@ mod tests {
         fn whatever_comes_the_runner_reads_what_was_meant(
             file in any::<String>(), title in "[:,%=\n\r\\PC]{0,20}", message in "[:%\n\\PC]{0,40}",
         ) {
-            let place = Some((&*file, FilePosition { line: 3, column: 4 }));
-            let command = annotation(AnnotationLevel::Error, place, &title, &message);
+            let annotation = Annotation {
+                level: AnnotationLevel::Error,
+                place: Some((file.clone(), FilePosition { line: 3, column: 4 })),
+                title: title.clone(),
+                message: message.clone(),
+            };
+            let command = annotation.command();
             prop_assert!(!command.contains(['\n', '\r']));
             let (properties, data) = read(&command);
             let expected = [

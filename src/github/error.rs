@@ -184,7 +184,8 @@ fn needed_permission(method: &str, path: &str) -> &'static str {
     let is_write = method != "GET";
     match path.split('/').collect::<Vec<_>>()[..] {
         ["issues"] | ["issues", _] => ISSUES[usize::from(is_write)],
-        ["statuses", _] => "statuses: write",
+        ["statuses", _] | ["commits", _, "status"] => "statuses: write",
+        ["check-runs", ..] | ["commits", _, "check-runs"] => "checks: write",
         ["issues" | "pulls", ..] if is_write => "pull-requests: write",
         ["issues" | "pulls", ..] => "pull-requests: read",
         _ => "contents: read",
@@ -194,9 +195,9 @@ fn needed_permission(method: &str, path: &str) -> &'static str {
 /// All that the job needs, to paste into a workflow: a job that grants one permission loses those that it does not name.
 fn permissions_block(needed: &str) -> String {
     let more = match needed {
-        "issues: read" | "issues: write" => "issues: write",
-        "statuses: write" => "pull-requests: write\n      statuses: write",
-        _ => "pull-requests: write",
+        "issues: read" | "issues: write" => "issues: write".to_owned(),
+        "statuses: write" | "checks: write" => format!("pull-requests: write\n      {needed}"),
+        _ => "pull-requests: write".to_owned(),
     };
     format!("    permissions:\n      contents: read\n      {more}")
 }
@@ -216,6 +217,8 @@ mod tests {
             "POST | issues | issues: write | issues: write",
             "PATCH | issues/12 | issues: write | issues: write",
             "POST | statuses/abc | statuses: write | pull-requests: write, statuses: write",
+            "GET | commits/abc/check-runs?check_name=x | checks: write | pull-requests: write, checks: write",
+            "PATCH | check-runs/7 | checks: write | pull-requests: write, checks: write",
         ] {
             let [method, path, needed, block] = row.split(" | ").collect::<Vec<_>>()[..] else {
                 panic!("{row}")

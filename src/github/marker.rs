@@ -23,7 +23,8 @@ pub const LONGEST_TEXT: usize = 65_000;
 const CLOSING: &str = " -->";
 const RUNNING: &str = " state=running";
 /// The end of a text that was cut.
-const CUT: &str = "\n\n*What follows did not fit here; it is in the step summary of the run.*";
+pub(super) const CUT: &str =
+    "\n\n*What follows did not fit here; it is in the step summary of the run.*";
 
 /// What a text is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -67,7 +67,7 @@ pub fn in_progress(run: &InProgress) -> String {
         None => Prose::own("What they may cost is not known: no price is."),
     };
     let cost = Prose::fill(
-        "Small canary runs are at work. {} This comment will be updated with the forecast and the verdict.",
+        "Small canary runs are at work. {} The forecast and the verdict will stand here.",
         [cost],
     );
     let jobs = Block::list(jobs.collect()).into_iter();
@@ -130,11 +130,11 @@ pub fn unposted(failure: &Failure) -> String {
     format!("\n{}\n", text.trim_end())
 }
 
-/// What became of the check in some words, for the status of a commit: `over budget: churn, and 2 more`.
+/// What became of the check in some words, for the title of a commit's check: `over budget: churn, and 2 more`.
 pub fn status_line(report: &Report) -> String {
     if let Some(Failure { job, what, .. }) = report.failures.first() {
-        let job = job.as_deref().unwrap_or_default();
-        return escape::for_terminal(&format!("could not check {job}: {what}"), LONGEST_LINE);
+        let job = job.as_ref().map_or(String::new(), |job| format!(" {job}"));
+        return escape::for_terminal(&format!("could not check{job}: {what}"), LONGEST_LINE);
     }
     let worst: Vec<&str> = (report.jobs.iter())
         .filter(|job| job.verdict == report.verdict)

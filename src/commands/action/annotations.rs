@@ -1,7 +1,7 @@
 //! Annotations: each job without a good verdict at the place in the spec that decided it, and each failure.
 
 use crate::console::AppError;
-use crate::github::commands::{self, AnnotationLevel};
+use crate::github::commands::{Annotation, AnnotationLevel};
 use crate::report::{JobReport, Report, words};
 use crate::spec::{FilePosition, SpecErrors};
 use crate::verdict::{BudgetRow, Verdict};
@@ -10,12 +10,12 @@ use crate::workspace::project::Project;
 /// GitHub shows at most ten annotations of a level for a step.
 const MOST: usize = 10;
 
-/// The workflow commands, worst first.
+/// All of them, worst first.
 pub(super) fn of(
     report: &Report,
     project: Option<&Project>,
     error: Option<&AppError>,
-) -> Vec<String> {
+) -> Vec<Annotation> {
     if let Some(errors) = error.and_then(AppError::spec_errors) {
         return of_spec(errors);
     }
@@ -25,12 +25,12 @@ pub(super) fn of(
             .as_ref()
             .map_or(String::new(), |job| format!("{job}: "));
         let message = format!("{job}{}: {}", failure.phase, failure.what);
-        commands::annotation(
-            AnnotationLevel::Error,
-            None,
-            "canary-gate could not check",
-            &message,
-        )
+        Annotation {
+            level: AnnotationLevel::Error,
+            place: None,
+            title: "canary-gate could not check".to_owned(),
+            message,
+        }
     });
     let mut jobs: Vec<&JobReport> = report.jobs.iter().collect();
     jobs.sort_by_key(|job| job.verdict);
@@ -39,19 +39,22 @@ pub(super) fn of(
 }
 
 /// Every problem of a spec, at its line.
-fn of_spec(errors: &SpecErrors) -> Vec<String> {
+fn of_spec(errors: &SpecErrors) -> Vec<Annotation> {
     let problems = errors.problems().iter().take(MOST);
     let annotated = problems.map(|problem| {
-        let place = problem.place.map(|place| (errors.name(), place));
         let help = problem.help.as_ref();
         let help = help.map_or(String::new(), |help| format!(" ({help})"));
-        let message = format!("{problem}{help}");
-        commands::annotation(AnnotationLevel::Error, place, "invalid spec", &message)
+        Annotation {
+            level: AnnotationLevel::Error,
+            place: problem.place.map(|place| (errors.name().to_owned(), place)),
+            title: "invalid spec".to_owned(),
+            message: format!("{problem}{help}"),
+        }
     });
     annotated.collect()
 }
 
-fn of_job(job: &JobReport, project: Option<&Project>) -> Option<String> {
+fn of_job(job: &JobReport, project: Option<&Project>) -> Option<Annotation> {
     let level = match job.verdict {
         Verdict::Exceeded if job.policy.accepted.is_some() => AnnotationLevel::Warning,
         Verdict::Exceeded | Verdict::Failed | Verdict::Unknown => AnnotationLevel::Error,
@@ -60,24 +63,22 @@ fn of_job(job: &JobReport, project: Option<&Project>) -> Option<String> {
     };
     let accepted = job.policy.accepted.as_ref();
     let accepted = accepted.map_or(String::new(), |by| format!(", accepted by {}", by.by));
-    let title = format!("{} {}{accepted}", job.name, words::phrase(job.verdict));
     let budget = job.forecasts.first().map(|forecast| &forecast.budget);
     let deciding = budget.and_then(|lines| lines.iter().find(|line| line.decides));
-    let spot = spot(job, deciding, project);
-    Some(commands::annotation(
+    Some(Annotation {
         level,
-        spot,
-        &title,
-        &job.reason.to_string(),
-    ))
+        place: spot(job, deciding, project),
+        title: format!("{} {}{accepted}", job.name, words::phrase(job.verdict)),
+        message: job.reason.to_string(),
+    })
 }
 
 /// The place in the spec: the budget line, else the job's instance, else the job.
-fn spot<'a>(
+fn spot(
     job: &JobReport,
     line: Option<&BudgetRow>,
-    project: Option<&'a Project>,
-) -> Option<(&'a str, FilePosition)> {
+    project: Option<&Project>,
+) -> Option<(String, FilePosition)> {
     let project = project?;
     let name = &job.name;
     let fields = [
@@ -89,5 +90,5 @@ fn spot<'a>(
         .iter()
         .flatten()
         .find_map(|field| project.spec.place(field))?;
-    Some((&project.place.file, place))
+    Some((project.place.file.clone(), place))
 }

@@ -35,9 +35,9 @@ pub(super) enum CommentPolicy {
     Off,
 }
 
-/// Whether a drift's tracking issue is kept up to date.
+/// Whether a drift's tracking issue, or the check run, is kept up to date.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum IssuePolicy {
+pub(super) enum Upkeep {
     Update,
     Off,
 }
@@ -55,7 +55,8 @@ pub(super) struct Inputs {
     /// The ARN of the role that the program assumes itself; `None`: credentials are there already.
     pub(super) role_to_assume: Option<String>,
     pub(super) comment: CommentPolicy,
-    pub(super) issue: IssuePolicy,
+    pub(super) issue: Upkeep,
+    pub(super) check_run: Upkeep,
     /// `None`: as in the spec.
     pub(super) strict: Option<bool>,
     pub(super) on_inconclusive: Option<OnInconclusive>,
@@ -69,7 +70,7 @@ pub(super) struct Inputs {
     pub(super) report_from: Vec<String>,
     /// The pull request, if the event does not name one.
     pub(super) pull_request: Option<u64>,
-    /// The name of the status to set on the pull request's head; `None`: none is set.
+    /// The name of the status to set in place of a check run; `None`: none is set.
     pub(super) commit_status: Option<String>,
     pub(super) fresh: bool,
     /// The path of the template of the page from the workspace; `None`: ours.
@@ -98,7 +99,8 @@ impl Inputs {
                 |text| is_role(text).then(|| text.to_owned()),
             ),
             comment: reader.choice("comment").unwrap_or(CommentPolicy::Update),
-            issue: reader.choice("issue").unwrap_or(IssuePolicy::Update),
+            issue: reader.choice("issue").unwrap_or(Upkeep::Update),
+            check_run: reader.choice("check-run").unwrap_or(Upkeep::Update),
             strict: reader.truth("strict"),
             on_inconclusive: reader
                 .choice::<Inconclusive>("on-inconclusive")
@@ -248,7 +250,8 @@ mod tests {
             aws_region: None,
             role_to_assume: None,
             comment: CommentPolicy::Update,
-            issue: IssuePolicy::Update,
+            issue: Upkeep::Update,
+            check_run: Upkeep::Update,
             strict: None,
             on_inconclusive: None,
             on_fork: Inconclusive::Pass,
@@ -266,6 +269,7 @@ mod tests {
             ("INPUT_COMMAND", "drift"),
             ("INPUT_JOBS", "churn, digits\n"),
             ("INPUT_ISSUE", "off"),
+            ("INPUT_CHECK-RUN", "off"),
             ("INPUT_STRICT", "True"),
             ("INPUT_REPORT-FROM", "parts/*.json\nmore, odd.json\n"),
             ("INPUT_PULL-REQUEST", "#12"),
@@ -276,7 +280,8 @@ mod tests {
             // Whatever else it says.
             command: ActionCommand::Report,
             jobs: ["churn", "digits"].map(str::to_owned).into(),
-            issue: IssuePolicy::Off,
+            issue: Upkeep::Off,
+            check_run: Upkeep::Off,
             strict: Some(true),
             report_from: ["parts/*.json", "more, odd.json"].map(str::to_owned).into(),
             pull_request: Some(12),

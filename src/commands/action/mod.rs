@@ -38,11 +38,11 @@ use crate::report::{DOCUMENTS, Leftovers};
 use crate::spec::OnInconclusive;
 use crate::verdict::Verdict;
 use crate::workspace::base_policy;
-use crate::workspace::checkout::Checkout;
+use crate::workspace::checkout::{self, Checkout};
 use crate::workspace::project::Project;
 use crate::workspace::run_origin::RunOrigin;
 use crate::workspace::written_spec;
-use inputs::{ActionCommand, Inputs, IssuePolicy};
+use inputs::{ActionCommand, Inputs, Upkeep};
 use post_step::Stage;
 use publisher::Publisher;
 use trigger::Trigger;
@@ -101,7 +101,7 @@ async fn check(
         ControlFlow::Break(checked) => return Ok(checked),
     };
     let is_detached = request.part == RunPart::Detach;
-    let is_tracked = inputs.command == ActionCommand::Drift && inputs.issue == IssuePolicy::Update;
+    let is_tracked = inputs.command == ActionCommand::Drift && inputs.issue == Upkeep::Update;
     let issue = is_tracked.then(|| publisher.issue());
     let mut is_accepted = false;
     let before =
@@ -194,20 +194,27 @@ async fn prepare<'a>(
     if trigger.is_from_fork(&publisher.environment.repository) {
         return Ok(ControlFlow::Break(from_fork(&trigger, inputs)));
     }
-    if !written_spec::is_there(&spec) {
-        let error = trigger.missing_spec(&github, &spec).await;
-        return Err(error.during("reading the spec"));
-    }
     let tree_of = async |commit: &str| Ok(github.tree(commit).await?);
-    let loaded = Project::load_commit(&spec, &publisher.environment.sha, tree_of).await;
-    let mut project = loaded.map_err(|error| error.during("reading the spec"))?;
-    project.region_flag.clone_from(&inputs.aws_region);
-    project.role_to_assume.clone_from(&inputs.role_to_assume);
-    let commit = project.checkout.as_ref().and_then(Checkout::commit);
+    let loaded = match written_spec::is_there(&spec) {
+        true => Project::load_commit(&spec, &publisher.environment.sha, tree_of).await,
+        false => Err(trigger.missing_spec(&github, &spec).await),
+    };
+    let commit = match &loaded {
+        Ok(project) => project.checkout.as_ref().and_then(Checkout::commit),
+        Err(_) => checkout::checked_out_commit(Path::new(".")),
+    };
     publisher.stamp.commit.clone_from(&commit);
     let commit = commit.as_deref();
-    trigger.refuse_another_commit(&github, commit).await?;
-    publisher.head = trigger.pull_request().cloned();
+    // A spec that cannot be read fails the check of the head too, if that is what is checked out.
+    let is_head = trigger.refuse_another_commit(&github, commit).await;
+    if let Some(one) = trigger.pull_request().filter(|_| is_head.is_ok()) {
+        publisher.head = Some(one.clone());
+        publisher.check_on(inputs, &one.head.sha);
+    }
+    let mut project = loaded.map_err(|error| error.during("reading the spec"))?;
+    is_head?;
+    project.region_flag.clone_from(&inputs.aws_region);
+    project.role_to_assume.clone_from(&inputs.role_to_assume);
     let base = trigger.base(&github, commit).await?;
     let policy = match &base {
         Some(base) => Some(base.policy(&github, &project, &spec).await?),

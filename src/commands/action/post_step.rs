@@ -17,6 +17,7 @@ use crate::commands::sweep::{self, Sweeping};
 use crate::console::{AppError, files, say};
 use crate::github::commands;
 use crate::github::environment::Environment;
+use crate::github::head_check::{CheckState, HeadCheck};
 use crate::github::publication::{Intent, PostText, Publication};
 use crate::report::{self, Ended, Leftovers, ReportStamp};
 use crate::workspace::project::Project;
@@ -30,6 +31,7 @@ pub(super) const OPENED: &str = "opened";
 pub(super) const BEGUN: &str = "begun";
 pub(super) const SWEPT: &str = "swept";
 pub(super) const POSTED: &str = "posted";
+pub(super) const CHECKED: &str = "checked";
 
 /// What the main step saves before its first canary: whose jobs to stop, where they wrote, which comment to finish.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -43,6 +45,8 @@ pub(super) struct BegunStep {
     pub(super) outputs: BTreeMap<String, String>,
     /// Its comment, if it writes one.
     pub(super) comment: Option<Publication>,
+    /// The check of its commit, if it writes one.
+    pub(super) check: Option<HeadCheck>,
 }
 
 /// Which of the two steps this is.
@@ -58,7 +62,6 @@ pub(super) enum Stage {
 pub(super) struct LeftStep {
     begun: BegunStep,
     is_swept: bool,
-    is_posted: bool,
 }
 
 impl Stage {
@@ -70,11 +73,14 @@ impl Stage {
         };
         let name = program.map(Path::new).and_then(Path::file_name);
         let is_named = name.is_some_and(|name| name == ENTRY_POINT);
-        match state(BEGUN).and_then(|begun| serde_json::from_str(&begun).ok()) {
+        match state(BEGUN).and_then(|begun| serde_json::from_str::<BegunStep>(&begun).ok()) {
             Some(begun) => Self::Post(Some(Box::new(LeftStep {
-                begun,
+                begun: BegunStep {
+                    comment: begun.comment.filter(|_| state(POSTED).is_none()),
+                    check: begun.check.filter(|_| state(CHECKED).is_none()),
+                    ..begun
+                },
                 is_swept: state(SWEPT).is_some(),
-                is_posted: state(POSTED).is_some(),
             }))),
             None if is_named || state(OPENED).is_some() => Self::Post(None),
             None => Self::Main,
@@ -98,9 +104,7 @@ pub(super) async fn run(environment: &Environment, left: &LeftStep, inputs: &Inp
             })
         }
     };
-    if !left.is_posted
-        && let Err(error) = finish_comment(environment, &left.begun, leftovers, inputs).await
-    {
+    if let Err(error) = finish(environment, &left.begun, leftovers, inputs).await {
         say(error.render(false).trim_end());
     }
     say(&end);
@@ -142,18 +146,20 @@ async fn sweep(
     )
 }
 
-async fn finish_comment(
+/// Says in the comment and in the check that the step ended before its time, where it had no last word there.
+async fn finish(
     environment: &Environment,
     begun: &BegunStep,
     leftovers: Leftovers,
     inputs: &Inputs,
 ) -> Result<(), AppError> {
-    let Some(comment) = &begun.comment else {
+    if begun.comment.is_none() && begun.check.is_none() {
         return Ok(());
-    };
+    }
     let github = super::client(environment, inputs)?;
+    let how = "ended before its time";
     let body = report::ended(&Ended {
-        how: "ended before its time".to_owned(),
+        how: how.to_owned(),
         leftovers,
         stamp: ReportStamp {
             subject: Some(comment.subject.clone()),
@@ -162,15 +168,25 @@ async fn finish_comment(
         },
         ..Ended::default()
     });
-    let text = PostText::comment(&body, Intent::EndStub);
-    let finished = post::publish(&github, comment, &text).await;
-    finished.map_err(|error| AppError::from(error).during("finishing the comment"))?;
-    Ok(())
+    let finished = match &begun.comment {
+        Some(comment) => {
+            let text = PostText::comment(&body, Intent::EndStub);
+            post::publish(&github, comment, &text).await.map(drop)
+        }
+        None => Ok(()),
+    };
+    if let Some(check) = &begun.check {
+        let written = check.write(&github, CheckState::Cancelled, (how, &body), &[]);
+        let written = written.await.map_err(AppError::from);
+        written.map_err(|error| error.during("finishing the check of the commit"))?;
+    }
+    finished.map_err(|error| AppError::from(error).during("finishing the comment"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::github::head_check::HeadCheckKind;
     use crate::github::marker::Order;
     use crate::github::posts::PostPlace;
     use crate::github::publication::OlderComments;
@@ -189,30 +205,43 @@ mod tests {
                 order: Order::parse("2026-11-21T09:14:07Z/4821/1").unwrap(),
                 older: OlderComments::WriteOver,
             }),
+            check: Some(HeadCheck {
+                sha: "3f9c2e1".to_owned(),
+                name: "canary-gate (canary-gate.yml)".to_owned(),
+                kind: HeadCheckKind::CheckRun,
+                page: "https://github.com/example/models/actions/runs/4821/attempts/1".to_owned(),
+            }),
         };
         let json = serde_json::to_string(&begun()).unwrap();
-        let left = |is_swept, is_posted| {
-            let begun = begun();
-            Stage::Post(Some(Box::new(LeftStep {
-                begun,
-                is_swept,
-                is_posted,
-            })))
+        let left = |is_swept, is_posted, is_checked| {
+            let mut begun = begun();
+            begun.comment.take_if(|_| is_posted);
+            begun.check.take_if(|_| is_checked);
+            Stage::Post(Some(Box::new(LeftStep { begun, is_swept })))
         };
         for (program, state, stage) in [
             ("/canary-gate", &[][..], Stage::Main),
             ("/canary-gate-post", &[], Stage::Post(None)),
             ("/canary-gate", &[(OPENED, "true")], Stage::Post(None)),
-            ("/canary-gate", &[(BEGUN, &*json)], left(false, false)),
+            (
+                "/canary-gate",
+                &[(BEGUN, &*json)],
+                left(false, false, false),
+            ),
             (
                 "/canary-gate",
                 &[(BEGUN, &*json), (SWEPT, "true")],
-                left(true, false),
+                left(true, false, false),
             ),
             (
                 "/canary-gate",
                 &[(BEGUN, &*json), (POSTED, "true")],
-                left(false, true),
+                left(false, true, false),
+            ),
+            (
+                "/canary-gate",
+                &[(BEGUN, &*json), (CHECKED, "true")],
+                left(false, false, true),
             ),
         ] {
             let found = Stage::of(Some(OsStr::new(program)), &|name| {

@@ -6,9 +6,10 @@ use crate::console::{AppError, files, printable, say};
 use crate::exit::{self, Strictness};
 use crate::gate::GateFailure;
 use crate::github::client::Github;
-use crate::github::commands::{self, AnnotationLevel};
+use crate::github::commands::{self, Annotation, AnnotationLevel};
 use crate::github::environment::Environment;
 use crate::github::error::GithubErrorKind;
+use crate::github::head_check::{CheckState, HeadCheck, HeadCheckKind};
 use crate::github::marker::{LONGEST_TEXT, MarkerState};
 use crate::github::outputs::LONGEST_SUMMARY;
 use crate::github::posts::PostPlace;
@@ -17,7 +18,6 @@ use crate::github::publication::{
 };
 use crate::github::pull_request::PullRequest;
 use crate::github::shown_overrun::ShownOverrun;
-use crate::github::status::StatusState;
 use crate::report::template::Template;
 use crate::report::{self, Ended, InProgress, Leftovers, ReportStamp, markdown, terminal};
 use crate::spec::OnInconclusive;
@@ -26,13 +26,15 @@ use crate::verdict::Verdict;
 use crate::workspace::project::Project;
 use crate::workspace::written_spec;
 
-use super::inputs::{self, CommentPolicy, Inputs};
+use super::inputs::{self, CommentPolicy, Inputs, Upkeep};
 use super::post_step::{self, BegunStep};
 use super::trigger::Trigger;
 use super::{annotations, post, step_files};
 
 /// What it remembers of an overrun; no label accepts one that takes more.
 const LONGEST_REMEMBERED: usize = 16_000;
+/// The title of a check while its canaries run.
+const RUNNING: &str = "canaries are running";
 /// As wide as a log is read.
 const LOG_WIDTH: u16 = 120;
 
@@ -58,10 +60,10 @@ pub(super) struct Publisher {
     comment: Option<Publication>,
     /// Whether the run is of a fork's own event, whose token can only read.
     only_reads: bool,
-    /// The name of the status to set on the head, if one is wanted.
-    commit_status: Option<String>,
-    /// Why the comment or the status could not be written, for an annotation: a title and a sentence.
-    unposted: Vec<(&'static str, String)>,
+    /// The check of the commit, if one is wanted, once it is known of which.
+    check: Option<HeadCheck>,
+    /// That the comment or the check could not be written, and why.
+    unposted: Vec<Annotation>,
     /// The line up to which nothing that is printed is a workflow command.
     end_of_log: String,
 }
@@ -97,7 +99,7 @@ impl Publisher {
             spec,
             comment: None,
             only_reads: false,
-            commit_status: inputs.commit_status.clone(),
+            check: None,
             unposted: Vec::new(),
             end_of_log,
         }
@@ -107,6 +109,10 @@ impl Publisher {
     pub(super) fn comment_on(&mut self, github: &Github, trigger: &Trigger, inputs: &Inputs) {
         self.github = Some(github.clone());
         self.only_reads = trigger.is_from_fork(&self.environment.repository);
+        // A fork that nobody asked to run is not judged, and its token can only read.
+        if let Some(sha) = trigger.head().filter(|_| !self.only_reads) {
+            self.check_on(inputs, sha);
+        }
         let older = match inputs.comment {
             CommentPolicy::New => OlderComments::Hide,
             CommentPolicy::Update => OlderComments::WriteOver,
@@ -122,21 +128,73 @@ impl Publisher {
         self.comment = trigger.pull_request().map(comment);
     }
 
-    /// Sets the status of the head, if one is wanted. That it cannot be set decides nothing.
-    async fn set_status(&mut self, state: StatusState, description: &str) {
-        let (Some(github), Some(PullRequest { head, .. }), Some(name)) =
-            (&self.github, &self.head, &self.commit_status)
-        else {
-            return;
+    /// The check goes to this commit, if one is wanted.
+    pub(super) fn check_on(&mut self, inputs: &Inputs, sha: &str) {
+        let is_only = inputs.spec.is_none() && inputs.jobs.is_empty();
+        let (kind, name) = match (&inputs.commit_status, inputs.check_run) {
+            (Some(name), _) if is_only => (HeadCheckKind::Status, name.clone()),
+            (Some(name), _) => (HeadCheckKind::Status, format!("{name} ({})", self.subject)),
+            (None, Upkeep::Update) => {
+                let name = format!("canary-gate ({})", self.subject);
+                (HeadCheckKind::CheckRun, name)
+            }
+            (None, Upkeep::Off) => return,
         };
-        let page = self.environment.run_url();
-        let set = github.set_status((&head.sha, name), state, description, &page);
-        if let Err(error) = set.await {
-            let why = AppError::from(error).during("setting the commit's status");
-            say(&format!("warning: {}", why.render(false).trim_end()));
-            self.unposted
-                .push(("the commit's status could not be set", why.in_a_line()));
+        let attempt = self.environment.run_attempt;
+        self.check = Some(HeadCheck {
+            sha: sha.to_owned(),
+            name,
+            kind,
+            page: format!("{}/attempts/{attempt}", self.environment.run_url()),
+        });
+    }
+
+    /// Writes the check, if one is wanted, and says whether it is there. That it cannot be written decides nothing.
+    async fn write_check(
+        &mut self,
+        state: CheckState,
+        text: (&str, &str),
+        annotations: &[Annotation],
+    ) -> bool {
+        let Some((github, check)) = self.github.as_ref().zip(self.check.as_ref()) else {
+            return false;
+        };
+        let error = match check.write(github, state, text, annotations).await {
+            Ok(true) => return true,
+            Ok(false) => {
+                say(
+                    "note: the check of this commit is that of a newer run, so it is left unchanged",
+                );
+                return true;
+            }
+            Err(error) => error,
+        };
+        let is_forbidden = error.kind == GithubErrorKind::Forbidden;
+        let why = AppError::from(error);
+        // Who does not require it need not grant it.
+        match is_forbidden && check.kind == HeadCheckKind::CheckRun {
+            true => say(&format!(
+                "note: no check run is written: {}; grant `checks: write`, or write `check-run: off`",
+                why.in_a_line()
+            )),
+            false => self.warn("the check of this commit could not be written", &why),
         }
+        self.check.take_if(|_| is_forbidden);
+        false
+    }
+
+    /// Says in the log and in an annotation what could not be written.
+    fn warn(&mut self, title: &str, why: &AppError) {
+        say(&format!(
+            "warning: {title}:\n{}",
+            why.render_beside(false).trim_end()
+        ));
+        self.unposted.push(Annotation {
+            level: AnnotationLevel::Warning,
+            place: None,
+            title: title.to_owned(),
+            message: why.in_a_line(),
+        });
     }
 
     /// The tracking issue.
@@ -171,14 +229,10 @@ impl Publisher {
             region: project.region(),
             outputs: outputs.collect(),
             comment: self.comment.clone(),
+            check: self.check.clone(),
         };
         let begun = serde_json::to_string(&begun).unwrap_or_default();
         step_files::write_state(&self.environment, post_step::BEGUN, &begun);
-        self.set_status(StatusState::Pending, "canaries are running")
-            .await;
-        let (Some(github), Some(comment)) = (&self.github, &self.comment) else {
-            return;
-        };
         let body = report::in_progress(&InProgress {
             jobs: affected
                 .iter()
@@ -187,6 +241,11 @@ impl Publisher {
             worst_case_usd: worst_case(request, project, affected),
             stamp: self.stamp.clone(),
         });
+        let state = CheckState::Running;
+        self.write_check(state, (RUNNING, &body), &[]).await;
+        let Some((github, comment)) = self.github.as_ref().zip(self.comment.as_ref()) else {
+            return;
+        };
         let text = PostText::comment(&body, Intent::Stub);
         if let Err(error) = post::publish(github, comment, &text).await {
             say(&format!(
@@ -215,13 +274,29 @@ impl Publisher {
         step_files::write_summary(&self.environment, &texts.summary);
         let url = self.post(&texts).await;
         let (report, project) = (&checked.report, checked.project.as_ref());
+        let error = checked.error.as_ref();
+        let mut annotations = annotations::of(report, project, error);
         let state = match texts.code {
-            0 if self.is_pending => StatusState::Pending,
-            0 => StatusState::Success,
-            exit::EXCEEDED | exit::AT_RISK | exit::DRIFT | exit::FAILED => StatusState::Failure,
-            _ => StatusState::Error,
+            0 if self.is_pending => CheckState::Running,
+            0 => CheckState::Success,
+            exit::INTERRUPTED | exit::TERMINATED => CheckState::Cancelled,
+            _ => CheckState::Failure,
         };
-        self.set_status(state, &report::status_line(report)).await;
+        let title = match state {
+            CheckState::Running => RUNNING.to_owned(),
+            _ => report::status_line(report),
+        };
+        if self
+            .write_check(state, (&title, &texts.page), &annotations)
+            .await
+        {
+            step_files::write_state(&self.environment, post_step::CHECKED, "true");
+            // At their lines they stand once.
+            let is_there = |check: &HeadCheck| check.kind == HeadCheckKind::CheckRun;
+            if self.check.as_ref().is_some_and(is_there) {
+                annotations.iter_mut().for_each(|one| one.place = None);
+            }
+        }
         let kept = step_files::keep_report(report, project)
             .map_err(|error| say(error.render(false).trim_end()));
         let found = (report, texts.code, spent);
@@ -233,7 +308,6 @@ impl Publisher {
         };
         say(terminal::render(report, style).trim_end());
         // The report lists a spec's problems; the log shows them in their lines.
-        let error = checked.error.as_ref();
         if let Some(error) = error.filter(|error| error.spec_errors().is_some()) {
             say(error.render(false).trim_end());
         }
@@ -241,12 +315,9 @@ impl Publisher {
             step_files::write_state(&self.environment, post_step::SWEPT, "true");
         }
         say(&self.end_of_log);
-        for annotation in annotations::of(report, project, error) {
-            say(&annotation);
-        }
-        for (title, why) in &self.unposted {
-            let level = AnnotationLevel::Warning;
-            say(&commands::annotation(level, None, title, why));
+        annotations.append(&mut self.unposted);
+        for annotation in &annotations {
+            say(&annotation.command());
         }
         texts.code
     }
@@ -271,7 +342,8 @@ impl Publisher {
             });
             return PublishedTexts {
                 code: error.code(),
-                comment: ended.clone(),
+                page: ended.clone(),
+                shown: String::new(),
                 intent: Intent::NoVerdict,
                 summary: ended,
             };
@@ -291,7 +363,8 @@ impl Publisher {
         let room = marker.map_or(LONGEST_TEXT, |marker| marker.room());
         PublishedTexts {
             code: report.exit_code,
-            comment: format!("{shown}{}", page(room.saturating_sub(shown.len()))),
+            page: page(room.saturating_sub(shown.len())),
+            shown,
             intent: match is_nothing {
                 true => Intent::Refresh,
                 false => Intent::Verdict,
@@ -322,7 +395,8 @@ impl Publisher {
     /// cannot be posted decides nothing: the report stands in the summary, and so does why.
     async fn post(&mut self, texts: &PublishedTexts) -> Option<String> {
         let (github, comment) = self.github.as_ref().zip(self.comment.as_ref())?;
-        let text = PostText::comment(&texts.comment, texts.intent);
+        let body = format!("{}{}", texts.shown, texts.page);
+        let text = PostText::comment(&body, texts.intent);
         let failure = match post::publish(github, comment, &text).await {
             Ok(posted) => {
                 if posted.outcome == PublicationOutcome::Nothing && texts.intent == Intent::Refresh
@@ -340,10 +414,8 @@ impl Publisher {
                 AppError::failed(why)
             }
             Err(error) => {
-                let error = AppError::from(error).during("posting the comment");
-                let why = error.in_a_line();
-                say(&format!("warning: the comment could not be posted: {why}"));
-                self.unposted.push(("the comment could not be posted", why));
+                let error = AppError::from(error);
+                self.warn("the comment could not be posted", &error);
                 error
             }
         };
@@ -356,7 +428,10 @@ impl Publisher {
 /// What the action publishes, and how the step ends.
 struct PublishedTexts {
     code: u8,
-    comment: String,
+    /// For the comment and the check run.
+    page: String,
+    /// What the comment remembers above it.
+    shown: String,
     /// The state that the comment is to have.
     intent: Intent,
     summary: String,

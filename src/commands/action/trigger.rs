@@ -98,6 +98,15 @@ impl Trigger {
         }
     }
 
+    /// The commit that the event itself is about, whose check a ruleset may require: not the merge of it.
+    pub(super) fn head(&self) -> Option<&str> {
+        match &self.event {
+            GithubEvent::PullRequest(pull_request) => Some(&pull_request.head.sha),
+            GithubEvent::MergeGroup(group) => Some(&group.head),
+            _ => None,
+        }
+    }
+
     /// Why there is nothing to measure, a clause; `None` where there is something.
     pub(super) fn nothing_to_measure(&self) -> Option<&str> {
         match (&self.event, &self.named) {

@@ -13,7 +13,6 @@ fn command(workflow: Workflow, command: &str) -> Workflow {
 fn a_pull_request_is_checked_in_two_short_jobs() {
     let (workflow, aws) = on_sagemaker();
     aws.polls(Polls::Nothing);
-    let workflow = workflow.input("commit-status", "canary-gate");
     let workflow = command(workflow, "detach");
     let detached = workflow
         .run_with(|command| aws.reach(command))
@@ -22,18 +21,20 @@ fn a_pull_request_is_checked_in_two_short_jobs() {
     let comment = workflow.comment();
     assert!(comment.contains("3 canaries started"), "{comment}");
     assert!(!comment.contains("✅"), "{comment}");
-    let state = |workflow: &Workflow| workflow.github.statuses().last().unwrap().state.clone();
-    assert_eq!(state(&workflow), "pending");
+    let check = |workflow: &Workflow| workflow.github.check_runs()[0].said.clone();
+    assert_eq!(check(&workflow)["status"], "in_progress");
+    assert_eq!(check(&workflow)["output"]["title"], "canaries are running");
     workflow
         .post_step_with(&detached, |command| aws.reach(command))
         .ended_with(0);
     assert_eq!(aws.in_progress().len(), 3);
+    assert_eq!(check(&workflow)["status"], "in_progress");
 
     let workflow = command(workflow, "collect");
     let early = workflow
         .run_with(|command| aws.reach(command))
         .ended_with(14);
-    println!("{comment}\n{}", workflow.comment());
+    assert_eq!(check(&workflow)["conclusion"], "failure");
     assert!(workflow.comment().contains("still run"));
     workflow
         .post_step_with(&early, |command| aws.reach(command))
@@ -48,7 +49,8 @@ fn a_pull_request_is_checked_in_two_short_jobs() {
     assert!(collected.output("canary-cost").parse::<f64>().unwrap() > 0.0);
     let comment = workflow.comment();
     assert!(comment.contains("✅ `churn` within budget"), "{comment}");
-    assert_eq!(state(&workflow), "success");
+    assert_eq!(check(&workflow)["conclusion"], "success");
+    assert_eq!(workflow.github.check_runs().len(), 1);
     assert_eq!(aws.jobs().len(), 3);
 }
 

@@ -62,6 +62,10 @@ fn a_cancelled_step_stops_its_jobs_and_says_so_in_the_comment() {
     workflow.comments(&said);
     step.says(&said);
     assert_eq!(step.output("exit-code"), "130");
+    assert_eq!(
+        workflow.github.check_runs()[0].said["conclusion"],
+        "cancelled"
+    );
 }
 
 /// A step that had no last word.
@@ -84,6 +88,10 @@ fn a_killed_step_is_cleaned_up_by_the_post_step() {
     workflow.post_step_with(&step, reached).ended_with(0);
     assert_eq!(aws.in_progress(), Vec::<String>::new());
     workflow.comments(&["no job of this run is at work"]);
+    assert_eq!(
+        workflow.github.check_runs()[0].said["conclusion"],
+        "cancelled"
+    );
 }
 
 /// A killed gate's canary ends well, and AWS keeps its machines.

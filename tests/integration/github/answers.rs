@@ -198,7 +198,7 @@ pub(super) fn issue_of_a_pull_request(place: &Place, pull: &Pull) -> Value {
     answer
 }
 
-fn repository(place: &Place, full_name: &str) -> Value {
+pub(super) fn repository(place: &Place, full_name: &str) -> Value {
     let (owner, name) = full_name.split_once('/').unwrap();
     let is_fork = full_name != REPOSITORY;
     let fields = json!({

@@ -27,7 +27,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 pub(crate) use fault::Fault;
 pub(crate) use files::Files;
-pub(crate) use state::{Comment, CommitStatus, Issue, Said, User};
+pub(crate) use state::{Comment, CommitCheck, Issue, Said, User};
 
 use fault::{FaultBuilder, Rule};
 use pull::Pull;
@@ -205,8 +205,13 @@ impl FakeGithub {
         self.state().requests.clone()
     }
 
+    /// The check runs of commits, oldest first.
+    pub(crate) fn check_runs(&self) -> Vec<CommitCheck> {
+        self.state().check_runs.clone()
+    }
+
     /// The statuses of commits, in the order that they were set.
-    pub(crate) fn statuses(&self) -> Vec<CommitStatus> {
+    pub(crate) fn statuses(&self) -> Vec<CommitCheck> {
         self.state().statuses.clone()
     }
 

@@ -1,5 +1,6 @@
 //! Which request gets which answer.
 
+mod checks;
 mod issues;
 mod labels;
 
@@ -10,7 +11,7 @@ use super::answers::{
     Answer, comparison, failure, git_commit, issue_comment, node_id, pull_request, tree,
 };
 use super::files::{Kind, Node};
-use super::state::{CommitStatus, Said, State};
+use super::state::{Said, State};
 
 /// GitHub's own limit.
 const LETTERS_OF_A_COMMENT: usize = 65_536;
@@ -60,7 +61,11 @@ pub(super) fn answer(state: &mut State, web: &str, api: &str, said: &Said) -> An
         ("GET", ["issues", number, "labels"]) => labels::list(state, &place, number, said),
         ("GET", ["issues", number, "events"]) => labels::events(state, &place, number, said),
         ("GET", ["collaborators", login, "permission"]) => labels::permission(state, &place, login),
-        ("POST", ["statuses", sha]) => set_status(state, &place, sha, said),
+        ("POST", ["statuses", sha]) => checks::set_status(state, &place, sha, said),
+        ("GET", ["commits", sha, "status"]) => checks::combined(state, &place, sha),
+        ("GET", ["commits", sha, "check-runs"]) => checks::list(state, &place, sha, query),
+        ("POST", ["check-runs"]) => checks::create(state, &place, said),
+        ("PATCH", ["check-runs", id]) => checks::update(state, &place, id, said),
         ("GET", ["issues"]) => issues::list(state, &place, said, query),
         ("POST", ["issues"]) => issues::create(state, &place, said),
         ("PATCH", ["issues", number]) => issues::update(state, &place, number, said),
@@ -74,39 +79,6 @@ pub(super) fn answer(state: &mut State, web: &str, api: &str, said: &Said) -> An
         ("GET", ["git", "blobs", id]) => blob(state, id),
         _ => not_found(),
     }
-}
-
-/// A status on a commit, which must be there.
-/// <https://docs.github.com/en/rest/commits/statuses#create-a-commit-status>
-fn set_status(state: &mut State, place: &Place, sha: &str, said: &Said) -> Answer {
-    if !state.commits.contains_key(sha) {
-        return failure(422, &format!("No commit found for SHA: {sha}"));
-    }
-    let text = |name: &str| said.body[name].as_str().unwrap_or_default().to_owned();
-    let status = CommitStatus {
-        sha: sha.to_owned(),
-        state: text("state"),
-        context: text("context"),
-        description: text("description"),
-    };
-    if status.description.chars().count() > 140 {
-        return failure(422, "Validation Failed");
-    }
-    let answer = json!({
-        "url": format!("{}/statuses/{sha}", place.repository()),
-        "avatar_url": null,
-        "id": 1,
-        "node_id": "SC_1",
-        "state": status.state,
-        "description": status.description,
-        "target_url": said.body["target_url"],
-        "context": status.context,
-        "created_at": "2026-11-21T09:14:07Z",
-        "updated_at": "2026-11-21T09:14:07Z",
-        "creator": null,
-    });
-    state.statuses.push(status);
-    Answer::json(201, &answer)
 }
 
 fn not_found() -> Answer {

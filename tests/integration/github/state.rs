@@ -85,13 +85,13 @@ pub(crate) struct Issue {
     pub(crate) updated_at: String,
 }
 
-/// A status of a commit.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct CommitStatus {
+/// A status of a commit, or a check run.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct CommitCheck {
+    pub(crate) id: u64,
     pub(crate) sha: String,
-    pub(crate) state: String,
-    pub(crate) context: String,
-    pub(crate) description: String,
+    /// What was said of it, and of a check run also its annotations, to which each change adds.
+    pub(crate) said: Value,
 }
 
 /// A label that was put on a pull request or taken off.
@@ -121,7 +121,8 @@ pub(crate) struct State {
     pub(super) pulls: BTreeMap<u64, Pull>,
     pub(crate) comments: Vec<Comment>,
     pub(crate) issues: Vec<Issue>,
-    pub(super) statuses: Vec<CommitStatus>,
+    pub(super) statuses: Vec<CommitCheck>,
+    pub(crate) check_runs: Vec<CommitCheck>,
     pub(super) labels: Vec<LabelEvent>,
     /// The permission of people, by login.
     pub(crate) permissions: BTreeMap<String, String>,
@@ -142,6 +143,7 @@ impl State {
             comments: Vec::new(),
             issues: Vec::new(),
             statuses: Vec::new(),
+            check_runs: Vec::new(),
             labels: Vec::new(),
             permissions: BTreeMap::new(),
             viewer: User::actions(),

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::Case;
 use crate::action::workflow::{NUMBER, Step, Workflow};
 use crate::aws::FakeAws;
-use crate::github::{FakeGithub, Fault, Files, User};
+use crate::github::{CommitCheck, FakeGithub, Fault, Files, User};
 use crate::project::{Finished, Project};
 
 /// What is done to the pull request and to the fake. A folder of the case's project stands for the files of a commit.
@@ -40,6 +40,8 @@ pub(super) enum Deed {
     Comment(String, String),
     /// So many of ours, of earlier runs.
     OlderComments(usize),
+    /// A check run of another that failed: its name, and what it is known by.
+    Check(String, String),
     LoseComments,
     Refuse(Refusal),
     Relent,
@@ -90,13 +92,20 @@ pub(super) fn seen(workflow: &Workflow, step: Option<&Step>) -> Value {
     let comment = |one: crate::github::Comment| json!({"id": one.id, "body": one.body, "is_hidden": one.is_minimized});
     let issues = github.issues().into_iter();
     let issue = |one: crate::github::Issue| json!({"title": one.title, "closed_as": one.closed_as});
-    let statuses = github.statuses().into_iter();
-    let status = |one: crate::github::CommitStatus| json!({"sha": one.sha, "state": one.state, "context": one.context, "description": one.description});
+    let checks = |all: Vec<CommitCheck>| {
+        let with_sha = |mut one: CommitCheck| {
+            one.said["sha"] = one.sha.into();
+            one.said
+        };
+        all.into_iter().map(with_sha).collect::<Vec<_>>()
+    };
     let asked = github.requests().into_iter();
     json!({
         "comments": comments.map(comment).collect::<Vec<_>>(),
         "issues": issues.map(issue).collect::<Vec<_>>(),
-        "statuses": statuses.map(status).collect::<Vec<_>>(),
+        "statuses": checks(github.statuses()),
+        "checks": checks(github.check_runs()),
+        "sent": github.requests().iter().filter(|said| said.path.contains("/check-runs") && said.method != "GET").map(|said| &said.body).collect::<Vec<_>>(),
         "asked": asked.map(|said| format!("{} {}", said.method, said.path)).collect::<Vec<_>>(),
         "written": github.requests().iter().filter_map(|said| said.body["body"].as_str()).collect::<Vec<_>>(),
         "base": workflow.base(),
@@ -155,9 +164,13 @@ impl Case {
             }
             Deed::OlderComments(count) => (0..count).for_each(|run| {
                 let order = format!("2026-11-20T09:14:07Z/{run}/1");
-                let body =
-                    format!("<!-- canary-gate v1 spec=canary-gate.yml order={order} -->\nolder");
+                let body = format!("<!-- canary-gate v1 spec=canary-gate.yml order={order} -->\nolder");
                 github.comment(NUMBER, &User::actions(), &body);
+            }),
+            Deed::Check(name, known_by) => github.state().check_runs.push(CommitCheck {
+                id: 1,
+                sha: workflow.head().to_owned(),
+                said: json!({"name": name, "external_id": known_by, "status": "completed", "conclusion": "failure"}),
             }),
             Deed::LoseComments => github.state().comments.clear(),
             Deed::Refuse(refusal) => {
@@ -196,4 +209,4 @@ fn on_github() -> (Project, Option<FakeAws>) {
     (Project::empty(), None)
 }
 
-super::files!(on_github; "action/" accept_label, drift, events, forks, pull_request, trouble);
+super::files!(on_github; "action/" accept_label, check_run, drift, events, forks, pull_request, trouble);

@@ -1,0 +1,160 @@
+//! The check of a commit under a spec's own name, which a ruleset can require: a check run, or a status where the token may write
+//! no check runs.
+//!
+//! Each write lists what is there first, and leaves what a newer run wrote. GitHub does not open a completed check run again, so a
+//! later run has one of its own; its verdict becomes that of the earlier ones too, which may stand in another suite and count. A
+//! creation whose answer is lost is sent again: what is doubled is written to alike.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::client::Github;
+use super::commands::Annotation;
+use super::commit::object_id;
+use super::error::{GithubError, GithubErrorKind};
+use super::line::cut;
+use super::marker::{CUT, LONGEST_TEXT, encoded};
+
+/// Where a check stands, and whose it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeadCheck {
+    pub sha: String,
+    pub name: String,
+    pub kind: HeadCheckKind,
+    /// The page of the run's attempt, which says how new the check is: `https://…/actions/runs/4821/attempts/1`.
+    pub page: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum HeadCheckKind {
+    CheckRun,
+    Status,
+}
+
+/// How a check stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CheckState {
+    Running,
+    Success,
+    /// The gate found a reason against the change, or could not check it.
+    Failure,
+    /// The run ended before its time.
+    Cancelled,
+}
+
+impl CheckState {
+    /// What a status says, and how a check run is concluded.
+    fn words(self) -> (&'static str, Option<&'static str>) {
+        match self {
+            Self::Running => ("pending", None),
+            Self::Success => ("success", Some("success")),
+            Self::Failure => ("failure", Some("failure")),
+            Self::Cancelled => ("error", Some("cancelled")),
+        }
+    }
+}
+
+/// Check runs, or of each name the newest status.
+#[derive(Deserialize)]
+struct ListedChecks {
+    #[serde(alias = "statuses")]
+    check_runs: Vec<ListedCheck>,
+}
+
+#[derive(Deserialize)]
+struct ListedCheck {
+    id: u64,
+    #[serde(alias = "context")]
+    name: String,
+    #[serde(alias = "target_url")]
+    external_id: Option<String>,
+    /// `None` while a check run is open.
+    #[serde(alias = "state")]
+    conclusion: Option<String>,
+}
+
+impl ListedCheck {
+    fn run(&self) -> Option<(u64, u64)> {
+        run_of(self.external_id.as_deref()?)
+    }
+}
+
+/// A run's number and its attempt's: the larger is the newer.
+fn run_of(page: &str) -> Option<(u64, u64)> {
+    let (_, numbers) = page.rsplit_once("/runs/")?;
+    let (run, attempt) = numbers.split_once("/attempts/")?;
+    Some((run.parse().ok()?, attempt.parse().ok()?))
+}
+
+impl HeadCheck {
+    /// Makes the check stand so; false where that of a newer run is there, which stays. The title is one line of at most 140 characters,
+    /// the summary Markdown, and at most 50 annotations with a place stand there. The token needs `checks: write` or `statuses: write`.
+    pub async fn write(
+        &self,
+        github: &Github,
+        state: CheckState,
+        (title, summary): (&str, &str),
+        annotations: &[Annotation],
+    ) -> Result<bool, GithubError> {
+        let (sha, ours) = (object_id(&self.sha)?, run_of(&self.page));
+        let (word, conclusion) = state.words();
+        let list = match self.kind {
+            HeadCheckKind::CheckRun => {
+                format!("check-runs?check_name={}&filter=all", encoded(&self.name))
+            }
+            HeadCheckKind::Status => "status?".to_owned(),
+        };
+        let list = format!("commits/{sha}/{list}&per_page=100");
+        let mut listed = github.get_json::<ListedChecks>(&list).await?.check_runs;
+        // Another's of this name, and a status of an older version of the gate.
+        listed.retain(|one| one.name == self.name && one.run().is_some());
+        if listed.iter().any(|one| one.run() > ours) {
+            return Ok(false);
+        }
+        if self.kind == HeadCheckKind::Status {
+            let body = json!({
+                "context": self.name, "state": word, "description": title, "target_url": self.page,
+            });
+            let _: Value = github.post_json(&format!("statuses/{sha}"), &body).await?;
+            return Ok(true);
+        }
+        let mut body = json!({
+            "name": self.name, "external_id": self.page, "details_url": self.page, "status": "in_progress",
+            "output": {"title": title, "summary": cut(summary, LONGEST_TEXT, CUT)},
+        });
+        if let Some(conclusion) = conclusion {
+            body["status"] = json!("completed");
+            body["conclusion"] = json!(conclusion);
+        }
+        let change = async |one: &ListedCheck, body: &Value| {
+            let path = format!("check-runs/{}", one.id);
+            github.patch_json(&path, body).await.map(|_: Value| ())
+        };
+        let is_own = |one: &&ListedCheck| one.conclusion.is_none() || one.run() == ours;
+        for one in listed
+            .iter()
+            .filter(|one| conclusion.is_some() && !is_own(one))
+        {
+            match change(one, &body).await {
+                // What another app wrote stays.
+                Err(error) if error.kind != GithubErrorKind::Forbidden => return Err(error),
+                _ => {}
+            }
+        }
+        // A change adds them to those that are there.
+        let places: Vec<Value> = annotations
+            .iter()
+            .filter_map(Annotation::in_check_run)
+            .collect();
+        body["output"]["annotations"] = json!(places);
+        let mut own = listed.iter().filter(is_own).peekable();
+        if own.peek().is_none() {
+            body["head_sha"] = json!(sha);
+            let _: Value = github.post_json("check-runs", &body).await?;
+        }
+        for one in own {
+            change(one, &body).await?;
+        }
+        Ok(true)
+    }
+}
