@@ -9,7 +9,7 @@ use crate::exit;
 use crate::github::accept_label::{ACCEPT_LABEL, LabelRefusal};
 use crate::github::shown_overrun::ShownOverrun;
 use crate::measurement::Outcome;
-use crate::report::{self, JobReport, Policy};
+use crate::report::{self, Acceptance, JobReport, Policy, Report};
 use crate::verdict::Verdict;
 
 use super::publisher::Publisher;
@@ -18,8 +18,19 @@ impl Publisher {
     /// Asks whether the overruns of a report are accepted, and lets them pass if so. What the comment is to remember of them; `None`
     /// if there is nothing that a label can accept.
     pub(super) async fn accept_overrun(&self, checked: &mut Checked) -> Option<ShownOverrun> {
-        let (github, pull_request) = self.github.as_ref().zip(self.head.as_ref())?;
         let report = &checked.report;
+        let is_overrun = checked.error.is_none()
+            && report.failures.is_empty()
+            && report.exit_code == exit::EXCEEDED
+            && (report.jobs.iter()).any(|job| job.beside_its_overrun().is_some());
+        if is_overrun && self.environment.event_name == "merge_group" {
+            let note = format!(
+                "In a merge queue no label `{ACCEPT_LABEL}` counts; an override in the base branch's spec does."
+            );
+            add_note(&mut checked.report, note);
+            return None;
+        }
+        let (github, pull_request) = self.github.as_ref().zip(self.head.as_ref())?;
         let head = &pull_request.head;
         let now = jiff::Timestamp::now();
         let overrun = ShownOverrun {
@@ -27,10 +38,6 @@ impl Publisher {
             finished: now,
             ends: report::overrun_ends(report),
         };
-        let is_overrun = checked.error.is_none()
-            && report.failures.is_empty()
-            && report.exit_code == exit::EXCEEDED
-            && (report.jobs.iter()).any(|job| job.beside_its_overrun().is_some());
         if !is_overrun
             || self.environment.event_name != "pull_request"
             || pull_request.is_from_fork(&self.environment.repository)
@@ -56,7 +63,17 @@ impl Publisher {
         let mut remembered = matches!(is_head, Ok(true)).then_some(overrun);
         let does_not_count = format!("The label `{ACCEPT_LABEL}` does not count");
         let note = match answer {
-            Ok(None) => return remembered,
+            Ok(None) => {
+                let mut passing = report.clone();
+                let by = String::new();
+                report::accept_overruns(&mut passing, &Acceptance { by, at: now }, self.strictness);
+                if remembered.is_none() || self.comment.is_none() || passing.exit_code != 0 {
+                    return remembered;
+                }
+                format!(
+                    "To accept the overrun of this commit, somebody who may write puts the label `{ACCEPT_LABEL}` on and runs the check again."
+                )
+            }
             Ok(Some((acceptance, shown))) => {
                 remembered = Some(shown);
                 let accepted = format!(
@@ -71,6 +88,9 @@ impl Publisher {
                 let notes: Vec<String> = notes.chain(crash_note(jobs)).collect();
                 notes.join(" ")
             }
+            Err(LabelRefusal::Because(_)) if self.comment.is_none() => {
+                format!("{does_not_count}: with `comment: off` nothing shows what it accepts.")
+            }
             Err(LabelRefusal::Because(why)) => format!(
                 "{does_not_count}: {why}. Take it off, put it on again, and run the check again."
             ),
@@ -78,14 +98,16 @@ impl Publisher {
                 format!("{does_not_count}: {}.", AppError::from(error).in_a_line())
             }
         };
-        say(&format!("note: {}", printable(&note)));
-        let policy = checked
-            .report
-            .policy
-            .get_or_insert_with(|| Policy::of("", None));
-        policy.notes.insert(0, note);
+        add_note(&mut checked.report, note);
         remembered
     }
+}
+
+/// Says it in the log, and first of what is said of the policy.
+fn add_note(report: &mut Report, note: String) {
+    say(&format!("note: {}", printable(&note)));
+    let policy = report.policy.get_or_insert_with(|| Policy::of("", None));
+    policy.notes.insert(0, note);
 }
 
 /// That the label does not count for jobs over their budget whose training crashes; `None` if there are none.

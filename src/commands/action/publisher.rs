@@ -57,7 +57,7 @@ pub(super) struct Publisher {
     spec: String,
     /// The name by which a comment and an issue are found again. Steps that share a spec and look at some of its jobs each have their own.
     pub(super) subject: String,
-    comment: Option<Publication>,
+    pub(super) comment: Option<Publication>,
     /// Whether the run is of a fork's own event, whose token can only read.
     only_reads: bool,
     /// The check of the commit, if one is wanted, once it is known of which.
