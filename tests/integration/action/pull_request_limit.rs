@@ -44,7 +44,7 @@ fn the_comment_says_what_is_spent_and_a_push_beyond_it_is_unknown() {
     workflow.comments(&[
         standing,
         "0.017 USD of 0.37 USD is spent for this pull request",
-        "**What to do.** Raise --max-spend-per-pull-request, or lower",
+        "**What to do.** Raise the input `max-spend-per-pull-request`, or lower",
     ]);
     // Back to what was measured: judged, and nothing is paid.
     workflow.later();
