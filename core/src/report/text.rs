@@ -8,7 +8,8 @@ use super::words;
 
 /// Where the documents of this release lie; a path from its root follows.
 pub const DOCUMENTS: &str = concat!(
-    "https://github.com/example-org/canary-gate/blob/v",
+    env!("CARGO_PKG_REPOSITORY"),
+    "/blob/v",
     env!("CARGO_PKG_VERSION"),
     "/"
 );

@@ -141,26 +141,20 @@ impl Inputs {
     }
 }
 
-/// Names a flag of the command line as the input that does the same, in what the gate says.
+/// Names a flag of the command line as the input that does the same, in what the gate advises. What others said stays as it is.
 pub(super) fn name_in(report: &mut Report) {
     let flag = "`?--(max-spend-per-pull-request|max-spend|fresh|strict|on-inconclusive)`?";
     let flag = Regex::new(flag).expect("a constant");
-    let rename = |text: &mut String| {
-        *text = flag.replace_all(text, "the input `$1`").into_owned();
-    };
-    for job in &mut report.jobs {
-        let lists = [&mut job.advice, &mut job.warnings, &mut job.notes];
-        let texts = lists.into_iter().flatten().chain(&mut job.policy.notes);
+    let of_jobs = report.jobs.iter_mut().flat_map(|job| {
         let rows = job.forecasts.iter_mut();
         let rows = rows.filter_map(|row| row.not_measured.as_mut());
-        let texts = texts.chain(rows).chain([&mut job.reason.why]);
-        texts.chain(&mut job.reason.advice).for_each(rename);
-    }
-    for failure in &mut report.failures {
-        let what = [&mut failure.what].into_iter();
-        what.chain(&mut failure.help).for_each(rename);
-    }
-    report.notes.iter_mut().for_each(rename);
+        let texts = job.advice.iter_mut().chain(&mut job.policy.notes);
+        texts.chain(rows).chain(&mut job.reason.advice)
+    });
+    let helps = report.failures.iter_mut().filter_map(|one| one.help.as_mut());
+    of_jobs.chain(helps).for_each(|text| {
+        *text = flag.replace_all(text, "the input `$1`").into_owned();
+    });
 }
 
 /// Whether a text is the ARN of an IAM role.
