@@ -4,6 +4,7 @@ use std::fmt;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::measurement::{Measurement, Outcome};
 use crate::metric::Metric;
@@ -16,6 +17,7 @@ use crate::verdict::Verdict;
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// One canary, one full run, or one forecast of a job.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     pub schema_version: u32,
@@ -25,27 +27,23 @@ pub struct Record {
     pub job: String,
     pub writer: Writer,
     /// The checked-out commit, in full; absent without git.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
     /// Of the code and of the data, 64 hex digits; absent if unknown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code_key: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data_key: Option<String>,
     /// The machine of the gate, if the canaries ran on it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<String>,
     pub content: Content,
 }
 
 /// What the record is about.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Content {
     /// A canary run, written when it ended.
     Canary {
         /// 64 hex digits; absent if the code or the data are unknown. Such a canary is never reused.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         canary_key: Option<String>,
         measurement: Box<Measurement>,
         /// Whether the training job is another run's, which has it in its account.
@@ -53,7 +51,6 @@ pub enum Content {
         is_adopted: bool,
         /// The most that its training job cost, where the measurement says nothing of it: of one whose bill is unknown its worst
         /// case, of another run's its bill. Absent in older records.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         at_most: Option<Usd>,
     },
     /// A full run, which is compared with a forecast. No forecast uses it.
@@ -63,6 +60,7 @@ pub enum Content {
 }
 
 /// A job's forecast and the canaries behind it.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ForecastRecord {
     pub verdict: Verdict,
@@ -73,10 +71,8 @@ pub struct ForecastRecord {
     #[serde(default)]
     pub is_baseline: bool,
     /// The settings of the job; absent in records of older versions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settings: Option<TrainingSettings>,
     /// The result of a check for drift; absent without a check.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drifted: Option<bool>,
 }
 
@@ -100,20 +96,17 @@ impl ForecastRecord {
 }
 
 /// Who wrote a record.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Writer {
     pub event: Event,
     pub command: Command,
     /// The branch of the run; absent if unknown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pull_request: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_url: Option<String>,
     /// The id of the run of the gate, also that of its measurements and training jobs; absent in old records, and if a person
     /// accepted a check.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
 }
 
@@ -188,6 +181,10 @@ pub enum RecordKind {
     Canary,
     FullRun,
     Forecast,
+}
+
+impl RecordKind {
+    pub(super) const ALL: [Self; 3] = [Self::Canary, Self::FullRun, Self::Forecast];
 }
 
 impl fmt::Display for RecordKind {

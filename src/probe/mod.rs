@@ -34,6 +34,7 @@ use std::path::PathBuf;
 use nix::sys::signal::{SigSet, Signal};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::measurement::Usage;
 use crate::units::{Bytes, Seconds};
@@ -122,6 +123,7 @@ pub enum UsageScope {
 }
 
 /// What one command used, and how it ended.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProbeReport {
     pub schema_version: u32,
@@ -134,19 +136,15 @@ pub struct ProbeReport {
     /// How often the whole tree was read, at 2 Hz.
     pub samples: u64,
     /// Absent if no directory was requested at `/opt/ml`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opt_ml: Option<OptMl>,
     /// In a training job's container; absent elsewhere.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub container_host: Option<ContainerHost>,
     /// By channel, whether the command or what it started opened a file of it. Absent where that is not known of each: they are no
     /// folders of files, they could not be watched, or a launcher started others before the probe.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub channels_opened: Option<BTreeMap<String, bool>>,
     /// Processes that outlived the command's main process, and were ended.
     pub survivors_ended: u32,
     /// Of the host, or of the container that the probe runs in; absent if `/proc/meminfo` cannot be read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_total: Option<Bytes>,
     /// The number of cores that is 100 % CPU: the online cores that the probe may use, or the container's CPU quota.
     pub cores: f64,
@@ -156,12 +154,12 @@ pub struct ProbeReport {
 }
 
 /// A host of a training job, by its container's `resourceconfig.json`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ContainerHost {
     /// `algo-1`, `algo-2`, ...
     pub name: String,
     /// Of machines of one type: `homogeneousCluster`. Absent where the file names none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
 }
 

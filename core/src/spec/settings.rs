@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use super::Job;
 use super::field::fields_of;
@@ -21,15 +22,14 @@ const VALUE_LIMIT: usize = 200;
 pub struct TrainingSettings(BTreeMap<String, String>);
 
 /// A setting whose value differs.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ChangedSetting {
     /// The field in the spec, below the job: `training.hyperparameters.epochs`.
     pub field: String,
     /// The value before; absent if it was not written.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
     /// The value now; absent if it is not written any more.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub now: Option<String>,
 }
 
